@@ -1,0 +1,53 @@
+# make run   installs what is missing, builds, runs the quickstart study and prints where its report is
+# make test  everything that continuous integration runs
+
+PYTHON ?= python3
+VENV := .venv
+AIRTOLL := $(VENV)/bin/airtoll
+STUDY ?= studies/quickstart.toml
+
+.PHONY: build run test lint bench clean system-run system-test test-rust test-python
+.DELETE_ON_ERROR:
+
+run: system-run build
+	$(AIRTOLL) run $(STUDY)
+
+build: $(VENV)/.built
+
+$(VENV)/.packages: pyproject.toml
+	@tools/system-packages.sh build
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)/bin/pip install --quiet --group dev
+	@touch $@
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+$(VENV)/.built: $(VENV)/.packages $(RUST_SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --release --quiet
+	@touch $@
+
+system-run system-test:
+	@tools/system-packages.sh $(@:system-%=%)
+
+test: system-run system-test build lint test-rust test-python
+
+test-rust:
+	cargo test --workspace --quiet
+
+test-python: build
+	$(VENV)/bin/pytest
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: system-run build
+	$(VENV)/bin/python benches/first_light.py
+
+clean:
+	cargo clean --quiet
+	rm -rf $(VENV)

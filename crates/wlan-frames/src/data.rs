@@ -1,0 +1,289 @@
+//! The MAC header of Data and QoS Data frames, IEEE 802.11-2020 9.3.2.
+//!
+//! ```text
+//!  octet  0              2         4         10        16        22        24          24/30    26/32
+//!         frame control  duration  address1  address2  address3  sequence  [address4]  [QoS]    [HT Control]
+//!                                                                control   if ToDS     if QoS   if QoS and
+//!                                                                          and FromDS           +HTC
+//! ```
+
+use crate::bytes::{array, get_addr, get_u16, put};
+use crate::error::need;
+use crate::frame_control::{SUBTYPE_DATA, SUBTYPE_QOS_DATA};
+use crate::{FrameControl, FrameError, FrameType, MacAddr};
+
+const DURATION: usize = 2;
+const ADDR1: usize = 4;
+const ADDR2: usize = 10;
+const ADDR3: usize = 16;
+const SEQUENCE: usize = 22;
+const AFTER_SEQUENCE: usize = 24;
+
+/// Sequence Control, IEEE 802.11-2020 9.2.4.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SequenceControl {
+    /// Sequence number of the MSDU, 0 to 4095.
+    pub number: u16,
+    /// Number of the fragment, 0 to 15.
+    pub fragment: u8,
+}
+
+impl SequenceControl {
+    /// How many sequence numbers there are: they count modulo 4096.
+    pub const MODULUS: u16 = 4096;
+
+    /// The field as the 16-bit number that the standard draws. Panics if a part is out of its range.
+    #[must_use]
+    pub fn bits(self) -> u16 {
+        assert!(
+            self.number < Self::MODULUS,
+            "sequence number {} does not fit 12 bits",
+            self.number
+        );
+        assert!(
+            self.fragment < 16,
+            "fragment number {} does not fit 4 bits",
+            self.fragment
+        );
+        self.number << 4 | u16::from(self.fragment)
+    }
+
+    /// Splits the field; every 16-bit number is valid.
+    #[must_use]
+    pub fn from_bits(bits: u16) -> SequenceControl {
+        SequenceControl {
+            number: bits >> 4,
+            fragment: bits.to_le_bytes()[0] & 0xf,
+        }
+    }
+}
+
+/// How the receiver acknowledges a QoS Data frame, IEEE 802.11-2020 9.2.4.5.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AckPolicy {
+    /// Normal Ack, or an implicit request for a BlockAck when inside an A-MPDU.
+    Normal,
+    /// No acknowledgement.
+    NoAck,
+    /// No explicit acknowledgement, PSMP Ack, or HTP Ack.
+    NoExplicit,
+    /// Recorded, and acknowledged when a BlockAckReq asks.
+    BlockAck,
+}
+
+/// QoS Control, IEEE 802.11-2020 9.2.4.5, as the 16-bit number that the standard draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QosControl(pub u16);
+
+impl QosControl {
+    /// The bits of the TID.
+    pub const TID_MASK: u16 = 0xf;
+    const ACK_POLICY_SHIFT: u16 = 5;
+    const AMSDU_PRESENT: u16 = 1 << 7;
+
+    /// A field with this TID (0 to 15, else panics) and acknowledgement policy; no A-MSDU.
+    #[must_use]
+    pub fn new(tid: u8, ack_policy: AckPolicy) -> QosControl {
+        assert!(tid < 16, "TID {tid} does not fit 4 bits");
+        let policy: u16 = match ack_policy {
+            AckPolicy::Normal => 0,
+            AckPolicy::NoAck => 1,
+            AckPolicy::NoExplicit => 2,
+            AckPolicy::BlockAck => 3,
+        };
+        QosControl(u16::from(tid) | policy << Self::ACK_POLICY_SHIFT)
+    }
+
+    /// This field with A-MSDU Present set to `present`.
+    #[must_use]
+    pub fn with_amsdu(self, present: bool) -> QosControl {
+        QosControl(if present {
+            self.0 | Self::AMSDU_PRESENT
+        } else {
+            self.0 & !Self::AMSDU_PRESENT
+        })
+    }
+
+    /// Traffic identifier, 0 to 15; 0 to 7 are user priorities (9.2.4.5.2).
+    #[must_use]
+    pub fn tid(self) -> u8 {
+        self.0.to_le_bytes()[0] & 0xf
+    }
+
+    /// The acknowledgement policy (9.2.4.5.4).
+    #[must_use]
+    pub fn ack_policy(self) -> AckPolicy {
+        match self.0 >> Self::ACK_POLICY_SHIFT & 0b11 {
+            0 => AckPolicy::Normal,
+            1 => AckPolicy::NoAck,
+            2 => AckPolicy::NoExplicit,
+            _ => AckPolicy::BlockAck,
+        }
+    }
+
+    /// True if the frame body is an A-MSDU (9.2.4.5.9).
+    #[must_use]
+    pub fn amsdu_present(self) -> bool {
+        self.0 & Self::AMSDU_PRESENT != 0
+    }
+}
+
+/// The MAC header of a Data frame (subtype 0), or of a QoS Data frame (subtype 8) where `qos` is there.
+///
+/// Fields that go together, else [`DataHeader::emit`] panics: `addr4` is there exactly when `to_ds` and `from_ds`
+/// are both set; `ht_control` needs `qos`; `order` needs a frame without `qos` (in QoS frames its bit says that an HT
+/// Control field is there).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DataHeader {
+    /// The frame goes to the distribution system (station to access point).
+    pub to_ds: bool,
+    /// The frame comes from the distribution system (access point to station).
+    pub from_ds: bool,
+    /// More fragments of this MSDU follow.
+    pub more_fragments: bool,
+    /// The frame is sent again.
+    pub retry: bool,
+    /// The sender will be in power save mode.
+    pub power_mgmt: bool,
+    /// The access point holds more frames for the station.
+    pub more_data: bool,
+    /// The frame body is protected by a cipher.
+    pub protected: bool,
+    /// Strictly ordered service, in frames without QoS.
+    pub order: bool,
+    /// What the frame reserves of the medium after itself, in microseconds (bits 0 to 14; 9.2.5).
+    pub duration_us: u16,
+    /// Receiver.
+    pub addr1: MacAddr,
+    /// Transmitter.
+    pub addr2: MacAddr,
+    /// BSSID, source or destination, as `to_ds` and `from_ds` say (9.3.2.1).
+    pub addr3: MacAddr,
+    /// Source, in frames between two parts of the distribution system.
+    pub addr4: Option<MacAddr>,
+    /// Number of the MSDU and of the fragment.
+    pub sequence: SequenceControl,
+    /// TID and acknowledgement policy, in QoS Data frames.
+    pub qos: Option<QosControl>,
+    /// HT Control, in QoS Data frames with +HTC (9.2.4.6).
+    pub ht_control: Option<u32>,
+}
+
+impl DataHeader {
+    /// Length in octets: 24, 26 (QoS), 30 (four addresses) or 32 (both), and 4 more with HT Control.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let addr4 = if self.addr4.is_some() { 6 } else { 0 };
+        let qos = if self.qos.is_some() { 2 } else { 0 };
+        let htc = if self.ht_control.is_some() { 4 } else { 0 };
+        AFTER_SEQUENCE + addr4 + qos + htc
+    }
+
+    /// The Frame Control field of this header.
+    #[must_use]
+    pub fn frame_control(&self) -> FrameControl {
+        let subtype = if self.qos.is_some() {
+            SUBTYPE_QOS_DATA
+        } else {
+            SUBTYPE_DATA
+        };
+        FrameControl::new(FrameType::Data, subtype)
+            .with(FrameControl::TO_DS, self.to_ds)
+            .with(FrameControl::FROM_DS, self.from_ds)
+            .with(FrameControl::MORE_FRAGMENTS, self.more_fragments)
+            .with(FrameControl::RETRY, self.retry)
+            .with(FrameControl::POWER_MGMT, self.power_mgmt)
+            .with(FrameControl::MORE_DATA, self.more_data)
+            .with(FrameControl::PROTECTED, self.protected)
+            .with(FrameControl::HTC_ORDER, self.order || self.ht_control.is_some())
+    }
+
+    /// Traffic identifier, 0 to 15; frames without QoS count as TID 0.
+    #[must_use]
+    pub fn tid(&self) -> u8 {
+        self.qos.map_or(0, QosControl::tid)
+    }
+
+    /// Writes the header at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`len`](Self::len) or the fields contradict each other (see the type).
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        assert_eq!(
+            self.addr4.is_some(),
+            self.to_ds && self.from_ds,
+            "a fourth address goes with ToDS and FromDS"
+        );
+        assert!(
+            self.ht_control.is_none() || self.qos.is_some(),
+            "HT Control goes with QoS"
+        );
+        assert!(!self.order || self.qos.is_none(), "strict order goes without QoS");
+        put(buf, 0, self.frame_control().0.to_le_bytes());
+        put(buf, DURATION, self.duration_us.to_le_bytes());
+        put(buf, ADDR1, self.addr1.0);
+        put(buf, ADDR2, self.addr2.0);
+        put(buf, ADDR3, self.addr3.0);
+        put(buf, SEQUENCE, self.sequence.bits().to_le_bytes());
+        let mut at = AFTER_SEQUENCE;
+        if let Some(addr4) = self.addr4 {
+            put(buf, at, addr4.0);
+            at += 6;
+        }
+        if let Some(qos) = self.qos {
+            put(buf, at, qos.0.to_le_bytes());
+            at += 2;
+        }
+        if let Some(ht_control) = self.ht_control {
+            put(buf, at, ht_control.to_le_bytes());
+            at += 4;
+        }
+        at
+    }
+
+    /// Reads the header at the start of `bytes`; what follows it is not looked at.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`] for frames other than Data, [`FrameError::Subtype`] for those
+    /// without an MSDU (Null) or with the obsolete contention-free subtypes, [`FrameError::Truncated`].
+    pub fn parse(bytes: &[u8]) -> Result<DataHeader, FrameError> {
+        let fc = FrameControl::parse(bytes)?;
+        let frame_type = fc.frame_type();
+        let (FrameType::Data, Some(len)) = (frame_type, fc.header_len()) else {
+            return Err(FrameError::Type {
+                expected: FrameType::Data,
+                found: frame_type,
+            });
+        };
+        if !matches!(fc.subtype(), SUBTYPE_DATA | SUBTYPE_QOS_DATA) {
+            return Err(FrameError::Subtype {
+                frame_type,
+                subtype: fc.subtype(),
+            });
+        }
+        need("the header of a data frame", bytes, len)?;
+        let qos_at = fc.qos_offset();
+        let htc_order = fc.has(FrameControl::HTC_ORDER);
+        Ok(DataHeader {
+            to_ds: fc.has(FrameControl::TO_DS),
+            from_ds: fc.has(FrameControl::FROM_DS),
+            more_fragments: fc.has(FrameControl::MORE_FRAGMENTS),
+            retry: fc.has(FrameControl::RETRY),
+            power_mgmt: fc.has(FrameControl::POWER_MGMT),
+            more_data: fc.has(FrameControl::MORE_DATA),
+            protected: fc.has(FrameControl::PROTECTED),
+            order: htc_order && qos_at.is_none(),
+            duration_us: get_u16(bytes, DURATION),
+            addr1: get_addr(bytes, ADDR1),
+            addr2: get_addr(bytes, ADDR2),
+            addr3: get_addr(bytes, ADDR3),
+            addr4: fc.has_addr4().then(|| get_addr(bytes, AFTER_SEQUENCE)),
+            sequence: SequenceControl::from_bits(get_u16(bytes, SEQUENCE)),
+            qos: qos_at.map(|at| QosControl(get_u16(bytes, at))),
+            ht_control: qos_at
+                .filter(|_| htc_order)
+                .map(|at| u32::from_le_bytes(array(bytes, at + 2))),
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! IEEE 802.11 frames and capture records as plain values: no I/O, no clock, no allocation on the way to the air.
+//!
+//! # Architecture
+//!
+//! Every wire type has one shape, one module each:
+//!
+//! - a **field map**: the offsets, with the clause that fixes them;
+//! - an **owned form** (`DataHeader`, `Ack`, `Radiotap`, ...) whose public fields are numbers with their unit in the
+//!   name;
+//! - `len()` in octets, `emit(&self, &mut [u8]) -> usize` and `parse(&[u8]) -> Result<Self, _>`, where parsing what was
+//!   emitted gives the value back (property tests in `tests/roundtrip.rs`).
+//!
+//! | module | what | source |
+//! |---|---|---|
+//! | [`frame_control`] | the first two octets, and the header length they imply | IEEE 802.11-2020 9.2.4.1, 9.3.2.1 |
+//! | [`data`] | MAC header of Data and QoS Data frames | 9.3.2 |
+//! | [`control`] | Ack, compressed BlockAck | 9.3.1.4, 9.3.1.8 |
+//! | [`llc`] | LLC/SNAP in front of an IP packet | IEEE Std 802-2014, RFC 1042 |
+//! | [`ampdu`] | MPDU delimiter and padding of an A-MPDU | 9.7.1 |
+//! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
+//! | [`radiotap`] | what the capturing side knew about a frame | radiotap.org |
+//! | [`pcap`] | classic capture files | libpcap, pcap-savefile(5) |
+//!
+//! # Panics and errors
+//!
+//! `parse` never panics, whatever the octets: it returns [`FrameError`] (or [`pcap::PcapError`]). `emit` panics when
+//! the buffer is shorter than `len()` or when fields contradict each other (documented at each type): both are faults
+//! of the caller, not of the air.
+//!
+//! A frame here is an MPDU *without* its FCS unless a function says otherwise.
+
+#![forbid(unsafe_code)]
+
+mod addr;
+mod bytes;
+mod error;
+
+pub mod ampdu;
+pub mod control;
+pub mod data;
+pub mod fcs;
+pub mod frame_control;
+pub mod llc;
+pub mod pcap;
+pub mod radiotap;
+
+pub use addr::{AddrError, MacAddr};
+pub use data::{AckPolicy, DataHeader, QosControl, SequenceControl};
+pub use error::FrameError;
+pub use frame_control::{FrameControl, FrameType};
+pub use llc::{EtherType, LlcSnap};

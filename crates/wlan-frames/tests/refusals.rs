@@ -1,0 +1,250 @@
+//! Octets that are not what was asked for are refused, each with a reason of its own; and fixed octets from outside.
+
+use wlan_frames::ampdu::{self, Delimiter};
+use wlan_frames::control::BlockAck;
+use wlan_frames::pcap::{self, Capture, PcapError};
+use wlan_frames::radiotap::{Channel, Radiotap};
+use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, QosControl, fcs};
+
+#[test]
+fn frames_that_are_not_data_frames() {
+    let beacon = [0x80, 0x00];
+    let ack = [0xd4, 0x00];
+    let null = [0x48, 0x01];
+    let version_1 = [0x09, 0x00];
+    assert_eq!(
+        DataHeader::parse(&beacon),
+        Err(FrameError::Type {
+            expected: FrameType::Data,
+            found: FrameType::Management
+        })
+    );
+    assert_eq!(
+        DataHeader::parse(&ack),
+        Err(FrameError::Type {
+            expected: FrameType::Data,
+            found: FrameType::Control
+        })
+    );
+    assert_eq!(
+        DataHeader::parse(&null),
+        Err(FrameError::Subtype {
+            frame_type: FrameType::Data,
+            subtype: 4
+        })
+    );
+    assert_eq!(DataHeader::parse(&version_1), Err(FrameError::Version(1)));
+    let cut = DataHeader::parse(&[0x88, 0x01, 0, 0]).unwrap_err();
+    assert_eq!(
+        cut.to_string(),
+        "the header of a data frame needs 26 octets, only 4 are there"
+    );
+}
+
+#[test]
+fn a_header_with_four_addresses_needs_both_directions() {
+    let header = DataHeader {
+        to_ds: true,
+        addr4: Some(wlan_frames::MacAddr::default()),
+        ..DataHeader::default()
+    };
+    assert!(std::panic::catch_unwind(|| header.emit(&mut [0; 36])).is_err());
+}
+
+#[test]
+fn header_lengths_are_those_of_the_standard() {
+    let plain = DataHeader::default();
+    let qos = DataHeader {
+        qos: Some(QosControl::default()),
+        ..plain
+    };
+    let addr4 = Some(wlan_frames::MacAddr::BROADCAST);
+    let four = DataHeader {
+        to_ds: true,
+        from_ds: true,
+        addr4,
+        ..plain
+    };
+    let both = DataHeader { qos: qos.qos, ..four };
+    let htc = DataHeader {
+        ht_control: Some(0),
+        ..both
+    };
+    assert_eq!(
+        [plain, qos, four, both, htc].map(|header| header.len()),
+        [24, 26, 30, 32, 36]
+    );
+}
+
+#[test]
+fn other_llc_headers_and_block_acks() {
+    let netbeui = [0xf0, 0xf0, 0x03, 0, 0, 0, 0, 0];
+    assert!(matches!(LlcSnap::parse(&netbeui), Err(FrameError::Field(_))));
+    let mut basic = [0; BlockAck::LEN];
+    basic[0] = 0x94;
+    assert_eq!(
+        BlockAck::parse(&basic),
+        Err(FrameError::Field("the BlockAck is not of the compressed variant"))
+    );
+    basic[16] = 0x04;
+    assert!(BlockAck::parse(&basic).is_ok());
+    basic[18] = 0x04;
+    assert_eq!(
+        BlockAck::parse(&basic),
+        Err(FrameError::Field("the BlockAck bitmap is not of 8 octets"))
+    );
+}
+
+#[test]
+fn empty_delimiters_are_those_that_hardware_sends() {
+    let mut octets = [0; 4];
+    Delimiter {
+        eof: false,
+        mpdu_len: 0,
+    }
+    .emit(&mut octets);
+    // The padding delimiter of the openwifi driver.
+    assert_eq!(u32::from_le_bytes(octets), 0x4e14_0000);
+    Delimiter {
+        eof: true,
+        mpdu_len: 0,
+    }
+    .emit(&mut octets);
+    // The end-of-frame padding delimiter that the rtw89 driver of Linux writes into the hardware.
+    assert_eq!(u32::from_le_bytes(octets), 0x4e79_0001);
+}
+
+#[test]
+fn subframes_are_padded_to_four_octets() {
+    assert_eq!([0, 1, 4, 1538].map(ampdu::subframe_len), [4, 8, 8, 1544]);
+    assert_eq!(ampdu::unpadded_subframe_len(1538), 1542);
+}
+
+#[test]
+fn fcs_of_the_ccmp_test_mpdu_of_the_standard() {
+    // IEEE Std 802.11-2012 M.6.4, MPDU and FCS as printed.
+    let mpdu = [
+        0x08, 0x48, 0xc3, 0x2c, 0x0f, 0xd2, 0xe1, 0x28, 0xa5, 0x7c, 0x50, 0x30, 0xf1, 0x84, 0x44, 0x08, 0xab,
+        0xae, 0xa5, 0xb8, 0xfc, 0xba, 0x80, 0x33, 0x0c, 0xe7, 0x00, 0x20, 0x76, 0x97, 0x03, 0xb5, 0xf3, 0xd0,
+        0xa2, 0xfe, 0x9a, 0x3d, 0xbf, 0x23, 0x42, 0xa6, 0x43, 0xe4, 0x32, 0x46, 0xe8, 0x0c, 0x3c, 0x04, 0xd0,
+        0x19, 0x78, 0x45, 0xce, 0x0b, 0x16, 0xf9, 0x76, 0x23,
+    ];
+    let frame = [&mpdu[..], &[0x1d, 0x99, 0xf0, 0x66]].concat();
+    assert_eq!(fcs::check(&frame), Ok(&mpdu[..]));
+}
+
+#[test]
+fn radiotap_fields_of_others_are_skipped() {
+    // As mac80211 writes them: two further words of present bits, and noise, antenna and receive flags of no use here.
+    let present: u32 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 11 | 1 << 14 | 1 << 29 | 1 << 31;
+    let mut header = vec![0, 0, 28, 0];
+    header.extend(present.to_le_bytes());
+    header.extend((1u32 << 5 | 1 << 31).to_le_bytes());
+    header.extend((1u32 << 5).to_le_bytes());
+    header.push(0x10);
+    header.push(0);
+    header.extend(5180u16.to_le_bytes());
+    header.extend(0x0140u16.to_le_bytes());
+    header.extend([0xd6, 0xa1, 0, 0, 0, 0]);
+    let (read, len) = Radiotap::parse(&header).unwrap();
+    assert_eq!(len, 28);
+    let expected = Radiotap {
+        flags: Some(0x10),
+        channel: Some(Channel::ofdm_5ghz(5180)),
+        antenna_signal_dbm: Some(-42),
+        ..Radiotap::default()
+    };
+    assert_eq!(read, expected);
+    header[2] = 20;
+    assert!(
+        matches!(Radiotap::parse(&header), Err(FrameError::Field(_))),
+        "fields beyond the length"
+    );
+}
+
+#[test]
+fn captures_of_both_orders_and_resolutions() {
+    for (magic, fraction, ts_ns) in [
+        (0xa1b2_3c4d_u32, 5_u32, 7_000_000_005_u64),
+        (0xa1b2_c3d4, 5, 7_000_005_000),
+    ] {
+        let mut big = Vec::new();
+        let mut little = Vec::new();
+        for word in [magic, 0x0002_0004, 0, 0, 65535, 105, 7, fraction, 2, 9] {
+            big.extend(word.to_be_bytes());
+            little.extend(word.to_le_bytes());
+        }
+        for mut file in [big, little] {
+            file.extend(b"ab");
+            let mut capture = Capture::parse(&file).unwrap();
+            assert_eq!(capture.link_type(), pcap::LINKTYPE_IEEE802_11);
+            let record = capture.next().unwrap().unwrap();
+            assert_eq!(
+                (record.ts_ns, record.data, record.original_len),
+                (ts_ns, &b"ab"[..], 9)
+            );
+            assert_eq!(capture.next(), None);
+        }
+    }
+}
+
+#[test]
+fn files_that_are_no_captures() {
+    assert_eq!(Capture::parse(b"").unwrap_err(), PcapError::NoHeader { have: 0 });
+    assert_eq!(
+        Capture::parse(&pcap::file_header()[..23]).unwrap_err(),
+        PcapError::NoHeader { have: 23 }
+    );
+    assert_eq!(
+        Capture::parse(b"<!DOCTYPE html>").unwrap_err(),
+        PcapError::NotACapture(*b"<!DO")
+    );
+    assert_eq!(
+        Capture::parse(&[0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 0]).unwrap_err(),
+        PcapError::PcapNg
+    );
+}
+
+#[test]
+fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
+    let mut file = pcap::file_header().to_vec();
+    for _ in 0..2 {
+        file.extend(pcap::record_header(0, 10));
+        file.extend([0; 10]);
+    }
+    let read: Vec<_> = Capture::parse(&file[..file.len() - 1]).unwrap().collect();
+    assert!(read[0].is_ok());
+    let cut = PcapError::Truncated {
+        record: 2,
+        offset: 50,
+        needed: 26,
+        have: 25,
+    };
+    assert_eq!(read[1..], [Err(cut)], "and nothing after the error");
+    assert_eq!(
+        cut.to_string(),
+        "capture cut short: record 2 at octet 50 needs 26 octets, 25 are left"
+    );
+
+    let read: Vec<_> = Capture::parse(&file[..50 + 7]).unwrap().collect();
+    assert_eq!(
+        read[1],
+        Err(PcapError::Truncated {
+            record: 2,
+            offset: 50,
+            needed: 16,
+            have: 7
+        })
+    );
+
+    file[24 + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let read: Vec<_> = Capture::parse(&file).unwrap().collect();
+    assert_eq!(
+        read,
+        [Err(PcapError::Length {
+            record: 1,
+            offset: 24,
+            len: u32::MAX
+        })]
+    );
+}

@@ -1,0 +1,228 @@
+//! tshark reads from emitted frames what was put in.
+
+mod observer;
+
+use observer::{capture, tshark};
+use wlan_frames::control::{Ack, BlockAck};
+use wlan_frames::radiotap::{AmpduStatus, Channel, FLAG_FCS, Mcs, Radiotap};
+use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl, fcs};
+
+const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
+const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x02]);
+const FAR: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x03]);
+
+fn framed(radiotap: &Radiotap, emit: impl Fn(&mut [u8]) -> usize) -> Vec<u8> {
+    let mut frame = vec![0; radiotap.len()];
+    assert_eq!(radiotap.emit(&mut frame), radiotap.len());
+    let mut mpdu = vec![0; 256];
+    let len = emit(&mut mpdu);
+    mpdu.truncate(len);
+    fcs::append(&mut mpdu);
+    frame.extend(mpdu);
+    frame
+}
+
+#[test]
+fn radiotap_of_a_legacy_frame() {
+    let radiotap = Radiotap {
+        tsft_us: Some(0x0102_0304_0506_0708),
+        flags: Some(FLAG_FCS),
+        rate_500kbps: Some(108),
+        channel: Some(Channel::ofdm_5ghz(5180)),
+        antenna_signal_dbm: Some(-42),
+        ..Radiotap::default()
+    };
+    let ack = framed(&radiotap, |buf| {
+        Ack {
+            duration_us: 0,
+            ra: STA,
+        }
+        .emit(buf)
+    });
+    let fields = [
+        "radiotap.mactime",
+        "radiotap.datarate",
+        "radiotap.channel.freq",
+        "radiotap.channel.flags",
+        "radiotap.dbm_antsignal",
+        "wlan.fcs.status",
+        "wlan.fc.type_subtype",
+        "wlan.ra",
+    ];
+    let Some(seen) = tshark(
+        &capture(&[ack]),
+        &["-o", "wlan.check_fcs:TRUE", "-o", "wlan.check_checksum:TRUE"],
+        &fields,
+    ) else {
+        return;
+    };
+    assert_eq!(
+        seen,
+        [[
+            "72623859790382856",
+            "54",
+            "5180",
+            "0x0140",
+            "-42",
+            "1",
+            "0x001d",
+            "02:00:00:00:00:02"
+        ]]
+    );
+}
+
+#[test]
+fn radiotap_of_an_ht_frame_in_an_ampdu() {
+    let radiotap = Radiotap {
+        // Without TSFT and rate, channel and A-MPDU status need padding in front.
+        flags: Some(FLAG_FCS),
+        channel: Some(Channel::ofdm_5ghz(5180)),
+        antenna_signal_dbm: Some(-42),
+        mcs: Some(Mcs {
+            forty_mhz: true,
+            short_gi: true,
+            index: 15,
+        }),
+        ampdu: Some(AmpduStatus {
+            reference: 0x0a0b_0c0d,
+            last: Some(true),
+        }),
+        ..Radiotap::default()
+    };
+    let header = DataHeader {
+        qos: Some(QosControl::default()),
+        ..DataHeader::default()
+    };
+    let frame = framed(&radiotap, |buf| header.emit(buf));
+    let fields = [
+        "radiotap.channel.freq",
+        "radiotap.dbm_antsignal",
+        "radiotap.mcs.index",
+        "radiotap.mcs.bw",
+        "radiotap.mcs.gi",
+        "radiotap.ampdu.reference",
+        "radiotap.ampdu.flags.last",
+        "wlan_radio.data_rate",
+    ];
+    let Some(seen) = tshark(&capture(&[frame]), &[], &fields) else {
+        return;
+    };
+    assert_eq!(seen, [["5180", "-42", "15", "1", "1", "168496141", "1", "300"]]);
+}
+
+#[test]
+fn data_header_with_everything_in_it() {
+    let header = DataHeader {
+        to_ds: true,
+        from_ds: true,
+        retry: true,
+        power_mgmt: true,
+        more_data: true,
+        duration_us: 44,
+        addr1: AP,
+        addr2: STA,
+        addr3: FAR,
+        addr4: Some(STA),
+        sequence: SequenceControl {
+            number: 4095,
+            fragment: 0,
+        },
+        qos: Some(QosControl::new(6, AckPolicy::BlockAck)),
+        ..DataHeader::default()
+    };
+    let frame = framed(
+        &Radiotap {
+            flags: Some(FLAG_FCS),
+            ..Radiotap::default()
+        },
+        |buf| {
+            let at = header.emit(buf);
+            at + LlcSnap {
+                ethertype: EtherType::IPV6,
+            }
+            .emit(&mut buf[at..])
+        },
+    );
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.fc.ds",
+        "wlan.fc.retry",
+        "wlan.fc.pwrmgt",
+        "wlan.fc.moredata",
+        "wlan.fc.protected",
+        "wlan.duration",
+        "wlan.ra",
+        "wlan.ta",
+        "wlan.da",
+        "wlan.sa",
+        "wlan.seq",
+        "wlan.qos.tid",
+        "wlan.qos.ack",
+        "llc.type",
+    ];
+    let Some(seen) = tshark(&capture(&[frame]), &[], &fields) else {
+        return;
+    };
+    let sta = STA.to_string();
+    assert_eq!(
+        seen,
+        [[
+            "0x0028",
+            "0x03",
+            "1",
+            "1",
+            "1",
+            "0",
+            "44",
+            &AP.to_string(),
+            &sta,
+            &FAR.to_string(),
+            &sta,
+            "4095",
+            "6",
+            "0x0003",
+            "0x86dd"
+        ]]
+    );
+}
+
+#[test]
+fn compressed_block_ack() {
+    let block_ack = BlockAck {
+        duration_us: 0,
+        ra: STA,
+        ta: AP,
+        tid: 5,
+        starting_sequence: 2345,
+        bitmap: 0x8000_0000_0000_0003,
+    };
+    let radiotap = Radiotap {
+        flags: Some(FLAG_FCS),
+        ..Radiotap::default()
+    };
+    let frame = framed(&radiotap, |buf| block_ack.emit(buf));
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.ba.control.ba_type",
+        "wlan.ba.basic.tidinfo",
+        "wlan.fixed.ssc.sequence",
+        "wlan.ba.bm",
+        "wlan.ra",
+        "wlan.ta",
+    ];
+    let Some(seen) = tshark(&capture(&[frame]), &[], &fields) else {
+        return;
+    };
+    assert_eq!(
+        seen,
+        [[
+            "0x0019",
+            "0x0002",
+            "0x0005",
+            "2345",
+            "0300000000000080",
+            "02:00:00:00:00:02",
+            "02:00:00:00:00:01"
+        ]]
+    );
+}

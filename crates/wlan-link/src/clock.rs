@@ -1,0 +1,90 @@
+//! Real time for the emulator: a monotonic clock that starts at zero, and waiting on it to the microsecond.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use wlan_air::Nanos;
+
+/// How early a sleep is ended so that the rest is spent spinning: a timer fires a few microseconds late, and
+/// longer spins are punished by the scheduler.
+const SPIN: Nanos = Nanos(25_000);
+
+/// `CLOCK_MONOTONIC`, counted from the moment the emulated link came up.
+pub struct Clock {
+    origin_ns: u64,
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux");
+    now.tv_sec().unsigned_abs() * 1_000_000_000 + now.tv_nsec().unsigned_abs()
+}
+
+fn timespec(span_ns: u64) -> TimeSpec {
+    TimeSpec::new(
+        (span_ns / 1_000_000_000).cast_signed(),
+        (span_ns % 1_000_000_000).cast_signed(),
+    )
+}
+
+impl Clock {
+    /// A clock that reads zero now.
+    pub fn start() -> Self {
+        Self {
+            origin_ns: monotonic_ns(),
+        }
+    }
+
+    /// Time since the start.
+    pub fn now(&self) -> Nanos {
+        Nanos(monotonic_ns() - self.origin_ns)
+    }
+
+    /// Sleeps, then spins, until `deadline`.
+    pub fn wait_until(&self, deadline: Nanos) {
+        if self.now().0 + SPIN.0 < deadline.0 {
+            let wake = timespec(self.origin_ns + deadline.0 - SPIN.0);
+            while clock_nanosleep(
+                ClockId::CLOCK_MONOTONIC,
+                ClockNanosleepFlags::TIMER_ABSTIME,
+                &wake,
+            ) == Err(Errno::EINTR)
+            {}
+        }
+        while self.now() < deadline {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Waits until one of `descriptors` is readable (`true`) or `deadline` has come (`false`); without a
+    /// deadline, for as long as it takes.
+    ///
+    /// # Errors
+    /// `ppoll` fails for another reason than a signal.
+    pub fn wait_readable(&self, descriptors: &[BorrowedFd<'_>], deadline: Option<Nanos>) -> io::Result<bool> {
+        let mut polled: Vec<PollFd<'_>> = descriptors
+            .iter()
+            .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
+            .collect();
+        loop {
+            let timeout = deadline.map(|at| timespec(at.0.saturating_sub(SPIN.0 + self.now().0)));
+            match ppoll(&mut polled, timeout, None) {
+                Ok(0) => break,
+                Ok(_) => return Ok(true),
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // Only a deadline ends the poll with nothing readable: spin the rest, looking once more at the end,
+        // since a packet that came meanwhile may go first.
+        if let Some(at) = deadline {
+            while self.now() < at {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(ppoll(&mut polled, Some(timespec(0)), None).map_err(io::Error::from)? > 0)
+    }
+}

@@ -1,0 +1,70 @@
+//! What the emulator counts, as it is reported to whoever asks.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use wlan_air::Nanos;
+
+/// A delivery later than this is a slip: the scheduler kept the emulator off the CPU.
+pub const SLIP: Nanos = Nanos(5_000_000);
+
+/// Totals since the link came up.
+pub struct Counters {
+    /// Time spent sealing and opening.
+    pub crypto: Nanos,
+    /// MPDUs whose MIC or header was wrong, or that were replayed, at the receiver.
+    pub open_errors: u64,
+    /// Packets that a host's stack refused.
+    pub refused: u64,
+    /// Packets from a host that were neither IPv4 nor IPv6.
+    pub unclassified: u64,
+    /// How late MSDUs were delivered, in nanoseconds after the ideal end of their PPDU.
+    lateness_ns: Histogram<u64>,
+    slips: u64,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            crypto: Nanos(0),
+            open_errors: 0,
+            refused: 0,
+            unclassified: 0,
+            lateness_ns: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid"),
+            slips: 0,
+        }
+    }
+}
+
+/// Lateness of deliveries, in microseconds.
+#[derive(Debug, Serialize)]
+pub struct Lateness {
+    p50: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
+impl Counters {
+    /// Counts one delivery that came `late` after its ideal time.
+    pub fn record_lateness(&mut self, late: Nanos) {
+        self.lateness_ns.saturating_record(late.0);
+        self.slips += u64::from(late > SLIP);
+    }
+
+    /// Number of slips.
+    pub fn slips(&self) -> u64 {
+        self.slips
+    }
+
+    /// The quantiles of the lateness; `None` before the first delivery.
+    pub fn lateness_us(&self) -> Option<Lateness> {
+        #[allow(clippy::cast_precision_loss)] // bounded by a minute
+        let quantile = |q| self.lateness_ns.value_at_quantile(q) as f64 / 1000.0;
+        (!self.lateness_ns.is_empty()).then(|| Lateness {
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: quantile(1.0),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! The emulator as a process: lines of JSON come in on one side and go out on the other.
+//!
+//! The first line is the [`Config`]; the answer is a line that says what came up, or `{"error": ...}`. After
+//! that each line `"counters"` is answered by the [`Report`](crate::emulator::Report). The end of the input is
+//! the end of the emulator: whoever started it need not live to stop it.
+
+use std::io::{BufRead, Write};
+use std::os::fd::AsRawFd;
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::emulator::{Emulator, Facts};
+
+#[derive(Serialize)]
+struct Ready {
+    /// As `/proc` knows the process, which is in a PID namespace of its own.
+    pid: u32,
+    namespace_fds: NamespaceFds,
+    #[serde(flatten)]
+    facts: Facts,
+}
+
+#[derive(Serialize)]
+struct NamespaceFds {
+    ap: i32,
+    sta: i32,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    error: String,
+}
+
+/// Serves one emulated link until `input` ends.
+///
+/// # Errors
+/// What could not be done, in one line.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), String> {
+    let outcome = converse(input, &mut output);
+    if let Err(error) = &outcome {
+        // Nobody may be listening any more; the exit status says it again.
+        let _ = answer(&mut output, &Failure { error: error.clone() });
+    }
+    outcome
+}
+
+fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), String> {
+    let mut lines = input.lines();
+    let Some(first) = lines.next() else { return Ok(()) };
+    let config: Config = first
+        .map_err(|error| error.to_string())
+        .and_then(|line| serde_json::from_str(&line).map_err(|error| format!("configuration: {error}")))?;
+    let emulator = Emulator::start(&config).map_err(|error| error.to_string())?;
+    let pid = std::fs::read_link("/proc/self")
+        .ok()
+        .and_then(|link| link.to_str()?.parse().ok())
+        .ok_or("/proc is not mounted")?;
+    let [ap, sta] = emulator.namespaces().map(AsRawFd::as_raw_fd);
+    answer(
+        output,
+        &Ready {
+            pid,
+            namespace_fds: NamespaceFds { ap, sta },
+            facts: emulator.facts(),
+        },
+    )?;
+    for line in lines {
+        match line.map_err(|error| error.to_string())?.as_str() {
+            "\"counters\"" => match emulator.report() {
+                Some(report) => answer(output, &report)?,
+                None => break,
+            },
+            other => return Err(format!("unknown request {other}")),
+        }
+    }
+    emulator.stop().map_err(|error| error.to_string())
+}
+
+fn answer(output: &mut impl Write, value: &impl Serialize) -> Result<(), String> {
+    serde_json::to_writer(&mut *output, value).map_err(|error| error.to_string())?;
+    output
+        .write_all(b"\n")
+        .and_then(|()| output.flush())
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,151 @@
+"""The command `airtoll`: parsing and printing only.
+
+Every command imports the stages it needs when it runs, so that `--help` answers at once. Exit status: 0 fine,
+1 something failed, 2 what was asked for cannot be done as asked.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airtoll.errors import AirtollError
+
+app = typer.Typer(
+    help="Measure what securing a wireless LAN costs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+StudyArgument = Annotated[
+    str,
+    typer.Argument(metavar="STUDY", help="A study file, or the name of one that `airtoll studies` lists."),
+]
+ResultArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A result directory.")]
+LabOption = Annotated[
+    str | None, typer.Option("--lab", metavar="LAB", help="Measure in this lab instead of the study's own.")
+]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Fewer and shorter runs, as the study's [quick] says.")
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from airtoll._rust import VERSION
+
+        typer.echo(f"airtoll {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def airtoll(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Measure what securing a wireless LAN costs."""
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine can and cannot do, and what to install."""
+    from airtoll.cli.doctor import examine
+
+    raise typer.Exit(examine())
+
+
+@app.command()
+def studies() -> None:
+    """List the studies that come with airtoll."""
+    from airtoll.cli.planning import list_studies
+
+    list_studies()
+
+
+@app.command()
+def plan(study: StudyArgument, lab: LabOption = None, quick: QuickOption = False) -> None:
+    """Print the runs of a study without doing them."""
+    from airtoll.cli.planning import print_plan
+
+    print_plan(study, lab, quick=quick)
+
+
+@app.command()
+def run(
+    study: StudyArgument,
+    lab: LabOption = None,
+    quick: QuickOption = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Result directory [default: results/STUDY-TIME].", show_default=False
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Do what is left of an interrupted run in --out DIR.")
+    ] = False,
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="Keep a capture of the air of every run (radiotap, LINKTYPE 127).")
+    ] = False,
+) -> None:
+    """Perform a study: measure every run, keep the record, print the table and write the report."""
+    from airtoll.cli.running import perform
+
+    perform(study, lab, quick=quick, out=out, resume=resume, pcap=pcap)
+
+
+@app.command()
+def verify(directory: ResultArgument) -> None:
+    """Check a result directory: checksums, completeness, schema."""
+    from airtoll.cli.results import verify_result
+
+    raise typer.Exit(verify_result(directory))
+
+
+@app.command()
+def report(
+    directory: ResultArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where to write it [default: the result directory].",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write the report of a result: HTML, Markdown and CSV."""
+    from airtoll.cli.results import report_result
+
+    report_result(directory, out)
+
+
+def main() -> None:
+    """Entry point: every way to fail ends in one line on stderr and an exit status."""
+    try:
+        app()
+    except AirtollError as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone (as `airtoll plan | head` does): nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+
+
+def _fail(message: str, status: int) -> None:
+    if os.environ.get("AIRTOLL_TRACEBACK"):
+        import traceback
+
+        traceback.print_exc()
+    typer.echo(f"airtoll: {message}", err=True)
+    raise SystemExit(status) from None

@@ -1,0 +1,84 @@
+"""`airtoll doctor`: what this machine can and cannot do, and what to install."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from shutil import which
+
+from rich.console import Console
+from rich.table import Table
+
+from airtoll.labs import air
+from airtoll.labs.namespace import machine_facts
+from airtoll.probes import default_probes
+
+
+@dataclass(frozen=True)
+class _Finding:
+    subject: str
+    works: bool
+    needed: bool  # for the quickstart; what is not needed is worth having
+    words: str  # what was found, or what to do
+
+
+def examine() -> int:
+    """Print what was found; 0 if the quickstart can run here, 1 if not."""
+    findings = list(_findings())
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for finding in findings:
+        mark = "[green]yes[/]" if finding.works else "[red]NO[/]" if finding.needed else "[yellow]no[/]"
+        table.add_row(mark, finding.subject, finding.words)
+    console = Console(highlight=False)
+    console.print(table)
+    blocked = [finding.subject for finding in findings if finding.needed and not finding.works]
+    console.print(
+        f"This machine cannot run the quickstart yet: see {', '.join(blocked)}."
+        if blocked
+        else "This machine can run the quickstart."
+    )
+    return 1 if blocked else 0
+
+
+def _findings() -> Iterator[_Finding]:
+    machine = machine_facts()
+    yield _Finding(
+        "machine",
+        works=True,
+        needed=False,
+        words=f"{machine['processor']}, {machine['os']}, Linux {platform.release()}",
+    )
+    cores = os.cpu_count() or 1
+    yield _Finding(
+        "cores",
+        works=cores >= 2,
+        needed=False,
+        words=f"{cores}"
+        if cores >= 2
+        else "with one core the emulator and the traffic fight for it: expect late runs",
+    )
+    reason = air.missing()
+    yield _Finding("lab air", works=reason is None, needed=True, words=reason or _air_words())
+    for probe in default_probes():
+        lacking = probe.missing()
+        yield _Finding(f"probe {probe.name}", works=lacking is None, needed=True, words=lacking or "ready")
+    for tool, package, use in (
+        ("tshark", "tshark", "reads and decrypts the captures that --pcap keeps"),
+        ("airdecap-ng", "aircrack-ng", "a second opinion on captures"),
+    ):
+        yield _Finding(
+            tool,
+            works=which(tool) is not None,
+            needed=False,
+            words=use if which(tool) else f"{use}: apt-get install {package}",
+        )
+
+
+def _air_words() -> str:
+    if os.geteuid() == 0:
+        return "ready, as root: the emulator gets real-time priority"
+    done = subprocess.run(["chrt", "--fifo", "1", "true"], capture_output=True, check=False)
+    if done.returncode == 0:
+        return "ready, in a user namespace, with real-time priority"
+    return "ready, in a user namespace; without real-time priority, so frames arrive a little later than as root"

@@ -1,0 +1,36 @@
+"""`airtoll studies` and `airtoll plan`: what there is to measure, and in which order."""
+
+from rich.console import Console
+from rich.table import Table
+
+from airtoll.study import describe, expand, find_study, load_study, shipped_studies
+
+
+def list_studies() -> None:
+    """One row a study: its name, its title and its size."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("study", "runs", "title"):
+        table.add_column(heading)
+    for path in shipped_studies():
+        study = load_study(path)
+        table.add_row(study.name, str(len(expand(study).runs)), study.title)
+    Console(highlight=False).print(table)
+
+
+def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
+    """Every run in its order, and how long all of them will take."""
+    plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick)
+    description = describe(plan)
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "block", "replicate", *description.columns):
+        table.add_column(heading)
+    for row in description.rows:
+        replicate = f"{row.replicate} (left out)" if row.discard else str(row.replicate)
+        table.add_row(str(row.order), str(row.block), replicate, *row.levels)
+    console.print(table)
+    console.print(
+        "all runs: " + ", ".join(f"{name} {level}" for name, level in description.constants.items())
+    )
+    minutes = description.estimate_s / 60
+    console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, about {minutes:.1f} minutes")

@@ -1,0 +1,55 @@
+"""`airtoll verify` and `airtoll report`, and the table that ends `airtoll run`."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from airtoll.report import table, write_report
+from airtoll.store import Result
+
+
+def verify_result(directory: Path) -> int:
+    """Print each problem of the result, or that there is none; the exit status."""
+    console = Console(highlight=False, soft_wrap=True)
+    result = Result.open(directory)
+    problems = result.verify()
+    for problem in problems:
+        console.print(problem, markup=False)
+    records = result.records()
+    valid = sum(record.verdict.valid for record in records)
+    if not problems:
+        missing = len(result.plan.runs) - len(records)
+        console.print(
+            f"{directory}: sound; {len(records)} of {len(result.plan.runs)} runs finished, {valid} valid"
+            + (f", {missing} to do" if missing else "")
+        )
+    return 1 if problems else 0
+
+
+def report_result(directory: Path, out: Path | None) -> None:
+    """Write the report of the result, print its table and where the files are."""
+    console = Console(highlight=False, soft_wrap=True)
+    result = Result.open(directory)
+    paths = write_report(result, out or directory)
+    print_summary(console, result)
+    for path in (paths.html, paths.markdown, paths.csv):
+        console.print(str(path), markup=False)
+
+
+def print_summary(console: Console, result: Result) -> None:
+    """The comparison table of a result, and how many of its runs count."""
+    comparison = table(result)
+    printed = Table(title=result.plan.study)
+    for number, heading in enumerate(comparison.columns):
+        printed.add_column(heading, justify="left" if number < 2 else "right")
+    for row in comparison.cells:
+        if row[0]:
+            printed.add_section()
+        printed.add_row(*row)
+    console.print(printed)
+    records = result.records()
+    invalid = [record for record in records if not record.verdict.valid]
+    console.print(f"{len(records)} of {len(result.plan.runs)} runs finished, {len(invalid)} of them invalid")
+    for record in invalid:
+        console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", markup=False, soft_wrap=True)

@@ -1,0 +1,124 @@
+"""`airtoll run`: a study performed, with its progress shown and its table printed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from airtoll.cli.results import print_summary
+from airtoll.errors import AirtollError, UsageError
+from airtoll.labs import Lab, open_lab
+from airtoll.probes import default_probes
+from airtoll.probes.base import Probe
+from airtoll.report import write_report
+from airtoll.store import (
+    Event,
+    ProbeStarted,
+    Result,
+    RunFinished,
+    RunStarted,
+    check_ready,
+    default_directory,
+    record,
+)
+from airtoll.study import expand, find_study, load_study
+
+
+def perform(
+    study_name: str, lab_name: str | None, *, quick: bool, out: Path | None, resume: bool, pcap: bool
+) -> None:
+    """Measure every run that the result has not yet, then print the table and write the report."""
+    study = load_study(find_study(study_name))
+    study_text = study.path.read_text(encoding="utf-8")
+    plan = expand(study, lab=lab_name, quick=quick)
+    lab = open_lab(plan.runs[0].cell.lab)
+    console = Console(highlight=False)
+    probes = default_probes()
+    check_ready(plan.runs, lab, probes)
+    if not resume:
+        directory = out or default_directory(plan.study)
+        result = Result.create(directory, study_text, plan, lab.name, quick)
+    elif out is not None:
+        result = Result.resume(out, study_text, plan)
+    else:
+        raise UsageError("--resume needs --out DIR, the result to complete")
+    with result:
+        _record(console, result, lab, probes, pcap=pcap)
+        paths = write_report(result, result.directory)
+    print_summary(console, result)
+    console.print(f"report: {paths.html}", soft_wrap=True)
+
+
+def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe], *, pcap: bool) -> None:
+    """Perform what is left; however it ends, say what is kept and how to go on."""
+    total = len(result.plan.runs)
+    left = len(result.pending())
+    console.print(f"{result.plan.study}: {left} of {total} runs, into {result.directory}", soft_wrap=True)
+    try:
+        with _Display(console, total=total, finished=total - left) as display:
+            record(result, lab, probes, display.show, pcap=pcap)
+    except KeyboardInterrupt:
+        raise StoppedError(f"interrupted; {_kept(result)}") from None
+    except UsageError:
+        raise
+    except AirtollError as error:
+        raise AirtollError(f"{error}; {_kept(result)}") from error
+
+
+def _kept(result: Result) -> str:
+    done = len(result.finished())
+    again = f"the same command with --out {result.directory} --resume does the rest"
+    return f"{done} of {len(result.plan.runs)} runs are kept, {again}"
+
+
+class StoppedError(AirtollError):
+    """Stopped by Ctrl-C; 130 is what a shell reports for that."""
+
+    exit_code = 130
+
+
+class _Display:
+    """A progress bar on a terminal, a line a run elsewhere."""
+
+    def __init__(self, console: Console, total: int, finished: int) -> None:
+        self._console = console
+        self._total = total
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=total, completed=finished)
+
+    def __enter__(self) -> "_Display":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, event: Event) -> None:
+        match event:
+            case RunStarted(run=run):
+                self._progress.update(self._task, description=run.id)
+            case ProbeStarted(run=run, probe=probe):
+                self._progress.update(self._task, description=f"{run.id} {probe}")
+            case RunFinished(record=done):
+                self._progress.advance(self._task)
+                if not done.verdict.valid:
+                    self._console.print(f"{done.run.id}: invalid: {'; '.join(done.verdict.reasons)}")
+                elif not self._console.is_terminal:
+                    self._console.print(f"{done.run.order}/{self._total} {done.run.id}")

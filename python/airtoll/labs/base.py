@@ -1,0 +1,72 @@
+"""What every lab offers: hosts to run commands on, their addresses, and facts about the link between them."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from airtoll.study.cell import Cell, Ip
+
+
+class Host(Protocol):
+    """A machine, or something that acts as one: a network namespace, a guest, a machine behind ssh."""
+
+    name: str
+
+    def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a command on the host with stdout and stderr piped; killing the process kills the command."""
+        ...
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+        """Run a command to its end; raises subprocess.TimeoutExpired after killing it."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """What a reader needs to know about the machine: kernel, CPU, cores, TCP settings."""
+        ...
+
+    def cpu(self) -> "CpuTimes":
+        """CPU time of the whole machine so far."""
+        ...
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """CPU time summed over all cores since boot."""
+
+    busy_s: float
+    idle_s: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two hosts joined by the thing that is measured."""
+
+    hosts: Mapping[str, Host]  # by role: "ap", "sta"
+    addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
+    facts: Mapping[str, Any]  # what the link is: PHY, rate, cipher, queue, scheduling
+    counters: "Counters" = field(repr=False)
+
+
+class Counters(Protocol):
+    """What the link itself counted since it was opened."""
+
+    def __call__(self) -> dict[str, Any]:
+        """Totals since the link was opened; docs/data-format.md lists the keys."""
+        ...
+
+
+class Lab(Protocol):
+    """Where a cell is measured."""
+
+    name: str
+
+    def check(self, cell: Cell) -> str | None:
+        """Why this lab cannot do the cell, or None if it can."""
+        ...
+
+    def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
+        """Bring the link up; leaving the context takes everything down again."""
+        ...

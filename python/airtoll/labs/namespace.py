@@ -1,0 +1,90 @@
+"""A host that is a network namespace of this machine."""
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from airtoll.labs.base import CpuTimes
+
+
+class NamespaceHost:
+    """Runs commands in one of the network namespaces that an emulator process holds.
+
+    Commands join the emulator's PID namespace too, of which the emulator is the init process: when it ends,
+    for whatever reason, the kernel kills every command with it.
+    """
+
+    def __init__(self, name: str, emulator_pid: int, namespace_fd: int, *, user_namespace: bool) -> None:
+        """`namespace_fd` is the descriptor by which the emulator holds the host's network namespace."""
+        self.name = name
+        self._enter = [
+            "nsenter",
+            *(["--preserve-credentials", f"--user=/proc/{emulator_pid}/ns/user"] if user_namespace else []),
+            f"--pid=/proc/{emulator_pid}/ns/pid",
+            f"--net=/proc/{emulator_pid}/fd/{namespace_fd}",
+            "--",
+            # nsenter stays behind as the command's parent; without this, killing it would orphan the command.
+            *("setpriv", "--pdeathsig", "KILL", "--"),
+        ]
+
+    def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a command with stdout and stderr piped; killing the process kills the command."""
+        return subprocess.Popen(
+            [*self._enter, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C on the terminal is for airtoll, which ends commands in order
+        )
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+        """Run a command to its end; raises subprocess.TimeoutExpired after killing it."""
+        with self.popen(argv) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout_s)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
+
+    def facts(self) -> dict[str, Any]:
+        """Kernel, processor and cores of this machine."""
+        return machine_facts()
+
+    def cpu(self) -> CpuTimes:
+        """CPU time of this machine, which all namespaces share."""
+        return machine_cpu_times()
+
+
+def machine_facts() -> dict[str, Any]:
+    """What a reader needs to know about the machine that airtoll runs on."""
+    processor = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        None,
+    )
+    memory_kib = int(Path("/proc/meminfo").read_text(encoding="ascii").split(maxsplit=2)[1])
+    return {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "os": platform.freedesktop_os_release().get("PRETTY_NAME"),
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "memory_bytes": memory_kib * 1024,
+    }
+
+
+def machine_cpu_times() -> CpuTimes:
+    """CPU time of all cores since boot, from /proc/stat (proc(5))."""
+    first_line = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0]
+    # user nice system idle iowait irq softirq steal; guest time is contained in user
+    ticks = [int(field) for field in first_line.split()[1:9]]
+    per_second = os.sysconf("SC_CLK_TCK")
+    idle = ticks[3] + ticks[4]
+    return CpuTimes(busy_s=(sum(ticks) - idle) / per_second, idle_s=idle / per_second)

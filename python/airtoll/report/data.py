@@ -1,0 +1,182 @@
+"""A result to what a report is made of: its runs, and the figures that `airtoll.stats` makes of them."""
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from airtoll.report import text
+from airtoll.stats import (
+    METRICS,
+    Comparison,
+    Metric,
+    Outcome,
+    PairedRatio,
+    Summary,
+    compare,
+    describe,
+    fixed_factors,
+    paired_ratio,
+    per_run,
+)
+from airtoll.store import Result, RunRecord
+from airtoll.study.cell import Cell, Method, Run
+
+State = Literal["valid", "invalid", "discarded", "not finished"]
+
+
+@dataclass(frozen=True)
+class ReportRun:
+    """One planned run and, if it is finished, what was recorded about it."""
+
+    run: Run
+    record: RunRecord | None
+    values: Mapping[str, float]  # by metric, in the metric's unit
+    files: tuple[str, ...] = ()  # stored files, relative to the result's directory
+
+    @property
+    def outcome(self) -> Outcome:
+        """The run as statistics see it."""
+        if self.record is None:
+            return Outcome(self.run, finished=False)
+        verdict = self.record.verdict
+        return Outcome(self.run, finished=True, valid=verdict.valid, reasons=verdict.reasons)
+
+    @property
+    def state(self) -> State:
+        """Whether the run counts, or why not."""
+        left_out = self.outcome.left_out
+        return "valid" if left_out is None or left_out == "not measured" else left_out
+
+    @property
+    def predicted_bit_per_s(self) -> float | None:
+        """What the lab's model of the link expects as throughput, if it says."""
+        value = self.record.link.get("predicted_bit_per_s") if self.record else None
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model expects of a cell's throughput, in bit/s, and what was measured against it."""
+
+    expected: Summary
+    measured_to_expected: PairedRatio
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """All that a report says something about."""
+
+    study: str
+    lab: str
+    quick: bool
+    created: datetime
+    airtoll: str | None
+    method: Method
+    study_text: str
+    directory: Path
+    runs: tuple[ReportRun, ...]
+
+    @classmethod
+    def of(cls, result: Result) -> "ReportData":
+        """Read the result. Raises AirtollError if a file of it cannot be read."""
+        head, plan = result.plan_record, result.plan
+        records = {record.run.id: record for record in result.records()}
+        values: dict[str, dict[str, float]] = defaultdict(dict)
+        for run_id, metric, value in per_run(result.samples()).iter_rows():
+            values[run_id][metric] = value
+        return cls(
+            study=plan.study,
+            lab=head.lab,
+            quick=head.quick,
+            created=head.created,
+            airtoll=head.airtoll,
+            method=plan.method,
+            study_text=result.study_text,
+            directory=result.directory,
+            runs=tuple(
+                ReportRun(run, records.get(run.id), values.get(run.id, {}), _files(result, run.id))
+                for run in plan.runs
+            ),
+        )
+
+    @property
+    def title(self) -> str:
+        """The study's title; its name if the study file has none that can be read."""
+        try:
+            title = tomllib.loads(self.study_text).get("title")
+        except tomllib.TOMLDecodeError:
+            title = None
+        return title if isinstance(title, str) else self.study
+
+    @cached_property
+    def values(self) -> pl.DataFrame:
+        """One row per run and metric: run, metric, value."""
+        rows = [(run.run.id, metric, value) for run in self.runs for metric, value in run.values.items()]
+        schema = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The figures of all cells and pairs."""
+        return compare(self.values, [run.outcome for run in self.runs])
+
+    @property
+    def counting(self) -> tuple[ReportRun, ...]:
+        """The runs that figures are made of."""
+        return tuple(run for run in self.runs if run.outcome.left_out is None)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics that at least one run that counts has, in the order of reports."""
+        return tuple(METRICS[name] for name in self.comparison.metrics)
+
+    @property
+    def recorded_metrics(self) -> tuple[Metric, ...]:
+        """The metrics that any run has, whether it counts or not."""
+        return tuple(
+            metric for name, metric in METRICS.items() if any(name in run.values for run in self.runs)
+        )
+
+    @cached_property
+    def fixed(self) -> dict[str, str]:
+        """The factors that are the same in every run, as words."""
+        levels = fixed_factors(run.run.cell for run in self.runs)
+        return {name: text.factor(name, value) for name, value in levels.items()}
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The factors that vary, besides security and those that name a flow."""
+        named = {*text.IN_FLOW, "security", *self.fixed}
+        return tuple(name for name in Cell.model_fields if name not in named) if self.runs else ()
+
+    @cached_property
+    def predictions(self) -> Mapping[Cell, Prediction]:
+        """What the model expects, by cell, for the cells of which it says something."""
+        pairs: dict[Cell, list[tuple[float, float | None]]] = defaultdict(list)
+        for run in self.counting:
+            if run.predicted_bit_per_s is not None:
+                pairs[run.run.cell].append((run.predicted_bit_per_s, run.values.get("throughput")))
+        return {
+            cell: Prediction(
+                expected=describe([expected for expected, _ in of_cell]),
+                measured_to_expected=paired_ratio([e for e, _ in of_cell], [m for _, m in of_cell]),
+            )
+            for cell, of_cell in pairs.items()
+        }
+
+    def flow(self, cell: Cell) -> str:
+        """What a cell is besides its security, in words."""
+        return text.flow(cell, self.varying)
+
+
+def _files(result: Result, run_id: str) -> tuple[str, ...]:
+    directory = result.run_directory(run_id)
+    files = (path for path in sorted(directory.rglob("*")) if path.is_file())
+    return tuple(path.relative_to(result.directory).as_posix() for path in files)

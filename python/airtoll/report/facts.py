@@ -1,0 +1,88 @@
+"""What is known about machines, tools and link: what all runs share, and what differs between them."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airtoll.report.data import ReportData, ReportRun
+
+Facts = Mapping[str, str]
+"""Dotted path -> value as words, in the order in which they were recorded."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Facts by title ("Host ap", "Link"): those that all finished runs share, and the names of those that differ."""
+
+    shared: Mapping[str, Facts]
+    differing: Mapping[str, Sequence[str]]
+
+    def of_run(self, run: ReportRun) -> Mapping[str, Facts]:
+        """The facts of the run that are not shared by all, and its counters."""
+        sections = {
+            title: {name: value for name, value in facts.items() if name in self.differing.get(title, ())}
+            for title, facts in _sections(run).items()
+        }
+        counters = flatten(run.record.counters) if run.record else {}
+        return {title: facts for title, facts in {**sections, "Counters": counters}.items() if facts}
+
+
+def environment(data: ReportData) -> Environment:
+    """The environment of the finished runs."""
+    of_runs = [_sections(run) for run in data.runs if run.record]
+    titles = list(dict.fromkeys(title for sections in of_runs for title in sections))
+    shared: dict[str, Facts] = {}
+    differing: dict[str, list[str]] = {}
+    for title in titles:
+        facts = [sections.get(title, {}) for sections in of_runs]
+        names = list(dict.fromkeys(name for one in facts for name in one))
+        same = [name for name in names if all(one.get(name) == facts[0].get(name) for one in facts)]
+        shared[title] = {name: facts[0][name] for name in same}
+        differing[title] = [name for name in names if name not in shared[title]]
+    return Environment(shared, differing)
+
+
+def flatten(facts: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """Nested facts as one level: {"cpu": {"cores": 2}} to {"cpu.cores": "2"}."""
+    flat: dict[str, str] = {}
+    for name, value in facts.items():
+        path = f"{above}.{name}" if above else str(name)
+        if isinstance(value, Mapping) and value:
+            flat |= flatten(value, path)
+        else:
+            flat[path] = _words(value)
+    return flat
+
+
+def _sections(run: ReportRun) -> dict[str, Facts]:
+    record = run.record
+    if record is None:
+        return {}
+    return {
+        "Versions": flatten(record.versions.model_dump()),
+        **{f"Host {role}": flatten(facts) for role, facts in record.hosts.items()},
+        "Link": flatten(record.link),
+        **{f"Probe {name}": flatten(facts) for name, facts in record.probes.items()},
+    }
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if _is_command(value):
+        return shlex.join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_command(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and _all_words(value)
+
+
+def _all_words(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)

@@ -1,0 +1,214 @@
+"""The HTML page: one file that needs no network, years later as today.
+
+Everything that comes from files is escaped by the template. Should something slip through, the page's own content
+security policy stands behind it: only the scripts whose hashes it names may run, and nothing may be loaded.
+"""
+
+import base64
+import hashlib
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from airtoll.report import facts, figures, rows, sentences, text
+from airtoll.report.data import ReportData, ReportRun
+from airtoll.study.cell import Cell
+
+MAX_RUNS_WITH_FACTS = 500
+"""With more runs the page names the facts' files instead of repeating them."""
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_FILTERED = ("transport", "ip", "packet_size", "security")
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run as the page lists it."""
+
+    run: ReportRun
+    flow: str
+    level: str
+    values: tuple[str, ...]  # in the order of the recorded metrics
+    figures: tuple[tuple[str, str], ...]
+    facts: dict[str, facts.Facts]
+    links: tuple[tuple[str, str], ...]  # name, URL
+
+    @property
+    def invalid(self) -> bool:
+        """Whether the run is stored and not valid, discarded or not."""
+        return self.run.record is not None and not self.run.record.verdict.valid
+
+
+def html(data: ReportData, directory: Path) -> str:
+    """The page, to be written into `directory`; links to raw files lead from there to the result."""
+    table = rows.build(data)
+    forest, measured = figures.differences(data), figures.measured(data)
+    charts = {chart.id: chart.spec for figure in [forest, *measured] if figure for chart in figure.charts}
+    config = {
+        "charts": charts,
+        "levels": list(data.comparison.levels),
+    }
+    environment = facts.environment(data)
+    scripts = (
+        [_own("early.js"), _bundle(), _own("report.js")] if charts else [_own("early.js"), _own("report.js")]
+    )
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            data=data,
+            findings=sentences.find(data),
+            sentences=sentences,
+            table=table,
+            predictions=_predictions(data, table),
+            forest=forest,
+            measured=measured,
+            environment=environment,
+            runs=_runs(data, environment, directory),
+            filters=_filters(data),
+            config=config,
+            scripts=scripts,
+            policy=_policy(scripts),
+            style=Markup(_own_text("report.css")),
+            text=text,
+            sums=_sums_commands(data, directory),
+            verify_commands=(
+                f"airtoll verify {_away(data, directory)}",
+                f"airtoll report {_away(data, directory)}",
+            ),
+            max_runs_with_facts=MAX_RUNS_WITH_FACTS,
+        )
+    )
+
+
+@cache
+def _bundle() -> Markup:
+    """Vega, Vega-Lite and Vega-Embed as one script, with what would end a script element taken out of strings."""
+    source: str = vl_convert.javascript_bundle(None)
+    return _script(source.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
+
+
+def _own_text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _own(name: str) -> Markup:
+    return _script(_own_text(name))
+
+
+def _script(source: str) -> Markup:
+    """The script as a browser will see it: it turns CR LF into LF before it compares hashes."""
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    return Markup(source)  # noqa: S704 - our own files, not input
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _runs(data: ReportData, environment: facts.Environment, directory: Path) -> list[RunRow]:
+    metrics = data.recorded_metrics
+    with_facts = len(data.runs) <= MAX_RUNS_WITH_FACTS
+    listed = []
+    for run in data.runs:
+        words = {
+            metric: text.number(
+                metric.display(run.values[metric.name]) if metric.name in run.values else None,
+                metric.decimals,
+            )
+            for metric in metrics
+        }
+        listed.append(
+            RunRow(
+                run=run,
+                flow=data.flow(run.run.cell),
+                level=text.level(run.run.cell.security),
+                values=tuple(words.values()),
+                figures=tuple((f"{m.title}, {m.display_unit}", word) for m, word in words.items()),
+                facts=dict(environment.of_run(run)) if with_facts else {},
+                links=tuple((_short(run, file), url(data, directory, file)) for file in run.files),
+            )
+        )
+    return listed
+
+
+def _short(run: ReportRun, file: str) -> str:
+    return file.removeprefix(f"runs/{run.run.id}/")
+
+
+def url(data: ReportData, directory: Path, file: str) -> str:
+    """The relative URL that leads from the report to a file of the result."""
+    relative = os.path.relpath(data.directory.resolve() / file, directory.resolve())
+    return "./" + quote(Path(relative).as_posix())
+
+
+def _filters(data: ReportData) -> list[dict[str, Any]]:
+    """The factors by which the list of runs can be filtered, with their levels."""
+    levels: dict[str, dict[str, str]] = {}
+    for name in (*_FILTERED, *data.varying):
+        if name in data.fixed:
+            continue
+        present = {getattr(run.run.cell, name) for run in data.runs}
+        ordered = (
+            [v for v in data.comparison.levels if v in present] if name == "security" else sorted(present)
+        )
+        levels[name] = {str(value): text.factor(name, value) for value in ordered}
+    states = sorted({run.state for run in data.runs})
+    names = [{"name": name, "title": name.replace("_", " "), "levels": of} for name, of in levels.items()]
+    if len(states) > 1:
+        names.append({"name": "state", "title": "state", "levels": {state: state for state in states}})
+    return names
+
+
+def _predictions(data: ReportData, table: rows.Table) -> list[tuple[str, str, str, str]]:
+    """Flow, level, what the model expects and how far the measurement is from it."""
+    cells: dict[Cell, None] = {}
+    for row in table.rows:
+        cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}
+    listed = []
+    for cell in cells:
+        expected, off = rows.prediction(data.predictions.get(cell))
+        if expected:
+            listed.append((data.flow(cell), text.level(cell.security), expected, off))
+    return listed
+
+
+def _away(data: ReportData, directory: Path) -> str:
+    """The result's directory as seen from the report, as a word of a shell."""
+    return shlex.quote(Path(os.path.relpath(data.directory.resolve(), directory.resolve())).as_posix())
+
+
+def _sums_commands(data: ReportData, directory: Path) -> tuple[str, ...]:
+    """Shell lines that check the record without airtoll, run where the report is."""
+    away = _away(data, directory)
+    enter = () if away == "." else (f"cd {away}",)
+    return (
+        *enter,
+        "sha256sum -c SHA256SUMS",
+        'for run in runs/*/; do (cd "$run" && sha256sum -c --quiet SHA256SUMS) || echo "$run differs"; done',
+    )

@@ -1,0 +1,218 @@
+"""The rows that HTML, Markdown, CSV and the terminal share."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from airtoll.report import text
+from airtoll.report.data import Prediction, ReportData
+from airtoll.stats import METRICS, CellSummary, Interval, Metric, PairedRow, Summary
+from airtoll.store import Result
+from airtoll.study.cell import Cell
+
+Tone = Literal["worse", "better", "unresolved", "none"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one flow: the baseline level against one other level."""
+
+    flow: str
+    metric: Metric
+    baseline: CellSummary
+    other: CellSummary | None  # None if the plan has no other level for this flow
+    pair: PairedRow | None
+
+    @property
+    def label(self) -> str:
+        """The metric with the unit in which the row's figures are."""
+        return f"{self.metric.title}, {self.metric.display_unit}"
+
+    @property
+    def baseline_mean(self) -> str:
+        """Mean at the baseline level."""
+        return _mean(self.baseline, self.metric)
+
+    @property
+    def baseline_ci(self) -> str:
+        """Half-width of its 95 % t interval, as +-."""
+        return _half_width(self.baseline, self.metric)
+
+    @property
+    def other_mean(self) -> str:
+        """Mean at the other level."""
+        return _mean(self.other, self.metric)
+
+    @property
+    def other_ci(self) -> str:
+        """Half-width of its 95 % t interval, as +-."""
+        return _half_width(self.other, self.metric)
+
+    @property
+    def difference(self) -> str:
+        """Mean of the paired differences, other - baseline."""
+        mean = self.pair.difference.mean if self.pair else None
+        return text.number(self._display(mean), self.metric.decimals, sign=True)
+
+    @property
+    def difference_ci(self) -> str:
+        """Its 95 % t interval."""
+        ci = self.pair.difference.ci95_t if self.pair else None
+        return text.interval(scaled(ci, self.metric), self.metric.decimals, sign=True)
+
+    @property
+    def change(self) -> str:
+        """The paired ratio as a change in percent."""
+        percent = self.pair.ratio.percent if self.pair else None
+        return text.MISSING if percent is None else text.number(percent, 2, sign=True) + " %"
+
+    @property
+    def change_ci(self) -> str:
+        """Its 95 % t interval."""
+        return text.interval(self.pair.ratio.percent_ci95_t if self.pair else None, 2, sign=True)
+
+    @property
+    def effect_size(self) -> str:
+        """Cohen's d_z."""
+        return text.number(self.pair.difference.effect_size if self.pair else None, 1, sign=True)
+
+    @property
+    def pairs(self) -> str:
+        """How many blocks give a pair, and how many do not."""
+        if self.pair is None:
+            return text.MISSING
+        n, unpaired = self.pair.difference.n, self.pair.unpaired
+        return f"{n} of {n + unpaired}" if unpaired else str(n)
+
+    @property
+    def tone(self) -> Tone:
+        """Whether security makes it worse, as far as the interval of the difference can tell."""
+        if self.pair is None or self.pair.difference.mean is None:
+            return "none"
+        ci = self.pair.difference.ci95_t
+        if ci is None or ci.contains(0):
+            return "unresolved"
+        return "better" if (ci.low > 0) == (self.metric.better == "higher") else "worse"
+
+    def _display(self, value: float | None) -> float | None:
+        return None if value is None else self.metric.display(value)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The comparison of every flow and metric: typed rows, and the same as words."""
+
+    rows: tuple[Row, ...]
+    baseline: str | None
+    levels: tuple[str, ...]  # besides the baseline
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of `cells`."""
+        return self._columns(brief=True)
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The rows as words, brief enough for a terminal; a flow is named in its first row only."""
+        return self._cells(brief=True)
+
+    def by_flow(self) -> dict[str, list[Row]]:
+        """The rows of each flow, in their order."""
+        flows: dict[str, list[Row]] = {}
+        for row in self.rows:
+            flows.setdefault(row.flow, []).append(row)
+        return flows
+
+    def full(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """Headings and rows with every interval, for wider pages."""
+        return self._columns(brief=False), self._cells(brief=False)
+
+    def _columns(self, *, brief: bool) -> tuple[str, ...]:
+        if self.baseline is None:
+            return ("Flow", "Metric", "Mean")
+        head: tuple[str, ...] = ("Flow", "Metric", text.level(self.baseline))
+        if not self.levels:
+            return head
+        several = len(self.levels) > 1
+        head += ("Security", "Mean") if several else (text.level(self.levels[0]),)
+        compared = ("Difference [95 % CI]", "Change" if brief else "Change [95 % CI]")
+        return (*head, *compared) if brief else (*head, *compared, "Pairs")
+
+    def _cells(self, *, brief: bool) -> tuple[tuple[str, ...], ...]:
+        lines = []
+        previous = None
+        for row in self.rows:
+            baseline, other = row.baseline_mean, row.other_mean
+            if not brief:
+                baseline = text.joined(baseline, row.baseline_ci)
+                other = text.joined(other, row.other_ci)
+            line = [row.flow if row.flow != previous else "", row.label, baseline]
+            if self.levels:
+                if len(self.levels) > 1:
+                    line.append(text.level(row.other.cell.security) if row.other else text.MISSING)
+                line += [other, text.joined(row.difference, row.difference_ci)]
+                line.append(row.change if brief else text.joined(row.change, row.change_ci))
+                if not brief:
+                    line.append(row.pairs)
+            lines.append(tuple(line))
+            previous = row.flow
+        return tuple(lines)
+
+
+def table(result: Result) -> Table:
+    """The comparison that the terminal prints. Raises AirtollError if the result cannot be read."""
+    return build(ReportData.of(result))
+
+
+def build(data: ReportData) -> Table:
+    """The comparison as rows: flow by flow, in each by metric and then by level."""
+    comparison = data.comparison
+    summaries = {(c.cell, c.metric): c for c in comparison.cells}
+    pairs = {(p.cell, p.metric): p for p in comparison.pairs}
+    flows: dict[Cell, list[Cell]] = {}  # the flow's cell at the baseline level -> its cells at other levels
+    for c in comparison.cells:
+        others = flows.setdefault(c.cell.model_copy(update={"security": comparison.baseline}), [])
+        if c.cell.security != comparison.baseline and c.cell not in others:
+            others.append(c.cell)
+    rows: list[Row] = []
+    for baseline, cells in flows.items():
+        for metric in data.metrics:
+            none = CellSummary(baseline, metric.name, Summary(n=0), {})
+            of_baseline = summaries.get((baseline, metric.name), none)
+            of_others: list[tuple[CellSummary | None, PairedRow | None]] = [
+                (summaries[cell, metric.name], pairs.get((cell, metric.name))) for cell in cells
+            ]
+            rows += [
+                Row(data.flow(baseline), metric, of_baseline, other, pair)
+                for other, pair in (of_others or [(None, None)])
+                if of_baseline.summary.n or (other is not None and other.summary.n)
+            ]
+    other_levels = tuple(level for level in comparison.levels if level != comparison.baseline)
+    return Table(tuple(rows), comparison.baseline, other_levels)
+
+
+def scaled(ci: Interval | None, metric: Metric) -> Interval | None:
+    """The interval in the metric's display unit."""
+    return None if ci is None else Interval(metric.display(ci.low), metric.display(ci.high))
+
+
+def prediction(found: Prediction | None) -> tuple[str, str]:
+    """What the model expects in Mbit/s, and how far the measurement is from it; empty where it says nothing."""
+    if found is None or found.expected.mean is None:
+        return "", ""
+    metric = METRICS["throughput"]
+    expected = text.number(metric.display(found.expected.mean), metric.decimals)
+    ratio = found.measured_to_expected
+    if ratio.percent is None:
+        return expected, text.MISSING
+    off = text.number(ratio.percent, 2, sign=True) + " %"
+    return expected, text.joined(off, text.interval(ratio.percent_ci95_t, 2, sign=True))
+
+
+def _mean(cell: CellSummary | None, metric: Metric) -> str:
+    mean = cell.summary.mean if cell else None
+    return text.number(None if mean is None else metric.display(mean), metric.decimals)
+
+
+def _half_width(cell: CellSummary | None, metric: Metric) -> str:
+    ci = scaled(cell.summary.ci95_t, metric) if cell else None
+    return "" if ci is None else f"\N{PLUS-MINUS SIGN} {text.number(ci.half_width, metric.decimals)}"

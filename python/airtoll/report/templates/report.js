@@ -1,0 +1,93 @@
+"use strict";
+(() => {
+  const config = JSON.parse(document.getElementById("config").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // Charts. Their colours are those of the page, so they follow light, dark and print.
+  function theme() {
+    const ink = css("--ink"), muted = css("--muted"), line = css("--line"), font = css("--font");
+    const axis = {
+      domainColor: line, gridColor: line, tickColor: line, labelColor: muted, titleColor: muted,
+      labelFont: font, titleFont: font, titleFontWeight: "normal", labelFontSize: 11, titleFontSize: 11,
+      gridOpacity: 0.6, labelLimit: 170,
+    };
+    return {
+      background: "transparent",
+      font,
+      range: { category: config.levels.map((level) => css("--level-" + level)) },
+      view: { stroke: null },
+      axis,
+      axisX: { grid: false },
+      title: { color: ink, font, fontSize: 13, fontWeight: 600, anchor: "start", offset: 8 },
+      legend: {
+        labelColor: muted, titleColor: muted, labelFont: font, titleFont: font, titleFontWeight: "normal",
+        orient: "bottom", direction: "horizontal", titleOrient: "left", labelFontSize: 11, titleFontSize: 11,
+        symbolSize: 60, columnPadding: 12,
+      },
+      style: { expected: { color: ink }, zero: { color: muted, strokeDash: [3, 3] } },
+    };
+  }
+  let drawn = [];
+  function draw() {
+    if (!window.vegaEmbed) return;
+    drawn.forEach((view) => view.finalize());
+    drawn = [];
+    for (const [id, spec] of Object.entries(config.charts)) {
+      const place = document.getElementById(id);
+      const figures = { ...spec, config: { ...spec.config, ...theme() } };
+      figures.config.view = { ...figures.config.view, continuousWidth: 300, stroke: null };
+      window
+        .vegaEmbed(place, figures, {
+          ast: true, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" },
+          actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
+          downloadFileName: id,
+        })
+        .then((result) => drawn.push(result.view))
+        .catch((error) => { place.textContent = "This chart cannot be drawn: " + error.message; });
+    }
+  }
+  draw();
+  dark.addEventListener("change", draw);
+
+  // The list of runs: filters, and rows that open.
+  const table = document.getElementById("runs-table");
+  if (!table) return;
+  const bodies = Array.from(table.tBodies);
+  const status = document.getElementById("runs-status");
+  const search = document.getElementById("runs-search");
+  const selects = Array.from(document.querySelectorAll("select[data-factor]"));
+  function filter() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const body of bodies) {
+      const fits =
+        words.every((word) => body.dataset.text.includes(word)) &&
+        selects.every((select) => !select.value || body.getAttribute("data-" + select.dataset.factor) === select.value);
+      body.hidden = !fits;
+      shown += fits;
+    }
+    status.textContent = shown + " of " + bodies.length + " runs shown";
+  }
+  for (const body of bodies) body.dataset.text = body.rows[0].textContent.toLowerCase();
+  search.addEventListener("input", filter);
+  selects.forEach((select) => select.addEventListener("change", filter));
+  table.addEventListener("click", (event) => {
+    const button = event.target.closest("button[aria-expanded]");
+    if (button) open(button.closest("tbody"), button.getAttribute("aria-expanded") !== "true");
+  });
+  function open(body, yes) {
+    body.classList.toggle("open", yes);
+    body.querySelector("button[aria-expanded]").setAttribute("aria-expanded", String(yes));
+  }
+  function follow() {
+    const body = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (body && body.parentElement === table) {
+      open(body, true);
+      body.scrollIntoView();
+    }
+  }
+  window.addEventListener("hashchange", follow);
+  filter();
+  follow();
+})();

@@ -1,0 +1,206 @@
+"""The numbers of all runs to a summary of every cell, and to the paired differences between security levels.
+
+Which runs count: finished, valid, and not among the first replicates that the method discards. Every other
+run is counted under the reason for which it is left out. A pair is the two runs of one block, one at the
+baseline level and one at another; a block in which either is missing gives no pair and counts as unpaired.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import polars as pl
+
+from airtoll.stats.metrics import METRICS
+from airtoll.stats.paired import (
+    PairedDifference,
+    PairedRatio,
+    Pairs,
+    paired_differences,
+    paired_ratios,
+)
+from airtoll.stats.summary import Summary, describe_all
+from airtoll.study.cell import Cell, Run, Security
+
+LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
+
+SECURITY_ORDER: tuple[Security, ...] = get_args(Security)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one planned run ended."""
+
+    run: Run
+    finished: bool
+    valid: bool = True
+    reasons: tuple[str, ...] = ()  # why it is not valid, one line each: "name: detail"
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """Why the run takes no part in any figure, or None if it does."""
+        if not self.finished:
+            return "not finished"
+        if self.run.discard:
+            return "discarded"
+        return None if self.valid else "invalid"
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """One metric of one cell over its replicates, in the metric's unit."""
+
+    cell: Cell
+    metric: str
+    summary: Summary
+    left_out: Mapping[LeftOut, int]  # replicates that take no part, by reason
+
+
+@dataclass(frozen=True)
+class PairedRow:
+    """One metric of one cell against the cell that differs in nothing but having the baseline security."""
+
+    cell: Cell
+    baseline: Cell
+    metric: str
+    difference: PairedDifference  # cell - baseline, in the metric's unit
+    ratio: PairedRatio  # cell / baseline
+    unpaired: int  # blocks in which one of the two has no number
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All figures of a result."""
+
+    baseline: Security | None  # None if nothing is planned
+    levels: tuple[Security, ...]  # of the plan; the baseline first
+    metrics: tuple[str, ...]  # those that at least one run that counts has
+    cells: tuple[CellSummary, ...]
+    pairs: tuple[PairedRow, ...]
+    left_out: Mapping[LeftOut, int]  # runs, by reason
+    reasons: Mapping[str, int]  # invalid runs by the name of the reason; one run may have several
+
+
+@dataclass(frozen=True)
+class Span:
+    """How far the percent changes of several comparisons reach."""
+
+    n: int
+    low: float
+    high: float
+    resolved: int  # comparisons whose 95 % t interval leaves out 0
+
+
+def compare(values: pl.DataFrame, outcomes: Sequence[Outcome]) -> Comparison:
+    """Summaries of every cell and metric, and paired comparisons with the baseline level.
+
+    `values` is what `metrics.per_run` gives (run, metric, value); runs are found by `Run.id`. The baseline is
+    "open" if the plan has it, else the first of its levels in the order of `Security`. Rows follow the order
+    of cells (factor by factor, security last) and of `METRICS`.
+    """
+    planned = {outcome.run.cell.security for outcome in outcomes}
+    levels = tuple(level for level in SECURITY_ORDER if level in planned)  # "open" stands first there
+    counting = {outcome.run.id: outcome.run for outcome in outcomes if outcome.left_out is None}
+    numbers: dict[str, dict[str, float]] = defaultdict(dict)  # metric -> run -> value
+    for run_id, metric, value in values.select("run", "metric", "value").iter_rows():
+        if run_id in counting and value is not None:
+            numbers[metric][run_id] = value
+    metrics = tuple(name for name in METRICS if name in numbers)
+    by_cell: dict[Cell, list[Outcome]] = defaultdict(list)
+    for outcome in sorted(outcomes, key=lambda o: (_cell_order(o.run.cell), o.run.order)):
+        by_cell[outcome.run.cell].append(outcome)
+    return Comparison(
+        baseline=levels[0] if levels else None,
+        levels=levels,
+        metrics=metrics,
+        cells=_cell_summaries(by_cell, metrics, numbers),
+        pairs=_paired_rows(by_cell, levels, metrics, numbers),
+        left_out=Counter(outcome.left_out for outcome in outcomes if outcome.left_out is not None),
+        reasons=Counter(
+            name
+            for outcome in outcomes
+            if outcome.left_out == "invalid"
+            for name in {reason.partition(":")[0] for reason in outcome.reasons}
+        ),
+    )
+
+
+def span(ratios: Iterable[PairedRatio]) -> Span | None:
+    """How far the percent changes reach; None if none of them is known."""
+    known = [(ratio.percent, ratio.percent_ci95_t) for ratio in ratios if ratio.percent is not None]
+    if not known:
+        return None
+    changes = [percent for percent, _ in known]
+    resolved = sum(ci is not None and not ci.contains(0) for _, ci in known)
+    return Span(len(known), min(changes), max(changes), resolved)
+
+
+def fixed_factors(cells: Iterable[Cell]) -> dict[str, Any]:
+    """The factors that have one level in all cells, with that level."""
+    dumps = [cell.model_dump() for cell in cells]
+    if not dumps:
+        return {}
+    return {name: level for name, level in dumps[0].items() if all(dump[name] == level for dump in dumps)}
+
+
+def _cell_order(cell: Cell) -> tuple[Any, ...]:
+    rest = (cell.lab, cell.topology, cell.phy, cell.bandwidth, cell.gi, cell.rate)
+    return (*rest, cell.transport, cell.ip, cell.packet_size, SECURITY_ORDER.index(cell.security))
+
+
+def _cell_summaries(
+    by_cell: Mapping[Cell, Sequence[Outcome]],
+    metrics: Sequence[str],
+    numbers: Mapping[str, Mapping[str, float]],
+) -> tuple[CellSummary, ...]:
+    keys: list[tuple[Cell, str, Counter[LeftOut]]] = []
+    sets: list[list[float]] = []
+    for cell, outcomes in by_cell.items():
+        for metric in metrics:
+            of_run = numbers[metric]
+            left_out: Counter[LeftOut] = Counter()
+            for outcome in outcomes:
+                if outcome.left_out is not None:
+                    left_out[outcome.left_out] += 1
+                elif outcome.run.id not in of_run:
+                    left_out["not measured"] += 1
+            keys.append((cell, metric, left_out))
+            sets.append([of_run[o.run.id] for o in outcomes if o.run.id in of_run])
+    summaries = describe_all(sets)
+    return tuple(
+        CellSummary(cell, metric, summary, left_out)
+        for (cell, metric, left_out), summary in zip(keys, summaries, strict=True)
+    )
+
+
+def _paired_rows(
+    by_cell: Mapping[Cell, Sequence[Outcome]],
+    levels: Sequence[Security],
+    metrics: Sequence[str],
+    numbers: Mapping[str, Mapping[str, float]],
+) -> tuple[PairedRow, ...]:
+    keys: list[tuple[Cell, Cell, str, int]] = []
+    sets: list[Pairs] = []
+    for cell, outcomes in by_cell.items():
+        baseline = cell.model_copy(update={"security": levels[0]})
+        if cell == baseline or baseline not in by_cell:
+            continue
+        blocks = _blocks(by_cell[baseline]), _blocks(outcomes)
+        all_blocks = sorted(blocks[0].keys() | blocks[1].keys())
+        for metric in metrics:
+            a, b = ([numbers[metric].get(side.get(block, "")) for block in all_blocks] for side in blocks)
+            unpaired = sum(x is None or y is None for x, y in zip(a, b, strict=True))
+            keys.append((cell, baseline, metric, unpaired))
+            sets.append((a, b))
+    return tuple(
+        PairedRow(cell, baseline, metric, difference, ratio, unpaired)
+        for (cell, baseline, metric, unpaired), difference, ratio in zip(
+            keys, paired_differences(sets), paired_ratios(sets), strict=True
+        )
+    )
+
+
+def _blocks(outcomes: Sequence[Outcome]) -> dict[int, str]:
+    """Block -> run, of the runs that the plan does not discard."""
+    return {outcome.run.block: outcome.run.id for outcome in outcomes if not outcome.run.discard}

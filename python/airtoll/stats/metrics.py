@@ -1,0 +1,212 @@
+"""What is measured: unit, scaling, which way is better, and how the samples of a run become its one number.
+
+| metric       | one run's number                                                                      |
+|--------------|---------------------------------------------------------------------------------------|
+| throughput   | receiver's bit/s, mean over intervals weighted by their lengths; both directions add up |
+| rtt, rtt_p99 | median and 99th percentile of the round trips                                         |
+| jitter       | mean over intervals of the receiver's jitter of RFC 3550 section 6.4.1 (not IPDV)     |
+| loss         | datagrams lost over datagrams sent, both summed over the run (iperf3)                 |
+| cpu_*        | CPU time over elapsed time, mean over intervals weighted by their lengths             |
+
+Only samples of the phase "measure" count. A sample without a value was not measured: it takes no part, and a
+run in which none has a value has no number for that metric.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from airtoll.errors import AirtollError
+
+Better = Literal["higher", "lower"]
+
+P99_MIN_ROUND_TRIPS = 100
+"""With fewer round trips the 99th percentile would be the largest of them under another name."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`unit` is that of samples and of one run's number, `display_unit` that of tables and figures."""
+
+    name: str
+    title: str
+    unit: str
+    display_unit: str
+    scale: float  # value in display_unit = value in unit * scale
+    decimals: int  # digits after the point in display_unit
+    better: Better
+    definition: str  # how one run's samples become its number, for readers
+
+    def display(self, value: float) -> float:
+        """The value in `display_unit`."""
+        return value * self.scale
+
+
+_CPU_TIME = "CPU time over elapsed time, mean over the measured window"
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "throughput",
+            "Throughput",
+            "bit/s",
+            "Mbit/s",
+            1e-6,
+            2,
+            "higher",
+            "payload that reached the receiver, mean over the intervals weighted by their lengths",
+        ),
+        Metric("rtt", "Round-trip time", "ms", "ms", 1, 3, "lower", "median of the round trips"),
+        Metric(
+            "rtt_p99",
+            "Round-trip time, 99th percentile",
+            "ms",
+            "ms",
+            1,
+            3,
+            "lower",
+            f"99th percentile of the round trips, where there are {P99_MIN_ROUND_TRIPS} or more",
+        ),
+        Metric(
+            "jitter",
+            "Jitter",
+            "ms",
+            "ms",
+            1,
+            3,
+            "lower",
+            "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals",
+        ),
+        Metric(
+            "loss",
+            "Datagram loss",
+            "1",
+            "%",
+            100,
+            3,
+            "lower",
+            "datagrams lost over datagrams sent, by the receiver",
+        ),
+        Metric(
+            "cpu_system",
+            "CPU, whole machine",
+            "%",
+            "%",
+            1,
+            2,
+            "lower",
+            _CPU_TIME + ", all cores together = 100 %",
+        ),
+        Metric("cpu_emulator", "CPU, emulator", "%", "%", 1, 2, "lower", _CPU_TIME + ", one core = 100 %"),
+        Metric(
+            "cpu_crypto",
+            "CPU, sealing and opening",
+            "%",
+            "%",
+            1,
+            2,
+            "lower",
+            _CPU_TIME + ", one core = 100 %",
+        ),
+    )
+}
+"""Every metric that is reported, in the order of reports."""
+
+_RECEIVER = {"up": "ap", "down": "sta"}
+_SCHEMA = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
+
+
+def per_run(samples: pl.DataFrame) -> pl.DataFrame:
+    """One row per run and metric: run, metric, value in the metric's unit. What was not measured has no row.
+
+    `samples` has the columns run, probe, metric, unit, endpoint, direction, t_ns, dur_ns, value and phase
+    (probes.base.Sample). Metrics that are not in `METRICS` are left alone. Raises AirtollError if samples are
+    in another unit than the metric's.
+    """
+    value = pl.col("value").cast(pl.Float64)
+    measured = samples.filter(pl.col("phase").cast(pl.String) == "measure").with_columns(
+        pl.col("run", "probe", "metric", "unit", "endpoint", "direction").cast(pl.String),
+        value=pl.when(value.is_finite()).then(value),
+    )
+    _check_units(measured)
+    known = measured.filter(pl.col("value").is_not_null())
+    parts = [
+        _throughput(known),
+        _by_run(known, "rtt", pl.col("value").median()),
+        _by_run(known, "rtt", _p99(), name="rtt_p99"),
+        _by_run(known, "jitter", pl.col("value").mean()),
+        _loss(measured),
+        *(_by_run(known, name, _weighted_mean()) for name in METRICS if name.startswith("cpu_")),
+    ]
+    order = pl.Enum(list(METRICS))
+    return (
+        pl.concat(
+            [part.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()) for part in parts]
+        )
+        .filter(pl.col("value").is_finite())
+        .sort("run", pl.col("metric").cast(order))
+    )
+
+
+def _by_run(samples: pl.DataFrame, metric: str, number: pl.Expr, name: str | None = None) -> pl.DataFrame:
+    rows = samples.filter(pl.col("metric") == metric)
+    return rows.group_by("run").agg(number.alias("value")).with_columns(metric=pl.lit(name or metric))
+
+
+def _weighted_mean() -> pl.Expr:
+    """Mean of the values weighted by the lengths of their intervals; instants all weigh the same."""
+    weight = pl.col("dur_ns").cast(pl.Float64)
+    return (
+        pl.when(weight.sum() > 0)
+        .then((pl.col("value") * weight).sum() / weight.sum())
+        .otherwise(pl.col("value").mean())
+    )
+
+
+def _p99() -> pl.Expr:
+    enough = pl.len() >= P99_MIN_ROUND_TRIPS
+    return pl.when(enough).then(pl.col("value").quantile(0.99, interpolation="linear"))
+
+
+def _throughput(samples: pl.DataFrame) -> pl.DataFrame:
+    """What the sender reports is what it handed to its own stack: only the receiver knows what arrived."""
+    receiver = pl.col("direction").replace_strict(_RECEIVER, default=None, return_dtype=pl.String)
+    return (
+        samples.filter(pl.col("metric") == "throughput")
+        .filter(receiver.is_null() | (pl.col("endpoint") == receiver))
+        .group_by("run", "direction")
+        .agg(_weighted_mean().alias("value"))
+        .group_by("run")
+        .agg(pl.col("value").sum())
+        .with_columns(metric=pl.lit("throughput"))
+    )
+
+
+def _loss(measured: pl.DataFrame) -> pl.DataFrame:
+    """A count that is missing for one interval would bend the ratio of the rest: then the run has no loss."""
+
+    def total(metric: str) -> pl.Expr:
+        counts = pl.col("value").filter(pl.col("metric") == metric)
+        return pl.when(counts.is_not_null().all() & (counts.len() > 0)).then(counts.sum())
+
+    return (
+        measured.filter(pl.col("probe") == "iperf3")
+        .group_by("run")
+        .agg(lost=total("datagrams_lost"), sent=total("datagrams_sent"))
+        .filter(pl.col("sent") > 0)
+        .select("run", metric=pl.lit("loss"), value=pl.col("lost") / pl.col("sent"))
+    )
+
+
+def _check_units(samples: pl.DataFrame) -> None:
+    units = samples.select("run", "metric", "unit").unique(
+        ["metric", "unit"], keep="first", maintain_order=True
+    )
+    for run, name, unit in units.iter_rows():
+        metric = METRICS.get(name)
+        if metric is not None and unit != metric.unit:
+            raise AirtollError(
+                f"run {run}: samples of {name} are in '{unit}' where '{metric.unit}' is expected"
+            )

@@ -1,0 +1,109 @@
+"""What is wrong with a result directory, file by file.
+
+Checksums find what changed by accident. They are no signature: a file changed together with its checksum
+goes unseen.
+"""
+
+from pathlib import Path
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.store import durable, records, samples
+from airtoll.store.durable import SUMS, TEMPORARY, reporting
+from airtoll.store.layout import PLAN, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
+from airtoll.store.records import RunRecord
+from airtoll.study.cell import Run
+
+
+def verify(directory: Path) -> list[str]:
+    """Everything that is wrong, one line a file, names relative to the directory; empty if all is well.
+
+    Derived files beside the record, the lock and what a crash left unfinished are not looked at. Runs that
+    are still to be done are no fault. Raises UsageError if the directory is no result or from a newer
+    airtoll.
+    """
+    with reporting(f"cannot read {directory}"):
+        return _problems(directory)
+
+
+def _problems(directory: Path) -> list[str]:
+    problems: list[str] = []
+    planned: dict[str, Run] | None = None
+    if not (directory / SUMS).exists():
+        read_plan(directory)
+    head = {name for name in (STUDY, PLAN) if (directory / name).exists()}
+    if PLAN in _check_sums(directory, "", {STUDY, PLAN}, head, problems):
+        try:
+            planned = {run.id: run for run in read_plan(directory).plan.runs}
+        except UsageError:
+            raise
+        except AirtollError as error:
+            problems.append(str(error))
+
+    try:
+        entries = sorted((directory / RUNS).iterdir())
+    except OSError as error:
+        return [*problems, f"{RUNS}: cannot be read: {error.strerror}"]
+    for entry in entries:
+        at = f"{RUNS}/{entry.name}"
+        if entry.name.startswith(TEMPORARY):
+            continue
+        if entry.is_symlink() or not entry.is_dir():
+            problems.append(f"{at}: not a run's directory")
+        elif planned is not None and entry.name not in planned:
+            problems.append(f"{at}: run not in the plan")
+        else:
+            _check_run(entry, f"{at}/", planned, problems)
+    return problems
+
+
+def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: list[str]) -> None:
+    present = durable.files_in(root) - {SUMS}
+    whole = _check_sums(root, at, {RUN, SAMPLES}, present, problems)
+    # What differs from its checksum is wrong whatever it says.
+    if RUN in whole:
+        try:
+            record = records.parse(RunRecord, read_file(root / RUN), f"{at}{RUN}")
+        except AirtollError as error:
+            problems.append(str(error))
+        else:
+            if record.run.id != root.name:
+                problems.append(f"{at}{RUN}: is of run {record.run.id}")
+            elif planned is not None and record.run != planned[root.name]:
+                problems.append(f"{at}{RUN}: its run is not as the plan has it")
+    if SAMPLES in whole:
+        problem = samples.problem(read_file(root / SAMPLES), root.name)
+        if problem is not None:
+            problems.append(f"{at}{SAMPLES}: {problem}")
+
+
+def _check_sums(root: Path, at: str, needed: set[str], present: set[str], problems: list[str]) -> set[str]:
+    """The names whose content is as it was written; a problem for every other one."""
+    path = root / SUMS
+    if not path.is_file():
+        problems.append(f"{at}{SUMS}: missing")
+        return set()
+    try:
+        digests = durable.parse_sums(read_file(path).decode())
+    except UnicodeDecodeError:
+        problems.append(f"{at}{SUMS}: not text")
+        return set()
+    except ValueError as error:
+        problems.append(f"{at}{SUMS}: {error}")
+        return set()
+    whole = set()
+    for name in sorted(needed | present | digests.keys()):
+        if name not in present:
+            problems.append(f"{at}{name}: missing")
+        elif name not in digests:
+            problems.append(f"{at}{name}: {f'not listed in {SUMS}' if name in needed else 'unexpected file'}")
+        elif (root / name).is_symlink() or not (root / name).is_file():
+            problems.append(f"{at}{name}: not a regular file")
+        else:
+            try:
+                if durable.sha256(root / name) == digests[name]:
+                    whole.add(name)
+                else:
+                    problems.append(f"{at}{name}: does not match its checksum")
+            except OSError as error:
+                problems.append(f"{at}{name}: cannot be read: {error.strerror}")
+    return whole

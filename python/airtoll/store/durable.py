@@ -1,0 +1,180 @@
+"""Files that are on the disk as a whole or not at all, the lock, and checksums.
+
+To publish a directory: write it under a temporary name, flush files and directories to the disk, rename it,
+flush its parent. rename(2) is atomic, and nothing that bears the final name was not flushed before.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import stat
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from airtoll.errors import AirtollError, UsageError
+
+TEMPORARY: Final = ".tmp-"
+"""What the names of unfinished files and directories begin with."""
+
+LOCK: Final = ".lock"
+SUMS: Final = "SHA256SUMS"
+
+_SUMS_LINE = re.compile(r"([0-9a-f]{64})  ([^\\\n]+)")
+
+
+@contextmanager
+def reporting(doing: str) -> Iterator[None]:
+    """Turn what the operating system refuses into one line: what was being done, and why it failed."""
+    try:
+        yield
+    except OSError as error:
+        raise AirtollError(f"{doing}: {error.strerror or error}") from error
+
+
+@contextmanager
+def staging(parent: Path, name: str) -> Iterator[Path]:
+    """A new directory with a temporary name in `parent`; what has not been renamed by the end is removed."""
+    stage = parent / f"{TEMPORARY}{name}.{secrets.token_hex(4)}"
+    stage.mkdir()
+    try:
+        yield stage
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what a crash left unfinished in the directory. Only for the holder of the lock."""
+    for entry in directory.iterdir():
+        if entry.name.startswith(TEMPORARY):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, all of them flushed to the disk. There may be one already."""
+    if not path.exists():
+        make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that does not exist yet, read-only (less the umask), and flush it to the disk."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def move_in(source: Path, target: Path) -> None:
+    """Move a finished file to a place of its own, make it read-only and flush it to the disk."""
+    shutil.move(source, target)
+    target.chmod(stat.S_IMODE(target.stat().st_mode) & 0o444)
+    sync(target)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # fsync(2): EINVAL where the file system cannot flush such a file, as some do with directories.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_directories(root: Path) -> None:
+    """Flush the entries of a directory and of all directories in it."""
+    for directory, _, _ in os.walk(root, topdown=False):
+        sync(Path(directory))
+
+
+def sums(root: Path, names: Iterable[str]) -> str:
+    """The content of a SHA256SUMS, in the format of sha256sum(1), for files named relative to `root`."""
+    return "".join(f"{sha256(root / name)}  {name}\n" for name in sorted(names))
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def parse_sums(content: str) -> dict[str, str]:
+    """Digest by name. Raises ValueError at a line that airtoll would not have written."""
+    digests: dict[str, str] = {}
+    if not content.endswith("\n"):
+        raise ValueError("the last line is not complete")
+    for number, line in enumerate(content.split("\n")[:-1], start=1):
+        match = _SUMS_LINE.fullmatch(line)
+        if match is None or match[2] in digests:
+            raise ValueError(f"line {number} is malformed")
+        digests[match[2]] = match[1]
+    return digests
+
+
+def files_in(root: Path) -> set[str]:
+    """Names, relative to `root`, of everything below it that is not a directory."""
+    return {
+        (Path(directory) / name).relative_to(root).as_posix()
+        for directory, directories, files in os.walk(root)
+        for name in [*files, *(d for d in directories if (Path(directory) / d).is_symlink())]
+    }
+
+
+class Lock:
+    """Keeps every other process from recording into the directory until `release`, or this one's end.
+
+    The kernel drops a flock(2) with its holder, so a lock file that a killed process left is no obstacle.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / LOCK
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # The last holder may have removed the file between our opening and locking it.
+                if _is_file(path, descriptor):
+                    break
+            except BlockingIOError:
+                os.close(descriptor)
+                raise UsageError(f"{directory}: another airtoll is recording into it") from None
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+        self._finalizer = weakref.finalize(self, _release, path, descriptor)
+
+    def release(self) -> None:
+        """Let others record. May be called more than once."""
+        self._finalizer()
+
+
+def _is_file(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _release(path: Path, descriptor: int) -> None:
+    try:
+        path.unlink()  # while it is still locked: see Lock
+    except OSError:
+        pass  # a left-over lock file is no obstacle
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,37 @@
+"""Names of the files of a result directory, and the one that makes a directory a result."""
+
+from pathlib import Path
+from typing import Final
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.store import records
+from airtoll.store.durable import reporting
+from airtoll.store.records import PlanRecord
+
+STUDY: Final = "study.toml"
+PLAN: Final = "plan.json"
+RUNS: Final = "runs"
+RUN: Final = "run.json"
+SAMPLES: Final = "samples.parquet"
+RAW: Final = "raw"
+
+
+def read_file(path: Path) -> bytes:
+    """The file's content. Raises AirtollError naming the file."""
+    with reporting(f"cannot read {path}"):
+        return path.read_bytes()
+
+
+def read_plan(directory: Path) -> PlanRecord:
+    """The plan of a result directory.
+
+    Raises UsageError if there is none or a newer airtoll wrote it, AirtollError if it cannot be read.
+    """
+    path = directory / PLAN
+    try:
+        content = read_file(path)
+    except AirtollError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            raise UsageError(f"{directory}: not a result directory: it has no {PLAN}") from error
+        raise
+    return records.parse(PlanRecord, content, str(path))

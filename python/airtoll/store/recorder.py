@@ -1,0 +1,183 @@
+"""Performs the runs of a plan that are left, one link at a time, and stores each as it ends."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeGuard
+
+from pydantic import JsonValue
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.labs.base import Lab
+from airtoll.probes.base import Measurement, Probe
+from airtoll.store.records import Facts, RunRecord, Versions, as_facts
+from airtoll.store.result import Result
+from airtoll.store.verdict import judge, one_line
+from airtoll.study.cell import Run
+
+PCAP: Final = "air.pcap"
+"""Name of the capture in raw/."""
+
+COUNTERS_BEFORE: Final = "counters-before.json"
+COUNTERS_AFTER: Final = "counters-after.json"
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """A run begins. `done` of the plan's `total` runs are stored."""
+
+    run: Run
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class ProbeStarted:
+    """A probe begins to measure the run under way."""
+
+    run: Run
+    probe: str
+
+
+@dataclass(frozen=True)
+class RunFinished:
+    """A run is stored, and with it `done` of the plan's `total` runs."""
+
+    record: RunRecord
+    done: int
+    total: int
+
+
+Event = RunStarted | ProbeStarted | RunFinished
+
+
+def record(
+    result: Result,
+    lab: Lab,
+    probes: Sequence[Probe],
+    on_event: Callable[[Event], None],
+    pcap: bool = False,
+) -> None:
+    """Perform the runs that the result lacks, in the order of the plan.
+
+    Raises UsageError before anything is done if a probe or the lab cannot do one of them, and AirtollError
+    when one fails: it is named and not stored. Whatever ends the recording, finished runs stay.
+    """
+    pending = result.pending()
+    if lab.name != result.plan_record.lab:
+        raise UsageError(f"{result.directory} is recorded in lab {result.plan_record.lab}, not in {lab.name}")
+    check_ready(pending, lab, probes)
+    total = len(result.plan.runs)
+    for done, run in enumerate(pending, start=total - len(pending)):
+        on_event(RunStarted(run, done, total))
+        with ExitStack() as stack:
+            capture = stack.enter_context(result.scratch()) / PCAP if pcap else None
+            with _naming(run):
+                record, measurements, raw = _perform(
+                    result, run, lab, probes, on_event=on_event, capture=capture
+                )
+            samples = [sample for measurement in measurements for sample in measurement.samples]
+            result.write(record, samples, raw)
+        on_event(RunFinished(record, done + 1, total))
+
+
+def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
+    """Raise UsageError if the lab or a probe cannot do one of the runs on this machine."""
+    if not runs:
+        return
+    if len({probe.name for probe in probes}) != len(probes):
+        raise UsageError(f"a probe is given twice: {', '.join(probe.name for probe in probes)}")
+    for probe in probes:
+        if (missing := probe.missing()) is not None:
+            raise UsageError(f"probe {probe.name}: {missing}")
+    for cell in dict.fromkeys(run.cell for run in runs):
+        if (obstacle := lab.check(cell)) is not None:
+            raise UsageError(obstacle)
+
+
+@contextmanager
+def _naming(run: Run) -> Iterator[None]:
+    """Say in the line of an error which run it ended."""
+    try:
+        yield
+    except (AirtollError, OSError, subprocess.SubprocessError) as error:
+        kind = UsageError if isinstance(error, UsageError) else AirtollError
+        raise kind(f"run {run.id}: {one_line(str(error))}") from error
+
+
+def _perform(
+    result: Result,
+    run: Run,
+    lab: Lab,
+    probes: Sequence[Probe],
+    *,
+    on_event: Callable[[Event], None],
+    capture: Path | None,
+) -> tuple[RunRecord, list[Measurement], dict[str, bytes | Path]]:
+    method = result.plan.method
+    measurements: dict[str, Measurement] = {}
+    started = datetime.now(UTC)
+    with lab.open(run.cell, run.seed, capture) as link:
+        before = as_facts(link.counters(), "link counters")
+        for probe in probes:
+            on_event(ProbeStarted(run, probe.name))
+            measurements[probe.name] = probe.measure(link, run.cell, method)
+        after = as_facts(link.counters(), "link counters")
+        hosts = {role: as_facts(host.facts(), f"facts of host {role}") for role, host in link.hosts.items()}
+        link_facts = as_facts(link.facts, "facts of the link")
+    finished = datetime.now(UTC)
+
+    counters = difference(before, after)
+    probe_facts = {name: as_facts(m.facts, f"facts of probe {name}") for name, m in measurements.items()}
+    tools = {name: facts["version"] for name, facts in probe_facts.items()}
+    raw: dict[str, bytes | Path] = {
+        f"{name}/{file}": content for name, m in measurements.items() for file, content in m.raw.items()
+    }
+    raw[COUNTERS_BEFORE] = _json(before)
+    raw[COUNTERS_AFTER] = _json(after)
+    if capture is not None:
+        if not capture.is_file():
+            raise AirtollError(f"lab {lab.name} wrote no capture")
+        raw[PCAP] = capture
+    record = RunRecord(
+        run=run,
+        started=started,
+        finished=finished,
+        versions=Versions.current({name: v for name, v in tools.items() if isinstance(v, str)}),
+        hosts=hosts,
+        link=link_facts,
+        counters=counters,
+        probes=probe_facts,
+        verdict=judge(run, method, measurements, link_facts, counters),
+    )
+    return record, list(measurements.values()), raw
+
+
+def difference(before: Facts, after: Facts) -> Facts:
+    """What was counted between two readings of a link's counters, key by key.
+
+    A number is a running total: later less earlier, or null if there was no earlier one. A distribution (an
+    object with the key p50) cannot be subtracted and, like all that is no number, stays as read last.
+    """
+    counted: Facts = {}
+    for key, value in after.items():
+        earlier = before.get(key)
+        if isinstance(value, dict) and "p50" not in value:
+            counted[key] = difference(earlier if isinstance(earlier, dict) else {}, value)
+        elif _is_number(value):
+            counted[key] = value - earlier if _is_number(earlier) else None
+        else:
+            counted[key] = value
+    return counted
+
+
+def _is_number(value: JsonValue) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _json(facts: Facts) -> bytes:
+    return json.dumps(facts, indent=2).encode() + b"\n"

@@ -1,0 +1,159 @@
+"""What `plan.json` and `run.json` hold. Whoever changes a key here raises SCHEMA_VERSION."""
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any, Final, Literal, Self, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
+from pydantic_core import from_json, to_json
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.study.cell import Plan, Run
+
+SCHEMA_VERSION: Final = 1
+"""Version of the whole result directory: names, columns, units and meanings."""
+
+Facts = dict[str, JsonValue]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    """Version of the result directory's format."""
+
+
+class Versions(BaseModel):
+    """The programs that made the run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    airtoll: str | None
+    """Null where airtoll ran from a source tree that was not installed."""
+    python: str
+    tools: dict[str, str]
+    """By probe, where the probe's facts tell its tool's version."""
+
+    @classmethod
+    def current(cls, tools: Mapping[str, str]) -> Self:
+        """Those of this process."""
+        return cls(airtoll=airtoll_version(), python=platform.python_version(), tools=dict(tools))
+
+
+class Verdict(BaseModel):
+    """Whether a run counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    valid: bool
+    """True exactly when there is no reason against it."""
+    reasons: tuple[str, ...]
+    """One line each, as `name: detail`; docs/data-format.md lists the names."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.valid == bool(self.reasons):
+            raise ValueError("a run is invalid for at least one reason, and valid without any")
+        return self
+
+
+class RunRecord(_Record):
+    """What `run.json` says about one finished run. What was not reported is null or absent, never 0."""
+
+    run: Run
+    """The run as the plan has it."""
+    started: AwareDatetime
+    """UTC, before the link was opened."""
+    finished: AwareDatetime
+    """UTC, after the link was closed."""
+    versions: Versions
+    hosts: dict[str, Facts]
+    """What each host says about itself, by role (ap, sta)."""
+    link: Facts
+    """What the lab says about the link: PHY, rate, cipher, queue."""
+    counters: Facts
+    """What the link counted from before the first probe until after the last."""
+    probes: dict[str, Facts]
+    """By probe: tool version, command lines, offered load."""
+    verdict: Verdict
+
+
+class PlanRecord(_Record):
+    """What `plan.json` says about the whole result."""
+
+    airtoll: str | None
+    """Version of airtoll that created the result; null where it was not installed."""
+    created: AwareDatetime
+    """UTC."""
+    lab: str
+    """Name of the lab in which the runs are done."""
+    quick: bool
+    """Whether the study was shortened by its [quick] table."""
+    plan: Plan
+    """Every run, in the order in which they are done."""
+
+    @model_validator(mode="after")
+    def _has_distinct_runs(self) -> Self:
+        if len({run.id for run in self.plan.runs}) != len(self.plan.runs):
+            raise ValueError("two runs of the plan have the same id")
+        return self
+
+
+RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
+
+
+def airtoll_version() -> str | None:
+    """Version of the installed airtoll, or None for a source tree that was not installed."""
+    try:
+        return metadata.version("airtoll")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:
+    """The same facts as JSON can carry them: NaN and infinities, which JSON lacks, become null.
+
+    Raises AirtollError if something in them has no JSON form.
+    """
+    try:
+        plain: Facts = from_json(to_json(dict(facts), inf_nan_mode="null"))
+    except ValueError as error:
+        raise AirtollError(f"{whose} cannot be stored as JSON: {error}") from error
+    return plain
+
+
+def dump(record: _Record) -> bytes:
+    """The record as the file's content."""
+    return record.model_dump_json(indent=2).encode() + b"\n"
+
+
+def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
+    """The record in the content of the file `name`.
+
+    Raises UsageError if a newer airtoll wrote it, and AirtollError if it is damaged.
+    """
+    try:
+        keys = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise AirtollError(f"{name}: not JSON: {error}") from error
+    version = keys.get("schema_version") if isinstance(keys, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise UsageError(
+            f"{name}: written by a newer airtoll (schema version {version}, this one reads up to "
+            f"{SCHEMA_VERSION}): update airtoll"
+        )
+    try:
+        return kind.model_validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise AirtollError(f"{name}: {place + ': ' if place else ''}{first['msg']}") from error
+
+
+def run_schema() -> str:
+    """JSON Schema of `run.json`, as docs/run.schema.json holds it."""
+    schema = RunRecord.model_json_schema(mode="serialization")
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return json.dumps(schema, indent=2) + "\n"

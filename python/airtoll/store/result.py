@@ -1,0 +1,272 @@
+"""`Result`: the directory that keeps what a study measured."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import zip_longest
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import polars as pl
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.probes.base import Sample
+from airtoll.store import check, durable, records, samples
+from airtoll.store.durable import LOCK, SUMS, Lock, reporting, staging
+from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
+from airtoll.store.records import PlanRecord, RunRecord
+from airtoll.study.cell import Plan, Run
+
+# Nothing that sha256sum would have to escape, nothing hidden, no way out of the directory.
+_RAW_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.,=+-]*)*")
+
+
+def default_directory(study_name: str) -> Path:
+    """A new name for a result of the study: results/STUDY-TIME, the time in UTC."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", study_name).strip(".-") or "study"
+    return Path("results") / f"{slug}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+
+
+class Result:
+    """A result directory, for reading (`open`) or for recording (`create`, `resume`).
+
+    While it is open for recording no other process can record into it; `close`, or the end of a `with`,
+    ends that.
+    """
+
+    def __init__(self, directory: Path, plan_record: PlanRecord, lock: Lock | None) -> None:
+        """Not for callers: see `create`, `open` and `resume`."""
+        self.directory = directory
+        self.plan_record = plan_record
+        self._lock = lock
+
+    @classmethod
+    def create(cls, directory: Path, study_text: str, plan: Plan, lab: str, quick: bool) -> Self:
+        """Start a result in a directory that is new or empty.
+
+        Raises UsageError if the directory holds anything or is being recorded into, AirtollError if it
+        cannot be written; nothing is left in it then.
+        """
+        record = PlanRecord(
+            airtoll=records.airtoll_version(), created=datetime.now(UTC), lab=lab, quick=quick, plan=plan
+        )
+        with reporting(f"cannot create result directory {directory}"):
+            existed = directory.exists()
+            if existed:
+                _refuse_unless_empty(directory)
+            try:
+                durable.make_directory(directory.absolute())
+                lock = Lock(directory)
+                try:
+                    _refuse_unless_empty(directory)
+                    _write_head(directory, study_text, record)
+                except BaseException:
+                    lock.release()
+                    raise
+            except BaseException:
+                if not existed:
+                    _remove_if_empty(directory)
+                raise
+        return cls(directory, record, lock)
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Open a result for reading; another process may go on recording into it.
+
+        Raises UsageError if the directory is not a result or comes from a newer airtoll, AirtollError if its
+        plan cannot be read.
+        """
+        return cls(directory, read_plan(directory), None)
+
+    @classmethod
+    def resume(cls, directory: Path, study_text: str, plan: Plan) -> Self:
+        """Open a result to record the runs that are left, and remove what a crash left unfinished.
+
+        Raises UsageError as `open` does, if another process is recording into the directory, and if study or
+        plan are not the stored ones.
+        """
+        stored = cls.open(directory)
+        if (difference := _first_different_line(stored.study_text, study_text)) is not None:
+            raise UsageError(
+                f"{directory}: cannot resume: the study file is not the stored one: {difference}"
+            )
+        if (difference := _first_difference(stored.plan, plan)) is not None:
+            raise UsageError(f"{directory}: cannot resume: the plan is not the stored one: {difference}")
+        with reporting(f"cannot resume {directory}"):
+            lock = Lock(directory)
+            try:
+                for unfinished in (directory, directory / RUNS):
+                    durable.remove_leftovers(unfinished)
+            except BaseException:
+                lock.release()
+                raise
+        return cls(directory, stored.plan_record, lock)
+
+    def close(self) -> None:
+        """Let others record into the directory. Reading goes on working."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def plan(self) -> Plan:
+        """Every run of the study, in the order in which they are done."""
+        return self.plan_record.plan
+
+    @property
+    def study_text(self) -> str:
+        """The study file, as it was given."""
+        return read_file(self.directory / STUDY).decode(errors="replace")
+
+    def run_directory(self, run_id: str) -> Path:
+        """Where the run is, or will be once it is finished."""
+        return self.directory / RUNS / run_id
+
+    def finished(self) -> set[str]:
+        """The ids of the runs of the plan that are stored, valid or not."""
+        with reporting(f"cannot read {self.directory / RUNS}"):
+            stored = set(os.listdir(self.directory / RUNS))
+        return {run.id for run in self.plan.runs} & stored
+
+    def pending(self) -> tuple[Run, ...]:
+        """The runs that are left to do, in their order."""
+        finished = self.finished()
+        return tuple(run for run in self.plan.runs if run.id not in finished)
+
+    def records(self) -> list[RunRecord]:
+        """What is recorded about every finished run, in the order of the plan."""
+        files = [self.run_directory(run_id) / RUN for run_id in self._finished_in_order()]
+        return [records.parse(RunRecord, read_file(file), str(file)) for file in files]
+
+    def samples(self) -> pl.DataFrame:
+        """Every sample of every finished run, in the order of the plan; columns as in `samples.COLUMNS`."""
+        return samples.read([self.run_directory(run_id) / SAMPLES for run_id in self._finished_in_order()])
+
+    def verify(self) -> list[str]:
+        """Everything that is wrong with the directory, one line a file; empty if all is well."""
+        return check.verify(self.directory)
+
+    def write(self, record: RunRecord, values: Sequence[Sample], raw: Mapping[str, bytes | Path]) -> None:
+        """Store a finished run, as a whole or not at all.
+
+        `raw` has, by name below raw/, contents or files; a file is moved in. Raises AirtollError if it cannot
+        be stored; what was stored before stays as it is.
+        """
+        run_id = record.run.id
+        if self._lock is None:
+            raise RuntimeError("the result is open for reading only")
+        if record.run not in self.plan.runs:
+            raise AirtollError(f"run {run_id} is not in the plan of {self.directory}")
+        if (name := next((name for name in raw if not _RAW_NAME.fullmatch(name)), None)) is not None:
+            raise AirtollError(f"run {run_id}: '{name}' cannot be the name of a file in {RAW}/")
+        frame = samples.to_frame(run_id, values)
+        final = self.run_directory(run_id)
+        with reporting(f"cannot store run {run_id} in {self.directory}"):
+            if final.exists():
+                raise AirtollError(f"run {run_id} is stored in {self.directory} already")
+            with staging(final.parent, run_id) as stage:
+                durable.write_new(stage / RUN, records.dump(record))
+                durable.write_new(stage / SAMPLES, samples.to_parquet(frame))
+                for name, content in raw.items():
+                    _write_raw(stage / RAW / name, content)
+                durable.write_new(stage / SUMS, durable.sums(stage, durable.files_in(stage)).encode())
+                durable.sync_directories(stage)
+                stage.rename(final)
+                durable.sync(final.parent)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A directory, as an absolute path, for files that `write` shall move in; removed at the end."""
+        with ExitStack() as stack:
+            with reporting(f"cannot write in {self.directory}"):
+                directory = stack.enter_context(staging(self.directory.absolute(), "scratch"))
+            yield directory
+
+    def _finished_in_order(self) -> list[str]:
+        finished = self.finished()
+        return [run.id for run in self.plan.runs if run.id in finished]
+
+
+def _refuse_unless_empty(directory: Path) -> None:
+    if not directory.is_dir():
+        raise UsageError(f"{directory} exists and is not a directory")
+    if set(os.listdir(directory)) - {LOCK}:
+        raise UsageError(
+            f"{directory} exists and is not empty: --resume does what is left of an interrupted run, "
+            "another --out starts a new one"
+        )
+
+
+def _remove_if_empty(directory: Path) -> None:
+    with suppress(OSError):
+        directory.rmdir()
+
+
+def _write_head(directory: Path, study_text: str, record: PlanRecord) -> None:
+    """Write all that a result has before its first run; plan.json, which makes it a result, appears last."""
+    published: list[Path] = []
+    try:
+        with staging(directory, "head") as stage:
+            durable.write_new(stage / STUDY, study_text.encode())
+            durable.write_new(stage / PLAN, records.dump(record))
+            durable.write_new(stage / SUMS, durable.sums(stage, (STUDY, PLAN)).encode())
+            (stage / RUNS).mkdir()
+            durable.sync_directories(stage)
+            for name in (RUNS, STUDY, SUMS, PLAN):
+                published.append(directory / name)
+                (stage / name).rename(directory / name)
+            durable.sync(directory)
+    except BaseException:
+        for path in reversed(published):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        raise
+
+
+def _write_raw(path: Path, content: bytes | Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, Path):
+        durable.move_in(content, path)
+    else:
+        durable.write_new(path, content)
+
+
+def _first_different_line(stored: str, given: str) -> str | None:
+    """Where two texts differ first, or None if they are the same."""
+    if stored == given:
+        return None
+    pairs = zip_longest(stored.splitlines(keepends=True), given.splitlines(keepends=True))
+    number, (was, now) = next((n, pair) for n, pair in enumerate(pairs, start=1) if pair[0] != pair[1])
+    shown = ["the end of the file" if line is None else f"'{line.rstrip()}'" for line in (now, was)]
+    return f"line {number} is {shown[0]}, was {shown[1]}"
+
+
+def _first_difference(stored: Plan, given: Plan) -> str | None:
+    """The first key in which two plans differ, with both values, or None if they are the same."""
+    if len(stored.runs) != len(given.runs) and stored.method == given.method:
+        return f"it has {len(given.runs)} runs, had {len(stored.runs)}"
+    was, now = (dict(_leaves(plan.model_dump(mode="json"))) for plan in (stored, given))
+    for key in {**was, **now}:
+        if was.get(key) != now.get(key):
+            return f"{key} is {now.get(key)}, was {was.get(key)}"
+    return None
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value, start=1)
+        for name, inner in items:
+            yield from _leaves(inner, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, value

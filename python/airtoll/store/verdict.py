@@ -1,0 +1,166 @@
+"""Whether a run counts: a pure function of what was measured and of what the link said about itself.
+
+A run that does not count stays stored and is left out by name, so every reason has a name that readers can
+rely on; docs/data-format.md explains them. What a lab does not report is not held against a run: a missing
+counter is unknown, not zero.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from airtoll.probes.base import Measurement, Sample
+from airtoll.store.records import Verdict
+from airtoll.study.cell import Method, Run
+
+REASONS: Final = (
+    "no sample",
+    "zero interval",
+    "short window",
+    "emulation late",
+    "emulator saturated",
+    "wrong cipher",
+    "open errors",
+    "probe fault",
+)
+"""The names of all reasons, in the order in which a verdict gives them."""
+
+MIN_WINDOW_SHARE: Final = 0.90
+"""Share of method.duration that a probe's measured window must cover."""
+
+MAX_LATENESS_P99_US: Final = 1000.0
+"""Bound on the lateness that 99 % of deliveries keep to. It is twice the 500 us that an emulator without
+real-time priority is to keep to: beyond it a run says more about the machine than about the link."""
+
+MAX_EMULATOR_CPU_CORES: Final = 0.95
+"""With more than this of a core in use the emulator, and not the emulated air, is what limits the rate."""
+
+THROUGHPUT: Final = "throughput"
+"""The metric whose value in a working run is above zero in every interval."""
+
+
+def judge(
+    run: Run,
+    method: Method,
+    measurements: Mapping[str, Measurement],
+    link: Mapping[str, Any],
+    counters: Mapping[str, Any],
+) -> Verdict:
+    """The verdict on a run, from its measurements by probe, the link's facts and its counters over it."""
+    measured = {
+        probe: [sample for sample in measurement.samples if sample.phase == "measure"]
+        for probe, measurement in measurements.items()
+    }
+    faults = (f"{probe}: {one_line(fault)}" for probe, m in measurements.items() for fault in m.faults)
+    found = (
+        _without_sample(measured),
+        _with_zero(measured),
+        _short(measured, method),
+        _late(counters),
+        _saturated(counters),
+        _wrong_cipher(run, link),
+        _open_errors(counters),
+        faults,
+    )
+    reasons = tuple(f"{name}: {why}" for name, whys in zip(REASONS, found, strict=True) for why in whys)
+    return Verdict(valid=not reasons, reasons=reasons)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space, line ends among them, as one space."""
+    return " ".join(text.split())
+
+
+def _without_sample(measured: Mapping[str, list[Sample]]) -> Iterator[str]:
+    for probe, samples in measured.items():
+        if all(sample.value is None for sample in samples):
+            yield f"{probe} has no value in the measured window"
+            continue
+        for series, throughput in _throughput_series(samples):
+            missing = [sample for sample in throughput if sample.value is None]
+            if missing:
+                yield f"{series}: {_which(missing, throughput)}"
+
+
+def _with_zero(measured: Mapping[str, list[Sample]]) -> Iterator[str]:
+    for samples in measured.values():
+        for series, throughput in _throughput_series(samples):
+            zero = [sample for sample in throughput if sample.value == 0]
+            if zero:
+                yield f"{series}: {_which(zero, throughput)}"
+
+
+def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str]:
+    wanted_s = MIN_WINDOW_SHARE * method.duration
+    for probe, samples in measured.items():
+        valued = [sample for sample in samples if sample.value is not None]
+        if not valued:
+            continue  # has "no sample" already
+        if (window_s := _window_s(valued)) < wanted_s:
+            yield f"{probe} covers {window_s:.3g} s of {method.duration:g} s"
+            continue
+        for series, throughput in _throughput_series(valued):
+            if (window_s := _window_s(throughput)) < wanted_s:
+                yield f"{series} covers {window_s:.3g} s of {method.duration:g} s"
+
+
+def _late(counters: Mapping[str, Any]) -> Iterator[str]:
+    p99_us = _number(counters, "lateness_us", "p99")
+    if p99_us is not None and p99_us > MAX_LATENESS_P99_US:
+        slips = _number(counters, "slips")
+        slipped = "" if slips is None else f", {slips:g} slips"
+        yield f"p99 of the lateness {p99_us:.0f} us, bound {MAX_LATENESS_P99_US:.0f} us{slipped}"
+
+
+def _saturated(counters: Mapping[str, Any]) -> Iterator[str]:
+    cpu_s, elapsed_s = _number(counters, "emulator_cpu_s"), _number(counters, "elapsed_s")
+    if cpu_s is not None and elapsed_s and cpu_s / elapsed_s > MAX_EMULATOR_CPU_CORES:
+        yield f"used {cpu_s / elapsed_s:.2f} of a core, bound {MAX_EMULATOR_CPU_CORES:.2f}"
+
+
+def _wrong_cipher(run: Run, link: Mapping[str, Any]) -> Iterator[str]:
+    cipher = link.get("cipher")
+    if cipher is not None and cipher != run.cell.security:
+        yield f"link uses {cipher}, asked for {run.cell.security}"
+
+
+def _open_errors(counters: Mapping[str, Any]) -> Iterator[str]:
+    errors = _number(counters, "open_errors")
+    if errors is not None and errors > 0:
+        yield f"{errors:g} frames failed to open"
+
+
+def _throughput_series(samples: Iterable[Sample]) -> Iterator[tuple[str, list[Sample]]]:
+    """The throughput samples of each probe, endpoint and direction, with a name for them."""
+
+    def name(sample: Sample) -> str:
+        return " ".join(filter(None, (sample.probe, sample.metric, sample.endpoint, sample.direction)))
+
+    throughput = sorted((sample for sample in samples if sample.metric == THROUGHPUT), key=name)
+    for series, members in groupby(throughput, key=name):
+        yield series, list(members)
+
+
+def _window_s(samples: Iterable[Sample]) -> float:
+    """Time covered: the union of the stretches, or from first to last where all samples are instants."""
+    spans = sorted((sample.t_ns, sample.t_ns + sample.dur_ns) for sample in samples)
+    if all(start == end for start, end in spans):
+        return (spans[-1][0] - spans[0][0]) / 1e9
+    covered_ns, reached_ns = 0, spans[0][0]
+    for start, end in spans:
+        covered_ns += max(0, end - max(start, reached_ns))
+        reached_ns = max(reached_ns, end)
+    return covered_ns / 1e9
+
+
+def _which(some: Sequence[Sample], series: Sequence[Sample]) -> str:
+    first_s = min(sample.t_ns for sample in some) / 1e9
+    return f"{len(some)} of {len(series)} intervals, the first at {first_s:.3g} s"
+
+
+def _number(counters: Mapping[str, Any], *path: str) -> float | None:
+    """The counter at that path, or None if it was not reported."""
+    value: Any = counters
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

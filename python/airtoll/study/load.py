@@ -1,0 +1,159 @@
+"""From the name or path of a study file to a checked study; every fault is one line naming file and key."""
+
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from airtoll.errors import UsageError
+from airtoll.study import rules
+from airtoll.study.quantity import one_line, one_of, show
+from airtoll.study.schema import PROBLEM, TABLES, StudyFile, did_you_mean
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class Study(StudyFile):
+    """A checked study file: durations in seconds, packet sizes in bytes, bandwidths in MHz."""
+
+    name: str  # the file's name without its ending
+    path: Path
+
+
+def shipped_studies() -> list[Path]:
+    """The study files that come with airtoll, by name: the package's own, or those of its repository."""
+    for folder in (_PACKAGE / "studies", _PACKAGE.parents[1] / "studies"):
+        if found := sorted(folder.glob("*.toml")):
+            return found
+    return []
+
+
+def find_study(name_or_path: str | Path) -> Path:
+    """The path of a study file that is named by its path, or by a bare name if it is one that is shipped.
+
+    What has a folder or the ending .toml is a path. A bare name is first looked up among the shipped studies,
+    so that no file that happens to lie in the working directory can take its place. Raises UsageError for an
+    unknown name.
+    """
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or os.sep in str(name_or_path):
+        return path
+    shipped = {study.stem: study for study in shipped_studies()}
+    if path.name in shipped:
+        return shipped[path.name]
+    if path.name and os.path.exists(path):  # unlike Path.exists, False for a name that no file can have
+        return path
+    names = f"shipped are {', '.join(shipped)}" if shipped else "none is shipped with this installation"
+    hint = did_you_mean(path.name, shipped)
+    raise UsageError(f"{show(str(name_or_path))} is neither a study nor a file; {names}{hint}")
+
+
+def load_study(path: str | Path) -> Study:
+    """Read and check a study file. Raises UsageError with one line: file, key, what is allowed."""
+    path = Path(path)
+    file = one_line(str(path), most=4096)
+    raw = _parse(_read(path, file), file)
+    try:
+        checked = StudyFile.model_validate(raw)
+    except ValidationError as error:
+        # A misspelt key is also a missing one: the misspelling is what to say first.
+        details = sorted(
+            error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden"
+        )
+        problems = [_explain(detail) for detail in details]
+    else:
+        problems = rules.problems(checked)
+        if not problems:
+            return Study(**dict(checked), name=path.stem, path=path)
+    (where, text), *others = problems
+    more = f" (and {len(others)} more)" if others else ""
+    raise UsageError(f"{file}: {_key(where)}: {text}{more}")
+
+
+def _read(path: Path, file: str) -> str:
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise UsageError(f"{file}: is a directory; give a study file")
+        if not stat.S_ISREG(mode):  # reading a device or a pipe need not end
+            raise UsageError(f"{file}: is not a regular file; give a study file")
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise UsageError(f"{file}: is not the name of a file") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{file}: line {line}: is not UTF-8; TOML files are written in UTF-8") from None
+
+
+def _parse(text: str, file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{file}: is nested too deeply for a study file") from None
+    except ValueError as error:  # TOMLDecodeError, and integers beyond Python's limit on digits
+        place, reason = _place(str(error), text)
+        raise UsageError(f"{file}: {place}not TOML: {one_line(reason, most=200)}") from None
+
+
+def _place(message: str, text: str) -> tuple[str, str]:
+    """A message of tomllib taken apart: 'line 3, column 5: ' (empty where it gives none) and the reason."""
+    if match := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL):
+        return f"line {match[2]}, column {match[3]}: ", match[1]
+    reason = message.removesuffix(" (at end of document)")
+    if reason == message:
+        return "", message
+    lines = text.split("\n")
+    return f"line {len(lines)}, column {len(lines[-1]) + 1}: ", f"{reason} at the end of the file"
+
+
+def _explain(detail: ErrorDetails) -> rules.Problem:
+    where = detail["loc"]
+    match detail["type"]:
+        case "missing":
+            field = TABLES[_names(where[:-1])].model_fields[str(where[-1])]
+            return where, f"missing key: {field.description}"
+        case "extra_forbidden":
+            return where, f"unknown key; {_known_keys(_names(where))}"
+        case "model_type":
+            return where, f"{show(detail['input'])} where a table is needed: [{_key(where)}]"
+        case kind if kind == PROBLEM:
+            context = detail["ctx"]
+            index = context.get("index")
+            return (where if index is None else (*where, index)), context["text"]
+        case _:  # no model has a check that ends here; pydantic's own words are better than none
+            return where, one_line(detail["msg"], most=200)
+
+
+def _known_keys(where: tuple[str, ...]) -> str:
+    *table, key = where
+    here = list(TABLES[tuple(table)].model_fields)
+    elsewhere = [
+        f"[{'.'.join(path)}]" for path, model in TABLES.items() if path and key in model.model_fields
+    ]
+    hint = f"; it belongs in {one_of(elsewhere)}" if elsewhere else did_you_mean(key, here)
+    return f"known here are {', '.join(here)}{hint}"
+
+
+def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:
+    return tuple(str(part) for part in where)
+
+
+def _key(where: tuple[str | int, ...]) -> str:
+    """A place in the file as its dotted key: factors.packet_size[1]."""
+    text = ""
+    for part in where:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            bare = re.fullmatch("[A-Za-z0-9_-]+", part) is not None
+            text += ("." if text else "") + (one_line(part) if bare else f'"{one_line(part)}"')
+    return text

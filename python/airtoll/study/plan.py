@@ -1,0 +1,142 @@
+"""From a study to its plan: every run, in randomised paired blocks.
+
+A *block* holds one replicate of every security level of an otherwise equal cell, so that a secured run is
+compared with the open run next to it in time. A *round* holds one block of every such cell. The plan is the
+rounds in turn: a study that is interrupted leaves whole rounds, not one corner of the design measured and the
+rest missing. Blocks are shuffled within their round and security levels within their block, so that drift and
+warming up fall on all levels alike.
+
+The shuffle is a sort by SHA-256 of the seed, the replicate and what is shuffled. Every order is as likely as
+any other, any language can repeat it, no version of Python changes it, and the order of the levels in the
+file does not matter; nor does a further level change the order of the others.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from airtoll.errors import UsageError
+from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.load import Study
+from airtoll.study.quantity import one_line
+from airtoll.study.schema import FACTORS, level_text
+
+_PAIRED = tuple(name for name in FACTORS if name != "security")
+
+PROBES_IN_TURN = 2
+"""Throughput and round-trip time are measured one after the other, each with its own warm-up."""
+
+OVERHEAD_S = 1.0
+"""Seconds that a run takes beyond its probes' windows: link up and down, tools started, result written."""
+
+
+def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
+    """Every run of the study, in the order in which to do them.
+
+    `lab` takes the place of the study's own, and changes neither order nor seeds. `quick` applies the file's
+    [quick] table; UsageError if it has none. The same arguments give the same plan, always and everywhere.
+    """
+    factors = {name: getattr(study.factors, name) for name in FACTORS}
+    settings = study.method.model_dump()
+    if quick:
+        if study.quick is None:
+            file = one_line(str(study.path), most=4096)
+            raise UsageError(f"{file}: quick: missing table; only a study with [quick] has a quick run")
+        factors |= study.quick.factors.model_dump(exclude_none=True)
+        settings |= study.quick.model_dump(exclude_none=True, exclude={"factors"})
+    method = Method(**settings)
+
+    pairs = [
+        dict(zip(_PAIRED, levels, strict=True)) for levels in product(*(factors[name] for name in _PAIRED))
+    ]
+    runs: list[Run] = []
+    block = 0
+    for replicate in range(1, method.discard_first + method.repeats + 1):
+        for pair in sorted(pairs, key=lambda p: _digest("block", method.seed, replicate, p)):
+            block += 1
+            seed = _run_seed(method.seed, replicate, pair)
+            cells = [{**pair, "security": level} for level in factors["security"]]
+            for levels in sorted(cells, key=lambda c: _digest("security", method.seed, replicate, c)):
+                runs.append(
+                    Run(
+                        order=len(runs) + 1,
+                        block=block,
+                        replicate=replicate,
+                        discard=replicate <= method.discard_first,
+                        seed=seed,
+                        cell=Cell(lab=study.lab if lab is None else lab, **levels),
+                    )
+                )
+    return Plan(study=study.name, method=method, runs=tuple(runs))
+
+
+def _digest(purpose: str, seed: int, replicate: int, levels: Mapping[str, Any]) -> bytes:
+    """SHA-256 of the line 'airtoll plan 1 PURPOSE SEED REPLICATE' and a line 'FACTOR=LEVEL' for each factor.
+
+    The factors stand in the order of their names; lines are joined by one line feed and encoded in UTF-8.
+    """
+    lines = [f"airtoll plan 1 {purpose} {seed} {replicate}"]
+    lines += [f"{name}={level_text(name, levels[name])}" for name in sorted(levels)]
+    return hashlib.sha256("\n".join(lines).encode()).digest()
+
+
+def _run_seed(seed: int, replicate: int, pair: Mapping[str, Any]) -> int:
+    """The seed of a block's runs: 53 bits, which every JSON reader keeps exact."""
+    return int.from_bytes(_digest("seed", seed, replicate, pair)[:8], "big") >> 11
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One run as `airtoll plan` lists it."""
+
+    order: int
+    block: int
+    replicate: int
+    discard: bool
+    levels: tuple[str, ...]  # of the description's `columns`
+
+
+@dataclass(frozen=True)
+class PlanDescription:
+    """A plan for people to read before it is run."""
+
+    columns: tuple[str, ...]  # the factors that vary
+    constants: Mapping[str, str]  # the factors that do not, and the lab, with their one level
+    rows: tuple[PlanRow, ...]
+    cells: int
+    blocks: int
+    discarded: int  # runs that are measured but left out
+    estimate_s: float
+
+
+def levels_of(cell: Cell) -> dict[str, str]:
+    """The cell's lab and its level of every factor, as a study file writes them."""
+    return {"lab": cell.lab} | {name: level_text(name, getattr(cell, name)) for name in FACTORS}
+
+
+def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
+    """The plan as rows, what varies apart from what does not, and how long it may take."""
+    levels = [levels_of(run.cell) for run in plan.runs]
+    varying = tuple(name for name in FACTORS if len({level[name] for level in levels}) > 1)
+    first = levels[0] if levels else {}
+    rows = tuple(
+        PlanRow(run.order, run.block, run.replicate, run.discard, tuple(level[name] for name in varying))
+        for run, level in zip(plan.runs, levels, strict=True)
+    )
+    return PlanDescription(
+        columns=varying,
+        constants={name: level for name, level in first.items() if name not in varying},
+        rows=rows,
+        cells=len({run.cell for run in plan.runs}),
+        blocks=len({run.block for run in plan.runs}),
+        discarded=sum(run.discard for run in plan.runs),
+        estimate_s=estimate_s(plan, overhead_s),
+    )
+
+
+def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S) -> float:
+    """Seconds that the whole plan may take: its probes' windows, and `overhead_s` for each run."""
+    window_s = plan.method.warmup + plan.method.duration
+    return len(plan.runs) * (PROBES_IN_TURN * window_s + overhead_s)

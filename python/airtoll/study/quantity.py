@@ -1,0 +1,137 @@
+"""Quantities in a study file: a bare number is in the key's own unit, a string carries its unit."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+# Bounded, so that no string of digits can exhaust the decimal arithmetic.
+_NUMBER_AND_UNIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^0-9\s.].*)?")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a key holds: its unit, the other units that a string may give, and the values that make sense."""
+
+    noun: str  # with its article: "a duration"
+    unit: str  # of a bare number, and of the value that comes out
+    example: str
+    least: Decimal
+    most: Decimal
+    values: tuple[int, ...] = ()  # the only values there are, where they can be listed
+    units: tuple[tuple[str, Decimal], ...] = ()  # further units: (name, what one of it is in `unit`)
+    whole: bool = False
+    why: str = ""  # the reason for the range
+
+    def parse(self, value: Any) -> Decimal:
+        """The value in `unit`. ValueError says in one line what is wrong with it and what is allowed."""
+        number = self._read(value)
+        if self.values and number not in self.values:
+            raise ValueError(f"{show(value)} is not {self.noun} there is; {self._allowed()}")
+        if self.whole and number != number.to_integral_value():
+            raise ValueError(f"{show(value)} is not a whole number of {self.unit}")
+        if not self.least <= number <= self.most:
+            limits = f"{_plain(self.least)} {self.unit} to {_plain(self.most)} {self.unit}"
+            raise ValueError(f"{show(value)} is outside {limits}" + (f": {self.why}" if self.why else ""))
+        return number
+
+    def json_schema(self) -> dict[str, Any]:
+        """JSON Schema of the number and of the string; it leaves a string's range to the loader."""
+        if self.values:
+            return {"enum": [*(f"{v} {self.unit}" for v in self.values), *self.values]}
+        number = {
+            "type": "integer" if self.whole else "number",
+            "minimum": _json_number(self.least),
+            "maximum": _json_number(self.most),
+        }
+        digits = "[0-9]+" if self.whole else r"[0-9]+(\.[0-9]+)?"
+        text = {"type": "string", "pattern": f"^{digits} ?({'|'.join(self._factors())})$"}
+        return {"anyOf": [number, text], "examples": [self.example]}
+
+    def _factors(self) -> dict[str, Decimal]:
+        return {self.unit: Decimal(1), **dict(self.units)}
+
+    def _read(self, value: Any) -> Decimal:
+        if isinstance(value, str):
+            match = _NUMBER_AND_UNIT.fullmatch(value)
+            if match is None:
+                raise ValueError(f"{show(value)} is not {self.noun}; {self._allowed()}")
+            number, unit = match.groups()
+            if unit is None:
+                raise ValueError(f"{show(value)} has no unit; {self._allowed()}")
+            if unit not in self._factors():
+                raise ValueError(f"{show(value)} has the wrong unit; {self._allowed()}")
+            return Decimal(number) * self._factors()[unit]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{show(value)} is not {self.noun}; {self._allowed()}")
+        # repr gives the digits as written; Decimal(0.2) would not be 0.2.
+        return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+    def _allowed(self) -> str:
+        if self.values:
+            return f"use {one_of([str(v) for v in self.values])} {self.unit}, like '{self.example}'"
+        units = one_of(list(self._factors()))
+        return f"give a string in {units}, like '{self.example}', or a plain number of {self.unit}"
+
+
+_TIMES = (("ms", Decimal("0.001")), ("min", Decimal(60)))
+
+DURATION = Quantity("a duration", "s", "1.5 s", Decimal("0.1"), Decimal(3600), units=_TIMES)
+WARMUP = Quantity("a duration", "s", "0.2 s", Decimal(0), Decimal(600), units=_TIMES)
+PACKET_SIZE = Quantity(
+    "a packet size",
+    "B",
+    "1408 B",
+    Decimal(16),
+    Decimal(1472),
+    whole=True,
+    # iperf3 3.12 refuses UDP blocks under 16 B, which hold its time stamp and 64-bit counter.
+    why="sockperf needs 14 B, iperf3 16 B for its header; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
+)
+
+
+def _listed(noun: str, unit: str, example: str, values: tuple[int, ...]) -> Quantity:
+    return Quantity(noun, unit, example, Decimal(min(values)), Decimal(max(values)), values)
+
+
+BANDWIDTH = _listed("a bandwidth", "MHz", "20 MHz", (20, 40))
+OFDM_RATE = _listed("a rate", "Mbit/s", "54 Mbit/s", (6, 9, 12, 18, 24, 36, 48, 54))
+"""The OFDM PHY at 20 MHz: IEEE 802.11-2016, 17.2.2.3."""
+
+
+def show(value: Any) -> str:
+    """A value of a TOML file as a message shows it: one line, printable, not long."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+        case str():
+            return f"'{one_line(value)}'"
+        case int() if value.bit_length() > 64:  # Python refuses to print integers of thousands of digits
+            return "a number of more than 64 bits"
+        case _:
+            return one_line(str(value))
+
+
+def one_line(text: str, most: int = 60) -> str:
+    """Text from outside made fit for a message: what does not print is escaped, the rest cut after `most`."""
+    cut = text if len(text) <= most else text[:most] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Names as a choice: a, b or c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def _json_number(number: Decimal) -> int | float:
+    return int(number) if number == number.to_integral_value() else float(number)

@@ -1,0 +1,179 @@
+"""Lab air: the link carries traffic, keeps the air's time, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airtoll.errors import AirtollError
+from airtoll.labs.air import Air
+from airtoll.study.cell import Cell
+
+OPEN_AND_HANG = """
+import json, os, sys, time
+from airtoll.labs.air import Air
+from airtoll.study.cell import Cell
+with Air().open(Cell.model_validate_json(sys.argv[1]), seed=1) as link:
+    say_pid = "import os, time; print(os.readlink('/proc/self'), flush=True); time.sleep(600)"
+    hang = [sys.executable, "-c", say_pid]
+    commands = [host.popen(hang) for host in link.hosts.values()]
+    print(json.dumps([int(command.stdout.readline()) for command in commands]), flush=True)
+    time.sleep(600)
+"""
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def network_namespace(pid: int) -> int:
+    return os.stat(f"/proc/{pid}/ns/net").st_ino
+
+
+def processes_in(namespaces: set[int]) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if network_namespace(int(entry.name)) in namespaces:
+                    found.append(int(entry.name))
+            except OSError:
+                continue  # it has ended, or is not ours to look at
+    return found
+
+
+def init_process_of(pid_namespace: int) -> int:
+    """The process that is number 1 of a PID namespace: the emulator."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        pids = next(line for line in status.read_text().splitlines() if line.startswith("NSpid:")).split()[1:]
+        if pids[1:] == ["1"] and os.stat(status.with_name("ns") / "pid").st_ino == pid_namespace:
+            return int(pids[0])
+    raise AssertionError("no such PID namespace")
+
+
+@pytest.fixture
+def hanging_link(lab: Air, cell: Callable[..., Cell]) -> Iterator[tuple[subprocess.Popen[bytes], set[int]]]:
+    """A process that holds a link open with a command on each host; the namespaces of these."""
+    assert lab.check(cell()) is None
+    with subprocess.Popen(
+        [sys.executable, "-c", OPEN_AND_HANG, cell().model_dump_json()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as owner:
+        try:
+            assert owner.stdout is not None
+            pids = json.loads(owner.stdout.readline())
+            yield owner, {network_namespace(pid) for pid in pids}
+        finally:
+            owner.kill()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_when_airtoll_is_killed(
+    hanging_link: tuple[subprocess.Popen[bytes], set[int]], how: signal.Signals
+) -> None:
+    owner, namespaces = hanging_link
+    assert len(namespaces) == 2
+    assert len(processes_in(namespaces)) >= 2
+    owner.send_signal(how)
+    assert owner.wait(timeout=20) != 0
+    assert wait_until(lambda: not processes_in(namespaces)), "a process outlived airtoll"
+
+
+def test_nothing_is_left_after_success_or_failure(lab: Air, cell: Callable[..., Cell]) -> None:
+    hang = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
+    for fail in (False, True):
+        namespaces: set[int] = set()
+        try:
+            with ExitStack() as cleanup, lab.open(cell(), seed=1) as link:
+                for host in link.hosts.values():
+                    process = cleanup.enter_context(host.popen(hang))
+                    assert process.stdout is not None
+                    process.stdout.readline()
+                    inside = host.run(["stat", "-L", "-c", "%i", "/proc/self/ns/net"], timeout_s=10)
+                    namespaces.add(int(inside.stdout))
+                if fail:
+                    raise RuntimeError("the test's own")
+        except RuntimeError:
+            assert fail
+        assert len(namespaces) == 2
+        assert processes_in(namespaces) == []
+
+
+def test_a_killed_emulator_is_named_as_the_cause(lab: Air, cell: Callable[..., Cell]) -> None:
+    def kill_the_emulator() -> None:
+        with lab.open(cell(), seed=1) as link:
+            inside = link.hosts["ap"].run(["stat", "-L", "-c", "%i", "/proc/self/ns/pid"], timeout_s=10)
+            os.kill(init_process_of(int(inside.stdout)), signal.SIGKILL)
+            link.counters()
+
+    with pytest.raises(AirtollError, match=r"^lab air: the emulator was killed$"):
+        kill_the_emulator()
+
+
+@pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("phy_rate", [("ofdm", "6 Mbit/s"), ("ofdm", "54 Mbit/s"), ("ht", "mcs15")])
+def test_hosts_reach_each_other(
+    lab: Air, cell: Callable[..., Cell], ip: Any, phy_rate: tuple[str, str]
+) -> None:
+    phy, rate = phy_rate
+    with lab.open(cell(phy=phy, rate=rate, ip=ip), seed=1) as link:
+        listen = (
+            "import socket, sys\n"
+            "with socket.create_server((sys.argv[1], 5000), family="
+            + ("socket.AF_INET6" if ip == "ipv6" else "socket.AF_INET")
+            + ") as server:\n"
+            "    print('up', flush=True)\n"
+            "    peer, _ = server.accept()\n"
+            "    data = b''\n"
+            "    while chunk := peer.recv(65536):\n"
+            "        data += chunk\n"
+            "    peer.sendall(data[::-1])\n"
+        )
+        talk = (
+            "import socket, sys\n"
+            "with socket.create_connection((sys.argv[1], 5000), timeout=10) as peer:\n"
+            "    peer.sendall(bytes(range(256)) * 256)\n"
+            "    peer.shutdown(socket.SHUT_WR)\n"
+            "    data = b''\n"
+            "    while chunk := peer.recv(65536):\n"
+            "        data += chunk\n"
+            "    assert data == (bytes(range(256)) * 256)[::-1]\n"
+        )
+        address = link.addresses["ap", ip]
+        with link.hosts["ap"].popen([sys.executable, "-c", listen, address]) as server:
+            assert server.stdout is not None
+            server.stdout.readline()
+            client = link.hosts["sta"].run([sys.executable, "-c", talk, address], timeout_s=20)
+            assert client.returncode == 0, client.stderr.decode()
+        counters = link.counters()
+    assert counters["open_errors"] == 0
+    assert counters["sta"]["mpdus"] >= 65536 // 1500
+    assert counters["crypto_s"] > 0
+    assert counters["lateness_us"]["p50"] >= 0
+
+
+def test_a_capture_that_cannot_be_written_is_one_clear_line(lab: Air, cell: Callable[..., Cell]) -> None:
+    with (
+        pytest.raises(AirtollError, match=r"^lab air: the capture of the air: No such file"),
+        lab.open(cell(), seed=1, pcap=Path("/nonexistent/air.pcap")),
+    ):
+        pass
+
+
+def test_a_level_that_the_lab_has_not_is_named(lab: Air, cell: Callable[..., Cell]) -> None:
+    assert lab.check(cell(security="ccmp")) is None
+    assert lab.check(cell(security="gcmp256")) == "security 'gcmp256': lab air has open, ccmp"

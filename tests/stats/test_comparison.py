@@ -1,0 +1,173 @@
+"""Which runs count, and what is compared with what."""
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+import pytest
+from airtoll.stats import (
+    Comparison,
+    Outcome,
+    PairedRatio,
+    compare,
+    describe,
+    fixed_factors,
+    paired_difference,
+    span,
+)
+from airtoll.study.cell import Cell, Run, Security
+
+OPEN = Cell(
+    lab="air",
+    topology="point-to-point",
+    phy="ofdm",
+    bandwidth=20,
+    gi="long",
+    rate="54 Mbit/s",
+    transport="udp",
+    ip="ipv4",
+    packet_size=1408,
+    security="open",
+)
+
+
+def outcomes(
+    levels: Sequence[Security] = ("open", "ccmp"), replicates: int = 4, discard: int = 0
+) -> list[Outcome]:
+    runs = [
+        Run(
+            order=replicate * len(levels) + place,
+            block=replicate,
+            replicate=replicate,
+            discard=replicate <= discard,
+            seed=replicate,
+            cell=OPEN.model_copy(update={"security": level}),
+        )
+        for replicate in range(1, replicates + 1)
+        for place, level in enumerate(levels)
+    ]
+    return [Outcome(run, finished=True) for run in runs]
+
+
+def table(rows: Iterable[tuple[str, str, float | None]]) -> pl.DataFrame:
+    schema = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
+    return pl.DataFrame(list(rows), schema=schema, orient="row")
+
+
+def throughputs(of: Sequence[Outcome]) -> dict[str, float]:
+    """Drifts from block to block far more than security costs, as real links do."""
+    return {o.run.id: 1e6 * (20 + 3 * o.run.block - (o.run.cell.security != "open")) for o in of}
+
+
+def compared(of: Sequence[Outcome], values: dict[str, float]) -> Comparison:
+    return compare(table((run, "throughput", value) for run, value in values.items()), of)
+
+
+def replaced(of: Sequence[Outcome], index: int, **fields: object) -> list[Outcome]:
+    old = of[index]
+    new = Outcome(**({"run": old.run, "finished": True} | fields))  # type: ignore[arg-type]
+    return [*of[:index], new, *of[index + 1 :]]
+
+
+def test_pairs_within_blocks_are_free_of_what_drifts_between_them() -> None:
+    of = outcomes()
+    comparison = compared(of, throughputs(of))
+    (pair,) = comparison.pairs
+    assert comparison.baseline == "open"
+    assert (pair.baseline.security, pair.cell.security) == ("open", "ccmp")
+    assert pair.difference.n == 4
+    assert pair.difference.mean == pytest.approx(-1e6)
+    assert pair.difference.sd == pytest.approx(0)
+    assert pair.unpaired == 0
+
+
+def test_cells_are_what_describe_says_of_their_runs() -> None:
+    of = outcomes()
+    values = throughputs(of)
+    comparison = compared(of, values)
+    for cell in comparison.cells:
+        expected = describe([values[o.run.id] for o in of if o.run.cell == cell.cell])
+        assert cell.summary == expected
+
+
+def test_invalid_discarded_and_missing_runs_are_left_out_and_counted() -> None:
+    of = outcomes(replicates=6, discard=1)
+    of = replaced(of, 2, valid=False, reasons=("late: 12 ms", "late: again", "cpu: 99 %"))
+    of = replaced(of, 5, finished=False)
+    values = throughputs(of)
+    del values[of[7].run.id]
+    comparison = compared(of, values)
+    assert comparison.left_out == {"discarded": 2, "invalid": 1, "not finished": 1}
+    assert comparison.reasons == {"late": 1, "cpu": 1}
+    by_level = {cell.cell.security: cell for cell in comparison.cells}
+    assert by_level["open"].summary.n == 4
+    assert by_level["open"].left_out == {"discarded": 1, "invalid": 1}
+    assert by_level["ccmp"].summary.n == 3
+    assert by_level["ccmp"].left_out == {"discarded": 1, "not finished": 1, "not measured": 1}
+    (pair,) = comparison.pairs
+    assert (pair.difference.n, pair.unpaired) == (2, 3)
+
+
+def test_a_discarded_run_stays_out_even_if_it_is_invalid_too() -> None:
+    of = replaced(outcomes(discard=1), 0, valid=False, reasons=("late: 1 ms",))
+    assert of[0].left_out == "discarded"
+
+
+def test_pairs_are_those_of_paired_difference() -> None:
+    of = outcomes(replicates=5)
+    values = {o.run.id: 1e6 + 1e3 * (o.run.order * 7919 % 13) for o in of}
+    (pair,) = compared(of, values).pairs
+    a, b = ([values[o.run.id] for o in of if o.run.cell.security == level] for level in ("open", "ccmp"))
+    assert pair.difference == paired_difference(a, b)
+
+
+def test_every_level_is_compared_with_the_baseline() -> None:
+    of = outcomes(levels=("gcmp", "ccmp", "open", "wep40"))
+    comparison = compared(of, throughputs(of))
+    assert comparison.levels == ("open", "wep40", "ccmp", "gcmp")
+    assert [pair.cell.security for pair in comparison.pairs] == ["wep40", "ccmp", "gcmp"]
+
+
+def test_without_open_the_first_level_is_the_baseline() -> None:
+    of = outcomes(levels=("gcmp", "ccmp"))
+    assert compared(of, throughputs(of)).baseline == "ccmp"
+
+
+def test_a_single_level_has_summaries_and_no_pairs() -> None:
+    of = outcomes(levels=("ccmp",))
+    comparison = compared(of, throughputs(of))
+    assert (comparison.baseline, comparison.pairs) == ("ccmp", ())
+    assert comparison.cells[0].summary.n == 4
+
+
+def test_nothing_finished() -> None:
+    of = [Outcome(o.run, finished=False) for o in outcomes()]
+    comparison = compared(of, {})
+    assert (comparison.metrics, comparison.cells, comparison.pairs) == ((), (), ())
+    assert comparison.left_out == {"not finished": 8}
+    assert compare(table([]), []).baseline is None
+
+
+def test_runs_without_a_value_are_missing_and_not_zero() -> None:
+    of = outcomes(replicates=2)
+    rows = [(o.run.id, "rtt", None if o.run.block == 1 else 0.5) for o in of]
+    (pair,) = compare(table(rows), of).pairs
+    assert (pair.difference.n, pair.difference.mean, pair.unpaired) == (1, 0.0, 1)
+
+
+def test_span_tells_the_extremes_and_how_many_are_resolved() -> None:
+    of = outcomes(replicates=5)
+    values = throughputs(of)
+    ratios = [compared(of, values).pairs[0].ratio, PairedRatio(n=0, reason="no pair has both values")]
+    found = span(ratios)
+    assert found is not None
+    assert (found.n, found.resolved) == (1, 1)
+    assert found.low == found.high == ratios[0].percent
+    assert span(ratios[1:]) is None
+
+
+def test_fixed_factors_are_those_with_one_level() -> None:
+    cells = {o.run.cell for o in outcomes()}
+    fixed = fixed_factors(cells)
+    assert "security" not in fixed
+    assert fixed["rate"] == "54 Mbit/s"
+    assert fixed_factors([]) == {}

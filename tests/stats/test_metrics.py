@@ -1,0 +1,151 @@
+"""How the samples of one run become its one number."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+from airtoll.errors import AirtollError
+from airtoll.stats import METRICS, per_run
+from airtoll.stats.metrics import P99_MIN_ROUND_TRIPS
+from hypothesis import given
+from hypothesis import strategies as st
+
+S = 1_000_000_000
+COLUMNS: dict[str, Any] = {
+    "run": pl.String,
+    "probe": pl.String,
+    "metric": pl.String,
+    "unit": pl.String,
+    "endpoint": pl.String,
+    "direction": pl.String,
+    "t_ns": pl.Int64,
+    "dur_ns": pl.Int64,
+    "value": pl.Float64,
+    "phase": pl.String,
+}
+
+
+def sample(metric: str, value: float | None, **fields: Any) -> dict[str, Any]:
+    unit = METRICS[metric].unit if metric in METRICS else "1"
+    base = {
+        "run": "r1",
+        "probe": "iperf3",
+        "metric": metric,
+        "unit": unit,
+        "endpoint": "ap",
+        "direction": "up",
+    }
+    return base | {"t_ns": 0, "dur_ns": S, "value": value, "phase": "measure"} | fields
+
+
+def numbers(*samples: dict[str, Any]) -> dict[str, float]:
+    table = per_run(pl.DataFrame(list(samples), schema=COLUMNS))
+    return {f"{run}/{metric}": value for run, metric, value in table.iter_rows()}
+
+
+def test_throughput_weighs_intervals_by_their_length() -> None:
+    assert numbers(
+        sample("throughput", 10e6, dur_ns=S),
+        sample("throughput", 40e6, t_ns=S, dur_ns=S // 2),
+    ) == {"r1/throughput": pytest.approx(20e6)}
+
+
+def test_warm_up_does_not_count() -> None:
+    assert numbers(
+        sample("throughput", 1e6, phase="warmup"),
+        sample("throughput", 10e6, t_ns=S),
+    ) == {"r1/throughput": 10e6}
+
+
+def test_only_the_receiver_knows_what_arrived() -> None:
+    assert numbers(
+        sample("throughput", 50e6, endpoint="sta", direction="up"),
+        sample("throughput", 30e6, endpoint="ap", direction="up"),
+    ) == {"r1/throughput": 30e6}
+
+
+def test_both_directions_add_up() -> None:
+    assert numbers(
+        sample("throughput", 10e6, endpoint="ap", direction="up"),
+        sample("throughput", 5e6, endpoint="sta", direction="down"),
+    ) == {"r1/throughput": 15e6}
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=300))
+def test_rtt_is_the_median_and_p99_needs_enough_round_trips(trips: list[float]) -> None:
+    got = numbers(*(sample("rtt", trip, t_ns=i, dur_ns=0, probe="sockperf") for i, trip in enumerate(trips)))
+    series = pl.Series(trips)
+    assert got["r1/rtt"] == pytest.approx(series.median())
+    assert ("r1/rtt_p99" in got) == (len(trips) >= P99_MIN_ROUND_TRIPS)
+    if len(trips) >= P99_MIN_ROUND_TRIPS:
+        assert sum(trip <= got["r1/rtt_p99"] + 1e-12 for trip in trips) >= 0.98 * len(trips)
+
+
+def test_jitter_is_the_mean_over_intervals() -> None:
+    assert numbers(sample("jitter", 0.2), sample("jitter", 0.4, t_ns=S)) == {"r1/jitter": pytest.approx(0.3)}
+
+
+def test_loss_is_lost_over_sent_of_the_whole_run() -> None:
+    # 50 % of a near-empty interval and 0 % of a full one: not 25 %
+    assert numbers(
+        sample("datagrams_lost", 1),
+        sample("datagrams_sent", 2),
+        sample("datagrams_lost", 0, t_ns=S),
+        sample("datagrams_sent", 98, t_ns=S),
+    ) == {"r1/loss": pytest.approx(0.01)}
+
+
+def test_loss_of_nothing_is_zero_and_of_no_datagrams_is_missing() -> None:
+    assert numbers(sample("datagrams_lost", 0), sample("datagrams_sent", 100)) == {"r1/loss": 0.0}
+    assert numbers(sample("datagrams_lost", 0), sample("datagrams_sent", 0)) == {}
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [sample("datagrams_lost", 1)],
+        [sample("datagrams_sent", 10)],
+        [sample("datagrams_lost", None), sample("datagrams_sent", 10)],
+        [sample("datagrams_lost", 1), sample("datagrams_lost", None, t_ns=S), sample("datagrams_sent", 10)],
+    ],
+)
+def test_loss_needs_both_counts(samples: Sequence[dict[str, Any]]) -> None:
+    assert numbers(*samples) == {}
+
+
+@pytest.mark.parametrize("metric", ["throughput", "rtt", "jitter", "cpu_system"])
+def test_what_was_not_measured_has_no_row(metric: str) -> None:
+    assert numbers(sample(metric, None)) == {}
+    assert numbers(sample(metric, None), sample(metric, 7.0, t_ns=S)) == {f"r1/{metric}": 7.0}
+
+
+def test_cpu_is_its_value() -> None:
+    assert numbers(
+        sample("cpu_system", 41.5, probe="cpu", endpoint="machine", direction=""),
+        sample("cpu_crypto", 3.5, probe="cpu", endpoint="link", direction=""),
+    ) == {"r1/cpu_system": 41.5, "r1/cpu_crypto": 3.5}
+
+
+def test_runs_are_kept_apart_and_unknown_metrics_left_alone() -> None:
+    assert numbers(
+        sample("throughput", 1e6),
+        sample("throughput", 2e6, run="r2"),
+        sample("retransmits", 3),
+    ) == {"r1/throughput": 1e6, "r2/throughput": 2e6}
+
+
+def test_another_unit_is_refused_by_name() -> None:
+    with pytest.raises(AirtollError, match="run r1: samples of rtt are in 'us' where 'ms' is expected"):
+        numbers(sample("rtt", 300.0, unit="us"))
+
+
+def test_no_samples_at_all() -> None:
+    assert per_run(pl.DataFrame(schema=COLUMNS)).is_empty()
+
+
+def test_every_metric_explains_itself() -> None:
+    for name, metric in METRICS.items():
+        assert name == metric.name
+        assert metric.definition
+        assert metric.display(1.0) == pytest.approx(metric.scale)

@@ -1,0 +1,243 @@
+"""Recording does the runs that are left, in order, on one link at a time, and keeps what is finished."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from airtoll.errors import AirtollError, UsageError
+from airtoll.store import Event, ProbeStarted, Result, RunFinished, RunStarted, record
+from airtoll.store.recorder import difference
+from store_fakes import STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Result:
+    return Result.create(tmp_path / "r", STUDY, make_plan(), "fake", quick=True)
+
+
+def raise_at(number: int, error: BaseException) -> FakeProbe:
+    """A probe whose measurement of that number fails."""
+
+    def before(measurement: int) -> None:
+        if measurement == number:
+            raise error
+
+    return FakeProbe(before=before)
+
+
+def test_every_run_is_measured_once_in_order_with_its_own_seed(result: Result) -> None:
+    lab, probes = FakeLab(), [FakeProbe("iperf3"), FakeProbe("sockperf")]
+    record(result, lab, probes, ignore)
+    plan = make_plan()
+    assert lab.opened == [(run.cell, run.seed) for run in plan.runs]
+    assert (lab.open_now, lab.most_open) == (0, 1)
+    for probe in probes:
+        assert probe.measured == [run.cell for run in plan.runs]
+    assert [one.run for one in result.records()] == list(plan.runs)
+    assert result.verify() == []
+    assert result.samples().height == 3 * 2 * 4
+
+
+def test_a_record_says_what_was_measured_where_and_with_what(result: Result) -> None:
+    record(result, FakeLab(facts={"rate_bit_per_s": 54e6}), [FakeProbe()], ignore)
+    one = result.records()[1]
+    assert one.started <= one.finished
+    assert one.started.utcoffset() == one.finished.utcoffset()
+    assert one.versions.tools == {"iperf3": "3.12"}
+    assert one.hosts == {"ap": {"kernel": "6.1", "role": "ap"}, "sta": {"kernel": "6.1", "role": "sta"}}
+    assert one.link == {"cipher": "ccmp", "rate_bit_per_s": 54e6}
+    assert one.probes["iperf3"]["commands"] == [["iperf3", "-s"]]
+    assert one.verdict.valid
+    assert result.plan_record.quick
+    raw = content_of(result.run_directory(one.run.id) / "raw")
+    assert raw["iperf3/out.json"] == b"iperf3 on ccmp\n"
+    assert set(raw) == {"iperf3/out.json", "counters-before.json", "counters-after.json"}
+
+
+def test_counters_are_those_of_the_run_and_both_readings_are_kept(result: Result) -> None:
+    record(result, FakeLab(), [FakeProbe()], ignore)
+    first = result.records()[0]
+    late = {"p50": 1.0, "p99": 60.0, "p999": 40.0, "max": 50.0}
+    assert first.counters == {"delivered": 10, "elapsed_s": 5.0, "lateness_us": late}
+    raw = result.run_directory(first.run.id) / "raw"
+    assert json.loads((raw / "counters-before.json").read_text())["delivered"] == 10
+    assert json.loads((raw / "counters-after.json").read_text())["delivered"] == 20
+
+
+def test_the_difference_of_counters() -> None:
+    before = {
+        "frames": {"up": 1, "down": 2},
+        "gone": 1,
+        "slips": 0,
+        "state": "a",
+        "on": True,
+        "late_us": None,
+    }
+    after = {
+        "frames": {"up": 5, "down": 2, "new": 7},
+        "slips": 0,
+        "state": "b",
+        "on": True,
+        "late_us": {"p50": 3.0},
+        "list": [1],
+    }
+    assert difference(before, after) == {
+        "frames": {"up": 4, "down": 0, "new": None},
+        "slips": 0,
+        "state": "b",
+        "on": True,
+        "late_us": {"p50": 3.0},
+        "list": [1],
+    }
+
+
+def test_an_invalid_run_is_stored_with_its_reasons(result: Result) -> None:
+    probe = FakeProbe(faults=["the server\nended early"], samples=[sample(float(t), 0.0) for t in range(3)])
+    record(result, FakeLab(), [probe], ignore)
+    assert len(result.finished()) == 3
+    for one in result.records():
+        assert not one.verdict.valid
+        assert [reason.partition(":")[0] for reason in one.verdict.reasons] == [
+            "zero interval",
+            "probe fault",
+        ]
+
+
+def test_the_link_and_the_plan_are_judged_together(result: Result) -> None:
+    lab = FakeLab(facts={"cipher": "open"})
+    record(result, lab, [FakeProbe()], ignore)
+    assert [one.verdict.valid for one in result.records()] == [True, False, True]
+
+
+def test_progress_is_told_as_it_is_made(result: Result) -> None:
+    events: list[Event] = []
+    record(result, FakeLab(), [FakeProbe("a"), FakeProbe("b")], events.append)
+    runs = make_plan().runs
+    assert events[:4] == [
+        RunStarted(runs[0], 0, 3),
+        ProbeStarted(runs[0], "a"),
+        ProbeStarted(runs[0], "b"),
+        RunFinished(result.records()[0], 1, 3),
+    ]
+    assert [(event.done, event.total) for event in events if isinstance(event, RunFinished)] == [
+        (1, 3),
+        (2, 3),
+        (3, 3),
+    ]
+
+
+def test_resume_repeats_nothing_and_completes_the_rest(result: Result) -> None:
+    with pytest.raises(AirtollError):
+        record(result, FakeLab(), [raise_at(2, AirtollError("x"))], ignore)
+    result.close()
+    kept = content_of(result.directory / "runs")
+    probe, events = FakeProbe(), list[Event]()
+    with Result.resume(result.directory, STUDY, make_plan()) as again:
+        record(again, FakeLab(), [probe], events.append)
+        assert again.pending() == ()
+        assert again.verify() == []
+    assert [cell.security for cell in probe.measured] == ["ccmp", "open"]
+    assert events[0] == RunStarted(make_plan().runs[1], 1, 3)
+    assert kept.items() <= content_of(result.directory / "runs").items()
+
+
+def test_a_complete_result_needs_neither_tools_nor_lab(result: Result) -> None:
+    record(result, FakeLab(), [FakeProbe()], ignore)
+    lab = FakeLab(cannot="no device")
+    record(result, lab, [FakeProbe(absent="apt-get install iperf3")], ignore)
+    assert lab.opened == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AirtollError("iperf3: unable to connect\nto server"),
+        UsageError("iperf3 went missing"),
+        OSError(24, "Too many open files"),
+        subprocess.TimeoutExpired(["iperf3"], 5.0),
+    ],
+)
+def test_a_failing_probe_ends_the_recording_in_one_line_with_the_run(
+    result: Result, error: Exception
+) -> None:
+    lab = FakeLab()
+    with pytest.raises(AirtollError) as caught:
+        record(result, lab, [raise_at(2, error)], ignore)
+    second = make_plan().runs[1].id
+    assert str(caught.value).startswith(f"run {second}: ")
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == (2 if isinstance(error, UsageError) else 1)
+    assert lab.open_now == 0
+    assert result.finished() == {make_plan().runs[0].id}
+    assert result.verify() == []
+
+
+@pytest.mark.parametrize("moment", ["open_fails", "close_fails"])
+def test_a_failing_lab_ends_the_recording_and_the_run_is_not_stored(result: Result, moment: str) -> None:
+    lab = FakeLab(**{moment: AirtollError("the emulator ended (SIGKILL)")})
+    message = rf"^run {make_plan().runs[0].id}: the emulator ended \(SIGKILL\)$"
+    with pytest.raises(AirtollError, match=message):
+        record(result, lab, [FakeProbe()], ignore)
+    assert result.finished() == set()
+
+
+def test_facts_without_a_json_form_are_one_line(result: Result) -> None:
+    with pytest.raises(
+        AirtollError, match=f"^run {make_plan().runs[0].id}: facts of the link cannot be stored as JSON"
+    ):
+        record(result, FakeLab(facts={"thing": object()}), [FakeProbe()], ignore)
+
+
+def test_numbers_that_json_lacks_become_null(result: Result) -> None:
+    record(result, FakeLab(facts={"snr_db": float("nan")}), [FakeProbe()], ignore)
+    assert result.records()[0].link["snr_db"] is None
+    assert result.verify() == []
+
+
+@pytest.mark.parametrize("pcap", [False, True])
+def test_ctrl_c_abandons_the_run_under_way_and_keeps_the_others(result: Result, pcap: bool) -> None:
+    def interrupt(number: int) -> None:
+        if number == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    lab = FakeLab()
+    with pytest.raises(KeyboardInterrupt):
+        record(result, lab, [FakeProbe(before=interrupt)], ignore, pcap=pcap)
+    assert lab.open_now == 0
+    assert result.finished() == {make_plan().runs[0].id}
+    assert result.verify() == []
+    assert not list(result.directory.rglob(".tmp-*"))
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_measured(result: Result) -> None:
+    cases = [
+        (
+            FakeLab(),
+            [FakeProbe(), FakeProbe("sockperf", absent="apt-get install sockperf")],
+            "apt-get install sockperf",
+        ),
+        (FakeLab(cannot="security 'ccmp': lab fake has open"), [FakeProbe()], "lab fake has open"),
+        (FakeLab(name="other"), [FakeProbe()], "is recorded in lab fake, not in other"),
+        (FakeLab(), [FakeProbe(), FakeProbe()], "a probe is given twice"),
+    ]
+    for lab, probes, message in cases:
+        with pytest.raises(UsageError, match=message):
+            record(result, lab, probes, ignore)
+        assert lab.opened == []
+    assert result.finished() == set()
+
+
+def test_a_capture_of_the_air_is_kept_on_request(result: Result) -> None:
+    record(result, FakeLab(), [FakeProbe()], ignore, pcap=True)
+    for run in make_plan().runs:
+        assert (result.run_directory(run.id) / "raw" / "air.pcap").stat().st_size == 24
+    assert result.verify() == []
+    assert not list(result.directory.glob(".tmp-*"))
+
+
+def test_a_lab_that_writes_no_capture_is_told_so(result: Result) -> None:
+    with pytest.raises(AirtollError, match="lab fake wrote no capture"):
+        record(result, FakeLab(writes_pcap=False), [FakeProbe()], ignore, pcap=True)
+    assert not list(result.directory.glob(".tmp-*"))

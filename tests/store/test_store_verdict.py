@@ -1,0 +1,179 @@
+"""A run counts unless there is a named reason against it; what was not reported is no reason."""
+
+import itertools
+from typing import Any
+
+import pytest
+from airtoll.probes.base import Measurement, Sample
+from airtoll.store import Verdict
+from airtoll.store.verdict import REASONS, judge
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from store_fakes import METHOD, make_plan, sample, throughput_samples
+
+OPEN, CCMP = make_plan(2).runs
+
+
+def reasons(
+    samples: list[Sample] | None = None,
+    link: dict[str, Any] | None = None,
+    counters: dict[str, Any] | None = None,
+    faults: tuple[str, ...] = (),
+    **others: list[Sample],
+) -> list[str]:
+    """The reasons against a CCMP run with these measurements."""
+    own = throughput_samples() if samples is None else samples
+    measurements = {"iperf3": Measurement(samples=own, faults=faults)}
+    measurements |= {probe: Measurement(samples=values) for probe, values in others.items()}
+    verdict = judge(CCMP, METHOD, measurements, link or {}, counters or {})
+    assert verdict.valid == (not verdict.reasons)
+    assert all(reason.partition(": ")[0] in REASONS and "\n" not in reason for reason in verdict.reasons)
+    return list(verdict.reasons)
+
+
+def rtt(t_s: float, value: float | None = 0.3) -> Sample:
+    return sample(t_s, value, probe="sockperf", metric="rtt", unit="ms", dur_ns=0)
+
+
+def test_a_good_run_is_valid() -> None:
+    link = {"cipher": "ccmp"}
+    counters = {
+        "lateness_us": {"p50": 1.0, "p99": 1000.0, "p999": 9000.0, "max": 40000.0},
+        "slips": 3,
+        "emulator_cpu_s": 9.5,
+        "elapsed_s": 10.0,
+        "open_errors": 0,
+    }
+    assert reasons(link=link, counters=counters, sockperf=[rtt(0.0), rtt(2.9)]) == []
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [
+        {},
+        {"lateness_us": None, "open_errors": None, "emulator_cpu_s": None, "elapsed_s": None, "slips": None},
+        {"lateness_us": {}, "elapsed_s": 10.0},
+        {"emulator_cpu_s": 10.0},
+        {"emulator_cpu_s": 10.0, "elapsed_s": 0.0},
+        {"open_errors": "none", "lateness_us": 5000.0},
+    ],
+)
+def test_what_a_lab_does_not_report_is_not_held_against_the_run(counters: dict[str, Any]) -> None:
+    assert reasons(counters=counters, link={"cipher": None}) == []
+
+
+def test_a_probe_without_a_value_is_no_sample() -> None:
+    whole = "no sample: iperf3 has no value in the measured window"
+    assert reasons([]) == [whole]
+    assert reasons([sample(float(t), None) for t in range(3)]) == [whole]
+    assert reasons([sample(float(t), phase="warmup") for t in range(3)]) == [whole]
+    assert reasons(sockperf=[]) == ["no sample: sockperf has no value in the measured window"]
+
+
+def test_an_interval_without_a_throughput_is_no_sample() -> None:
+    samples = [sample(0.0), sample(1.0, None), sample(2.0)]
+    assert reasons(samples)[0] == "no sample: iperf3 throughput ap up: 1 of 3 intervals, the first at 1 s"
+
+
+def test_other_metrics_may_lack_values() -> None:
+    jitter = [sample(float(t), None, metric="jitter", unit="ms") for t in range(3)]
+    assert reasons([*throughput_samples(), *jitter]) == []
+
+
+def test_a_zero_interval_is_found_in_its_own_direction() -> None:
+    up = throughput_samples()
+    down = [
+        sample(0.0, direction="down"),
+        sample(1.0, 0.0, direction="down"),
+        sample(2.0, 0.0, direction="down"),
+    ]
+    assert reasons([*up, *down]) == [
+        "zero interval: iperf3 throughput ap down: 2 of 3 intervals, the first at 1 s"
+    ]
+
+
+def test_zeros_of_the_warm_up_and_of_other_metrics_are_fine() -> None:
+    lost = [sample(float(t), 0.0, metric="datagrams_lost", unit="1") for t in range(3)]
+    assert reasons([sample(-1.0, 0.0, phase="warmup"), *throughput_samples(), *lost]) == []
+
+
+@pytest.mark.parametrize(("last_ns", "short"), [(700_000_000, False), (699_000_000, True)])
+def test_nine_tenths_of_the_duration_are_enough(last_ns: int, short: bool) -> None:
+    found = reasons([sample(0.0), sample(1.0), sample(2.0, dur_ns=last_ns)])
+    assert found == (["short window: iperf3 covers 2.7 s of 3 s"] if short else [])
+
+
+def test_overlapping_intervals_are_not_counted_twice() -> None:
+    assert reasons([sample(0.0), sample(0.0, endpoint="sta"), sample(1.0), sample(0.5)]) == [
+        "short window: iperf3 covers 2 s of 3 s"
+    ]
+
+
+def test_one_direction_that_ends_early_is_a_short_window() -> None:
+    assert reasons([*throughput_samples(), sample(0.0, direction="down")]) == [
+        "short window: iperf3 throughput ap down covers 1 s of 3 s"
+    ]
+
+
+def test_instants_cover_the_time_from_first_to_last() -> None:
+    assert reasons(sockperf=[rtt(t / 10) for t in range(28)]) == []
+    assert reasons(sockperf=[rtt(0.0), rtt(1.5)]) == ["short window: sockperf covers 1.5 s of 3 s"]
+    assert reasons(sockperf=[rtt(0.0)]) == ["short window: sockperf covers 0 s of 3 s"]
+
+
+@given(st.lists(st.integers(0, 3_000_000_000), max_size=12).map(sorted))
+def test_a_window_may_be_cut_into_any_intervals(cuts: list[int]) -> None:
+    edges = [0, *cuts, 3_000_000_000]
+    samples = [sample(t_ns=a, dur_ns=b - a) for a, b in itertools.pairwise(edges)]
+    assert reasons(samples) == []
+
+
+def test_an_emulation_that_ran_late() -> None:
+    counters = {"lateness_us": {"p99": 1000.4}, "slips": 4}
+    assert reasons(counters=counters) == [
+        "emulation late: p99 of the lateness 1000 us, bound 1000 us, 4 slips"
+    ]
+    assert reasons(counters={"lateness_us": {"p99": 2000}}) == [
+        "emulation late: p99 of the lateness 2000 us, bound 1000 us"
+    ]
+
+
+def test_an_emulator_short_of_cpu() -> None:
+    counters = {"emulator_cpu_s": 9.6, "elapsed_s": 10.0}
+    assert reasons(counters=counters) == ["emulator saturated: used 0.96 of a core, bound 0.95"]
+
+
+def test_another_cipher_than_asked_for() -> None:
+    assert reasons(link={"cipher": "open"}) == ["wrong cipher: link uses open, asked for ccmp"]
+    good = {"iperf3": Measurement(samples=throughput_samples())}
+    assert judge(OPEN, METHOD, good, {"cipher": "open"}, {}).valid
+
+
+def test_frames_that_failed_to_open() -> None:
+    assert reasons(counters={"open_errors": 2}) == ["open errors: 2 frames failed to open"]
+
+
+def test_faults_of_a_probe_become_one_line_each() -> None:
+    assert reasons(faults=("server ended:\n  signal 9", "clock went back")) == [
+        "probe fault: iperf3: server ended: signal 9",
+        "probe fault: iperf3: clock went back",
+    ]
+
+
+def test_all_reasons_are_given_in_their_order() -> None:
+    found = reasons(
+        [sample(0.0), sample(1.0, 0.0)],
+        link={"cipher": "tkip"},
+        counters={"lateness_us": {"p99": 1e4}, "emulator_cpu_s": 5, "elapsed_s": 5, "open_errors": 1},
+        faults=("x",),
+        sockperf=[],
+    )
+    assert [reason.partition(": ")[0] for reason in found] == list(REASONS)
+
+
+def test_a_verdict_cannot_contradict_itself() -> None:
+    with pytest.raises(ValidationError):
+        Verdict(valid=True, reasons=("no sample: x",))
+    with pytest.raises(ValidationError):
+        Verdict(valid=False, reasons=())

@@ -1,0 +1,381 @@
+"""A study file is checked whole; whatever is wrong with it is one line that names the file and the key."""
+
+import os
+from pathlib import Path
+
+import pytest
+from airtoll.errors import UsageError
+from airtoll.study import find_study, load_study, shipped_studies
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+GOOD = """
+title = "A study"
+lab = "air"
+[factors]
+security = ["open", "ccmp"]
+transport = ["udp"]
+ip = ["ipv4"]
+packet_size = ["128 B", "1408 B"]
+phy = ["ofdm"]
+rate = ["54 Mbit/s"]
+[method]
+repeats = 3
+duration = "1 s"
+[quick]
+repeats = 1
+[quick.factors]
+packet_size = ["1408 B"]
+"""
+
+
+def written(folder: Path, text: str | bytes, name: str = "study.toml") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def refusal(path: Path | str) -> str:
+    """The one line with which a study file is refused, without the file's name in front."""
+    with pytest.raises(UsageError) as caught:
+        load_study(path)
+    line = str(caught.value)
+    assert line.isprintable(), line
+    assert caught.value.exit_code == 2
+    if str(path).isprintable():
+        assert line.startswith(f"{path}: ")
+    return line.removeprefix(f"{path}: ")
+
+
+def outcome(path: Path) -> str:
+    """The refusal as a whole, or nothing where the study is taken."""
+    try:
+        load_study(path)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def changed(*edits: tuple[str, str]) -> str:
+    text = GOOD
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def test_defaults_are_20_mhz_long_gi_point_to_point_and_nothing_discarded(tmp_path: Path) -> None:
+    study = load_study(written(tmp_path, GOOD))
+    assert study.name == "study"
+    assert study.factors.bandwidth == (20,)
+    assert study.factors.gi == ("long",)
+    assert study.factors.topology == ("point-to-point",)
+    assert (study.method.discard_first, study.method.warmup, study.method.seed) == (0, 0.2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [('"1.5 s"', 1.5), ('"500 ms"', 0.5), ('"500ms"', 0.5), ('"2 min"', 120.0), ("3", 3.0)],
+)
+def test_a_string_carries_its_unit_and_a_bare_number_is_in_seconds(
+    tmp_path: Path, text: str, seconds: float
+) -> None:
+    study = load_study(written(tmp_path, changed(('"1 s"', text))))
+    assert study.method.duration == seconds
+
+
+def test_bare_numbers_are_bytes_mbit_s_and_mhz(tmp_path: Path) -> None:
+    text = changed(
+        ('["128 B", "1408 B"]', '[1408, 128.0, "64 B"]'),
+        ('["54 Mbit/s"]', '[54, "6Mbit/s"]\nbandwidth = [20]'),
+    )
+    factors = load_study(written(tmp_path, text)).factors
+    assert factors.packet_size == (1408, 128, 64)
+    assert factors.rate == ("54 Mbit/s", "6 Mbit/s")
+    assert factors.bandwidth == (20,)
+
+
+def test_every_rate_of_both_phys_is_known(tmp_path: Path) -> None:
+    ofdm = changed(('"54 Mbit/s"', "6, 9, 12, 18, 24, 36, 48, 54"))
+    assert len(load_study(written(tmp_path, ofdm)).factors.rate) == 8
+    names = ", ".join(f'"mcs{index}"' for index in range(32))
+    ht = changed(
+        ('"ofdm"', '"ht"'), ('["54 Mbit/s"]', f'[{names}]\nbandwidth = [20, 40]\ngi = ["long", "short"]')
+    )
+    assert len(load_study(written(tmp_path, ht)).factors.rate) == 32
+
+
+def test_one_security_level_is_enough(tmp_path: Path) -> None:
+    assert load_study(written(tmp_path, changed(('"open", "ccmp"', '"ccmp"')))).factors.security == ("ccmp",)
+
+
+@pytest.mark.parametrize(
+    ("edit", "key", "says"),
+    [
+        # keys
+        (("repeats = 3", "repeets = 3"), "method.repeets", "did you mean 'repeats'?"),
+        (('lab = "air"', "duration = 1"), "duration", "it belongs in [method] or [quick]"),
+        (('lab = "air"', '"a\\nb" = 1'), '"a\\nb"', "unknown key"),
+        (('lab = "air"', '"" = 1'), '""', "unknown key"),
+        (("[quick]", "[quick]\nseed = 2"), "quick.seed", "unknown key"),
+        (('ip = ["ipv4"]', ""), "factors.ip", "missing key: Internet Protocol versions: ipv4 or ipv6"),
+        (('title = "A study"', ""), "title", "missing key"),
+        # tables and lists
+        (
+            ('[factors]\nsecurity = ["open", "ccmp"]', '[factors]\nsecurity = "open"'),
+            "factors.security",
+            "not a list",
+        ),
+        (('["open", "ccmp"]', "[]"), "factors.security", "at least one level"),
+        (('["open", "ccmp"]', '["open", "ccmp", "open"]'), "factors.security[2]", "'open' is there twice"),
+        (('["128 B", "1408 B"]', '["128 B", 128]'), "factors.packet_size[1]", "twice"),
+        (('"open", "ccmp"', '["open"], "ccmp"'), "factors.security[0]", "a list is not allowed"),
+        (
+            ("[quick]\nrepeats = 1\n[quick.factors]", "[[quick]]\n[quick.x]"),
+            "quick",
+            "a table is needed: [quick]",
+        ),
+        # names
+        (('"ccmp"', '"cmp"'), "factors.security[1]", "use open, wep40,"),
+        (('"ccmp"', '"CCMP"'), "factors.security[1]", "did you mean 'ccmp'?"),
+        (('"udp"', '"sctp"'), "factors.transport[0]", "use tcp or udp"),
+        (('"ofdm"', '"vht"'), "factors.phy[0]", "use ofdm or ht"),
+        (('"air"', '"Air lab"'), "lab", "names are of a-z, 0-9 and -"),
+        (('"A study"', '"  "'), "title", "one line of text"),
+        (('"A study"', "1979-05-27"), "title", "1979-05-27 is not a string"),
+        # whole numbers
+        (("repeats = 3", 'repeats = "3"'), "method.repeats", "a whole number from 1 to 1000"),
+        (("repeats = 3", "repeats = true"), "method.repeats", "true is not allowed"),
+        (("repeats = 3", "repeats = 0"), "method.repeats", "from 1 to 1000"),
+        (("repeats = 3", "repeats = 2.5"), "method.repeats", "whole number"),
+        (("repeats = 3", "repeats = 3\nseed = -1"), "method.seed", "from 0 to 9007199254740991"),
+        (("repeats = 3", f"repeats = 0x{'f' * 9000}"), "method.repeats", "more than 64 bits"),
+        # quantities
+        (('"1 s"', '"2 m"'), "method.duration", "'2 m' has the wrong unit; give a string in s, ms or min"),
+        (('"1 s"', '"2"'), "method.duration", "has no unit"),
+        (('"1 s"', '"soon"'), "method.duration", "not a duration"),
+        (('"1 s"', f'"{"9" * 5000} s"'), "method.duration", "not a duration"),
+        (('"1 s"', "inf"), "method.duration", "not a duration"),
+        (('"1 s"', "nan"), "method.duration", "not a duration"),
+        (('"1 s"', "false"), "method.duration", "not a duration"),
+        (('"1 s"', "0"), "method.duration", "outside 0.1 s to 3600 s"),
+        (('"1 s"', '"-1 s"'), "method.duration", "outside 0.1 s to 3600 s"),
+        (('"1 s"', '"1 s"\nwarmup = "-1 ms"'), "method.warmup", "outside 0 s to 600 s"),
+        (
+            ('"128 B"', '"128 kB"'),
+            "factors.packet_size[0]",
+            "'128 kB' has the wrong unit; give a string in B",
+        ),
+        (('"128 B"', "15"), "factors.packet_size[0]", "sockperf needs 14 B, iperf3 16 B"),
+        (('"128 B"', "1473"), "factors.packet_size[0]", "1472 B at an MTU of 1500 B"),
+        (('"128 B"', "128.5"), "factors.packet_size[0]", "not a whole number of B"),
+        (('"54 Mbit/s"', '"55 Mbit/s"'), "factors.rate[0]", "use 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s"),
+        (('"54 Mbit/s"', '"54 Mbps"'), "factors.rate[0]", "wrong unit"),
+        (('"54 Mbit/s"', '"mcs32"'), "factors.rate[0]", "for phy ht mcs0 to mcs31"),
+        (
+            ('["54 Mbit/s"]', '["54 Mbit/s"]\nbandwidth = ["80 MHz"]'),
+            "factors.bandwidth[0]",
+            "use 20 or 40 MHz",
+        ),
+        # combinations
+        (
+            ('"ofdm"', '"ht"'),
+            "factors.rate[0]",
+            "'54 Mbit/s' is not a rate of phy ht, which has mcs0 to mcs31",
+        ),
+        (('"54 Mbit/s"', '"mcs7"'), "factors.rate[0]", "not a rate of phy ofdm, which has 6, 9,"),
+        (
+            ('["54 Mbit/s"]', '["54 Mbit/s"]\nbandwidth = [20, 40]'),
+            "factors.bandwidth[1]",
+            "40 MHz with phy ofdm",
+        ),
+        (('["54 Mbit/s"]', '["54 Mbit/s"]\ngi = ["short"]'), "factors.gi[0]", "short with phy ofdm"),
+        (
+            ('packet_size = ["1408 B"]', 'packet_size = ["64 B"]'),
+            "quick.factors.packet_size[0]",
+            "keep some of 128 B",
+        ),
+    ],
+)
+def test_a_fault_names_the_key_and_what_is_allowed(
+    tmp_path: Path, edit: tuple[str, str], key: str, says: str
+) -> None:
+    line = refusal(written(tmp_path, changed(edit)))
+    assert line.startswith(f"{key}: "), line
+    assert says in line
+
+
+@pytest.mark.parametrize(
+    ("security", "clause"), [("tkip", "12.6.3"), ("wep40", "9.4.2.25.2"), ("wep104", "9.4.2.25.2")]
+)
+def test_what_the_standard_forbids_with_ht_is_said_with_its_clause_and_a_way_out(
+    tmp_path: Path, security: str, clause: str
+) -> None:
+    ofdm = changed(('"ccmp"', f'"{security}"'))
+    assert load_study(written(tmp_path, ofdm)).factors.security[1] == security
+    line = refusal(written(tmp_path, ofdm.replace("ofdm", "ht").replace("54 Mbit/s", "mcs7")))
+    assert line.startswith(f"factors.security[1]: {security} with phy ht is impossible: ")
+    assert f"IEEE 802.11-2016, {clause}" in line
+    assert "measure it with phy ofdm, or take ccmp or gcmp with ht" in line
+
+
+def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_path: Path) -> None:
+    line = refusal(
+        written(tmp_path, changed(('"ofdm"', '"ofdm", "ht"'), ('"54 Mbit/s"', '"54 Mbit/s", "mcs7"')))
+    )
+    assert line.startswith("factors.rate[0]: '54 Mbit/s' is not a rate of phy ht")
+    assert "measure ofdm and ht in two studies" in line
+    assert line.endswith("(and 1 more)")
+
+
+@pytest.mark.parametrize(
+    ("transport", "ip", "size", "fits"),
+    [
+        ("udp", "ipv4", 1472, True),
+        ("udp", "ipv6", 1452, True),
+        ("udp", "ipv6", 1453, False),
+        ("tcp", "ipv6", 1472, True),
+        ("udp", "ipv4", 16, True),
+    ],
+)
+def test_a_datagram_must_fit_an_mtu_of_1500_bytes(
+    tmp_path: Path, transport: str, ip: str, size: int, fits: bool
+) -> None:
+    text = changed(('"udp"', f'"{transport}"'), ('"ipv4"', f'"{ip}"'), ('"128 B"', f'"{size} B"'))
+    path = written(tmp_path, text)
+    if fits:
+        assert load_study(path).factors.packet_size[0] == size
+    else:
+        line = refusal(path)
+        assert line.startswith("factors.packet_size[0]: 1453 B with udp and ipv6")
+        assert "at most 1452 B" in line
+
+
+def test_a_study_of_more_than_9999_runs_is_refused_before_it_is_expanded(tmp_path: Path) -> None:
+    most = changed(("repeats = 3", "repeats = 1000\ndiscard_first = 1000"))
+    assert load_study(written(tmp_path, most)).method.repeats == 1000
+    text = most.replace('"ipv4"', '"ipv4", "ipv6"')
+    assert "16000 runs" in refusal(written(tmp_path, text))
+
+
+def test_of_several_faults_the_first_is_told_and_the_others_counted(tmp_path: Path) -> None:
+    line = refusal(
+        written(tmp_path, changed(('"open"', '"opn"'), ('"1 s"', '"2 m"'), ("repeats = 3", "repeats = 0")))
+    )
+    assert line.startswith("factors.security[0]: ")
+    assert line.endswith("(and 2 more)")
+
+
+def test_a_misspelt_key_is_told_before_the_missing_one_that_it_causes(tmp_path: Path) -> None:
+    line = refusal(written(tmp_path, changed(("duration =", "durations ="))))
+    assert line.startswith("method.durations: unknown key; ")
+    assert line.endswith("did you mean 'duration'? (and 1 more)")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('title = "x"\nlab = = 3\n', "line 2, column 7: not TOML: "),
+        ('title = "x"\nlab =', "line 2, column 6: not TOML: "),
+        ("title = '''\nx", "line 2, column 2: not TOML: "),
+        ('title = "x"\ntitle = "y"\n', "line 2, column 12: not TOML: "),
+        (b'title = "x"\nlab = "\xff"\n', "line 2: is not UTF-8"),
+        ("a = " + "9" * 5000, "not TOML: "),
+        ("", "title: missing key"),
+    ],
+)
+def test_what_is_not_toml_is_told_with_its_place(tmp_path: Path, content: str | bytes, says: str) -> None:
+    assert refusal(written(tmp_path, content)).startswith(says)
+
+
+def test_nesting_without_end_is_one_line(tmp_path: Path) -> None:
+    assert "nested too deeply" in refusal(written(tmp_path, "a = " + "[" * 20000))
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    assert (
+        load_study(written(tmp_path, b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())).title
+        == "A study"
+    )
+
+
+def test_files_that_cannot_be_read_are_told_why(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none.toml") == "cannot be read: No such file or directory"
+    assert refusal(tmp_path) == "is a directory; give a study file"
+    assert refusal(tmp_path / ("n" * 300)) == "cannot be read: File name too long"
+    assert refusal("/dev/zero") == "is not a regular file; give a study file"
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    assert refusal(fifo) == "is not a regular file; give a study file"
+    assert "is not the name of a file" in refusal("a\0b")
+    assert "No such file" in refusal(tmp_path / "two\nlines.toml")
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_whatever_a_file_holds_it_is_a_study_or_one_line(tmp_path: Path, data: st.DataObject) -> None:
+    content = GOOD.encode()
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, min(len(content), start + 12)))
+    middle = data.draw(st.binary(max_size=12) | st.text('[]{}"=.,\n19ae_', max_size=12).map(str.encode))
+    path = written(tmp_path, content[:start] + middle + content[end:])
+    line = outcome(path)
+    assert line == "" or line.startswith(f"{path}: ")
+    assert line == "" or line.isprintable()
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    key=st.sampled_from(
+        ["factors.security", "factors.packet_size", "factors.rate", "method.duration", "lab"]
+    ),
+    junk=JUNK,
+)
+def test_a_value_of_any_type_is_taken_or_named(tmp_path: Path, key: str, junk: object) -> None:
+    def toml(value: object) -> str:
+        if isinstance(value, list):
+            return f"[{', '.join(toml(item) for item in value)}]"
+        if isinstance(value, str):
+            return '"' + "".join(f"\\U{ord(c):08x}" for c in value if not "\ud800" <= c <= "\udfff") + '"'
+        return {"None": "1979-05-27"}.get(str(value), str(value).lower())
+
+    table, _, name = key.rpartition(".")
+    lines = GOOD.splitlines()
+    at = next(index for index, line in enumerate(lines) if line.startswith(f"{name} = "))
+    lines[at] = f"{name} = {toml(junk)}"
+    path = written(tmp_path, "\n".join(lines))
+    line = outcome(path)
+    assert line == "" or line.startswith(f"{path}: {table + '.' if table else ''}{name}")
+    assert line == "" or line.isprintable()
+
+
+def test_a_bare_name_is_a_shipped_study() -> None:
+    assert find_study("quickstart") in shipped_studies()
+    assert load_study(find_study("quickstart")).name == "quickstart"
+
+
+def test_a_path_is_taken_as_it_stands_and_a_near_name_is_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, GOOD)
+    assert find_study(path) == path
+    assert find_study("no/such.toml") == Path("no/such.toml")  # that it is missing is for load_study to say
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, GOOD, "mine")
+    written(tmp_path, GOOD, "quickstart")
+    assert find_study("mine") == Path("mine")
+    assert find_study("quickstart") in shipped_studies()
+    with pytest.raises(
+        UsageError, match=r"^'quikstart' is neither a study nor a file; .*; did you mean 'quickstart'\?$"
+    ):
+        find_study("quikstart")
+    for nothing in ("", "a\0b", "n" * 5000):
+        with pytest.raises(UsageError, match="neither a study nor a file"):
+            find_study(nothing)
