@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from store_fakes import RAW, STUDY, content_of, make_plan, make_record, throughput_samples
+
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import Result
-from store_fakes import RAW, STUDY, content_of, make_plan, make_record, throughput_samples
 
 CHANGES = ("open", "write", "fsync", "rename", "mkdir", "chmod")
 REMOVALS = ("unlink", "rmdir")
@@ -80,7 +81,7 @@ def no_space() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-FAULTS = {
+FAULTS: dict[str, tuple[Callable[[], BaseException], bool, tuple[str, ...]]] = {
     "killed": (SimulatedKill, True, (*CHANGES, *REMOVALS)),
     "full": (no_space, True, CHANGES),
     "full for a moment": (no_space, False, CHANGES),
@@ -160,6 +161,42 @@ def test_a_result_is_created_as_a_whole_or_not_at_all(
     assert points > 15
 
 
+def test_all_of_a_run_is_flushed_before_it_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = Result.create(tmp_path / "r", STUDY, make_plan(2), "fake", quick=False)
+    run = result.plan.runs[0]
+    capture = tmp_path / "capture"
+    capture.write_bytes(b"pcap")
+    events: list[tuple[str, Path]] = []
+    fsync, rename = os.fsync, os.rename
+
+    def noting_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        events.append(("flushed", Path(f"/proc/self/fd/{descriptor}").readlink()))
+
+    def noting_rename(source: Path, target: Path) -> None:
+        if source != capture:
+            events.extend(("inside", path) for path in [source, *source.rglob("*")])
+        rename(source, target)
+        events.append(("renamed", Path(target)))
+
+    monkeypatch.setattr(os, "fsync", noting_fsync)
+    monkeypatch.setattr(os, "rename", noting_rename)
+    result.write(make_record(run), throughput_samples(), {**RAW, "air.pcap": capture})
+
+    named = events.index(("renamed", result.run_directory(run.id)))
+    flushed = [path for kind, path in events[:named] if kind == "flushed"]
+    inside = [path for kind, path in events[:named] if kind == "inside"]
+    assert len(inside) == 3 + 6
+    assert set(inside) == set(flushed)
+    # A directory's entries are flushed after the files that they name.
+    for path in inside:
+        if path.is_dir():
+            assert all(flushed.index(inner) < flushed.index(path) for inner in path.iterdir())
+    assert events[named + 1 :] == [("flushed", result.directory / "runs")]
+
+
 RECORDING = """
 import os, signal, sys
 from pathlib import Path
@@ -204,8 +241,9 @@ sys.exit("was not killed")
     ],
 )
 def test_a_recording_killed_with_sigkill_is_completed_by_resume(tmp_path: Path, name: str, at: int) -> None:
-    from airtoll.store import record
     from store_fakes import FakeLab, FakeProbe, ignore
+
+    from airtoll.store import record
 
     directory = tmp_path / "r"
     command = [sys.executable, "-c", RECORDING, str(directory), name, str(at)]

@@ -7,17 +7,18 @@ from typing import get_args
 
 import jsonschema
 import pytest
+from store_fakes import STUDY, FakeLab, FakeProbe, ignore, make_plan
+
 from airtoll.probes.base import Phase
 from airtoll.store import COLUMNS, SCHEMA_VERSION, PlanRecord, Result, RunRecord, record, run_schema
 from airtoll.store.verdict import MAX_EMULATOR_CPU_CORES, MAX_LATENESS_P99_US, MIN_WINDOW_SHARE, REASONS
-from store_fakes import STUDY, FakeLab, FakeProbe, ignore, make_plan
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
 def description() -> str:
-    return (DOCS / "data-format.md").read_text()
+    return (DOCS / "data-format.md").read_text(encoding="utf-8")
 
 
 def test_the_published_schema_is_that_of_the_model() -> None:

@@ -6,10 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from store_fakes import STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
+
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store import Event, ProbeStarted, Result, RunFinished, RunStarted, record
 from airtoll.store.recorder import difference
-from store_fakes import STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
+from airtoll.store.records import Facts
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_counters_are_those_of_the_run_and_both_readings_are_kept(result: Result
 
 
 def test_the_difference_of_counters() -> None:
-    before = {
+    before: Facts = {
         "frames": {"up": 1, "down": 2},
         "gone": 1,
         "slips": 0,
@@ -75,7 +77,7 @@ def test_the_difference_of_counters() -> None:
         "on": True,
         "late_us": None,
     }
-    after = {
+    after: Facts = {
         "frames": {"up": 5, "down": 2, "new": 7},
         "slips": 0,
         "state": "b",
@@ -176,7 +178,8 @@ def test_a_failing_probe_ends_the_recording_in_one_line_with_the_run(
 
 @pytest.mark.parametrize("moment", ["open_fails", "close_fails"])
 def test_a_failing_lab_ends_the_recording_and_the_run_is_not_stored(result: Result, moment: str) -> None:
-    lab = FakeLab(**{moment: AirtollError("the emulator ended (SIGKILL)")})
+    lab = FakeLab()
+    setattr(lab, moment, AirtollError("the emulator ended (SIGKILL)"))
     message = rf"^run {make_plan().runs[0].id}: the emulator ended \(SIGKILL\)$"
     with pytest.raises(AirtollError, match=message):
         record(result, lab, [FakeProbe()], ignore)

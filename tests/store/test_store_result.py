@@ -1,5 +1,6 @@
 """A result directory gives back what was put in, has one recorder at a time, and says what it refuses."""
 
+import fcntl
 import json
 import os
 import re
@@ -11,12 +12,13 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from airtoll.errors import AirtollError, UsageError
-from airtoll.probes.base import Sample
-from airtoll.store import COLUMNS, SCHEMA_VERSION, Result, default_directory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_fakes import RAW, STUDY, content_of, make_plan, make_record, sample, throughput_samples
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.probes.base import Sample
+from airtoll.store import COLUMNS, SCHEMA_VERSION, Result, default_directory
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SAMPLES = st.builds(
@@ -332,6 +334,26 @@ def test_a_lock_file_that_a_killed_recorder_left_is_no_obstacle(tmp_path: Path) 
     (tmp_path / "r" / ".lock").touch()
     assert Result.open(tmp_path / "r").verify() == []
     Result.resume(tmp_path / "r", STUDY, make_plan()).close()
+
+
+def test_a_lock_file_removed_while_it_is_taken_does_not_let_two_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(tmp_path / "r").close()
+    flock, calls = fcntl.flock, 0
+
+    def late_flock(descriptor: int, operation: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:  # the last holder ends between our opening and locking the file
+            (tmp_path / "r" / ".lock").unlink()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late_flock)
+    with Result.resume(tmp_path / "r", STUDY, make_plan()):
+        assert calls == 2
+        with pytest.raises(UsageError, match="another airtoll"):
+            Result.resume(tmp_path / "r", STUDY, make_plan())
 
 
 def test_results_are_named_by_study_and_time() -> None:

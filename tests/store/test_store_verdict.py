@@ -4,13 +4,14 @@ import itertools
 from typing import Any
 
 import pytest
-from airtoll.probes.base import Measurement, Sample
-from airtoll.store import Verdict
-from airtoll.store.verdict import REASONS, judge
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from store_fakes import METHOD, make_plan, sample, throughput_samples
+
+from airtoll.probes.base import Measurement, Sample
+from airtoll.store import Verdict
+from airtoll.store.verdict import REASONS, judge
 
 OPEN, CCMP = make_plan(2).runs
 

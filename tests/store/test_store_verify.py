@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from store_fakes import RAW, STUDY, content_of, make_plan, make_record, throughput_samples
+
 from airtoll.errors import UsageError
 from airtoll.store import COLUMNS, SCHEMA_VERSION, Result, verify
 from airtoll.store.durable import files_in, sums
-from store_fakes import RAW, STUDY, content_of, make_plan, make_record, throughput_samples
 
 PLAN = make_plan(2)
 RUN = f"runs/{PLAN.runs[0].id}"

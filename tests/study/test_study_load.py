@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from airtoll.errors import UsageError
-from airtoll.study import find_study, load_study, shipped_studies
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from airtoll.errors import UsageError
+from airtoll.study import find_study, load_study, shipped_studies
 
 GOOD = """
 title = "A study"

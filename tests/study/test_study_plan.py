@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
 from airtoll.errors import UsageError
 from airtoll.study import (
     FACTORS,
@@ -19,9 +23,6 @@ from airtoll.study import (
     levels_of,
     load_study,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 
 def study(quick: dict[str, Any] | None = None, method: dict[str, Any] | None = None, **factors: Any) -> Study:
@@ -34,7 +35,7 @@ def study(quick: dict[str, Any] | None = None, method: dict[str, Any] | None = N
         "rate": ["54 Mbit/s"],
     }
     made: dict[str, Any] = {
-        "name": "made",
+        "name": "made", "text": "",
         "path": Path("made.toml"),
         "title": "Made for a test",
         "factors": base | factors,
@@ -113,7 +114,7 @@ def test_a_plan_survives_json(made: Study) -> None:
 
 
 def test_the_plan_of_the_quickstart_is_the_same_on_every_machine() -> None:
-    # Written down from the first version: with another order, --resume would repeat or miss runs of old results.
+    # Written down from the first version: with another order, --resume would repeat or miss runs of old ones.
     plan = expand(load_study(find_study("quickstart")))
     assert len(plan.runs) == 48
     assert [run.id for run in plan.runs[:4]] == [

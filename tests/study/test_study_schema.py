@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from airtoll.errors import UsageError
 from airtoll.study import expand, json_schema, load_study, schema_text, shipped_studies
 

@@ -64,6 +64,12 @@ fn round_trip_us(
     Ok(round_trip.total_us())
 }
 
+/// Runs one end of a ping-pong with these arguments; returns the exit status.
+#[pyfunction]
+fn pingpong(py: Python<'_>, argv: Vec<String>) -> i32 {
+    py.detach(|| wlan_link::pingpong::run(argv))
+}
+
 fn value_error(error: ConfigError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -75,5 +81,5 @@ mod _rust {
     #[pymodule_export]
     const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
     #[pymodule_export]
-    use super::{emulate, round_trip_us, saturated_msdus_per_s};
+    use super::{emulate, pingpong, round_trip_us, saturated_msdus_per_s};
 }

@@ -15,6 +15,7 @@ pub mod config;
 mod counters;
 pub mod emulator;
 mod netns;
+pub mod pingpong;
 pub mod process;
 mod schedule;
 mod station;

@@ -6,25 +6,27 @@ from rich.console import Console
 from rich.table import Table
 
 from airtoll.report import table, write_report
-from airtoll.store import Result
+from airtoll.store import Result, verify
 
 
 def verify_result(directory: Path) -> int:
     """Print each problem of the result, or that there is none; the exit status."""
     console = Console(highlight=False, soft_wrap=True)
-    result = Result.open(directory)
-    problems = result.verify()
+    problems = verify(directory)
     for problem in problems:
         console.print(problem, markup=False)
+    if problems:
+        return 1
+    result = Result.open(directory)
     records = result.records()
     valid = sum(record.verdict.valid for record in records)
-    if not problems:
-        missing = len(result.plan.runs) - len(records)
-        console.print(
-            f"{directory}: sound; {len(records)} of {len(result.plan.runs)} runs finished, {valid} valid"
-            + (f", {missing} to do" if missing else "")
-        )
-    return 1 if problems else 0
+    left = len(result.pending())
+    console.print(
+        f"{directory}: sound; {len(records)} of {len(result.plan.runs)} runs finished, {valid} of them valid"
+        + (f", {left} to do" if left else ""),
+        markup=False,
+    )
+    return 0
 
 
 def report_result(directory: Path, out: Path | None) -> None:

@@ -37,7 +37,6 @@ def perform(
 ) -> None:
     """Measure every run that the result has not yet, then print the table and write the report."""
     study = load_study(find_study(study_name))
-    study_text = study.path.read_text(encoding="utf-8")
     plan = expand(study, lab=lab_name, quick=quick)
     lab = open_lab(plan.runs[0].cell.lab)
     console = Console(highlight=False)
@@ -45,9 +44,9 @@ def perform(
     check_ready(plan.runs, lab, probes)
     if not resume:
         directory = out or default_directory(plan.study)
-        result = Result.create(directory, study_text, plan, lab.name, quick)
+        result = Result.create(directory, study.text, plan, lab.name, quick)
     elif out is not None:
-        result = Result.resume(out, study_text, plan)
+        result = Result.resume(out, study.text, plan)
     else:
         raise UsageError("--resume needs --out DIR, the result to complete")
     with result:

@@ -14,7 +14,7 @@ Facts = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Environment:
-    """Facts by title ("Host ap", "Link"): those that all finished runs share, and the names of those that differ."""
+    """Facts by title ("Host ap", "Link"): what all finished runs share, and the names of what differs."""
 
     shared: Mapping[str, Facts]
     differing: Mapping[str, Sequence[str]]

@@ -1,7 +1,7 @@
 """Vega-Lite charts: every figure is of cells and runs, never of samples, so its size follows the plan.
 
-Colours come from the page (config.range.category, light or dark) in the order of levels; what colour tells is told
-again by filled and hollow points, IP versions by shape and dash, so that the figures hold in grey and for every eye.
+Colours come from the page (config.range, light or dark) in the order of levels. What colour tells is told again
+by filled and hollow points, and IP versions by shape and dash: the figures hold in grey too.
 """
 
 import math
@@ -18,8 +18,10 @@ from airtoll.stats import CellSummary, Metric, PairedRow
 from airtoll.study.cell import Cell
 
 MAX_DOTS = 3000
-"""With more runs than this in one chart the dots of single runs would hide the figure, and weigh down the page."""
+"""With more runs in one chart the dots of single runs would hide the figure and weigh down the page."""
 
+_RUNS = " runs"  # single runs stand beside their mean, in a slot of their own
+_FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 _PANEL_HEIGHT = 230
 _ROW_HEIGHT = 26
 
@@ -55,7 +57,10 @@ def measured(data: ReportData) -> list[Figure]:
             _metric_chart(data, metric, f"{metric.name}-{number}", title, cells)
             for number, (title, cells) in enumerate(panels.items())
         )
-        figures.append(Figure(f"{metric.title}, {metric.display_unit}", _caption(metric), charts))
+        caption = _caption(metric)
+        if metric.name == "throughput" and data.predictions:
+            caption += " Thin lines across: what the lab's model of the link expects."
+        figures.append(Figure(f"{metric.title}, {metric.display_unit}", caption, charts))
     return figures
 
 
@@ -71,8 +76,8 @@ def differences(data: ReportData) -> Figure | None:
     baseline = text.level(data.comparison.baseline or "")
     return Figure(
         f"Change against {baseline}",
-        f"Each row is one flow: the mean of its paired differences from {baseline} and its 95 % confidence interval "
-        "(Student's t). An interval that crosses the line at 0 leaves open whether there is a change.",
+        f"Each row is one flow: the mean of its paired differences from {baseline} and its 95 % confidence "
+        "interval (Student's t). An interval that crosses the line at 0 leaves open if there is a change.",
         tuple(charts),
     )
 
@@ -95,10 +100,14 @@ def _metric_chart(
     sizes = sorted({cell.packet_size for cell in shown})
     levels = [text.level(level) for level in data.comparison.levels]
     ips = [text.factor("ip", ip) for ip in sorted({cell.ip for cell in shown})]
-    series = [f"{ip} {level}" for ip in ips for level in levels]
+    slots = [f"{ip} {level}{runs}" for ip in ips for level in levels for runs in ("", _RUNS)]
     layers = _metric_layers(metric, _means(metric, cells), levels, ips)
     dots = [
-        {**_series(run.run.cell), "run": run.run.id, "value": metric.display(run.values[metric.name])}
+        {
+            **_series(run.run.cell, _RUNS),
+            "run": run.run.id,
+            "value": metric.display(run.values[metric.name]),
+        }
         for run in data.counting
         if run.run.cell in shown and metric.name in run.values
     ]
@@ -111,15 +120,21 @@ def _metric_chart(
             if cell in shown and found.expected.mean is not None
         ]
         if expected:
-            layers.append(_expected(metric, expected))
+            layers.insert(0, _expected(metric, expected))
     chart = (
         alt.layer(*layers)
         .encode(
-            x=alt.X("size:O", sort=sizes, title="Packet size, B", axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("series:N", sort=series, scale=alt.Scale(domain=series, paddingOuter=0.6)),
+            x=alt.X(
+                "size:O",
+                sort=sizes,
+                title="Packet size, B",
+                axis=alt.Axis(labelAngle=0),
+                scale=alt.Scale(paddingInner=0.2),
+            ),
+            xOffset=alt.XOffset("slot:N", scale=alt.Scale(domain=slots, paddingOuter=0.5)),
         )
         .resolve_scale(color="shared", shape="shared")
-        .properties(width="container", height=_PANEL_HEIGHT, title=title)
+        .properties(width="container", height=_PANEL_HEIGHT, title=title, autosize=_FIT)
     )
     description = f"{metric.title} in {metric.display_unit} against packet size, {title}. " + "; ".join(
         f"{cell.cell.packet_size} B {text.factor('ip', cell.cell.ip)} {text.level(cell.cell.security)}: "
@@ -133,9 +148,9 @@ def _chart(values: list[dict[str, Any]]) -> Any:
     return alt.Chart(alt.InlineData(values=values))
 
 
-def _series(cell: Cell) -> dict[str, Any]:
+def _series(cell: Cell, slot: str = "") -> dict[str, Any]:
     ip, level = text.factor("ip", cell.ip), text.level(cell.security)
-    return {"size": cell.packet_size, "ip": ip, "security": level, "series": f"{ip} {level}"}
+    return {"size": cell.packet_size, "ip": ip, "security": level, "slot": f"{ip} {level}{slot}"}
 
 
 def _means(metric: Metric, cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
@@ -161,11 +176,19 @@ def _metric_layers(
     metric: Metric, means: list[dict[str, Any]], levels: list[str], ips: list[str]
 ) -> list[Any]:
     base = _chart(means)
-    y = alt.Y("mean:Q", title=metric.display_unit, scale=alt.Scale(zero=True))
+    # no metric can be below 0, even where the interval of few runs reaches there: it is clipped at the axis
+    y = alt.Y("mean:Q", title=metric.display_unit, scale=alt.Scale(domainMin=0))
     colour = _colour(levels)
-    dash = alt.StrokeDash("ip:N", sort=ips, legend=None, scale=alt.Scale(domain=ips, range=[[1, 0], [5, 4]]))
+    key = alt.Legend(symbolOpacity=1, symbolDash=[1, 0], symbolStrokeWidth=1.8)
+    dash = alt.StrokeDash(
+        "ip:N", title="IP version", sort=ips, scale=alt.Scale(domain=ips, range=[[1, 0], [5, 4]]), legend=key
+    )
     shape = alt.Shape(
-        "ip:N", title="IP version", sort=ips, scale=alt.Scale(domain=ips, range=["circle", "square"])
+        "ip:N",
+        title="IP version",
+        sort=ips,
+        scale=alt.Scale(domain=ips, range=["circle", "square"]),
+        legend=key,
     )
     layers: list[Any] = []
     if len({row["size"] for row in means}) > 1:
@@ -174,15 +197,14 @@ def _metric_layers(
         )
     layers.append(
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2)
+        .mark_rule(strokeWidth=2, clip=True)
         .encode(y=alt.Y("low:Q", title=metric.display_unit), y2="high:Q", color=colour)
     )
     layers.append(
-        base.mark_point(size=62, strokeWidth=1.8, opacity=1, filled=True).encode(
+        base.mark_point(size=62, strokeWidth=1.8, opacity=1, filled=False).encode(
             y=y,
-            stroke=_colour(levels, channel=alt.Stroke, legend=None),
             color=colour,
-            fillOpacity=_hollow(levels),
+            fill=_colour(levels, channel=alt.Fill, range_="ordinal"),  # the baseline is hollow
             shape=shape,
             tooltip=[
                 alt.Tooltip("security:N", title="Security"),
@@ -197,26 +219,21 @@ def _metric_layers(
     return layers
 
 
-def _colour(levels: list[str], channel: Any = alt.Color, **options: Any) -> Any:
-    return channel("security:N", title="Security", sort=levels, scale=alt.Scale(domain=levels), **options)
-
-
-def _hollow(levels: list[str]) -> alt.FillOpacity:
-    """The baseline is drawn hollow."""
-    opacities = [0.0] + [1.0] * (len(levels) - 1)
-    return alt.FillOpacity(
+def _colour(levels: list[str], channel: Any = alt.Color, range_: str = "category") -> Any:
+    """Levels in the page's colours: "category" all of them, "ordinal" with the first one hollow."""
+    return channel(
         "security:N",
         title="Security",
         sort=levels,
-        scale=alt.Scale(domain=levels, range=opacities),
-        legend=None,
+        scale=alt.Scale(domain=levels, range=range_),
+        legend=alt.Legend(symbolOpacity=1, symbolStrokeWidth=1.8),
     )
 
 
 def _dots(metric: Metric, dots: list[dict[str, Any]], levels: list[str]) -> Any:
     return (
         _chart(dots)
-        .mark_circle(size=14, opacity=0.55, xOffset=9)
+        .mark_circle(size=15, opacity=0.6)
         .encode(
             y=alt.Y("value:Q", title=metric.display_unit),
             color=_colour(levels),
@@ -231,11 +248,11 @@ def _dots(metric: Metric, dots: list[dict[str, Any]], levels: list[str]) -> Any:
 def _expected(metric: Metric, expected: list[dict[str, Any]]) -> Any:
     return (
         _chart(expected)
-        .mark_tick(orient="horizontal", thickness=1.6, size=20, style=["expected"])
+        .mark_tick(orient="horizontal", thickness=1.2, size=26, style=["expected"])
         .encode(
             y=alt.Y("expected:Q", title=metric.display_unit),
             tooltip=[
-                alt.Tooltip("series:N", title="Model for"),
+                alt.Tooltip("slot:N", title="Model for"),
                 alt.Tooltip(
                     "expected:Q", title=f"Expected, {metric.display_unit}", format=f".{metric.decimals}f"
                 ),
@@ -245,7 +262,7 @@ def _expected(metric: Metric, expected: list[dict[str, Any]]) -> Any:
 
 
 def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Chart:
-    """Percent where every flow has a ratio; otherwise (loss, which may be 0) differences in the metric's unit."""
+    """Percent where every flow has a ratio; otherwise (loss, which may be 0) differences in the unit."""
     percent = metric.name != "loss" and all(row.ratio.percent is not None for row in rows)
     points = "percentage points" if metric.display_unit == "%" else metric.display_unit
     unit = "%" if percent else points
@@ -304,6 +321,7 @@ def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Char
         ),
     ).properties(
         width="container",
+        autosize=_FIT,
         height={"step": _ROW_HEIGHT * (1 if len(others) < 2 else 0.7 * len(others))},
         title=f"{metric.title}, change in {unit}",
     )

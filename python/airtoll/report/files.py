@@ -119,7 +119,7 @@ def cells_csv(data: ReportData) -> str:
 
 
 def markdown(data: ReportData) -> str:
-    """The same as the page, for a text editor or a wiki: without figures and without the facts of every run."""
+    """The same as the page, for a text editor or a wiki: without charts and the facts of every run."""
     found = sentences.find(data)
     table = rows.build(data)
     method = data.method

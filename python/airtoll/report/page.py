@@ -1,7 +1,7 @@
 """The HTML page: one file that needs no network, years later as today.
 
-Everything that comes from files is escaped by the template. Should something slip through, the page's own content
-security policy stands behind it: only the scripts whose hashes it names may run, and nothing may be loaded.
+Everything that comes from files is escaped by the template. Should something slip through, the page's own
+content security policy stands behind it: only scripts whose hashes it names run, and nothing is loaded.
 """
 
 import base64
@@ -78,7 +78,7 @@ def html(data: ReportData, directory: Path) -> str:
             config=config,
             scripts=scripts,
             policy=_policy(scripts),
-            style=Markup(_own_text("report.css")),
+            style=_own("report.css"),
             text=text,
             sums=_sums_commands(data, directory),
             verify_commands=(
@@ -92,23 +92,19 @@ def html(data: ReportData, directory: Path) -> str:
 
 @cache
 def _bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script, with what would end a script element taken out of strings."""
-    source: str = vl_convert.javascript_bundle(None)
-    return _script(source.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
-
-
-def _own_text(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    """Vega, Vega-Lite and Vega-Embed as one script, without what would end a script element."""
+    source: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return _verbatim(source.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
 def _own(name: str) -> Markup:
-    return _script(_own_text(name))
+    return _verbatim((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
-def _script(source: str) -> Markup:
-    """The script as a browser will see it: it turns CR LF into LF before it compares hashes."""
+def _verbatim(source: str) -> Markup:
+    """A script or style as a browser will see it: it turns CR LF into LF before it compares hashes."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
-    return Markup(source)  # noqa: S704 - our own files, not input
+    return Markup(source)  # noqa: S704 - our own files and a library, not input
 
 
 def _policy(scripts: Sequence[str]) -> str:

@@ -196,7 +196,7 @@ def scaled(ci: Interval | None, metric: Metric) -> Interval | None:
 
 
 def prediction(found: Prediction | None) -> tuple[str, str]:
-    """What the model expects in Mbit/s, and how far the measurement is from it; empty where it says nothing."""
+    """What the model expects in Mbit/s, and how far the measurement is from it; empty if it says nothing."""
     if found is None or found.expected.mean is None:
         return "", ""
     metric = METRICS["throughput"]

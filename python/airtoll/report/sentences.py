@@ -69,15 +69,17 @@ def method(data: ReportData) -> list[str]:
     """How the figures came about, from the plan."""
     m = data.method
     lines = [
-        "Each block holds one run of every security level of an otherwise equal cell, in random order, so that "
-        "levels are compared in pairs that are close in time.",
+        "Each block holds one run of every security level of an otherwise equal cell, in random order, so "
+        "that levels are compared in pairs that are close in time.",
         f"{text.counted(m.repeats, 'replicate')} of each cell count"
         + (f"; {m.discard_first} before them are measured, kept and left out" if m.discard_first else "")
-        + f". Each probe measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that does not count.",
+        + ".",
+        f"Each probe measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that does not count.",
         f"The order of runs comes from the seed {m.seed}.",
-        "The run is the unit of replication: a run gives one number a metric, and intervals are over runs. Intervals "
-        "hold one by one; they are not widened for the number of comparisons.",
-        "Changes in percent are geometric means of ratios within blocks, with intervals computed on logarithms.",
+        "The run is the unit of replication: a run gives one number a metric, and intervals are over runs. "
+        "Intervals hold one by one; they are not widened for the number of comparisons.",
+        "Changes in percent are geometric means of ratios within blocks; their intervals are computed on "
+        "logarithms.",
         "Invalid and discarded runs stay stored and take no part in any figure.",
     ]
     if data.quick:
@@ -95,7 +97,7 @@ def verdicts(data: ReportData) -> list[str]:
 
 
 def _leading(rows: Iterable[PairedRow]) -> list[PairedRow]:
-    """For each transport and level the flow with the largest packets; the first of them in the order of cells."""
+    """For each transport and level the flow with the largest packets, the first in the order of cells."""
     best: dict[tuple[str, str], PairedRow] = {}
     for row in rows:
         key = row.cell.transport, row.cell.security
@@ -115,7 +117,7 @@ def _throughput(data: ReportData, row: PairedRow) -> str:
     than = "" if row.baseline.security == "open" else f" against {text.level(row.baseline.security)}"
     if ci is None:
         amount = text.number(percent, 2, sign=True)
-        return f"One pair of runs puts the change of {what} with {who}{than} at {amount} % {where}; it has no interval."
+        return f"{who} changes {what} {where}{than} by {amount} %; one pair of runs has no interval."
     if ci.contains(0):
         amount = f"{text.number(percent, 2, sign=True)} % {text.interval(ci, 2, sign=True)}"
         return f"A cost of {who}{than} in {what} {where} is not resolved: {amount}."
@@ -163,5 +165,5 @@ def _nothing_counts(data: ReportData) -> str:
     if not data.runs:
         return "The plan has no runs."
     if all(run.record is None for run in data.runs):
-        return f"None of the {text.counted(len(data.runs), 'planned run')} is finished: there is nothing to report yet."
+        return f"No run of {len(data.runs)} planned is finished: there is nothing to report yet."
     return f"No run counts, so there are no figures: {text.reasons(data.comparison.left_out)}."

@@ -15,22 +15,18 @@ from airtoll.study import rules
 from airtoll.study.quantity import one_line, one_of, show
 from airtoll.study.schema import PROBLEM, TABLES, StudyFile, did_you_mean
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-
 
 class Study(StudyFile):
     """A checked study file: durations in seconds, packet sizes in bytes, bandwidths in MHz."""
 
     name: str  # the file's name without its ending
     path: Path
+    text: str  # the file, verbatim
 
 
 def shipped_studies() -> list[Path]:
-    """The study files that come with airtoll, by name: the package's own, or those of its repository."""
-    for folder in (_PACKAGE / "studies", _PACKAGE.parents[1] / "studies"):
-        if found := sorted(folder.glob("*.toml")):
-            return found
-    return []
+    """The study files that come with airtoll, by name."""
+    return sorted((Path(__file__).parents[1] / "studies").glob("*.toml"))
 
 
 def find_study(name_or_path: str | Path) -> Path:
@@ -57,7 +53,8 @@ def load_study(path: str | Path) -> Study:
     """Read and check a study file. Raises UsageError with one line: file, key, what is allowed."""
     path = Path(path)
     file = one_line(str(path), most=4096)
-    raw = _parse(_read(path, file), file)
+    text = _read(path, file)
+    raw = _parse(text, file)
     try:
         checked = StudyFile.model_validate(raw)
     except ValidationError as error:
@@ -69,10 +66,10 @@ def load_study(path: str | Path) -> Study:
     else:
         problems = rules.problems(checked)
         if not problems:
-            return Study(**dict(checked), name=path.stem, path=path)
-    (where, text), *others = problems
+            return Study(**dict(checked), name=path.stem, path=path, text=text)
+    (where, words), *others = problems
     more = f" (and {len(others)} more)" if others else ""
-    raise UsageError(f"{file}: {_key(where)}: {text}{more}")
+    raise UsageError(f"{file}: {_key(where)}: {words}{more}")
 
 
 def _read(path: Path, file: str) -> str:

@@ -66,14 +66,13 @@ class Quantity:
             return Decimal(number) * self._factors()[unit]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ValueError(f"{show(value)} is not {self.noun}; {self._allowed()}")
-        # repr gives the digits as written; Decimal(0.2) would not be 0.2.
-        return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        return Decimal(value)
 
     def _allowed(self) -> str:
         if self.values:
             return f"use {one_of([str(v) for v in self.values])} {self.unit}, like '{self.example}'"
         units = one_of(list(self._factors()))
-        return f"give a string in {units}, like '{self.example}', or a plain number of {self.unit}"
+        return f"give a string in {units}, like '{self.example}', or a plain number (in {self.unit})"
 
 
 _TIMES = (("ms", Decimal("0.001")), ("min", Decimal(60)))

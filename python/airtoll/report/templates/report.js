@@ -7,6 +7,7 @@
   // Charts. Their colours are those of the page, so they follow light, dark and print.
   function theme() {
     const ink = css("--ink"), muted = css("--muted"), line = css("--line"), font = css("--font");
+    const colours = config.levels.map((level) => css("--level-" + level));
     const axis = {
       domainColor: line, gridColor: line, tickColor: line, labelColor: muted, titleColor: muted,
       labelFont: font, titleFont: font, titleFontWeight: "normal", labelFontSize: 11, titleFontSize: 11,
@@ -15,7 +16,7 @@
     return {
       background: "transparent",
       font,
-      range: { category: config.levels.map((level) => css("--level-" + level)) },
+      range: { category: colours, ordinal: [css("--card"), ...colours.slice(1)] },
       view: { stroke: null },
       axis,
       axisX: { grid: false },
@@ -23,7 +24,7 @@
       legend: {
         labelColor: muted, titleColor: muted, labelFont: font, titleFont: font, titleFontWeight: "normal",
         orient: "bottom", direction: "horizontal", titleOrient: "left", labelFontSize: 11, titleFontSize: 11,
-        symbolSize: 60, columnPadding: 12,
+        symbolSize: 60, columnPadding: 12, symbolBaseStrokeColor: muted,
       },
       style: { expected: { color: ink }, zero: { color: muted, strokeDash: [3, 3] } },
     };

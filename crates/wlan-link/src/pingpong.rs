@@ -1,0 +1,513 @@
+//! Ping-pong: the round-trip time of one message at a time, over UDP or TCP, IPv4 or IPv6.
+//!
+//! The method is that of sockperf's `ping-pong`: a client sends a message and does nothing until the server has
+//! sent it back, then sends the next. The clock is read right before the send and right after the receive, so a
+//! round trip contains both hosts' stacks and two wake-ups. Two things differ from sockperf 3.7: IPv6 works, and a
+//! lost datagram is counted instead of waited for without end.
+//!
+//! [`Server`] and [`ping`] are the two ends; [`run`] makes a command of them.
+
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::json;
+
+/// Octets of the sequence number with which a UDP message begins, and so the shortest message.
+pub const MESSAGE_MIN_B: usize = size_of::<u64>();
+
+/// The longest message: what a UDP datagram over IPv4 can carry (RFC 768, RFC 791: 65535 - 8 - 20 octets).
+pub const MESSAGE_MAX_B: usize = 65_507;
+
+/// TCP loses nothing, so a round trip may take as long as retransmission needs; after this the peer is gone.
+const TCP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A connection with `TCP_NODELAY`.
+    Tcp,
+    /// One datagram a message.
+    Udp,
+}
+
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+/// One message's way there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// When it was sent, from the moment the first could be sent.
+    pub start: Duration,
+    /// How long until it was back; `None` if it was not back within the reply timeout (UDP only).
+    pub rtt: Option<Duration>,
+}
+
+/// Why a measurement could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PingPongError {
+    /// Another socket has the server's port.
+    #[error("port {} is in use", .0.port())]
+    PortInUse(SocketAddr),
+    /// The system refused something else.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The message has no room for the sequence number, or fits in no datagram.
+    #[error("a message of {0} octets: {MESSAGE_MIN_B} to {MESSAGE_MAX_B} are possible")]
+    MessageLength(usize),
+    /// The command line makes no sense.
+    #[error(
+        "{0}; usage: serve tcp|udp ADDRESS:PORT IDLE_MS, or ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS"
+    )]
+    Usage(String),
+}
+
+fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> PingPongError {
+    let doing = doing.into();
+    move |source| PingPongError::Io { doing, source }
+}
+
+/// The end that sends every message back.
+pub struct Server(Socket);
+
+enum Socket {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+}
+
+impl Server {
+    /// Takes the address; from here on a client may send.
+    ///
+    /// # Errors
+    /// The address is not this host's, or the port is in use.
+    pub fn bind(address: SocketAddr, transport: Transport) -> Result<Self, PingPongError> {
+        match transport {
+            Transport::Tcp => TcpListener::bind(address).map(Socket::Tcp),
+            Transport::Udp => UdpSocket::bind(address).map(Socket::Udp),
+        }
+        .map(Self)
+        .map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => PingPongError::PortInUse(address),
+            _ => while_doing(format!("listening on {address}"))(error),
+        })
+    }
+
+    /// The address with the port that the system chose if 0 was asked for.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Socket::Tcp(listener) => listener.local_addr(),
+            Socket::Udp(socket) => socket.local_addr(),
+        }
+    }
+
+    /// Sends back what comes, until nothing has come for `idle` or the one TCP client has left: a server that is
+    /// forgotten ends by itself.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn serve(&self, idle: Duration) -> io::Result<()> {
+        match &self.0 {
+            Socket::Udp(socket) => serve_udp(socket, idle),
+            Socket::Tcp(listener) => {
+                let timeout = PollTimeout::try_from(idle).unwrap_or(PollTimeout::MAX);
+                if poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], timeout)? == 0 {
+                    return Ok(());
+                }
+                serve_tcp(listener.accept()?.0, idle)
+            }
+        }
+    }
+}
+
+fn serve_udp(socket: &UdpSocket, idle: Duration) -> io::Result<()> {
+    socket.set_read_timeout(Some(idle))?;
+    let mut message = vec![0; MESSAGE_MAX_B + 1];
+    loop {
+        match socket.recv_from(&mut message) {
+            Ok((len, client)) => match socket.send_to(&message[..len], client) {
+                // A client that has just closed its port answers with ICMP; the next one is not to pay for it.
+                Err(error) if error.kind() != ErrorKind::ConnectionRefused => return Err(error),
+                _ => {}
+            },
+            Err(error) if is_timeout(&error) => return Ok(()),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn serve_tcp(mut stream: TcpStream, idle: Duration) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(idle))?;
+    let mut octets = vec![0; MESSAGE_MAX_B];
+    loop {
+        match stream.read(&mut octets) {
+            Ok(0) => return Ok(()),
+            Ok(len) => stream.write_all(&octets[..len])?,
+            Err(error) if is_timeout(&error) => return Ok(()),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Interrupted | ErrorKind::ConnectionRefused
+    )
+}
+
+/// Sends messages of `message_len_b` octets to `server`, one after the other, for as long as `window`; the last
+/// one begun is still waited for. A datagram that is not back within `reply_timeout` is lost, even if it comes
+/// later.
+///
+/// # Errors
+/// The message length is impossible, or nobody answers at `server` (UDP: nobody listens there).
+pub fn ping(
+    server: SocketAddr,
+    transport: Transport,
+    message_len_b: usize,
+    window: Duration,
+    reply_timeout: Duration,
+) -> Result<Vec<Ping>, PingPongError> {
+    if !(MESSAGE_MIN_B..=MESSAGE_MAX_B).contains(&message_len_b) {
+        return Err(PingPongError::MessageLength(message_len_b));
+    }
+    let mut message = vec![0; message_len_b];
+    let mut reply = vec![0; MESSAGE_MAX_B + 1];
+    match transport {
+        Transport::Udp => {
+            let any = match server {
+                SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let socket = UdpSocket::bind(SocketAddr::new(any, 0))
+                .and_then(|socket| socket.connect(server).map(|()| socket))
+                .and_then(|socket| socket.set_read_timeout(Some(reply_timeout)).map(|()| socket))
+                .map_err(while_doing(format!("sending to {server}")))?;
+            repeat(window, |sequence, clock| {
+                message[..MESSAGE_MIN_B].copy_from_slice(&sequence.to_be_bytes());
+                exchange_datagram(&socket, &message, &mut reply, reply_timeout, clock)
+            })
+        }
+        Transport::Tcp => {
+            let mut stream = TcpStream::connect_timeout(&server, TCP_PATIENCE)
+                .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+                .and_then(|stream| stream.set_read_timeout(Some(TCP_PATIENCE)).map(|()| stream))
+                .map_err(while_doing(format!("connecting to {server}")))?;
+            repeat(window, |_, clock| {
+                stream.write_all(&message)?;
+                stream.read_exact(&mut reply[..message_len_b])?;
+                Ok(Some(clock.elapsed()))
+            })
+        }
+    }
+    .map_err(while_doing(format!("waiting for {server}")))
+}
+
+/// Calls `exchange` with a sequence number and a clock that starts with the call, until `window` is over.
+fn repeat(
+    window: Duration,
+    mut exchange: impl FnMut(u64, Instant) -> io::Result<Option<Duration>>,
+) -> io::Result<Vec<Ping>> {
+    let origin = Instant::now();
+    let mut pings = Vec::new();
+    for sequence in 0.. {
+        let now = Instant::now();
+        let start = now - origin;
+        if start >= window {
+            break;
+        }
+        pings.push(Ping {
+            start,
+            rtt: exchange(sequence, now)?,
+        });
+    }
+    Ok(pings)
+}
+
+/// Sends one datagram and waits for the very same octets. Earlier ones that come late are passed over; one of
+/// them can make the wait last up to twice the timeout, which costs no system call on the way of all others.
+fn exchange_datagram(
+    socket: &UdpSocket,
+    message: &[u8],
+    reply: &mut [u8],
+    timeout: Duration,
+    clock: Instant,
+) -> io::Result<Option<Duration>> {
+    socket.send(message)?;
+    loop {
+        let received = socket.recv(reply);
+        let elapsed = clock.elapsed();
+        match received {
+            Ok(len) if &reply[..len] == message => return Ok((elapsed < timeout).then_some(elapsed)),
+            Err(error) if is_timeout(&error) => return Ok(None),
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            _ if elapsed >= timeout => return Ok(None),
+            _ => {}
+        }
+    }
+}
+
+/// The command: `serve tcp|udp ADDRESS:PORT IDLE_MS`, or
+/// `ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS`. Returns the exit status: 0, 1 for a failure, 2
+/// for a wrong command line; the reason is one line on stderr.
+///
+/// `ping` prints lines of JSON: an object with what was asked for, then `[start_ns, rtt_ns]` for each message
+/// with null as the round-trip time of a lost one, and at last an object with the number of messages and of those
+/// lost, which shows that the output is whole.
+pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
+    let args: Vec<String> = args.into_iter().collect();
+    match command(&args) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("pingpong: {error}");
+            if matches!(error, PingPongError::Usage(_)) {
+                2
+            } else {
+                1
+            }
+        }
+    }
+}
+
+fn command(args: &[String]) -> Result<(), PingPongError> {
+    let [action, transport, address, numbers @ ..] = args else {
+        return Err(PingPongError::Usage("too few arguments".into()));
+    };
+    let transport = match transport.as_str() {
+        "tcp" => Transport::Tcp,
+        "udp" => Transport::Udp,
+        other => return Err(PingPongError::Usage(format!("'{other}' is not tcp or udp"))),
+    };
+    let address: SocketAddr = parse(address, "an address with a port")?;
+    match (action.as_str(), numbers) {
+        ("serve", [idle_ms]) => Server::bind(address, transport)?
+            .serve(milliseconds(idle_ms)?)
+            .map_err(while_doing(format!("serving on {address}"))),
+        ("ping", [message_len_b, window_ms, reply_timeout_ms]) => {
+            let message_len_b = parse(message_len_b, "a number of octets")?;
+            let (window, timeout) = (milliseconds(window_ms)?, milliseconds(reply_timeout_ms)?);
+            let pings = ping(address, transport, message_len_b, window, timeout)?;
+            let asked = json!({
+                "pingpong": env!("CARGO_PKG_VERSION"),
+                "transport": transport.name(),
+                "server": address.to_string(),
+                "message_len_b": message_len_b,
+                "window_ns": nanoseconds(window),
+                "reply_timeout_ns": nanoseconds(timeout),
+            });
+            write(&asked, &pings, io::stdout().lock()).map_err(while_doing("writing"))
+        }
+        _ => Err(PingPongError::Usage(format!(
+            "'{action}' with {} arguments",
+            args.len() - 1
+        ))),
+    }
+}
+
+fn parse<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, PingPongError> {
+    text.parse()
+        .map_err(|_| PingPongError::Usage(format!("'{text}' is not {what}")))
+}
+
+fn milliseconds(text: &str) -> Result<Duration, PingPongError> {
+    // A read timeout of zero would mean no timeout (socket(7), SO_RCVTIMEO).
+    match parse::<u32>(text, "a number of milliseconds")? {
+        0 => Err(PingPongError::Usage("0 ms is no time".into())),
+        number => Ok(Duration::from_millis(number.into())),
+    }
+}
+
+fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn write(asked: &serde_json::Value, pings: &[Ping], output: impl Write) -> io::Result<()> {
+    let mut output = BufWriter::new(output);
+    writeln!(output, "{asked}")?;
+    for ping in pings {
+        writeln!(
+            output,
+            "{}",
+            json!([nanoseconds(ping.start), ping.rtt.map(nanoseconds)])
+        )?;
+    }
+    let lost = pings.iter().filter(|ping| ping.rtt.is_none()).count();
+    writeln!(output, "{}", json!({"sent": pings.len(), "lost": lost}))?;
+    output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    const LOOPBACKS: [&str; 2] = ["127.0.0.1:0", "[::1]:0"];
+    const WINDOW: Duration = Duration::from_millis(20);
+    const TIMEOUT: Duration = Duration::from_millis(500);
+
+    /// Pings a server of this process for `WINDOW`; the server must have ended by itself afterwards.
+    fn measure(address: &str, transport: Transport, message_len_b: usize) -> Vec<Ping> {
+        let server = Server::bind(address.parse().unwrap(), transport).unwrap();
+        let address = server.local_addr().unwrap();
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| server.serve(TIMEOUT));
+            let pings = ping(address, transport, message_len_b, WINDOW, TIMEOUT).unwrap();
+            serving.join().unwrap().unwrap();
+            pings
+        })
+    }
+
+    #[test]
+    fn every_message_comes_back_and_one_is_under_way_at_a_time() {
+        for address in LOOPBACKS {
+            for transport in [Transport::Udp, Transport::Tcp] {
+                for message_len_b in [MESSAGE_MIN_B, 1408, MESSAGE_MAX_B] {
+                    let pings = measure(address, transport, message_len_b);
+                    assert!(!pings.is_empty());
+                    for pair in pings.windows(2) {
+                        let rtt = pair[0].rtt.expect("loopback loses nothing");
+                        assert!(!rtt.is_zero() && pair[0].start + rtt <= pair[1].start);
+                    }
+                    assert!(pings.iter().all(|ping| ping.start < WINDOW));
+                }
+            }
+        }
+    }
+
+    /// A server that does `act` with every datagram: (its number from 0, the socket, the datagram, its sender).
+    fn with_udp_server(
+        timeout: Duration,
+        act: impl Fn(u64, &UdpSocket, &[u8], SocketAddr) + Send,
+    ) -> Vec<Ping> {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                socket.set_read_timeout(Some(TIMEOUT)).unwrap();
+                let mut message = [0; 2048];
+                let mut number = 0;
+                while let Ok((len, client)) = socket.recv_from(&mut message) {
+                    act(number, &socket, &message[..len], client);
+                    number += 1;
+                }
+            });
+            ping(address, Transport::Udp, 64, Duration::from_millis(100), timeout).unwrap()
+        })
+    }
+
+    #[test]
+    fn a_lost_datagram_is_counted_and_the_next_is_sent() {
+        let pings = with_udp_server(Duration::from_millis(20), |number, socket, message, client| {
+            if number != 3 {
+                socket.send_to(message, client).unwrap();
+            }
+        });
+        assert_eq!(pings[3].rtt, None);
+        assert!(pings[4].start - pings[3].start >= Duration::from_millis(20));
+        assert!(pings.len() > 4);
+    }
+
+    #[test]
+    fn a_reply_that_comes_late_is_not_taken_for_the_reply_to_the_next_message() {
+        let held = std::sync::Mutex::new(Vec::new());
+        let pings = with_udp_server(Duration::from_millis(20), |number, socket, message, client| {
+            let mut held = held.lock().unwrap();
+            if number == 0 {
+                held.extend_from_slice(message);
+            } else if number == 1 {
+                // Only the first message's reply, late: the second has none.
+                socket.send_to(&held, client).unwrap();
+            } else {
+                socket.send_to(message, client).unwrap();
+            }
+        });
+        assert_eq!((pings[0].rtt, pings[1].rtt), (None, None));
+        assert!(pings[1].start + Duration::from_millis(20) <= pings[2].start);
+    }
+
+    #[test]
+    fn a_server_without_client_ends_by_itself() {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            let server = Server::bind("127.0.0.1:0".parse().unwrap(), transport).unwrap();
+            server.serve(Duration::from_millis(1)).unwrap();
+        }
+    }
+
+    #[test]
+    fn failures_are_told_in_one_line() {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            let server = Server::bind("127.0.0.1:0".parse().unwrap(), transport).unwrap();
+            let address = server.local_addr().unwrap();
+            let error = Server::bind(address, transport).err().unwrap().to_string();
+            assert_eq!(error, format!("port {} is in use", address.port()));
+            drop(server);
+            let error = ping(address, transport, 64, WINDOW, TIMEOUT)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains("Connection refused") && !error.contains('\n'),
+                "{error}"
+            );
+            for message_len_b in [MESSAGE_MIN_B - 1, MESSAGE_MAX_B + 1] {
+                let error = ping(address, transport, message_len_b, WINDOW, TIMEOUT).unwrap_err();
+                assert!(matches!(error, PingPongError::MessageLength(len) if len == message_len_b));
+            }
+        }
+    }
+
+    #[test]
+    fn the_output_says_what_was_asked_what_came_back_and_that_it_is_whole() {
+        let ping = |start, rtt: Option<u64>| Ping {
+            start: Duration::from_nanos(start),
+            rtt: rtt.map(Duration::from_nanos),
+        };
+        let mut output = Vec::new();
+        write(
+            &json!({"transport": "udp"}),
+            &[ping(5, Some(700)), ping(900, None)],
+            &mut output,
+        )
+        .unwrap();
+        let expected = "{\"transport\":\"udp\"}\n[5,700]\n[900,null]\n{\"lost\":1,\"sent\":2}\n";
+        assert_eq!(String::from_utf8(output).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_status_2_and_a_failure_status_1() {
+        let run = |line: &str| run(line.split_whitespace().map(String::from));
+        for line in [
+            "",
+            "serve",
+            "serve sctp 127.0.0.1:1 9",
+            "ping udp localhost 64 9 9",
+            "ping udp 127.0.0.1:1 64 0 9",
+            "pong tcp 127.0.0.1:1 9",
+        ] {
+            assert_eq!(run(line), 2, "{line}");
+        }
+        assert_eq!(run("ping tcp 127.0.0.1:1 3 9 9"), 1);
+    }
+}

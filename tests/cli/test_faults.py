@@ -1,0 +1,210 @@
+"""Whatever goes wrong ends in one clear line and the right exit status; what was measured is kept."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import AIRTOLL, Airtoll
+
+IN_OWN_MOUNTS = ("unshare", "--mount", "sh", "-ec")
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line on stderr of a command that failed."""
+    assert done.stderr.startswith("airtoll: "), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("airtoll: ").rstrip()
+
+
+def runs_in(result: Path) -> dict[str, int]:
+    """The finished runs of a result: their names and when their record was written."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in result.glob("runs/*/run.json")}
+
+
+def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while len(runs_in(result)) < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["run", "no-such-study"], 2, "no-such-study"),
+        (["run", "small.toml", "--lab", "moon"], 2, "lab: 'moon' is not one of air"),
+        (["run", "small.toml", "--resume"], 2, "--resume needs --out DIR"),
+        (["run", "small.toml", "--quick"], 2, "[quick]"),
+        (["verify", "nowhere"], 2, "nowhere"),
+        (["report", "."], 2, "."),
+        (["plan", "broken.toml"], 2, "broken.toml: factors.security"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_status_2(
+    airtoll: Airtoll, study: Path, arguments: list[str], status: int, words: str
+) -> None:
+    broken = study.read_text().replace('["open", "ccmp"]', "[]")
+    study.with_name("broken.toml").write_text(broken)
+    done = airtoll(*arguments)
+    assert done.returncode == status
+    assert words in one_line(done)
+    assert not study.with_name("results").exists()
+
+
+def test_an_unknown_option_is_exit_status_2(airtoll: Airtoll) -> None:
+    done = airtoll("run", "--sideways")
+    assert done.returncode == 2
+    assert "--sideways" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("needs_air")
+@pytest.mark.parametrize("tool", ["iperf3", "sockperf"])
+def test_a_missing_tool_is_named_with_its_package(
+    airtoll: Airtoll, study: Path, tmp_path: Path, tool: str
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in {"iperf3", "sockperf", "unshare", "nsenter", "setpriv", "ip", "true", "sh"} - {tool}:
+        found = shutil.which(name)
+        assert found is not None, f"{name} is needed by the tests"
+        (tools / name).symlink_to(found)
+    done = airtoll("run", study, PATH=str(tools))
+    assert done.returncode == 2
+    assert f"apt-get install {tool}" in one_line(done)
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take /dev/net/tun away")
+def test_a_missing_tun_device_is_named(airtoll: Airtoll, study: Path) -> None:
+    hide = 'mount -t tmpfs none /dev/net && exec "$0" "$@"'
+    done = airtoll("run", study, prefix=(*IN_OWN_MOUNTS, hide))
+    assert done.returncode == 2
+    assert "lab air needs /dev/net/tun" in one_line(done)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand itself a limit of no user namespaces")
+def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study: Path) -> None:
+    # A user namespace in which no further one may be made, and then no capabilities in it.
+    forbid = (
+        "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200; "
+        'exec unshare --user --map-root-user sh -ec \'echo 0 > /proc/sys/user/max_user_namespaces; '
+        'exec setpriv --bounding-set=-all --inh-caps=-all "$0" "$@"\' "$0" "$@"'
+    )
+    done = airtoll("run", study, prefix=(*IN_OWN_MOUNTS, forbid))
+    assert done.returncode == 2
+    assert "kernel.unprivileged_userns_clone=1" in one_line(done)
+
+
+@pytest.mark.usefixtures("needs_air")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_keeps_what_was_measured(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    small = f'mount -t tmpfs -o size=256k none {disk} && "$0" "$@"; status=$?; cp -a {disk} {tmp_path}/kept; exit $status'
+    done = airtoll("run", study, "--out", disk / "result", prefix=(*IN_OWN_MOUNTS, small))
+    assert done.returncode == 1
+    assert "No space left on device" in one_line(done)
+    kept = tmp_path / "kept" / "result"
+    before = runs_in(kept)
+    again = airtoll("run", study, "--out", kept, "--resume")
+    assert again.returncode == 0, again.stderr
+    after = runs_in(kept)
+    assert len(after) == 4
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.usefixtures("needs_air")
+@pytest.mark.parametrize(
+    ("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_an_interrupted_study_is_resumed_without_repeating_a_run(
+    airtoll: Airtoll, study: Path, tmp_path: Path, how: signal.Signals, status: int
+) -> None:
+    result = tmp_path / "result"
+    command = [AIRTOLL, "run", str(study), "--out", str(result)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for_runs(result, 1, process)
+        process.send_signal(how)
+        _, stderr = process.communicate(timeout=30)
+        assert process.returncode == status
+    if how == signal.SIGINT:
+        assert "interrupted" in stderr
+        assert "--resume" in stderr
+    before = runs_in(result)
+    assert 1 <= len(before) < 4
+    done = airtoll("run", study, "--out", result, "--resume")
+    assert done.returncode == 0, done.stderr
+    after = runs_in(result)
+    assert len(after) == 4
+    assert {name: after[name] for name in before} == before
+    assert airtoll("verify", result).returncode == 0
+
+
+@pytest.mark.usefixtures("needs_air")
+def test_an_emulator_killed_in_mid_run_is_named_and_the_rest_can_be_resumed(
+    airtoll: Airtoll, study: Path, tmp_path: Path
+) -> None:
+    result = tmp_path / "result"
+    command = [AIRTOLL, "run", str(study), "--out", str(result)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for_runs(result, 1, process)
+        while not (emulators := emulators_of(process.pid)):
+            time.sleep(0.01)
+        os.kill(emulators[0], signal.SIGKILL)
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 1
+    assert "lab air: the emulator was killed" in stderr
+    assert "--resume" in stderr
+    assert "Traceback" not in stderr
+    kept = len(runs_in(result))
+    assert 1 <= kept < 4
+    done = airtoll("run", study, "--out", result, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert len(runs_in(result)) == 4
+
+
+def emulators_of(pid: int) -> list[int]:
+    """The emulators that a running airtoll has started: grandchildren, beneath unshare(1)."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(words[1]), []).append(int(stat.parent.name))
+    found = []
+    for child in children.get(pid, []):
+        for grandchild in children.get(child, []):
+            command = Path(f"/proc/{grandchild}/cmdline").read_bytes()
+            if b"emulate" in command and sys.executable.encode() in command:
+                found.append(grandchild)
+    return found
+
+
+@pytest.mark.usefixtures("needs_air")
+def test_the_record_and_the_report_agree(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
+    result = tmp_path / "result"
+    done = airtoll("run", study, "--out", result, "--pcap")
+    assert done.returncode == 0, done.stderr
+    assert str(result / "report.html") in done.stdout
+    records = [json.loads(path.read_text()) for path in result.glob("runs/*/run.json")]
+    assert len(records) == 4
+    assert all((path / "raw" / "air.pcap").stat().st_size > 1000 for path in result.glob("runs/*"))
+    assert airtoll("verify", result).returncode == 0
+    again = airtoll("run", study, "--out", result)
+    assert again.returncode == 2
+    assert "--resume" in one_line(again)
+    damaged = next(result.glob("runs/*/samples.parquet"))
+    damaged.chmod(0o644)
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    verdict = airtoll("verify", result)
+    assert verdict.returncode == 1
+    assert damaged.parent.name in verdict.stdout
