@@ -46,7 +46,7 @@ lint: build
 	$(VENV)/bin/mypy
 
 bench: system-run build
-	$(VENV)/bin/python benches/first_light.py
+	$(VENV)/bin/python benches/first_light.py $(if $(WRITE),--write $(WRITE))
 
 clean:
 	cargo clean --quiet

@@ -4,7 +4,7 @@ set -eu
 
 case "${1:?purpose}" in
 build) wanted="cc:gcc ld:binutils" ;;
-run) wanted="ip:iproute2 iperf3:iperf3 sockperf:sockperf unshare:util-linux nsenter:util-linux setpriv:util-linux" ;;
+run) wanted="ip:iproute2 iperf3:iperf3 sockperf:sockperf unshare:util-linux nsenter:util-linux" ;;
 test) wanted="tshark:tshark airdecap-ng:aircrack-ng" ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac

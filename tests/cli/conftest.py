@@ -46,7 +46,9 @@ def study(tmp_path: Path) -> Path:
 def airtoll(tmp_path: Path) -> Airtoll:
     """Calls the command in an empty directory, behind `prefix`; what it printed and its exit status."""
 
-    def call(*arguments: object, prefix: Sequence[str] = (), **environment: str) -> subprocess.CompletedProcess[str]:
+    def call(
+        *arguments: object, prefix: Sequence[str] = (), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*prefix, AIRTOLL, *map(str, arguments)],
             cwd=tmp_path,

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 def runs_in(result: Path) -> dict[str, int]:
     """The finished runs of a result: their names and when their record was written."""
-    return {path.parent.name: path.stat().st_mtime_ns for path in result.glob("runs/*/run.json")}
+    return {path.parent.name: path.stat().st_mtime_ns for path in result.glob("runs/[0-9]*/run.json")}
 
 
 def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> None:
@@ -72,7 +73,7 @@ def test_a_missing_tool_is_named_with_its_package(
 ) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in {"iperf3", "sockperf", "unshare", "nsenter", "setpriv", "ip", "true", "sh"} - {tool}:
+    for name in {"iperf3", "sockperf", "timeout", "unshare", "nsenter", "ip", "true", "sh"} - {tool}:
         found = shutil.which(name)
         assert found is not None, f"{name} is needed by the tests"
         (tools / name).symlink_to(found)
@@ -95,7 +96,7 @@ def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study:
     # A user namespace in which no further one may be made, and then no capabilities in it.
     forbid = (
         "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200; "
-        'exec unshare --user --map-root-user sh -ec \'echo 0 > /proc/sys/user/max_user_namespaces; '
+        "exec unshare --user --map-root-user sh -ec 'echo 0 > /proc/sys/user/max_user_namespaces; "
         'exec setpriv --bounding-set=-all --inh-caps=-all "$0" "$@"\' "$0" "$@"'
     )
     done = airtoll("run", study, prefix=(*IN_OWN_MOUNTS, forbid))
@@ -108,7 +109,10 @@ def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study:
 def test_a_full_disk_keeps_what_was_measured(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    small = f'mount -t tmpfs -o size=256k none {disk} && "$0" "$@"; status=$?; cp -a {disk} {tmp_path}/kept; exit $status'
+    small = (
+        f"mount -t tmpfs -o size=256k none {disk}; status=0; "
+        f'"$0" "$@" || status=$?; cp -a {disk} {tmp_path}/kept; exit $status'
+    )
     done = airtoll("run", study, "--out", disk / "result", prefix=(*IN_OWN_MOUNTS, small))
     assert done.returncode == 1
     assert "No space left on device" in one_line(done)
@@ -123,14 +127,17 @@ def test_a_full_disk_keeps_what_was_measured(airtoll: Airtoll, study: Path, tmp_
 
 @pytest.mark.usefixtures("needs_air")
 @pytest.mark.parametrize(
-    ("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
+    ("how", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)],
 )
 def test_an_interrupted_study_is_resumed_without_repeating_a_run(
     airtoll: Airtoll, study: Path, tmp_path: Path, how: signal.Signals, status: int
 ) -> None:
     result = tmp_path / "result"
     command = [AIRTOLL, "run", str(study), "--out", str(result)]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_for_runs(result, 1, process)
         process.send_signal(how)
         _, stderr = process.communicate(timeout=30)
@@ -154,7 +161,9 @@ def test_an_emulator_killed_in_mid_run_is_named_and_the_rest_can_be_resumed(
 ) -> None:
     result = tmp_path / "result"
     command = [AIRTOLL, "run", str(study), "--out", str(result)]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         wait_for_runs(result, 1, process)
         while not (emulators := emulators_of(process.pid)):
             time.sleep(0.01)
@@ -183,9 +192,10 @@ def emulators_of(pid: int) -> list[int]:
     found = []
     for child in children.get(pid, []):
         for grandchild in children.get(child, []):
-            command = Path(f"/proc/{grandchild}/cmdline").read_bytes()
-            if b"emulate" in command and sys.executable.encode() in command:
-                found.append(grandchild)
+            with suppress(FileNotFoundError):
+                command = Path(f"/proc/{grandchild}/cmdline").read_bytes()
+                if b"emulate" in command and sys.executable.encode() in command:
+                    found.append(grandchild)
     return found
 
 
@@ -195,14 +205,14 @@ def test_the_record_and_the_report_agree(airtoll: Airtoll, study: Path, tmp_path
     done = airtoll("run", study, "--out", result, "--pcap")
     assert done.returncode == 0, done.stderr
     assert str(result / "report.html") in done.stdout
-    records = [json.loads(path.read_text()) for path in result.glob("runs/*/run.json")]
+    records = [json.loads(path.read_text()) for path in result.glob("runs/[0-9]*/run.json")]
     assert len(records) == 4
-    assert all((path / "raw" / "air.pcap").stat().st_size > 1000 for path in result.glob("runs/*"))
+    assert all((path / "raw" / "air.pcap").stat().st_size > 1000 for path in result.glob("runs/[0-9]*"))
     assert airtoll("verify", result).returncode == 0
     again = airtoll("run", study, "--out", result)
     assert again.returncode == 2
     assert "--resume" in one_line(again)
-    damaged = next(result.glob("runs/*/samples.parquet"))
+    damaged = next(result.glob("runs/[0-9]*/samples.parquet"))
     damaged.chmod(0o644)
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
     verdict = airtoll("verify", result)

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 import pytest
+
 from airtoll.stats import (
     Comparison,
+    Interval,
     Outcome,
-    PairedRatio,
+    Span,
     compare,
     describe,
     fixed_factors,
@@ -155,14 +157,9 @@ def test_runs_without_a_value_are_missing_and_not_zero() -> None:
 
 
 def test_span_tells_the_extremes_and_how_many_are_resolved() -> None:
-    of = outcomes(replicates=5)
-    values = throughputs(of)
-    ratios = [compared(of, values).pairs[0].ratio, PairedRatio(n=0, reason="no pair has both values")]
-    found = span(ratios)
-    assert found is not None
-    assert (found.n, found.resolved) == (1, 1)
-    assert found.low == found.high == ratios[0].percent
-    assert span(ratios[1:]) is None
+    changes = [(1.0, Interval(-1, 3)), (-2.0, Interval(-3, -1)), (5.0, None), (None, None)]
+    assert span(changes) == Span(n=3, low=-2.0, high=5.0, resolved=1)
+    assert span([(None, None)]) is None
 
 
 def test_fixed_factors_are_those_with_one_level() -> None:

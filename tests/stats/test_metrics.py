@@ -5,11 +5,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from airtoll.errors import AirtollError
 from airtoll.stats import METRICS, per_run
 from airtoll.stats.metrics import P99_MIN_ROUND_TRIPS
-from hypothesis import given
-from hypothesis import strategies as st
 
 S = 1_000_000_000
 COLUMNS: dict[str, Any] = {

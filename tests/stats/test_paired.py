@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
-from airtoll.stats import Interval, describe, paired_difference, paired_ratio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+from airtoll.stats import Interval, describe, paired_difference, paired_ratio
 
 POSITIVE = st.floats(0.1, 1e4).map(lambda x: round(x, 3))
 PAIRS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=2, max_size=10)

@@ -7,11 +7,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from airtoll.stats import BCA_MIN_N, BCA_RESAMPLES, Interval, describe, describe_all
-from airtoll.stats.summary import _BCA_SEED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+
+from airtoll.stats import BCA_MIN_N, BCA_RESAMPLES, Interval, describe, describe_all
+from airtoll.stats.summary import _BCA_SEED
 
 VALUES = st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=2, max_size=12).filter(
     lambda xs: max(xs) - min(xs) > 1e-2

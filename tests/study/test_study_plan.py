@@ -35,7 +35,8 @@ def study(quick: dict[str, Any] | None = None, method: dict[str, Any] | None = N
         "rate": ["54 Mbit/s"],
     }
     made: dict[str, Any] = {
-        "name": "made", "text": "",
+        "name": "made",
+        "text": "",
         "path": Path("made.toml"),
         "title": "Made for a test",
         "factors": base | factors,

@@ -42,10 +42,10 @@ fn saturated_msdus_per_s(
     Ok(saturated.mpdus_per_s())
 }
 
-/// Mean round trip in microseconds of IP packets of `packet_b` octets that are answered at once by as long a
-/// packet, in closed form: what the medium alone contributes.
+/// Mean round trip in microseconds of an IP packet of `packet_b` octets on the idle air that is answered at once
+/// by as long a packet, in closed form: what the medium alone contributes.
 #[pyfunction]
-fn round_trip_us(
+fn idle_round_trip_us(
     phy: String,
     rate: String,
     bandwidth: u16,
@@ -59,7 +59,7 @@ fn round_trip_us(
         bandwidth,
         gi,
     }
-    .round_trip(security, packet_b)
+    .idle_round_trip(security, packet_b)
     .map_err(value_error)?;
     Ok(round_trip.total_us())
 }
@@ -81,5 +81,5 @@ mod _rust {
     #[pymodule_export]
     const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
     #[pymodule_export]
-    use super::{emulate, pingpong, round_trip_us, saturated_msdus_per_s};
+    use super::{emulate, idle_round_trip_us, pingpong, saturated_msdus_per_s};
 }

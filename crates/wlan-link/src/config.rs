@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use wlan_air::analytic::{RoundTrip, Saturated, closed_loop_round_trip, saturated_single_station};
+use wlan_air::analytic::{RoundTrip, Saturated, idle_round_trip, saturated_single_station};
 use wlan_air::phy::{GuardInterval, Mode, PhyError};
-use wlan_air::{Access, Aggregation};
+use wlan_air::{Access, Aggregation, Nanos};
 use wlan_ciphers::Suite;
 use wlan_frames::LlcSnap;
 use wlan_frames::fcs::FCS_LEN;
@@ -147,14 +147,15 @@ impl Air {
         Ok(saturated_single_station(&mode, &access, &aggregation, mpdu_b))
     }
 
-    /// A ping-pong of IP packets of `packet_b` octets in both directions, each answered at once.
+    /// An IP packet of `packet_b` octets on the idle air, and its answer of the same length, which the other
+    /// host gives at once.
     ///
     /// # Errors
     /// A name is unknown, or the PHY has no such rate.
-    pub fn round_trip(&self, security: &str, packet_b: usize) -> Result<RoundTrip, ConfigError> {
+    pub fn idle_round_trip(&self, security: &str, packet_b: usize) -> Result<RoundTrip, ConfigError> {
         let (mode, access, _) = self.mode()?;
         let mpdu_b = mpdu_len_b(&mode, security, packet_b)?;
-        Ok(closed_loop_round_trip(&mode, &access, mpdu_b, mpdu_b))
+        Ok(idle_round_trip(&mode, &access, mpdu_b, mpdu_b, Nanos::ZERO))
     }
 }
 
@@ -178,5 +179,98 @@ pub fn suite(security: &str) -> Result<Option<Suite>, ConfigError> {
             value: other.into(),
             allowed: "open, ccmp",
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn air(phy: &str, rate: &str) -> Air {
+        Air {
+            phy: phy.into(),
+            rate: rate.into(),
+            bandwidth: 20,
+            gi: "long".into(),
+        }
+    }
+
+    fn config(security: &str, temporal_key: Option<&str>) -> Config {
+        Config {
+            air: air("ofdm", "54 Mbit/s"),
+            security: security.into(),
+            temporal_key: temporal_key.map(Into::into),
+            queue_limit_mpdus: 1,
+            seed: 0,
+            pcap: None,
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_study_files() {
+        for (phy, rate, kbps) in [
+            ("ofdm", "6 Mbit/s", 6_000),
+            ("ofdm", "54 Mbit/s", 54_000),
+            ("ht", "mcs15", 130_000),
+        ] {
+            assert_eq!(air(phy, rate).mode().unwrap().0.rate_kbps(), kbps, "{phy} {rate}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_named_with_what_there_is() {
+        for (air, words) in [
+            (air("dsss", "11 Mbit/s"), "phy: 'dsss' is not one of ofdm, ht"),
+            (
+                air("ofdm", "mcs7"),
+                "rate: 'mcs7' is not one of 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s",
+            ),
+            (
+                air("ht", "54 Mbit/s"),
+                "rate: '54 Mbit/s' is not one of mcs0 to mcs31",
+            ),
+        ] {
+            assert_eq!(air.mode().unwrap_err().to_string(), words);
+        }
+        assert!(
+            air("ofdm", "11 Mbit/s")
+                .mode()
+                .unwrap_err()
+                .to_string()
+                .contains("54")
+        );
+        assert_eq!(
+            suite("rot13").unwrap_err().to_string(),
+            "security: 'rot13' is not one of open, ccmp"
+        );
+    }
+
+    #[test]
+    fn a_temporal_key_is_as_long_as_its_suite_wants_it() {
+        let key = "000102030405060708090a0b0c0d0e0f";
+        let octets: Vec<u8> = config("ccmp", Some(key))
+            .temporal_key(Suite::Ccmp128)
+            .unwrap()
+            .to_vec();
+        assert_eq!(octets, (0..16).collect::<Vec<u8>>());
+        for wrong in [
+            None,
+            Some(""),
+            Some(&key[2..]),
+            Some("zz0102030405060708090a0b0c0d0e0f"),
+            Some("é01020304050607080900b0c0d0e0f"),
+        ] {
+            let error = config("ccmp", wrong).temporal_key(Suite::Ccmp128).unwrap_err();
+            assert!(error.to_string().contains("16 octets"), "{error}");
+        }
+    }
+
+    #[test]
+    fn sealing_costs_what_its_octets_cost_on_the_air() {
+        // 54 Mbit/s, 1500 octets: 57 symbols open, 58 with CCMP's 16 octets (Table 17-4: 216 bits a symbol).
+        let air = air("ofdm", "54 Mbit/s");
+        let cycle = |security| air.saturated(security, 1500).unwrap().cycle_us();
+        assert!((cycle("open") - (34.0 + 67.5 + 20.0 + 57.0 * 4.0 + 16.0 + 28.0)).abs() < 1e-9);
+        assert!((cycle("ccmp") - cycle("open") - 4.0).abs() < 1e-9);
     }
 }

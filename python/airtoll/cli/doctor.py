@@ -81,4 +81,6 @@ def _air_words() -> str:
     done = subprocess.run(["chrt", "--fifo", "1", "true"], capture_output=True, check=False)
     if done.returncode == 0:
         return "ready, in a user namespace, with real-time priority"
-    return "ready, in a user namespace; without real-time priority, so frames arrive a little later than as root"
+    return (
+        "ready, in a user namespace; without real-time priority, so frames arrive a little later than as root"
+    )

@@ -23,7 +23,7 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
 from airtoll.labs.namespace import NamespaceHost
-from airtoll.study.cell import Cell, Ip, Security, Transport
+from airtoll.study.cell import Cell, Ip, Security
 
 SECURITY = ("open", "ccmp")
 """The security levels whose frames the emulator can seal."""
@@ -39,10 +39,7 @@ ADDRESSES: dict[tuple[str, Ip], str] = {
 MTU_B = 1500
 QUEUE_LIMIT_MPDUS = 128
 
-_IP_HEADER_B: dict[Ip, int] = {"ipv4": 20, "ipv6": 40}
-_TRANSPORT_HEADER_B: dict[Transport, int] = {"udp": 8, "tcp": 20 + 12}
-"""TCP with the timestamps option (RFC 7323), as Linux sends it."""
-
+_IP_UDP_HEADERS_B: dict[Ip, int] = {"ipv4": 20 + 8, "ipv6": 40 + 8}
 _EMULATOR = [sys.executable, "-I", "-c", "import sys; from airtoll._rust import emulate; sys.exit(emulate())"]
 _ANSWER_TIMEOUT_S = 20.0
 
@@ -78,7 +75,6 @@ class Air:
             hosts = {role: emulator.host(role) for role in ("ap", "sta")}
             for role, host in hosts.items():
                 _configure(host, role)
-            packet_b = _IP_HEADER_B[cell.ip] + _TRANSPORT_HEADER_B[cell.transport] + cell.packet_size
             facts = {
                 **emulator.facts,
                 "emulated": True,
@@ -89,8 +85,6 @@ class Air:
                 "predicted_bit_per_s": capacity_bit_per_s(cell, cell.security)
                 if cell.transport == "udp"
                 else None,
-                "predicted_rtt_ms": _rust.round_trip_us(**mode, security=cell.security, packet_b=packet_b)
-                / 1000,
             }
             yield Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=emulator.counters)
         except AirtollError as error:
@@ -102,7 +96,7 @@ class Air:
 
 def capacity_bit_per_s(cell: Cell, security: Security) -> float:
     """UDP payload that one station with always a datagram to send delivers, in closed form."""
-    packet_b = _IP_HEADER_B[cell.ip] + _TRANSPORT_HEADER_B["udp"] + cell.packet_size
+    packet_b = _IP_UDP_HEADERS_B[cell.ip] + cell.packet_size
     msdus_per_s = _rust.saturated_msdus_per_s(
         cell.phy, cell.rate, cell.bandwidth, cell.gi, security, packet_b
     )
@@ -115,7 +109,6 @@ def missing() -> str | None:
     for command, package in (
         ("unshare", "util-linux"),
         ("nsenter", "util-linux"),
-        ("setpriv", "util-linux"),
         ("ip", "iproute2"),
     ):
         if which(command) is None:

@@ -4,10 +4,31 @@ import os
 import platform
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from airtoll.labs.base import CpuTimes
+
+
+class _Command(subprocess.Popen[bytes]):
+    """nsenter(1) and, as its child, the command.
+
+    Signals are for the command: nsenter then ends with it. If nsenter went first, the command would become a
+    child of whatever process reaps orphans on this machine, and the PID namespace could not end before that
+    process has done so.
+    """
+
+    def send_signal(self, sig: int) -> None:
+        try:
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii").split()
+        except OSError:
+            children = []
+        if not children:  # it has not forked yet, or has ended
+            super().send_signal(sig)
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(int(child), sig)
 
 
 class NamespaceHost:
@@ -26,13 +47,11 @@ class NamespaceHost:
             f"--pid=/proc/{emulator_pid}/ns/pid",
             f"--net=/proc/{emulator_pid}/fd/{namespace_fd}",
             "--",
-            # nsenter stays behind as the command's parent; without this, killing it would orphan the command.
-            *("setpriv", "--pdeathsig", "KILL", "--"),
         ]
 
     def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a command with stdout and stderr piped; killing the process kills the command."""
-        return subprocess.Popen(
+        return _Command(
             [*self._enter, *argv],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -45,5 +45,5 @@ class Probe(Protocol):
         ...
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell once. Raises AirtollError when the tool fails (its own last words in the message)."""
+        """Measure the cell once. Raises AirtollError when the tool fails, with its own last words."""
         ...

@@ -20,13 +20,16 @@ from airtoll.stats import (
     PairedRatio,
     Summary,
     compare,
-    describe,
+    describe_all,
     fixed_factors,
-    paired_ratio,
+    paired_ratios,
     per_run,
 )
 from airtoll.store import Result, RunRecord
 from airtoll.study.cell import Cell, Method, Run
+
+PREDICTIONS = {"throughput": "predicted_bit_per_s", "rtt": "predicted_rtt_ms"}
+"""The facts of the link that predict a metric, in the metric's unit."""
 
 State = Literal["valid", "invalid", "discarded", "not finished"]
 
@@ -55,15 +58,20 @@ class ReportRun:
         return "valid" if left_out is None or left_out == "not measured" else left_out
 
     @property
-    def predicted_bit_per_s(self) -> float | None:
-        """What the lab's model of the link expects as throughput, if it says."""
-        value = self.record.link.get("predicted_bit_per_s") if self.record else None
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    def predicted(self) -> Mapping[str, float]:
+        """What the lab's model of the link expects, by metric and in its unit."""
+        link = self.record.link if self.record else {}
+        facts = {metric: link.get(name) for metric, name in PREDICTIONS.items()}
+        return {
+            metric: float(value)
+            for metric, value in facts.items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model expects of a cell's throughput, in bit/s, and what was measured against it."""
+    """What the model expects of one metric of a cell, in the metric's unit, and what was measured."""
 
     expected: Summary
     measured_to_expected: PairedRatio
@@ -127,17 +135,17 @@ class ReportData:
         """The figures of all cells and pairs."""
         return compare(self.values, [run.outcome for run in self.runs])
 
-    @property
+    @cached_property
     def counting(self) -> tuple[ReportRun, ...]:
         """The runs that figures are made of."""
         return tuple(run for run in self.runs if run.outcome.left_out is None)
 
-    @property
+    @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that at least one run that counts has, in the order of reports."""
         return tuple(METRICS[name] for name in self.comparison.metrics)
 
-    @property
+    @cached_property
     def recorded_metrics(self) -> tuple[Metric, ...]:
         """The metrics that any run has, whether it counts or not."""
         return tuple(
@@ -150,25 +158,25 @@ class ReportData:
         levels = fixed_factors(run.run.cell for run in self.runs)
         return {name: text.factor(name, value) for name, value in levels.items()}
 
-    @property
+    @cached_property
     def varying(self) -> tuple[str, ...]:
         """The factors that vary, besides security and those that name a flow."""
         named = {*text.IN_FLOW, "security", *self.fixed}
         return tuple(name for name in Cell.model_fields if name not in named) if self.runs else ()
 
     @cached_property
-    def predictions(self) -> Mapping[Cell, Prediction]:
-        """What the model expects, by cell, for the cells of which it says something."""
-        pairs: dict[Cell, list[tuple[float, float | None]]] = defaultdict(list)
+    def predictions(self) -> Mapping[tuple[Cell, str], Prediction]:
+        """What the model expects, by cell and metric, where it says something and there is a measurement."""
+        pairs: dict[tuple[Cell, str], list[tuple[float, float]]] = defaultdict(list)
         for run in self.counting:
-            if run.predicted_bit_per_s is not None:
-                pairs[run.run.cell].append((run.predicted_bit_per_s, run.values.get("throughput")))
+            for metric, expected in run.predicted.items():
+                if metric in run.values:
+                    pairs[run.run.cell, metric].append((expected, run.values[metric]))
+        sides = [([e for e, _ in of_key], [m for _, m in of_key]) for of_key in pairs.values()]
+        summaries = describe_all([expected for expected, _ in sides])
         return {
-            cell: Prediction(
-                expected=describe([expected for expected, _ in of_cell]),
-                measured_to_expected=paired_ratio([e for e, _ in of_cell], [m for _, m in of_cell]),
-            )
-            for cell, of_cell in pairs.items()
+            key: Prediction(expected, ratio)
+            for key, expected, ratio in zip(pairs, summaries, paired_ratios(sides), strict=True)
         }
 
     def flow(self, cell: Cell) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airtoll.report import text
 from airtoll.report.data import ReportData, ReportRun
+
+_HOST = "Host "
 
 Facts = Mapping[str, str]
 """Dotted path -> value as words, in the order in which they were recorded."""
@@ -41,7 +44,18 @@ def environment(data: ReportData) -> Environment:
         same = [name for name in names if all(one.get(name) == facts[0].get(name) for one in facts)]
         shared[title] = {name: facts[0][name] for name in same}
         differing[title] = [name for name in names if name not in shared[title]]
-    return Environment(shared, differing)
+    return Environment(_hosts_alike(shared), differing)
+
+
+def _hosts_alike(shared: dict[str, Facts]) -> dict[str, Facts]:
+    """Hosts about which the same is known as one section: namespaces of one machine say everything twice."""
+    hosts = [title for title in shared if title.startswith(_HOST)]
+    if len(hosts) < 2 or any(shared[title] != shared[hosts[0]] for title in hosts):
+        return shared
+    together = "Hosts " + ", ".join(title.removeprefix(_HOST) for title in hosts)
+    return {
+        together if title == hosts[0] else title: shared[title] for title in shared if title not in hosts[1:]
+    }
 
 
 def flatten(facts: Mapping[str, Any], above: str = "") -> dict[str, str]:
@@ -62,7 +76,7 @@ def _sections(run: ReportRun) -> dict[str, Facts]:
         return {}
     return {
         "Versions": flatten(record.versions.model_dump()),
-        **{f"Host {role}": flatten(facts) for role, facts in record.hosts.items()},
+        **{f"{_HOST}{role}": flatten(facts) for role, facts in record.hosts.items()},
         "Link": flatten(record.link),
         **{f"Probe {name}": flatten(facts) for name, facts in record.probes.items()},
     }
@@ -70,9 +84,11 @@ def _sections(run: ReportRun) -> dict[str, Facts]:
 
 def _words(value: Any) -> str:
     if value is None:
-        return "not known"
+        return text.MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.10g}"
     if isinstance(value, str):
         return value
     if _is_command(value):

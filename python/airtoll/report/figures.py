@@ -1,7 +1,7 @@
 """Vega-Lite charts: every figure is of cells and runs, never of samples, so its size follows the plan.
 
-Colours come from the page (config.range, light or dark) in the order of levels. What colour tells is told again
-by filled and hollow points, and IP versions by shape and dash: the figures hold in grey too.
+Colours come from the page (config.range, light or dark) in the order of levels. What colour tells is told
+again by filled and hollow points, and IP versions by shape and dash: the figures hold in grey too.
 """
 
 import math
@@ -24,6 +24,8 @@ _RUNS = " runs"  # single runs stand beside their mean, in a slot of their own
 _FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 _PANEL_HEIGHT = 230
 _ROW_HEIGHT = 26
+_SUBROW_HEIGHT = 18
+_FRAME = 3  # times the usual interval
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def measured(data: ReportData) -> list[Figure]:
             for number, (title, cells) in enumerate(panels.items())
         )
         caption = _caption(metric)
-        if metric.name == "throughput" and data.predictions:
+        if any(name == metric.name for _, name in data.predictions):
             caption += " Thin lines across: what the lab's model of the link expects."
         figures.append(Figure(f"{metric.title}, {metric.display_unit}", caption, charts))
     return figures
@@ -77,7 +79,8 @@ def differences(data: ReportData) -> Figure | None:
     return Figure(
         f"Change against {baseline}",
         f"Each row is one flow: the mean of its paired differences from {baseline} and its 95 % confidence "
-        "interval (Student's t). An interval that crosses the line at 0 leaves open if there is a change.",
+        "interval (Student's t). An interval that crosses the line at 0 leaves open if there is a change; "
+        "one that reaches the edge of its frame goes on beyond it.",
         tuple(charts),
     )
 
@@ -101,7 +104,8 @@ def _metric_chart(
     levels = [text.level(level) for level in data.comparison.levels]
     ips = [text.factor("ip", ip) for ip in sorted({cell.ip for cell in shown})]
     slots = [f"{ip} {level}{runs}" for ip in ips for level in levels for runs in ("", _RUNS)]
-    layers = _metric_layers(metric, _means(metric, cells), levels, ips)
+    means = _means(metric, cells)
+    layers = _metric_layers(metric, levels, ips, lines=len(sizes) > 1)
     dots = [
         {
             **_series(run.run.cell, _RUNS),
@@ -111,16 +115,17 @@ def _metric_chart(
         for run in data.counting
         if run.run.cell in shown and metric.name in run.values
     ]
-    if len(dots) <= MAX_DOTS:
-        layers.insert(0, _dots(metric, dots, levels))
-    if metric.name == "throughput":
-        expected = [
-            {**_series(cell), "expected": metric.display(found.expected.mean)}
-            for cell, found in data.predictions.items()
-            if cell in shown and found.expected.mean is not None
-        ]
-        if expected:
-            layers.insert(0, _expected(metric, expected))
+    if len(dots) > MAX_DOTS:
+        dots = []
+    if dots:
+        layers.insert(0, _dots(metric, levels))
+    expected = [
+        {**_series(cell), "expected": metric.display(found.expected.mean)}
+        for (cell, name), found in data.predictions.items()
+        if name == metric.name and cell in shown and found.expected.mean is not None
+    ]
+    if expected:
+        layers.insert(0, _expected(metric))
     chart = (
         alt.layer(*layers)
         .encode(
@@ -141,11 +146,18 @@ def _metric_chart(
         f"{text.number(metric.display(cell.summary.mean or 0), metric.decimals)}"
         for cell in cells
     )
-    return Chart(f"chart-{chart_id}", title, description, chart.to_dict())
+    spec = _spec(chart, means=means, dots=dots, expected=expected)
+    return Chart(f"chart-{chart_id}", title, description, spec)
 
 
-def _chart(values: list[dict[str, Any]]) -> Any:
-    return alt.Chart(alt.InlineData(values=values))
+def _chart(name: str) -> Any:
+    """A chart of data that `_spec` adds: Altair would copy and check every row at every step."""
+    return alt.Chart(alt.NamedData(name=name))
+
+
+def _spec(chart: Any, **datasets: list[dict[str, Any]]) -> dict[str, Any]:
+    spec: dict[str, Any] = chart.to_dict()
+    return {**spec, "datasets": datasets}
 
 
 def _series(cell: Cell, slot: str = "") -> dict[str, Any]:
@@ -172,14 +184,19 @@ def _means(metric: Metric, cells: Sequence[CellSummary]) -> list[dict[str, Any]]
     return rows
 
 
-def _metric_layers(
-    metric: Metric, means: list[dict[str, Any]], levels: list[str], ips: list[str]
-) -> list[Any]:
-    base = _chart(means)
+def _metric_layers(metric: Metric, levels: list[str], ips: list[str], *, lines: bool) -> list[Any]:
+    base = _chart("means")
     # no metric can be below 0, even where the interval of few runs reaches there: it is clipped at the axis
     y = alt.Y("mean:Q", title=metric.display_unit, scale=alt.Scale(domainMin=0))
     colour = _colour(levels)
-    key = alt.Legend(symbolOpacity=1, symbolDash=[1, 0], symbolStrokeWidth=1.8)
+    grey = "#808a94"  # tells shapes apart on light and dark paper alike
+    key = alt.Legend(
+        symbolOpacity=1,
+        symbolDash=[1, 0],
+        symbolStrokeWidth=1.8,
+        symbolStrokeColor=grey,
+        symbolFillColor="transparent",
+    )
     dash = alt.StrokeDash(
         "ip:N", title="IP version", sort=ips, scale=alt.Scale(domain=ips, range=[[1, 0], [5, 4]]), legend=key
     )
@@ -191,7 +208,7 @@ def _metric_layers(
         legend=key,
     )
     layers: list[Any] = []
-    if len({row["size"] for row in means}) > 1:
+    if lines:
         layers.append(
             base.mark_line(strokeWidth=1.2, opacity=0.45).encode(y=y, color=colour, strokeDash=dash)
         )
@@ -230,10 +247,10 @@ def _colour(levels: list[str], channel: Any = alt.Color, range_: str = "category
     )
 
 
-def _dots(metric: Metric, dots: list[dict[str, Any]], levels: list[str]) -> Any:
+def _dots(metric: Metric, levels: list[str]) -> Any:
     return (
-        _chart(dots)
-        .mark_circle(size=15, opacity=0.6)
+        _chart("dots")
+        .mark_point(size=5, strokeWidth=2, opacity=0.6, filled=False)
         .encode(
             y=alt.Y("value:Q", title=metric.display_unit),
             color=_colour(levels),
@@ -245,9 +262,9 @@ def _dots(metric: Metric, dots: list[dict[str, Any]], levels: list[str]) -> Any:
     )
 
 
-def _expected(metric: Metric, expected: list[dict[str, Any]]) -> Any:
+def _expected(metric: Metric) -> Any:
     return (
-        _chart(expected)
+        _chart("expected")
         .mark_tick(orient="horizontal", thickness=1.2, size=26, style=["expected"])
         .encode(
             y=alt.Y("expected:Q", title=metric.display_unit),
@@ -262,8 +279,8 @@ def _expected(metric: Metric, expected: list[dict[str, Any]]) -> Any:
 
 
 def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Chart:
-    """Percent where every flow has a ratio; otherwise (loss, which may be 0) differences in the unit."""
-    percent = metric.name != "loss" and all(row.ratio.percent is not None for row in rows)
+    """Percent for a metric of which every flow has a ratio; otherwise differences in its unit."""
+    percent = metric.relative and all(row.ratio.percent is not None for row in rows)
     points = "percentage points" if metric.display_unit == "%" else metric.display_unit
     unit = "%" if percent else points
     decimals = 2 if percent else metric.decimals
@@ -292,25 +309,33 @@ def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Char
     others = levels[1:]
     flows = list(dict.fromkeys(str(value["flow"]) for value in values))
     arrow = "\N{RIGHTWARDS ARROW} worse" if metric.better == "lower" else "worse \N{LEFTWARDS ARROW}"
-    base = _chart(values)
+    ends = _frame(values)
+    frame = alt.Scale() if ends is None else alt.Scale(domain=ends)
+    axis = f"Change, {unit} ({arrow})"
+    base = _chart("values")
     y = alt.Y("flow:N", sort=flows, title=None)
+    legend = alt.Legend(values=others) if len(others) > 1 else None
     colour = alt.Color(
         "security:N",
         title="Security",
         sort=others,
         scale=alt.Scale(domain=levels),
-        legend=alt.Legend(values=others) if len(others) > 1 else None,
+        legend=legend,
     )
     shared: dict[str, Any] = {"y": y, "color": colour}
+    marks = {}
     if len(others) > 1:
+        marks["shape"] = alt.Shape(
+            "security:N", title="Security", sort=others, scale=alt.Scale(domain=levels), legend=legend
+        )
         shared["yOffset"] = alt.YOffset("security:N", sort=others, scale=alt.Scale(domain=others))
     chart = alt.layer(
-        _chart([{"zero": 0}]).mark_rule(style=["zero"]).encode(x="zero:Q"),
+        _chart("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2)
-        .encode(x=alt.X("low:Q", title=f"{unit} ({arrow})"), x2="high:Q", **shared),
+        .mark_rule(strokeWidth=2, clip=True)
+        .encode(x=alt.X("low:Q", title=axis, scale=frame), x2="high:Q", **shared),
         base.mark_point(size=62, filled=True, opacity=1).encode(
-            x=alt.X("mean:Q", title=f"{unit} ({arrow})"),
+            x=alt.X("mean:Q", title=axis, scale=frame),
             tooltip=[
                 alt.Tooltip("flow:N", title="Flow"),
                 alt.Tooltip("security:N", title="Security"),
@@ -318,14 +343,32 @@ def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Char
                 alt.Tooltip("n:Q", title="Pairs"),
             ],
             **shared,
+            **marks,
         ),
     ).properties(
         width="container",
         autosize=_FIT,
-        height={"step": _ROW_HEIGHT * (1 if len(others) < 2 else 0.7 * len(others))},
-        title=f"{metric.title}, change in {unit}",
+        height=len(flows) * (_ROW_HEIGHT if len(others) < 2 else _SUBROW_HEIGHT * len(others)),
+        title=metric.title,
     )
     description = f"{metric.title}, change in {unit}. " + "; ".join(
         f"{value['flow']} {value['security']}: {value['words']}" for value in values
     )
-    return Chart(f"chart-change-{metric.name}", metric.title, description, chart.to_dict())
+    spec = _spec(chart, values=values, zero=[{"zero": 0}])
+    return Chart(f"chart-change-{metric.name}", metric.title, description, spec)
+
+
+def _frame(values: Sequence[dict[str, Any]]) -> list[float] | None:
+    """Ends of the frame if one interval would squash all others, else None.
+
+    With few pairs an interval of ratios can end at some 10,000 %. It is then drawn up to the frame's edge.
+    """
+    intervals = [(v["low"], v["high"]) for v in values if v["low"] is not None]
+    reach = sorted(max(abs(low), abs(high)) for low, high in intervals)
+    if not reach:
+        return None
+    means = (abs(v["mean"]) for v in values if v["mean"] is not None)
+    usual = max([_FRAME * reach[len(reach) // 2], *means])
+    if reach[-1] <= usual:
+        return None
+    return [max(-usual, min(low for low, _ in intervals)), min(usual, max(high for _, high in intervals))]

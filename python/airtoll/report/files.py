@@ -108,7 +108,7 @@ def cells_csv(data: ReportData) -> str:
             d, r = pair.difference, pair.ratio
             line += [pair.baseline.security, d.n, pair.unpaired, d.mean, *_both(d.ci95_t), *_both(d.ci95_bca)]
             line += [d.effect_size, r.ratio, *_both(r.ci95_t), *_both(r.ci95_bca), r.reason]
-        found = data.predictions.get(c.cell) if c.metric == "throughput" else None
+        found = data.predictions.get((c.cell, c.metric))
         if found:
             measured = found.measured_to_expected
             line += [found.expected.mean, measured.ratio, *_both(measured.ci95_t)]
@@ -123,9 +123,10 @@ def markdown(data: ReportData) -> str:
     found = sentences.find(data)
     table = rows.build(data)
     method = data.method
-    parts = [f"# {_md(data.study)}", "", f"**{_md(found.headline)}**", ""]
+    parts = [f"# {_md(data.title)}", "", f"**{_md(found.headline)}**", ""]
     parts += [f"- {_md(sentence)}" for sentence in found.others]
-    parts += ["", f"{_md(sentences.run_counts(data))} {_md(', '.join(data.fixed.values()))}.", ""]
+    parts += [f"- {_md(f'{r.what}: {r.change} {r.flows}')}" for r in found.reaches]
+    parts += ["", _md(f"{sentences.subject(data)} {sentences.run_counts(data)}"), ""]
     if table.rows:
         columns, cells = table.full()
         parts += ["## Comparison", "", *_md_table(columns, cells), ""]

@@ -130,6 +130,8 @@ def _environment() -> jinja2.Environment:
 def _runs(data: ReportData, environment: facts.Environment, directory: Path) -> list[RunRow]:
     metrics = data.recorded_metrics
     with_facts = len(data.runs) <= MAX_RUNS_WITH_FACTS
+    away = _relative(data, directory)
+    base = "./" if away == "." else quote(f"./{away}/")
     listed = []
     for run in data.runs:
         words = {
@@ -147,7 +149,7 @@ def _runs(data: ReportData, environment: facts.Environment, directory: Path) -> 
                 values=tuple(words.values()),
                 figures=tuple((f"{m.title}, {m.display_unit}", word) for m, word in words.items()),
                 facts=dict(environment.of_run(run)) if with_facts else {},
-                links=tuple((_short(run, file), url(data, directory, file)) for file in run.files),
+                links=tuple((_short(run, file), base + quote(file)) for file in run.files),
             )
         )
     return listed
@@ -155,12 +157,6 @@ def _runs(data: ReportData, environment: facts.Environment, directory: Path) -> 
 
 def _short(run: ReportRun, file: str) -> str:
     return file.removeprefix(f"runs/{run.run.id}/")
-
-
-def url(data: ReportData, directory: Path, file: str) -> str:
-    """The relative URL that leads from the report to a file of the result."""
-    relative = os.path.relpath(data.directory.resolve() / file, directory.resolve())
-    return "./" + quote(Path(relative).as_posix())
 
 
 def _filters(data: ReportData) -> list[dict[str, Any]]:
@@ -181,22 +177,28 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
     return names
 
 
-def _predictions(data: ReportData, table: rows.Table) -> list[tuple[str, str, str, str]]:
-    """Flow, level, what the model expects and how far the measurement is from it."""
+def _predictions(data: ReportData, table: rows.Table) -> list[tuple[str, str, str, str, str]]:
+    """Metric, flow, level, what the model expects and how far the measurement is from it."""
     cells: dict[Cell, None] = {}
     for row in table.rows:
         cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}
-    listed = []
-    for cell in cells:
-        expected, off = rows.prediction(data.predictions.get(cell))
-        if expected:
-            listed.append((data.flow(cell), text.level(cell.security), expected, off))
-    return listed
+    return [
+        (f"{metric.title}, {metric.display_unit}", data.flow(cell), text.level(cell.security), *words)
+        for metric in data.metrics
+        for cell in cells
+        if (found := data.predictions.get((cell, metric.name))) is not None
+        and (words := rows.prediction(found, metric))
+    ]
+
+
+def _relative(data: ReportData, directory: Path) -> str:
+    """The result's directory as seen from the report."""
+    return Path(os.path.relpath(data.directory.resolve(), directory.resolve())).as_posix()
 
 
 def _away(data: ReportData, directory: Path) -> str:
-    """The result's directory as seen from the report, as a word of a shell."""
-    return shlex.quote(Path(os.path.relpath(data.directory.resolve(), directory.resolve())).as_posix())
+    """The same as a word of a shell."""
+    return shlex.quote(_relative(data, directory))
 
 
 def _sums_commands(data: ReportData, directory: Path) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from airtoll.report import text
 from airtoll.report.data import Prediction, ReportData
-from airtoll.stats import METRICS, CellSummary, Interval, Metric, PairedRow, Summary
+from airtoll.stats import CellSummary, Interval, Metric, PairedRow, Summary
 from airtoll.store import Result
 from airtoll.study.cell import Cell
 
@@ -26,6 +26,11 @@ class Row:
     def label(self) -> str:
         """The metric with the unit in which the row's figures are."""
         return f"{self.metric.title}, {self.metric.display_unit}"
+
+    @property
+    def short_label(self) -> str:
+        """The same where there is little room."""
+        return f"{self.metric.short}, {self.metric.display_unit}"
 
     @property
     def baseline_mean(self) -> str:
@@ -61,14 +66,15 @@ class Row:
 
     @property
     def change(self) -> str:
-        """The paired ratio as a change in percent."""
-        percent = self.pair.ratio.percent if self.pair else None
+        """The paired ratio as a change in percent, where that can be told without confusion."""
+        percent = self.pair.ratio.percent if self.pair and self.metric.relative else None
         return text.MISSING if percent is None else text.number(percent, 2, sign=True) + " %"
 
     @property
     def change_ci(self) -> str:
         """Its 95 % t interval."""
-        return text.interval(self.pair.ratio.percent_ci95_t if self.pair else None, 2, sign=True)
+        ci = self.pair.ratio.percent_ci95_t if self.pair and self.metric.relative else None
+        return text.interval(ci, 2, sign=True)
 
     @property
     def effect_size(self) -> str:
@@ -108,12 +114,28 @@ class Table:
     @property
     def columns(self) -> tuple[str, ...]:
         """Headings of `cells`."""
-        return self._columns(brief=True)
+        if self.baseline is None:
+            return ("Flow, metric", "Mean")
+        head: tuple[str, ...] = ("Flow, metric", text.level(self.baseline))
+        if not self.levels:
+            return head
+        head += ("Security", "Mean") if len(self.levels) > 1 else (text.level(self.levels[0]),)
+        return (*head, "Difference [95 % CI]", "Change")
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
-        """The rows as words, brief enough for a terminal; a flow is named in its first row only."""
-        return self._cells(brief=True)
+        """The main metrics as words, narrow enough for 80 columns.
+
+        Each flow begins with a line that has nothing but its name in the first column.
+        """
+        lines: list[tuple[str, ...]] = []
+        for flow, rows in self.by_flow().items():
+            lines.append((flow, *[""] * (len(self.columns) - 1)))
+            for row in rows:
+                if row.metric.main:
+                    change = (text.joined(row.difference, row.difference_ci), row.change)
+                    lines.append(self._line((f"  {row.short_label}",), row, change, spread=False))
+        return tuple(lines)
 
     def by_flow(self) -> dict[str, list[Row]]:
         """The rows of each flow, in their order."""
@@ -123,39 +145,29 @@ class Table:
         return flows
 
     def full(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """Headings and rows with every interval, for wider pages."""
-        return self._columns(brief=False), self._cells(brief=False)
-
-    def _columns(self, *, brief: bool) -> tuple[str, ...]:
-        if self.baseline is None:
-            return ("Flow", "Metric", "Mean")
-        head: tuple[str, ...] = ("Flow", "Metric", text.level(self.baseline))
-        if not self.levels:
-            return head
-        several = len(self.levels) > 1
-        head += ("Security", "Mean") if several else (text.level(self.levels[0]),)
-        compared = ("Difference [95 % CI]", "Change" if brief else "Change [95 % CI]")
-        return (*head, *compared) if brief else (*head, *compared, "Pairs")
-
-    def _cells(self, *, brief: bool) -> tuple[tuple[str, ...], ...]:
+        """Headings and rows of all metrics with every interval, for wider pages."""
+        _, *columns = self.columns
+        if self.levels:
+            columns = [*columns[:-1], "Change [95 % CI]", "Pairs"]
         lines = []
-        previous = None
         for row in self.rows:
-            baseline, other = row.baseline_mean, row.other_mean
-            if not brief:
-                baseline = text.joined(baseline, row.baseline_ci)
-                other = text.joined(other, row.other_ci)
-            line = [row.flow if row.flow != previous else "", row.label, baseline]
-            if self.levels:
-                if len(self.levels) > 1:
-                    line.append(text.level(row.other.cell.security) if row.other else text.MISSING)
-                line += [other, text.joined(row.difference, row.difference_ci)]
-                line.append(row.change if brief else text.joined(row.change, row.change_ci))
-                if not brief:
-                    line.append(row.pairs)
-            lines.append(tuple(line))
-            previous = row.flow
-        return tuple(lines)
+            change = (
+                text.joined(row.difference, row.difference_ci),
+                text.joined(row.change, row.change_ci),
+                row.pairs,
+            )
+            lines.append(self._line((row.flow, row.label), row, change, spread=True))
+        return ("Flow", "Metric", *columns), tuple(lines)
+
+    def _line(
+        self, head: tuple[str, ...], row: Row, change: tuple[str, ...], *, spread: bool
+    ) -> tuple[str, ...]:
+        baseline = text.joined(row.baseline_mean, row.baseline_ci if spread else "")
+        if not self.levels:
+            return (*head, baseline)
+        other = text.joined(row.other_mean, row.other_ci if spread else "")
+        named = (text.level(row.other.cell.security) if row.other else text.MISSING,)
+        return (*head, baseline, *(named if len(self.levels) > 1 else ()), other, *change)
 
 
 def table(result: Result) -> Table:
@@ -195,13 +207,10 @@ def scaled(ci: Interval | None, metric: Metric) -> Interval | None:
     return None if ci is None else Interval(metric.display(ci.low), metric.display(ci.high))
 
 
-def prediction(found: Prediction | None) -> tuple[str, str]:
-    """What the model expects in Mbit/s, and how far the measurement is from it; empty if it says nothing."""
-    if found is None or found.expected.mean is None:
-        return "", ""
-    metric = METRICS["throughput"]
-    expected = text.number(metric.display(found.expected.mean), metric.decimals)
-    ratio = found.measured_to_expected
+def prediction(found: Prediction, metric: Metric) -> tuple[str, str]:
+    """What the model expects, in the metric's display unit, and how far the measurement is from it."""
+    mean, ratio = found.expected.mean, found.measured_to_expected
+    expected = text.number(None if mean is None else metric.display(mean), metric.decimals)
     if ratio.percent is None:
         return expected, text.MISSING
     off = text.number(ratio.percent, 2, sign=True) + " %"

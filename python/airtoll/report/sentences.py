@@ -15,16 +15,26 @@ class Findings:
     """What the top of a report says."""
 
     headline: str
-    others: tuple[str, ...]  # the same for other transports and levels, and how far each metric reaches
+    others: tuple[str, ...]  # the same for other transports and levels
+    reaches: tuple["Reach", ...]  # how far each metric changes over all flows
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far one metric changes over all flows."""
+
+    what: str
+    change: str
+    flows: str
 
 
 def find(data: ReportData) -> Findings:
     """The headline is the change of throughput in the flow with the largest packets, UDP over TCP."""
     comparison = data.comparison
     if not data.counting:
-        return Findings(_nothing_counts(data), ())
+        return Findings(_nothing_counts(data), (), ())
     if len(comparison.levels) < 2:
-        return Findings(_single_level(data), ())
+        return Findings(_single_level(data), (), ())
     rows = [row for row in comparison.pairs if row.metric == "throughput" and row.ratio.percent is not None]
     leading = _leading(rows)
     sentences = [_throughput(data, row) for row in leading]
@@ -32,7 +42,7 @@ def find(data: ReportData) -> Findings:
         sentences = [
             "No block has a pair of valid runs with a throughput, so security levels cannot be compared."
         ]
-    return Findings(sentences[0], (*sentences[1:], *_spans(data)))
+    return Findings(sentences[0], tuple(sentences[1:]), tuple(_reaches(data)))
 
 
 def table_note(data: ReportData) -> str:
@@ -51,11 +61,8 @@ def subject(data: ReportData) -> str:
     levels = text.listing(text.level(level) for level in data.comparison.levels)
     fixed = ", ".join(word for name, word in data.fixed.items() if name not in (*text.IN_FLOW, "security"))
     count = len({run.run.cell.model_copy(update={"security": "open"}) for run in data.runs})
-    return (
-        f"{levels} on {text.counted(count, 'flow')}: {fixed}."
-        if fixed
-        else f"{levels} on {text.counted(count, 'flow')}."
-    )
+    flows = f"{text.counted(count, 'flow')} ({fixed})" if fixed else text.counted(count, "flow")
+    return f"Security: {levels}, each on {flows}."
 
 
 def run_counts(data: ReportData) -> str:
@@ -127,23 +134,41 @@ def _throughput(data: ReportData, row: PairedRow) -> str:
     return f"{who} raises {what} {where} by {text.number(percent, 2)} % {text.interval(ci, 2)}{than}."
 
 
-def _spans(data: ReportData) -> list[str]:
-    """How far the change of each metric reaches over all flows."""
-    sentences = []
+def _reaches(data: ReportData) -> list[Reach]:
+    """Of the main metrics: in percent where every flow has a ratio, otherwise in their unit."""
+    reaches = []
+    several = len(data.comparison.levels) > 2
     for security in data.comparison.levels[1:]:
         for metric in data.metrics:
             rows = [
-                p for p in data.comparison.pairs if (p.metric, p.cell.security) == (metric.name, security)
+                p
+                for p in data.comparison.pairs
+                if (p.metric, p.cell.security) == (metric.name, security) and p.difference.n
             ]
-            found = span(row.ratio for row in rows)
-            if found is None or found.n < 2:
-                continue
-            low, high = (text.number(end, 2, sign=True) for end in (found.low, found.high))
-            sentences.append(
-                f"{METRICS[metric.name].title} with {text.level(security)}: {low} % to {high} % over "
-                f"{text.counted(found.n, 'flow')}; the interval leaves out 0 in {found.resolved} of them."
+            percent = metric.relative and all(row.ratio.percent is not None for row in rows)
+            found = span(
+                (r.ratio.percent, r.ratio.percent_ci95_t)
+                if percent
+                else (r.difference.mean, r.difference.ci95_t)
+                for r in rows
             )
-    return sentences
+            if not metric.main or found is None:
+                continue
+            ends = (
+                (found.low, found.high)
+                if percent
+                else (metric.display(found.low), metric.display(found.high))
+            )
+            low, high = (text.number(end, 1 if percent else metric.decimals, sign=True) for end in ends)
+            unit = "%" if percent else "points" if metric.display_unit == "%" else metric.display_unit
+            reaches.append(
+                Reach(
+                    what=metric.title + (f", {text.level(security)}" if several else ""),
+                    change=f"{low} {unit}" if low == high else f"{low} to {high} {unit}",
+                    flows=f"over {text.counted(found.n, 'flow')}, resolved in {found.resolved}",
+                )
+            )
+    return reaches
 
 
 def _single_level(data: ReportData) -> str:

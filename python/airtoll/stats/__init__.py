@@ -25,7 +25,7 @@ from airtoll.stats.comparison import (
     span,
 )
 from airtoll.stats.metrics import METRICS, Metric, per_run
-from airtoll.stats.paired import PairedDifference, PairedRatio, paired_difference, paired_ratio
+from airtoll.stats.paired import PairedDifference, PairedRatio, paired_difference, paired_ratio, paired_ratios
 from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, describe, describe_all
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "fixed_factors",
     "paired_difference",
     "paired_ratio",
+    "paired_ratios",
     "per_run",
     "span",
 ]

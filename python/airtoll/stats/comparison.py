@@ -20,7 +20,7 @@ from airtoll.stats.paired import (
     paired_differences,
     paired_ratios,
 )
-from airtoll.stats.summary import Summary, describe_all
+from airtoll.stats.summary import Interval, Summary, describe_all
 from airtoll.study.cell import Cell, Run, Security
 
 LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
@@ -84,12 +84,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Span:
-    """How far the percent changes of several comparisons reach."""
+    """How far several changes reach, in their unit."""
 
     n: int
     low: float
     high: float
-    resolved: int  # comparisons whose 95 % t interval leaves out 0
+    resolved: int  # changes whose 95 % t interval leaves out 0
 
 
 def compare(values: pl.DataFrame, outcomes: Sequence[Outcome]) -> Comparison:
@@ -126,14 +126,14 @@ def compare(values: pl.DataFrame, outcomes: Sequence[Outcome]) -> Comparison:
     )
 
 
-def span(ratios: Iterable[PairedRatio]) -> Span | None:
-    """How far the percent changes reach; None if none of them is known."""
-    known = [(ratio.percent, ratio.percent_ci95_t) for ratio in ratios if ratio.percent is not None]
+def span(changes: Iterable[tuple[float | None, Interval | None]]) -> Span | None:
+    """How far changes, each with its t interval, reach; None if none of them is known."""
+    known = [(change, ci) for change, ci in changes if change is not None]
     if not known:
         return None
-    changes = [percent for percent, _ in known]
+    values = [change for change, _ in known]
     resolved = sum(ci is not None and not ci.contains(0) for _, ci in known)
-    return Span(len(known), min(changes), max(changes), resolved)
+    return Span(len(known), min(values), max(values), resolved)
 
 
 def fixed_factors(cells: Iterable[Cell]) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def fixed_factors(cells: Iterable[Cell]) -> dict[str, Any]:
 
 
 def _cell_order(cell: Cell) -> tuple[Any, ...]:
-    rest = (cell.lab, cell.topology, cell.phy, cell.bandwidth, cell.gi, cell.rate)
+    rest = (cell.lab, cell.topology, cell.phy, cell.bandwidth, cell.gi, len(cell.rate), cell.rate)
     return (*rest, cell.transport, cell.ip, cell.packet_size, SECURITY_ORDER.index(cell.security))
 
 

@@ -25,91 +25,101 @@ P99_MIN_ROUND_TRIPS = 100
 """With fewer round trips the 99th percentile would be the largest of them under another name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Metric:
     """`unit` is that of samples and of one run's number, `display_unit` that of tables and figures."""
 
     name: str
     title: str
+    short: str  # title where there is little room
     unit: str
     display_unit: str
-    scale: float  # value in display_unit = value in unit * scale
+    scale: float = 1.0  # value in display_unit = value in unit * scale
     decimals: int  # digits after the point in display_unit
     better: Better
+    main: bool = True  # False for what a brief table leaves out
     definition: str  # how one run's samples become its number, for readers
+
+    @property
+    def relative(self) -> bool:
+        """Whether changes are told in percent of the baseline: of a percentage that would be misread."""
+        return self.display_unit != "%"
 
     def display(self, value: float) -> float:
         """The value in `display_unit`."""
         return value * self.scale
 
 
-_CPU_TIME = "CPU time over elapsed time, mean over the measured window"
+def _time(name: str, title: str, short: str, definition: str, *, main: bool = True) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=short,
+        unit="ms",
+        display_unit="ms",
+        decimals=3,
+        better="lower",
+        main=main,
+        definition=definition,
+    )
+
+
+def _cpu(name: str, title: str, short: str, whole: str, *, main: bool = True) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=short,
+        unit="%",
+        display_unit="%",
+        decimals=2,
+        better="lower",
+        main=main,
+        definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
+    )
+
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric(
-            "throughput",
-            "Throughput",
-            "bit/s",
-            "Mbit/s",
-            1e-6,
-            2,
-            "higher",
-            "payload that reached the receiver, mean over the intervals weighted by their lengths",
+            name="throughput",
+            title="Throughput",
+            short="Throughput",
+            unit="bit/s",
+            display_unit="Mbit/s",
+            scale=1e-6,
+            decimals=2,
+            better="higher",
+            definition="payload that reached the receiver, mean over the intervals weighted by their lengths",
         ),
-        Metric("rtt", "Round-trip time", "ms", "ms", 1, 3, "lower", "median of the round trips"),
-        Metric(
+        _time("rtt", "Round-trip time", "RTT", "median of the round trips"),
+        _time(
             "rtt_p99",
             "Round-trip time, 99th percentile",
-            "ms",
-            "ms",
-            1,
-            3,
-            "lower",
+            "RTT p99",
             f"99th percentile of the round trips, where there are {P99_MIN_ROUND_TRIPS} or more",
+            main=False,
         ),
-        Metric(
+        _time(
             "jitter",
             "Jitter",
-            "ms",
-            "ms",
-            1,
-            3,
-            "lower",
+            "Jitter",
             "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals",
         ),
         Metric(
-            "loss",
-            "Datagram loss",
-            "1",
-            "%",
-            100,
-            3,
-            "lower",
-            "datagrams lost over datagrams sent, by the receiver",
+            name="loss",
+            title="Datagram loss",
+            short="Loss",
+            unit="1",
+            display_unit="%",
+            scale=100.0,
+            decimals=3,
+            better="lower",
+            definition="datagrams lost over datagrams sent under the load that throughput is measured with",
         ),
-        Metric(
-            "cpu_system",
-            "CPU, whole machine",
-            "%",
-            "%",
-            1,
-            2,
-            "lower",
-            _CPU_TIME + ", all cores together = 100 %",
-        ),
-        Metric("cpu_emulator", "CPU, emulator", "%", "%", 1, 2, "lower", _CPU_TIME + ", one core = 100 %"),
-        Metric(
-            "cpu_crypto",
-            "CPU, sealing and opening",
-            "%",
-            "%",
-            1,
-            2,
-            "lower",
-            _CPU_TIME + ", one core = 100 %",
-        ),
+        _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together"),
+        _cpu("cpu_emulator", "CPU, emulator", "CPU emulator", "one core", main=False),
+        _cpu("cpu_crypto", "CPU, sealing and opening", "CPU crypto", "one core"),
     )
 }
 """Every metric that is reported, in the order of reports."""

@@ -2,6 +2,8 @@
 (() => {
   const config = JSON.parse(document.getElementById("config").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const print = window.matchMedia("print");
+  const narrow = window.matchMedia("(max-width: 520px), print");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   // Charts. Their colours are those of the page, so they follow light, dark and print.
@@ -25,6 +27,7 @@
         labelColor: muted, titleColor: muted, labelFont: font, titleFont: font, titleFontWeight: "normal",
         orient: "bottom", direction: "horizontal", titleOrient: "left", labelFontSize: 11, titleFontSize: 11,
         symbolSize: 60, columnPadding: 12, symbolBaseStrokeColor: muted,
+        layout: { bottom: { anchor: "start", direction: narrow.matches ? "vertical" : "horizontal", margin: narrow.matches ? 4 : 26, center: false } },
       },
       style: { expected: { color: ink }, zero: { color: muted, strokeDash: [3, 3] } },
     };
@@ -40,7 +43,7 @@
       figures.config.view = { ...figures.config.view, continuousWidth: 300, stroke: null };
       window
         .vegaEmbed(place, figures, {
-          ast: true, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" },
+          ast: true, logLevel: 1, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" },
           actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
           downloadFileName: id,
         })
@@ -50,6 +53,8 @@
   }
   draw();
   dark.addEventListener("change", draw);
+  narrow.addEventListener("change", draw);
+  print.addEventListener("change", draw);
 
   // The list of runs: filters, and rows that open.
   const table = document.getElementById("runs-table");

@@ -1,0 +1,118 @@
+"""Running a measuring tool: a server on one host, a client on another, and an end to both whatever happens.
+
+The tools' exit statuses are not asked: iperf3 3.12 with -J and sockperf 3.7 end with 0 after most failures.
+What they print decides.
+"""
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from shutil import which
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import Host
+from airtoll.study.cell import Transport
+
+LISTEN_TIMEOUT_S = 10.0
+"""A server that does not listen by then has failed."""
+
+GRACE_S = 10.0
+"""How much longer than planned a tool may take before it counts as hung."""
+
+_POLL_S = 0.005
+_ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_WAITING_STATES: dict[Transport, bytes] = {"tcp": b"0A", "udp": b"07"}  # LISTEN; not connected (proc(5))
+
+
+def lacking(packages: Mapping[str, str]) -> str | None:
+    """What to install so that all commands are there (command -> Debian package), or None."""
+    for command, package in packages.items():
+        if which(command) is None:
+            return f"the command '{command}' is missing: apt-get install {package}"
+    return None
+
+
+@contextmanager
+def started(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command on the host; leaving the context kills it if it still runs."""
+    with host.popen(argv) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@contextmanager
+def serving(
+    host: Host, argv: Sequence[str], transport: Transport, port: int, what: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a server that waits on the port; the context begins when it does, or when it has ended already.
+
+    The kernel's table is read because neither iperf3 -J nor sockperf says in time that it is ready, and a
+    client that tries too early sends traffic that nobody asked for, or (UDP) is not answered at all. Raises
+    AirtollError if another socket has the port, for a client would talk to that one.
+    """
+    if _listens(host, transport, port):
+        raise AirtollError(f"{what}: port {port} is in use")
+    with started(host, argv) as server:
+        deadline = time.monotonic() + LISTEN_TIMEOUT_S
+        while server.poll() is None and not _listens(host, transport, port):
+            if time.monotonic() > deadline:
+                raise AirtollError(f"{what} does not listen on port {port} after {LISTEN_TIMEOUT_S:.0f} s")
+            wait_until(server, time.monotonic() + _POLL_S)
+        yield server
+
+
+def _listens(host: Host, transport: Transport, port: int) -> bool:
+    tables = output_of(host, ["cat", f"/proc/net/{transport}", f"/proc/net/{transport}6"])
+    return is_listening(tables, transport, port)
+
+
+def output_of(host: Host, argv: Sequence[str]) -> bytes:
+    """All that a short command prints, whether it succeeds or not. AirtollError if it hangs."""
+    try:
+        done = host.run(argv, GRACE_S)
+    except subprocess.TimeoutExpired:
+        raise AirtollError(f"'{argv[0]}' on {host.name} did not end within {GRACE_S:.1f} s") from None
+    return done.stdout + done.stderr
+
+
+def wait_until(process: subprocess.Popen[bytes], moment_s: float) -> None:
+    """Return at `moment_s` (time.monotonic), or as soon as the process has ended."""
+    try:
+        process.wait(timeout=max(0.0, moment_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return
+
+
+def is_listening(tables: bytes, transport: Transport, port: int) -> bool:
+    """Whether the text of /proc/net/tcp, tcp6, udp or udp6 has a socket that waits on the port."""
+    local_port = f":{port:04X}".encode()
+    for line in tables.splitlines():
+        fields = line.split()  # sl, local_address, rem_address, st, ...
+        if len(fields) > 3 and fields[1].endswith(local_port) and fields[3] == _WAITING_STATES[transport]:
+            return True
+    return False
+
+
+def finish(process: subprocess.Popen[bytes], timeout_s: float, what: str) -> tuple[bytes, bytes]:
+    """Wait for the end and return stdout and stderr. A process that hangs is killed: AirtollError."""
+    try:
+        return process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        said = last_words(error.stdout or b"", error.stderr or b"")
+        raise AirtollError(f"{what} did not end within {timeout_s:.1f} s: {said}") from None
+
+
+def last_words(stdout: bytes, stderr: bytes) -> str:
+    """What a failed tool says is wrong: the last line on stderr or else on stdout, without colours."""
+    for output in (stderr, stdout):
+        text = _ANSI_COLOUR.sub("", output.decode(errors="replace"))
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if lines:
+            return lines[-1]
+    return "it printed nothing"

@@ -1,0 +1,185 @@
+"""Hosts for tests of probes: two network namespaces joined by a veth pair, without root where allowed."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airtoll.labs.base import CpuTimes, Link
+from airtoll.labs.namespace import machine_cpu_times
+from airtoll.study.cell import Cell, Ip, Method
+
+RECORDED = Path(__file__).parent / "recorded"
+
+ADDRESSES: dict[tuple[str, Ip], str] = {
+    ("ap", "ipv4"): "192.0.2.1",
+    ("sta", "ipv4"): "192.0.2.2",
+    ("ap", "ipv6"): "2001:db8::1",
+    ("sta", "ipv6"): "2001:db8::2",
+}
+
+CAPACITY_BIT_PER_S = 20e6
+"""What the tests' link claims to carry; the veth pair carries all that is offered because of it."""
+
+
+class PlainHost:
+    """Runs commands as they are, or behind a prefix, with an environment of the test's making."""
+
+    def __init__(self, name: str, prefix: Sequence[str] = (), path: Path | None = None) -> None:
+        self.name = name
+        self._prefix = list(prefix)
+        self._path = path  # of programs to find before all others
+
+    def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        env = dict(os.environ)
+        if self._path is not None:
+            env["PATH"] = f"{self._path}:{env['PATH']}"
+        return subprocess.Popen(
+            [*self._prefix, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+        )
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+        with self.popen(argv) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout_s)
+            except BaseException:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def cpu(self) -> CpuTimes:
+        return machine_cpu_times()
+
+
+@contextmanager
+def _namespace(command: Sequence[str]) -> Iterator[int]:
+    """A process that holds new namespaces for as long as the context lasts; skips where that is forbidden."""
+    holder = subprocess.Popen(
+        [*command, "sh", "-c", "echo ready; read line"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        if holder.stdout.readline() != b"ready\n":
+            pytest.skip(f"no network namespaces here: {holder.stderr.read().decode().strip()}")
+        yield holder.pid
+
+
+@pytest.fixture(scope="session")
+def veth_prefixes() -> Iterator[dict[str, list[str]]]:
+    """For each role the command prefix that enters its namespace."""
+    root = os.geteuid() == 0
+    user = [] if root else ["--user", "--preserve-credentials"]
+    with ExitStack() as stack:
+        unshare = ["unshare", "--net"] if root else ["unshare", "--user", "--map-root-user", "--net"]
+        ap = stack.enter_context(_namespace(unshare))
+        inner = [] if root else ["nsenter", "--target", str(ap), *user, "--"]
+        sta = stack.enter_context(_namespace([*inner, "unshare", "--net"]))
+        prefixes = {
+            role: ["nsenter", "--target", str(pid), *user, "--net", "--"]
+            for role, pid in (("ap", ap), ("sta", sta))
+        }
+        hosts = {role: PlainHost(role, prefix) for role, prefix in prefixes.items()}
+        joined = hosts["ap"].run(
+            ["ip", "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", str(sta)], 10
+        )
+        if joined.returncode != 0:
+            pytest.skip(f"no veth pair here: {joined.stderr.decode().strip()}")
+        for role, host in hosts.items():
+            for device in ("lo", "veth0"):
+                host.run(["ip", "link", "set", device, "up"], 10).check_returncode()
+            for address, *flags in (
+                (f"{ADDRESSES[role, 'ipv4']}/24",),
+                (f"{ADDRESSES[role, 'ipv6']}/64", "nodad"),
+            ):
+                host.run(["ip", "addr", "add", address, "dev", "veth0", *flags], 10).check_returncode()
+        yield prefixes
+
+
+class FakeCounters:
+    """A link that spends half a core, a tenth of it on sealing, for ever."""
+
+    def __init__(self) -> None:
+        self._elapsed_s = 0.0
+
+    def __call__(self) -> dict[str, Any]:
+        self._elapsed_s += 1.0
+        return {
+            "elapsed_s": self._elapsed_s,
+            "emulator_cpu_s": 0.5 * self._elapsed_s,
+            "crypto_s": 0.05 * self._elapsed_s,
+        }
+
+
+def make_link(hosts: dict[str, PlainHost]) -> Link:
+    facts = {"capacity_open_bit_per_s": CAPACITY_BIT_PER_S}
+    return Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=FakeCounters())
+
+
+@pytest.fixture
+def link(veth_prefixes: dict[str, list[str]]) -> Link:
+    """Access point and station joined by a veth pair."""
+    return make_link({role: PlainHost(role, prefix) for role, prefix in veth_prefixes.items()})
+
+
+@pytest.fixture
+def link_with(veth_prefixes: dict[str, list[str]], tmp_path: Path) -> Callable[[str, str], Link]:
+    """The same with a program that is what the test makes it: (name, shell script)."""
+
+    def make(program: str, script: str) -> Link:
+        programs = tmp_path / "programs"
+        programs.mkdir()
+        file = programs / program
+        file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        file.chmod(0o755)
+        return make_link({role: PlainHost(role, prefix, programs) for role, prefix in veth_prefixes.items()})
+
+    return make
+
+
+@pytest.fixture
+def cell() -> Callable[..., Cell]:
+    """A cell of a study, with whatever levels a test wants otherwise."""
+
+    def make(**levels: object) -> Cell:
+        usual = {
+            "lab": "air",
+            "topology": "point-to-point",
+            "phy": "ofdm",
+            "bandwidth": 20,
+            "gi": "long",
+            "rate": "54 Mbit/s",
+            "transport": "udp",
+            "ip": "ipv4",
+            "packet_size": 1408,
+            "security": "open",
+        }
+        return Cell.model_validate({**usual, **levels})
+
+    return make
+
+
+@pytest.fixture
+def method() -> Method:
+    """A short measurement."""
+    return Method(repeats=1, discard_first=0, duration=0.5, warmup=0.2, seed=1)
+
+
+@pytest.fixture
+def recorded() -> Callable[[str], bytes]:
+    """A tool's recorded output, by file name."""
+    return lambda name: (RECORDED / name).read_bytes()

@@ -1,0 +1,238 @@
+"""Tools on real hosts: what they measure, and what is said when they fail."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import Link
+from airtoll.probes import Measurement, Rtt, Throughput, default_probes, process
+from airtoll.probes.iperf3 import OVERLOAD
+from airtoll.study.cell import Cell, Method
+
+RECORDED = Path(__file__).parent / "recorded"
+MakeCell = Callable[..., Cell]
+LinkWith = Callable[[str, str], Link]
+
+
+def squatter(port: int, kind: str) -> list[str]:
+    """The command of a program that has the port."""
+    listen = "s.listen();" if kind == "SOCK_STREAM" else ""
+    take = f"s = socket.socket(socket.AF_INET, socket.{kind}); s.bind(('', {port}));"
+    return ["python3", "-c", f"import socket, time; {take} {listen} time.sleep(60)"]
+
+
+def needs(*commands: str) -> pytest.MarkDecorator:
+    absent = [command for command in commands if which(command) is None]
+    return pytest.mark.skipif(bool(absent), reason=f"not installed: {', '.join(absent)}")
+
+
+def values(measurement: Measurement, metric: str, endpoint: str) -> list[float]:
+    return [
+        sample.value
+        for sample in measurement.samples
+        if (sample.metric, sample.endpoint, sample.phase) == (metric, endpoint, "measure")
+        and sample.value is not None
+    ]
+
+
+@needs("iperf3", "timeout")
+class TestThroughput:
+    """iperf3 between two namespaces."""
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    def test_udp_arrives_as_offered_with_every_figure(
+        self, link: Link, cell: MakeCell, method: Method, ip: str
+    ) -> None:
+        measurement = Throughput().measure(link, cell(transport="udp", ip=ip), method)
+        assert measurement.faults == []
+        offered = measurement.facts["offered_bit_per_s"]
+        assert offered == round(OVERLOAD * link.facts["capacity_open_bit_per_s"])
+        arrived = values(measurement, "throughput", "ap")
+        assert len(arrived) == 5
+        assert sum(arrived) / len(arrived) == pytest.approx(offered, rel=0.1)
+        assert len(values(measurement, "jitter", "ap")) == 5
+        sent, lost = (sum(values(measurement, f"datagrams_{what}", "ap")) for what in ("sent", "lost"))
+        assert 0 <= lost <= sent
+        assert sent == pytest.approx(0.5 * offered / 1408 / 8, rel=0.1)
+        assert values(measurement, "cpu_emulator", "link") == [pytest.approx(50)]
+        assert values(measurement, "cpu_crypto", "link") == [pytest.approx(5)]
+        assert len(values(measurement, "cpu_system", "machine")) == 1
+        assert set(measurement.raw) == {"iperf3-server.json", "iperf3-client.json"}
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    def test_tcp_uses_cubic_and_tells_how_it_fared(
+        self, link: Link, cell: MakeCell, method: Method, ip: str
+    ) -> None:
+        measurement = Throughput().measure(link, cell(transport="tcp", ip=ip, packet_size=128), method)
+        assert measurement.faults == []
+        assert measurement.facts["tcp_congestion"] == "cubic"
+        assert "-u" not in measurement.facts["client"]
+        assert min(values(measurement, "throughput", "ap")) > 0
+        assert min(values(measurement, "tcp_srtt", "sta")) > 0
+        assert len(values(measurement, "retransmits", "sta")) == 5
+        assert values(measurement, "datagrams_lost", "ap") == []
+
+    def test_a_smaller_socket_buffer_is_asked_for_where_the_kernel_refuses_the_large_one(
+        self, link_with: LinkWith, cell: MakeCell, method: Method, tmp_path: Path
+    ) -> None:
+        asked = tmp_path / "asked"
+        link = link_with(
+            "iperf3",
+            f'case "$*" in *" -w 2M"*) echo asked >> {asked}; '
+            f"cat {RECORDED}/iperf3-buffer-refused-client.json;;"
+            f' *) exec {which("iperf3")} "$@";; esac',
+        )
+        probe = Throughput()
+        for _ in range(2):
+            measurement = probe.measure(link, cell(transport="udp"), method)
+            assert measurement.facts["socket_buffer"] == "400K"
+        assert asked.read_text() == "asked\n"  # not again in the second run
+
+    def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
+        other = process.serving(
+            link.hosts["ap"], ["iperf3", "-s", "-p", "5201"], "tcp", 5201, "another server"
+        )
+        with other, pytest.raises(AirtollError, match=r"^iperf3 server on ap: port 5201 is in use$"):
+            Throughput().measure(link, cell(transport="tcp"), method)
+
+    def test_a_cut_off_report_fails_the_run(
+        self, link_with: LinkWith, cell: MakeCell, method: Method
+    ) -> None:
+        link = link_with(
+            "iperf3",
+            f'case "$1" in -s) exec {which("iperf3")} "$@";; esac; '
+            f"head -c 4000 {RECORDED}/iperf3-udp-ipv4-client.json",
+        )
+        with pytest.raises(AirtollError, match=r"^iperf3 client on sta: its report of 4000 bytes is cut off"):
+            Throughput().measure(link, cell(), method)
+
+    def test_a_client_that_hangs_is_killed(
+        self, link_with: LinkWith, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "GRACE_S", 0.2)
+        link = link_with(
+            "iperf3", f'case "$1" in -s) exec {which("iperf3")} "$@";; esac; trap "" INT; exec sleep 60'
+        )
+        began_s = time.monotonic()
+        with pytest.raises(AirtollError, match="iperf3 client on sta: it printed nothing"):
+            Throughput().measure(link, cell(), method)
+        assert time.monotonic() - began_s < 30
+
+    def test_a_host_that_does_not_answer_is_not_waited_for(
+        self, link_with: LinkWith, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "GRACE_S", 0.2)
+        with pytest.raises(AirtollError, match=r"^'cat' on ap did not end within 0\.2 s$"):
+            Throughput().measure(link_with("cat", "exec sleep 60"), cell(), method)
+
+    def test_a_server_that_cannot_start_is_told_of(
+        self, link_with: LinkWith, cell: MakeCell, method: Method
+    ) -> None:
+        link = link_with("iperf3", "echo 'iperf3: cannot map library' >&2; exit 127")
+        with pytest.raises(AirtollError, match=r"^iperf3 server on ap: iperf3: cannot map library$"):
+            Throughput().measure(link, cell(), method)
+
+    def test_udp_needs_to_know_what_the_open_link_carries(
+        self, link: Link, cell: MakeCell, method: Method
+    ) -> None:
+        unknown = Link(link.hosts, link.addresses, {}, link.counters)
+        with pytest.raises(AirtollError, match="no UDP load can be chosen"):
+            Throughput().measure(unknown, cell(transport="udp"), method)
+
+
+class TestRtt:
+    """Ping-pong between two namespaces."""
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    @pytest.mark.parametrize("transport", ["tcp", "udp"])
+    def test_pingpong_measures_every_cell(
+        self, link: Link, cell: MakeCell, method: Method, transport: str, ip: str
+    ) -> None:
+        measurement = Rtt("pingpong").measure(link, cell(transport=transport, ip=ip), method)
+        self.check(measurement, "pingpong")
+        assert values(measurement, "datagrams_lost", "sta") == ([0] if transport == "udp" else [])
+
+    @needs("sockperf")
+    @pytest.mark.parametrize("transport", ["tcp", "udp"])
+    def test_sockperf_measures_ipv4(self, link: Link, cell: MakeCell, method: Method, transport: str) -> None:
+        measurement = Rtt("sockperf").measure(link, cell(transport=transport, ip="ipv4"), method)
+        self.check(measurement, "sockperf")
+
+    def check(self, measurement: Measurement, tool: str) -> None:
+        assert list(measurement.faults) == []
+        assert measurement.facts["tool"] == tool
+        assert measurement.facts["version"].startswith(tool)
+        assert {sample.probe for sample in measurement.samples} == {tool}
+        rtts_ms = values(measurement, "rtt", "sta")
+        assert len(rtts_ms) > 10
+        assert min(rtts_ms) > 0
+
+    @needs("sockperf")
+    def test_auto_takes_sockperf_over_what_it_speaks_and_pingpong_otherwise(
+        self, link: Link, cell: MakeCell, method: Method
+    ) -> None:
+        probe = Rtt()
+        said = link.hosts["sta"].run(["sockperf", "ping-pong", "-i", "::1", "--tcp", "-t", "1"], 10)
+        ipv6 = "pingpong" if b"Invalid address" in said.stdout + said.stderr else "sockperf"
+        for levels, tool in (
+            ({"transport": "tcp", "ip": "ipv4"}, "sockperf"),
+            ({"transport": "tcp", "ip": "ipv6"}, ipv6),
+            ({"transport": "udp", "ip": "ipv4"}, "sockperf"),
+        ):
+            assert probe.measure(link, cell(**levels), method).facts["tool"] == tool
+
+    @pytest.mark.parametrize("transport", ["tcp", "udp"])
+    @pytest.mark.parametrize(("tool", "port"), [("sockperf", 11111), ("pingpong", 11112)])
+    def test_a_port_in_use_is_said_to_be(
+        self, link: Link, cell: MakeCell, method: Method, tool: Any, port: int, transport: Any
+    ) -> None:
+        if tool == "sockperf" and which("sockperf") is None:
+            pytest.skip("not installed: sockperf")
+        command = squatter(port, "SOCK_STREAM" if transport == "tcp" else "SOCK_DGRAM")
+        other = process.serving(link.hosts["ap"], command, transport, port, "another server")
+        with other, pytest.raises(AirtollError, match=f"^{tool} server on ap: port {port} is in use$"):
+            Rtt(tool).measure(link, cell(transport=transport), method)
+
+    def test_a_message_without_room_for_a_number_is_refused(
+        self, link: Link, cell: MakeCell, method: Method
+    ) -> None:
+        with pytest.raises(AirtollError, match=r"^pingpong client on sta: a message of 7 octets: 8 to 65507"):
+            Rtt("pingpong").measure(link, cell(packet_size=7), method)
+
+
+def test_a_missing_tool_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = {probe.name: probe.missing() for probe in default_probes()}
+    assert said == {
+        "throughput": "the command 'iperf3' is missing: apt-get install iperf3",
+        "rtt": "the command 'sockperf' is missing: apt-get install sockperf",
+    }
+    assert Rtt("pingpong").missing() is None
+
+
+def test_a_process_that_hangs_is_killed_and_its_last_words_are_told() -> None:
+    command = ["sh", "-c", "echo thinking; exec sleep 60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as hung:
+        with pytest.raises(AirtollError, match=r"^the tool did not end within 0\.5 s: thinking$"):
+            process.finish(hung, 0.5, "the tool")
+        assert hung.wait() == -9
+
+
+TABLE = b"""\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1451 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 42 1
+   1: 0100007F:1452 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 43 1
+"""
+
+
+def test_only_a_socket_that_waits_for_clients_counts_as_listening() -> None:
+    assert process.is_listening(TABLE, "tcp", 0x1451)
+    assert not process.is_listening(TABLE, "tcp", 0x1452)  # connected
+    assert not process.is_listening(TABLE, "tcp", 0x9C40)  # the peer's port
+    assert not process.is_listening(TABLE, "udp", 0x1451)  # UDP has no such state

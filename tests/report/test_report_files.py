@@ -1,0 +1,151 @@
+"""CSV, Markdown, the terminal's table, and how files are written."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_fakes import Make, make_plan
+
+from airtoll.errors import AirtollError
+from airtoll.report import table, write_report
+from airtoll.report import text as words
+from airtoll.report.data import ReportData
+from airtoll.report.files import _md
+from airtoll.report.rows import build
+from airtoll.stats import METRICS, Interval
+from airtoll.store import Result
+
+
+@pytest.fixture(scope="module")
+def directory(quickstart: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(quickstart, tmp_path_factory.mktemp("files")).html.parent
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_runs_csv_has_a_row_for_every_run_and_metric(directory: Path, quickstart: Result) -> None:
+    found = rows(directory / "runs.csv")
+    assert len(found) == len(quickstart.plan.runs) * len(METRICS)
+    values = {(r["run"], r["metric"]): r["value"] for r in found}
+    data = ReportData.of(quickstart)
+    for run in data.runs:
+        for metric in METRICS:
+            expected = run.values.get(metric)
+            assert values[run.run.id, metric] == ("" if expected is None else str(expected))
+    states = {(r["run"], r["state"], r["reasons"]) for r in found}
+    assert sum(state == "invalid" for _, state, _ in states) == 3
+    assert all(bool(reasons) == (state == "invalid") for _, state, reasons in states)
+
+
+def test_cells_csv_has_the_figures_of_statistics_in_full(directory: Path, quickstart: Result) -> None:
+    found = rows(directory / "cells.csv")
+    comparison = ReportData.of(quickstart).comparison
+    assert len(found) == len(comparison.cells)
+    pairs = {(p.cell, p.metric): p for p in comparison.pairs}
+    for row, cell in zip(found, comparison.cells, strict=True):
+        assert (row["security"], row["metric"]) == (cell.cell.security, cell.metric)
+        assert int(row["n"]) == cell.summary.n
+        if cell.summary.mean is not None:
+            assert float(row["mean"]) == cell.summary.mean
+        pair = pairs.get((cell.cell, cell.metric))
+        assert (row["baseline"] == "open") == (pair is not None)
+        if pair and pair.difference.ci95_t:
+            assert float(row["difference_ci95_t_low"]) == pair.difference.ci95_t.low
+            assert float(row["difference_ci95_t_high"]) == pair.difference.ci95_t.high
+        if pair and pair.ratio.reason:
+            assert (row["ratio"], row["no_ratio_because"]) == ("", pair.ratio.reason)
+    assert {row["unit"] for row in found} == {"bit/s", "ms", "1", "%"}
+
+
+def test_cells_csv_counts_what_was_left_out(make: Make) -> None:
+    result = make(make_plan(discard_first=1), finished=lambda run: run.order != 40)
+    found = rows(write_report(result, result.directory).csv)
+    throughput = [row for row in found if row["metric"] == "throughput"]
+    assert sum(int(row["discarded"]) for row in throughput) == 16
+    assert sum(int(row["not_finished"]) for row in throughput) == 1
+    assert sum(int(row["invalid"]) for row in throughput) == 2  # the third invalid one is discarded anyway
+    assert sum(int(row["n"]) for row in throughput) == 64 - 16 - 1 - 2
+
+
+def test_measured_throughput_stands_beside_what_the_model_expects(directory: Path) -> None:
+    expected = {
+        (row["transport"], row["metric"]): row["measured_to_expected"]
+        for row in rows(directory / "cells.csv")
+        if row["packet_size_byte"] == "1408"
+    }
+    assert float(expected["udp", "throughput"]) == pytest.approx(1, abs=0.02)
+    assert float(expected["udp", "rtt"]) == pytest.approx(1, abs=0.1)
+    assert expected["tcp", "throughput"] == expected["udp", "jitter"] == ""
+    assert "Measured against the model" in (directory / "report.html").read_text()
+
+
+def test_markdown_has_the_headline_and_a_whole_table(directory: Path, quickstart: Result) -> None:
+    markdown = (directory / "report.md").read_text(encoding="utf-8")
+    assert markdown.startswith("# What WPA2 costs on an 802.11a link\n\n**CCMP costs ")
+    lines = [line for line in markdown.splitlines() if line.startswith("| ")]
+    heads = next(line for line in lines if line.startswith("| Flow"))
+    columns = heads.count(" | ")
+    start = lines.index(heads)
+    body = lines[start + 2 : start + 2 + len(build(ReportData.of(quickstart)).rows)]
+    assert all(len(re.findall(r"(?<!\\) \| ", line)) == columns for line in body)
+
+
+def test_the_terminal_table_is_as_wide_as_its_columns(quickstart: Result) -> None:
+    found = table(quickstart)
+    assert found.columns == ("Flow, metric", "open", "CCMP", "Difference [95 % CI]", "Change")
+    assert {len(row) for row in found.cells} == {len(found.columns)}
+    headings = [row[0] for row in found.cells if not any(row[1:])]
+    assert headings == list(found.by_flow())
+    shown = {row[0].strip() for row in found.cells} - set(headings)
+    assert {"Throughput, Mbit/s", "RTT, ms", "Jitter, ms", "Loss, %", "CPU, %"} <= shown
+
+
+def test_a_table_of_nothing_has_columns_and_no_rows(make: Make) -> None:
+    found = table(make(finished=lambda _: False))
+    assert found.cells == ()
+    assert "Difference [95 % CI]" in found.columns
+
+
+def test_a_report_replaces_the_last_one_and_leaves_the_record_sound(make: Make) -> None:
+    result = make(make_plan(repeats=1))
+    paths = write_report(result, result.directory)
+    paths.markdown.write_text("old")
+    assert write_report(result, result.directory) == paths
+    assert paths.markdown.read_text() != "old"
+    assert result.verify() == []
+    assert not list(result.directory.glob(".tmp-*"))
+
+
+def test_where_nothing_can_be_written_one_line_says_so(quickstart: Result, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    with pytest.raises(AirtollError, match="cannot write the report into") as error:
+        write_report(quickstart, blocked / "report")
+    assert "\n" not in str(error.value)
+
+
+@given(st.floats(-1e9, 1e9), st.integers(0, 4))
+def test_numbers_read_back_and_have_no_negative_zero(value: float, decimals: int) -> None:
+    shown = words.number(value, decimals, sign=True)
+    assert float(shown.replace(words.MINUS, "-")) == pytest.approx(value, abs=0.5001 * 10**-decimals)
+    assert not re.fullmatch(rf"[{words.MINUS}+]0\.?0*", shown)
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    assert words.number(None, 2) == words.number(float("nan"), 2) == words.MISSING
+    assert words.interval(None, 2) == ""
+    assert words.interval(Interval(0.0, float("inf")), 1) == "[0.0, \N{INFINITY}]"
+
+
+@given(st.text())
+def test_no_text_becomes_markdown_or_html(text: str) -> None:
+    safe = _md(text)
+    assert "\n" not in safe
+    assert "<" not in safe
+    assert not re.search(r"(?<!\\)(\\\\)*[`*_\[\]|~]", safe)

@@ -1,0 +1,369 @@
+"""The HTML page: self-contained, complete, safe to open, and saying what statistics say."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from report_fakes import Make, make_plan, make_record, make_samples
+
+from airtoll.probes.base import Sample
+from airtoll.report import write_report
+from airtoll.report.data import ReportData
+from airtoll.report.rows import build
+from airtoll.stats import METRICS
+from airtoll.store import Result
+from airtoll.study.cell import Run
+
+LOADING = {
+    "src",
+    "srcset",
+    "href",
+    "data",
+    "action",
+    "formaction",
+    "poster",
+    "background",
+    "xlink:href",
+    "ping",
+}
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str]
+    text: str = ""
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a browser would see: elements in their order, each with the text directly in it."""
+
+    elements: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.current: Element | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.current = Element(tag, {name: value or "" for name, value in attrs})
+        self.elements.append(self.current)
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the base class names it
+        self.current = None
+
+    def handle_data(self, data: str) -> None:
+        if self.current is not None:
+            self.current.text += data
+        if self.current is None or self.current.tag not in ("script", "style"):
+            self.text += data
+
+    def all(self, tag: str) -> list[Element]:
+        return [element for element in self.elements if element.tag == tag]
+
+    def with_id(self, name: str) -> Element:
+        (element,) = [e for e in self.elements if e.attributes.get("id") == name]
+        return element
+
+
+def read(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+@pytest.fixture(scope="module")
+def page(quickstart: Result, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return read(write_report(quickstart, tmp_path_factory.mktemp("page")).html)
+
+
+def written(result: Result) -> Page:
+    return read(write_report(result, result.directory).html)
+
+
+def test_the_page_loads_nothing(page: Page) -> None:
+    for element in page.elements:
+        for name in LOADING & element.attributes.keys():
+            assert element.tag == "a", f"<{element.tag} {name}> loads {element.attributes[name]}"
+            assert element.attributes[name].startswith(("#", "./"))
+    assert not page.all("link")
+    assert not page.all("iframe")
+    for style in page.all("style"):
+        assert not re.search(r"@import|url\(", style.text)
+
+
+def test_its_policy_forbids_loading_and_names_every_script(page: Page) -> None:
+    (policy,) = [m.attributes["content"] for m in page.all("meta") if "http-equiv" in m.attributes]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["default-src"] == "'none'"
+    assert "connect-src" not in directives
+    assert "'unsafe" not in directives["script-src"]
+    scripts = [s.text for s in page.all("script") if s.attributes.get("type") != "application/json"]
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert directives["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+
+
+def test_every_run_can_be_reached_with_all_of_its_files(page: Page, quickstart: Result) -> None:
+    ids = {e.attributes["id"] for e in page.all("tbody") if "id" in e.attributes}
+    assert ids == {f"run-{run.id}" for run in quickstart.plan.runs}
+    links = {unquote(a.attributes["href"]) for a in page.all("a") if "/runs/" in a.attributes["href"]}
+    stored = {path for path in (quickstart.directory / "runs").rglob("*") if path.is_file()}
+    assert len(links) == len(stored)
+    for link in links:
+        assert any(str(path).endswith(link.rpartition("../")[2]) for path in stored)
+
+
+def test_links_lead_from_the_report_to_the_record(make: Make, tmp_path: Path) -> None:
+    result = make(make_plan(repeats=1))
+    for directory in (result.directory, tmp_path / "else where" / "deep"):
+        paths = write_report(result, directory)
+        links = [a.attributes["href"] for a in read(paths.html).all("a") if "/runs/" in a.attributes["href"]]
+        assert links
+        assert all((directory / unquote(link)).is_file() for link in links)
+
+
+def test_the_table_has_the_numbers_of_statistics(page: Page, quickstart: Result) -> None:
+    data = ReportData.of(quickstart)
+    table = build(data)
+    assert len(table.rows) == len(data.comparison.pairs) - 2 * 4  # jitter and loss are UDP's alone
+    words = " ".join(page.text.split())
+    for row in table.rows:
+        assert row.pair is not None
+        shown = row.metric.display
+        mean = row.baseline.summary.mean
+        if mean is not None:
+            assert float(row.baseline_mean) == pytest.approx(shown(mean), abs=10**-row.metric.decimals)
+        if row.pair.difference.mean is not None:
+            difference = float(row.difference.replace("\N{MINUS SIGN}", "-"))
+            assert difference == pytest.approx(shown(row.pair.difference.mean), abs=10**-row.metric.decimals)
+        assert f"{row.difference} {row.difference_ci}".strip() in words
+        assert f"{row.change} {row.change_ci}".strip() in words
+
+
+def test_the_headline_is_the_cost_of_throughput_with_its_interval(page: Page, quickstart: Result) -> None:
+    (pair,) = [
+        p
+        for p in ReportData.of(quickstart).comparison.pairs
+        if (p.metric, p.cell.transport, p.cell.ip, p.cell.packet_size) == ("throughput", "udp", "ipv4", 1408)
+    ]
+    ci = pair.ratio.percent_ci95_t
+    assert pair.ratio.percent is not None
+    assert ci is not None
+    assert ci.high < 0
+    expected = f"CCMP costs {-pair.ratio.percent:.2f} % [{-ci.high:.2f}, {-ci.low:.2f}] of UDP throughput"
+    assert page.all("h1")[0].text == f"{expected} at 1408 B over IPv4."
+
+
+def test_invalid_runs_are_listed_with_every_reason(page: Page, quickstart: Result) -> None:
+    invalid = [record for record in quickstart.records() if not record.verdict.valid]
+    assert len(invalid) == 3
+    for record in invalid:
+        assert f"#run-{record.run.id}" in [a.attributes["href"] for a in page.all("a")]
+        assert all(reason in page.text for reason in record.verdict.reasons)
+    assert "48 runs planned, 45 counted; left out: 3 invalid." in page.text
+
+
+def test_charts_hold_runs_and_cells_but_no_samples(page: Page, quickstart: Result) -> None:
+    charts = json.loads(page.with_id("config").text)["charts"]
+    assert {"chart-throughput-0", "chart-rtt-1", "chart-change-loss"} <= charts.keys()
+    for name, spec in charts.items():
+        assert page.with_id(name)
+        rows = json.dumps(spec).count('"security":')
+        assert rows < 2 * len(quickstart.plan.runs)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+def test_a_browser_draws_every_chart_under_the_page_s_own_policy(quickstart: Result, tmp_path: Path) -> None:
+    html = write_report(quickstart, tmp_path).html
+    done = subprocess.run(
+        [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--virtual-time-budget=10000",
+            "--dump-dom",
+            html.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    charts = json.loads(read(html).with_id("config").text)["charts"]
+    drawn = Page()
+    drawn.feed(done.stdout)
+    assert len([e for e in drawn.all("svg") if e.attributes.get("class") == "marks"]) == len(charts)
+    assert "cannot be drawn" not in drawn.text
+    assert "48 of 48 runs shown" in drawn.text
+
+
+def test_changes_of_percentages_are_told_in_points(page: Page) -> None:
+    charts = json.loads(page.with_id("config").text)["charts"]
+    for name, unit in (("cpu_system", "percentage points"), ("throughput", "%")):
+        assert f'"Change, {unit} (' in json.dumps(charts[f"chart-change-{name}"])
+
+
+def test_charts_have_their_words_for_those_who_do_not_see_them(page: Page) -> None:
+    groups = [e for e in page.elements if e.attributes.get("role") == "group"]
+    assert groups
+    for group in groups:
+        assert re.search(r"\d", group.attributes["aria-label"])
+    for table_header in page.all("th"):
+        assert table_header.attributes["scope"] in ("col", "row", "rowgroup")
+
+
+EVIL = '<img src=x onerror="alert(1)"></script><script>alert(2)</script>'
+
+
+def test_nothing_that_comes_from_files_becomes_markup(make: Make) -> None:
+    plan = make_plan(repeats=2, study=EVIL)
+    evil_lab = [
+        run.model_copy(update={"cell": run.cell.model_copy(update={"lab": EVIL})}) for run in plan.runs
+    ]
+    result = make(
+        plan.model_copy(update={"runs": tuple(evil_lab)}),
+        study_text=f"title = '''{EVIL}'''\n",
+        invalid=lambda run: [f"probe fault: {EVIL}"] if run.order == 1 else [],
+        lab=EVIL,
+        link={"cipher": EVIL, EVIL: EVIL, "list": [EVIL]},
+        counters={EVIL: EVIL},
+    )
+    page = written(result)
+    assert not page.all("img")
+    assert sum("alert(2)" in script.text for script in page.all("script")) == 0
+    assert page.text.count(EVIL) > 5
+    markdown = (result.directory / "report.md").read_text()
+    assert "<img" not in markdown
+    assert "<script" not in markdown
+
+
+def test_a_level_named_like_markup_stays_text_in_charts(make: Make) -> None:
+    plan = make_plan(repeats=2, rates=("54 Mbit/s", f"12 {EVIL}"))
+    page = written(make(plan, invalid=lambda _: ()))
+    config = page.with_id("config").text
+    assert "</script" not in config
+    assert "54 Mbit/s" in config
+
+
+def test_nothing_is_finished(make: Make) -> None:
+    page = written(make(finished=lambda _: False))
+    assert page.all("h1")[0].text == "No run of 48 planned is finished: there is nothing to report yet."
+    assert len([e for e in page.all("tbody") if "id" in e.attributes]) == 48
+
+
+def test_no_run_is_valid(make: Make) -> None:
+    page = written(make(invalid=lambda run: [f"emulation late: p99 of the lateness {run.order} us"]))
+    assert page.all("h1")[0].text == "No run counts, so there are no figures: 48 invalid."
+    assert not json.loads(page.with_id("config").text)["charts"]
+
+
+def test_a_single_security_level(make: Make) -> None:
+    page = written(make(make_plan(levels=("ccmp",)), invalid=lambda _: ()))
+    assert "There is no other security level to compare it with." in page.all("h1")[0].text
+    assert "Difference" not in page.text
+    charts = json.loads(page.with_id("config").text)["charts"]
+    assert not any("change" in name for name in charts)
+    assert "chart-throughput-0" in charts
+
+
+def test_a_metric_that_was_not_measured_is_absent(make: Make) -> None:
+    def without_rtt(run: Run) -> list[Sample]:
+        return make_samples(run, round_trips=0)
+
+    page = written(make(samples=without_rtt))
+    assert METRICS["rtt"].title not in page.text
+    assert METRICS["throughput"].title in page.text
+
+
+def test_a_metric_that_some_runs_lack_is_missing_there_and_not_zero(make: Make) -> None:
+    def some(run: Run) -> list[Sample]:
+        return make_samples(run, round_trips=0 if run.cell.security == "ccmp" else 120)
+
+    result = make(samples=some)
+    (row,) = [
+        row
+        for row in build(ReportData.of(result)).rows
+        if (row.flow, row.metric.name) == ("UDP IPv4 1408 B", "rtt")
+    ]
+    assert (row.other_mean, row.difference, row.change, row.pairs) == ("\N{EN DASH}",) * 3 + ("0 of 3",)
+    assert written(result)
+
+
+def test_one_replicate_has_numbers_and_no_intervals(make: Make) -> None:
+    page = written(make(make_plan(repeats=1), invalid=lambda _: ()))
+    assert page.all("h1")[0].text.endswith("one pair of runs has no interval.")
+    assert "\N{PLUS-MINUS SIGN} half" in page.text
+    assert not re.search(r"\[[+\N{MINUS SIGN}]?\d", page.text.partition("Method")[0])
+
+
+def test_discarded_replicates_are_shown_and_do_not_count(make: Make) -> None:
+    page = written(make(make_plan(discard_first=1, repeats=2), invalid=lambda _: ()))
+    assert "48 runs planned, 32 counted; left out: 16 discarded." in page.text
+    states = [e.text for e in page.elements if e.attributes.get("class", "").startswith("state")]
+    assert states.count("discarded") == 16
+
+
+def test_several_levels_and_rates_are_told_apart(make: Make) -> None:
+    plan = make_plan(levels=("open", "ccmp", "gcmp"), rates=("6 Mbit/s", "54 Mbit/s"), repeats=2)
+    result = make(plan, invalid=lambda _: ())
+    table = build(ReportData.of(result))
+    assert table.levels == ("ccmp", "gcmp")
+    flows = list(table.by_flow())
+    assert len(flows) == len(set(flows)) == 16
+    assert flows[0] == "TCP IPv4 128 B 6 Mbit/s"
+    assert "GCMP" in written(result).text
+
+
+def test_the_same_result_gives_the_same_report(quickstart: Result, tmp_path: Path) -> None:
+    first, second = (write_report(quickstart, tmp_path / name) for name in ("a", "b"))
+    for one, other in zip(vars(first).values(), vars(second).values(), strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_hundred_thousand_samples_make_a_small_page_in_seconds(make: Make) -> None:
+    result = make(samples=lambda run: make_samples(run, round_trips=2100))
+    assert result.samples().height > 100_000
+    began = time.process_time()
+    paths = write_report(result, result.directory)
+    assert time.process_time() - began < 10
+    assert paths.html.stat().st_size < 2_000_000
+
+
+def test_printing_a_table_does_not_import_charts() -> None:
+    code = (
+        "import sys, airtoll.report;"
+        "print([m for m in ('altair', 'vl_convert', 'jinja2') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_hosts_that_are_one_machine_are_described_once(page: Page) -> None:
+    headings: Sequence[str] = [h.text for h in page.all("h3")]
+    assert "Hosts ap, sta" in headings
+    assert "Host ap" not in headings
+
+
+def test_what_differs_between_runs_is_with_each_run(make: Make) -> None:
+    plan = make_plan(repeats=1)
+    page = written(make(plan, invalid=lambda _: ()))
+    assert "Differs between runs: cipher, predicted_bit_per_s, predicted_rtt_ms." in page.text
+    record = make_record(plan.runs[0])
+    assert str(record.counters["mpdus"]) in page.text
