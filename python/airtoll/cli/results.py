@@ -44,9 +44,9 @@ def print_summary(console: Console, result: Result) -> None:
     comparison = table(result)
     printed = Table(title=result.plan.study)
     for number, heading in enumerate(comparison.columns):
-        printed.add_column(heading, justify="left" if number < 2 else "right")
+        printed.add_column(heading, justify="left" if number == 0 else "right")
     for row in comparison.cells:
-        if row[0]:
+        if not any(row[1:]):  # the name of a flow
             printed.add_section()
         printed.add_row(*row)
     console.print(printed)
