@@ -2,37 +2,13 @@
 
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cli_command import AIRTOLL, SMALL_STUDY, Airtoll
 
 from airtoll.labs import air
-
-AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
-
-SMALL_STUDY = """
-title = "Small"
-description = "Two runs of one block, twice."
-lab = "air"
-
-[factors]
-security = ["open", "ccmp"]
-transport = ["udp"]
-ip = ["ipv4"]
-packet_size = ["256 B"]
-phy = ["ofdm"]
-rate = ["54 Mbit/s"]
-
-[method]
-repeats = 2
-duration = "1 s"
-warmup = "0 s"
-seed = 1
-"""
-
-Airtoll = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

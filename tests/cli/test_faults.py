@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import AIRTOLL, Airtoll
+from cli_command import AIRTOLL, Airtoll
 
 IN_OWN_MOUNTS = ("unshare", "--mount", "sh", "-ec")
 

@@ -222,7 +222,12 @@ class _Emulator:
 
     def died(self) -> AirtollError | None:
         """The error to report if the emulator has ended although no one asked it to."""
-        return None if self._process.poll() is None else self._failure()
+        try:
+            # What fails first is a command in its namespaces: its own end may take a moment to show.
+            self._process.wait(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            return None
+        return self._failure()
 
     def _failure(self) -> AirtollError:
         """The emulator has ended unasked: in its own last words, or it was killed."""

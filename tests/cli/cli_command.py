@@ -1,0 +1,30 @@
+"""What the command-line tests share: where the command is, and a study small enough for a test."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
+
+SMALL_STUDY = """
+title = "Small"
+description = "Two runs of one block, twice."
+lab = "air"
+
+[factors]
+security = ["open", "ccmp"]
+transport = ["udp"]
+ip = ["ipv6"]
+packet_size = ["256 B"]
+phy = ["ofdm"]
+rate = ["54 Mbit/s"]
+
+[method]
+repeats = 2
+duration = "0.5 s"
+warmup = "0 s"
+seed = 1
+"""
+
+Airtoll = Callable[..., subprocess.CompletedProcess[str]]
