@@ -8,22 +8,28 @@ from pathlib import Path
 import pytest
 from cli_command import Airtoll
 
-NOBODY = 65534
-NO_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
+import airtoll as package
 
-BECOME_NOBODY = f"""
+NOBODY = 65534
+
+# In mounts of its own: a /dev/net/tun for everyone, and a way for everyone to what the test needs, wherever it
+# is (root's home, where Python may be installed, is for root alone). $paths are absolute and have no blanks.
+BECOME_NOBODY = """
 mount -t tmpfs -o mode=755 none /dev/net
 mknod -m 666 /dev/net/tun c 10 200
-# Python may be installed where only root can look: put it on a path that everyone can walk.
-if ! setpriv --reuid={NOBODY} --clear-groups test -x {sys.base_prefix}/bin; then
-    mount -t tmpfs none /mnt
-    mkdir /mnt/python
-    mount --bind {sys.base_prefix} /mnt/python
-    mount -t tmpfs -o mode=755 none /{Path(sys.base_prefix).parts[1]}
-    mkdir -p {sys.base_prefix}
-    mount --bind /mnt/python {sys.base_prefix}
-fi
-exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --no-new-privs "$0" "$@"
+mount -t tmpfs none /mnt
+for path in $paths; do
+    mkdir -p "/mnt$path"
+    mount --bind "$path" "/mnt$path"
+done
+for top in $(printf '/%s\\n' $paths | cut -d/ -f3 | sort -u); do
+    mount -t tmpfs -o mode=755 none "/$top"
+done
+for path in $paths; do
+    mkdir -p "$path"
+    mount --bind "/mnt$path" "$path"
+done
+exec setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs "$0" "$@"
 """
 
 
@@ -32,18 +38,17 @@ exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --no-new-privs "$0
 def test_a_study_runs_without_any_privilege(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    if all(parent.stat().st_mode & 0o001 for parent in (Path(sys.prefix), *Path(sys.prefix).parents)):
-        user = NOBODY
-        prefix: tuple[str, ...] = ("unshare", "--mount", "sh", "-ec", BECOME_NOBODY)
-        for parent in (tmp_path, *tmp_path.parents[:2]):
-            parent.chmod(0o755)
-        os.chown(home, NOBODY, NOBODY)
-    else:  # only root can reach this installation: be root in name alone
-        user = 0
-        prefix = NO_CAPABILITIES
-    done = airtoll("run", study, "--out", home / "result", prefix=prefix)
+    os.chown(home, NOBODY, NOBODY)
+    assert package.__file__ is not None
+    needed = {Path(sys.base_prefix), Path(sys.prefix), Path(package.__file__).parents[2], tmp_path}
+    outermost = [path for path in needed if not needed & set(path.parents)]
+    paths = " ".join(str(path) for path in outermost if path.parts[1] != "usr")
+    done = airtoll(
+        *("run", study, "--out", home / "result"),
+        prefix=("env", f"paths={paths}", "unshare", "--mount", "sh", "-ec", BECOME_NOBODY),
+    )
     assert done.returncode == 0, done.stderr
     records = [json.loads(path.read_text()) for path in home.glob("result/runs/*/run.json")]
     assert len(records) == 4
     assert {record["link"]["scheduling"] for record in records} == {"other"}
-    assert {path.stat().st_uid for path in home.glob("result/runs/*/run.json")} == {user}
+    assert {path.stat().st_uid for path in home.glob("result/runs/*/run.json")} == {NOBODY}
