@@ -39,6 +39,7 @@ def test_a_study_runs_without_any_privilege(airtoll: Airtoll, study: Path, tmp_p
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, NOBODY, NOBODY)
+    tmp_path.chmod(0o755)
     assert package.__file__ is not None
     needed = {Path(sys.base_prefix), Path(sys.prefix), Path(package.__file__).parents[2], tmp_path}
     outermost = [path for path in needed if not needed & set(path.parents)]
