@@ -23,7 +23,7 @@ for path in $paths; do
     mount --bind "$path" "/mnt$path"
 done
 for top in $(printf '/%s\\n' $paths | cut -d/ -f3 | sort -u); do
-    mount -t tmpfs -o mode=755 none "/$top"
+    mount -t tmpfs -o mode=1777 none "/$top"
 done
 for path in $paths; do
     mkdir -p "$path"
