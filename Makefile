@@ -6,6 +6,11 @@ VENV := .venv
 AIRTOLL := $(VENV)/bin/airtoll
 STUDY ?= studies/quickstart.toml
 
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The versions that the tests passed with; pyproject.toml says which others are allowed.
+export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
+
 .PHONY: build run test lint bench clean system-run system-test test-rust test-python
 .DELETE_ON_ERROR:
 
@@ -14,11 +19,11 @@ run: system-run build
 
 build: $(VENV)/.built
 
-$(VENV)/.packages: pyproject.toml
+$(VENV)/.packages: pyproject.toml tools/constraints.txt
 	@tools/system-packages.sh build
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --upgrade 'pip>=25.1'
-	$(VENV)/bin/pip install --quiet --group dev
+	$(VENV)/bin/pip install --upgrade 'pip>=25.1'
+	$(VENV)/bin/pip install --group dev
 	@touch $@
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)

@@ -63,16 +63,11 @@ def _findings() -> Iterator[_Finding]:
     for probe in default_probes():
         lacking = probe.missing()
         yield _Finding(f"probe {probe.name}", works=lacking is None, needed=True, words=lacking or "ready")
-    for tool, package, use in (
-        ("tshark", "tshark", "reads and decrypts the captures that --pcap keeps"),
-        ("airdecap-ng", "aircrack-ng", "a second opinion on captures"),
-    ):
-        yield _Finding(
-            tool,
-            works=which(tool) is not None,
-            needed=False,
-            words=use if which(tool) else f"{use}: apt-get install {package}",
-        )
+    use = "reads and decrypts the captures that --pcap keeps"
+    found = which("tshark") is not None
+    yield _Finding(
+        "tshark", works=found, needed=False, words=use if found else f"{use}: apt-get install tshark"
+    )
 
 
 def _air_words() -> str:
