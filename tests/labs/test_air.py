@@ -130,7 +130,7 @@ def test_hosts_reach_each_other(
     lab: Air, cell: Callable[..., Cell], ip: Any, phy_rate: tuple[str, str]
 ) -> None:
     phy, rate = phy_rate
-    with lab.open(cell(phy=phy, rate=rate, ip=ip), seed=1) as link:
+    with lab.open(cell(phy=phy, rate=rate, ip=ip, security="ccmp"), seed=1) as link:
         listen = (
             "import socket, sys\n"
             "with socket.create_server((sys.argv[1], 5000), family="

@@ -105,6 +105,6 @@ def test_what_an_observer_of_the_air_can_read(
 def test_every_run_has_a_key_of_its_own(lab: Air, cell: Callable[..., Cell]) -> None:
     keys = set()
     for seed in (1, 2):
-        with lab.open(cell(), seed=seed) as link:
+        with lab.open(cell(security="ccmp"), seed=seed) as link:
             keys.add(link.facts["temporal_key"])
     assert len(keys) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from airtoll.labs.base import CpuTimes, Link
 from airtoll.labs.namespace import machine_cpu_times
-from airtoll.study.cell import Cell, Ip, Method
+from airtoll.study.cell import Ip, Method
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -147,28 +147,6 @@ def link_with(veth_prefixes: dict[str, list[str]], tmp_path: Path) -> Callable[[
         file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         file.chmod(0o755)
         return make_link({role: PlainHost(role, prefix, programs) for role, prefix in veth_prefixes.items()})
-
-    return make
-
-
-@pytest.fixture
-def cell() -> Callable[..., Cell]:
-    """A cell of a study, with whatever levels a test wants otherwise."""
-
-    def make(**levels: object) -> Cell:
-        usual = {
-            "lab": "air",
-            "topology": "point-to-point",
-            "phy": "ofdm",
-            "bandwidth": 20,
-            "gi": "long",
-            "rate": "54 Mbit/s",
-            "transport": "udp",
-            "ip": "ipv4",
-            "packet_size": 1408,
-            "security": "open",
-        }
-        return Cell.model_validate({**usual, **levels})
 
     return make
 

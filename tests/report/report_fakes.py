@@ -134,7 +134,6 @@ def make_record(run: Run, reasons: Sequence[str] = (), **fields: Any) -> RunReco
             "mtu_bytes": 1500,
             "emulated": True,
             "predicted_bit_per_s": expected_bit_per_s(run.cell) if run.cell.transport == "udp" else None,
-            "predicted_rtt_ms": expected_rtt_ms(run.cell),
         },
         "counters": {
             "mpdus": 9000 + run.order,

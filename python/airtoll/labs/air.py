@@ -21,7 +21,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link
+from airtoll.labs.base import Link, last_words
 from airtoll.labs.namespace import NamespaceHost
 from airtoll.study.cell import Cell, Ip, Security
 
@@ -88,7 +88,9 @@ class Air:
             }
             yield Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=emulator.counters)
         except AirtollError as error:
-            raise emulator.died() or error from error
+            if (death := emulator.died()) is not None:
+                raise death from error
+            raise
         finally:
             emulator.close()
         emulator.check_end()
@@ -150,13 +152,7 @@ def _configure(host: NamespaceHost, role: str) -> None:
     )
     done = host.run(["sh", "-c", f"ip -batch - <<'END'\n{commands}\nEND"], timeout_s=_ANSWER_TIMEOUT_S)
     if done.returncode != 0:
-        raise AirtollError(f"lab air: configuring {role}: {last_line(done.stderr)}")
-
-
-def last_line(output: bytes) -> str:
-    """The last line that a failed tool printed, which is where it says why."""
-    lines = output.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"
+        raise AirtollError(f"lab air: configuring {role}: {last_words(done.stderr, done.stdout)}")
 
 
 class _Emulator:
@@ -174,7 +170,6 @@ class _Emulator:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        self._closing = False
         self._unread = b""
         try:
             ready = self._ask(config)
@@ -235,7 +230,7 @@ class _Emulator:
         # unshare(1), its parent, also has words for a killed child, but only about itself.
         own = b"\n".join(line for line in stderr.splitlines() if not line.startswith(b"unshare: sigprocmask"))
         return AirtollError(
-            f"lab air: the emulator {'ended: ' + last_line(own) if own.strip() else 'was killed'}"
+            f"lab air: the emulator {'ended: ' + last_words(own) if own.strip() else 'was killed'}"
         )
 
     def close(self) -> None:
@@ -249,4 +244,4 @@ class _Emulator:
     def check_end(self) -> None:
         """Raise if the emulator could not finish its work (a capture that no longer fits on the disk)."""
         if self._process.returncode != 0:
-            raise AirtollError(f"lab air: the emulator failed: {last_line(self._stderr)}")
+            raise AirtollError(f"lab air: the emulator failed: {last_words(self._stderr)}")

@@ -1,5 +1,6 @@
 """What every lab offers: hosts to run commands on, their addresses, and facts about the link between them."""
 
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from airtoll.study.cell import Cell, Ip
+
+_ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Host(Protocol):
@@ -70,3 +73,13 @@ class Lab(Protocol):
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
         """Bring the link up; leaving the context takes everything down again."""
         ...
+
+
+def last_words(*outputs: bytes) -> str:
+    """What a failed tool says is wrong: the last line of its first output that has one, without colours."""
+    for output in outputs:
+        text = _ANSI_COLOUR.sub("", output.decode(errors="replace"))
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if lines:
+            return lines[-1]
+    return "it printed nothing"

@@ -30,7 +30,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link
+from airtoll.labs.base import Host, Link, last_words
 from airtoll.probes import cpu, process
 from airtoll.probes.base import Measurement, Phase, Sample
 from airtoll.probes.window import NS_PER_S, Window
@@ -222,7 +222,7 @@ def parse(output: bytes, stderr: bytes, who: str) -> Report:
             raise AirtollError(
                 f"{who}: its report of {len(output)} bytes is cut off or no iperf3 report"
             ) from None
-        raise AirtollError(f"{who}: {process.last_words(output, stderr)}") from None
+        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
     error = report.error
     if error is None or error.startswith(_INTERRUPTED):
         if not report.intervals:
@@ -334,7 +334,7 @@ def _measured(report: Report, window: Window) -> list[_Sum]:
 def _refuse_early_end(stdout: bytes, stderr: bytes, host: Host) -> None:
     who = _who("server", host)
     parse(stdout, stderr, who)
-    raise AirtollError(f"{who} ended before a client came: {process.last_words(stdout, stderr)}")
+    raise AirtollError(f"{who} ended before a client came: {last_words(stderr, stdout)}")
 
 
 def _who(end: str, host: Host) -> str:

@@ -4,7 +4,6 @@ The tools' exit statuses are not asked: iperf3 3.12 with -J and sockperf 3.7 end
 What they print decides.
 """
 
-import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from shutil import which
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host
+from airtoll.labs.base import Host, last_words
 from airtoll.study.cell import Transport
 
 LISTEN_TIMEOUT_S = 10.0
@@ -22,7 +21,6 @@ GRACE_S = 10.0
 """How much longer than planned a tool may take before it counts as hung."""
 
 _POLL_S = 0.005
-_ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _WAITING_STATES: dict[Transport, bytes] = {"tcp": b"0A", "udp": b"07"}  # LISTEN; not connected (proc(5))
 
 
@@ -104,15 +102,5 @@ def finish(process: subprocess.Popen[bytes], timeout_s: float, what: str) -> tup
         return process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         process.kill()
-        said = last_words(error.stdout or b"", error.stderr or b"")
+        said = last_words(error.stderr or b"", error.stdout or b"")
         raise AirtollError(f"{what} did not end within {timeout_s:.1f} s: {said}") from None
-
-
-def last_words(stdout: bytes, stderr: bytes) -> str:
-    """What a failed tool says is wrong: the last line on stderr or else on stdout, without colours."""
-    for output in (stderr, stdout):
-        text = _ANSI_COLOUR.sub("", output.decode(errors="replace"))
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if lines:
-            return lines[-1]
-    return "it printed nothing"

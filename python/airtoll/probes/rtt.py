@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Host, Link
+from airtoll.labs.base import Host, Link, last_words
 from airtoll.probes import process
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.window import NS_PER_S, Window
@@ -166,8 +166,8 @@ def _complaint(stdout: bytes, stderr: bytes) -> str:
     """What went wrong in the tool's words: sockperf says it on either stream and goes on talking."""
     for line in (stderr + b"\n" + stdout).splitlines():
         if b"ERROR:" in line or b"Invalid" in line or b"Is the server down" in line:
-            return process.last_words(line.split(b"ERROR:")[-1].removeprefix(b"sockperf:"), b"")
-    return process.last_words(stdout, stderr).removeprefix("pingpong: ")
+            return last_words(line.split(b"ERROR:")[-1].removeprefix(b"sockperf:"))
+    return last_words(stderr, stdout).removeprefix("pingpong: ")
 
 
 def parse_sockperf(output: bytes, transport: Transport, window: Window) -> RoundTrips:

@@ -28,7 +28,7 @@ from airtoll.stats import (
 from airtoll.store import Result, RunRecord
 from airtoll.study.cell import Cell, Method, Run
 
-PREDICTIONS = {"throughput": "predicted_bit_per_s", "rtt": "predicted_rtt_ms"}
+PREDICTIONS = {"throughput": "predicted_bit_per_s"}
 """The facts of the link that predict a metric, in the metric's unit."""
 
 State = Literal["valid", "invalid", "discarded", "not finished"]

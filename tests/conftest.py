@@ -1,0 +1,29 @@
+"""What tests of several stages share."""
+
+from collections.abc import Callable
+
+import pytest
+
+from airtoll.study.cell import Cell
+
+
+@pytest.fixture
+def cell() -> Callable[..., Cell]:
+    """A cell of a study, with whatever levels a test wants otherwise."""
+
+    def make(**levels: object) -> Cell:
+        usual = {
+            "lab": "air",
+            "topology": "point-to-point",
+            "phy": "ofdm",
+            "bandwidth": 20,
+            "gi": "long",
+            "rate": "54 Mbit/s",
+            "transport": "udp",
+            "ip": "ipv4",
+            "packet_size": 1408,
+            "security": "open",
+        }
+        return Cell.model_validate({**usual, **levels})
+
+    return make
