@@ -39,12 +39,14 @@ test: system-run system-test build lint test-rust test-python
 
 test-rust:
 	cargo test --workspace --quiet
+	cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
 test-python: build
 	$(VENV)/bin/pytest
 
 lint: build
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .

@@ -45,6 +45,12 @@ pub enum SealFault {
     /// No room for header, suite header and MIC.
     #[error("the MPDU is too short for its header, the suite's header and MIC")]
     Short,
+    /// A part of an MSDU was given where the whole is asked for.
+    #[error("the frame is a fragment, and only whole MSDUs can be sealed so")]
+    Fragment,
+    /// The number does not fit the 24-bit IV of WEP.
+    #[error("the IV of WEP has 24 bits")]
+    Iv,
     /// The plaintext is longer than 65535 octets, the most that CCM with a 13-octet nonce takes.
     #[error("the plaintext is longer than 65535 octets")]
     Long,
@@ -99,6 +105,9 @@ pub enum OpenError {
         /// The one in the frame.
         found: KeyId,
     },
+    /// The ICV of WEP or TKIP does not fit: the frame was damaged, or sealed with another key. The payload is zeroed.
+    #[error("the ICV is wrong")]
+    Icv,
     /// The MIC does not fit: the frame was forged, damaged, or sealed with another key. The payload is zeroed.
     #[error("the MIC is wrong")]
     Mic,
@@ -129,6 +138,11 @@ impl<'a> OpenJob<'a> {
         }
     }
 
+    /// The MPDU, the expected key identifier and the place of the verdict.
+    pub(crate) fn parts(&mut self) -> (&mut [u8], KeyId, &mut Result<Opened, OpenError>) {
+        (self.mpdu, self.key_id, &mut self.verdict)
+    }
+
     /// What became of the frame.
     ///
     /// # Errors
@@ -143,9 +157,5 @@ impl<'a> OpenJob<'a> {
     /// Each kind of [`OpenError`].
     pub fn payload(&self) -> Result<&[u8], OpenError> {
         self.verdict().map(|opened| &self.mpdu[opened.payload.clone()])
-    }
-
-    pub(crate) fn set_verdict(&mut self, verdict: Result<Opened, OpenError>) {
-        self.verdict = verdict;
     }
 }

@@ -14,6 +14,11 @@
 //!
 //! | module | what | source |
 //! |---|---|---|
+//! | [`wep`] | WEP-40 and WEP-104 | IEEE 802.11-2020 12.3.2 |
+//! | [`tkip`], [`michael`] | TKIP, its MIC | 12.5.2 |
+//! | [`countermeasures`] | what TKIP does about forgeries | 12.5.2.4 |
+//! | [`bip`] | BIP for group addressed management frames | 12.5.4 |
+//! | [`decap`] | decrypting captures | |
 //! | [`ccmp`] | CCMP-128 | IEEE 802.11-2020 12.5.3 |
 //! | [`job`] | the jobs of a batch, their verdicts and errors | |
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
@@ -25,29 +30,67 @@
 //!
 //! The key schedule is wiped when a key is dropped, MICs are compared in constant time and the AES of the `aes` crate
 //! runs in constant time. Copies of the key that the caller keeps are the caller's, and nothing here hides how long
-//! frames are or when they are sent.
+//! frames are or when they are sent. RC4 and the S-box of TKIP look tables up at secret places and do not run in constant
+//! time; WEP and TKIP are broken anyway, and are here to be measured and to be read.
 
 mod aad;
+pub mod bip;
 pub mod ccmp;
+pub mod countermeasures;
+pub mod decap;
+mod engine;
 pub mod job;
+pub mod key;
+mod lanes;
+pub mod michael;
+mod msdu;
 pub mod pn;
+mod rc4;
 pub mod replay;
+pub mod tkip;
+pub mod wep;
 
 #[cfg(test)]
 mod vectors;
 
 pub use aad::Priority;
+pub use bip::{Bip, IgtkId};
 pub use ccmp::Ccmp;
+pub use countermeasures::Countermeasures;
+pub use engine::Backend;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
+pub use key::{KeyError, TemporalKey, open_each, seal_each};
 pub use pn::{KeyId, PacketNumber, PnExhausted};
 pub use replay::{Replay, ReplayWindow};
+pub use tkip::Tkip;
+pub use wep::Wep;
 
 /// A way to protect frames, as the RSN element names it (IEEE 802.11-2020 9.4.2.24.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Suite {
+    /// WEP with a 40-bit key.
+    Wep40,
+    /// WEP with a 104-bit key.
+    Wep104,
+    /// TKIP: WPA.
+    Tkip,
     /// CCMP with a 128-bit key and a MIC of 8 octets: WPA2.
     Ccmp128,
+    /// CCMP with a 256-bit key and a MIC of 16 octets.
+    Ccmp256,
+    /// GCMP with a 128-bit key.
+    Gcmp128,
+    /// GCMP with a 256-bit key: WPA3-Enterprise in its 192-bit mode.
+    Gcmp256,
+    /// BIP over CMAC with a 128-bit key, for group addressed management frames.
+    BipCmac128,
+    /// BIP over CMAC with a 256-bit key.
+    BipCmac256,
+    /// BIP over GMAC with a 128-bit key.
+    BipGmac128,
+    /// BIP over GMAC with a 256-bit key.
+    BipGmac256,
 }
 
 impl Suite {
@@ -55,15 +98,22 @@ impl Suite {
     #[must_use]
     pub const fn header_len(self) -> usize {
         match self {
-            Suite::Ccmp128 => 8,
+            Suite::Wep40 | Suite::Wep104 => 4,
+            Suite::BipCmac128 | Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256 => 0,
+            Suite::Tkip | Suite::Ccmp128 | Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256 => 8,
         }
     }
 
-    /// Octets between the ciphertext and the FCS.
+    /// Octets between the payload and the FCS: MIC and ICV of whole MSDUs, and the MME of BIP.
     #[must_use]
     pub const fn mic_len(self) -> usize {
         match self {
+            Suite::Wep40 | Suite::Wep104 => 4,
+            Suite::Tkip => 12,
+            Suite::BipCmac128 => 18,
+            Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256 => 26,
             Suite::Ccmp128 => 8,
+            Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256 => 16,
         }
     }
 
@@ -73,19 +123,33 @@ impl Suite {
         self.header_len() + self.mic_len()
     }
 
-    /// Octets of the temporal key.
+    /// Octets of the key, with the Michael keys in that of TKIP and without the IV in that of WEP.
     #[must_use]
     pub const fn key_len(self) -> usize {
         match self {
-            Suite::Ccmp128 => 16,
+            Suite::Wep40 => 5,
+            Suite::Wep104 => 13,
+            Suite::Ccmp128 | Suite::Gcmp128 | Suite::BipCmac128 | Suite::BipGmac128 => 16,
+            Suite::Tkip | Suite::Ccmp256 | Suite::Gcmp256 | Suite::BipCmac256 | Suite::BipGmac256 => 32,
         }
     }
 
     /// Suite selector: OUI and type (9.4.2.24.2).
     #[must_use]
     pub const fn selector(self) -> [u8; 4] {
-        match self {
-            Suite::Ccmp128 => [0x00, 0x0f, 0xac, 4],
-        }
+        let suite_type = match self {
+            Suite::Wep40 => 1,
+            Suite::Tkip => 2,
+            Suite::Ccmp128 => 4,
+            Suite::Wep104 => 5,
+            Suite::BipCmac128 => 6,
+            Suite::Gcmp128 => 8,
+            Suite::Gcmp256 => 9,
+            Suite::Ccmp256 => 10,
+            Suite::BipGmac128 => 11,
+            Suite::BipGmac256 => 12,
+            Suite::BipCmac256 => 13,
+        };
+        [0x00, 0x0f, 0xac, suite_type]
     }
 }

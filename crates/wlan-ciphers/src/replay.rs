@@ -34,6 +34,21 @@ impl ReplayWindow {
         }
     }
 
+    /// Whether [`accept`](Self::accept) would take this packet number: for TKIP, which checks before it opens.
+    ///
+    /// # Errors
+    /// [`Replay`], as there.
+    ///
+    /// # Panics
+    /// If a TID is over 15.
+    pub fn check(&self, priority: Priority, pn: PacketNumber) -> Result<(), Replay> {
+        let last = self.last[counter(priority)];
+        if pn <= last {
+            return Err(Replay { found: pn, last });
+        }
+        Ok(())
+    }
+
     /// Takes the packet number of a frame that opened.
     ///
     /// # Errors
@@ -42,21 +57,20 @@ impl ReplayWindow {
     /// # Panics
     /// If a TID is over 15.
     pub fn accept(&mut self, priority: Priority, pn: PacketNumber) -> Result<(), Replay> {
-        let last = match priority {
-            Priority::Tid(tid) => {
-                assert!(tid < 16, "TID {tid} does not fit 4 bits");
-                &mut self.last[usize::from(tid)]
-            }
-            Priority::Management => &mut self.last[COUNTERS - 1],
-        };
-        if pn <= *last {
-            return Err(Replay {
-                found: pn,
-                last: *last,
-            });
-        }
-        *last = pn;
+        self.check(priority, pn)?;
+        self.last[counter(priority)] = pn;
         Ok(())
+    }
+}
+
+/// Which counter a priority has.
+fn counter(priority: Priority) -> usize {
+    match priority {
+        Priority::Tid(tid) => {
+            assert!(tid < 16, "TID {tid} does not fit 4 bits");
+            usize::from(tid)
+        }
+        Priority::Management => COUNTERS - 1,
     }
 }
 

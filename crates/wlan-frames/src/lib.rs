@@ -20,6 +20,7 @@
 //! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
 //! | [`radiotap`] | what the capturing side knew about a frame | radiotap.org |
 //! | [`pcap`] | classic capture files | libpcap, pcap-savefile(5) |
+//! | [`captured`] | the MPDU within a record of any 802.11 link type | tcpdump.org/linktypes |
 //!
 //! # Panics and errors
 //!
@@ -36,6 +37,7 @@ mod bytes;
 mod error;
 
 pub mod ampdu;
+pub mod captured;
 pub mod control;
 pub mod data;
 pub mod fcs;

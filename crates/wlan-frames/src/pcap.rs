@@ -20,20 +20,34 @@ const RECORD_HEADER_LEN: usize = 16;
 /// What tcpdump and Wireshark use for "no limit", and the longest record that they accept.
 const MAX_SNAP_LEN: u32 = 262_144;
 
-/// LINKTYPE_IEEE802_11_RADIOTAP: a radiotap header, then the frame.
-pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
+/// LINKTYPE_ETHERNET: an Ethernet frame without its FCS.
+pub const LINKTYPE_ETHERNET: u32 = 1;
 /// LINKTYPE_IEEE802_11: the frame alone.
 pub const LINKTYPE_IEEE802_11: u32 = 105;
+/// LINKTYPE_IEEE802_11_PRISM: a Prism or AVS header, then the frame.
+pub const LINKTYPE_IEEE802_11_PRISM: u32 = 119;
+/// LINKTYPE_IEEE802_11_RADIOTAP: a radiotap header, then the frame.
+pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
+/// LINKTYPE_IEEE802_11_AVS: an AVS header, then the frame.
+pub const LINKTYPE_IEEE802_11_AVS: u32 = 163;
+/// LINKTYPE_PPI: a PPI header, which names the link type of what follows.
+pub const LINKTYPE_PPI: u32 = 192;
 
 /// The header of a file with nanosecond times and link type [`LINKTYPE_IEEE802_11_RADIOTAP`].
 #[must_use]
 pub fn file_header() -> [u8; FILE_HEADER_LEN] {
+    file_header_of(LINKTYPE_IEEE802_11_RADIOTAP)
+}
+
+/// The header of a file with nanosecond times and another link type.
+#[must_use]
+pub fn file_header_of(link_type: u32) -> [u8; FILE_HEADER_LEN] {
     let mut header = [0; FILE_HEADER_LEN];
     put(&mut header, 0, MAGIC_NS.to_le_bytes());
     put(&mut header, 4, 2u16.to_le_bytes());
     put(&mut header, 6, 4u16.to_le_bytes());
     put(&mut header, 16, MAX_SNAP_LEN.to_le_bytes());
-    put(&mut header, 20, LINKTYPE_IEEE802_11_RADIOTAP.to_le_bytes());
+    put(&mut header, 20, link_type.to_le_bytes());
     header
 }
 

@@ -1,0 +1,460 @@
+//! BIP: CMAC or GMAC over group addressed robust management frames, IEEE 802.11-2020 12.5.4.
+//!
+//! ```text
+//!  MPDU   MAC header   body   MME (18 or 26)   [FCS, not ours]
+//!
+//!  MME    octet 0  1       2-3                    4-9             10
+//!         4C       length  key ID, low bits first IPN0 ... IPN5   MIC (8 in BIP-CMAC-128, else 16)
+//! ```
+//! BIP authenticates and does not encipher: the Protected bit stays clear and the body can be read by anyone. The MIC
+//! covers Frame Control (retry, power management and more data masked), the addresses, the body, and the MME with
+//! zeros for the MIC; the MME holds the key identifier, so a right MIC vouches for that too.
+//!
+//! Such frames are rare, thus there are no batches here. Replays are found by a [`ReplayWindow`] of each IGTK's own,
+//! at [`Priority::Management`] (12.5.4.4).
+//!
+//! [`ReplayWindow`]: crate::ReplayWindow
+//! [`Priority::Management`]: crate::Priority::Management
+
+use std::fmt;
+use std::ops::Range;
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit, consts::U16};
+use aes::{Aes128, Aes256};
+use cmac::{Cmac, Mac};
+use ghash::GHash;
+use ghash::universal_hash::UniversalHash;
+use subtle::ConstantTimeEq;
+use wlan_frames::{FrameControl, FrameType};
+
+use crate::aad::{Header, HeaderError};
+use crate::{KeyError, OpenError, PacketNumber, SealFault, Suite};
+
+const MME: u8 = 0x4c;
+/// Octets of the MME before the MIC.
+const MME_HEADER_LEN: usize = 10;
+/// Element ID and length, which the length does not count.
+const ELEMENT_HEADER_LEN: usize = 2;
+const MAX_MIC_LEN: usize = 16;
+const AAD_LEN: usize = 20;
+const ADDRESSES: Range<usize> = 4..22;
+const ADDR2: Range<usize> = 10..16;
+
+/// Which of the two integrity group temporal keys, 4 or 5 (9.4.2.54).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct IgtkId(u8);
+
+impl IgtkId {
+    /// The key identifier `value`, if it is 4 or 5.
+    #[must_use]
+    pub const fn new(value: u8) -> Option<IgtkId> {
+        match value {
+            4 | 5 => Some(IgtkId(value)),
+            _ => None,
+        }
+    }
+
+    /// The number, 4 or 5.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// What a frame with a right MIC holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Its packet number, not yet checked against replay.
+    pub ipn: PacketNumber,
+    /// The key it is protected with.
+    pub key_id: IgtkId,
+    /// Where the body lies in the MPDU, without the MME.
+    pub body: Range<usize>,
+}
+
+/// One integrity group temporal key. It is wiped when dropped and never printed.
+#[derive(Clone)]
+pub struct Bip {
+    suite: Suite,
+    key: Key,
+}
+
+#[derive(Clone)]
+enum Key {
+    Cmac128(Cmac<Aes128>),
+    Cmac256(Cmac<Aes256>),
+    Gmac128(Gmac<Aes128>),
+    Gmac256(Gmac<Aes256>),
+}
+
+impl fmt::Debug for Bip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bip")
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Bip {
+    /// Expands a key of one of the four BIP suites.
+    ///
+    /// # Errors
+    /// [`KeyError::Length`]; [`KeyError::Suite`] for a suite that is not BIP.
+    pub fn new(suite: Suite, igtk: &[u8]) -> Result<Bip, KeyError> {
+        let found = igtk.len();
+        let length = |_| KeyError::Length { suite, found };
+        let key = match suite {
+            Suite::BipCmac128 => Key::Cmac128(Cmac::new_from_slice(igtk).map_err(length)?),
+            Suite::BipCmac256 => Key::Cmac256(Cmac::new_from_slice(igtk).map_err(length)?),
+            Suite::BipGmac128 => Key::Gmac128(Gmac::new(Aes128::new_from_slice(igtk).map_err(length)?)),
+            Suite::BipGmac256 => Key::Gmac256(Gmac::new(Aes256::new_from_slice(igtk).map_err(length)?)),
+            _ => return Err(KeyError::Suite(suite)),
+        };
+        Ok(Bip { suite, key })
+    }
+
+    /// The suite it is a key of.
+    #[must_use]
+    pub fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// Protects an MPDU in place: `mpdu` ends with room for the MME, `suite().overhead()` octets, which is filled.
+    ///
+    /// # Errors
+    /// [`SealFault::NotProtectable`] unless it is a group addressed robust management frame with the Protected bit
+    /// clear; [`SealFault::Short`].
+    pub fn protect(&self, mpdu: &mut [u8], ipn: PacketNumber, key_id: IgtkId) -> Result<(), SealFault> {
+        let body_at = match body_offset(mpdu) {
+            Ok(at) => at,
+            Err(OpenError::Short) => return Err(SealFault::Short),
+            Err(_) => return Err(SealFault::NotProtectable),
+        };
+        let Some(mme_at) = mpdu
+            .len()
+            .checked_sub(self.suite.overhead())
+            .filter(|&at| at >= body_at)
+        else {
+            return Err(SealFault::Short);
+        };
+        let [ipn5, ipn4, ipn3, ipn2, ipn1, ipn0] = ipn.be_octets();
+        let header = [
+            MME,
+            self.mme_len(),
+            key_id.get(),
+            0,
+            ipn0,
+            ipn1,
+            ipn2,
+            ipn3,
+            ipn4,
+            ipn5,
+        ];
+        let mic_at = mme_at + MME_HEADER_LEN;
+        mpdu[mme_at..mic_at].copy_from_slice(&header);
+        let mic = self.mic(mpdu, body_at..mic_at, ipn);
+        let mic_len = mpdu.len() - mic_at;
+        mpdu[mic_at..].copy_from_slice(&mic[..mic_len]);
+        Ok(())
+    }
+
+    /// IPN and key identifier that a received MPDU claims, before anything is verified: for choosing the key.
+    ///
+    /// # Errors
+    /// [`OpenError::Short`]; [`OpenError::BadHeader`] unless it is a group addressed robust management frame with the
+    /// Protected bit clear; [`OpenError::NotProtected`] if it does not end with an MME of this suite.
+    pub fn peek(&self, mpdu: &[u8]) -> Result<(PacketNumber, IgtkId), OpenError> {
+        self.parse(mpdu).map(|checked| (checked.ipn, checked.key_id))
+    }
+
+    /// Checks the MIC of an MPDU.
+    ///
+    /// # Errors
+    /// What [`peek`](Self::peek) says; [`OpenError::Mic`].
+    pub fn check(&self, mpdu: &[u8]) -> Result<Checked, OpenError> {
+        let checked = self.parse(mpdu)?;
+        let mic_at = checked.body.end + MME_HEADER_LEN;
+        let expected = self.mic(mpdu, checked.body.start..mic_at, checked.ipn);
+        let mic = &mpdu[mic_at..];
+        if mic.ct_eq(&expected[..mic.len()]).into() {
+            Ok(checked)
+        } else {
+            Err(OpenError::Mic)
+        }
+    }
+
+    /// The length that the MME gives.
+    fn mme_len(&self) -> u8 {
+        u8::try_from(self.suite.overhead() - ELEMENT_HEADER_LEN).expect("at most 24")
+    }
+
+    fn parse(&self, mpdu: &[u8]) -> Result<Checked, OpenError> {
+        let start = body_offset(mpdu)?;
+        let end = mpdu
+            .len()
+            .checked_sub(self.suite.overhead())
+            .filter(|&end| end >= start)
+            .ok_or(OpenError::Short)?;
+        let Some(&[id, len, key_low, key_high, ipn0, ipn1, ipn2, ipn3, ipn4, ipn5]) =
+            mpdu[end..].first_chunk()
+        else {
+            return Err(OpenError::Short);
+        };
+        let key_id = IgtkId::new(key_low).filter(|_| key_high == 0);
+        match key_id {
+            Some(key_id) if id == MME && len == self.mme_len() => Ok(Checked {
+                ipn: PacketNumber::from_be_octets([ipn5, ipn4, ipn3, ipn2, ipn1, ipn0]),
+                key_id,
+                body: start..end,
+            }),
+            _ => Err(OpenError::NotProtected),
+        }
+    }
+
+    /// The MIC of an MPDU whose body and MME header lie at `covered`.
+    fn mic(&self, mpdu: &[u8], covered: Range<usize>, ipn: PacketNumber) -> [u8; MAX_MIC_LEN] {
+        let mut aad = [0; AAD_LEN];
+        let masked = FrameControl::RETRY | FrameControl::POWER_MGMT | FrameControl::MORE_DATA;
+        let fc = u16::from_le_bytes([mpdu[0], mpdu[1]]) & !masked;
+        aad[..2].copy_from_slice(&fc.to_le_bytes());
+        aad[2..].copy_from_slice(&mpdu[ADDRESSES]);
+        let mic_len = mpdu.len() - covered.end;
+        let parts = [&aad, &mpdu[covered], &[0; MAX_MIC_LEN][..mic_len]];
+        match &self.key {
+            Key::Cmac128(key) => cmac(key.clone(), parts),
+            Key::Cmac256(key) => cmac(key.clone(), parts),
+            Key::Gmac128(key) => key.mic(gmac_nonce(mpdu, ipn), parts),
+            Key::Gmac256(key) => key.mic(gmac_nonce(mpdu, ipn), parts),
+        }
+    }
+}
+
+/// Where the body begins, if this is a kind of frame that BIP protects.
+fn body_offset(mpdu: &[u8]) -> Result<usize, OpenError> {
+    let header = Header::parse(mpdu).map_err(|error| match error {
+        HeaderError::Short => OpenError::Short,
+        HeaderError::NotProtectable => OpenError::BadHeader,
+    })?;
+    let management = FrameControl::parse(mpdu).is_ok_and(|fc| fc.frame_type() == FrameType::Management);
+    let group = mpdu[ADDRESSES.start] & 1 == 1;
+    if !management || !group || header.is_protected() {
+        return Err(OpenError::BadHeader);
+    }
+    Ok(header.len())
+}
+
+fn cmac<M: Mac<OutputSize = U16>>(mut mac: M, parts: [&[u8]; 3]) -> [u8; MAX_MIC_LEN] {
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().into()
+}
+
+/// A2, then the IPN, most significant octet first (12.5.4.5).
+fn gmac_nonce(mpdu: &[u8], ipn: PacketNumber) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[..6].copy_from_slice(&mpdu[ADDR2]);
+    nonce[6..].copy_from_slice(&ipn.be_octets());
+    nonce
+}
+
+/// GCM without a plaintext (NIST SP 800-38D 6.4).
+#[derive(Clone)]
+struct Gmac<C> {
+    aes: C,
+    ghash: GHash,
+}
+
+impl<C: BlockCipherEncrypt<BlockSize = U16>> Gmac<C> {
+    fn new(aes: C) -> Gmac<C> {
+        let mut hash_key = ghash::Block::default();
+        aes.encrypt_block(&mut hash_key);
+        let ghash = GHash::new(&hash_key);
+        zeroize::Zeroize::zeroize(hash_key.as_mut_slice());
+        Gmac { aes, ghash }
+    }
+
+    fn mic(&self, nonce: [u8; 12], parts: [&[u8]; 3]) -> [u8; MAX_MIC_LEN] {
+        let mut hash = self.ghash.clone();
+        let mut block = ghash::Block::default();
+        let mut len = 0u64;
+        for &octet in parts.into_iter().flatten() {
+            let at = (len % 16) as usize;
+            block[at] = octet;
+            len += 1;
+            if at == 15 {
+                hash.update(&[block]);
+                block = ghash::Block::default();
+            }
+        }
+        if !len.is_multiple_of(16) {
+            hash.update(&[block]);
+        }
+        let mut lengths = ghash::Block::default();
+        lengths[..8].copy_from_slice(&(len * 8).to_be_bytes());
+        hash.update(&[lengths]);
+
+        let mut mask = ghash::Block::default();
+        mask[..12].copy_from_slice(&nonce);
+        mask[15] = 1;
+        self.aes.encrypt_block(&mut mask);
+        let mut mic: [u8; MAX_MIC_LEN] = hash.finalize().into();
+        mic.iter_mut().zip(mask).for_each(|(octet, mask)| *octet ^= mask);
+        mic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{Octets, load};
+    use crate::{Priority, ReplayWindow};
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Vector {
+        name: String,
+        suite: String,
+        igtk: Octets,
+        ipn: Octets,
+        key_id: u8,
+        header: Octets,
+        body: Octets,
+        mme: Octets,
+    }
+
+    impl Vector {
+        fn all() -> Vec<Vector> {
+            let all: Vec<Vector> = load("bip/ieee80211.json");
+            assert_eq!(all.len(), 4);
+            all
+        }
+
+        fn bip(&self) -> Bip {
+            let suite = match &self.suite[..] {
+                "BIP-CMAC-128" => Suite::BipCmac128,
+                "BIP-CMAC-256" => Suite::BipCmac256,
+                "BIP-GMAC-128" => Suite::BipGmac128,
+                "BIP-GMAC-256" => Suite::BipGmac256,
+                other => panic!("{other}"),
+            };
+            Bip::new(suite, &self.igtk.0).unwrap()
+        }
+
+        fn ipn(&self) -> PacketNumber {
+            PacketNumber::from_be_octets(self.ipn.0[..].try_into().unwrap())
+        }
+
+        fn protected(&self) -> Vec<u8> {
+            [&self.header, &self.body, &self.mme]
+                .map(|part| &part.0[..])
+                .concat()
+        }
+    }
+
+    #[test]
+    fn protecting_gives_the_printed_mpdu_and_checking_takes_it() {
+        for v in Vector::all() {
+            let mut mpdu = v.protected();
+            let mme_at = mpdu.len() - v.mme.0.len();
+            mpdu[mme_at..].fill(0xee);
+            v.bip()
+                .protect(&mut mpdu, v.ipn(), IgtkId::new(v.key_id).unwrap())
+                .unwrap();
+            assert_eq!(mpdu, v.protected(), "{}", v.name);
+            let checked = v.bip().check(&mpdu).unwrap();
+            assert_eq!(
+                (checked.ipn, checked.key_id.get()),
+                (v.ipn(), v.key_id),
+                "{}",
+                v.name
+            );
+            assert_eq!(mpdu[checked.body], v.body.0, "{}", v.name);
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed_but_those_a_retransmission_may_change() {
+        for v in Vector::all() {
+            let protected = v.protected();
+            for bit in 0..protected.len() * 8 {
+                let mut mpdu = protected.clone();
+                mpdu[bit / 8] ^= 1 << (bit % 8);
+                let place = format!("{}, octet {} bit {}", v.name, bit / 8, bit % 8);
+                match (bit / 8, bit % 8) {
+                    // Retry, power management, more data; Duration; Sequence Control.
+                    (1, 3..=5) | (2 | 3, _) | (22 | 23, _) => {
+                        assert!(v.bip().check(&mpdu).is_ok(), "{place}");
+                    }
+                    (0, _) | (1, 6 | 7) => {
+                        assert!(v.bip().check(&mpdu).is_err(), "{place}");
+                    }
+                    (4, 0) => assert_eq!(v.bip().check(&mpdu), Err(OpenError::BadHeader), "{place}"),
+                    // Element ID, length, and key identifiers that no IGTK has.
+                    (26 | 27 | 29, _) | (28, 1..) => {
+                        assert_eq!(v.bip().check(&mpdu), Err(OpenError::NotProtected), "{place}");
+                    }
+                    _ => assert_eq!(v.bip().check(&mpdu), Err(OpenError::Mic), "{place}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_group_addressed_robust_management_frames_are_protected() {
+        let v = &Vector::all()[0];
+        let refused = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut mpdu = v.protected();
+            change(&mut mpdu);
+            v.bip().protect(&mut mpdu, v.ipn(), IgtkId::new(4).unwrap())
+        };
+        assert_eq!(
+            refused(&|mpdu| mpdu[4] = 0x02),
+            Err(SealFault::NotProtectable),
+            "one receiver"
+        );
+        assert_eq!(
+            refused(&|mpdu| mpdu[0] = 0x80),
+            Err(SealFault::NotProtectable),
+            "a beacon"
+        );
+        assert_eq!(
+            refused(&|mpdu| mpdu[0] = 0x08),
+            Err(SealFault::NotProtectable),
+            "data"
+        );
+        assert_eq!(
+            refused(&|mpdu| mpdu[1] = 0x40),
+            Err(SealFault::NotProtectable),
+            "enciphered"
+        );
+        assert_eq!(refused(&|mpdu| mpdu.truncate(24 + 17)), Err(SealFault::Short));
+        assert_eq!(v.bip().check(&v.protected()[..24 + 17]), Err(OpenError::Short));
+    }
+
+    #[test]
+    fn keys_are_of_the_length_and_of_a_suite_of_bip() {
+        let (suite, found) = (Suite::BipGmac256, 16);
+        assert_eq!(
+            Bip::new(suite, &[0; 16]).unwrap_err(),
+            KeyError::Length { suite, found }
+        );
+        assert_eq!(
+            Bip::new(Suite::Ccmp128, &[0; 16]).unwrap_err(),
+            KeyError::Suite(Suite::Ccmp128)
+        );
+        assert_eq!(IgtkId::new(3), None);
+        let bip = Bip::new(Suite::BipCmac128, &[7; 16]).unwrap();
+        assert_eq!(format!("{bip:?}"), "Bip { suite: BipCmac128, .. }");
+    }
+
+    #[test]
+    fn a_replayed_frame_has_a_right_mic_and_an_old_number() {
+        let v = &Vector::all()[0];
+        let mut window = ReplayWindow::new(PacketNumber::ZERO);
+        let mut receive = || {
+            let checked = v.bip().check(&v.protected()).unwrap();
+            window.accept(Priority::Management, checked.ipn)
+        };
+        assert!(receive().is_ok());
+        assert!(receive().is_err());
+    }
+}

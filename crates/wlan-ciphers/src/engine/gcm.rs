@@ -1,0 +1,292 @@
+//! GCM over a few frames (NIST SP 800-38D; IEEE 802.11-2020 12.5.5.3): GHASH and CTR side by side.
+//!
+//! Nothing in GCM is serial within a frame, so here a register holds consecutive blocks of one frame, a *chunk* of
+//! `LANES` blocks, and a few frames are taken together only to keep the CPU busy. Block i of a frame is what GHASH takes
+//! as its block i and what CTR takes with count i:
+//!
+//! ```text
+//!  block    0        1                 2, 3, ...    last
+//!  GHASH    AAD 1    AAD 2             ciphertext   lengths
+//!  CTR      unused   J0 masks the MIC  payload
+//! ```
+//! GHASH runs one step behind CTR, so that sealing, where it takes what CTR gives, is the same as opening.
+//!
+//! Each lane has a hash of its own, of every `LANES`th block, until the end: a chunk is worth `LANES` powers of the hash
+//! key. Products are summed over runs of chunks and reduced once a run. At the end each lane is multiplied by the power
+//! that the distance of its last block from the end of the frame asks for, and the lanes are added up.
+#![allow(unsafe_code)]
+
+use std::mem::offset_of;
+use std::ops::Range;
+
+use super::BlocksInOrder;
+use super::machine::{Keys, Machine, Row, Rows};
+use super::schedule::POWERS;
+
+/// Octets of the blocks before the payload.
+const AHEAD: usize = 32;
+
+/// One frame under way.
+#[derive(Clone, Copy)]
+struct State<M: Machine> {
+    /// The hash of each lane, to be added to `next`.
+    hash: M::Block,
+    /// The chunk that GHASH takes next.
+    next: M::Block,
+    /// Counter block 0, whitened, in each lane.
+    base: M::Block,
+    /// What masks the MIC.
+    mask: u128,
+}
+
+/// Seals or opens the payloads of a group, the longest first, in place and returns their MICs.
+///
+/// The first and the last chunks go through every stage side by side, for a frame on its own would wait at each. Rows
+/// without a frame repeat the last one: they write the same octets.
+#[inline(always)]
+pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    group: &mut Rows<'_, G>,
+) -> [[u8; 16]; G] {
+    // SAFETY: a payload of `Rows` has `len` octets, and 32 of the header before it.
+    let mut s = unsafe { first_chunks::<M, K, G, OPEN>(m, keys, &group.rows) };
+
+    let rows = &group.rows[..group.count];
+    // With one lane, the first chunk is two.
+    let mut chunk = if M::LANES == 1 { 2 } else { 1 };
+    for count in (1..=rows.len()).rev() {
+        let whole = (AHEAD + rows[count - 1].len) / (16 * M::LANES);
+        let wide = whole.saturating_sub(chunk) / U * U;
+        // SAFETY: each of these frames has all chunks up to `whole`.
+        unsafe {
+            chunks_of::<M, K, G, U, OPEN>(m, keys, &rows[..count], &mut s, chunk..chunk + wide);
+            chunk += wide;
+            if U > 1 && chunk < whole {
+                chunks_of::<M, K, G, 1, OPEN>(m, keys, &rows[..count], &mut s, chunk..whole);
+                chunk = whole;
+            }
+        }
+    }
+
+    // SAFETY: as above.
+    unsafe { last_chunks::<M, K, G, OPEN>(m, keys, &group.rows, &s) }
+}
+
+/// The AAD, the mask of the MIC and what of the payload shares a chunk with them.
+#[inline(always)]
+unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &[Row<'_>; G],
+) -> [State<M>; G] {
+    let mut s = [State::<M> {
+        hash: m.zero(),
+        next: m.zero(),
+        base: m.zero(),
+        mask: 0,
+    }; G];
+    let counters = if M::LANES == 1 {
+        m.counter(1)
+    } else {
+        m.counters(0)
+    };
+    let mut stream = [m.zero(); G];
+    for g in 0..G {
+        let block = rows[g].block(offset_of!(BlocksInOrder, counter));
+        s[g].base = keys.whiten(m, g, m.splat(block));
+        stream[g] = m.xor(s[g].base, counters);
+    }
+    keys.rounds_of(m, 0, &mut stream);
+    let mut hashed = [m.zero(); G];
+    for g in 0..G {
+        let aad = rows[g].block_pair(offset_of!(BlocksInOrder, aad_1));
+        if M::LANES == 1 {
+            let first = m.ghash_order(m.splat(&aad[0]));
+            s[g].hash = m.reduce(m.multiply(m.no_products(), first, m.splat(rows[g].key.power(1))));
+            hashed[g] = m.splat(&aad[1]);
+        } else {
+            hashed[g] = m.first_lanes(&aad);
+        }
+        let mask = m.lanes(keys.join(m, stream[g], keys.last(g)))[usize::from(M::LANES > 1)];
+        s[g].mask = u128::from_ne_bytes(mask);
+    }
+    if M::LANES > 2 {
+        let mut text = [m.zero(); G];
+        let span = |g: usize| AHEAD..AHEAD + rows[g].len.min(16 * M::LANES - AHEAD);
+        for g in 0..G {
+            // SAFETY: as the caller promises.
+            text[g] = unsafe { m.load_span(rows[g].payload.wrapping_sub(AHEAD), span(g)) };
+        }
+        for g in 0..G {
+            let out = keys.join(m, stream[g], m.xor(keys.last(g), text[g]));
+            // SAFETY: as the caller promises.
+            let out = unsafe { m.store_span(rows[g].payload.wrapping_sub(AHEAD), span(g), out) };
+            hashed[g] = m.xor(hashed[g], if OPEN { text[g] } else { out });
+        }
+    }
+    for g in 0..G {
+        s[g].next = m.ghash_order(hashed[g]);
+    }
+    s
+}
+
+/// [`chunks`] with the number of frames known to the compiler.
+#[inline(always)]
+unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &[Row<'_>],
+    s: &mut [State<M>; G],
+    range: Range<usize>,
+) {
+    if range.is_empty() {
+        return;
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        match rows.len() {
+            1 => chunks::<M, K, G, 1, U, OPEN>(m, keys, rows, s, range),
+            2 if G >= 2 => chunks::<M, K, G, 2, U, OPEN>(m, keys, rows, s, range),
+            3 if G >= 3 => chunks::<M, K, G, 3, U, OPEN>(m, keys, rows, s, range),
+            4 if G >= 4 => chunks::<M, K, G, 4, U, OPEN>(m, keys, rows, s, range),
+            _ => unreachable!("a group has 1 to {G} frames, at most 4"),
+        }
+    }
+}
+
+/// Steps for chunks, a multiple of `U`, that the first `N` frames have whole.
+#[inline(always)]
+unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &[Row<'_>],
+    s: &mut [State<M>; G],
+    range: Range<usize>,
+) {
+    let mut hash = [m.zero(); N];
+    // What the step before left. Before the first that is one chunk, and zeros in front of it.
+    let mut next = [[m.zero(); N]; U];
+    for g in 0..N {
+        next[U - 1][g] = m.xor(s[g].next, s[g].hash);
+    }
+    let mut chunk = range.start;
+    while chunk < range.end {
+        let run = (range.end - chunk).min(POWERS / M::LANES / U * U);
+        let mut sums = [m.no_products(); N];
+        for g in 0..N {
+            next[0][g] = m.xor(next[0][g], hash[g]);
+        }
+        for place in (U..=run).rev().step_by(U) {
+            let mut stream = [[m.zero(); N]; U];
+            for u in 0..U {
+                let counters = m.counters((M::LANES * (chunk + u)) as u16);
+                for g in 0..N {
+                    stream[u][g] = m.xor(s[g].base, counters);
+                }
+                keys.rounds_of(m, 0, &mut stream[u]);
+            }
+            for u in 0..U {
+                for g in 0..N {
+                    let power = m.splat(rows[g].key.power((place - u) * M::LANES));
+                    sums[g] = m.multiply(sums[g], next[u][g], power);
+                    let at = rows[g].payload.wrapping_add(16 * M::LANES * (chunk + u) - AHEAD);
+                    // SAFETY: as the caller promises.
+                    let text = unsafe { m.load(at) };
+                    let out = keys.join(m, stream[u][g], m.xor(keys.last(g), text));
+                    // SAFETY: as the caller promises.
+                    unsafe { m.store(at, out) };
+                    next[u][g] = m.ghash_order(if OPEN { text } else { out });
+                }
+            }
+            chunk += U;
+        }
+        for g in 0..N {
+            hash[g] = m.reduce(sums[g]);
+        }
+    }
+    // All but the last of the chunks that are left.
+    for g in 0..N {
+        if U > 1 {
+            next[0][g] = m.xor(next[0][g], hash[g]);
+            let mut sum = m.no_products();
+            for u in 0..U - 1 {
+                let power = m.splat(rows[g].key.power((U - 1 - u) * M::LANES));
+                sum = m.multiply(sum, next[u][g], power);
+            }
+            hash[g] = m.reduce(sum);
+        }
+        s[g].hash = hash[g];
+        s[g].next = next[U - 1][g];
+    }
+}
+
+/// The chunks that are not whole, with the lengths blocks in their first free lanes, and the MICs.
+#[inline(always)]
+unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &[Row<'_>; G],
+    s: &[State<M>; G],
+) -> [[u8; 16]; G] {
+    let chunks = |g: usize| (AHEAD + rows[g].len) / (16 * M::LANES);
+    // A chunk after the first one.
+    let left = |g: usize| {
+        if chunks(g) == 0 {
+            0
+        } else {
+            (AHEAD + rows[g].len) % (16 * M::LANES)
+        }
+    };
+
+    let mut hashed = [m.zero(); G];
+    if (0..G).any(|g| left(g) > 0) {
+        let (mut stream, mut text) = ([m.zero(); G], [m.zero(); G]);
+        let at = |g: usize| rows[g].payload.wrapping_add(rows[g].len - left(g));
+        for g in 0..G {
+            stream[g] = m.xor(s[g].base, m.counters((M::LANES * chunks(g)) as u16));
+            // SAFETY: as the caller promises.
+            text[g] = unsafe { m.load_span(at(g), 0..left(g)) };
+        }
+        keys.rounds_of(m, 0, &mut stream);
+        for g in 0..G {
+            let out = keys.join(m, stream[g], m.xor(keys.last(g), text[g]));
+            // SAFETY: as the caller promises.
+            let out = unsafe { m.store_span(at(g), 0..left(g), out) };
+            hashed[g] = m.ghash_order(if OPEN { text[g] } else { out });
+        }
+    }
+
+    let mut sums = [m.no_products(); G];
+    for g in 0..G {
+        // The lengths block has power 1, the block before it 2, and so on. It has a chunk to itself if no lane is free.
+        let blocks = ((AHEAD + rows[g].len) % (16 * M::LANES)).div_ceil(16);
+        let lengths = rows[g].block(offset_of!(BlocksInOrder, first));
+        let lengths = m.ghash_order(m.one_lane(blocks % M::LANES, lengths));
+        if blocks < M::LANES {
+            hashed[g] = m.xor(hashed[g], lengths);
+        } else {
+            sums[g] = m.multiply(sums[g], lengths, m.powers(rows[g].key, 1));
+        }
+        if chunks(g) == 0 {
+            hashed[g] = m.xor(hashed[g], s[g].next);
+        } else {
+            let power = m.powers(rows[g].key, blocks + 1 + M::LANES);
+            sums[g] = m.multiply(sums[g], m.xor(s[g].hash, s[g].next), power);
+        }
+        sums[g] = m.multiply(sums[g], hashed[g], m.powers(rows[g].key, blocks + 1));
+    }
+    let mut hash = [m.zero(); G];
+    for g in 0..G {
+        hash[g] = m.reduce(sums[g]);
+    }
+    for g in 0..G {
+        hash[g] = m.ghash_order(m.add_lanes(hash[g]));
+    }
+    let mut mics = [[0; 16]; G];
+    for g in 0..G {
+        let hash = u128::from_ne_bytes(m.lanes(hash[g])[0]);
+        mics[g] = (hash ^ s[g].mask).to_ne_bytes();
+    }
+    mics
+}

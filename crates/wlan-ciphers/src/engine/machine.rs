@@ -1,0 +1,397 @@
+//! What a kernel asks of a machine: registers that hold one block of each of a few frames.
+//!
+//! The kernels are written once, over these traits, and inlined into functions that enable the machine's instructions.
+//! A *register* is a [`Machine::Block`]: one 16-octet block of each of `LANES` frames, so one instruction works for
+//! all of them and CBC-MAC, serial within a frame, is parallel across frames.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::{BlocksInOrder, Frame, Schedule};
+
+/// The most lanes that any machine has.
+pub(super) const MAX_LANES: usize = 8;
+
+/// One address for each lane of a register; those past the machine's `LANES` are unused.
+pub(super) type Addresses = [*mut u8; MAX_LANES];
+
+/// Octets left for each lane at a step, 0 to 16.
+pub(super) type Remainders = [usize; MAX_LANES];
+
+/// A CPU that has what its module needs: a value exists only where that was detected.
+pub(super) trait Machine: Copy {
+    /// Frames a register holds a block of.
+    const LANES: usize;
+    /// Bits of all lanes.
+    const ALL: u8 = ((1u16 << Self::LANES) - 1) as u8;
+    /// One block of each lane.
+    type Block: Copy;
+    /// Products of GHASH, not reduced yet.
+    type Products: Copy;
+    /// `KEYS` round keys, 11 or 15; `SETS` is 1 for one key, else the number of registers.
+    type Keys<const KEYS: usize, const SETS: usize>: Keys<Self>;
+
+    /// All bits clear.
+    fn zero(self) -> Self::Block;
+    /// The blocks at these addresses.
+    #[allow(clippy::wrong_self_convention)] // the machine is what makes it, not what it is made from
+    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Self::Block;
+    /// The same block in every lane.
+    fn splat(self, block: &[u8; 16]) -> Self::Block;
+    /// Exclusive or.
+    fn xor(self, a: Self::Block, b: Self::Block) -> Self::Block;
+    /// The lanes of `yes` where `lanes` has a bit, those of `no` elsewhere.
+    fn select(self, lanes: u8, yes: Self::Block, no: Self::Block) -> Self::Block;
+    /// Zeros but for the last two octets of each lane, which hold `n`, most significant octet first.
+    fn counter(self, n: u16) -> Self::Block;
+
+    /// The 16 octets at `at[lane] + offset` of each lane.
+    ///
+    /// # Safety
+    /// They must be readable.
+    unsafe fn gather(self, at: &Addresses, offset: usize) -> Self::Block;
+    /// Writes the lanes of `block` to `at[lane] + offset`.
+    ///
+    /// # Safety
+    /// 16 octets must be writable there.
+    unsafe fn scatter(self, at: &Addresses, offset: usize, block: Self::Block);
+    /// Like [`gather`](Machine::gather), but takes the first `left[lane]` octets and zeros after them.
+    ///
+    /// # Safety
+    /// `left[lane]` octets must be readable there and, where that is 1 to 15, the 16 octets that end with them.
+    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> Self::Block;
+    /// Writes the first `left[lane]` octets of each lane and returns `block` with zeros after them.
+    ///
+    /// # Safety
+    /// As for [`gather_edge`](Machine::gather_edge), for writing.
+    unsafe fn scatter_edge(
+        self,
+        at: &Addresses,
+        offset: usize,
+        left: &Remainders,
+        block: Self::Block,
+    ) -> Self::Block;
+    /// The consecutive blocks at `at`, one a lane.
+    ///
+    /// # Safety
+    /// They must be readable.
+    unsafe fn load(self, at: *const u8) -> Self::Block;
+    /// Writes the lanes to consecutive blocks at `at`.
+    ///
+    /// # Safety
+    /// They must be writable.
+    unsafe fn store(self, at: *mut u8, blocks: Self::Block);
+    /// Like [`load`](Machine::load), but only the octets of `span`, which starts and, unless the text does, ends with a
+    /// lane; zeros elsewhere.
+    ///
+    /// # Safety
+    /// They must be readable, and 16 before `at`.
+    unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> Self::Block;
+    /// Writes the octets of `span` and returns `blocks` with zeros elsewhere.
+    ///
+    /// # Safety
+    /// As for [`load_span`](Machine::load_span), for writing.
+    unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: Self::Block) -> Self::Block;
+    /// `block` in one lane, zeros in the others.
+    fn one_lane(self, lane: usize, block: &[u8; 16]) -> Self::Block;
+    /// Two blocks in the first two of two or more lanes, zeros in the others.
+    fn first_lanes(self, blocks: &[[u8; 16]; 2]) -> Self::Block;
+    /// Like [`counter`](Machine::counter), for n, n + 1, ... in successive lanes.
+    fn counters(self, n: u16) -> Self::Block;
+    /// The sum of all lanes, in the first.
+    fn add_lanes(self, blocks: Self::Block) -> Self::Block;
+    /// The powers `from`, `from - 1`, ... of the hash key in successive lanes; zeros for those below 1.
+    fn powers(self, key: &Schedule, from: usize) -> Self::Block;
+    /// The lanes, in order.
+    fn lanes(self, block: Self::Block) -> [[u8; 16]; MAX_LANES];
+
+    /// No products.
+    fn no_products(self) -> Self::Products;
+    /// Blocks of GHASH in the octet order that products take.
+    fn ghash_order(self, block: Self::Block) -> Self::Block;
+    /// Adds the product of `x` and `power`, both in the order of products.
+    fn multiply(self, sum: Self::Products, x: Self::Block, power: Self::Block) -> Self::Products;
+    /// The sum of the products, reduced.
+    fn reduce(self, sum: Self::Products) -> Self::Block;
+}
+
+/// The AES keys of the lanes of a group, in the form a machine wants them.
+///
+/// The last round is split off, so that what is added after it (the next block of the MAC, the text that the key stream
+/// enciphers) is folded into the last round key and the chain from block to block is the AES rounds alone:
+/// `join(rounds(whiten(x)), last)` is AES of x, and `join(rounds(whiten(x)), fold(y))` is `whiten(AES(x) ^ y)`.
+pub(super) trait Keys<M: Machine> {
+    /// The keys of one schedule in every lane.
+    fn one(m: M, key: &Schedule) -> Self;
+    /// The keys of each frame, by register and lane.
+    fn each(m: M, keys: &[[&Schedule; MAX_LANES]]) -> Self;
+    /// The keys of frames that have a register for themselves.
+    fn rows(m: M, rows: &[Row<'_>]) -> Self;
+
+    /// A block as the rounds take it.
+    fn whiten(&self, m: M, register: usize, block: M::Block) -> M::Block;
+    /// A block to be added to what comes out of the rounds, and whitened.
+    fn fold(&self, m: M, register: usize, block: M::Block) -> M::Block;
+    /// What ends AES when joined.
+    fn last(&self, register: usize) -> M::Block;
+    /// Ends the rounds.
+    fn join(&self, m: M, state: M::Block, folded: M::Block) -> M::Block;
+    /// All rounds but the last of registers `first..first + N`, for MAC and counters side by side.
+    fn rounds<const N: usize>(
+        &self,
+        m: M,
+        first: usize,
+        mac: &mut [M::Block; N],
+        counters: &mut [M::Block; N],
+    );
+    /// Calls of [`round_of`](Keys::round_of) that make up all rounds but the last.
+    const ROUNDS: usize;
+    /// Round `round`, from 0, of registers `first..first + N`.
+    fn round_of<const N: usize>(&self, m: M, first: usize, round: usize, blocks: &mut [M::Block; N]);
+    /// All rounds but the last, for one kind only.
+    #[inline(always)]
+    fn rounds_of<const N: usize>(&self, m: M, first: usize, blocks: &mut [M::Block; N]) {
+        for round in 0..Self::ROUNDS {
+            self.round_of(m, first, round, blocks);
+        }
+    }
+}
+
+/// A machine with instructions for one round of AES.
+pub(super) trait AesRounds: Machine {
+    /// A round.
+    fn round(self, state: Self::Block, key: Self::Block) -> Self::Block;
+    /// The last round.
+    fn last_round(self, state: Self::Block, key: Self::Block) -> Self::Block;
+}
+
+/// Round keys for [`AesRounds`]: `SETS` is 1 for one key, else the number of registers. `KEYS` is 11 or 15.
+pub(super) struct RoundKeys<M: AesRounds, const KEYS: usize, const SETS: usize> {
+    sets: [[M::Block; KEYS]; SETS],
+}
+
+impl<M: AesRounds, const KEYS: usize, const SETS: usize> RoundKeys<M, KEYS, SETS> {
+    #[inline(always)]
+    fn key(&self, register: usize, round: usize) -> M::Block {
+        self.sets[if SETS == 1 { 0 } else { register }][round]
+    }
+}
+
+impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M, KEYS, SETS> {
+    #[inline(always)]
+    fn one(m: M, key: &Schedule) -> Self {
+        let mut sets = [[m.zero(); KEYS]; SETS];
+        for set in &mut sets {
+            for (round, block) in set.iter_mut().enumerate() {
+                *block = m.splat(&key.rounds[round]);
+            }
+        }
+        RoundKeys { sets }
+    }
+
+    #[inline(always)]
+    fn each(m: M, keys: &[[&Schedule; MAX_LANES]]) -> Self {
+        let mut sets = [[m.zero(); KEYS]; SETS];
+        for (set, keys) in sets.iter_mut().zip(keys) {
+            for (round, block) in set.iter_mut().enumerate() {
+                let mut lanes = [&keys[0].rounds[round]; MAX_LANES];
+                for lane in 0..M::LANES {
+                    lanes[lane] = &keys[lane].rounds[round];
+                }
+                *block = m.from_lanes(&lanes);
+            }
+        }
+        RoundKeys { sets }
+    }
+
+    #[inline(always)]
+    fn rows(m: M, rows: &[Row<'_>]) -> Self {
+        let mut sets = [[m.zero(); KEYS]; SETS];
+        for (set, row) in sets.iter_mut().zip(rows) {
+            for (round, block) in set.iter_mut().enumerate() {
+                *block = m.splat(&row.key.rounds[round]);
+            }
+        }
+        RoundKeys { sets }
+    }
+
+    #[inline(always)]
+    fn whiten(&self, m: M, register: usize, block: M::Block) -> M::Block {
+        m.xor(block, self.key(register, 0))
+    }
+
+    #[inline(always)]
+    fn fold(&self, m: M, register: usize, block: M::Block) -> M::Block {
+        m.xor(block, m.xor(self.key(register, KEYS - 1), self.key(register, 0)))
+    }
+
+    #[inline(always)]
+    fn last(&self, register: usize) -> M::Block {
+        self.key(register, KEYS - 1)
+    }
+
+    #[inline(always)]
+    fn join(&self, m: M, state: M::Block, folded: M::Block) -> M::Block {
+        m.last_round(state, folded)
+    }
+
+    #[inline(always)]
+    fn rounds<const N: usize>(
+        &self,
+        m: M,
+        first: usize,
+        mac: &mut [M::Block; N],
+        counters: &mut [M::Block; N],
+    ) {
+        for round in 1..KEYS - 1 {
+            for i in 0..N {
+                let key = self.key(first + i, round);
+                mac[i] = m.round(mac[i], key);
+                counters[i] = m.round(counters[i], key);
+            }
+        }
+    }
+
+    const ROUNDS: usize = KEYS - 2;
+
+    #[inline(always)]
+    fn round_of<const N: usize>(&self, m: M, first: usize, round: usize, blocks: &mut [M::Block; N]) {
+        for i in 0..N {
+            blocks[i] = m.round(blocks[i], self.key(first + i, round + 1));
+        }
+    }
+}
+
+/// Up to `G` registers of frames, longest first: where each lane's octets are.
+pub(super) struct Group<'g, const G: usize> {
+    /// Registers in use.
+    pub(super) registers: usize,
+    /// The [`BlocksInOrder`](super::BlocksInOrder) of each lane's frame.
+    pub(super) blocks_of: [Addresses; G],
+    /// Its payload.
+    pub(super) payload: [Addresses; G],
+    /// Octets of its payload.
+    pub(super) len: [Remainders; G],
+    /// Its key.
+    pub(super) keys: [[&'g Schedule; MAX_LANES]; G],
+    /// For each register, blocks that every lane up to it has whole.
+    pub(super) whole: [usize; G],
+    /// For each register, blocks of its longest lane, the last of them perhaps in part.
+    pub(super) blocks: [usize; G],
+    /// The addresses are good for as long as this borrow.
+    _frames: PhantomData<&'g mut [u8]>,
+}
+
+impl<'g, const G: usize> Group<'g, G> {
+    /// The frames `order` names, longest first, at most `G * lanes`. Lanes without a frame repeat the register's first:
+    /// they do the same work in step with it and write the same octets.
+    #[inline(always)]
+    pub(super) fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
+        let mut group = Group {
+            registers: order.len().div_ceil(lanes),
+            blocks_of: [[std::ptr::null_mut(); MAX_LANES]; G],
+            payload: [[std::ptr::null_mut(); MAX_LANES]; G],
+            len: [[0; MAX_LANES]; G],
+            keys: [[frames[usize::from(order[0])].key; MAX_LANES]; G],
+            whole: [0; G],
+            blocks: [0; G],
+            _frames: PhantomData,
+        };
+        let mut whole = usize::MAX;
+        for (register, members) in order.chunks(lanes).enumerate() {
+            for (lane, &member) in members.iter().enumerate() {
+                let frame = &mut frames[usize::from(member)];
+                let len = frame.len;
+                group.payload[register][lane] = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
+                group.len[register][lane] = len;
+                group.keys[register][lane] = frame.key;
+                whole = whole.min(len / 16);
+                group.blocks[register] = group.blocks[register].max(len.div_ceil(16));
+            }
+            group.whole[register] = whole;
+        }
+        for (register, members) in order.chunks(lanes).enumerate() {
+            for (lane, &member) in members.iter().enumerate() {
+                let blocks = std::ptr::from_ref(&frames[usize::from(member)].blocks);
+                group.blocks_of[register][lane] = blocks.cast_mut().cast();
+            }
+            for lane in members.len()..lanes {
+                group.blocks_of[register][lane] = group.blocks_of[register][0];
+                group.payload[register][lane] = group.payload[register][0];
+                group.len[register][lane] = group.len[register][0];
+                group.keys[register][lane] = group.keys[register][0];
+            }
+        }
+        group
+    }
+
+    /// Octets left in each lane of `register` at `block`, and the lanes that have any.
+    #[inline(always)]
+    pub(super) fn left(&self, register: usize, block: usize, lanes: usize) -> (Remainders, u8) {
+        let mut left = [0; MAX_LANES];
+        let mut some = 0;
+        for lane in 0..lanes {
+            left[lane] = self.len[register][lane].saturating_sub(16 * block).min(16);
+            some |= u8::from(left[lane] > 0) << lane;
+        }
+        (left, some)
+    }
+}
+
+/// One frame, for kernels that give each frame registers of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'g> {
+    blocks: &'g BlocksInOrder,
+    pub(super) payload: *mut u8,
+    /// Octets of the payload.
+    pub(super) len: usize,
+    pub(super) key: &'g Schedule,
+}
+
+impl<'g> Row<'g> {
+    /// The block at an offset of [`BlocksInOrder`].
+    #[inline(always)]
+    pub(super) fn block(&self, offset: usize) -> &'g [u8; 16] {
+        // SAFETY: every 16-octet field of that struct of numbers is 16 readable octets.
+        unsafe { &*std::ptr::from_ref(self.blocks).cast::<u8>().add(offset).cast() }
+    }
+
+    /// The block at an offset and the one after it.
+    #[inline(always)]
+    pub(super) fn block_pair(&self, offset: usize) -> [[u8; 16]; 2] {
+        [*self.block(offset), *self.block(offset + 16)]
+    }
+}
+
+/// Up to `G` frames, longest first; rows past `count` repeat the last.
+pub(super) struct Rows<'g, const G: usize> {
+    pub(super) rows: [Row<'g>; G],
+    pub(super) count: usize,
+}
+
+impl<'g, const G: usize> Rows<'g, G> {
+    /// The frames `order` names, 1 to `G`, longest first.
+    #[inline(always)]
+    pub(super) fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
+        let mut payloads = [std::ptr::null_mut(); G];
+        for (payload, &member) in payloads.iter_mut().zip(order) {
+            let frame = &mut frames[usize::from(member)];
+            *payload = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
+        }
+        let frames = &*frames;
+        Rows {
+            rows: std::array::from_fn(|g| {
+                let g = g.min(order.len() - 1);
+                let frame = &frames[usize::from(order[g])];
+                Row {
+                    blocks: &frame.blocks,
+                    payload: payloads[g],
+                    len: frame.len,
+                    key: frame.key,
+                }
+            }),
+            count: order.len(),
+        }
+    }
+}

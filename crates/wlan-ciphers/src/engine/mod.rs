@@ -1,0 +1,418 @@
+//! The engine: CCM and GCM over many frames at once, on what this CPU has.
+//!
+//! A chain of CBC-MAC is serial, so one frame cannot go faster than the latency of AES (RFC 3610 section 2.2 gives no
+//! way round). Frames are independent of each other, so the engine runs many in lock step: one register holds a block
+//! of each of a few frames, a group is a few registers.
+//!
+//! | module | what |
+//! |---|---|
+//! | `schedule` | round keys and powers of the hash key |
+//! | `machine` | what the kernels ask of a machine, and how frames are laid over its registers |
+//! | `ccm`, `gcm` | the kernels, written once over `machine` |
+//! | `bitslice`, `polyval` | AES and GHASH in constant time on any CPU |
+//! | `portable`, `aesni`, `vaes256`, `vaes512` | the machines, with their intrinsics |
+//!
+//! Memory outside the frames is never written and the frames' own is read only within their MPDU.
+
+// Lanes, blocks and octets of a block are counted in integers that fit: at most 16 lanes, 4096 blocks. Kernels walk
+// several arrays with one index, which is how they are kept in registers.
+#![allow(clippy::cast_possible_truncation, clippy::needless_range_loop)]
+
+#[cfg(target_arch = "x86_64")]
+mod aesni;
+mod bitslice;
+mod ccm;
+mod gcm;
+mod machine;
+mod polyval;
+mod portable;
+mod schedule;
+#[cfg(target_arch = "x86_64")]
+mod vaes256;
+#[cfg(target_arch = "x86_64")]
+mod vaes512;
+
+use std::fmt;
+use std::ops::Range;
+
+use machine::{Group, Keys, Machine, Rows};
+use portable::Portable;
+pub(crate) use schedule::{Kind, Mode, Schedule};
+#[cfg(target_arch = "x86_64")]
+use {aesni::AesNi, vaes256::Vaes256, vaes512::Vaes512};
+
+/// Which instructions frames are protected with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Backend {
+    /// Any CPU: bit-sliced AES, eight frames at a time.
+    Portable,
+    /// AES-NI and PCLMULQDQ: eight frames at a time.
+    AesNi,
+    /// AVX2 with VAES and VPCLMULQDQ: sixteen frames at a time.
+    Vaes256,
+    /// AVX-512 with VAES and VPCLMULQDQ: sixteen frames at a time.
+    Vaes512,
+}
+
+impl Backend {
+    /// All backends, the slowest first.
+    const ALL: [Backend; 4] = [
+        Backend::Portable,
+        Backend::AesNi,
+        Backend::Vaes256,
+        Backend::Vaes512,
+    ];
+
+    /// The fastest backend of this CPU.
+    #[must_use]
+    pub fn detect() -> Backend {
+        Backend::available().last().unwrap_or(Backend::Portable)
+    }
+
+    /// The backends of this CPU, the slowest first.
+    pub fn available() -> impl Iterator<Item = Backend> {
+        Backend::ALL.into_iter().filter(|backend| backend.is_available())
+    }
+
+    /// True if this CPU has what the backend needs.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        AnyMachine::detect(self).is_some()
+    }
+
+    /// A short name: `portable`, `aesni`, `vaes256`, `vaes512`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Backend::Portable => "portable",
+            Backend::AesNi => "aesni",
+            Backend::Vaes256 => "vaes256",
+            Backend::Vaes512 => "vaes512",
+        }
+    }
+}
+
+/// A machine that was detected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnyMachine {
+    Portable(Portable),
+    #[cfg(target_arch = "x86_64")]
+    AesNi(AesNi),
+    #[cfg(target_arch = "x86_64")]
+    Vaes256(Vaes256),
+    #[cfg(target_arch = "x86_64")]
+    Vaes512(Vaes512),
+}
+
+impl AnyMachine {
+    fn detect(backend: Backend) -> Option<AnyMachine> {
+        match backend {
+            Backend::Portable => Some(AnyMachine::Portable(Portable)),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi => AesNi::detect().map(AnyMachine::AesNi),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256 => Vaes256::detect().map(AnyMachine::Vaes256),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512 => Vaes512::detect().map(AnyMachine::Vaes512),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What the nonce and the AAD of a frame become before they are enciphered: blocks as little-endian numbers, so that
+/// they are built and handed on in registers.
+pub(crate) struct Blocks {
+    /// Counter block with count 0.
+    pub(crate) counter: u128,
+    /// CCM: B0. GCM: the lengths block.
+    pub(crate) first: u128,
+    /// The AAD, the first of two blocks; CCM: after its length.
+    pub(crate) aad_1: u128,
+    /// The second, padded with zeros.
+    pub(crate) aad_2: u128,
+}
+
+/// [`Blocks`] as they lie in memory.
+#[repr(C)]
+struct BlocksInOrder {
+    counter: u128,
+    first: u128,
+    aad_1: u128,
+    aad_2: u128,
+}
+
+/// One frame, as a kernel takes it.
+pub(crate) struct Frame<'a, 'k> {
+    blocks: BlocksInOrder,
+    /// What the kernel computed; CCM with a MIC of 8 octets uses the first 8.
+    mic: [u8; 16],
+    mpdu: &'a mut [u8],
+    /// Where the payload starts in `mpdu`, [`MIN_HEADER`] or more.
+    start: usize,
+    /// Octets of the payload.
+    len: usize,
+    key: &'k Schedule,
+}
+
+/// Octets in front of a payload that kernels may read: they load the last block by its end, and what is in front of the
+/// payload where other blocks come first.
+const MIN_HEADER: usize = 32;
+
+impl<'a, 'k> Frame<'a, 'k> {
+    /// A frame whose payload, enciphered or deciphered in place, is `payload` of `mpdu`.
+    ///
+    /// # Panics
+    /// If the payload does not lie within, or starts before octet 32.
+    #[inline(always)]
+    pub(crate) fn new(
+        mpdu: &'a mut [u8],
+        payload: Range<usize>,
+        key: &'k Schedule,
+        blocks: Blocks,
+    ) -> Frame<'a, 'k> {
+        assert!(MIN_HEADER <= payload.start && payload.start <= payload.end && payload.end <= mpdu.len());
+        Frame {
+            blocks: BlocksInOrder {
+                counter: blocks.counter.to_le(),
+                first: blocks.first.to_le(),
+                aad_1: blocks.aad_1.to_le(),
+                aad_2: blocks.aad_2.to_le(),
+            },
+            mic: [0; 16],
+            start: payload.start,
+            len: payload.len(),
+            mpdu,
+            key,
+        }
+    }
+
+    /// The computed MIC, the payload and what follows it in the MPDU.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&[u8; 16], &mut [u8], &mut [u8]) {
+        let (payload, rest) = self.mpdu[self.start..].split_at_mut(self.len);
+        (&self.mic, payload, rest)
+    }
+
+    /// What it is protected with.
+    #[inline]
+    pub(crate) fn kind(&self) -> Kind {
+        self.key.kind
+    }
+
+    /// True if both have the same key and length.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &Frame<'_, '_>) -> bool {
+        std::ptr::eq(self.key, other.key) && self.len == other.len
+    }
+
+    /// Octets of the payload.
+    #[inline]
+    pub(crate) fn payload_len(&self) -> usize {
+        self.len
+    }
+}
+
+/// Seals or opens the frames that `order` names: of one kind, the longest first.
+pub(crate) fn protect<const OPEN: bool>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    let kind = frames[usize::from(order[0])].kind();
+    match kind.machine {
+        AnyMachine::Portable(m) => groups::<_, OPEN>(m, kind, frames, order),
+        #[cfg(target_arch = "x86_64")]
+        AnyMachine::AesNi(m) => groups::<_, OPEN>(m, kind, frames, order),
+        #[cfg(target_arch = "x86_64")]
+        AnyMachine::Vaes256(m) => groups::<_, OPEN>(m, kind, frames, order),
+        #[cfg(target_arch = "x86_64")]
+        AnyMachine::Vaes512(m) => groups::<_, OPEN>(m, kind, frames, order),
+    }
+}
+
+fn groups<M: Entries, const OPEN: bool>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    let group = match kind.mode {
+        Mode::Ccm => M::CCM_REGISTERS * M::LANES,
+        Mode::Gcm => M::GCM_FRAMES,
+    };
+    for order in order.chunks(group) {
+        let key = frames[usize::from(order[0])].key;
+        let shared = order
+            .iter()
+            .all(|&member| std::ptr::eq(frames[usize::from(member)].key, key));
+        match (kind.mode, kind.keys, shared) {
+            (Mode::Ccm, 11, true) => m.ccm::<11, OPEN, true>(frames, order),
+            (Mode::Ccm, 11, false) => m.ccm::<11, OPEN, false>(frames, order),
+            (Mode::Ccm, _, true) => m.ccm::<15, OPEN, true>(frames, order),
+            (Mode::Ccm, _, false) => m.ccm::<15, OPEN, false>(frames, order),
+            (Mode::Gcm, 11, true) => m.gcm::<11, OPEN, true>(frames, order),
+            (Mode::Gcm, 11, false) => m.gcm::<11, OPEN, false>(frames, order),
+            (Mode::Gcm, _, true) => m.gcm::<15, OPEN, true>(frames, order),
+            (Mode::Gcm, _, false) => m.gcm::<15, OPEN, false>(frames, order),
+        }
+    }
+}
+
+/// The kernels of a machine, as functions that enable its instructions. Each takes the frames of one group.
+trait Entries: Machine {
+    /// Registers of a group of CCM.
+    const CCM_REGISTERS: usize;
+    /// Frames of a group of GCM.
+    const GCM_FRAMES: usize;
+
+    fn ccm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+        self,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    );
+    fn gcm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+        self,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    );
+}
+
+impl Entries for Portable {
+    const CCM_REGISTERS: usize = 1;
+    const GCM_FRAMES: usize = 2;
+
+    fn ccm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+        self,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    ) {
+        ccm_group::<Portable, KEYS, 1, 1, OPEN, SHARED>(self, frames, order);
+    }
+
+    fn gcm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+        self,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    ) {
+        gcm_group::<Portable, KEYS, 2, 1, OPEN, SHARED>(self, frames, order);
+    }
+}
+
+/// Implements [`Entries`] for a machine of these target features: registers of a CCM group; frames of a GCM group and
+/// chunks that each of its steps takes, and such chunks for a frame on its own. CCM of a frame on its own goes through the
+/// narrow machine that `$narrow` makes of this one.
+#[cfg(target_arch = "x86_64")]
+macro_rules! entries {
+    (
+        $machine:ty, $features:literal, ccm $ccm:literal, gcm $gcm:literal x $chunks:literal or 1 x $alone:literal,
+        $narrow:expr
+    ) => {
+        impl super::Entries for $machine {
+            const CCM_REGISTERS: usize = $ccm;
+            const GCM_FRAMES: usize = $gcm;
+
+            super::entry!($machine, $features, ccm, ccm_group, $ccm x 1, $narrow, 1 x 1);
+            super::entry!($machine, $features, gcm, gcm_group, $gcm x $chunks, |m| m, 1 x $alone);
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! entry {
+    (
+        $machine:ty, $features:literal, $name:ident, $group:ident, $many:literal x $chunks:literal,
+        $narrow:expr, 1 x $alone:literal
+    ) => {
+        fn $name<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+            self,
+            frames: &mut [super::Frame<'_, '_>],
+            order: &[u8],
+        ) {
+            #[target_feature(enable = $features)]
+            fn many<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+                m: $machine,
+                frames: &mut [super::Frame<'_, '_>],
+                order: &[u8],
+            ) {
+                super::$group::<_, KEYS, $many, $chunks, OPEN, SHARED>(m, frames, order);
+            }
+            #[target_feature(enable = $features)]
+            fn one<const KEYS: usize, const OPEN: bool>(
+                m: $machine,
+                frames: &mut [super::Frame<'_, '_>],
+                order: &[u8],
+            ) {
+                super::$group::<_, KEYS, 1, $alone, OPEN, true>($narrow(m), frames, order);
+            }
+            // SAFETY: a value of this type shows that the CPU has these features.
+            unsafe {
+                if order.len() == 1 {
+                    one::<KEYS, OPEN>(self, frames, order);
+                } else {
+                    many::<KEYS, OPEN, SHARED>(self, frames, order);
+                }
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+use {entries, entry};
+
+#[inline(always)]
+fn ccm_group<
+    M: Machine,
+    const KEYS: usize,
+    const G: usize,
+    const U: usize,
+    const OPEN: bool,
+    const SHARED: bool,
+>(
+    m: M,
+    frames: &mut [Frame<'_, '_>],
+    order: &[u8],
+) {
+    let mut group = Group::<G>::new(frames, order, M::LANES);
+    let mics = if SHARED {
+        let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
+        ccm::ccm::<M, _, G, OPEN>(m, &keys, &mut group)
+    } else {
+        let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
+        ccm::ccm::<M, _, G, OPEN>(m, &keys, &mut group)
+    };
+    hand_out(m, &mics, frames, order);
+}
+
+#[inline(always)]
+fn gcm_group<
+    M: Machine,
+    const KEYS: usize,
+    const G: usize,
+    const U: usize,
+    const OPEN: bool,
+    const SHARED: bool,
+>(
+    m: M,
+    frames: &mut [Frame<'_, '_>],
+    order: &[u8],
+) {
+    let mut group = Rows::<G>::new(frames, order);
+    let mics = if SHARED {
+        let keys = M::Keys::<KEYS, 1>::one(m, group.rows[0].key);
+        gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
+    } else {
+        let keys = M::Keys::<KEYS, G>::rows(m, &group.rows);
+        gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
+    };
+    for (mic, &member) in mics.iter().zip(order) {
+        frames[usize::from(member)].mic = *mic;
+    }
+}
+
+/// Gives each frame its MIC.
+#[inline(always)]
+fn hand_out<M: Machine>(m: M, mics: &[M::Block], frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    for (&block, members) in mics.iter().zip(order.chunks(M::LANES)) {
+        for (mic, &member) in m.lanes(block).iter().zip(members) {
+            frames[usize::from(member)].mic = *mic;
+        }
+    }
+}

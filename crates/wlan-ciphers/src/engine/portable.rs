@@ -1,0 +1,248 @@
+//! Any CPU: bit-sliced AES, eight frames a group.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use super::Schedule;
+use super::bitslice::{self, BLOCKS, Planes};
+use super::machine::{Addresses, Keys, MAX_LANES, Machine, Remainders, Row};
+use super::polyval::{self, Product};
+
+/// Every CPU is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Portable;
+
+type Lanes = [[u8; 16]; MAX_LANES];
+
+/// MAC and counter blocks of all lanes fill one call of the bit-sliced cipher.
+const _: () = assert!(BLOCKS == 2 * MAX_LANES);
+
+impl Machine for Portable {
+    const LANES: usize = MAX_LANES;
+    type Block = Lanes;
+    type Products = [Product; MAX_LANES];
+    type Keys<const KEYS: usize, const SETS: usize> = SlicedKeys<KEYS>;
+
+    fn zero(self) -> Lanes {
+        [[0; 16]; MAX_LANES]
+    }
+
+    fn splat(self, block: &[u8; 16]) -> Lanes {
+        [*block; MAX_LANES]
+    }
+
+    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Lanes {
+        blocks.map(|block| *block)
+    }
+
+    fn xor(self, a: Lanes, b: Lanes) -> Lanes {
+        std::array::from_fn(|lane| {
+            (u128::from_ne_bytes(a[lane]) ^ u128::from_ne_bytes(b[lane])).to_ne_bytes()
+        })
+    }
+
+    fn select(self, lanes: u8, yes: Lanes, no: Lanes) -> Lanes {
+        std::array::from_fn(|lane| {
+            if lanes >> lane & 1 == 1 {
+                yes[lane]
+            } else {
+                no[lane]
+            }
+        })
+    }
+
+    fn counter(self, n: u16) -> Lanes {
+        [u128::from(n).to_be_bytes(); MAX_LANES]
+    }
+
+    unsafe fn gather(self, at: &Addresses, offset: usize) -> Lanes {
+        // SAFETY: the caller says that these octets are readable.
+        std::array::from_fn(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
+    }
+
+    unsafe fn scatter(self, at: &Addresses, offset: usize, block: Lanes) {
+        for (at, octets) in at.iter().zip(block) {
+            // SAFETY: the caller says that these octets are writable.
+            unsafe { at.add(offset).cast::<[u8; 16]>().write(octets) };
+        }
+    }
+
+    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> Lanes {
+        let mut block = self.zero();
+        for ((octets, at), &left) in block.iter_mut().zip(at).zip(left) {
+            let from = at.wrapping_add(offset);
+            // SAFETY: the caller says that so many octets are readable; `octets` has room for 16.
+            unsafe { std::ptr::copy_nonoverlapping(from, octets.as_mut_ptr(), left) };
+        }
+        block
+    }
+
+    unsafe fn scatter_edge(
+        self,
+        at: &Addresses,
+        offset: usize,
+        left: &Remainders,
+        mut block: Lanes,
+    ) -> Lanes {
+        for ((octets, at), &left) in block.iter_mut().zip(at).zip(left) {
+            let to = at.wrapping_add(offset);
+            // SAFETY: the caller says that so many octets are writable; `octets` has 16.
+            unsafe { std::ptr::copy_nonoverlapping(octets.as_ptr(), to, left) };
+            octets[left..].fill(0);
+        }
+        block
+    }
+
+    unsafe fn load(self, at: *const u8) -> Lanes {
+        // SAFETY: the caller says that these octets are readable.
+        unsafe { at.cast::<Lanes>().read() }
+    }
+
+    unsafe fn store(self, at: *mut u8, blocks: Lanes) {
+        // SAFETY: the caller says that these octets are writable.
+        unsafe { at.cast::<Lanes>().write(blocks) };
+    }
+
+    unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> Lanes {
+        let mut blocks = self.zero();
+        let octets = &mut blocks.as_flattened_mut()[span.clone()];
+        // SAFETY: the caller says that these octets are readable.
+        unsafe {
+            std::ptr::copy_nonoverlapping(at.add(span.start), octets.as_mut_ptr(), octets.len());
+        }
+        blocks
+    }
+
+    unsafe fn store_span(self, at: *mut u8, span: Range<usize>, mut blocks: Lanes) -> Lanes {
+        let octets = &blocks.as_flattened()[span.clone()];
+        // SAFETY: the caller says that these octets are writable.
+        unsafe { std::ptr::copy_nonoverlapping(octets.as_ptr(), at.add(span.start), octets.len()) };
+        blocks.as_flattened_mut()[..span.start].fill(0);
+        blocks.as_flattened_mut()[span.end..].fill(0);
+        blocks
+    }
+
+    fn one_lane(self, lane: usize, block: &[u8; 16]) -> Lanes {
+        let mut blocks = self.zero();
+        blocks[lane] = *block;
+        blocks
+    }
+
+    fn first_lanes(self, pair: &[[u8; 16]; 2]) -> Lanes {
+        let mut blocks = self.zero();
+        blocks[..2].copy_from_slice(pair);
+        blocks
+    }
+
+    fn counters(self, n: u16) -> Lanes {
+        std::array::from_fn(|lane| (u128::from(n) + lane as u128).to_be_bytes())
+    }
+
+    fn add_lanes(self, blocks: Lanes) -> Lanes {
+        let sum = blocks
+            .iter()
+            .fold(0, |sum, block| sum ^ u128::from_ne_bytes(*block));
+        self.one_lane(0, &sum.to_ne_bytes())
+    }
+
+    fn powers(self, key: &Schedule, from: usize) -> Lanes {
+        *key.powers_from(from)
+    }
+
+    fn lanes(self, block: Lanes) -> Lanes {
+        block
+    }
+
+    fn no_products(self) -> [Product; MAX_LANES] {
+        [[0; 4]; MAX_LANES]
+    }
+
+    fn ghash_order(self, block: Lanes) -> Lanes {
+        block.map(|octets| u128::from_be_bytes(octets).to_le_bytes())
+    }
+
+    fn multiply(self, sum: [Product; MAX_LANES], x: Lanes, power: Lanes) -> [Product; MAX_LANES] {
+        std::array::from_fn(|lane| {
+            polyval::add_product(
+                sum[lane],
+                u128::from_le_bytes(x[lane]),
+                u128::from_le_bytes(power[lane]),
+            )
+        })
+    }
+
+    fn reduce(self, sum: [Product; MAX_LANES]) -> Lanes {
+        sum.map(|sum| polyval::reduce(sum).to_le_bytes())
+    }
+}
+
+/// Bit-sliced round keys; `KEYS` is 11 or 15. There is no round to split off: whitening is part of the cipher.
+pub(super) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
+
+impl<const KEYS: usize> SlicedKeys<KEYS> {
+    /// The key that `of` names for each place.
+    fn of<'k>(of: impl Fn(usize) -> &'k Schedule) -> Self {
+        SlicedKeys(std::array::from_fn(|round| {
+            bitslice::slice(&std::array::from_fn(|place| of(place).rounds[round]))
+        }))
+    }
+
+    fn encrypt(&self, blocks: &[[u8; 16]; BLOCKS]) -> [[u8; 16]; BLOCKS] {
+        bitslice::encrypt(&self.0, blocks)
+    }
+}
+
+impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
+    fn one(_: Portable, key: &Schedule) -> Self {
+        SlicedKeys::of(|_| key)
+    }
+
+    fn each(_: Portable, keys: &[[&Schedule; MAX_LANES]]) -> Self {
+        SlicedKeys::of(|place| keys[0][place % MAX_LANES])
+    }
+
+    fn rows(_: Portable, rows: &[Row<'_>]) -> Self {
+        SlicedKeys::of(|place| rows[(place / MAX_LANES).min(rows.len() - 1)].key)
+    }
+
+    fn whiten(&self, _: Portable, _: usize, block: Lanes) -> Lanes {
+        block
+    }
+
+    fn fold(&self, _: Portable, _: usize, block: Lanes) -> Lanes {
+        block
+    }
+
+    fn last(&self, _: usize) -> Lanes {
+        [[0; 16]; MAX_LANES]
+    }
+
+    fn join(&self, m: Portable, state: Lanes, folded: Lanes) -> Lanes {
+        m.xor(state, folded)
+    }
+
+    fn rounds<const N: usize>(&self, _: Portable, _: usize, mac: &mut [Lanes; N], counters: &mut [Lanes; N]) {
+        for (mac, counters) in mac.iter_mut().zip(counters) {
+            let mut blocks = [[0; 16]; BLOCKS];
+            blocks[..MAX_LANES].copy_from_slice(mac);
+            blocks[MAX_LANES..].copy_from_slice(counters);
+            blocks = self.encrypt(&blocks);
+            mac.copy_from_slice(&blocks[..MAX_LANES]);
+            counters.copy_from_slice(&blocks[MAX_LANES..]);
+        }
+    }
+
+    const ROUNDS: usize = 1;
+
+    /// The keys of register 0 are in the first half of the planes, those of register 1 in the second.
+    fn round_of<const N: usize>(&self, _: Portable, first: usize, _: usize, registers: &mut [Lanes; N]) {
+        let mut blocks = [[0; 16]; BLOCKS];
+        for (i, lanes) in registers.iter().enumerate() {
+            blocks[(first + i) * MAX_LANES..][..MAX_LANES].copy_from_slice(lanes);
+        }
+        blocks = self.encrypt(&blocks);
+        for (i, lanes) in registers.iter_mut().enumerate() {
+            lanes.copy_from_slice(&blocks[(first + i) * MAX_LANES..][..MAX_LANES]);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a temporal key expands to: AES round keys (FIPS 197 5.2) and, for GCM, powers of the hash key.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::machine::MAX_LANES;
+use super::polyval;
+use super::{AnyMachine, Backend, bitslice};
+
+/// Round keys of AES-256, the most there are.
+const MAX_KEYS: usize = 15;
+
+/// Powers of the hash key that are kept: GHASH is reduced once in so many blocks.
+pub(super) const POWERS: usize = 32;
+
+/// Zeros after them, so that any power heads as many as a register has lanes.
+const NO_POWERS: usize = MAX_LANES;
+
+/// The mode of operation of a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Counter with CBC-MAC.
+    Ccm,
+    /// Galois/Counter Mode.
+    Gcm,
+}
+
+/// What is the same for all frames that a kernel takes at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) backend: Backend,
+    pub(super) machine: AnyMachine,
+    pub(crate) mode: Mode,
+    /// Round keys: 11 for AES-128, 15 for AES-256.
+    pub(super) keys: usize,
+}
+
+impl Kind {
+    /// A number that orders kinds.
+    #[inline]
+    pub(crate) fn rank(self) -> u8 {
+        (self.backend as u8) << 4 | (self.mode as u8) << 1 | u8::from(self.keys > 11)
+    }
+}
+
+/// An expanded key; wiped on drop.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[repr(align(64))]
+pub(crate) struct Schedule {
+    /// Round keys; those past `kind.keys` are zero.
+    pub(super) rounds: [[u8; 16]; MAX_KEYS],
+    /// The hash key to the power [`POWERS`] and on down to 1, then zeros; in the order and the form of [`polyval`].
+    powers: [[u8; 16]; POWERS + NO_POWERS],
+    #[zeroize(skip)]
+    pub(crate) kind: Kind,
+}
+
+impl Schedule {
+    /// Expands a key of 16 or 32 octets, if this CPU can run the backend.
+    pub(crate) fn new(key: &[u8], mode: Mode, backend: Backend) -> Option<Schedule> {
+        let machine = AnyMachine::detect(backend)?;
+        let mut schedule = Schedule {
+            rounds: [[0; 16]; MAX_KEYS],
+            powers: [[0; 16]; POWERS + NO_POWERS],
+            kind: Kind {
+                backend,
+                machine,
+                mode,
+                keys: key.len() / 4 + 7,
+            },
+        };
+        schedule.expand(key);
+        if mode == Mode::Gcm {
+            let hash_key = schedule.encrypt(&[0; 16]);
+            schedule.powers[..POWERS].copy_from_slice(&polyval::powers(&hash_key));
+            schedule.powers[..POWERS].reverse();
+        }
+        Some(schedule)
+    }
+
+    /// The hash key to the power `exponent`, 1 to [`POWERS`].
+    #[inline(always)]
+    pub(super) fn power(&self, exponent: usize) -> &[u8; 16] {
+        &self.powers[POWERS - exponent]
+    }
+
+    /// The powers `from`, `from - 1` and on down, with zeros for those below 1.
+    #[inline(always)]
+    pub(super) fn powers_from(&self, from: usize) -> &[[u8; 16]; MAX_LANES] {
+        let powers = self.powers[POWERS - from..].first_chunk();
+        powers.expect("there are zeros behind the powers")
+    }
+
+    /// AES of one block, for where speed does not matter.
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+        let mut planes = [bitslice::Planes::default(); MAX_KEYS];
+        for (planes, key) in planes.iter_mut().zip(&self.rounds) {
+            *planes = bitslice::slice(&[*key; bitslice::BLOCKS]);
+        }
+        bitslice::encrypt(&planes[..self.kind.keys], &[*block; bitslice::BLOCKS])[0]
+    }
+
+    fn expand(&mut self, key: &[u8]) {
+        let words_of_key = key.len() / 4;
+        let words = self.rounds.as_flattened_mut();
+        words[..key.len()].copy_from_slice(key);
+        let mut round_constant = 1u8;
+        for i in words_of_key..4 * self.kind.keys {
+            let mut word = [0; 4];
+            word.copy_from_slice(&words[4 * (i - 1)..][..4]);
+            if i % words_of_key == 0 {
+                word.rotate_left(1);
+                word = bitslice::sub_word(word);
+                word[0] ^= round_constant;
+                // Multiplication by x in GF(2^8).
+                round_constant = (round_constant << 1) ^ ((round_constant >> 7) * 0x1b);
+            } else if words_of_key == 8 && i % 8 == 4 {
+                word = bitslice::sub_word(word);
+            }
+            for octet in 0..4 {
+                words[4 * i + octet] = words[4 * (i - words_of_key) + octet] ^ word[octet];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FIPS 197 appendix C: plaintext 00112233... under keys 000102...
+    #[test]
+    fn aes_agrees_with_fips_197_appendix_c() {
+        let plaintext: [u8; 16] = std::array::from_fn(|i| i as u8 * 0x11);
+        let key: Vec<u8> = (0..32).collect();
+        let encrypt = |key| {
+            let schedule = Schedule::new(key, Mode::Ccm, Backend::Portable).unwrap();
+            schedule.encrypt(&plaintext)
+        };
+        assert_eq!(
+            encrypt(&key[..16]),
+            0x69c4e0d86a7b0430d8cdb78070b4c55a_u128.to_be_bytes()
+        );
+        assert_eq!(
+            encrypt(&key),
+            0x8ea2b7ca516745bfeafc49904b496089_u128.to_be_bytes()
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! AVX-512 with VAES and VPCLMULQDQ: four frames a register, sixteen a group.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use super::Schedule;
+use super::aesni::AesNi;
+use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, RoundKeys};
+
+/// A CPU with the instructions that [`Vaes512::detect`] asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Vaes512(());
+
+super::entries!(
+    Vaes512,
+    "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
+    ccm 4,
+    gcm 3 x 1 or 1 x 4,
+    AesNi::of_vaes512
+);
+
+impl Vaes512 {
+    /// This CPU, if it is one.
+    pub(super) fn detect() -> Option<Vaes512> {
+        (AesNi::detect().is_some()
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("vaes")
+            && is_x86_feature_detected!("vpclmulqdq")
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl"))
+        .then_some(Vaes512(()))
+    }
+}
+
+/// Bits of a mask of octets, the first `left` of 16.
+#[inline(always)]
+fn octets(left: usize) -> u16 {
+    ((1u32 << left) - 1) as u16
+}
+
+/// Bits of a mask of octets: those of a span of 0 to 63.
+#[inline(always)]
+fn octets_of(span: Range<usize>) -> u64 {
+    ((1 << span.len()) - 1) << span.start
+}
+
+#[inline(always)]
+fn octets_of_lanes(left: &Remainders) -> u64 {
+    (0..4).fold(0, |mask, lane| {
+        mask | u64::from(octets(left[lane])) << (16 * lane)
+    })
+}
+
+// SAFETY of all blocks below: a value of `Vaes512` shows that the CPU has the instructions. What memory they touch is
+// said where they touch any.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Machine for Vaes512 {
+    const LANES: usize = 4;
+    type Block = __m512i;
+    /// Low, middle and high products.
+    type Products = [__m512i; 3];
+    type Keys<const KEYS: usize, const SETS: usize> = RoundKeys<Vaes512, KEYS, SETS>;
+
+    #[inline(always)]
+    fn zero(self) -> __m512i {
+        unsafe { _mm512_setzero_si512() }
+    }
+
+    #[inline(always)]
+    fn splat(self, block: &[u8; 16]) -> __m512i {
+        // Reads the 16 octets of `block`.
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m512i {
+        // Reads the 16 octets of each.
+        unsafe { load4(std::array::from_fn(|lane| blocks[lane].as_ptr())) }
+    }
+
+    #[inline(always)]
+    fn xor(self, a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_xor_si512(a, b) }
+    }
+
+    #[inline(always)]
+    fn select(self, lanes: u8, yes: __m512i, no: __m512i) -> __m512i {
+        // Two 64-bit elements a lane.
+        let mask = unsafe { _pdep_u32(u32::from(lanes), 0x55) as u8 } * 3;
+        unsafe { _mm512_mask_mov_epi64(no, mask, yes) }
+    }
+
+    #[inline(always)]
+    fn counter(self, n: u16) -> __m512i {
+        unsafe { _mm512_maskz_set1_epi32(0x8888, i32::from(n.swap_bytes()) << 16) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(self, at: &Addresses, offset: usize) -> __m512i {
+        // Reads what the caller says is readable.
+        unsafe { load4(std::array::from_fn(|lane| at[lane].add(offset).cast_const())) }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, at: &Addresses, offset: usize, block: __m512i) {
+        // Writes what the caller says is writable.
+        unsafe {
+            _mm_storeu_si128(at[0].add(offset).cast(), _mm512_castsi512_si128(block));
+            _mm_storeu_si128(at[1].add(offset).cast(), _mm512_extracti32x4_epi32::<1>(block));
+            _mm_storeu_si128(at[2].add(offset).cast(), _mm512_extracti32x4_epi32::<2>(block));
+            _mm_storeu_si128(at[3].add(offset).cast(), _mm512_extracti32x4_epi32::<3>(block));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> __m512i {
+        // Masked-out octets are not read; the addresses of lanes without any may lie past their buffer.
+        unsafe {
+            let lane =
+                |lane: usize| _mm_maskz_loadu_epi8(octets(left[lane]), at[lane].wrapping_add(offset).cast());
+            join4([lane(0), lane(1), lane(2), lane(3)])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter_edge(
+        self,
+        at: &Addresses,
+        offset: usize,
+        left: &Remainders,
+        block: __m512i,
+    ) -> __m512i {
+        // Masked-out octets are not written.
+        unsafe {
+            let store = |lane: usize, block: __m128i| {
+                _mm_mask_storeu_epi8(at[lane].wrapping_add(offset).cast(), octets(left[lane]), block);
+            };
+            store(0, _mm512_castsi512_si128(block));
+            store(1, _mm512_extracti32x4_epi32::<1>(block));
+            store(2, _mm512_extracti32x4_epi32::<2>(block));
+            store(3, _mm512_extracti32x4_epi32::<3>(block));
+            _mm512_maskz_mov_epi8(octets_of_lanes(left), block)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, at: *const u8) -> __m512i {
+        // Reads what the caller says is readable.
+        unsafe { _mm512_loadu_si512(at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8, blocks: __m512i) {
+        // Writes what the caller says is writable.
+        unsafe { _mm512_storeu_si512(at.cast(), blocks) };
+    }
+
+    #[inline(always)]
+    unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> __m512i {
+        // Masked-out octets are not read.
+        unsafe { _mm512_maskz_loadu_epi8(octets_of(span), at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: __m512i) -> __m512i {
+        let mask = octets_of(span);
+        // Masked-out octets are not written.
+        unsafe {
+            _mm512_mask_storeu_epi8(at.cast(), mask, blocks);
+            _mm512_maskz_mov_epi8(mask, blocks)
+        }
+    }
+
+    #[inline(always)]
+    fn one_lane(self, lane: usize, block: &[u8; 16]) -> __m512i {
+        // Reads the 16 octets of `block`.
+        unsafe { _mm512_maskz_broadcast_i32x4(0xf << (4 * lane), _mm_loadu_si128(block.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn first_lanes(self, blocks: &[[u8; 16]; 2]) -> __m512i {
+        // Reads the 32 octets of `blocks`.
+        unsafe { _mm512_zextsi256_si512(_mm256_loadu_si256(blocks.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn counters(self, n: u16) -> __m512i {
+        unsafe {
+            let lanes = _mm512_set_epi64(3, 0, 2, 0, 1, 0, 0, 0);
+            let n = _mm512_add_epi16(_mm512_set1_epi16(n.cast_signed()), lanes);
+            // The low 16 bits of the upper half of each lane, their octets swapped, to its end.
+            let to_end = _mm_set_epi8(8, 9, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+            _mm512_shuffle_epi8(n, _mm512_broadcast_i32x4(to_end))
+        }
+    }
+
+    #[inline(always)]
+    fn add_lanes(self, blocks: __m512i) -> __m512i {
+        unsafe {
+            let pairs = _mm512_xor_si512(blocks, _mm512_shuffle_i64x2::<0b01_00_11_10>(blocks, blocks));
+            _mm512_xor_si512(pairs, _mm512_shuffle_i64x2::<0b10_11_00_01>(pairs, pairs))
+        }
+    }
+
+    #[inline(always)]
+    fn powers(self, key: &Schedule, from: usize) -> __m512i {
+        // Reads four of the eight powers.
+        unsafe { _mm512_loadu_si512(key.powers_from(from).as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn lanes(self, block: __m512i) -> [[u8; 16]; MAX_LANES] {
+        let mut lanes = [[0; 16]; MAX_LANES];
+        // Writes four of the eight.
+        unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), block) };
+        lanes
+    }
+
+    #[inline(always)]
+    fn no_products(self) -> [__m512i; 3] {
+        [self.zero(); 3]
+    }
+
+    #[inline(always)]
+    fn ghash_order(self, block: __m512i) -> __m512i {
+        unsafe {
+            let reversed = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            _mm512_shuffle_epi8(block, _mm512_broadcast_i32x4(reversed))
+        }
+    }
+
+    #[inline(always)]
+    fn multiply(self, [low, middle, high]: [__m512i; 3], x: __m512i, power: __m512i) -> [__m512i; 3] {
+        unsafe {
+            let cross = (
+                _mm512_clmulepi64_epi128::<0x01>(x, power),
+                _mm512_clmulepi64_epi128::<0x10>(x, power),
+            );
+            [
+                _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(x, power)),
+                _mm512_ternarylogic_epi64::<0x96>(middle, cross.0, cross.1),
+                _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(x, power)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn reduce(self, [low, middle, high]: [__m512i; 3]) -> __m512i {
+        // As in `polyval::reduce`, 64 bits at a time: x^127 + x^126 + x^121 is 0xc2 << 56 in the upper half.
+        unsafe {
+            let poly = _mm512_set1_epi64(0xc2_u64.rotate_right(8).cast_signed());
+            let low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
+            let high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
+            let folded = _mm512_xor_si512(
+                _mm512_shuffle_epi32::<0x4e>(low),
+                _mm512_clmulepi64_epi128::<0x00>(low, poly),
+            );
+            _mm512_ternarylogic_epi64::<0x96>(
+                high,
+                _mm512_shuffle_epi32::<0x4e>(folded),
+                _mm512_clmulepi64_epi128::<0x00>(folded, poly),
+            )
+        }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)] // as above
+impl AesRounds for Vaes512 {
+    #[inline(always)]
+    fn round(self, state: __m512i, key: __m512i) -> __m512i {
+        unsafe { _mm512_aesenc_epi128(state, key) }
+    }
+
+    #[inline(always)]
+    fn last_round(self, state: __m512i, key: __m512i) -> __m512i {
+        unsafe { _mm512_aesenclast_epi128(state, key) }
+    }
+}
+
+/// # Safety
+/// The CPU is a [`Vaes512`], and 16 octets are readable at each address.
+#[inline(always)]
+#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
+unsafe fn load4(at: [*const u8; 4]) -> __m512i {
+    unsafe { join4(at.map(|at| _mm_loadu_si128(at.cast()))) }
+}
+
+/// # Safety
+/// The CPU is a [`Vaes512`].
+#[inline(always)]
+#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
+unsafe fn join4([a, b, c, d]: [__m128i; 4]) -> __m512i {
+    unsafe {
+        let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
+        let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
+        _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+    }
+}

@@ -1,0 +1,56 @@
+//! Which texts of a batch go side by side through a multi-buffer kernel.
+//!
+//! A kernel runs for as long as the longest of its texts, so texts of like length belong together. A batch is taken in
+//! windows of [`WINDOW`] texts and each window is ordered by length, longest first, on the stack.
+
+/// Texts ordered at a time.
+pub(crate) const WINDOW: usize = 64;
+
+/// The texts of one window, longest first; empty ones are left out.
+#[cfg(any(target_arch = "x86_64", test))]
+pub(crate) struct ByLength {
+    order: [u8; WINDOW],
+    len: usize,
+}
+
+#[cfg(any(target_arch = "x86_64", test))]
+impl ByLength {
+    /// Orders the texts with these lengths in octets; there are at most [`WINDOW`].
+    pub(crate) fn new(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> ByLength {
+        assert!(lengths.len() <= WINDOW, "{} texts in one window", lengths.len());
+        let mut keyed = [(0, 0); WINDOW];
+        let mut len = 0;
+        for (index, length) in (0u8..).zip(lengths).filter(|&(_, length)| length > 0) {
+            keyed[len] = (length, index);
+            len += 1;
+        }
+        // Frames of equal length are the rule, and then there is nothing to sort.
+        if !keyed[..len].is_sorted_by(|a, b| a.0 >= b.0) {
+            keyed[..len].sort_unstable_by_key(|&(length, _)| std::cmp::Reverse(length));
+        }
+        ByLength {
+            order: keyed.map(|(_, index)| index),
+            len,
+        }
+    }
+
+    /// The indices in groups of `lanes`; the last may be smaller.
+    pub(crate) fn groups(&self, lanes: usize) -> std::slice::Chunks<'_, u8> {
+        self.order[..self.len].chunks(lanes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_first_and_without_the_empty() {
+        let order = ByLength::new([5, 0, 9, 9, 1].into_iter());
+        let groups: Vec<_> = order.groups(3).map(<[u8]>::to_vec).collect();
+        assert!(
+            groups == [vec![2, 3, 0], vec![4]] || groups == [vec![3, 2, 0], vec![4]],
+            "{groups:?}"
+        );
+    }
+}

@@ -1,0 +1,475 @@
+//! TKIP, IEEE 802.11-2020 12.5.2.
+//!
+//! ```text
+//!  MPDU      MAC header   TKIP header (8)   enciphered: data   Michael MIC (8)   ICV (4)   [FCS, not ours]
+//!
+//!  TKIP header, octet   0     1                     2     3                                4-7
+//!                       TSC1  (TSC1 | 20) & 7F      TSC0  bits 6-7 key ID, bit 5 Ext IV    TSC2 TSC3 TSC4 TSC5
+//! ```
+//! The MIC belongs to the MSDU and not to the MPDU: it is computed before fragmentation and is cut up with the data, so
+//! that only an MSDU sent in one MPDU ends as drawn. [`Tkip::seal`] does that usual case in one go; for fragments the
+//! caller has the MIC from [`Tkip::msdu_mic`], cuts, and calls [`Tkip::seal_fragments`]. On the way back [`Tkip::open`]
+//! verifies the MIC of whole MSDUs, and for fragments the caller reassembles and calls [`Tkip::verify_msdu`].
+//!
+//! What a receiver does, in order (12.5.2.1.3):
+//!
+//! 1. the TSC is compared with the replay counter ([`ReplayWindow::check`]): a frame out of order is dropped, and its
+//!    MIC is not looked at, so that replays cannot set off the countermeasures;
+//! 2. ICV: [`OpenError::Icv`] is noise or another key;
+//! 3. MIC: [`OpenError::Mic`] behind a right ICV is a forgery, and goes to the
+//!    [countermeasures](crate::Countermeasures);
+//! 4. the replay counter is moved ([`ReplayWindow::accept`]).
+//!
+//! The TSC is a packet number. Neither RC4 nor the S-box of the key mixing runs in constant time.
+//!
+//! [`ReplayWindow::check`]: crate::ReplayWindow::check
+//! [`ReplayWindow::accept`]: crate::ReplayWindow::accept
+
+mod mixing;
+
+use std::fmt;
+
+use arrayvec::ArrayVec;
+use subtle::ConstantTimeEq;
+use wlan_frames::{MacAddr, fcs};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::aad::HeaderError;
+use crate::ccmp::PROTECTED_IN_OCTET_1;
+use crate::lanes::WINDOW;
+use crate::michael::{self, Message, MichaelHeader, MichaelKey};
+use crate::msdu::DataFrame;
+use crate::rc4::{self, Text};
+use crate::wep::{EXT_IV, ICV_LEN};
+use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+use mixing::{Mixer, wep_seed_octet};
+
+const HEADER_LEN: usize = Suite::Tkip.header_len();
+const KEY_ID_OCTET: usize = 3;
+
+/// Which end of the link this is: each direction has a Michael key of its own (12.8.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The access point.
+    Authenticator,
+    /// The station.
+    Supplicant,
+}
+
+/// One temporal key with its Michael keys. It is wiped when dropped and never printed.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Tkip {
+    tk: [u16; 8],
+    transmit: MichaelKey,
+    receive: MichaelKey,
+}
+
+impl fmt::Debug for Tkip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tkip").finish_non_exhaustive()
+    }
+}
+
+impl Tkip {
+    /// Takes the 256 bits apart: temporal key (16 octets), Michael key of the authenticator's frames (8), Michael key
+    /// of the supplicant's (8).
+    #[must_use]
+    pub fn new(key: &[u8; 32], role: Role) -> Tkip {
+        let (words, _) = key.as_chunks();
+        let michael = |at: usize| {
+            let mut octets = [0; michael::KEY_LEN];
+            octets.copy_from_slice(&key[at..at + michael::KEY_LEN]);
+            MichaelKey::from(octets)
+        };
+        let (authenticator, supplicant) = (michael(16), michael(24));
+        let (transmit, receive) = match role {
+            Role::Authenticator => (authenticator, supplicant),
+            Role::Supplicant => (supplicant, authenticator),
+        };
+        Tkip {
+            tk: std::array::from_fn(|n| u16::from_le_bytes(words[n])),
+            transmit,
+            receive,
+        }
+    }
+
+    /// Seals every MPDU of the batch in place, each a whole MSDU: sets its Protected bit, writes the TKIP header, MIC
+    /// and ICV, and enciphers.
+    ///
+    /// # Errors
+    /// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
+    pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
+        check(batch, michael::MIC_LEN + ICV_LEN, |frame| {
+            if frame.is_fragment() {
+                return Err(SealFault::Fragment);
+            }
+            Ok(())
+        })?;
+        for window in batch.chunks_mut(WINDOW) {
+            let messages: ArrayVec<Message<'_>, WINDOW> = window
+                .iter()
+                .map(|job| Message {
+                    key: &self.transmit,
+                    header: parse_checked(job.mpdu).michael(),
+                    msdu: &job.mpdu[job.header_len + HEADER_LEN..mic_offset(job.mpdu)],
+                })
+                .collect();
+            let mut mics = [[0; michael::MIC_LEN]; WINDOW];
+            let mics = compute(&messages, &mut mics);
+            drop(messages);
+            for (job, mic) in window.iter_mut().zip(mics) {
+                let at = mic_offset(job.mpdu);
+                job.mpdu[at..at + michael::MIC_LEN].copy_from_slice(mic);
+            }
+            self.encipher(window);
+        }
+        Ok(())
+    }
+
+    /// Seals every MPDU of the batch in place, each a fragment: its plaintext is a part of MSDU and MIC, and only the
+    /// ICV is added behind it.
+    ///
+    /// # Errors
+    /// [`SealError`] for the first job that is malformed; then no job was changed.
+    pub fn seal_fragments(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
+        check(batch, ICV_LEN, |_| Ok(()))?;
+        for window in batch.chunks_mut(WINDOW) {
+            self.encipher(window);
+        }
+        Ok(())
+    }
+
+    /// Opens every MPDU of the batch in place and leaves each its verdict. The payload of a fragment may hold a part
+    /// of the MIC, which is not verified yet.
+    pub fn open(&self, batch: &mut [OpenJob<'_>]) {
+        let mut mixer = Mixer::new(&self.tk);
+        for window in batch.chunks_mut(WINDOW) {
+            // 1. Which frames can be TKIP's at all.
+            let mut claims: ArrayVec<(Claim, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
+            let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+            for job in window {
+                let (mpdu, expected, verdict) = job.parts();
+                match examine(mpdu, expected) {
+                    Ok(claim) => {
+                        texts.push(Text {
+                            key: mixer.seed(claim.transmitter, claim.opened.pn),
+                            text: &mut mpdu[claim.opened.payload.start..],
+                        });
+                        claims.push((claim, verdict));
+                    }
+                    Err(error) => *verdict = Err(error),
+                }
+            }
+            // 2. Decipher.
+            rc4::apply(&mut texts);
+            // 3. ICV, and the MIC of those that are whole.
+            for (text, (claim, verdict)) in texts.iter().zip(&mut claims) {
+                **verdict = match fcs::check(text.text) {
+                    Ok(_) => Ok(claim.opened.clone()),
+                    Err(_) => Err(OpenError::Icv),
+                };
+            }
+            let (mut messages, mut mics) = (ArrayVec::<_, WINDOW>::new(), [[0; michael::MIC_LEN]; WINDOW]);
+            for (text, (claim, verdict)) in texts.iter().zip(&claims) {
+                if claim.is_whole && verdict.is_ok() {
+                    messages.push(Message {
+                        key: &self.receive,
+                        header: claim.michael,
+                        msdu: &text.text[..claim.opened.payload.len()],
+                    });
+                }
+            }
+            let mics = compute(&messages, &mut mics);
+            drop(messages);
+            // 4. Nothing is left of a frame with a wrong ICV or MIC.
+            let mut mics = mics.iter();
+            for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
+                if claim.is_whole && verdict.is_ok() {
+                    let at = claim.opened.payload.len();
+                    let right = mics
+                        .next()
+                        .is_some_and(|mic| equal(&text.text[at..at + michael::MIC_LEN], mic));
+                    if !right {
+                        *verdict = Err(OpenError::Mic);
+                    }
+                }
+                if verdict.is_err() {
+                    text.text.fill(0);
+                }
+            }
+        }
+    }
+
+    /// The MIC to put behind an MSDU before it is cut into fragments.
+    #[must_use]
+    pub fn msdu_mic(&self, header: MichaelHeader, msdu: &[u8]) -> [u8; michael::MIC_LEN] {
+        michael::mic(&Message {
+            key: &self.transmit,
+            header,
+            msdu,
+        })
+    }
+
+    /// The MSDU in what was reassembled from fragments, which ends with the MIC.
+    ///
+    /// # Errors
+    /// [`OpenError::Short`] if not even a MIC is there; [`OpenError::Mic`], and then all octets are zeroed.
+    pub fn verify_msdu<'a>(
+        &self,
+        header: MichaelHeader,
+        msdu_and_mic: &'a mut [u8],
+    ) -> Result<&'a [u8], OpenError> {
+        let Some((msdu, mic)) = msdu_and_mic.split_last_chunk::<{ michael::MIC_LEN }>() else {
+            return Err(OpenError::Short);
+        };
+        let message = Message {
+            key: &self.receive,
+            header,
+            msdu,
+        };
+        if !equal(&michael::mic(&message), mic) {
+            msdu_and_mic.fill(0);
+            return Err(OpenError::Mic);
+        }
+        Ok(&msdu_and_mic[..msdu_and_mic.len() - michael::MIC_LEN])
+    }
+
+    /// Header, ICV and encipherment of jobs that were checked.
+    fn encipher(&self, window: &mut [SealJob<'_>]) {
+        let mut mixer = Mixer::new(&self.tk);
+        let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+        for job in window {
+            let (header, body) = job.mpdu.split_at_mut(job.header_len);
+            header[1] |= PROTECTED_IN_OCTET_1;
+            let frame = parse_checked(header);
+            let (tkip_header, rest) = body.split_at_mut(HEADER_LEN);
+            tkip_header.copy_from_slice(&emit_header(job.pn, job.key_id));
+            fcs::fill(rest);
+            texts.push(Text {
+                key: mixer.seed(frame.transmitter(), job.pn),
+                text: rest,
+            });
+        }
+        rc4::apply(&mut texts);
+    }
+}
+
+/// TSC and key identifier that a received MPDU claims, before anything is verified: for choosing the key and for the
+/// replay check that comes before opening.
+///
+/// # Errors
+/// Each kind of [`OpenError`] but `Pending`, `KeyMismatch`, `Icv` and `Mic`.
+pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
+    let (_, header) = parse_protected(mpdu)?;
+    Ok(parse_header(header))
+}
+
+/// What a job says of itself.
+struct Claim {
+    /// Its verdict if ICV and MIC are right.
+    opened: Opened,
+    transmitter: MacAddr,
+    michael: MichaelHeader,
+    /// Whether the MSDU is, with its MIC.
+    is_whole: bool,
+}
+
+fn examine(mpdu: &[u8], expected: KeyId) -> Result<Claim, OpenError> {
+    let (frame, header) = parse_protected(mpdu)?;
+    let (pn, found) = parse_header(header);
+    if found != expected {
+        return Err(OpenError::KeyMismatch { expected, found });
+    }
+    let is_whole = !frame.is_fragment();
+    let end = if is_whole {
+        mic_offset(mpdu)
+    } else {
+        mpdu.len() - ICV_LEN
+    };
+    Ok(Claim {
+        opened: Opened {
+            pn,
+            key_id: found,
+            priority: frame.priority(),
+            payload: frame.len() + HEADER_LEN..end,
+        },
+        transmitter: frame.transmitter(),
+        michael: frame.michael(),
+        is_whole,
+    })
+}
+
+/// The MICs of up to a window of MSDUs.
+fn compute<'a>(
+    messages: &[Message<'_>],
+    mics: &'a mut [[u8; michael::MIC_LEN]; WINDOW],
+) -> &'a [[u8; michael::MIC_LEN]] {
+    let mics = &mut mics[..messages.len()];
+    michael::mics(messages, mics);
+    mics
+}
+
+/// Where the MIC lies in an MPDU that has room for it.
+fn mic_offset(mpdu: &[u8]) -> usize {
+    mpdu.len() - ICV_LEN - michael::MIC_LEN
+}
+
+/// The header of a job that was checked.
+fn parse_checked(mpdu: &[u8]) -> DataFrame<'_> {
+    let Ok(frame) = DataFrame::parse(mpdu) else {
+        unreachable!("checked before the batch was touched")
+    };
+    frame
+}
+
+fn equal(a: &[u8], b: &[u8]) -> bool {
+    a.ct_eq(b).into()
+}
+
+/// The frame and its TKIP header, if both are there.
+fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), OpenError> {
+    let frame = DataFrame::parse(mpdu).map_err(|error| match error {
+        HeaderError::Short => OpenError::Short,
+        HeaderError::NotProtectable => OpenError::BadHeader,
+    })?;
+    if !frame.is_protected() {
+        return Err(OpenError::NotProtected);
+    }
+    let body = &mpdu[frame.len()..];
+    let mic_len = if frame.is_fragment() { 0 } else { michael::MIC_LEN };
+    if body.len() < HEADER_LEN + mic_len + ICV_LEN {
+        return Err(OpenError::Short);
+    }
+    let header = body.first_chunk().ok_or(OpenError::Short)?;
+    if header[KEY_ID_OCTET] & EXT_IV == 0 {
+        return Err(OpenError::BadHeader);
+    }
+    Ok((frame, header))
+}
+
+/// Octet 1 follows from octet 0 and is not looked at; nor are the reserved bits.
+fn parse_header(header: &[u8; HEADER_LEN]) -> (PacketNumber, KeyId) {
+    let [tsc1, _, tsc0, key_octet, tsc2, tsc3, tsc4, tsc5] = *header;
+    let pn = PacketNumber::from_be_octets([tsc5, tsc4, tsc3, tsc2, tsc1, tsc0]);
+    (pn, KeyId::from_key_id_octet(key_octet))
+}
+
+fn emit_header(pn: PacketNumber, key_id: KeyId) -> [u8; HEADER_LEN] {
+    let [tsc5, tsc4, tsc3, tsc2, tsc1, tsc0] = pn.be_octets();
+    let key_octet = key_id.get() << 6 | EXT_IV;
+    [
+        tsc1,
+        wep_seed_octet(tsc1),
+        tsc0,
+        key_octet,
+        tsc2,
+        tsc3,
+        tsc4,
+        tsc5,
+    ]
+}
+
+fn check(
+    batch: &[SealJob<'_>],
+    trailer: usize,
+    also: impl Fn(&DataFrame<'_>) -> Result<(), SealFault>,
+) -> Result<(), SealError> {
+    let check_one = |job: &SealJob<'_>| {
+        let frame = DataFrame::parse(job.mpdu).map_err(|error| match error {
+            HeaderError::Short => SealFault::Short,
+            HeaderError::NotProtectable => SealFault::NotProtectable,
+        })?;
+        if job.header_len != frame.len() {
+            return Err(SealFault::HeaderLen {
+                given: job.header_len,
+                implied: frame.len(),
+            });
+        }
+        also(&frame)?;
+        if job.mpdu.len() < frame.len() + HEADER_LEN + trailer {
+            return Err(SealFault::Short);
+        }
+        Ok(())
+    };
+    for (job, seal) in batch.iter().enumerate() {
+        check_one(seal).map_err(|fault| SealError { job, fault })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{Octets, load};
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Vector {
+        name: String,
+        key: Octets,
+        tsc: Octets,
+        key_id: u8,
+        header: Octets,
+        tkip_header: Octets,
+        seed: Octets,
+        plaintext: Octets,
+        mic: Octets,
+        ciphertext: Octets,
+        icv: Octets,
+    }
+
+    impl Vector {
+        fn load() -> Vector {
+            let mut vectors: Vec<Vector> = load("tkip/ieee80211.json");
+            assert_eq!(vectors.len(), 1);
+            vectors.remove(0)
+        }
+
+        fn tkip(&self, role: Role) -> Tkip {
+            Tkip::new(self.key.0[..].try_into().unwrap(), role)
+        }
+
+        fn pn(&self) -> PacketNumber {
+            PacketNumber::from_be_octets(self.tsc.0[..].try_into().unwrap())
+        }
+
+        fn key_id(&self) -> KeyId {
+            KeyId::new(self.key_id).unwrap()
+        }
+
+        fn sealed(&self) -> Vec<u8> {
+            [&self.header, &self.tkip_header, &self.ciphertext, &self.icv]
+                .map(|part| &part.0[..])
+                .concat()
+        }
+    }
+
+    #[test]
+    fn sealing_gives_the_printed_mpdu() {
+        let v = Vector::load();
+        let frame = DataFrame::parse(&v.header.0).ok().unwrap();
+        // The frame comes from the access point.
+        let ap = v.tkip(Role::Authenticator);
+        assert_eq!(Mixer::new(&ap.tk).seed(frame.transmitter(), v.pn())[..], v.seed.0);
+        assert_eq!(ap.msdu_mic(frame.michael(), &v.plaintext.0)[..], v.mic.0);
+        let mut mpdu = [&v.header.0[..], &[0xee; 8], &v.plaintext.0, &[0xee; 12]].concat();
+        let job = SealJob {
+            mpdu: &mut mpdu,
+            header_len: v.header.0.len(),
+            pn: v.pn(),
+            key_id: v.key_id(),
+        };
+        ap.seal(&mut [job]).unwrap();
+        assert_eq!(mpdu, v.sealed(), "{}", v.name);
+    }
+
+    #[test]
+    fn opening_the_printed_mpdu_gives_its_plaintext() {
+        let v = Vector::load();
+        let mut mpdu = v.sealed();
+        let mut jobs = [OpenJob::new(&mut mpdu, v.key_id())];
+        v.tkip(Role::Supplicant).open(&mut jobs);
+        assert_eq!(jobs[0].payload().unwrap(), v.plaintext.0, "{}", v.name);
+        assert_eq!(jobs[0].verdict().unwrap().pn, v.pn());
+    }
+}

@@ -1,0 +1,182 @@
+//! The per-packet key of TKIP, IEEE 802.11-2020 12.5.2.5.
+//!
+//! Phase 1 mixes temporal key, transmitter and the upper 32 bits of the TSC into the TTAK, which is good for 65536
+//! frames; phase 2 mixes that with the lower 16 bits into the RC4 key.
+
+use wlan_frames::MacAddr;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::PacketNumber;
+use crate::rc4;
+
+/// The TKIP-mixed transmit address and key.
+type Ttak = [u16; 5];
+
+/// Computes RC4 keys and remembers the last TTAK.
+#[derive(ZeroizeOnDrop)]
+pub(super) struct Mixer {
+    tk: [u16; 8],
+    #[zeroize(skip)]
+    of: Option<(MacAddr, u32)>,
+    ttak: Ttak,
+}
+
+impl Mixer {
+    pub(super) fn new(tk: &[u16; 8]) -> Mixer {
+        Mixer {
+            tk: *tk,
+            of: None,
+            ttak: [0; 5],
+        }
+    }
+
+    /// The RC4 key of a frame.
+    pub(super) fn seed(&mut self, transmitter: MacAddr, tsc: PacketNumber) -> [u8; rc4::KEY_LEN] {
+        let [a, b, c, d, e, f] = tsc.be_octets();
+        let high = u32::from_be_bytes([a, b, c, d]);
+        if self.of != Some((transmitter, high)) {
+            self.ttak.zeroize();
+            self.ttak = phase_1(&self.tk, transmitter, high);
+            self.of = Some((transmitter, high));
+        }
+        phase_2(&self.tk, &self.ttak, u16::from_be_bytes([e, f]))
+    }
+}
+
+/// Octet 1 of RC4 key and TKIP header: it keeps clear of the keys that were known as weak (12.5.2.2).
+pub(super) fn wep_seed_octet(tsc1: u8) -> u8 {
+    (tsc1 | 0x20) & 0x7f
+}
+
+fn phase_1(tk: &[u16; 8], transmitter: MacAddr, tsc_high: u32) -> Ttak {
+    let [low_0, low_1, high_0, high_1] = tsc_high.to_le_bytes();
+    let [a0, a1, a2, a3, a4, a5] = transmitter.0;
+    let mut t = [[low_0, low_1], [high_0, high_1], [a0, a1], [a2, a3], [a4, a5]].map(u16::from_le_bytes);
+    for i in 0u16..8 {
+        let j = usize::from(i & 1);
+        t[0] = t[0].wrapping_add(s_box(t[4] ^ tk[j]));
+        t[1] = t[1].wrapping_add(s_box(t[0] ^ tk[2 + j]));
+        t[2] = t[2].wrapping_add(s_box(t[1] ^ tk[4 + j]));
+        t[3] = t[3].wrapping_add(s_box(t[2] ^ tk[6 + j]));
+        t[4] = t[4].wrapping_add(s_box(t[3] ^ tk[j])).wrapping_add(i);
+    }
+    t
+}
+
+fn phase_2(tk: &[u16; 8], ttak: &Ttak, tsc_low: u16) -> [u8; rc4::KEY_LEN] {
+    let mut p = [0; 6];
+    p[..5].copy_from_slice(ttak);
+    p[5] = ttak[4].wrapping_add(tsc_low);
+    for n in 0..6 {
+        p[n] = p[n].wrapping_add(s_box(p[(n + 5) % 6] ^ tk[n]));
+    }
+    for n in 0..6 {
+        let key = if n < 2 { tk[6 + n] } else { 0 };
+        p[n] = p[n].wrapping_add((p[(n + 5) % 6] ^ key).rotate_right(1));
+    }
+    let [tsc0, tsc1] = tsc_low.to_le_bytes();
+    let mut key = [0; rc4::KEY_LEN];
+    key[..3].copy_from_slice(&[tsc1, wep_seed_octet(tsc1), tsc0]);
+    key[3] = ((p[5] ^ tk[0]) >> 1).to_le_bytes()[0];
+    for (octets, word) in key[4..].chunks_exact_mut(2).zip(p) {
+        octets.copy_from_slice(&word.to_le_bytes());
+    }
+    p.zeroize();
+    key
+}
+
+/// The S-box of 16 bits: that of AES on each octet, times the column (2, 3) of its MixColumns.
+fn s_box(word: u16) -> u16 {
+    let [low, high] = word.to_le_bytes();
+    S_BOX[usize::from(low)] ^ S_BOX[usize::from(high)].swap_bytes()
+}
+
+static S_BOX: [u16; 256] = {
+    let mut table = [0; 256];
+    let mut n = 0;
+    // The multiplicative generator 3 runs through all octets but 0, and 1/3 = f6 runs through their inverses.
+    let (mut power, mut inverse) = (1u8, 1u8);
+    loop {
+        power = times(power, 3);
+        inverse = times(inverse, 0xf6);
+        table[power as usize] = doubled(affine(inverse));
+        n += 1;
+        if n == 255 {
+            break;
+        }
+    }
+    table[0] = doubled(affine(0));
+    table
+};
+
+/// Product in the field of AES.
+const fn times(mut a: u8, mut b: u8) -> u8 {
+    let mut product = 0;
+    while b != 0 {
+        if b & 1 == 1 {
+            product ^= a;
+        }
+        a = a << 1 ^ if a & 0x80 != 0 { 0x1b } else { 0 };
+        b >>= 1;
+    }
+    product
+}
+
+/// The affine map of the AES S-box.
+const fn affine(x: u8) -> u8 {
+    x ^ x.rotate_left(1) ^ x.rotate_left(2) ^ x.rotate_left(3) ^ x.rotate_left(4) ^ 0x63
+}
+
+/// Twice the octet above, three times the octet below.
+const fn doubled(s: u8) -> u16 {
+    u16::from_be_bytes([times(s, 2), times(s, 3)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{Octets, load};
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Vector {
+        name: String,
+        tk: Octets,
+        transmitter: Octets,
+        tsc: Octets,
+        ttak: Octets,
+        seed: Octets,
+    }
+
+    #[test]
+    fn both_phases_give_the_printed_values() {
+        let vectors: Vec<Vector> = load("tkip/mixing.json");
+        assert_eq!(vectors.len(), 8);
+        for v in vectors {
+            let tk = std::array::from_fn(|n| u16::from_le_bytes([v.tk.0[2 * n], v.tk.0[2 * n + 1]]));
+            let transmitter = MacAddr(v.transmitter.0[..].try_into().unwrap());
+            let tsc = PacketNumber::from_be_octets(v.tsc.0[..].try_into().unwrap());
+            let mut mixer = Mixer::new(&tk);
+            assert_eq!(mixer.seed(transmitter, tsc)[..], v.seed.0, "{}: seed", v.name);
+            let ttak: Vec<u8> = mixer.ttak.iter().flat_map(|word| word.to_be_bytes()).collect();
+            assert_eq!(ttak, v.ttak.0, "{}: TTAK", v.name);
+        }
+    }
+
+    #[test]
+    fn the_remembered_ttak_is_of_this_transmitter_and_these_upper_bits() {
+        let tk = [1, 2, 3, 4, 5, 6, 7, 8];
+        let frames = [
+            (1, 0x1_0000),
+            (1, 0x1_0001),
+            (2, 0x1_0001),
+            (2, 0x2_0001),
+            (1, 0x1_0000),
+        ];
+        let mut remembering = Mixer::new(&tk);
+        for (addr, tsc) in frames {
+            let (addr, tsc) = (MacAddr([addr; 6]), PacketNumber::new(tsc).unwrap());
+            assert_eq!(remembering.seed(addr, tsc), Mixer::new(&tk).seed(addr, tsc));
+        }
+    }
+}

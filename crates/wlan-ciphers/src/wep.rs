@@ -1,0 +1,302 @@
+//! WEP-40 and WEP-104, IEEE 802.11-2020 12.3.2.
+//!
+//! ```text
+//!  MPDU       MAC header   IV header (4)   ciphertext   enciphered ICV (4)   [FCS, not ours]
+//!
+//!  IV header, octet   0-2   3
+//!                     IV    bits 6-7 key ID, bits 0-5 zero; bit 5 set is the header of another suite (12.5.2.2)
+//! ```
+//! RC4 is keyed with IV and key, and the ICV is the CRC-32 of the plaintext. WEP has no replay protection, its ICV
+//! protects against noise and not against a forger, and its key can be had from captured frames: it is here so that
+//! its cost can be measured and old captures can be read.
+//!
+//! The 24-bit IV is the caller's: a counter's value, its most significant octet first. It may come round again, WEP
+//! asks for no more, and no value is left out. Skipping the "weak" IVs was a vendor's remedy that shortens the cycle
+//! and does not stop attacks that need no weak IVs, and the standard does not have it.
+//!
+//! Opening is for Data frames; the one other frame that WEP enciphers, the third of shared key authentication, is not
+//! opened.
+
+use std::fmt;
+
+use arrayvec::ArrayVec;
+use wlan_frames::fcs;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::aad::HeaderError;
+use crate::ccmp::PROTECTED_IN_OCTET_1;
+use crate::lanes::WINDOW;
+use crate::msdu::DataFrame;
+use crate::rc4::{self, Text};
+use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+
+const HEADER_LEN: usize = Suite::Wep104.header_len();
+pub(crate) const ICV_LEN: usize = 4;
+
+const IV_LEN: usize = 3;
+const KEY_ID_OCTET: usize = 3;
+/// Set in the headers of TKIP, CCMP and GCMP.
+pub(crate) const EXT_IV: u8 = 0x20;
+
+/// A WEP key has another length than 5 or 13 octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a WEP key has 5 octets (WEP-40) or 13 (WEP-104), not {given}")]
+pub struct KeyLength {
+    /// Octets given.
+    pub given: usize,
+}
+
+/// One WEP key. It is wiped when dropped and never printed.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Wep {
+    /// The RC4 key, with zeros where the IV goes. That of WEP-40 has 8 octets and stands here twice.
+    seed: [u8; rc4::KEY_LEN],
+    #[zeroize(skip)]
+    suite: Suite,
+}
+
+impl fmt::Debug for Wep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wep")
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Wep {
+    /// A key of 5 octets, for WEP-40, or 13, for WEP-104.
+    ///
+    /// # Errors
+    /// [`KeyLength`] for any other length.
+    pub fn new(key: &[u8]) -> Result<Wep, KeyLength> {
+        let suite = match key.len() {
+            5 => Suite::Wep40,
+            13 => Suite::Wep104,
+            given => return Err(KeyLength { given }),
+        };
+        let mut seed = [0; rc4::KEY_LEN];
+        for part in seed.chunks_exact_mut(IV_LEN + key.len()) {
+            part[IV_LEN..].copy_from_slice(key);
+        }
+        Ok(Wep { seed, suite })
+    }
+
+    /// WEP-40 or WEP-104, as the key's length says.
+    #[must_use]
+    pub fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// Seals every MPDU of the batch in place: sets its Protected bit, writes the IV header and the ICV, and enciphers
+    /// plaintext and ICV. The job's `pn` is the IV.
+    ///
+    /// # Errors
+    /// [`SealError`] for the first job that is malformed; then no job was changed.
+    pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
+        for (job, seal) in batch.iter().enumerate() {
+            check(seal).map_err(|fault| SealError { job, fault })?;
+        }
+        for window in batch.chunks_mut(WINDOW) {
+            let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+            for job in window {
+                let (header, body) = job.mpdu.split_at_mut(job.header_len);
+                header[1] |= PROTECTED_IN_OCTET_1;
+                let iv = iv_octets(job.pn);
+                let (iv_header, rest) = body.split_at_mut(HEADER_LEN);
+                iv_header[..IV_LEN].copy_from_slice(&iv);
+                iv_header[KEY_ID_OCTET] = job.key_id.get() << 6;
+                fcs::fill(rest);
+                texts.push(Text {
+                    key: self.rc4_key(iv),
+                    text: rest,
+                });
+            }
+            rc4::apply(&mut texts);
+        }
+        Ok(())
+    }
+
+    /// Opens every MPDU of the batch in place and leaves each its verdict. A wrong ICV is [`OpenError::Icv`].
+    pub fn open(&self, batch: &mut [OpenJob<'_>]) {
+        for window in batch.chunks_mut(WINDOW) {
+            let mut claims: ArrayVec<(Claim, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
+            let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+            for job in window {
+                let (mpdu, expected, verdict) = job.parts();
+                match examine(mpdu, expected) {
+                    Ok(claim) => {
+                        texts.push(Text {
+                            key: self.rc4_key(claim.iv),
+                            text: &mut mpdu[claim.text_at..],
+                        });
+                        claims.push((claim, verdict));
+                    }
+                    Err(error) => *verdict = Err(error),
+                }
+            }
+            rc4::apply(&mut texts);
+            for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
+                *verdict = conclude(text.text, &claim);
+            }
+        }
+    }
+
+    fn rc4_key(&self, iv: [u8; IV_LEN]) -> [u8; rc4::KEY_LEN] {
+        let mut key = self.seed;
+        for part in key.chunks_exact_mut(IV_LEN + self.suite.key_len()) {
+            part[..IV_LEN].copy_from_slice(&iv);
+        }
+        key
+    }
+}
+
+/// IV and key identifier that a received MPDU claims, before anything is verified: for choosing the key.
+///
+/// # Errors
+/// Each kind of [`OpenError`] but `Pending`, `KeyMismatch`, `Icv` and `Mic`.
+pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
+    let (_, header) = parse_protected(mpdu)?;
+    Ok((iv_number(header), KeyId::from_key_id_octet(header[KEY_ID_OCTET])))
+}
+
+/// What a job says of itself.
+struct Claim {
+    iv: [u8; IV_LEN],
+    key_id: KeyId,
+    priority: crate::Priority,
+    /// Where the ciphertext begins.
+    text_at: usize,
+}
+
+fn examine(mpdu: &[u8], expected: KeyId) -> Result<Claim, OpenError> {
+    let (frame, header) = parse_protected(mpdu)?;
+    let found = KeyId::from_key_id_octet(header[KEY_ID_OCTET]);
+    if found != expected {
+        return Err(OpenError::KeyMismatch { expected, found });
+    }
+    let [a, b, c, _] = *header;
+    Ok(Claim {
+        iv: [a, b, c],
+        key_id: found,
+        priority: frame.priority(),
+        text_at: frame.len() + HEADER_LEN,
+    })
+}
+
+fn conclude(text: &mut [u8], claim: &Claim) -> Result<Opened, OpenError> {
+    if fcs::check(text).is_err() {
+        text.fill(0);
+        return Err(OpenError::Icv);
+    }
+    let [a, b, c] = claim.iv;
+    Ok(Opened {
+        pn: PacketNumber::from_be_octets([0, 0, 0, a, b, c]),
+        key_id: claim.key_id,
+        priority: claim.priority,
+        payload: claim.text_at..claim.text_at + text.len() - ICV_LEN,
+    })
+}
+
+/// The frame and its IV header, if both are there and WEP's.
+fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), OpenError> {
+    let frame = DataFrame::parse(mpdu).map_err(|error| match error {
+        HeaderError::Short => OpenError::Short,
+        HeaderError::NotProtectable => OpenError::BadHeader,
+    })?;
+    if !frame.is_protected() {
+        return Err(OpenError::NotProtected);
+    }
+    let body = &mpdu[frame.len()..];
+    if body.len() < HEADER_LEN + ICV_LEN {
+        return Err(OpenError::Short);
+    }
+    let header = body.first_chunk().ok_or(OpenError::Short)?;
+    if header[KEY_ID_OCTET] & EXT_IV != 0 {
+        return Err(OpenError::BadHeader);
+    }
+    Ok((frame, header))
+}
+
+fn check(job: &SealJob<'_>) -> Result<(), SealFault> {
+    let header = DataFrame::parse(job.mpdu).map_err(|error| match error {
+        HeaderError::Short => SealFault::Short,
+        HeaderError::NotProtectable => SealFault::NotProtectable,
+    })?;
+    if job.header_len != header.len() {
+        return Err(SealFault::HeaderLen {
+            given: job.header_len,
+            implied: header.len(),
+        });
+    }
+    if job.mpdu.len() < header.len() + HEADER_LEN + ICV_LEN {
+        return Err(SealFault::Short);
+    }
+    if job.pn.be_octets()[..IV_LEN] != [0; IV_LEN] {
+        return Err(SealFault::Iv);
+    }
+    Ok(())
+}
+
+fn iv_octets(pn: PacketNumber) -> [u8; IV_LEN] {
+    let [_, _, _, a, b, c] = pn.be_octets();
+    [a, b, c]
+}
+
+fn iv_number(header: &[u8; HEADER_LEN]) -> PacketNumber {
+    PacketNumber::from_be_octets([0, 0, 0, header[0], header[1], header[2]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::{Octets, load};
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct Vector {
+        name: String,
+        key: Octets,
+        iv: Octets,
+        key_id: u8,
+        header: Octets,
+        iv_header: Octets,
+        plaintext: Octets,
+        ciphertext: Octets,
+        icv: Octets,
+    }
+
+    #[test]
+    fn the_printed_mpdu_is_what_sealing_gives_and_it_opens() {
+        let vectors: Vec<Vector> = load("wep/ieee80211.json");
+        assert_eq!(vectors.len(), 1);
+        for v in vectors {
+            let wep = Wep::new(&v.key.0).unwrap();
+            let [a, b, c] = v.iv.0[..] else {
+                panic!("{}: IV", v.name)
+            };
+            let (pn, key_id) = (
+                PacketNumber::from_be_octets([0, 0, 0, a, b, c]),
+                KeyId::new(v.key_id).unwrap(),
+            );
+            let printed = [&v.header, &v.iv_header, &v.ciphertext, &v.icv]
+                .map(|part| &part.0[..])
+                .concat();
+
+            let mut mpdu = [&v.header.0[..], &[0xee; 4], &v.plaintext.0, &[0xee; 4]].concat();
+            let header_len = v.header.0.len();
+            wep.seal(&mut [SealJob {
+                mpdu: &mut mpdu,
+                header_len,
+                pn,
+                key_id,
+            }])
+            .unwrap();
+            assert_eq!(mpdu, printed, "{}", v.name);
+
+            let mut jobs = [OpenJob::new(&mut mpdu, key_id)];
+            wep.open(&mut jobs);
+            assert_eq!(jobs[0].payload().unwrap(), v.plaintext.0, "{}", v.name);
+            assert_eq!(jobs[0].verdict().unwrap().pn, pn, "{}", v.name);
+        }
+    }
+}

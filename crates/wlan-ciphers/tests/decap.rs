@@ -1,0 +1,406 @@
+//! Captures decrypt to what airdecap-ng and tshark make of them.
+//!
+//! The captures in `tests/captures` come from `make.py` there, which shares no code with this crate. Those of the
+//! aircrack-ng test suite are not ours to pass on: the tests that use them look for them in the folder that
+//! `AIRTOLL_CAPTURES` names, and are skipped where it is not set.
+
+#[path = "../../wlan-frames/tests/observer/mod.rs"]
+#[allow(dead_code, reason = "shared with tests that need other parts of it")]
+mod observer;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use observer::tshark;
+use wlan_ciphers::decap::{CaptureKey, Counts, Decap, DecapError, Skipped, decrypt_capture};
+use wlan_ciphers::michael::MichaelHeader;
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep};
+use wlan_frames::pcap::{self, Capture, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11, PcapError, Record};
+use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
+
+const WEP40: &str = "1f2e3d4c5b";
+/// "thirteen-char"
+const WEP104: &str = "746869727465656e2d63686172";
+const TKIP: &str = "866c91f0835b0eeabb85a9520975577b043a69ce14339d0067c08c9a1ea4816b";
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<_> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits
+        .chunks(2)
+        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).unwrap())
+        .collect()
+}
+
+fn wep(key: &str) -> Vec<CaptureKey> {
+    vec![CaptureKey::Wep(Wep::new(&hex(key)).unwrap())]
+}
+
+fn tkip(key: &str) -> Vec<CaptureKey> {
+    vec![CaptureKey::tkip(&hex(key).try_into().unwrap())]
+}
+
+/// A capture of our own.
+fn ours(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/captures")
+        .join(name)
+}
+
+/// A capture of the aircrack-ng test suite, if there is a folder with them.
+fn theirs(name: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("AIRTOLL_CAPTURES") else {
+        eprintln!("skipped: AIRTOLL_CAPTURES names no folder with {name}");
+        return None;
+    };
+    Some(Path::new(&folder).join(name))
+}
+
+fn decrypt(path: &Path, keys: Vec<CaptureKey>) -> (Vec<u8>, Counts) {
+    let file = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut decap = Decap::new(keys);
+    let mut out = Vec::new();
+    assert_eq!(decrypt_capture(&mut decap, &file, &mut out), Ok(None));
+    (out, decap.counts().clone())
+}
+
+/// Time and octets of every record.
+fn records(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    let capture = Capture::parse(capture).unwrap();
+    assert_eq!(capture.link_type(), LINKTYPE_ETHERNET);
+    capture
+        .map(|record| record.unwrap())
+        .map(|record| (record.ts_ns, record.data.to_vec()))
+        .collect()
+}
+
+/// What airdecap-ng makes of a capture; None, with the reason printed, where it is not installed.
+fn airdecap(path: &Path, options: &[&str]) -> Option<Vec<(u64, Vec<u8>)>> {
+    let name = format!(
+        "airtoll-airdecap-{}-{}",
+        std::process::id(),
+        path.file_name()?.display()
+    );
+    let out = std::env::temp_dir().join(name);
+    let run = Command::new("airdecap-ng")
+        .args(options)
+        .arg("-o")
+        .arg(&out)
+        .arg(path)
+        .output();
+    let output = match run {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: airdecap-ng is not installed");
+            return None;
+        }
+        run => run.expect("airdecap-ng starts"),
+    };
+    assert!(
+        output.status.success(),
+        "airdecap-ng: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let records = records(&std::fs::read(&out).expect("airdecap-ng writes its output"));
+    std::fs::remove_file(out).expect("the output can be removed");
+    Some(records)
+}
+
+/// tshark's view of the packets of a capture that are IP packets to it.
+fn packets(capture: &[u8], options: &[&str]) -> Option<Vec<Vec<String>>> {
+    let fields = [
+        "frame.time_epoch",
+        "ip.src",
+        "ip.dst",
+        "ip.id",
+        "udp.srcport",
+        "udp.length",
+        "data.data",
+    ];
+    let mut seen = tshark(capture, options, &fields)?;
+    seen.retain(|packet| packet.get(1).is_some_and(|address| !address.is_empty()));
+    Some(seen)
+}
+
+#[test]
+fn airdecap_decrypts_the_same_octets_from_our_captures() {
+    for (name, keys, options) in [
+        ("wep40.pcap", wep(WEP40), ["-w", WEP40].as_slice()),
+        ("wep104.pcap", wep(WEP104), &["-w", WEP104]),
+        ("tkip.pcap", tkip(TKIP), &["-e", "airtoll", "-p", "correct-horse"]),
+    ] {
+        let (out, counts) = decrypt(&ours(name), keys);
+        assert_eq!((counts.decrypted(), counts.frames), (8, 8), "{name}: {counts}");
+        if let Some(expected) = airdecap(&ours(name), options) {
+            assert_eq!(expected.len(), 8, "{name}");
+            assert_eq!(records(&out), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn tshark_sees_the_same_packets_before_and_after_decryption() {
+    for (name, keys, key) in [
+        ("wep40.pcap", wep(WEP40), format!("\"wep\",\"{WEP40}\"")),
+        ("wep104.pcap", wep(WEP104), format!("\"wep\",\"{WEP104}\"")),
+        (
+            "tkip.pcap",
+            tkip(TKIP),
+            "\"wpa-pwd\",\"correct-horse:airtoll\"".to_owned(),
+        ),
+    ] {
+        let file = std::fs::read(ours(name)).unwrap();
+        let option = format!("uat:80211_keys:{key}");
+        // Without the retransmission and the packet in the open, which we leave out.
+        let filter = "wlan.fc.protected == 1 && wlan.fc.retry == 0";
+        let Some(before) = packets(
+            &file,
+            &["-o", "wlan.enable_decryption:TRUE", "-o", &option, "-Y", filter],
+        ) else {
+            return;
+        };
+        let after = packets(&decrypt(&ours(name), keys).0, &[]).expect("tshark is there");
+        assert_eq!(after.len(), 8, "{name}");
+        assert_eq!(after, before, "{name}");
+    }
+}
+
+#[test]
+fn every_record_that_gives_no_frame_is_counted_with_its_reason() {
+    let (_, counts) = decrypt(&ours("wep40.pcap"), wep(WEP40));
+    assert_eq!(
+        counts.to_string(),
+        "8 of 12 records decrypted; not: 1 not a data frame, 1 not encrypted, 1 retransmission, 1 no key fits"
+    );
+    let (out, counts) = decrypt(&ours("wep40.pcap"), wep("0000000000"));
+    assert_eq!(records(&out), []);
+    assert_eq!(counts.skipped[&Skipped::WrongKey], 10);
+    let (_, counts) = decrypt(&ours("wep40.pcap"), tkip(TKIP));
+    assert_eq!(counts.skipped[&Skipped::NoWepKey], 10);
+    let (_, counts) = decrypt(&ours("tkip.pcap"), wep(WEP40));
+    assert_eq!(
+        (counts.skipped[&Skipped::NoKey], counts.skipped[&Skipped::Open]),
+        (8, 4)
+    );
+}
+
+#[test]
+fn a_file_that_breaks_off_is_decrypted_up_to_there() {
+    let whole = std::fs::read(ours("wep40.pcap")).unwrap();
+    let (mut decap, mut out) = (Decap::new(wep(WEP40)), Vec::new());
+    let broken = decrypt_capture(&mut decap, &whole[..1000], &mut out).unwrap();
+    assert!(
+        matches!(broken, Some(PcapError::Truncated { record: 6, .. })),
+        "{broken:?}"
+    );
+    assert_eq!(records(&out).len(), 4);
+}
+
+#[test]
+fn files_that_hold_no_frames_are_refused() {
+    let refused = |file: &[u8]| decrypt_capture(&mut Decap::default(), file, &mut Vec::new()).unwrap_err();
+    assert_eq!(refused(b""), DecapError::Pcap(PcapError::NoHeader { have: 0 }));
+    assert_eq!(
+        refused(b"<html>"),
+        DecapError::Pcap(PcapError::NotACapture(*b"<htm"))
+    );
+    let ethernet = refused(&pcap::file_header_of(LINKTYPE_ETHERNET));
+    assert_eq!(
+        ethernet.to_string(),
+        "the capture is of link type 1, and not of 802.11 frames (105, 119, 127, 163 or 192)"
+    );
+}
+
+/// Frames that go to a [`Decap`] one by one, and what comes out.
+fn through(decap: &mut Decap, mpdu: &[u8]) -> Result<Vec<Vec<u8>>, Skipped> {
+    let record = Record {
+        ts_ns: 0,
+        data: mpdu,
+        original_len: u32::try_from(mpdu.len()).unwrap(),
+    };
+    let mut out = Vec::new();
+    decap
+        .record(LINKTYPE_IEEE802_11, &record, |frame| out.push(frame.to_vec()))
+        .map(|()| out)
+}
+
+const DA: MacAddr = MacAddr([2, 0, 0, 0, 0, 3]);
+const SA: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+fn header(number: u16, fragment: u8, more_fragments: bool) -> DataHeader {
+    DataHeader {
+        to_ds: true,
+        more_fragments,
+        addr1: MacAddr([2, 0, 0, 0, 0, 1]),
+        addr2: SA,
+        addr3: DA,
+        sequence: SequenceControl { number, fragment },
+        qos: Some(QosControl::new(4, AckPolicy::Normal)),
+        ..DataHeader::default()
+    }
+}
+
+/// An MPDU laid out for sealing.
+fn laid_out(header: &DataHeader, suite_header: usize, payload: &[u8], trailer: usize) -> Vec<u8> {
+    let mut mpdu = vec![0; header.len()];
+    header.emit(&mut mpdu);
+    mpdu.resize(mpdu.len() + suite_header, 0);
+    mpdu.extend(payload);
+    mpdu.resize(mpdu.len() + trailer, 0);
+    mpdu
+}
+
+fn job(mpdu: &mut [u8], pn: u64) -> SealJob<'_> {
+    SealJob {
+        mpdu,
+        header_len: 26,
+        pn: PacketNumber::new(pn).unwrap(),
+        key_id: KeyId::PAIRWISE,
+    }
+}
+
+fn ethernet(rest: &[u8]) -> Vec<u8> {
+    [&DA.0[..], &SA.0, rest].concat()
+}
+
+#[test]
+fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
+    let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 90]].concat();
+    let (wep_key, station) = (Wep::new(b"weak!").unwrap(), Tkip::new(&[9; 32], Role::Supplicant));
+    let michael = MichaelHeader {
+        da: DA,
+        sa: SA,
+        priority: 4,
+    };
+    let with_mic = [&msdu[..], &station.msdu_mic(michael, &msdu)].concat();
+    let mut forged_mic = with_mic.clone();
+    forged_mic[20] ^= 1;
+
+    let cut = |number: u16, text: &[u8], is_tkip: bool| -> Vec<Vec<u8>> {
+        let middle = text.len() / 2;
+        (0u8..)
+            .zip([&text[..middle], &text[middle..]])
+            .map(|(fragment, part)| {
+                let header = header(number, fragment, fragment == 0);
+                let pn = u64::from(number) * 16 + u64::from(fragment);
+                let mut mpdu = laid_out(&header, if is_tkip { 8 } else { 4 }, part, 4);
+                if is_tkip {
+                    station.seal_fragments(&mut [job(&mut mpdu, pn)]).unwrap();
+                } else {
+                    wep_key.seal(&mut [job(&mut mpdu, pn)]).unwrap();
+                }
+                mpdu
+            })
+            .collect()
+    };
+    let mut decap = Decap::new(vec![CaptureKey::Wep(wep_key.clone()), CaptureKey::tkip(&[9; 32])]);
+    let expected = Ok(vec![ethernet(&msdu[6..])]);
+    for (number, text, is_tkip, outcome) in [
+        (1, &msdu, false, expected.clone()),
+        (2, &with_mic, true, expected),
+        (3, &forged_mic, true, Err(Skipped::Forged)),
+    ] {
+        let fragments = cut(number, text, is_tkip);
+        assert_eq!(through(&mut decap, &fragments[0]), Err(Skipped::Fragment));
+        assert_eq!(through(&mut decap, &fragments[1]), outcome, "MSDU {number}");
+    }
+    // A fragment whose predecessor was not captured gives nothing.
+    assert_eq!(
+        through(&mut decap, &cut(5, &msdu, false)[1]),
+        Err(Skipped::Fragment)
+    );
+    assert_eq!(decap.counts().frames, 2);
+}
+
+#[test]
+fn an_amsdu_is_taken_apart() {
+    let tk = TemporalKey::new(Suite::Ccmp128, &[3; 16]).unwrap();
+    let subframe = |da: u8, msdu: &[u8]| {
+        let len = u16::try_from(msdu.len()).unwrap().to_be_bytes();
+        [&[2, 0, 0, 0, 0, da][..], &SA.0, &len, msdu].concat()
+    };
+    let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x86, 0xdd, 1];
+    let mut amsdu = subframe(8, &snap);
+    amsdu.resize(amsdu.len().next_multiple_of(4), 0);
+    amsdu.extend(subframe(9, &snap));
+    let seal = |amsdu: &[u8], pn| {
+        let mut header = header(1, 0, false);
+        header.qos = Some(QosControl::new(4, AckPolicy::Normal).with_amsdu(true));
+        header.sequence.number = u16::try_from(pn).unwrap();
+        let mut mpdu = laid_out(&header, 8, amsdu, 8);
+        tk.seal(&mut [job(&mut mpdu, pn)]).unwrap();
+        mpdu
+    };
+    let mut decap = Decap::new(vec![CaptureKey::Aes(Box::new(tk.clone()))]);
+    let expected = [8, 9].map(|da| [&[2, 0, 0, 0, 0, da][..], &SA.0, &snap[6..]].concat());
+    assert_eq!(through(&mut decap, &seal(&amsdu, 1)), Ok(expected.to_vec()));
+    assert_eq!(
+        through(&mut decap, &seal(&amsdu[..amsdu.len() - 1], 2)),
+        Err(Skipped::NoMsdu)
+    );
+    assert_eq!((decap.counts().aes, decap.counts().frames), (1, 2));
+}
+
+#[test]
+fn llc_headers_become_an_ethertype_or_stay_behind_a_length() {
+    let key = Wep::new(b"weak!").unwrap();
+    let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
+    let mut number = 0;
+    let mut of = |msdu: &[u8]| {
+        number += 1;
+        let mut mpdu = laid_out(&header(number, 0, false), 4, msdu, 4);
+        key.seal(&mut [job(&mut mpdu, u64::from(number))]).unwrap();
+        through(&mut decap, &mpdu).map(|frames| frames[0][12..].to_vec())
+    };
+    let rfc1042 = [0xaa, 0xaa, 3, 0, 0, 0];
+    let tunnel = [0xaa, 0xaa, 3, 0, 0, 0xf8];
+    let spanning_tree = [0x42, 0x42, 3, 0, 0, 0, 0];
+    assert_eq!(
+        of(&[&rfc1042[..], &[0x08, 0x06, 1]].concat()),
+        Ok(vec![0x08, 0x06, 1])
+    );
+    assert_eq!(
+        of(&[&tunnel[..], &[0x81, 0x37, 1]].concat()),
+        Ok(vec![0x81, 0x37, 1])
+    );
+    let ipx = [&rfc1042[..], &[0x81, 0x37, 1]].concat();
+    assert_eq!(of(&ipx), Ok([&[0, 9][..], &ipx].concat()), "IPX keeps its header");
+    assert_eq!(of(&spanning_tree), Ok([&[0, 7][..], &spanning_tree].concat()));
+    assert_eq!(of(&[1, 2, 3]), Err(Skipped::NoMsdu));
+}
+
+/// 30630 ARP requests and replies; the key is aircrack-ng's.
+#[test]
+fn a_wep_capture_of_aircrack_ng_decrypts_as_airdecap_does() {
+    let Some(path) = theirs("wep_64_ptw.cap") else {
+        return;
+    };
+    let (out, counts) = decrypt(&path, wep("1f1f1f1f1f"));
+    assert_eq!(counts.wep, 30630, "{counts}");
+    if let Some(expected) = airdecap(&path, &["-w", "1F1F1F1F1F"]) {
+        assert!(records(&out) == expected, "the records differ");
+    }
+}
+
+/// The temporal keys follow from the captured handshakes and the passphrase "dictionary" of SSID "linksys".
+#[test]
+fn wpa_captures_of_aircrack_ng_decrypt_as_airdecap_does() {
+    let tkip = tkip("a2154ae0996fa95b211da18e85fd96495fb49785673387b9da9797aac7828f52");
+    let ccmp = [
+        "1d035e8beb4f83611dc93e2657cecf69",
+        "0ab0404984be2ef15086aa997804f47e",
+        "03c8a3e8f5b3c825d3dccce7e5e3f263",
+    ]
+    .map(|tk| CaptureKey::Aes(Box::new(TemporalKey::new(Suite::Ccmp128, &hex(tk)).unwrap())));
+    for (name, keys, count) in [
+        ("wpa-psk-linksys.cap", tkip, 53),
+        ("wpa2-psk-linksys.cap", Vec::from(ccmp), 25),
+    ] {
+        let Some(path) = theirs(name) else { return };
+        let (out, counts) = decrypt(&path, keys);
+        assert_eq!(counts.decrypted(), count, "{name}: {counts}");
+        if let Some(expected) = airdecap(&path, &["-e", "linksys", "-p", "dictionary"]) {
+            assert!(records(&out) == expected, "{name}: the records differ");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The MPDU within a capture's record, whatever the capturing side put around it (tcpdump.org/linktypes).
+//!
+//! ```text
+//!  105  MPDU
+//!  119  Prism: octet 0 message code (41 or 44)   4 octets of this header   ...   or AVS
+//!  127  radiotap, see [`crate::radiotap`]
+//!  163  AVS: octet 0 version (80 21 1x xx)   4 octets of this header, most significant first   ...
+//!  192  PPI: octet 0 version   1 flags   2-3 octets of this header   4-7 link type of what follows (105)   ...
+//! ```
+//! Prism numbers are in the byte order of the machine that captured, AVS numbers are big-endian, the others are
+//! little-endian.
+
+use crate::bytes::{array, get_u16};
+use crate::error::need;
+use crate::fcs::{self, FCS_LEN};
+use crate::pcap::{
+    LINKTYPE_IEEE802_11, LINKTYPE_IEEE802_11_AVS, LINKTYPE_IEEE802_11_PRISM, LINKTYPE_IEEE802_11_RADIOTAP,
+    LINKTYPE_PPI,
+};
+use crate::radiotap::{FLAG_BAD_FCS, FLAG_FCS, Radiotap};
+use crate::{FrameControl, FrameError};
+
+/// Message codes of Prism headers.
+const PRISM_CODES: [u32; 2] = [0x41, 0x44];
+/// Magic of an AVS header, without its version.
+const AVS_MAGIC: u32 = 0x8021_1000;
+const AVS_MAGIC_MASK: u32 = 0xffff_f000;
+/// Octets of Prism, AVS and PPI headers up to and with what is read of them.
+const FIXED_LEN: usize = 8;
+const PPI_LINK_TYPE: usize = 4;
+
+/// Whether records of this link type hold 802.11 frames that [`mpdu`] finds.
+#[must_use]
+pub fn is_known(link_type: u32) -> bool {
+    matches!(
+        link_type,
+        LINKTYPE_IEEE802_11
+            | LINKTYPE_IEEE802_11_PRISM
+            | LINKTYPE_IEEE802_11_RADIOTAP
+            | LINKTYPE_IEEE802_11_AVS
+            | LINKTYPE_PPI
+    )
+}
+
+/// The MPDU of a record, without its FCS.
+///
+/// Only radiotap says whether the FCS is there, and not always; otherwise it is taken to be there if it fits, which it
+/// does by chance once in 2^32 frames.
+///
+/// # Errors
+/// [`FrameError::Truncated`], [`FrameError::Version`]; [`FrameError::Field`] for another link type, a header that is
+/// not one, or an FCS that is wrong.
+pub fn mpdu(link_type: u32, record: &[u8]) -> Result<&[u8], FrameError> {
+    match link_type {
+        LINKTYPE_IEEE802_11 => Ok(without_fcs(record)),
+        LINKTYPE_IEEE802_11_PRISM | LINKTYPE_IEEE802_11_AVS => Ok(without_fcs(after(
+            "a Prism or AVS header",
+            record,
+            prism_len(record)?,
+        )?)),
+        LINKTYPE_IEEE802_11_RADIOTAP => {
+            let (radiotap, len) = Radiotap::parse(record)?;
+            let (frame, flags) = (
+                after("a radiotap header", record, len)?,
+                radiotap.flags.unwrap_or_default(),
+            );
+            if flags & FLAG_BAD_FCS != 0 {
+                return Err(FrameError::Field("the frame check sequence is wrong"));
+            }
+            if flags & FLAG_FCS != 0 {
+                fcs::check(frame)
+            } else {
+                Ok(without_fcs(frame))
+            }
+        }
+        LINKTYPE_PPI => {
+            need("a PPI header", record, FIXED_LEN)?;
+            if record[0] != 0 {
+                return Err(FrameError::Version(record[0]));
+            }
+            if u32::from_le_bytes(array(record, PPI_LINK_TYPE)) != LINKTYPE_IEEE802_11 {
+                return Err(FrameError::Field("the PPI header is not of an 802.11 frame"));
+            }
+            let len = usize::from(get_u16(record, 2));
+            Ok(without_fcs(after("a PPI header", record, len)?))
+        }
+        _ => Err(FrameError::Field(
+            "records of this link type are not 802.11 frames",
+        )),
+    }
+}
+
+fn prism_len(record: &[u8]) -> Result<usize, FrameError> {
+    need("a Prism or AVS header", record, FIXED_LEN)?;
+    let (code, len) = (array(record, 0), array(record, 4));
+    let big = u32::from_be_bytes(code);
+    let len = if PRISM_CODES.contains(&u32::from_le_bytes(code)) {
+        u32::from_le_bytes(len)
+    } else if PRISM_CODES.contains(&big) || big & AVS_MAGIC_MASK == AVS_MAGIC {
+        u32::from_be_bytes(len)
+    } else {
+        return Err(FrameError::Field("the header is neither Prism's nor AVS's"));
+    };
+    Ok(usize::try_from(len).unwrap_or(usize::MAX))
+}
+
+/// What follows a header that says it has `len` octets, of which the fixed part was read.
+fn after<'a>(what: &'static str, record: &'a [u8], len: usize) -> Result<&'a [u8], FrameError> {
+    if len < FIXED_LEN {
+        return Err(FrameError::Field(
+            "the capture's header is shorter than its fields",
+        ));
+    }
+    need(what, record, len)?;
+    Ok(&record[len..])
+}
+
+fn without_fcs(frame: &[u8]) -> &[u8] {
+    // Nothing shorter is a frame, and four octets of zero "fit" the FCS of none.
+    if frame.len() < FCS_LEN + 2 || FrameControl::parse(frame).is_err() {
+        return frame;
+    }
+    fcs::check(frame).unwrap_or(frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::radiotap::Radiotap;
+
+    const FRAME: &[u8] = b"\x08\x01any data frame";
+
+    fn with_fcs() -> Vec<u8> {
+        let mut frame = FRAME.to_vec();
+        fcs::append(&mut frame);
+        frame
+    }
+
+    fn behind(header: &[u8], frame: &[u8]) -> Vec<u8> {
+        [header, frame].concat()
+    }
+
+    #[test]
+    fn the_frame_is_found_behind_every_header_with_and_without_fcs() {
+        let mut prism = [0; 144];
+        prism[0] = 0x44;
+        prism[4] = 144;
+        let mut prism_big = prism;
+        prism_big[..8].copy_from_slice(&[0, 0, 0, 0x44, 0, 0, 0, 144]);
+        let mut avs = [0; 64];
+        avs[..8].copy_from_slice(&[0x80, 0x21, 0x10, 0x01, 0, 0, 0, 64]);
+        let ppi = [0, 0, 8, 0, 105, 0, 0, 0];
+        let cases: [(u32, &[u8]); 7] = [
+            (LINKTYPE_IEEE802_11, &[]),
+            (LINKTYPE_IEEE802_11_PRISM, &prism),
+            (LINKTYPE_IEEE802_11_PRISM, &prism_big),
+            (LINKTYPE_IEEE802_11_PRISM, &avs),
+            (LINKTYPE_IEEE802_11_AVS, &avs),
+            (LINKTYPE_PPI, &ppi),
+            (LINKTYPE_IEEE802_11_RADIOTAP, &[0, 0, 8, 0, 0, 0, 0, 0]),
+        ];
+        for (link_type, header) in cases {
+            assert!(is_known(link_type));
+            assert_eq!(mpdu(link_type, &behind(header, FRAME)), Ok(FRAME), "{link_type}");
+            assert_eq!(
+                mpdu(link_type, &behind(header, &with_fcs())),
+                Ok(FRAME),
+                "{link_type}"
+            );
+        }
+    }
+
+    #[test]
+    fn radiotap_says_whether_the_fcs_is_there_and_right() {
+        let header = |flags| {
+            let radiotap = Radiotap {
+                flags: Some(flags),
+                ..Radiotap::default()
+            };
+            let mut header = vec![0; radiotap.len()];
+            radiotap.emit(&mut header);
+            header
+        };
+        let of = |flags, frame: &[u8]| {
+            mpdu(LINKTYPE_IEEE802_11_RADIOTAP, &behind(&header(flags), frame)).map(<[u8]>::to_vec)
+        };
+        let wrong = Err(FrameError::Field("the frame check sequence is wrong"));
+        assert_eq!(of(FLAG_FCS, &with_fcs()), Ok(FRAME.to_vec()));
+        assert_eq!(of(FLAG_FCS, FRAME), wrong);
+        assert_eq!(of(FLAG_BAD_FCS, &with_fcs()), wrong);
+        assert_eq!(of(0, FRAME), Ok(FRAME.to_vec()));
+    }
+
+    #[test]
+    fn headers_that_are_none_are_refused() {
+        for (link_type, record) in [
+            (LINKTYPE_IEEE802_11_PRISM, &[1u8, 2, 3, 4, 0, 0, 0, 8, 0][..]),
+            (LINKTYPE_IEEE802_11_PRISM, &[0x44, 0, 0, 0, 7, 0, 0, 0, 0]),
+            (
+                LINKTYPE_IEEE802_11_PRISM,
+                &[0x44, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0],
+            ),
+            (LINKTYPE_PPI, &[0, 0, 9, 0, 105, 0, 0, 0]),
+            (LINKTYPE_PPI, &[0, 0, 8, 0, 1, 0, 0, 0]),
+            (LINKTYPE_PPI, &[0, 0, 8]),
+            (1, FRAME),
+        ] {
+            assert!(mpdu(link_type, record).is_err(), "{link_type}: {record:02x?}");
+        }
+        assert!(!is_known(1));
+    }
+}

@@ -1,0 +1,306 @@
+//! What is fuzzed: each function takes any octets and panics if something that is promised does not hold.
+//!
+//! ```text
+//!  cargo install cargo-fuzz
+//!  cargo run --no-default-features --bin seeds             (in this folder) writes corpus/, to start from
+//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal
+//!  cargo test --no-default-features                        the same functions over the seeds and changes of them
+//! ```
+
+use std::path::Path;
+
+use wlan_ciphers::bip::IgtkId;
+use wlan_ciphers::decap::{CaptureKey, Decap, decrypt_capture};
+use wlan_ciphers::michael::MichaelHeader;
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{
+    Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
+};
+use wlan_frames::ampdu::Delimiter;
+use wlan_frames::control::{Ack, BlockAck};
+use wlan_frames::pcap::Capture;
+use wlan_frames::radiotap::Radiotap;
+use wlan_frames::{DataHeader, FrameControl, LlcSnap, MacAddr, captured, fcs};
+
+const LINK_TYPES: [u32; 6] = [1, 105, 119, 127, 163, 192];
+const AES_SUITES: [Suite; 4] = [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256];
+const BIP_SUITES: [Suite; 4] = [
+    Suite::BipCmac128,
+    Suite::BipCmac256,
+    Suite::BipGmac128,
+    Suite::BipGmac256,
+];
+/// Keys of the captures in `crates/wlan-ciphers/tests/captures`, so that what is mutated is decrypted first.
+const WEP40: [u8; 5] = [0x1f, 0x2e, 0x3d, 0x4c, 0x5b];
+const WEP104: &[u8; 13] = b"thirteen-char";
+const TKIP: [u8; 32] = [
+    0x86, 0x6c, 0x91, 0xf0, 0x83, 0x5b, 0x0e, 0xea, 0xbb, 0x85, 0xa9, 0x52, 0x09, 0x75, 0x57, 0x7b, 0x04,
+    0x3a, 0x69, 0xce, 0x14, 0x33, 0x9d, 0x00, 0x67, 0xc0, 0x8c, 0x9a, 0x1e, 0xa4, 0x81, 0x6b,
+];
+
+/// Parsers of wlan-frames: none panics, and what was parsed is emitted to something that parses to the same.
+pub fn frames(data: &[u8]) {
+    let mut buf = [0; 64];
+    if let Ok(header) = DataHeader::parse(data) {
+        let len = header.emit(&mut buf);
+        assert_eq!(DataHeader::parse(&buf[..len]), Ok(header));
+    }
+    if let Ok((radiotap, len)) = Radiotap::parse(data) {
+        assert!(len <= data.len());
+        let len = radiotap.emit(&mut buf);
+        assert_eq!(Radiotap::parse(&buf[..len]), Ok((radiotap, len)));
+    }
+    if let Ok(block_ack) = BlockAck::parse(data) {
+        let len = block_ack.emit(&mut buf);
+        assert_eq!(BlockAck::parse(&buf[..len]), Ok(block_ack));
+    }
+    if let Ok(ack) = Ack::parse(data) {
+        let len = ack.emit(&mut buf);
+        assert_eq!(Ack::parse(&buf[..len]), Ok(ack));
+    }
+    if let Ok(llc) = LlcSnap::parse(data) {
+        llc.emit(&mut buf);
+        assert_eq!(buf[..LlcSnap::LEN], data[..LlcSnap::LEN]);
+    }
+    if let Ok(delimiter) = Delimiter::parse(data) {
+        let len = delimiter.emit(&mut buf);
+        assert_eq!(Delimiter::parse(&buf[..len]), Ok(delimiter));
+    }
+    if let Ok(fc) = FrameControl::parse(data) {
+        assert!(
+            fc.qos_offset()
+                .is_none_or(|at| fc.header_len().is_some_and(|len| at < len))
+        );
+        let _ = (fc.is_data_with_body(), fc.has_addr4(), fc.subtype());
+    }
+    let _ = fcs::check(data);
+    for link_type in LINK_TYPES {
+        if let Ok(mpdu) = captured::mpdu(link_type, data) {
+            assert!(mpdu.len() <= data.len() && captured::is_known(link_type));
+        }
+    }
+}
+
+/// Capture files: reading and decrypting them never panics, and what comes out is a capture.
+pub fn captures(data: &[u8]) {
+    if let Ok(capture) = Capture::parse(data) {
+        let octets: usize = capture.flatten().map(|record| record.data.len()).sum();
+        assert!(octets < data.len());
+    }
+    let mut decap = Decap::new(vec![
+        CaptureKey::Wep(Wep::new(&WEP40).expect("5 octets")),
+        CaptureKey::Wep(Wep::new(WEP104).expect("13 octets")),
+        CaptureKey::tkip(&TKIP),
+        CaptureKey::Aes(Box::new(aes_key(Suite::Ccmp128, Backend::detect()))),
+    ]);
+    let mut out = Vec::new();
+    if decrypt_capture(&mut decap, data, &mut out).is_ok() {
+        let counts = decap.counts();
+        let frames = Capture::parse(&out)
+            .expect("the output is a capture")
+            .map(|record| record.expect("whole"));
+        assert_eq!(frames.count() as u64, counts.frames);
+        assert_eq!(
+            counts.decrypted() + counts.skipped.values().sum::<u64>(),
+            counts.records
+        );
+    }
+}
+
+/// Opening whatever comes from the air, under every suite: no panic, no plaintext of a frame that is refused, and every
+/// backend says the same.
+pub fn open(data: &[u8]) {
+    for key in [&WEP40[..], WEP104] {
+        let wep = Wep::new(key).expect("5 or 13 octets");
+        checked_open(data, |jobs| wep.open(jobs));
+    }
+    for role in [Role::Authenticator, Role::Supplicant] {
+        let tkip = Tkip::new(&TKIP, role);
+        checked_open(data, |jobs| tkip.open(jobs));
+    }
+    for suite in AES_SUITES {
+        let mut expected = None;
+        for backend in Backend::available() {
+            let found = checked_open(data, |jobs| aes_key(suite, backend).open(jobs));
+            assert_eq!(
+                *expected.get_or_insert_with(|| found.clone()),
+                found,
+                "{suite:?}, {backend:?}"
+            );
+        }
+    }
+    for suite in BIP_SUITES {
+        let bip = bip_key(suite);
+        if let Ok(checked) = bip.check(data) {
+            assert_eq!(bip.peek(data), Ok((checked.ipn, checked.key_id)));
+        }
+    }
+}
+
+/// Sealing whatever the caller gives: no panic, a refused frame is untouched, and what was sealed opens to itself. The
+/// first octets say how: key identifier, TKIP fragment or not, packet number.
+pub fn seal(data: &[u8]) {
+    let Some((&[how, a, b, c, d, e, f], mpdu)) = data.split_first_chunk() else {
+        return;
+    };
+    let key_id = KeyId::new(how & 3).expect("two bits");
+    let pn = PacketNumber::new(u64::from_be_bytes([0, 0, a, b, c, d, e, f])).expect("48 bits");
+    let iv = PacketNumber::new(pn.get() & 0xff_ffff).expect("24 bits");
+
+    let wep = Wep::new(WEP104).expect("13 octets");
+    sealed_opens(
+        mpdu,
+        iv,
+        key_id,
+        wep.suite(),
+        |jobs| wep.seal(jobs).is_ok(),
+        |jobs| wep.open(jobs),
+    );
+    let (ap, station) = (
+        Tkip::new(&TKIP, Role::Authenticator),
+        Tkip::new(&TKIP, Role::Supplicant),
+    );
+    let _ = station.msdu_mic(
+        MichaelHeader {
+            da: MacAddr([1; 6]),
+            sa: MacAddr([2; 6]),
+            priority: how,
+        },
+        mpdu,
+    );
+    sealed_opens(
+        mpdu,
+        pn,
+        key_id,
+        Suite::Tkip,
+        |jobs| ap.seal(jobs).is_ok(),
+        |jobs| station.open(jobs),
+    );
+    if how & 4 != 0 {
+        let mut copy = mpdu.to_vec();
+        let header_len = header_len(mpdu);
+        let _ = ap.seal_fragments(&mut [SealJob {
+            mpdu: &mut copy,
+            header_len,
+            pn,
+            key_id,
+        }]);
+    }
+    for suite in AES_SUITES {
+        let key = aes_key(suite, Backend::detect());
+        sealed_opens(
+            mpdu,
+            pn,
+            key_id,
+            suite,
+            |jobs| key.seal(jobs).is_ok(),
+            |jobs| key.open(jobs),
+        );
+    }
+    for suite in BIP_SUITES {
+        let (bip, mut copy) = (bip_key(suite), mpdu.to_vec());
+        let key_id = IgtkId::new(4 + (how & 1)).expect("4 or 5");
+        if bip.protect(&mut copy, pn, key_id).is_ok() {
+            let checked = bip.check(&copy).expect("what was protected checks");
+            assert_eq!((checked.ipn, checked.key_id), (pn, key_id));
+        } else {
+            assert_eq!(copy, mpdu);
+        }
+    }
+}
+
+fn aes_key(suite: Suite, backend: Backend) -> TemporalKey {
+    TemporalKey::with_backend(suite, &[0x5a; 32][..suite.key_len()], backend)
+        .expect("the length is the suite's")
+}
+
+fn bip_key(suite: Suite) -> Bip {
+    Bip::new(suite, &[0x5a; 32][..suite.key_len()]).expect("the length is the suite's")
+}
+
+fn header_len(mpdu: &[u8]) -> usize {
+    FrameControl::parse(mpdu)
+        .ok()
+        .and_then(FrameControl::header_len)
+        .unwrap_or(24)
+}
+
+/// Opens some copies of a frame under every key identifier; all fare the same.
+fn checked_open(data: &[u8], open: impl Fn(&mut [OpenJob<'_>])) -> Vec<(Result<Opened, OpenError>, Vec<u8>)> {
+    let mut copies = vec![data.to_vec(); 12];
+    let mut jobs: Vec<_> = (0u8..)
+        .zip(&mut copies)
+        .map(|(n, copy)| OpenJob::new(copy, KeyId::new(n % 4).expect("0 to 3")))
+        .collect();
+    open(&mut jobs);
+    let verdicts: Vec<_> = jobs.iter().map(|job| job.verdict().cloned()).collect();
+    let all: Vec<_> = verdicts.into_iter().zip(copies).collect();
+    for (n, (verdict, copy)) in all.iter().enumerate() {
+        assert_eq!((verdict, copy), (&all[n % 4].0, &all[n % 4].1));
+        match verdict {
+            Ok(opened) => assert!(opened.payload.end <= copy.len()),
+            Err(OpenError::Icv | OpenError::Mic) => assert!(copy.len() == data.len()),
+            Err(OpenError::Pending) => panic!("no verdict"),
+            Err(_) => assert_eq!(copy, data, "refused, and yet changed"),
+        }
+    }
+    all
+}
+
+fn sealed_opens(
+    mpdu: &[u8],
+    pn: PacketNumber,
+    key_id: KeyId,
+    suite: Suite,
+    seal: impl Fn(&mut [SealJob<'_>]) -> bool,
+    open: impl Fn(&mut [OpenJob<'_>]),
+) {
+    let mut copy = mpdu.to_vec();
+    let header_len = header_len(mpdu);
+    if !seal(&mut [SealJob {
+        mpdu: &mut copy,
+        header_len,
+        pn,
+        key_id,
+    }]) {
+        assert_eq!(copy, mpdu, "refused, and yet changed");
+        return;
+    }
+    let mut jobs = [OpenJob::new(&mut copy, key_id)];
+    open(&mut jobs);
+    let opened = jobs[0].verdict().expect("what was sealed opens");
+    assert_eq!((opened.pn, opened.key_id), (pn, key_id));
+    let plain = header_len + suite.header_len()..mpdu.len() - suite.mic_len();
+    assert_eq!(jobs[0].payload(), Ok(&mpdu[plain]));
+}
+
+/// What to start from: the captures of the tests, their records as they are and without what is around the frame.
+///
+/// # Panics
+/// If the captures cannot be read.
+#[must_use]
+pub fn seeds() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/wlan-ciphers/tests/captures");
+    let mut seeds = Vec::new();
+    for name in ["wep40.pcap", "wep104.pcap", "tkip.pcap"] {
+        let file = std::fs::read(folder.join(name)).expect("the captures are in the repository");
+        let capture = Capture::parse(&file).expect("they are captures");
+        let link_type = capture.link_type();
+        for record in capture.flatten().filter(|record| record.data.len() < 300) {
+            let mpdu = captured::mpdu(link_type, record.data).expect("they hold frames");
+            seeds.extend([
+                record.data.to_vec(),
+                mpdu.to_vec(),
+                [&[1, 0, 0, 0, 0, 0, 9], mpdu].concat(),
+            ]);
+        }
+        seeds.push(file);
+    }
+    // A broadcast Deauthentication with room for an MME, as BIP protects it, and a BlockAck.
+    let mut deauthentication = [&[0xc0, 0, 0, 0][..], &[0xff; 6], &[2; 12], &[0; 4]].concat();
+    deauthentication.resize(24 + 2 + 26, 0);
+    seeds.push([&[0; 7][..], &deauthentication].concat());
+    seeds.push(deauthentication);
+    seeds.push([&[0x94, 0, 0, 0][..], &[2; 12], &[5, 0x50, 0, 0], &[0; 8]].concat());
+    seeds
+}
