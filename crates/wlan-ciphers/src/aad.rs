@@ -8,7 +8,7 @@
 //! Duration is left out and the masks clear what a retransmission may change. The HT Control field is not covered.
 //! The AAD has 22 to 30 octets, so it is always two AES blocks, also with the length that CCM puts in front.
 
-// Lengths of a MIC and of a payload fit the octets that RFC 3610 gives them.
+// The length of a payload fits the octets that RFC 3610 gives it.
 #![allow(clippy::cast_possible_truncation)]
 
 use wlan_frames::{FrameControl, FrameType, QosControl};
@@ -16,8 +16,6 @@ use wlan_frames::{FrameControl, FrameType, QosControl};
 use crate::PacketNumber;
 use crate::engine::Blocks;
 
-/// Flags of B0: Adata, and L = 2 in bits 0 to 2; (M - 2) / 2 goes to bits 3 to 5 (RFC 3610 section 2.2).
-const B0_FLAGS: u8 = 0x41;
 /// Flags of the counter blocks: L = 2 (RFC 3610 section 2.3).
 const COUNTER_FLAGS: u8 = 0x01;
 
@@ -207,9 +205,9 @@ impl<'a> Header<'a> {
         self.eight(16) & 0x000f_ffff_ffff_ffff
     }
 
-    /// What CCM takes, for a MIC of `mic_len` octets and a payload of `payload_len`, at most 65535 (RFC 3610 section 2).
+    /// What CCM takes, for these flags of B0 and a payload of `payload_len`, at most 65535 (RFC 3610 section 2).
     #[inline(always)]
-    pub(crate) fn ccm_blocks(&self, pn: PacketNumber, mic_len: usize, payload_len: usize) -> Blocks {
+    pub(crate) fn ccm_blocks(&self, pn: PacketNumber, b0_flags: u8, payload_len: usize) -> Blocks {
         let priority = match self.priority() {
             Priority::Tid(tid) => tid,
             Priority::Management => MANAGEMENT_FLAG,
@@ -220,12 +218,11 @@ impl<'a> Header<'a> {
             let high = pn.get() << 16 | u64::from(last);
             join(nonce | u64::from(flags), high.swap_bytes())
         };
-        let mic_flags = (((mic_len - 2) / 2) << 3) as u8;
         // Length from its most significant octet on, Frame Control, A1, A2.
         let start = u64::from(self.aad_len) << 8 | self.layout.masked_fc << 16;
         Blocks {
             counter: block(COUNTER_FLAGS, 0),
-            first: block(B0_FLAGS | mic_flags, payload_len as u16),
+            first: block(b0_flags, payload_len as u16),
             aad_1: join(start | self.eight(0) & !0xffff_ffff, self.eight(8)),
             aad_2: join(self.addr3_fragment(), self.aad_tail),
         }

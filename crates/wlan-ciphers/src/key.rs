@@ -19,6 +19,7 @@ use zeroize::ZeroizeOnDrop;
 use crate::aad::{Header, HeaderError, Layout};
 use crate::ccmp::{self, HEADER_LEN, PROTECTED_IN_OCTET_1};
 use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule};
+use crate::enhanced::Lanes;
 use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
 /// Frames that are ordered by length together, at most.
@@ -81,6 +82,8 @@ impl TemporalKey {
         let mode = match suite {
             Suite::Ccmp128 | Suite::Ccmp256 => Mode::Ccm,
             Suite::Gcmp128 | Suite::Gcmp256 => Mode::Gcm,
+            Suite::Enhanced(Lanes::One) => Mode::Ccm,
+            Suite::Enhanced(lanes) => Mode::Lanes(lanes.count()),
             _ => return Err(KeyError::Suite(suite)),
         };
         if tk.len() != suite.key_len() {
@@ -146,7 +149,7 @@ impl TemporalKey {
     #[inline(always)]
     fn blocks(&self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
         match self.schedule.kind.mode {
-            Mode::Ccm => header.ccm_blocks(pn, self.suite.mic_len(), payload_len),
+            Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, b0_flags(self.suite), payload_len),
             Mode::Gcm => header.gcm_blocks(pn, payload_len),
         }
     }
@@ -200,6 +203,16 @@ impl TemporalKey {
         let blocks = self.blocks(&header, pn, end - start);
         let frame = Frame::new(mpdu, start..end, &self.schedule, blocks);
         Ok((frame, opened))
+    }
+}
+
+/// Flags of B0: Adata, L = 2 in bits 0 to 2, (M - 2) / 2 in bits 3 to 5 (RFC 3610 section 2.2); those of Enhanced CCMP are
+/// in a space of their own.
+#[inline(always)]
+pub(crate) const fn b0_flags(suite: Suite) -> u8 {
+    match suite {
+        Suite::Enhanced(lanes) => lanes.b0_flags(),
+        _ => 0x41 | (((suite.mic_len() - 2) / 2) << 3) as u8,
     }
 }
 

@@ -39,6 +39,7 @@ pub mod ccmp;
 pub mod countermeasures;
 pub mod decap;
 mod engine;
+pub mod enhanced;
 pub mod job;
 pub mod key;
 mod lanes;
@@ -58,6 +59,7 @@ pub use bip::{Bip, IgtkId};
 pub use ccmp::Ccmp;
 pub use countermeasures::Countermeasures;
 pub use engine::Backend;
+pub use enhanced::Lanes;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
 pub use key::{KeyError, TemporalKey, open_each, seal_each};
 pub use pn::{KeyId, PacketNumber, PnExhausted};
@@ -83,6 +85,8 @@ pub enum Suite {
     Gcmp128,
     /// GCMP with a 256-bit key: WPA3-Enterprise in its 192-bit mode.
     Gcmp256,
+    /// CCMP-128 with the CBC-MAC of a frame in so many lanes; of this project, interoperates with nothing else.
+    Enhanced(Lanes),
     /// BIP over CMAC with a 128-bit key, for group addressed management frames.
     BipCmac128,
     /// BIP over CMAC with a 256-bit key.
@@ -100,7 +104,12 @@ impl Suite {
         match self {
             Suite::Wep40 | Suite::Wep104 => 4,
             Suite::BipCmac128 | Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256 => 0,
-            Suite::Tkip | Suite::Ccmp128 | Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256 => 8,
+            Suite::Tkip
+            | Suite::Ccmp128
+            | Suite::Ccmp256
+            | Suite::Gcmp128
+            | Suite::Gcmp256
+            | Suite::Enhanced(_) => 8,
         }
     }
 
@@ -112,7 +121,7 @@ impl Suite {
             Suite::Tkip => 12,
             Suite::BipCmac128 => 18,
             Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256 => 26,
-            Suite::Ccmp128 => 8,
+            Suite::Ccmp128 | Suite::Enhanced(_) => 8,
             Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256 => 16,
         }
     }
@@ -129,7 +138,9 @@ impl Suite {
         match self {
             Suite::Wep40 => 5,
             Suite::Wep104 => 13,
-            Suite::Ccmp128 | Suite::Gcmp128 | Suite::BipCmac128 | Suite::BipGmac128 => 16,
+            Suite::Ccmp128 | Suite::Gcmp128 | Suite::Enhanced(_) | Suite::BipCmac128 | Suite::BipGmac128 => {
+                16
+            }
             Suite::Tkip | Suite::Ccmp256 | Suite::Gcmp256 | Suite::BipCmac256 | Suite::BipGmac256 => 32,
         }
     }
@@ -138,6 +149,8 @@ impl Suite {
     #[must_use]
     pub const fn selector(self) -> [u8; 4] {
         let suite_type = match self {
+            // A locally administered OUI (bit 1 of the first octet) can be nobody else's; then the number of lanes.
+            Suite::Enhanced(lanes) => return [0x02, 0x41, 0x54, 1 << lanes.log2()],
             Suite::Wep40 => 1,
             Suite::Tkip => 2,
             Suite::Ccmp128 => 4,

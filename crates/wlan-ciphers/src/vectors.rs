@@ -8,6 +8,7 @@ use wlan_frames::fcs::fcs;
 
 use crate::aad::Header;
 use crate::ccmp::Ccmp;
+use crate::key::b0_flags;
 use crate::{KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite};
 
 type Ccm = ccm::Ccm<aes::Aes128, ccm::consts::U8, ccm::consts::U13>;
@@ -147,7 +148,7 @@ fn aad_and_nonce_are_the_printed_ones() {
         let Ok(header) = Header::parse(&sealed) else {
             panic!("{}: not protectable", v.name)
         };
-        let blocks = header.ccm_blocks(v.pn(), Suite::Ccmp128.mic_len(), v.plaintext.0.len());
+        let blocks = header.ccm_blocks(v.pn(), b0_flags(Suite::Ccmp128), v.plaintext.0.len());
         assert_eq!(
             blocks.counter.to_le_bytes()[1..14],
             v.nonce.0[..],

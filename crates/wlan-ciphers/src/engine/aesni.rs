@@ -1,6 +1,7 @@
 //! AES-NI and PCLMULQDQ: one frame a register, eight a group.
 #![allow(unsafe_code)]
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -11,7 +12,12 @@ use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, Round
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AesNi(());
 
-super::entries!(AesNi, "aes,pclmulqdq,ssse3,sse4.1", ccm 8, gcm 4 x 1 or 1 x 8, |m| m);
+super::entries!(
+    AesNi, "aes,pclmulqdq,ssse3,sse4.1",
+    ccm 8 or 1 by |m| m,
+    gcm 4 x 1 or 1 x 8,
+    lanes (2 by |m| m, 2 in 4) (4 by |m| m, 4 in 4) (8 by |m| m, 8 in 8)
+);
 
 impl AesNi {
     /// This CPU, if it is one.
@@ -228,6 +234,11 @@ impl Machine for AesNi {
     }
 
     #[inline(always)]
+    fn pin(self, block: __m128i) -> __m128i {
+        unsafe { pin(block) }
+    }
+
+    #[inline(always)]
     fn no_products(self) -> [__m128i; 3] {
         [self.zero(); 3]
     }
@@ -285,4 +296,12 @@ impl AesRounds for AesNi {
     fn last_round(self, state: __m128i, key: __m128i) -> __m128i {
         unsafe { _mm_aesenclast_si128(state, key) }
     }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn pin(mut block: __m128i) -> __m128i {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(xmm_reg) block, options(nomem, nostack, preserves_flags)) };
+    block
 }

@@ -184,12 +184,21 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
                 for g in 0..N {
                     stream[u][g] = m.xor(s[g].base, counters);
                 }
-                keys.rounds_of(m, 0, &mut stream[u]);
+            }
+            // The products wait for nothing here: they go in between the rounds, which wait for each other.
+            for round in 0..K::ROUNDS {
+                for stream in &mut stream {
+                    keys.round_of(m, 0, round, stream);
+                }
+                if round < N * U {
+                    add_product::<M, N, U>(m, rows, &mut sums, &next, place, round);
+                }
+            }
+            for product in K::ROUNDS..N * U {
+                add_product::<M, N, U>(m, rows, &mut sums, &next, place, product);
             }
             for u in 0..U {
                 for g in 0..N {
-                    let power = m.splat(rows[g].key.power((place - u) * M::LANES));
-                    sums[g] = m.multiply(sums[g], next[u][g], power);
                     let at = rows[g].payload.wrapping_add(16 * M::LANES * (chunk + u) - AHEAD);
                     // SAFETY: as the caller promises.
                     let text = unsafe { m.load(at) };
@@ -219,6 +228,21 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
         s[g].hash = hash[g];
         s[g].next = next[U - 1][g];
     }
+}
+
+/// Adds the product of chunk `which / N` of frame `which % N`, `place` chunks from the end of the run.
+#[inline(always)]
+fn add_product<M: Machine, const N: usize, const U: usize>(
+    m: M,
+    rows: &[Row<'_>],
+    sums: &mut [M::Products; N],
+    next: &[[M::Block; N]; U],
+    place: usize,
+    which: usize,
+) {
+    let (u, g) = (which / N, which % N);
+    let power = m.splat(rows[g].key.power((place - u) * M::LANES));
+    sums[g] = m.multiply(sums[g], m.pin(next[u][g]), power);
 }
 
 /// The chunks that are not whole, with the lengths blocks in their first free lanes, and the MICs.

@@ -106,6 +106,13 @@ pub(super) trait Machine: Copy {
     /// The lanes, in order.
     fn lanes(self, block: Self::Block) -> [[u8; 16]; MAX_LANES];
 
+    /// The same block, where the compiler does not know it: calls keep their order, and with it the instructions in
+    /// between. It would otherwise put independent chains of rounds one after the other.
+    #[inline(always)]
+    fn pin(self, block: Self::Block) -> Self::Block {
+        block
+    }
+
     /// No products.
     fn no_products(self) -> Self::Products;
     /// Blocks of GHASH in the octet order that products take.
@@ -126,8 +133,8 @@ pub(super) trait Keys<M: Machine> {
     fn one(m: M, key: &Schedule) -> Self;
     /// The keys of each frame, by register and lane.
     fn each(m: M, keys: &[[&Schedule; MAX_LANES]]) -> Self;
-    /// The keys of frames that have a register for themselves.
-    fn rows(m: M, rows: &[Row<'_>]) -> Self;
+    /// The keys of registers that belong to one frame each.
+    fn of<'k>(m: M, key: impl Fn(usize) -> &'k Schedule) -> Self;
 
     /// A block as the rounds take it.
     fn whiten(&self, m: M, register: usize, block: M::Block) -> M::Block;
@@ -206,11 +213,11 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
     }
 
     #[inline(always)]
-    fn rows(m: M, rows: &[Row<'_>]) -> Self {
+    fn of<'k>(m: M, key: impl Fn(usize) -> &'k Schedule) -> Self {
         let mut sets = [[m.zero(); KEYS]; SETS];
-        for (set, row) in sets.iter_mut().zip(rows) {
+        for (register, set) in sets.iter_mut().enumerate() {
             for (round, block) in set.iter_mut().enumerate() {
-                *block = m.splat(&row.key.rounds[round]);
+                *block = m.splat(&key(register).rounds[round]);
             }
         }
         RoundKeys { sets }
@@ -247,8 +254,8 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
         for round in 1..KEYS - 1 {
             for i in 0..N {
                 let key = self.key(first + i, round);
-                mac[i] = m.round(mac[i], key);
-                counters[i] = m.round(counters[i], key);
+                mac[i] = m.pin(m.round(mac[i], key));
+                counters[i] = m.pin(m.round(counters[i], key));
             }
         }
     }
@@ -258,7 +265,7 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
     #[inline(always)]
     fn round_of<const N: usize>(&self, m: M, first: usize, round: usize, blocks: &mut [M::Block; N]) {
         for i in 0..N {
-            blocks[i] = m.round(blocks[i], self.key(first + i, round + 1));
+            blocks[i] = m.pin(m.round(blocks[i], self.key(first + i, round + 1)));
         }
     }
 }

@@ -23,6 +23,7 @@ mod aesni;
 mod bitslice;
 mod ccm;
 mod gcm;
+mod lanes;
 mod machine;
 mod polyval;
 mod portable;
@@ -238,6 +239,7 @@ fn groups<M: Entries, const OPEN: bool>(m: M, kind: Kind, frames: &mut [Frame<'_
     let group = match kind.mode {
         Mode::Ccm => M::CCM_REGISTERS * M::LANES,
         Mode::Gcm => M::GCM_FRAMES,
+        Mode::Lanes(lanes) => M::LANES_FRAMES[lanes.ilog2() as usize - 1],
     };
     for order in order.chunks(group) {
         let key = frames[usize::from(order[0])].key;
@@ -253,6 +255,19 @@ fn groups<M: Entries, const OPEN: bool>(m: M, kind: Kind, frames: &mut [Frame<'_
             (Mode::Gcm, 11, false) => m.gcm::<11, OPEN, false>(frames, order),
             (Mode::Gcm, _, true) => m.gcm::<15, OPEN, true>(frames, order),
             (Mode::Gcm, _, false) => m.gcm::<15, OPEN, false>(frames, order),
+            (Mode::Lanes(lanes), _, shared) => {
+                let chunks = |member: u8| lanes::whole_chunks(lanes, frames[usize::from(member)].len);
+                let alike = order.iter().all(|&member| chunks(member) == chunks(order[0]));
+                if order.len() < group || !alike {
+                    for member in order.chunks(1) {
+                        m.enhanced::<OPEN, true>(lanes, frames, member);
+                    }
+                } else if shared {
+                    m.enhanced::<OPEN, true>(lanes, frames, order);
+                } else {
+                    m.enhanced::<OPEN, false>(lanes, frames, order);
+                }
+            }
         }
     }
 }
@@ -263,6 +278,8 @@ trait Entries: Machine {
     const CCM_REGISTERS: usize;
     /// Frames of a group of GCM.
     const GCM_FRAMES: usize;
+    /// Frames of a group with 2, 4 and 8 lanes.
+    const LANES_FRAMES: [usize; 3];
 
     fn ccm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
         self,
@@ -274,11 +291,19 @@ trait Entries: Machine {
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
+    /// `order` is one frame, or a whole group with as many whole chunks each.
+    fn enhanced<const OPEN: bool, const SHARED: bool>(
+        self,
+        lanes: usize,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    );
 }
 
 impl Entries for Portable {
     const CCM_REGISTERS: usize = 1;
     const GCM_FRAMES: usize = 2;
+    const LANES_FRAMES: [usize; 3] = [1; 3];
 
     fn ccm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
         self,
@@ -295,23 +320,67 @@ impl Entries for Portable {
     ) {
         gcm_group::<Portable, KEYS, 2, 1, OPEN, SHARED>(self, frames, order);
     }
+
+    fn enhanced<const OPEN: bool, const SHARED: bool>(
+        self,
+        lanes: usize,
+        frames: &mut [Frame<'_, '_>],
+        order: &[u8],
+    ) {
+        for &member in order {
+            lanes::lanes_portable::<OPEN>(&mut frames[usize::from(member)], lanes);
+        }
+    }
 }
 
 /// Implements [`Entries`] for a machine of these target features: registers of a CCM group; frames of a GCM group and
-/// chunks that each of its steps takes, and such chunks for a frame on its own. CCM of a frame on its own goes through the
-/// narrow machine that `$narrow` makes of this one.
+/// chunks that each of its steps takes, and such chunks for a frame on its own; for 2, 4 and 8 lanes the machine, the
+/// registers of a frame and those of a group. CCM of a frame on its own goes through the narrow machine that `$narrow` makes
+/// of this one.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entries {
     (
-        $machine:ty, $features:literal, ccm $ccm:literal, gcm $gcm:literal x $chunks:literal or 1 x $alone:literal,
-        $narrow:expr
+        $machine:ty, $features:literal,
+        ccm $ccm:literal or 1 by $narrow:expr,
+        gcm $gcm:literal x $chunks:literal or 1 x $alone:literal,
+        lanes $(($lanes:literal by $by:expr, $registers:literal in $all:literal))*
     ) => {
         impl super::Entries for $machine {
             const CCM_REGISTERS: usize = $ccm;
             const GCM_FRAMES: usize = $gcm;
+            const LANES_FRAMES: [usize; 3] = [$($all / $registers),*];
 
             super::entry!($machine, $features, ccm, ccm_group, $ccm x 1, $narrow, 1 x 1);
             super::entry!($machine, $features, gcm, gcm_group, $gcm x $chunks, |m| m, 1 x $alone);
+
+            fn enhanced<const OPEN: bool, const SHARED: bool>(
+                self,
+                lanes: usize,
+                frames: &mut [super::Frame<'_, '_>],
+                order: &[u8],
+            ) {
+                #[target_feature(enable = $features)]
+                fn featured<const OPEN: bool, const SHARED: bool>(
+                    m: $machine,
+                    lanes: usize,
+                    frames: &mut [super::Frame<'_, '_>],
+                    order: &[u8],
+                ) {
+                    match (lanes, order.len()) {
+                        $(
+                            ($lanes, 1) => {
+                                super::lanes_group::<_, $registers, $registers, OPEN, true>($by(m), frames, order);
+                            }
+                            ($lanes, _) => {
+                                super::lanes_group::<_, $registers, $all, OPEN, SHARED>($by(m), frames, order);
+                            }
+                        )*
+                        _ => unreachable!("there are 2, 4 or 8 lanes"),
+                    }
+                }
+                // SAFETY: a value of this type shows that the CPU has these features.
+                unsafe { featured::<OPEN, SHARED>(self, lanes, frames, order) }
+            }
         }
     };
 }
@@ -399,9 +468,31 @@ fn gcm_group<
         let keys = M::Keys::<KEYS, 1>::one(m, group.rows[0].key);
         gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
     } else {
-        let keys = M::Keys::<KEYS, G>::rows(m, &group.rows);
+        let keys = M::Keys::<KEYS, G>::of(m, |g| group.rows[g].key);
         gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
     };
+    for (mic, &member) in mics.iter().zip(order) {
+        frames[usize::from(member)].mic = *mic;
+    }
+}
+
+#[inline(always)]
+fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, const SHARED: bool>(
+    m: M,
+    frames: &mut [Frame<'_, '_>],
+    order: &[u8],
+) {
+    let mut mics = [[0; 16]; N];
+    // One register or more for each frame.
+    let mut group = Rows::<N>::new(frames, order);
+    let rows = &mut group.rows[..group.count];
+    if SHARED {
+        let keys = M::Keys::<11, 1>::of(m, |_| rows[0].key);
+        lanes::lanes::<M, _, R, N, OPEN>(m, &keys, rows, &mut mics);
+    } else {
+        let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
+        lanes::lanes::<M, _, R, N, OPEN>(m, &keys, rows, &mut mics);
+    }
     for (mic, &member) in mics.iter().zip(order) {
         frames[usize::from(member)].mic = *mic;
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Schedule;
 use super::bitslice::{self, BLOCKS, Planes};
-use super::machine::{Addresses, Keys, MAX_LANES, Machine, Remainders, Row};
+use super::machine::{Addresses, Keys, MAX_LANES, Machine, Remainders};
 use super::polyval::{self, Product};
 
 /// Every CPU is one.
@@ -180,10 +180,10 @@ impl Machine for Portable {
 pub(super) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
 
 impl<const KEYS: usize> SlicedKeys<KEYS> {
-    /// The key that `of` names for each place.
-    fn of<'k>(of: impl Fn(usize) -> &'k Schedule) -> Self {
+    /// The key that `key` names for each of the sixteen places.
+    fn places<'k>(key: impl Fn(usize) -> &'k Schedule) -> Self {
         SlicedKeys(std::array::from_fn(|round| {
-            bitslice::slice(&std::array::from_fn(|place| of(place).rounds[round]))
+            bitslice::slice(&std::array::from_fn(|place| key(place).rounds[round]))
         }))
     }
 
@@ -194,15 +194,15 @@ impl<const KEYS: usize> SlicedKeys<KEYS> {
 
 impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
     fn one(_: Portable, key: &Schedule) -> Self {
-        SlicedKeys::of(|_| key)
+        SlicedKeys::places(|_| key)
     }
 
     fn each(_: Portable, keys: &[[&Schedule; MAX_LANES]]) -> Self {
-        SlicedKeys::of(|place| keys[0][place % MAX_LANES])
+        SlicedKeys::places(|place| keys[0][place % MAX_LANES])
     }
 
-    fn rows(_: Portable, rows: &[Row<'_>]) -> Self {
-        SlicedKeys::of(|place| rows[(place / MAX_LANES).min(rows.len() - 1)].key)
+    fn of<'k>(_: Portable, key: impl Fn(usize) -> &'k Schedule) -> Self {
+        SlicedKeys::places(|place| key(place / MAX_LANES))
     }
 
     fn whiten(&self, _: Portable, _: usize, block: Lanes) -> Lanes {

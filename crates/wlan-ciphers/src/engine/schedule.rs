@@ -22,6 +22,8 @@ pub(crate) enum Mode {
     Ccm,
     /// Galois/Counter Mode.
     Gcm,
+    /// Counter with CBC-MAC in 2, 4 or 8 lanes, over AES-128.
+    Lanes(usize),
 }
 
 /// What is the same for all frames that a kernel takes at once.
@@ -38,7 +40,12 @@ impl Kind {
     /// A number that orders kinds.
     #[inline]
     pub(crate) fn rank(self) -> u8 {
-        (self.backend as u8) << 4 | (self.mode as u8) << 1 | u8::from(self.keys > 11)
+        let mode = match self.mode {
+            Mode::Ccm => 0,
+            Mode::Gcm => 1,
+            Mode::Lanes(lanes) => 2 * lanes as u8,
+        };
+        (self.backend as u8) << 6 | mode << 1 | u8::from(self.keys > 11)
     }
 }
 

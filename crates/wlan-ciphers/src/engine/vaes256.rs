@@ -1,6 +1,7 @@
 //! AVX2 with VAES and VPCLMULQDQ: two frames a register, sixteen a group.
 #![allow(unsafe_code)]
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
@@ -13,11 +14,10 @@ use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, Round
 pub(super) struct Vaes256(());
 
 super::entries!(
-    Vaes256,
-    "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
-    ccm 8,
+    Vaes256, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
+    ccm 8 or 1 by AesNi::of_vaes256,
     gcm 4 x 1 or 1 x 8,
-    AesNi::of_vaes256
+    lanes (2 by |m| m, 1 in 4) (4 by |m| m, 2 in 4) (8 by |m| m, 4 in 4)
 );
 
 impl Vaes256 {
@@ -28,6 +28,11 @@ impl Vaes256 {
             && is_x86_feature_detected!("vaes")
             && is_x86_feature_detected!("vpclmulqdq"))
         .then_some(Vaes256(()))
+    }
+
+    /// Part of every CPU with the wider instructions.
+    pub(super) fn of_vaes512(_: super::vaes512::Vaes512) -> Vaes256 {
+        Vaes256(())
     }
 }
 
@@ -209,6 +214,11 @@ impl Machine for Vaes256 {
     }
 
     #[inline(always)]
+    fn pin(self, block: __m256i) -> __m256i {
+        unsafe { pin(block) }
+    }
+
+    #[inline(always)]
     fn no_products(self) -> [__m256i; 3] {
         [self.zero(); 3]
     }
@@ -274,4 +284,12 @@ impl AesRounds for Vaes256 {
 #[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
 unsafe fn join2(a: __m128i, b: __m128i) -> __m256i {
     unsafe { _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b) }
+}
+
+#[inline]
+#[target_feature(enable = "avx")]
+fn pin(mut block: __m256i) -> __m256i {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(ymm_reg) block, options(nomem, nostack, preserves_flags)) };
+    block
 }

@@ -1,33 +1,31 @@
 //! AVX-512 with VAES and VPCLMULQDQ: four frames a register, sixteen a group.
 #![allow(unsafe_code)]
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::Schedule;
 use super::aesni::AesNi;
 use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, RoundKeys};
+use super::vaes256::Vaes256;
 
 /// A CPU with the instructions that [`Vaes512::detect`] asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Vaes512(());
 
 super::entries!(
-    Vaes512,
-    "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
-    ccm 4,
+    Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
+    ccm 4 or 1 by AesNi::of_vaes512,
     gcm 3 x 1 or 1 x 4,
-    AesNi::of_vaes512
+    lanes (2 by Vaes256::of_vaes512, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
 );
 
 impl Vaes512 {
     /// This CPU, if it is one.
     pub(super) fn detect() -> Option<Vaes512> {
-        (AesNi::detect().is_some()
-            && is_x86_feature_detected!("avx2")
+        (Vaes256::detect().is_some()
             && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("vaes")
-            && is_x86_feature_detected!("vpclmulqdq")
             && is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
@@ -42,10 +40,10 @@ fn octets(left: usize) -> u16 {
     ((1u32 << left) - 1) as u16
 }
 
-/// Bits of a mask of octets: those of a span of 0 to 63.
+/// Bits of a mask of octets: those of a span of 0 to 64.
 #[inline(always)]
 fn octets_of(span: Range<usize>) -> u64 {
-    ((1 << span.len()) - 1) << span.start
+    (((1u128 << span.len()) - 1) as u64) << span.start
 }
 
 #[inline(always)]
@@ -221,6 +219,11 @@ impl Machine for Vaes512 {
     }
 
     #[inline(always)]
+    fn pin(self, block: __m512i) -> __m512i {
+        unsafe { pin(block) }
+    }
+
+    #[inline(always)]
     fn no_products(self) -> [__m512i; 3] {
         [self.zero(); 3]
     }
@@ -299,4 +302,12 @@ unsafe fn join4([a, b, c, d]: [__m128i; 4]) -> __m512i {
         let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);
         _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn pin(mut block: __m512i) -> __m512i {
+    // SAFETY: no instruction at all.
+    unsafe { asm!("/* {0} */", inout(zmm_reg) block, options(nomem, nostack, preserves_flags)) };
+    block
 }

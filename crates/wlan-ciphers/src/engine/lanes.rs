@@ -1,0 +1,279 @@
+//! Enhanced CCMP: CCM whose CBC-MAC is split into lanes within one frame (`docs/enhanced-ccmp.md`).
+//!
+//! The blocks that CCM authenticates after B0 are dealt to `L` lanes in turn, so that a chunk of `L` consecutive blocks is
+//! one step for all lanes. Each lane starts from a B0 of its own and the MIC is the sum of the lanes. As in `gcm`, block
+//! i of a frame is what the MAC takes as its block i; CTR takes it with count i - 1:
+//!
+//! ```text
+//!  block    0        1                 2, 3, ...
+//!  MAC      AAD 1    AAD 2             plaintext
+//!  CTR      unused   A0 masks the MIC  A1, A2, ... payload
+//! ```
+//! The MAC runs one chunk behind CTR, so that opening is the same as sealing.
+#![allow(unsafe_code)]
+
+use std::mem::offset_of;
+use std::ops::Range;
+
+use super::machine::{Keys, MAX_LANES, Machine, Row};
+use super::portable::{Portable, SlicedKeys};
+use super::{BlocksInOrder, Frame};
+
+/// Octets of the blocks before the payload.
+const AHEAD: usize = 32;
+
+/// What tells the B0 of one lane from that of another: its number, in bits 2 to 4 of the flags.
+const NUMBERS: [[u8; 16]; MAX_LANES] = {
+    let mut numbers = [[0; 16]; MAX_LANES];
+    let mut lane = 0;
+    while lane < MAX_LANES {
+        numbers[lane][0] = (lane << 2) as u8;
+        lane += 1;
+    }
+    numbers
+};
+
+/// `N` registers: `N / R` frames with as many whole chunks each, of `R` registers of lanes.
+struct State<M: Machine, const N: usize> {
+    mac: [M::Block; N],
+    /// What the MAC takes next, folded.
+    next: [M::Block; N],
+    /// The lanes for which there is such a block.
+    due: [u8; N],
+    /// Counter block 0, whitened.
+    base: [M::Block; N],
+}
+
+/// Whole chunks of a frame with `lanes` lanes and a payload of `len` octets.
+pub(super) fn whole_chunks(lanes: usize, len: usize) -> usize {
+    (AHEAD + len) / (16 * lanes)
+}
+
+/// Seals or opens the payloads of frames with as many whole chunks each in place and returns their MICs.
+#[inline(always)]
+pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &mut [Row<'_>],
+    mics: &mut [[u8; 16]],
+) {
+    let count = R * M::LANES;
+    let mut s = State::<M, N> {
+        mac: [m.zero(); N],
+        next: [m.zero(); N],
+        due: [0; N],
+        base: [m.zero(); N],
+    };
+    for i in 0..N {
+        let row = &rows[i / R];
+        let numbers = NUMBERS[i % R * M::LANES..].as_ptr().cast();
+        // SAFETY: the numbers of the register's lanes are readable, there are as many as lanes at most.
+        let numbers = unsafe { m.load(numbers) };
+        let first = m.xor(m.splat(row.block(offset_of!(BlocksInOrder, first))), numbers);
+        s.mac[i] = keys.whiten(m, i, first);
+        s.base[i] = keys.whiten(m, i, m.splat(row.block(offset_of!(BlocksInOrder, counter))));
+    }
+    let mut stream = counters::<M, N>(m, &s.base, R, 0);
+    keys.rounds(m, 0, &mut s.mac, &mut stream);
+    let mut masks = [0; N];
+    for (f, row) in rows.iter().enumerate() {
+        // A0 is the count of the second lane.
+        let (register, lane) = if M::LANES == 1 { (f * R + 1, 0) } else { (f * R, 1) };
+        let mask = keys.join(m, stream[register], keys.last(register));
+        masks[f] = u128::from_ne_bytes(m.lanes(mask)[lane]);
+        let aad = row.block_pair(offset_of!(BlocksInOrder, aad_1));
+        if M::LANES == 1 {
+            s.next[f * R] = m.splat(&aad[0]);
+            s.next[f * R + 1] = m.splat(&aad[1]);
+            s.due[f * R] = 1;
+            s.due[f * R + 1] = 1;
+        } else {
+            s.next[f * R] = m.first_lanes(&aad);
+            s.due[f * R] = 0b11;
+        }
+    }
+    // SAFETY: a payload of a `Row` has `len` octets, and 32 of the header before it.
+    unsafe { partial_chunk::<M, K, R, N, OPEN>(m, keys, rows, &mut s, &stream, 0) };
+
+    let whole = whole_chunks(count, rows[0].len);
+    if whole > 1 {
+        // SAFETY: these chunks are whole.
+        unsafe { chunks::<M, K, R, N, OPEN>(m, keys, rows, &mut s, 1..whole) };
+    }
+    if whole > 0
+        && rows
+            .iter()
+            .any(|row| !(AHEAD + row.len).is_multiple_of(16 * count))
+    {
+        let mut stream = counters::<M, N>(m, &s.base, R, whole);
+        absorb::<M, K, N>(m, keys, &mut s, Some(&mut stream));
+        s.next = [m.zero(); N];
+        s.due = [0; N];
+        // SAFETY: as above.
+        unsafe { partial_chunk::<M, K, R, N, OPEN>(m, keys, rows, &mut s, &stream, whole) };
+    }
+    absorb::<M, K, N>(m, keys, &mut s, None);
+
+    for (f, mic) in mics.iter_mut().enumerate().take(rows.len()) {
+        let mut sum = m.zero();
+        for i in f * R..(f + 1) * R {
+            sum = m.xor(sum, keys.join(m, s.mac[i], keys.last(i)));
+        }
+        let sum = u128::from_ne_bytes(m.lanes(m.add_lanes(sum))[0]);
+        *mic = (sum ^ masks[f]).to_ne_bytes();
+    }
+}
+
+/// The counter blocks of a chunk, whitened. Those of chunk 0 start from one before A0.
+#[inline(always)]
+fn counters<M: Machine, const N: usize>(m: M, base: &[M::Block; N], r: usize, chunk: usize) -> [M::Block; N] {
+    let mut stream = *base;
+    for (i, block) in stream.iter_mut().enumerate() {
+        let count = ((chunk * r + i % r) * M::LANES) as u16;
+        *block = m.xor(*block, m.counters(count.wrapping_sub(1)));
+    }
+    stream
+}
+
+/// The MAC takes what is due, beside the rounds of `stream` if there is one.
+#[inline(always)]
+fn absorb<M: Machine, K: Keys<M>, const N: usize>(
+    m: M,
+    keys: &K,
+    s: &mut State<M, N>,
+    stream: Option<&mut [M::Block; N]>,
+) {
+    let mut mac = [m.zero(); N];
+    for i in 0..N {
+        mac[i] = keys.join(m, s.mac[i], s.next[i]);
+    }
+    match stream {
+        Some(stream) => keys.rounds(m, 0, &mut mac, stream),
+        None => keys.rounds_of(m, 0, &mut mac),
+    }
+    for i in 0..N {
+        s.mac[i] = m.select(s.due[i], mac[i], s.mac[i]);
+    }
+}
+
+/// Chunks that every frame has whole.
+#[inline(always)]
+unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &[Row<'_>],
+    s: &mut State<M, N>,
+    range: Range<usize>,
+) {
+    let (mut mac, mut next) = (s.mac, s.next);
+    for i in 0..N {
+        // The first chunk may have come short of blocks for some lanes only if it is the last.
+        debug_assert_eq!(s.due[i], M::ALL);
+    }
+    for chunk in range {
+        let mut stream = counters::<M, N>(m, &s.base, R, chunk);
+        for i in 0..N {
+            mac[i] = keys.join(m, mac[i], next[i]);
+        }
+        keys.rounds(m, 0, &mut mac, &mut stream);
+        for i in 0..N {
+            let at = 16 * M::LANES * (chunk * R + i % R) - AHEAD;
+            let at = rows[i / R].payload.wrapping_add(at);
+            // SAFETY: as the caller promises.
+            let text = unsafe { m.load(at) };
+            let out = keys.join(m, stream[i], m.xor(keys.last(i), text));
+            // SAFETY: as the caller promises.
+            unsafe { m.store(at, out) };
+            next[i] = keys.fold(m, i, if OPEN { out } else { text });
+        }
+    }
+    (s.mac, s.next) = (mac, next);
+}
+
+/// A chunk of which some lanes have not all octets, or none; adds to what is due, and folds it.
+#[inline(always)]
+unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const OPEN: bool>(
+    m: M,
+    keys: &K,
+    rows: &[Row<'_>],
+    s: &mut State<M, N>,
+    stream: &[M::Block; N],
+    chunk: usize,
+) {
+    for i in 0..N {
+        let row = &rows[i / R];
+        // Octets of the stream that starts with the AAD.
+        let start = 16 * M::LANES * (chunk * R + i % R);
+        let end = (AHEAD + row.len).min(start + 16 * M::LANES);
+        if AHEAD.max(start) < end {
+            let span = AHEAD.max(start) - start..end - start;
+            let at = row.payload.wrapping_add(start).wrapping_sub(AHEAD);
+            // SAFETY: as the caller promises.
+            let text = unsafe { m.load_span(at, span.clone()) };
+            let out = keys.join(m, stream[i], m.xor(keys.last(i), text));
+            // SAFETY: as the caller promises.
+            let out = unsafe { m.store_span(at, span.clone(), out) };
+            s.next[i] = m.xor(s.next[i], if OPEN { out } else { text });
+            s.due[i] |= ((1u16 << span.end.div_ceil(16)) - (1 << (span.start / 16))) as u8;
+        }
+        s.next[i] = keys.fold(m, i, s.next[i]);
+    }
+}
+
+/// The same for one frame on any CPU: its registers hold the eight lanes that there are at most, in order.
+pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes: usize) {
+    let keys = SlicedKeys::<11>::one(Portable, frame.key);
+    let BlocksInOrder {
+        counter,
+        first,
+        aad_1,
+        aad_2,
+    } = frame.blocks;
+    let aad = [aad_1, aad_2].map(u128::to_ne_bytes);
+    let payload = &mut frame.mpdu[frame.start..][..frame.len];
+
+    let mut mac = NUMBERS.map(|number| (first ^ u128::from_ne_bytes(number)).to_ne_bytes());
+    let mut due = [true; MAX_LANES];
+    let mut mask = 0;
+    for chunk in 0..(AHEAD + payload.len()).div_ceil(16 * lanes) {
+        let mut state = [mac];
+        let mut stream = [std::array::from_fn(|lane| {
+            let count = ((chunk * lanes + lane) as u16).wrapping_sub(1);
+            (counter ^ u128::from(count.swap_bytes()).to_le() << 112).to_ne_bytes()
+        })];
+        keys.rounds(Portable, 0, &mut state, &mut stream);
+        for lane in 0..lanes {
+            if due[lane] {
+                mac[lane] = state[0][lane];
+            }
+            let block = chunk * lanes + lane;
+            let mut taken = [0; 16];
+            due[lane] = true;
+            match block {
+                0 => taken = aad[0],
+                1 => {
+                    taken = aad[1];
+                    mask = u128::from_ne_bytes(stream[0][lane]);
+                }
+                _ if 16 * block < AHEAD + payload.len() => {
+                    let octets = payload[16 * block - AHEAD..].iter_mut().take(16);
+                    for ((octet, stream), taken) in octets.zip(stream[0][lane]).zip(&mut taken) {
+                        let text = *octet;
+                        *octet ^= stream;
+                        *taken = if OPEN { *octet } else { text };
+                    }
+                }
+                _ => due[lane] = false,
+            }
+            if due[lane] {
+                mac[lane] = (u128::from_ne_bytes(mac[lane]) ^ u128::from_ne_bytes(taken)).to_ne_bytes();
+            }
+        }
+    }
+    let mut state = [mac];
+    keys.rounds_of(Portable, 0, &mut state);
+    let sum = (0..lanes).fold(mask, |sum, lane| {
+        sum ^ u128::from_ne_bytes(if due[lane] { state[0][lane] } else { mac[lane] })
+    });
+    frame.mic = sum.to_ne_bytes();
+}
