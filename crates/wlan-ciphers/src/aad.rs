@@ -19,16 +19,20 @@ use crate::engine::Blocks;
 /// Flags of the counter blocks: L = 2 (RFC 3610 section 2.3).
 const COUNTER_FLAGS: u8 = 0x01;
 
-const ADDR4: std::ops::Range<usize> = 24..30;
-const TID_MASK: u8 = QosControl::TID_MASK.to_le_bytes()[0];
+/// Where A4 is, or else what comes after Sequence Control.
+const ADDR4_AT: usize = 24;
 
+/// Frame Control bits 0 and 1, 0 in all that there is.
+const PROTOCOL_VERSION: u16 = 0b11;
 /// Frame Control bits 4 to 6: the subtype without its QoS bit.
 const FC_SUBTYPE_LOW: u16 = 0x0070;
 /// In the first octet of a CCM nonce (12.5.3.3.4).
 const MANAGEMENT_FLAG: u8 = 0x10;
 
-/// Subtypes of management frames that can be robust: Disassociation, Deauthentication, Action (12.2.8).
-const ROBUST_MANAGEMENT: [u8; 3] = [10, 12, 13];
+/// Subtypes of management frames that can be robust (12.2.8).
+const DISASSOCIATION: u8 = 10;
+const DEAUTHENTICATION: u8 = 12;
+const ACTION: u8 = 13;
 
 /// What a frame is numbered and replay-checked among: a TID, or robust management frames (12.5.3.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,91 +43,81 @@ pub enum Priority {
     Management,
 }
 
-/// What Frame Control says of a header. Frames of a batch mostly have the same, so it is worth keeping.
+/// What Frame Control says of a header, as what is to be done with its octets.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
-    fc: FrameControl,
-    /// Octets, HT Control included.
-    len: usize,
-    is_management: bool,
-    has_addr4: bool,
-    /// Where QoS Control is, or 0.
-    qos_at: usize,
-    /// Frame Control as the AAD has it, the same whether or not the Protected bit is set yet.
-    masked_fc: u64,
+    /// Octets, HT Control included; 0 for frames of a kind that is never protected.
+    len: u8,
+    /// Octets of the AAD.
+    aad_len: u8,
+    /// Where in octets 24 to 31 the TID is, in bits; past their end if there is none.
+    tid_at: u8,
+    /// First octet of a CCM nonce without the TID.
+    nonce_flags: u8,
+    /// The bits of Frame Control that the AAD keeps.
+    fc_mask: u16,
+    /// What the AAD has of octets 24 to 31: A4 if there is one, TID if there is one.
+    tail_mask: u64,
 }
 
-impl Layout {
-    /// The layout of no frame: its protocol version is none that is protected.
-    pub(crate) const NONE: Layout = Layout {
-        fc: FrameControl(0xffff),
-        len: usize::MAX,
-        is_management: false,
-        has_addr4: false,
-        qos_at: 0,
-        masked_fc: 0,
-    };
-
-    /// That of the frame in `mpdu`, which holds at least the header; `last` is any, and is returned if it is the same.
-    #[inline(always)]
-    pub(crate) fn of(mpdu: &[u8], last: Layout) -> Result<Layout, HeaderError> {
-        let Some(&fc) = mpdu.first_chunk() else {
-            return Err(HeaderError::Short);
-        };
-        let layout = if u16::from_le_bytes(fc) == last.fc.0 {
-            last
-        } else {
-            Layout::new(fc)?
-        };
-        if mpdu.len() < layout.len {
-            return Err(HeaderError::Short);
-        }
-        Ok(layout)
+/// By type and subtype, ToDS and FromDS, +HTC.
+static LAYOUTS: [Layout; 512] = {
+    let mut layouts = [Layout::of(FrameControl(0)); 512];
+    let mut index = 0;
+    while index < layouts.len() as u16 {
+        layouts[index as usize] = Layout::of(FrameControl(
+            (index & 0x3f) << 2 | (index >> 6 & 3) << 8 | (index >> 8) << 15,
+        ));
+        index += 1;
     }
+    layouts
+};
 
-    fn new(fc: [u8; 2]) -> Result<Layout, HeaderError> {
-        let fc = FrameControl::parse(&fc).map_err(|_| HeaderError::NotProtectable)?;
-        let (is_data, is_management) = (
-            fc.is_data_with_body(),
-            fc.frame_type() == FrameType::Management && ROBUST_MANAGEMENT.contains(&fc.subtype()),
-        );
-        let mut clear = FrameControl::RETRY | FrameControl::POWER_MGMT | FrameControl::MORE_DATA;
-        if is_data {
-            clear |= FC_SUBTYPE_LOW;
+impl Layout {
+    const fn of(fc: FrameControl) -> Layout {
+        let is_management = matches!(fc.frame_type(), FrameType::Management)
+            && matches!(fc.subtype(), DISASSOCIATION | DEAUTHENTICATION | ACTION);
+        let mut fc_mask = !(FrameControl::RETRY | FrameControl::POWER_MGMT | FrameControl::MORE_DATA);
+        if fc.is_data_with_body() {
+            fc_mask &= !FC_SUBTYPE_LOW;
         }
         if fc.is_qos_data() {
-            clear |= FrameControl::HTC_ORDER;
+            fc_mask &= !FrameControl::HTC_ORDER;
         }
-        match fc.header_len() {
-            Some(len) if is_data || is_management => Ok(Layout {
-                fc,
-                len,
-                is_management,
-                has_addr4: fc.has_addr4(),
-                qos_at: fc.qos_offset().unwrap_or(0),
-                masked_fc: u64::from(fc.0 & !clear | FrameControl::PROTECTED),
-            }),
-            _ => Err(HeaderError::NotProtectable),
+        let (mut aad_len, mut tail_mask, mut tid_at) = (22, 0, 64);
+        if fc.has_addr4() {
+            aad_len += 6;
+            tail_mask = 0xffff_ffff_ffff;
         }
-    }
-
-    /// Length of the header in octets, HT Control included.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.len
+        if let Some(qos_at) = fc.qos_offset() {
+            // A-MSDU Present is masked too, as between stations that did not both announce SPP A-MSDUs.
+            aad_len += 2;
+            tid_at = 8 * (qos_at - ADDR4_AT) as u8;
+            tail_mask |= (QosControl::TID_MASK as u64) << tid_at;
+        }
+        Layout {
+            len: match fc.header_len() {
+                Some(len) if fc.is_data_with_body() || is_management => len as u8,
+                _ => 0,
+            },
+            aad_len,
+            tid_at,
+            nonce_flags: if is_management { MANAGEMENT_FLAG } else { 0 },
+            fc_mask,
+            tail_mask,
+        }
     }
 }
 
 /// The MAC header of a frame that can be protected.
 #[derive(Clone, Copy)]
 pub(crate) struct Header<'a> {
-    layout: Layout,
+    fc: FrameControl,
+    layout: &'static Layout,
     /// All but what only some frames have.
-    fixed: &'a [u8; 24],
+    fixed: &'a [u8; ADDR4_AT],
     /// What the AAD has after Sequence Control: A4 if there is one, TID if there is one, least significant octet first.
     aad_tail: u64,
-    aad_len: u8,
-    tid: u8,
 }
 
 /// Why octets are no such header.
@@ -136,59 +130,65 @@ pub(crate) enum HeaderError {
 
 impl<'a> Header<'a> {
     /// Takes the header off the front of `mpdu`.
-    #[inline]
-    pub(crate) fn parse(mpdu: &'a [u8]) -> Result<Header<'a>, HeaderError> {
-        Header::parse_as(mpdu, Layout::of(mpdu, Layout::NONE)?)
-    }
-
-    /// Takes the header off the front of `mpdu`, whose layout is known.
     #[inline(always)]
-    pub(crate) fn parse_as(mpdu: &'a [u8], layout: Layout) -> Result<Header<'a>, HeaderError> {
-        let Some(fixed) = mpdu.first_chunk() else {
+    pub(crate) fn parse(mpdu: &'a [u8]) -> Result<Header<'a>, HeaderError> {
+        let Some(&fc) = mpdu.first_chunk() else {
             return Err(HeaderError::Short);
         };
-        let (mut aad_tail, mut aad_len, mut tid) = (0, 22, 0);
-        if layout.has_addr4 {
-            let mut octets = [0; 8];
-            octets.copy_from_slice(&mpdu[ADDR4.end - 8..ADDR4.end]);
-            aad_tail = u64::from_le_bytes(octets) >> 16;
-            aad_len = 28;
+        let fc = FrameControl(u16::from_le_bytes(fc));
+        let layout = &LAYOUTS[usize::from(fc.0 >> 2 & 0x3f | (fc.0 >> 8 & 3) << 6 | (fc.0 >> 15) << 8)];
+        if layout.len == 0 || fc.0 & PROTOCOL_VERSION != 0 {
+            return Err(HeaderError::NotProtectable);
         }
-        if layout.qos_at > 0 {
-            // A-MSDU Present is masked too, as between stations that did not both announce SPP A-MSDUs.
-            tid = mpdu[layout.qos_at] & TID_MASK;
-            aad_tail |= u64::from(tid) << (8 * (aad_len - 22));
-            aad_len += 2;
+        if mpdu.len() < usize::from(layout.len) {
+            return Err(HeaderError::Short);
         }
+        let Some((fixed, rest)) = mpdu.split_first_chunk() else {
+            return Err(HeaderError::Short);
+        };
+        // A header with A4 or QoS that has fewer octets behind it than this takes is of a frame too short to be protected.
+        let tail = rest.first_chunk().map_or(0, |&octets| u64::from_le_bytes(octets));
         Ok(Header {
+            fc,
             layout,
             fixed,
-            aad_tail,
-            aad_len,
-            tid,
+            aad_tail: tail & layout.tail_mask,
         })
     }
 
     /// Length in octets, HT Control included.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.layout.len
+        usize::from(self.layout.len)
     }
 
     /// The frame's Protected bit.
     #[inline(always)]
     pub(crate) fn is_protected(&self) -> bool {
-        self.layout.fc.has(FrameControl::PROTECTED)
+        self.fc.has(FrameControl::PROTECTED)
     }
 
     /// What the frame is numbered among.
     #[inline(always)]
     pub(crate) fn priority(&self) -> Priority {
-        if self.layout.is_management {
+        if self.layout.nonce_flags == MANAGEMENT_FLAG {
             Priority::Management
         } else {
-            Priority::Tid(self.tid)
+            Priority::Tid(self.tid() as u8)
         }
+    }
+
+    /// The TID, or 0.
+    #[inline(always)]
+    fn tid(&self) -> u64 {
+        // What is above it in the tail is masked.
+        self.aad_tail.checked_shr(u32::from(self.layout.tid_at)).unwrap_or(0)
+    }
+
+    /// Frame Control as the AAD has it, the same whether or not the Protected bit is set yet.
+    #[inline(always)]
+    fn masked_fc(&self) -> u64 {
+        u64::from(self.fc.0 & self.layout.fc_mask | FrameControl::PROTECTED)
     }
 
     /// Eight octets of the header from `at` on, as a number.
@@ -208,18 +208,14 @@ impl<'a> Header<'a> {
     /// What CCM takes, for these flags of B0 and a payload of `payload_len`, at most 65535 (RFC 3610 section 2).
     #[inline(always)]
     pub(crate) fn ccm_blocks(&self, pn: PacketNumber, b0_flags: u8, payload_len: usize) -> Blocks {
-        let priority = match self.priority() {
-            Priority::Tid(tid) => tid,
-            Priority::Management => MANAGEMENT_FLAG,
-        };
         // Flags, priority, A2; then PN from its most significant octet on, count or length likewise.
-        let nonce = u64::from(priority) << 8 | self.eight(8) & !0xffff;
+        let nonce = (self.tid() | u64::from(self.layout.nonce_flags)) << 8 | self.eight(8) & !0xffff;
         let block = |flags: u8, last: u16| {
             let high = pn.get() << 16 | u64::from(last);
             join(nonce | u64::from(flags), high.swap_bytes())
         };
         // Length from its most significant octet on, Frame Control, A1, A2.
-        let start = u64::from(self.aad_len) << 8 | self.layout.masked_fc << 16;
+        let start = u64::from(self.layout.aad_len) << 8 | self.masked_fc() << 16;
         Blocks {
             counter: block(COUNTER_FLAGS, 0),
             first: block(b0_flags, payload_len as u16),
@@ -237,8 +233,8 @@ impl<'a> Header<'a> {
         let bits = |octets: usize| (octets as u64 * 8).swap_bytes();
         Blocks {
             counter: join(addr2_addr3 & 0xffff_ffff_ffff | number << 48, number >> 16),
-            first: join(bits(usize::from(self.aad_len)), bits(payload_len)),
-            aad_1: join(self.layout.masked_fc | self.eight(2) & !0xffff, addr2_addr3),
+            first: join(bits(usize::from(self.layout.aad_len)), bits(payload_len)),
+            aad_1: join(self.masked_fc() | self.eight(2) & !0xffff, addr2_addr3),
             aad_2: join(
                 self.addr3_fragment() >> 16 | self.aad_tail << 48,
                 self.aad_tail >> 16,

@@ -9,7 +9,7 @@
 
 use wlan_frames::FrameControl;
 
-use crate::aad::{Header, HeaderError, Layout};
+use crate::aad::{Header, HeaderError};
 use crate::{KeyId, OpenError, PacketNumber, Suite, TemporalKey};
 
 /// Octets of the CCMP or GCMP header.
@@ -25,21 +25,14 @@ const EXT_IV: u8 = 0x20;
 /// # Errors
 /// [`OpenError::Short`], [`OpenError::NotProtected`], [`OpenError::BadHeader`].
 pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
-    let (_, pn, key_id) = parse(mpdu, &mut { Layout::NONE })?;
+    let (_, pn, key_id) = parse(mpdu)?;
     Ok((pn, key_id))
 }
 
-/// The MAC header, and what the CCMP header after it says. `layout` is that of another frame, or of this one after.
+/// The MAC header, and what the CCMP header after it says.
 #[inline(always)]
-pub(crate) fn parse<'a>(
-    mpdu: &'a [u8],
-    layout: &mut Layout,
-) -> Result<(Header<'a>, PacketNumber, KeyId), OpenError> {
-    let header = Layout::of(mpdu, *layout).and_then(|found| {
-        *layout = found;
-        Header::parse_as(mpdu, found)
-    });
-    let header = header.map_err(|error| match error {
+pub(crate) fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
+    let header = Header::parse(mpdu).map_err(|error| match error {
         HeaderError::Short => OpenError::Short,
         HeaderError::NotProtectable => OpenError::BadHeader,
     })?;

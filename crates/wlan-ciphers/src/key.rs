@@ -11,12 +11,13 @@
 #![allow(clippy::cast_possible_truncation)]
 
 use std::fmt;
+use std::ops::Range;
 
 use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
 use zeroize::ZeroizeOnDrop;
 
-use crate::aad::{Header, HeaderError, Layout};
+use crate::aad::{Header, HeaderError};
 use crate::ccmp::{self, HEADER_LEN, PROTECTED_IN_OCTET_1};
 use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule};
 use crate::enhanced::Lanes;
@@ -24,6 +25,9 @@ use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFaul
 
 /// Frames that are ordered by length together, at most.
 const WINDOW: usize = 128;
+
+/// Frames of one length are taken in smaller windows, which stay in the first-level cache; whole groups of every size.
+const WINDOW_OF_ONE_LENGTH: usize = 48;
 
 /// The most octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). No MPDU that 802.11
 /// can carry comes near (9.2.4.7.1), so GCMP is held to it too.
@@ -53,6 +57,10 @@ pub enum KeyError {
 pub struct TemporalKey {
     #[zeroize(skip)]
     suite: Suite,
+    #[zeroize(skip)]
+    mic_len: usize,
+    #[zeroize(skip)]
+    b0_flags: u8,
     schedule: Schedule,
 }
 
@@ -93,7 +101,12 @@ impl TemporalKey {
             });
         }
         let schedule = Schedule::new(tk, mode, backend).ok_or(KeyError::Backend(backend))?;
-        Ok(TemporalKey { suite, schedule })
+        Ok(TemporalKey {
+            suite,
+            mic_len: suite.mic_len(),
+            b0_flags: b0_flags(suite),
+            schedule,
+        })
     }
 
     /// The suite it is a key of.
@@ -114,61 +127,77 @@ impl TemporalKey {
     /// # Errors
     /// [`SealError`] for the first job that is malformed; then no job was changed.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
-        let mut layout = Layout::NONE;
-        for (job, seal) in batch.iter().enumerate() {
-            self.check(seal, &mut layout)
-                .map_err(|fault| SealError { job, fault })?;
+        if let [job] = batch {
+            return self.seal_one(job);
         }
-        seal_checked(batch.iter_mut().map(|job| (self, job)));
+        for (job, seal) in batch.iter().enumerate() {
+            self.parse(seal).map_err(|fault| SealError { job, fault })?;
+        }
+        let one_length = of_one_length(batch.iter().map(|job| job.mpdu.len()));
+        seal_checked(batch.iter_mut().map(|job| (self, job)), one_length);
         Ok(())
     }
 
     /// Opens every MPDU of the batch in place and leaves each its verdict.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
-        open_all(batch.iter_mut().map(|job| (self, job)));
+        if let [job] = batch {
+            return self.open_one(job);
+        }
+        let one_length = of_one_length(batch.iter().map(|job| job.mpdu.len()));
+        open_all(batch.iter_mut().map(|job| (self, job)), one_length);
     }
 
+    /// A frame on its own waits for all that is done before it, so as little is done as there can be.
+    fn seal_one(&self, job: &mut SealJob<'_>) -> Result<(), SealError> {
+        let (header, payload) = self.parse(job).map_err(|fault| SealError { job: 0, fault })?;
+        let blocks = self.blocks(&header, job.pn, payload.len());
+        let mut frame = self.frame_to_seal(job, payload, blocks);
+        engine::protect_one::<false>(&mut frame);
+        write_mic(&mut frame);
+        Ok(())
+    }
+
+    fn open_one(&self, job: &mut OpenJob<'_>) {
+        let (mpdu, expected, verdict) = job.parts();
+        *verdict = self.frame_to_open(mpdu, expected).and_then(|(mut frame, opened)| {
+            engine::protect_one::<true>(&mut frame);
+            check_mic(&mut frame).map(|()| opened)
+        });
+    }
+
+    /// The header of a frame to be sealed, and where its payload is.
     #[inline(always)]
-    fn check(&self, job: &SealJob<'_>, layout: &mut Layout) -> Result<(), SealFault> {
-        *layout = Layout::of(job.mpdu, *layout).map_err(|error| match error {
+    fn parse<'j>(&self, job: &'j SealJob<'_>) -> Result<(Header<'j>, Range<usize>), SealFault> {
+        let header = Header::parse(job.mpdu).map_err(|error| match error {
             HeaderError::Short => SealFault::Short,
             HeaderError::NotProtectable => SealFault::NotProtectable,
         })?;
-        let implied = layout.len();
+        let implied = header.len();
         let given = job.header_len;
         if given != implied {
             return Err(SealFault::HeaderLen { given, implied });
         }
-        match job.mpdu.len().checked_sub(implied + self.suite.overhead()) {
+        let start = implied + HEADER_LEN;
+        match job.mpdu.len().checked_sub(start + self.mic_len) {
             None => Err(SealFault::Short),
             Some(payload_len) if payload_len > MAX_PAYLOAD_LEN => Err(SealFault::Long),
-            Some(_) => Ok(()),
+            Some(payload_len) => Ok((header, start..start + payload_len)),
         }
     }
 
     #[inline(always)]
     fn blocks(&self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
         match self.schedule.kind.mode {
-            Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, b0_flags(self.suite), payload_len),
+            Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, self.b0_flags, payload_len),
             Mode::Gcm => header.gcm_blocks(pn, payload_len),
         }
     }
 
     #[inline(always)]
-    fn frame_to_seal<'a>(&'a self, job: &'a mut SealJob<'_>, layout: &mut Layout) -> Frame<'a, 'a> {
-        let start = job.header_len + HEADER_LEN;
-        let end = job.mpdu.len() - self.suite.mic_len();
-        let header = Layout::of(job.mpdu, *layout).and_then(|found| {
-            *layout = found;
-            Header::parse_as(job.mpdu, found)
-        });
-        let Ok(header) = header else {
-            unreachable!("checked before the batch was touched")
-        };
-        let blocks = self.blocks(&header, job.pn, end - start);
+    fn frame_to_seal<'a>(&'a self, job: &'a mut SealJob<'_>, payload: Range<usize>, blocks: Blocks) -> Frame<'a, 'a> {
         job.mpdu[1] |= PROTECTED_IN_OCTET_1;
-        job.mpdu[job.header_len..start].copy_from_slice(&ccmp::emit(job.pn, job.key_id));
-        Frame::new(job.mpdu, start..end, &self.schedule, blocks)
+        job.mpdu[job.header_len..payload.start].copy_from_slice(&ccmp::emit(job.pn, job.key_id));
+        Frame::new(job.mpdu, payload, &self.schedule, blocks)
     }
 
     /// The frame, and the verdict that it gets if its MIC is right.
@@ -177,13 +206,12 @@ impl TemporalKey {
         &'a self,
         mpdu: &'a mut [u8],
         expected: KeyId,
-        layout: &mut Layout,
     ) -> Result<(Frame<'a, 'a>, Opened), OpenError> {
-        let (header, pn, found) = ccmp::parse(mpdu, layout)?;
+        let (header, pn, found) = ccmp::parse(mpdu)?;
         let start = header.len() + HEADER_LEN;
         let Some(end) = mpdu
             .len()
-            .checked_sub(self.suite.mic_len())
+            .checked_sub(self.mic_len)
             .filter(|&end| end >= start)
         else {
             return Err(OpenError::Short);
@@ -221,67 +249,77 @@ pub(crate) const fn b0_flags(suite: Suite) -> u8 {
 /// # Errors
 /// [`SealError`] for the first job that is malformed; then no job was changed.
 pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
-    let mut layout = Layout::NONE;
     for (job, (key, seal)) in batch.iter().enumerate() {
-        key.check(seal, &mut layout)
-            .map_err(|fault| SealError { job, fault })?;
+        key.parse(seal).map_err(|fault| SealError { job, fault })?;
     }
-    seal_checked(batch.iter_mut().map(|(key, job)| (*key, job)));
+    let one_length = of_one_length(batch.iter().map(|(_, job)| job.mpdu.len()));
+    seal_checked(batch.iter_mut().map(|(key, job)| (*key, job)), one_length);
     Ok(())
 }
 
 /// Opens every MPDU of the batch in place, each with its own key, and leaves each its verdict; suites may be mixed.
 pub fn open_each(batch: &mut [(&TemporalKey, OpenJob<'_>)]) {
-    open_all(batch.iter_mut().map(|(key, job)| (*key, job)));
+    let one_length = of_one_length(batch.iter().map(|(_, job)| job.mpdu.len()));
+    open_all(batch.iter_mut().map(|(key, job)| (*key, job)), one_length);
 }
 
-fn seal_checked<'b, 'j: 'b>(jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut SealJob<'j>)>) {
-    // A frame on its own should not have to touch the stack that many need.
-    match jobs.len() {
-        1 => seal_in_windows::<1>(jobs),
-        _ => seal_in_windows::<WINDOW>(jobs),
+/// True if all MPDUs are as long.
+fn of_one_length(mut lengths: impl Iterator<Item = usize>) -> bool {
+    let first = lengths.next();
+    lengths.all(|length| Some(length) == first)
+}
+
+fn seal_checked<'b, 'j: 'b>(
+    jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut SealJob<'j>)>,
+    one_length: bool,
+) {
+    if one_length {
+        seal_in_windows::<WINDOW_OF_ONE_LENGTH>(jobs);
+    } else {
+        seal_in_windows::<WINDOW>(jobs);
     }
 }
 
+#[inline(never)]
 fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
     mut jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut SealJob<'j>)>,
 ) {
-    let mut layout = Layout::NONE;
     while jobs.len() > 0 {
         let mut frames: ArrayVec<Frame<'_, '_>, WINDOW> = ArrayVec::new();
         // No `collect`, which moves the whole window.
         for (key, job) in jobs.by_ref().take(WINDOW) {
-            frames.push(key.frame_to_seal(job, &mut layout));
+            let Ok((header, payload)) = key.parse(job) else {
+                unreachable!("checked before the batch was touched")
+            };
+            let blocks = key.blocks(&header, job.pn, payload.len());
+            frames.push(key.frame_to_seal(job, payload, blocks));
         }
         protect::<false>(&mut frames);
-        for frame in &mut frames {
-            let (mic, _, field) = frame.parts();
-            // Of a fixed size, for copying so few octets.
-            match field.first_chunk_mut::<16>() {
-                Some(field) => *field = *mic,
-                None => field.copy_from_slice(&mic[..8]),
-            }
-        }
+        frames.iter_mut().for_each(write_mic);
     }
 }
 
-fn open_all<'b, 'j: 'b>(jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut OpenJob<'j>)>) {
-    match jobs.len() {
-        1 => open_in_windows::<1>(jobs),
-        _ => open_in_windows::<WINDOW>(jobs),
+fn open_all<'b, 'j: 'b>(
+    jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut OpenJob<'j>)>,
+    one_length: bool,
+) {
+    if one_length {
+        open_in_windows::<WINDOW_OF_ONE_LENGTH>(jobs);
+    } else {
+        open_in_windows::<WINDOW>(jobs);
     }
 }
 
+#[inline(never)]
 fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
     mut jobs: impl ExactSizeIterator<Item = (&'b TemporalKey, &'b mut OpenJob<'j>)>,
 ) {
-    let mut layout = Layout::NONE;
     while jobs.len() > 0 {
         let mut frames: ArrayVec<Frame<'_, '_>, WINDOW> = ArrayVec::new();
         let mut verdicts: ArrayVec<&mut Result<Opened, OpenError>, WINDOW> = ArrayVec::new();
         for (key, job) in jobs.by_ref().take(WINDOW) {
             let (mpdu, expected, verdict) = job.parts();
-            match key.frame_to_open(mpdu, expected, &mut layout) {
+            match key.frame_to_open(mpdu, expected) {
                 Ok((frame, opened)) => {
                     *verdict = Ok(opened);
                     frames.push(frame);
@@ -292,14 +330,8 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
         }
         protect::<true>(&mut frames);
         for (frame, verdict) in frames.iter_mut().zip(verdicts) {
-            let (mic, payload, field) = frame.parts();
-            let right = match field.first_chunk::<16>() {
-                Some(field) => halves(field)[..].ct_eq(&halves(mic)),
-                None => mic[..8].ct_eq(field),
-            };
-            if !bool::from(right) {
-                payload.fill(0);
-                *verdict = Err(OpenError::Mic);
+            if let Err(error) = check_mic(frame) {
+                *verdict = Err(error);
             }
         }
     }
@@ -310,7 +342,7 @@ fn protect<const OPEN: bool>(frames: &mut [Frame<'_, '_>]) {
     let [first, rest @ ..] = &*frames else {
         return;
     };
-    // Frames of one key and length are the rule, and they are in order.
+    // Frames of one kind and length are the rule, and they are in order.
     if rest.iter().all(|frame| frame.is_like(first)) {
         return engine::protect::<OPEN>(frames, &IN_PLACE[..frames.len()]);
     }
@@ -349,8 +381,38 @@ const IN_PLACE: [u8; WINDOW] = {
     places
 };
 
-/// A MIC as words, for comparing so many at once.
-fn halves(mic: &[u8; 16]) -> [u64; 2] {
-    let mic = u128::from_ne_bytes(*mic);
-    [mic as u64, (mic >> 64) as u64]
+/// Puts the MIC behind the payload.
+#[inline(always)]
+fn write_mic(frame: &mut Frame<'_, '_>) {
+    let (mic, _, field) = frame.parts();
+    // Of a fixed size, for copying so few octets.
+    match field.first_chunk_mut::<16>() {
+        Some(field) => *field = mic,
+        None => field.copy_from_slice(&mic[..8]),
+    }
+}
+
+/// Compares the MIC behind the payload, and clears the payload if it is wrong.
+#[inline(always)]
+fn check_mic(frame: &mut Frame<'_, '_>) -> Result<(), OpenError> {
+    let (mic, payload, field) = frame.parts();
+    if is_mic(field, mic) {
+        return Ok(());
+    }
+    payload.fill(0);
+    Err(OpenError::Mic)
+}
+
+/// True if `field`, of 8 or 16 octets, holds the MIC or its first half. Takes the same time whatever it holds.
+#[inline(always)]
+fn is_mic(field: &[u8], mic: [u8; 16]) -> bool {
+    let half = |octets: &[u8], at: usize| {
+        let octets = octets[at..].first_chunk().expect("a MIC has 8 or 16 octets");
+        u64::from_ne_bytes(*octets)
+    };
+    let mut difference = half(field, 0) ^ half(&mic, 0);
+    if field.len() == 16 {
+        difference |= half(field, 8) ^ half(&mic, 8);
+    }
+    difference.ct_eq(&0).into()
 }

@@ -100,7 +100,7 @@ impl FrameControl {
 
     /// The frame's type.
     #[must_use]
-    pub fn frame_type(self) -> FrameType {
+    pub const fn frame_type(self) -> FrameType {
         match self.0 >> 2 & 0b11 {
             0 => FrameType::Management,
             1 => FrameType::Control,
@@ -111,13 +111,13 @@ impl FrameControl {
 
     /// The frame's subtype, 0 to 15.
     #[must_use]
-    pub fn subtype(self) -> u8 {
+    pub const fn subtype(self) -> u8 {
         self.0.to_le_bytes()[0] >> 4
     }
 
     /// True if any bit of `mask` (one of the constants of this type) is set.
     #[must_use]
-    pub fn has(self, mask: u16) -> bool {
+    pub const fn has(self, mask: u16) -> bool {
         self.0 & mask != 0
     }
 
@@ -129,33 +129,36 @@ impl FrameControl {
 
     /// True for Data frames of a QoS subtype, which carry a QoS Control field.
     #[must_use]
-    pub fn is_qos_data(self) -> bool {
-        self.frame_type() == FrameType::Data && self.subtype() & SUBTYPE_QOS != 0
+    pub const fn is_qos_data(self) -> bool {
+        matches!(self.frame_type(), FrameType::Data) && self.subtype() & SUBTYPE_QOS != 0
     }
 
     /// True for frames whose body can be protected: Data frames other than Null and its kin.
     #[must_use]
-    pub fn is_data_with_body(self) -> bool {
-        self.frame_type() == FrameType::Data && self.subtype() & SUBTYPE_NO_DATA == 0
+    pub const fn is_data_with_body(self) -> bool {
+        matches!(self.frame_type(), FrameType::Data) && self.subtype() & SUBTYPE_NO_DATA == 0
     }
 
     /// True for Data frames between two parts of the distribution system, which carry a fourth address.
     #[must_use]
-    pub fn has_addr4(self) -> bool {
-        self.frame_type() == FrameType::Data && self.has(Self::TO_DS) && self.has(Self::FROM_DS)
+    pub const fn has_addr4(self) -> bool {
+        matches!(self.frame_type(), FrameType::Data) && self.has(Self::TO_DS) && self.has(Self::FROM_DS)
     }
 
     /// Offset of the QoS Control field in octets, for QoS Data frames (9.3.2.1).
     #[must_use]
-    pub fn qos_offset(self) -> Option<usize> {
-        self.is_qos_data()
-            .then_some(if self.has_addr4() { 30 } else { 24 })
+    pub const fn qos_offset(self) -> Option<usize> {
+        match (self.is_qos_data(), self.has_addr4()) {
+            (true, true) => Some(30),
+            (true, false) => Some(24),
+            (false, _) => None,
+        }
     }
 
     /// Length of the MAC header in octets, HT Control included, for Data and management frames (9.3.2.1, 9.3.3.2);
     /// None for the other types, whose length depends on more than these bits.
     #[must_use]
-    pub fn header_len(self) -> Option<usize> {
+    pub const fn header_len(self) -> Option<usize> {
         let htc = if self.has(Self::HTC_ORDER) { 4 } else { 0 };
         match self.frame_type() {
             FrameType::Management => Some(24 + htc),

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::Schedule;
-use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, RoundKeys};
+use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
 
 /// A CPU with the instructions that [`AesNi::detect`] asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,9 @@ pub(super) unsafe fn store_edge(at: *mut u8, left: usize, block: __m128i) -> __m
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for AesNi {
     const LANES: usize = 1;
+    const CHAINS: usize = 8;
     type Block = __m128i;
+    type Square = [__m128i; 1];
     /// Low, middle and high products.
     type Products = [__m128i; 3];
     type Keys<const KEYS: usize, const SETS: usize> = RoundKeys<AesNi, KEYS, SETS>;
@@ -134,6 +136,16 @@ impl Machine for AesNi {
     #[inline(always)]
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m128i {
         self.splat(blocks[0])
+    }
+
+    #[inline(always)]
+    fn square(self) -> [__m128i; 1] {
+        [self.zero(); 1]
+    }
+
+    #[inline(always)]
+    fn turn(self, square: [__m128i; 1]) -> [__m128i; 1] {
+        square
     }
 
     #[inline(always)]
@@ -161,22 +173,6 @@ impl Machine for AesNi {
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: __m128i) {
         // Writes what the caller says is writable.
         unsafe { _mm_storeu_si128(at[0].add(offset).cast(), block) };
-    }
-
-    #[inline(always)]
-    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> __m128i {
-        unsafe { load_edge(at[0].wrapping_add(offset), left[0]) }
-    }
-
-    #[inline(always)]
-    unsafe fn scatter_edge(
-        self,
-        at: &Addresses,
-        offset: usize,
-        left: &Remainders,
-        block: __m128i,
-    ) -> __m128i {
-        unsafe { store_edge(at[0].wrapping_add(offset), left[0], block) }
     }
 
     #[inline(always)]

@@ -97,7 +97,7 @@ unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>
         s[g].base = keys.whiten(m, g, m.splat(block));
         stream[g] = m.xor(s[g].base, counters);
     }
-    keys.rounds_of(m, 0, &mut stream);
+    keys.rounds_of(m, 0, &mut stream, 0);
     let mut hashed = [m.zero(); G];
     for g in 0..G {
         let aad = rows[g].block_pair(offset_of!(BlocksInOrder, aad_1));
@@ -272,7 +272,7 @@ unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>(
             // SAFETY: as the caller promises.
             text[g] = unsafe { m.load_span(at(g), 0..left(g)) };
         }
-        keys.rounds_of(m, 0, &mut stream);
+        keys.rounds_of(m, 0, &mut stream, 0);
         for g in 0..G {
             let out = keys.join(m, stream[g], m.xor(keys.last(g), text[g]));
             // SAFETY: as the caller promises.

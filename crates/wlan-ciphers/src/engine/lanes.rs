@@ -74,7 +74,7 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
         s.base[i] = keys.whiten(m, i, m.splat(row.block(offset_of!(BlocksInOrder, counter))));
     }
     let mut stream = counters::<M, N>(m, &s.base, R, 0);
-    keys.rounds(m, 0, &mut s.mac, &mut stream);
+    keys.rounds(m, 0, &mut s.mac, &mut stream, 0);
     let mut masks = [0; N];
     for (f, row) in rows.iter().enumerate() {
         // A0 is the count of the second lane.
@@ -148,8 +148,8 @@ fn absorb<M: Machine, K: Keys<M>, const N: usize>(
         mac[i] = keys.join(m, s.mac[i], s.next[i]);
     }
     match stream {
-        Some(stream) => keys.rounds(m, 0, &mut mac, stream),
-        None => keys.rounds_of(m, 0, &mut mac),
+        Some(stream) => keys.rounds(m, 0, &mut mac, stream, 0),
+        None => keys.rounds_of(m, 0, &mut mac, 0),
     }
     for i in 0..N {
         s.mac[i] = m.select(s.due[i], mac[i], s.mac[i]);
@@ -175,7 +175,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const O
         for i in 0..N {
             mac[i] = keys.join(m, mac[i], next[i]);
         }
-        keys.rounds(m, 0, &mut mac, &mut stream);
+        keys.rounds(m, 0, &mut mac, &mut stream, 0);
         for i in 0..N {
             let at = 16 * M::LANES * (chunk * R + i % R) - AHEAD;
             let at = rows[i / R].payload.wrapping_add(at);
@@ -241,7 +241,7 @@ pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes:
             let count = ((chunk * lanes + lane) as u16).wrapping_sub(1);
             (counter ^ u128::from(count.swap_bytes()).to_le() << 112).to_ne_bytes()
         })];
-        keys.rounds(Portable, 0, &mut state, &mut stream);
+        keys.rounds(Portable, 0, &mut state, &mut stream, 0);
         for lane in 0..lanes {
             if due[lane] {
                 mac[lane] = state[0][lane];
@@ -271,9 +271,9 @@ pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes:
         }
     }
     let mut state = [mac];
-    keys.rounds_of(Portable, 0, &mut state);
+    keys.rounds_of(Portable, 0, &mut state, 0);
     let sum = (0..lanes).fold(mask, |sum, lane| {
         sum ^ u128::from_ne_bytes(if due[lane] { state[0][lane] } else { mac[lane] })
     });
-    frame.mic = sum.to_ne_bytes();
+    frame.blocks.first = sum;
 }

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{IndexMut, Range};
 
 use super::{BlocksInOrder, Frame, Schedule};
 
@@ -16,17 +16,18 @@ pub(super) const MAX_LANES: usize = 8;
 /// One address for each lane of a register; those past the machine's `LANES` are unused.
 pub(super) type Addresses = [*mut u8; MAX_LANES];
 
-/// Octets left for each lane at a step, 0 to 16.
-pub(super) type Remainders = [usize; MAX_LANES];
-
 /// A CPU that has what its module needs: a value exists only where that was detected.
 pub(super) trait Machine: Copy {
     /// Frames a register holds a block of.
     const LANES: usize;
+    /// Chains of rounds that go side by side without running out of registers.
+    const CHAINS: usize;
     /// Bits of all lanes.
     const ALL: u8 = ((1u16 << Self::LANES) - 1) as u8;
     /// One block of each lane.
     type Block: Copy;
+    /// As many blocks as there are lanes.
+    type Square: IndexMut<usize, Output = Self::Block> + Copy;
     /// Products of GHASH, not reduced yet.
     type Products: Copy;
     /// `KEYS` round keys, 11 or 15; `SETS` is 1 for one key, else the number of registers.
@@ -39,6 +40,10 @@ pub(super) trait Machine: Copy {
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Self::Block;
     /// The same block in every lane.
     fn splat(self, block: &[u8; 16]) -> Self::Block;
+    /// Zeros.
+    fn square(self) -> Self::Square;
+    /// Block `a` of lane `b` where lane `a` of block `b` was.
+    fn turn(self, square: Self::Square) -> Self::Square;
     /// Exclusive or.
     fn xor(self, a: Self::Block, b: Self::Block) -> Self::Block;
     /// The lanes of `yes` where `lanes` has a bit, those of `no` elsewhere.
@@ -56,22 +61,6 @@ pub(super) trait Machine: Copy {
     /// # Safety
     /// 16 octets must be writable there.
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: Self::Block);
-    /// Like [`gather`](Machine::gather), but takes the first `left[lane]` octets and zeros after them.
-    ///
-    /// # Safety
-    /// `left[lane]` octets must be readable there and, where that is 1 to 15, the 16 octets that end with them.
-    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> Self::Block;
-    /// Writes the first `left[lane]` octets of each lane and returns `block` with zeros after them.
-    ///
-    /// # Safety
-    /// As for [`gather_edge`](Machine::gather_edge), for writing.
-    unsafe fn scatter_edge(
-        self,
-        at: &Addresses,
-        offset: usize,
-        left: &Remainders,
-        block: Self::Block,
-    ) -> Self::Block;
     /// The consecutive blocks at `at`, one a lane.
     ///
     /// # Safety
@@ -144,22 +133,30 @@ pub(super) trait Keys<M: Machine> {
     fn last(&self, register: usize) -> M::Block;
     /// Ends the rounds.
     fn join(&self, m: M, state: M::Block, folded: M::Block) -> M::Block;
-    /// All rounds but the last of registers `first..first + N`, for MAC and counters side by side.
+    /// Rounds that counter blocks of one key may be ahead. Those of a frame differ in their last two octets, at the same
+    /// places in all frames, so what that comes to after a round is the same for all frames and is added
+    /// ("counter-mode caching", Bernstein and Schwabe 2008).
+    const AHEAD: usize;
+    /// What is to be added to blocks with count 0, whitened and `AHEAD` rounds on, for these counts.
+    fn counts_ahead(&self, m: M, counts: M::Block) -> M::Block;
+    /// All rounds but the last of registers `first..first + N`, for MAC and counters side by side; those of the counters
+    /// without the first `ahead`.
     fn rounds<const N: usize>(
         &self,
         m: M,
         first: usize,
         mac: &mut [M::Block; N],
         counters: &mut [M::Block; N],
+        ahead: usize,
     );
     /// Calls of [`round_of`](Keys::round_of) that make up all rounds but the last.
     const ROUNDS: usize;
     /// Round `round`, from 0, of registers `first..first + N`.
     fn round_of<const N: usize>(&self, m: M, first: usize, round: usize, blocks: &mut [M::Block; N]);
-    /// All rounds but the last, for one kind only.
+    /// All rounds but the last, without the first `ahead`, for one kind only.
     #[inline(always)]
-    fn rounds_of<const N: usize>(&self, m: M, first: usize, blocks: &mut [M::Block; N]) {
-        for round in 0..Self::ROUNDS {
+    fn rounds_of<const N: usize>(&self, m: M, first: usize, blocks: &mut [M::Block; N], ahead: usize) {
+        for round in ahead..Self::ROUNDS {
             self.round_of(m, first, round, blocks);
         }
     }
@@ -250,14 +247,32 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
         first: usize,
         mac: &mut [M::Block; N],
         counters: &mut [M::Block; N],
+        ahead: usize,
     ) {
         for round in 1..KEYS - 1 {
             for i in 0..N {
-                let key = self.key(first + i, round);
-                mac[i] = m.pin(m.round(mac[i], key));
-                counters[i] = m.pin(m.round(counters[i], key));
+                let mut key = self.key(first + i, round);
+                if SETS > 1 {
+                    // One load for both.
+                    key = m.pin(key);
+                }
+                mac[i] = m.round(mac[i], key);
+                if round > ahead {
+                    counters[i] = m.round(counters[i], key);
+                }
             }
         }
+    }
+
+    const AHEAD: usize = 1;
+
+    #[inline(always)]
+    fn counts_ahead(&self, m: M, counts: M::Block) -> M::Block {
+        let whitening = self.key(0, 0);
+        m.xor(
+            m.round(m.xor(whitening, counts), m.zero()),
+            m.round(whitening, m.zero()),
+        )
     }
 
     const ROUNDS: usize = KEYS - 2;
@@ -279,20 +294,20 @@ pub(super) struct Group<'g, const G: usize> {
     /// Its payload.
     pub(super) payload: [Addresses; G],
     /// Octets of its payload.
-    pub(super) len: [Remainders; G],
+    pub(super) len: [[usize; MAX_LANES]; G],
     /// Its key.
     pub(super) keys: [[&'g Schedule; MAX_LANES]; G],
-    /// For each register, blocks that every lane up to it has whole.
+    /// For each register, chunks of as many blocks as there are lanes that every lane up to it has in full.
     pub(super) whole: [usize; G],
-    /// For each register, blocks of its longest lane, the last of them perhaps in part.
-    pub(super) blocks: [usize; G],
+    /// For each register, chunks of its longest lane, the last of them perhaps in part.
+    pub(super) chunks: [usize; G],
     /// The addresses are good for as long as this borrow.
     _frames: PhantomData<&'g mut [u8]>,
 }
 
 impl<'g, const G: usize> Group<'g, G> {
-    /// The frames `order` names, longest first, at most `G * lanes`. Lanes without a frame repeat the register's first:
-    /// they do the same work in step with it and write the same octets.
+    /// The frames `order` names, longest first, at most `G * lanes`. Lanes without a frame have the blocks and the key of
+    /// the register's first, and no payload.
     #[inline(always)]
     pub(super) fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
         let mut group = Group {
@@ -302,47 +317,38 @@ impl<'g, const G: usize> Group<'g, G> {
             len: [[0; MAX_LANES]; G],
             keys: [[frames[usize::from(order[0])].key; MAX_LANES]; G],
             whole: [0; G],
-            blocks: [0; G],
+            chunks: [0; G],
             _frames: PhantomData,
         };
-        let mut whole = usize::MAX;
         for (register, members) in order.chunks(lanes).enumerate() {
             for (lane, &member) in members.iter().enumerate() {
                 let frame = &mut frames[usize::from(member)];
-                let len = frame.len;
                 group.payload[register][lane] = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
-                group.len[register][lane] = len;
+                group.len[register][lane] = frame.len;
                 group.keys[register][lane] = frame.key;
-                whole = whole.min(len / 16);
-                group.blocks[register] = group.blocks[register].max(len.div_ceil(16));
-            }
-            group.whole[register] = whole;
-        }
-        for (register, members) in order.chunks(lanes).enumerate() {
-            for (lane, &member) in members.iter().enumerate() {
-                let blocks = std::ptr::from_ref(&frames[usize::from(member)].blocks);
-                group.blocks_of[register][lane] = blocks.cast_mut().cast();
             }
             for lane in members.len()..lanes {
-                group.blocks_of[register][lane] = group.blocks_of[register][0];
                 group.payload[register][lane] = group.payload[register][0];
-                group.len[register][lane] = group.len[register][0];
                 group.keys[register][lane] = group.keys[register][0];
+            }
+            group.whole[register] = group.len[register][lanes - 1] / (16 * lanes);
+            group.chunks[register] = group.len[register][0].div_ceil(16 * lanes);
+        }
+        for (register, members) in order.chunks(lanes).enumerate() {
+            for lane in 0..lanes {
+                let member = members.get(lane).unwrap_or(&members[0]);
+                let blocks = std::ptr::from_mut(&mut frames[usize::from(*member)].blocks);
+                group.blocks_of[register][lane] = blocks.cast();
             }
         }
         group
     }
 
-    /// Octets left in each lane of `register` at `block`, and the lanes that have any.
+    /// A block at an offset of [`BlocksInOrder`].
     #[inline(always)]
-    pub(super) fn left(&self, register: usize, block: usize, lanes: usize) -> (Remainders, u8) {
-        let mut left = [0; MAX_LANES];
-        let mut some = 0;
-        for lane in 0..lanes {
-            left[lane] = self.len[register][lane].saturating_sub(16 * block).min(16);
-            some |= u8::from(left[lane] > 0) << lane;
-        }
-        (left, some)
+    pub(super) fn block(&self, register: usize, lane: usize, offset: usize) -> &'g [u8; 16] {
+        // SAFETY: every 16-octet field of that struct of numbers is 16 readable octets.
+        unsafe { &*self.blocks_of[register][lane].add(offset).cast_const().cast() }
     }
 }
 

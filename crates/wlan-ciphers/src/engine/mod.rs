@@ -151,10 +151,10 @@ struct BlocksInOrder {
 }
 
 /// One frame, as a kernel takes it.
+#[repr(align(64))]
 pub(crate) struct Frame<'a, 'k> {
+    /// The kernel leaves the MIC where the first block was; CCM with a MIC of 8 octets uses the first 8.
     blocks: BlocksInOrder,
-    /// What the kernel computed; CCM with a MIC of 8 octets uses the first 8.
-    mic: [u8; 16],
     mpdu: &'a mut [u8],
     /// Where the payload starts in `mpdu`, [`MIN_HEADER`] or more.
     start: usize,
@@ -187,7 +187,6 @@ impl<'a, 'k> Frame<'a, 'k> {
                 aad_1: blocks.aad_1.to_le(),
                 aad_2: blocks.aad_2.to_le(),
             },
-            mic: [0; 16],
             start: payload.start,
             len: payload.len(),
             mpdu,
@@ -197,9 +196,9 @@ impl<'a, 'k> Frame<'a, 'k> {
 
     /// The computed MIC, the payload and what follows it in the MPDU.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&[u8; 16], &mut [u8], &mut [u8]) {
+    pub(crate) fn parts(&mut self) -> ([u8; 16], &mut [u8], &mut [u8]) {
         let (payload, rest) = self.mpdu[self.start..].split_at_mut(self.len);
-        (&self.mic, payload, rest)
+        (self.blocks.first.to_ne_bytes(), payload, rest)
     }
 
     /// What it is protected with.
@@ -208,10 +207,10 @@ impl<'a, 'k> Frame<'a, 'k> {
         self.key.kind
     }
 
-    /// True if both have the same key and length.
+    /// True if both are of one kind and length.
     #[inline]
     pub(crate) fn is_like(&self, other: &Frame<'_, '_>) -> bool {
-        std::ptr::eq(self.key, other.key) && self.len == other.len
+        self.len == other.len && (std::ptr::eq(self.key, other.key) || self.kind() == other.kind())
     }
 
     /// Octets of the payload.
@@ -221,54 +220,74 @@ impl<'a, 'k> Frame<'a, 'k> {
     }
 }
 
+/// Calls `$call` with the machine of a kind as `$m`.
+macro_rules! with_machine {
+    ($kind:expr, $m:ident => $call:expr) => {
+        match $kind.machine {
+            AnyMachine::Portable($m) => $call,
+            #[cfg(target_arch = "x86_64")]
+            AnyMachine::AesNi($m) => $call,
+            #[cfg(target_arch = "x86_64")]
+            AnyMachine::Vaes256($m) => $call,
+            #[cfg(target_arch = "x86_64")]
+            AnyMachine::Vaes512($m) => $call,
+        }
+    };
+}
+
+/// Seals or opens one frame.
+pub(crate) fn protect_one<const OPEN: bool>(frame: &mut Frame<'_, '_>) {
+    let kind = frame.kind();
+    with_machine!(kind, m => group::<_, OPEN, true>(m, kind, std::slice::from_mut(frame), &[0]));
+}
+
 /// Seals or opens the frames that `order` names: of one kind, the longest first.
 pub(crate) fn protect<const OPEN: bool>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
     let kind = frames[usize::from(order[0])].kind();
-    match kind.machine {
-        AnyMachine::Portable(m) => groups::<_, OPEN>(m, kind, frames, order),
-        #[cfg(target_arch = "x86_64")]
-        AnyMachine::AesNi(m) => groups::<_, OPEN>(m, kind, frames, order),
-        #[cfg(target_arch = "x86_64")]
-        AnyMachine::Vaes256(m) => groups::<_, OPEN>(m, kind, frames, order),
-        #[cfg(target_arch = "x86_64")]
-        AnyMachine::Vaes512(m) => groups::<_, OPEN>(m, kind, frames, order),
-    }
+    with_machine!(kind, m => groups::<_, OPEN>(m, kind, frames, order));
 }
 
 fn groups<M: Entries, const OPEN: bool>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
-    let group = match kind.mode {
+    let most = match kind.mode {
         Mode::Ccm => M::CCM_REGISTERS * M::LANES,
         Mode::Gcm => M::GCM_FRAMES,
         Mode::Lanes(lanes) => M::LANES_FRAMES[lanes.ilog2() as usize - 1],
     };
-    for order in order.chunks(group) {
-        let key = frames[usize::from(order[0])].key;
-        let shared = order
-            .iter()
-            .all(|&member| std::ptr::eq(frames[usize::from(member)].key, key));
-        match (kind.mode, kind.keys, shared) {
-            (Mode::Ccm, 11, true) => m.ccm::<11, OPEN, true>(frames, order),
-            (Mode::Ccm, 11, false) => m.ccm::<11, OPEN, false>(frames, order),
-            (Mode::Ccm, _, true) => m.ccm::<15, OPEN, true>(frames, order),
-            (Mode::Ccm, _, false) => m.ccm::<15, OPEN, false>(frames, order),
-            (Mode::Gcm, 11, true) => m.gcm::<11, OPEN, true>(frames, order),
-            (Mode::Gcm, 11, false) => m.gcm::<11, OPEN, false>(frames, order),
-            (Mode::Gcm, _, true) => m.gcm::<15, OPEN, true>(frames, order),
-            (Mode::Gcm, _, false) => m.gcm::<15, OPEN, false>(frames, order),
-            (Mode::Lanes(lanes), _, shared) => {
-                let chunks = |member: u8| lanes::whole_chunks(lanes, frames[usize::from(member)].len);
-                let alike = order.iter().all(|&member| chunks(member) == chunks(order[0]));
-                if order.len() < group || !alike {
-                    for member in order.chunks(1) {
-                        m.enhanced::<OPEN, true>(lanes, frames, member);
-                    }
-                } else if shared {
-                    m.enhanced::<OPEN, true>(lanes, frames, order);
-                } else {
-                    m.enhanced::<OPEN, false>(lanes, frames, order);
-                }
+    for order in order.chunks(most) {
+        let of = |&member: &u8| &frames[usize::from(member)];
+        let Frame { key, len, .. } = of(&order[0]);
+        let shared = order.iter().all(|member| std::ptr::eq(of(member).key, *key));
+        // Frames in lanes go together only if they are as many and have as many whole chunks.
+        let alone = match kind.mode {
+            Mode::Lanes(lanes) => {
+                let chunks = |len| lanes::whole_chunks(lanes, len);
+                order.len() < most || order.iter().any(|member| chunks(of(member).len) != chunks(*len))
+            }
+            _ => false,
+        };
+        for order in order.chunks(if alone { 1 } else { most }) {
+            if shared || alone {
+                group::<_, OPEN, true>(m, kind, frames, order);
+            } else {
+                group::<_, OPEN, false>(m, kind, frames, order);
             }
         }
+    }
+}
+
+#[inline(always)]
+fn group<M: Entries, const OPEN: bool, const SHARED: bool>(
+    m: M,
+    kind: Kind,
+    frames: &mut [Frame<'_, '_>],
+    order: &[u8],
+) {
+    match (kind.mode, kind.keys) {
+        (Mode::Ccm, 11) => m.ccm::<11, OPEN, SHARED>(frames, order),
+        (Mode::Ccm, _) => m.ccm::<15, OPEN, SHARED>(frames, order),
+        (Mode::Gcm, 11) => m.gcm::<11, OPEN, SHARED>(frames, order),
+        (Mode::Gcm, _) => m.gcm::<15, OPEN, SHARED>(frames, order),
+        (Mode::Lanes(lanes), _) => m.enhanced::<OPEN, SHARED>(lanes, frames, order),
     }
 }
 
@@ -442,10 +461,10 @@ fn ccm_group<
     let mut group = Group::<G>::new(frames, order, M::LANES);
     let mics = if SHARED {
         let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
-        ccm::ccm::<M, _, G, OPEN>(m, &keys, &mut group)
+        ccm::ccm::<M, _, G, OPEN, true>(m, &keys, &mut group)
     } else {
         let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
-        ccm::ccm::<M, _, G, OPEN>(m, &keys, &mut group)
+        ccm::ccm::<M, _, G, OPEN, false>(m, &keys, &mut group)
     };
     hand_out(m, &mics, frames, order);
 }
@@ -472,7 +491,7 @@ fn gcm_group<
         gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
     };
     for (mic, &member) in mics.iter().zip(order) {
-        frames[usize::from(member)].mic = *mic;
+        frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
     }
 }
 
@@ -494,7 +513,7 @@ fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, con
         lanes::lanes::<M, _, R, N, OPEN>(m, &keys, rows, &mut mics);
     }
     for (mic, &member) in mics.iter().zip(order) {
-        frames[usize::from(member)].mic = *mic;
+        frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
     }
 }
 
@@ -503,7 +522,7 @@ fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, con
 fn hand_out<M: Machine>(m: M, mics: &[M::Block], frames: &mut [Frame<'_, '_>], order: &[u8]) {
     for (&block, members) in mics.iter().zip(order.chunks(M::LANES)) {
         for (mic, &member) in m.lanes(block).iter().zip(members) {
-            frames[usize::from(member)].mic = *mic;
+            frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Schedule;
 use super::bitslice::{self, BLOCKS, Planes};
-use super::machine::{Addresses, Keys, MAX_LANES, Machine, Remainders};
+use super::machine::{Addresses, Keys, MAX_LANES, Machine};
 use super::polyval::{self, Product};
 
 /// Every CPU is one.
@@ -19,7 +19,9 @@ const _: () = assert!(BLOCKS == 2 * MAX_LANES);
 
 impl Machine for Portable {
     const LANES: usize = MAX_LANES;
+    const CHAINS: usize = 16;
     type Block = Lanes;
+    type Square = [Lanes; MAX_LANES];
     type Products = [Product; MAX_LANES];
     type Keys<const KEYS: usize, const SETS: usize> = SlicedKeys<KEYS>;
 
@@ -33,6 +35,14 @@ impl Machine for Portable {
 
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Lanes {
         blocks.map(|block| *block)
+    }
+
+    fn square(self) -> [Lanes; MAX_LANES] {
+        [self.zero(); MAX_LANES]
+    }
+
+    fn turn(self, square: [Lanes; MAX_LANES]) -> [Lanes; MAX_LANES] {
+        std::array::from_fn(|a| std::array::from_fn(|b| square[b][a]))
     }
 
     fn xor(self, a: Lanes, b: Lanes) -> Lanes {
@@ -65,32 +75,6 @@ impl Machine for Portable {
             // SAFETY: the caller says that these octets are writable.
             unsafe { at.add(offset).cast::<[u8; 16]>().write(octets) };
         }
-    }
-
-    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> Lanes {
-        let mut block = self.zero();
-        for ((octets, at), &left) in block.iter_mut().zip(at).zip(left) {
-            let from = at.wrapping_add(offset);
-            // SAFETY: the caller says that so many octets are readable; `octets` has room for 16.
-            unsafe { std::ptr::copy_nonoverlapping(from, octets.as_mut_ptr(), left) };
-        }
-        block
-    }
-
-    unsafe fn scatter_edge(
-        self,
-        at: &Addresses,
-        offset: usize,
-        left: &Remainders,
-        mut block: Lanes,
-    ) -> Lanes {
-        for ((octets, at), &left) in block.iter_mut().zip(at).zip(left) {
-            let to = at.wrapping_add(offset);
-            // SAFETY: the caller says that so many octets are writable; `octets` has 16.
-            unsafe { std::ptr::copy_nonoverlapping(octets.as_ptr(), to, left) };
-            octets[left..].fill(0);
-        }
-        block
     }
 
     unsafe fn load(self, at: *const u8) -> Lanes {
@@ -221,7 +205,7 @@ impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
         m.xor(state, folded)
     }
 
-    fn rounds<const N: usize>(&self, _: Portable, _: usize, mac: &mut [Lanes; N], counters: &mut [Lanes; N]) {
+    fn rounds<const N: usize>(&self, _: Portable, _: usize, mac: &mut [Lanes; N], counters: &mut [Lanes; N], _: usize) {
         for (mac, counters) in mac.iter_mut().zip(counters) {
             let mut blocks = [[0; 16]; BLOCKS];
             blocks[..MAX_LANES].copy_from_slice(mac);
@@ -230,6 +214,12 @@ impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
             mac.copy_from_slice(&blocks[..MAX_LANES]);
             counters.copy_from_slice(&blocks[MAX_LANES..]);
         }
+    }
+
+    const AHEAD: usize = 0;
+
+    fn counts_ahead(&self, _: Portable, counts: Lanes) -> Lanes {
+        counts
     }
 
     const ROUNDS: usize = 1;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Schedule;
 use super::aesni::{AesNi, load_edge, store_edge};
-use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, RoundKeys};
+use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
 
 /// A CPU with the instructions that [`Vaes256::detect`] asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,9 @@ impl Vaes256 {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for Vaes256 {
     const LANES: usize = 2;
+    const CHAINS: usize = 8;
     type Block = __m256i;
+    type Square = [__m256i; 2];
     /// Low, middle and high products.
     type Products = [__m256i; 3];
     type Keys<const KEYS: usize, const SETS: usize> = RoundKeys<Vaes256, KEYS, SETS>;
@@ -65,6 +67,22 @@ impl Machine for Vaes256 {
                 _mm_loadu_si128(blocks[0].as_ptr().cast()),
                 _mm_loadu_si128(blocks[1].as_ptr().cast()),
             )
+        }
+    }
+
+    #[inline(always)]
+    fn square(self) -> [__m256i; 2] {
+        [self.zero(); 2]
+    }
+
+    #[inline(always)]
+    fn turn(self, square: [__m256i; 2]) -> [__m256i; 2] {
+        let [a, b] = square;
+        unsafe {
+            [
+                _mm256_permute2x128_si256::<0x20>(a, b),
+                _mm256_permute2x128_si256::<0x31>(a, b),
+            ]
         }
     }
 
@@ -105,36 +123,6 @@ impl Machine for Vaes256 {
         unsafe {
             _mm_storeu_si128(at[0].add(offset).cast(), _mm256_castsi256_si128(block));
             _mm_storeu_si128(at[1].add(offset).cast(), _mm256_extracti128_si256::<1>(block));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> __m256i {
-        unsafe {
-            join2(
-                load_edge(at[0].wrapping_add(offset), left[0]),
-                load_edge(at[1].wrapping_add(offset), left[1]),
-            )
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn scatter_edge(
-        self,
-        at: &Addresses,
-        offset: usize,
-        left: &Remainders,
-        block: __m256i,
-    ) -> __m256i {
-        unsafe {
-            let (a, b) = (
-                _mm256_castsi256_si128(block),
-                _mm256_extracti128_si256::<1>(block),
-            );
-            join2(
-                store_edge(at[0].wrapping_add(offset), left[0], a),
-                store_edge(at[1].wrapping_add(offset), left[1], b),
-            )
         }
     }
 

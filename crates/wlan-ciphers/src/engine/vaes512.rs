@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::Schedule;
 use super::aesni::AesNi;
-use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, Remainders, RoundKeys};
+use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
 use super::vaes256::Vaes256;
 
 /// A CPU with the instructions that [`Vaes512::detect`] asks for.
@@ -34,23 +34,10 @@ impl Vaes512 {
     }
 }
 
-/// Bits of a mask of octets, the first `left` of 16.
-#[inline(always)]
-fn octets(left: usize) -> u16 {
-    ((1u32 << left) - 1) as u16
-}
-
 /// Bits of a mask of octets: those of a span of 0 to 64.
 #[inline(always)]
 fn octets_of(span: Range<usize>) -> u64 {
     (((1u128 << span.len()) - 1) as u64) << span.start
-}
-
-#[inline(always)]
-fn octets_of_lanes(left: &Remainders) -> u64 {
-    (0..4).fold(0, |mask, lane| {
-        mask | u64::from(octets(left[lane])) << (16 * lane)
-    })
 }
 
 // SAFETY of all blocks below: a value of `Vaes512` shows that the CPU has the instructions. What memory they touch is
@@ -58,7 +45,9 @@ fn octets_of_lanes(left: &Remainders) -> u64 {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for Vaes512 {
     const LANES: usize = 4;
+    const CHAINS: usize = 16;
     type Block = __m512i;
+    type Square = [__m512i; 4];
     /// Low, middle and high products.
     type Products = [__m512i; 3];
     type Keys<const KEYS: usize, const SETS: usize> = RoundKeys<Vaes512, KEYS, SETS>;
@@ -78,6 +67,33 @@ impl Machine for Vaes512 {
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m512i {
         // Reads the 16 octets of each.
         unsafe { load4(std::array::from_fn(|lane| blocks[lane].as_ptr())) }
+    }
+
+    #[inline(always)]
+    fn square(self) -> [__m512i; 4] {
+        [self.zero(); 4]
+    }
+
+    #[inline(always)]
+    fn turn(self, square: [__m512i; 4]) -> [__m512i; 4] {
+        let [a, b, c, d] = square;
+        unsafe {
+            // Lanes 0 and 1, then 2 and 3, of two blocks.
+            let front = (
+                _mm512_shuffle_i32x4::<0b01_00_01_00>(a, b),
+                _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d),
+            );
+            let back = (
+                _mm512_shuffle_i32x4::<0b11_10_11_10>(a, b),
+                _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d),
+            );
+            [
+                _mm512_shuffle_i32x4::<0b10_00_10_00>(front.0, front.1),
+                _mm512_shuffle_i32x4::<0b11_01_11_01>(front.0, front.1),
+                _mm512_shuffle_i32x4::<0b10_00_10_00>(back.0, back.1),
+                _mm512_shuffle_i32x4::<0b11_01_11_01>(back.0, back.1),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -111,37 +127,6 @@ impl Machine for Vaes512 {
             _mm_storeu_si128(at[1].add(offset).cast(), _mm512_extracti32x4_epi32::<1>(block));
             _mm_storeu_si128(at[2].add(offset).cast(), _mm512_extracti32x4_epi32::<2>(block));
             _mm_storeu_si128(at[3].add(offset).cast(), _mm512_extracti32x4_epi32::<3>(block));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn gather_edge(self, at: &Addresses, offset: usize, left: &Remainders) -> __m512i {
-        // Masked-out octets are not read; the addresses of lanes without any may lie past their buffer.
-        unsafe {
-            let lane =
-                |lane: usize| _mm_maskz_loadu_epi8(octets(left[lane]), at[lane].wrapping_add(offset).cast());
-            join4([lane(0), lane(1), lane(2), lane(3)])
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn scatter_edge(
-        self,
-        at: &Addresses,
-        offset: usize,
-        left: &Remainders,
-        block: __m512i,
-    ) -> __m512i {
-        // Masked-out octets are not written.
-        unsafe {
-            let store = |lane: usize, block: __m128i| {
-                _mm_mask_storeu_epi8(at[lane].wrapping_add(offset).cast(), octets(left[lane]), block);
-            };
-            store(0, _mm512_castsi512_si128(block));
-            store(1, _mm512_extracti32x4_epi32::<1>(block));
-            store(2, _mm512_extracti32x4_epi32::<2>(block));
-            store(3, _mm512_extracti32x4_epi32::<3>(block));
-            _mm512_maskz_mov_epi8(octets_of_lanes(left), block)
         }
     }
 
