@@ -26,7 +26,8 @@ $(VENV)/.packages: pyproject.toml tools/constraints.txt
 	$(VENV)/bin/pip install --group dev
 	@touch $@
 
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock \
+    $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src -name '*.rs' -o -name '*.[ch]')
 
 $(VENV)/.built: $(VENV)/.packages $(RUST_SOURCES)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --release --quiet
@@ -48,6 +49,7 @@ lint: build
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy

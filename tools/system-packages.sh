@@ -3,9 +3,14 @@
 set -eu
 
 case "${1:?purpose}" in
-build) wanted="cc:gcc ld:binutils" ;;
+build)
+    wanted="cc:gcc ld:binutils"
+    # What `airtoll ciphers` compares with; it does without where they cannot be had.
+    headers="openssl/evp.h:libssl-dev"
+    [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] && headers="$headers intel-ipsec-mb.h:libipsec-mb-dev"
+    ;;
 run) wanted="ip:iproute2 iperf3:iperf3 sockperf:sockperf unshare:util-linux nsenter:util-linux" ;;
-test) wanted="tshark:tshark chromium:chromium" ;;
+test) wanted="tshark:tshark airdecap-ng:aircrack-ng chromium:chromium" ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac
 
@@ -19,19 +24,32 @@ fi
 if [ "$1" = build ] && ! echo 'int main(void){return 0;}' | cc -x c -o /dev/null - >/dev/null 2>&1; then
     missing="$missing libc6-dev gcc"
 fi
-[ -z "$missing" ] && exit 0
+useful=""
+for pair in ${headers:-}; do
+    [ -e "/usr/include/${pair%%:*}" ] || useful="$useful ${pair#*:}"
+done
+[ -z "$missing$useful" ] && exit 0
 
 if [ "$(id -u)" = 0 ]; then
     as_root=""
 elif command -v sudo >/dev/null 2>&1; then
     as_root="sudo"
-else
-    echo "airtoll needs these packages: apt-get install$missing" >&2
+elif [ -n "$missing" ]; then
+    echo "airtoll needs these packages: apt-get install$missing$useful" >&2
     exit 1
+else
+    echo "airtoll ciphers compares with more after: apt-get install$useful" >&2
+    exit 0
 fi
-echo "installing$missing"
+echo "installing$missing$useful"
 export DEBIAN_FRONTEND=noninteractive
 # A package list from an older image may name versions that are no longer served: refresh it first.
-$as_root apt-get -qq update
-# shellcheck disable=SC2086 # a list of words
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing >/dev/null
+$as_root apt-get -qq update || [ -z "$missing" ]
+install() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+# shellcheck disable=SC2086 # lists of words
+[ -z "$missing" ] || install $missing
+for package in $useful; do
+    install "$package" || echo "going on without $package: airtoll ciphers leaves that library out" >&2
+done

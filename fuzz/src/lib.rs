@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use wlan_ciphers::bip::IgtkId;
-use wlan_ciphers::decap::{CaptureKey, Decap, decrypt_capture};
+use wlan_ciphers::decap::{CaptureKey, Decap};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
@@ -18,7 +18,7 @@ use wlan_ciphers::{
 };
 use wlan_frames::ampdu::Delimiter;
 use wlan_frames::control::{Ack, BlockAck};
-use wlan_frames::pcap::Capture;
+use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, Step};
 use wlan_frames::radiotap::Radiotap;
 use wlan_frames::{DataHeader, FrameControl, LlcSnap, MacAddr, captured, fcs};
 
@@ -81,30 +81,53 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// Capture files: reading and decrypting them never panics, and what comes out is a capture.
+/// Capture files, classic and pcapng: reading and decrypting them never panics, in pieces they read as whole, and what
+/// comes out is a capture. The first octet says how long pieces are.
 pub fn captures(data: &[u8]) {
-    if let Ok(capture) = Capture::parse(data) {
-        let octets: usize = capture.flatten().map(|record| record.data.len()).sum();
-        assert!(octets < data.len());
-    }
+    let Some((&piece, file)) = data.split_first() else {
+        return;
+    };
     let mut decap = Decap::new(vec![
         CaptureKey::Wep(Wep::new(&WEP40).expect("5 octets")),
         CaptureKey::Wep(Wep::new(WEP104).expect("13 octets")),
         CaptureKey::tkip(&TKIP),
         CaptureKey::Aes(Box::new(aes_key(Suite::Ccmp128, Backend::detect()))),
     ]);
-    let mut out = Vec::new();
-    if decrypt_capture(&mut decap, data, &mut out).is_ok() {
-        let counts = decap.counts();
-        let frames = Capture::parse(&out)
-            .expect("the output is a capture")
-            .map(|record| record.expect("whole"));
-        assert_eq!(frames.count() as u64, counts.frames);
-        assert_eq!(
-            counts.decrypted() + counts.skipped.values().sum::<u64>(),
-            counts.records
-        );
-    }
+    let mut out = pcap::file_header_of(LINKTYPE_ETHERNET).to_vec();
+    let (mut octets, mut whole) = (0, pcap::records(file));
+    let mut decoder = Decoder::default();
+    let (mut at, mut end) = (0, 0);
+    let outcome = loop {
+        match decoder.step(&file[at..end]) {
+            Err(error) => break Err(error),
+            Ok(Step::Skip(len)) => at += len,
+            Ok(Step::Record(link_type, record, len)) => {
+                at += len;
+                octets += record.data.len();
+                assert_eq!(whole.next(), Some(Ok((link_type, record))));
+                let _ = decap.record(link_type, &record, |frame| {
+                    out.extend(pcap::record_header(record.ts_ns, frame.len()));
+                    out.extend(frame);
+                });
+            }
+            Ok(Step::Need(len)) => {
+                assert!(len > end - at, "asked for what is there");
+                if end == file.len() {
+                    break decoder.finish(end - at);
+                }
+                end = file.len().min(end + 1 + usize::from(piece));
+            }
+        }
+    };
+    assert_eq!(whole.next(), outcome.err().map(Err));
+    assert!(octets <= file.len());
+    let counts = decap.counts();
+    let frames = pcap::records(&out).inspect(|record| assert!(record.is_ok()));
+    assert_eq!(frames.count() as u64, counts.frames);
+    assert_eq!(
+        counts.decrypted() + counts.skipped.values().sum::<u64>(),
+        counts.records
+    );
 }
 
 /// Opening whatever comes from the air, under every suite: no panic, no plaintext of a frame that is refused, and every
@@ -284,9 +307,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for name in ["wep40.pcap", "wep104.pcap", "tkip.pcap"] {
         let file = std::fs::read(folder.join(name)).expect("the captures are in the repository");
-        let capture = Capture::parse(&file).expect("they are captures");
-        let link_type = capture.link_type();
-        for record in capture.flatten().filter(|record| record.data.len() < 300) {
+        for record in pcap::records(&file) {
+            let (link_type, record) = record.expect("they are captures");
+            if record.data.len() >= 300 {
+                continue;
+            }
             let mpdu = captured::mpdu(link_type, record.data).expect("they hold frames");
             seeds.extend([
                 record.data.to_vec(),
@@ -294,7 +319,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
                 [&[1, 0, 0, 0, 0, 0, 9], mpdu].concat(),
             ]);
         }
-        seeds.push(file);
+        seeds.push([&[250], &file[..]].concat());
+        seeds.push([&[250], &as_pcapng(&file)[..]].concat());
     }
     // A broadcast Deauthentication with room for an MME, as BIP protects it, and a BlockAck.
     let mut deauthentication = [&[0xc0, 0, 0, 0][..], &[0xff; 6], &[2; 12], &[0; 4]].concat();
@@ -303,4 +329,32 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push(deauthentication);
     seeds.push([&[0x94, 0, 0, 0][..], &[2; 12], &[5, 0x50, 0, 0], &[0; 8]].concat());
     seeds
+}
+
+/// The records of a capture as a pcapng file would have them, each from an interface of its own.
+fn as_pcapng(file: &[u8]) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let padding = vec![0; body.len().next_multiple_of(4) - body.len()];
+        let len = u32::try_from(12 + body.len() + padding.len())
+            .expect("a short block")
+            .to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &padding, &len].concat()
+    };
+    let words = |words: &[u32]| {
+        words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect::<Vec<_>>()
+    };
+    let mut out = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    for (interface, record) in (0..).zip(pcap::records(file)) {
+        let (link_type, record) = record.expect("it is a capture");
+        let kept = u32::try_from(record.data.len()).expect("a short record");
+        out.extend(block(1, &words(&[link_type, 0])));
+        out.extend(block(
+            6,
+            &[&words(&[interface, 0, 0, kept, record.original_len]), record.data].concat(),
+        ));
+    }
+    out
 }

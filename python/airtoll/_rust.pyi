@@ -1,3 +1,6 @@
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 VERSION: str
 DEVICE_NAME: str
 
@@ -9,3 +12,58 @@ def idle_round_trip_us(
     phy: str, rate: str, bandwidth: int, gi: str, security: str, packet_b: int
 ) -> float: ...
 def pingpong(argv: list[str]) -> int: ...
+def suites() -> list[str]: ...
+def backends() -> list[str]: ...
+
+class ReplayWindow:
+    def __new__(cls, start: int) -> ReplayWindow: ...
+
+class Protection:
+    def __new__(cls, suite: str, key: bytes, backend: str | None = None) -> Protection: ...
+    @property
+    def backend(self) -> str | None: ...
+    @property
+    def overhead_b(self) -> int: ...
+    def seal(self, frames: list[bytes], pns: list[int], key_id: int) -> list[bytes]: ...
+    def open(
+        self, mpdus: list[bytes], key_id: int, window: ReplayWindow | None = None
+    ) -> list[bytes | tuple[str, str]]: ...
+
+def decrypt_capture(
+    capture: Path, out: Path, keys: Sequence[bytes], progress: Callable[[int], object]
+) -> tuple[int, int, int, dict[str, int], str | None]: ...
+
+SPEED_BATCH: int  # frames of a batch that is measured
+
+class SpeedHost:
+    cpu_model: str | None
+    ghz: float | None
+    backends: list[str]  # the slowest first
+    libraries: list[tuple[str, str | None, str | None]]  # name, version, why it is absent
+    cycles_per_aes_round: float | None  # of one block, at the throughput of the widest instructions
+    cycles_of_aes_latency: float | None
+
+class Speed:
+    implementation: str
+    interface: str | None
+    gbit_per_s: float
+    gbit_per_s_quartiles: tuple[float, float]
+    cycles_per_byte: float | None
+    cycles_per_byte_quartiles: tuple[float, float] | None
+
+class SpeedCase:
+    payload_b: float
+    limit_cycles_per_byte: float | None
+    speeds: list[Speed]  # the fastest first
+
+def speed_host() -> SpeedHost: ...
+def speed_suites() -> list[str]: ...
+def measure_speed(
+    suite: str,
+    size_b: int | None,
+    opening: bool,
+    key_each: bool,
+    one_by_one: bool,
+    backend: str,
+    within_s: float,
+) -> SpeedCase: ...

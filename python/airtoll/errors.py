@@ -1,4 +1,4 @@
-"""The two ways in which a command ends badly; the command line prints one line and exits with the code."""
+"""The ways in which a command ends badly; the command line prints one line and exits with the code."""
 
 
 class AirtollError(Exception):
@@ -11,3 +11,9 @@ class UsageError(AirtollError):
     """What was asked for cannot be done as asked: bad file, key, option or missing tool."""
 
     exit_code = 2
+
+
+class StoppedError(AirtollError):
+    """Stopped by Ctrl-C; 130 is what a shell reports for that."""
+
+    exit_code = 130

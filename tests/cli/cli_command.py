@@ -27,4 +27,14 @@ warmup = "0 s"
 seed = 1
 """
 
+IN_OWN_MOUNTS = ("unshare", "--mount", "sh", "-ec")
+"""Before a shell script that mounts something and then calls its arguments."""
+
 Airtoll = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line on stderr of a command that failed."""
+    assert done.stderr.startswith("airtoll: "), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("airtoll: ").rstrip()

@@ -10,16 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from cli_command import AIRTOLL, Airtoll
-
-IN_OWN_MOUNTS = ("unshare", "--mount", "sh", "-ec")
-
-
-def one_line(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line on stderr of a command that failed."""
-    assert done.stderr.startswith("airtoll: "), done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr.removeprefix("airtoll: ").rstrip()
+from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
 
 
 def runs_in(result: Path) -> dict[str, int]:

@@ -139,6 +139,11 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         # names
         (('"ccmp"', '"cmp"'), "factors.security[1]", "use open, wep40,"),
         (('"ccmp"', '"CCMP"'), "factors.security[1]", "did you mean 'ccmp'?"),
+        (
+            ('"ccmp"', '"paper-lanes"'),
+            "factors.security[1]",
+            "'paper-lanes' is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced",
+        ),
         (('"udp"', '"sctp"'), "factors.transport[0]", "use tcp or udp"),
         (('"ofdm"', '"vht"'), "factors.phy[0]", "use ofdm or ht"),
         (('"air"', '"Air lab"'), "lab", "names are of a-z, 0-9 and -"),

@@ -1,13 +1,9 @@
 //! The engine beside OpenSSL and libipsec-mb, in one process. See `README.md` here.
 
-mod clock;
-mod frames;
-mod library;
-mod measure;
+use std::time::Duration;
 
-use frames::Sizes;
-use measure::{Case, Figures, Who, measure};
 use wlan_ciphers::{Backend, Lanes, Suite};
+use wlan_peers::{Case, Effort, Figures, Library, Limit, Sizes, Who, measure};
 
 const USAGE: &str = "usage: peers [--rounds N] [--all]";
 
@@ -119,7 +115,7 @@ fn goals() -> Vec<Goal> {
 fn other_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for suite in [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256] {
-        let sizes = [64, 128, 256, 576, 1024, 1500, 2304, 7935].map(Sizes::Fixed);
+        let sizes = [64, 128, 256, 512, 1024, 1500, 2304, 7935].map(Sizes::Fixed);
         for sizes in sizes.into_iter().chain([Sizes::Imix, Sizes::Spread]) {
             for open in [false, true] {
                 cases.push(Case {
@@ -161,16 +157,29 @@ fn main() {
     if backends.is_empty() {
         fail("this CPU has no AES instructions: there is nothing to compare");
     }
-    println!("{}; engine backends {backends:?}", library::versions());
-    let limit = Limit::of(&backends);
-    limit.print();
+    for library in Library::ALL {
+        match library.version() {
+            Ok(version) => println!("{}: {version}", library.name()),
+            Err(absent) => println!("{}: left out: {absent}", library.name()),
+        }
+    }
+    let limit = Limit::of_this_cpu().unwrap_or_else(|| fail("cycles cannot be counted on this CPU"));
+    println!(
+        "engine backends {backends:?}; AES-128 takes {:.2} cycles a block at best, {:.2} by AES-NI",
+        10.0 * limit.round,
+        10.0 * limit.aesni_round
+    );
 
+    let effort = Effort {
+        rounds,
+        within: Duration::MAX,
+    };
     let mut measured: Vec<Figures> = Vec::new();
     let cases = goals().into_iter().map(|goal| goal.case);
     for case in cases.chain(if all { other_cases() } else { Vec::new() }) {
         if measured.iter().all(|figures| figures.case != case) {
-            let figures = measure(case, &backends, rounds);
-            print(&figures, &limit);
+            let figures = measure(case, &backends, effort).unwrap_or_else(|fault| fail(&fault.to_string()));
+            print(&figures, limit);
             measured.push(figures);
         }
     }
@@ -180,62 +189,13 @@ fn main() {
         "goal", "must", "measured", "CPU allows"
     );
     for goal in goals() {
-        print_goal(&goal, &measured, &limit);
+        print_goal(&goal, &measured, limit);
     }
 }
 
 fn fail(message: &str) -> ! {
     eprintln!("peers: {message}");
     std::process::exit(2)
-}
-
-/// What the AES unit allows: no instruction but AES rounds, and never a wait.
-struct Limit {
-    /// Cycles a block of AES-128 takes with the widest instructions, and with those of AES-NI.
-    widest: f64,
-    aesni: f64,
-}
-
-impl Limit {
-    fn of(backends: &[Backend]) -> Limit {
-        let block = |lanes: usize| 10.0 * clock::cycles_per_aes_round(lanes) / lanes as f64;
-        let aesni = block(1);
-        let mut widest = aesni;
-        if backends.contains(&Backend::Vaes256) {
-            widest = widest.min(block(2));
-        }
-        if backends.contains(&Backend::Vaes512) {
-            widest = widest.min(block(4));
-        }
-        Limit { widest, aesni }
-    }
-
-    fn print(&self) {
-        println!(
-            "AES-128 takes {:.2} cycles a block at best, {:.2} by AES-NI; CCM at 1500 B cannot take less than {:.4} cycles/B",
-            self.widest,
-            self.aesni,
-            self.frame(1500.0, self.widest) / 1500.0
-        );
-    }
-
-    /// Cycles for the blocks of a CCM frame: B0, two of AAD and the payload for the MAC, A0 and the payload for CTR.
-    fn frame(&self, payload_b: f64, block: f64) -> f64 {
-        (2.0 * (payload_b / 16.0).ceil() + 4.0) * block
-    }
-
-    /// The least cycles for a case, where the AES unit is what limits it.
-    fn of_case(&self, figures: &Figures, backend: Option<Backend>) -> Option<f64> {
-        let Case {
-            suite, one_by_one, ..
-        } = figures.case;
-        let block = if backend == Some(Backend::AesNi) {
-            self.aesni
-        } else {
-            self.widest
-        };
-        (suite == Suite::Ccmp128 && !one_by_one).then(|| self.frame(figures.payload_b, block))
-    }
 }
 
 fn describe(case: &Case) -> String {
@@ -252,44 +212,46 @@ fn describe(case: &Case) -> String {
     format!("{suite:?} {doing} {sizes}{keys}{batch}")
 }
 
-fn print(figures: &Figures, limit: &Limit) {
+fn print(figures: &Figures, limit: Limit) {
     println!("\n{}", describe(&figures.case));
     for figure in &figures.figures {
-        let (low, high) = figure.quartiles;
-        let share = match (figure.who, limit.of_case(figures, None)) {
-            (Who::Airtoll(Backend::Vaes512 | Backend::Vaes256), Some(least)) => {
-                format!("  {:3.0} % of the limit", 100.0 * least / figure.cycles_per_frame)
-            }
-            _ => String::new(),
+        let Some(cycles) = figure.cycles_per_frame else {
+            continue;
         };
+        let (low, high) = cycles.quartiles;
+        let least = match figure.who {
+            Who::Airtoll(Backend::AesNi) => limit.with_aesni().cycles_per_frame(&figures.case),
+            Who::Airtoll(_) => limit.cycles_per_frame(&figures.case),
+            Who::Peer(_) => None,
+        };
+        let share = least.map_or_else(String::new, |least| {
+            format!("  {:3.0} % of the limit", 100.0 * least / cycles.median)
+        });
         println!(
             "  {:16} {:9.1} cycles/frame (quartiles {low:.1}, {high:.1})  {:8.4} cycles/B{share}",
             figure.who.to_string(),
-            figure.cycles_per_frame,
-            figure.cycles_per_frame / figures.payload_b,
+            cycles.median,
+            cycles.median / figures.payload_b,
         );
     }
 }
 
 /// The fewest cycles of those that `who` names.
 fn best(figures: &Figures, who: impl Fn(Who) -> bool) -> Option<f64> {
-    let of = figures.figures.iter().filter(|figure| who(figure.who));
-    of.map(|figure| figure.cycles_per_frame).min_by(f64::total_cmp)
+    figures.best(who)?.cycles_per_frame.map(|cycles| cycles.median)
 }
 
-fn print_goal(goal: &Goal, measured: &[Figures], limit: &Limit) {
+fn print_goal(goal: &Goal, measured: &[Figures], limit: Limit) {
     let find = |case: Case| measured.iter().find(|figures| figures.case == case);
     let Some(figures) = find(goal.case) else {
         return;
     };
     let ours =
         |who| matches!(who, Who::Airtoll(backend) if goal.backend.is_none_or(|wanted| wanted == backend));
+    let library = |wanted| move |who| matches!(who, Who::Peer(interface) if interface.library() == wanted);
     let theirs = match goal.against {
-        Against::OpenSsl => best(figures, |who| who == Who::Library(library::Library::OpenSsl)),
-        Against::IpsecMb => best(
-            figures,
-            |who| matches!(who, Who::Library(library) if library != library::Library::OpenSsl),
-        ),
+        Against::OpenSsl => best(figures, library(Library::OpenSsl)),
+        Against::IpsecMb => best(figures, library(Library::IpsecMb)),
         Against::OwnStandard => find(Case {
             suite: Suite::Ccmp128,
             ..goal.case
@@ -300,7 +262,12 @@ fn print_goal(goal: &Goal, measured: &[Figures], limit: &Limit) {
         return;
     };
     let ratio = theirs / ours;
-    let most = limit.of_case(figures, goal.backend).map(|least| theirs / least);
+    let limit = if goal.backend == Some(Backend::AesNi) {
+        limit.with_aesni()
+    } else {
+        limit
+    };
+    let most = limit.cycles_per_frame(&figures.case).map(|least| theirs / least);
     let verdict = match most {
         _ if ratio >= goal.ratio => "reached",
         Some(most) if most < goal.ratio => "beyond this CPU",

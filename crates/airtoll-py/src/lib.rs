@@ -1,5 +1,9 @@
 //! `airtoll._rust`, the one door from Python to the Rust crates: conversions only, no logic.
 
+mod decrypt;
+mod protection;
+mod speed;
+
 use std::io::{self, BufReader};
 
 use pyo3::exceptions::PyValueError;
@@ -81,5 +85,13 @@ mod _rust {
     #[pymodule_export]
     const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
     #[pymodule_export]
+    use super::decrypt::decrypt_capture;
+    #[pymodule_export]
+    use super::protection::{Protection, Window, backends, suites};
+    #[pymodule_export]
     use super::{emulate, idle_round_trip_us, pingpong, saturated_msdus_per_s};
+    #[pymodule_export]
+    const SPEED_BATCH: usize = wlan_peers::BATCH;
+    #[pymodule_export]
+    use super::speed::{Speed, SpeedCase, SpeedHost, measure_speed, speed_host, speed_suites};
 }

@@ -15,7 +15,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
-use wlan_frames::pcap::{self, Capture, LINKTYPE_ETHERNET, PcapError, Record};
+use wlan_frames::pcap::{MAX_RECORD_LEN, Record};
 use wlan_frames::{FrameControl, MacAddr, captured};
 
 use crate::aad::HeaderError;
@@ -121,7 +121,7 @@ pub enum Skipped {
     /// A fragment, taken; the frame comes with the last one, or never.
     #[error("fragment")]
     Fragment,
-    /// What was decrypted is no MSDU.
+    /// What was decrypted is no MSDU, or longer than a record of a capture can be.
     #[error("decrypted, but no MSDU")]
     NoMsdu,
 }
@@ -226,7 +226,8 @@ impl Decap {
         &self.counts
     }
 
-    /// Takes the next record of a capture of this link type and hands each Ethernet frame in it to `emit`.
+    /// Takes the next record of a capture of this link type and hands each Ethernet frame in it to `emit`; none is longer
+    /// than [`MAX_RECORD_LEN`].
     ///
     /// # Errors
     /// [`Skipped`]; nothing was emitted then.
@@ -401,6 +402,10 @@ fn emit_msdu(
         ethernet.extend_from_slice(&len.to_be_bytes());
         ethernet.extend_from_slice(msdu);
     }
+    // Only fragments that no station would send add up to more than a capture can hold.
+    if ethernet.len() > MAX_RECORD_LEN {
+        return Err(Skipped::NoMsdu);
+    }
     emit(ethernet);
     Ok(())
 }
@@ -431,46 +436,4 @@ fn emit_amsdu(amsdu: &[u8], ethernet: &mut Vec<u8>, emit: &mut impl FnMut(&[u8])
         0 => Err(Skipped::NoMsdu),
         frames => Ok(frames as u64),
     }
-}
-
-/// Why a capture cannot be decrypted at all.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DecapError {
-    /// It is no capture.
-    #[error(transparent)]
-    Pcap(#[from] PcapError),
-    /// It is one of something else.
-    #[error("the capture is of link type {0}, and not of 802.11 frames (105, 119, 127, 163 or 192)")]
-    LinkType(u32),
-}
-
-/// Decrypts a whole capture file and appends a capture of Ethernet frames to `out`: times and order are the input's.
-///
-/// A file that breaks off within is decrypted up to there, and the second value says where that was.
-///
-/// # Errors
-/// [`DecapError`] if nothing can be read.
-pub fn decrypt_capture(
-    decap: &mut Decap,
-    file: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<Option<PcapError>, DecapError> {
-    let capture = Capture::parse(file)?;
-    let link_type = capture.link_type();
-    if !captured::is_known(link_type) {
-        return Err(DecapError::LinkType(link_type));
-    }
-    out.extend(pcap::file_header_of(LINKTYPE_ETHERNET));
-    for record in capture {
-        let record = match record {
-            Ok(record) => record,
-            Err(broken) => return Ok(Some(broken)),
-        };
-        // What was skipped is counted.
-        let _ = decap.record(link_type, &record, |ethernet| {
-            out.extend(pcap::record_header(record.ts_ns, ethernet.len()));
-            out.extend_from_slice(ethernet);
-        });
-    }
-    Ok(None)
 }

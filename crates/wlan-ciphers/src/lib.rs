@@ -5,9 +5,9 @@
 //! A batch is a slice of jobs, each holding one MPDU in the caller's buffer. Nothing is allocated on the way.
 //!
 //! 1. (sequential, caller) number the frame: [`PacketNumber::next`];
-//! 2. (parallel over frames) [`Ccmp::seal`]: cipher header, ciphertext and MIC are written into the MPDU;
+//! 2. (parallel over frames) [`TemporalKey::seal`]: cipher header, ciphertext and MIC are written into the MPDU;
 //! 3. the air;
-//! 4. (parallel over frames) [`Ccmp::open`]: every job gets its own verdict, [`Opened`] or [`OpenError`];
+//! 4. (parallel over frames) [`TemporalKey::open`]: every job gets its own verdict, [`Opened`] or [`OpenError`];
 //! 5. (sequential, caller) [`ReplayWindow::accept`], in the order of reception and only for frames that opened.
 //!
 //! Replay is checked after opening, so that a forged frame cannot move the window.
@@ -18,11 +18,14 @@
 //! | [`tkip`], [`michael`] | TKIP, its MIC | 12.5.2 |
 //! | [`countermeasures`] | what TKIP does about forgeries | 12.5.2.4 |
 //! | [`bip`] | BIP for group addressed management frames | 12.5.4 |
+//! | [`key`] | CCMP, GCMP and Enhanced CCMP on batches | 12.5.3, 12.5.5 |
+//! | [`ccmp`] | the header that they share | 12.5.3.2, 12.5.5.2 |
 //! | [`decap`] | decrypting captures | |
-//! | [`ccmp`] | CCMP-128 | IEEE 802.11-2020 12.5.3 |
 //! | [`job`] | the jobs of a batch, their verdicts and errors | |
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
+//! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/enhanced-ccmp.md` |
+//! | [`study`] | the forgeable scheme that it repairs, never for a link | `docs/enhanced-ccmp.md` |
 //!
 //! AAD and nonce, which CCMP shares with its kin, are built by a module of their own (12.5.3.3.3, 12.5.3.3.4).
 //!
@@ -48,6 +51,7 @@ mod msdu;
 pub mod pn;
 mod rc4;
 pub mod replay;
+pub mod study;
 pub mod tkip;
 pub mod wep;
 
@@ -98,6 +102,68 @@ pub enum Suite {
 }
 
 impl Suite {
+    /// All suites: those for any frame in the order of their age, then BIP.
+    pub const ALL: [Suite; 15] = [
+        Suite::Wep40,
+        Suite::Wep104,
+        Suite::Tkip,
+        Suite::Ccmp128,
+        Suite::Ccmp256,
+        Suite::Gcmp128,
+        Suite::Gcmp256,
+        Suite::Enhanced(Lanes::One),
+        Suite::Enhanced(Lanes::Two),
+        Suite::Enhanced(Lanes::Four),
+        Suite::Enhanced(Lanes::Eight),
+        Suite::BipCmac128,
+        Suite::BipCmac256,
+        Suite::BipGmac128,
+        Suite::BipGmac256,
+    ];
+
+    /// What people call it: hostapd's name where it has one, in small letters, as security levels are spelled.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Suite::Wep40 => "wep40",
+            Suite::Wep104 => "wep104",
+            Suite::Tkip => "tkip",
+            Suite::Ccmp128 => "ccmp",
+            Suite::Ccmp256 => "ccmp256",
+            Suite::Gcmp128 => "gcmp",
+            Suite::Gcmp256 => "gcmp256",
+            Suite::Enhanced(Lanes::One) => "enhanced1",
+            Suite::Enhanced(Lanes::Two) => "enhanced2",
+            Suite::Enhanced(Lanes::Four) => "enhanced4",
+            Suite::Enhanced(Lanes::Eight) => "enhanced8",
+            Suite::BipCmac128 => "bip-cmac-128",
+            Suite::BipCmac256 => "bip-cmac-256",
+            Suite::BipGmac128 => "bip-gmac-128",
+            Suite::BipGmac256 => "bip-gmac-256",
+        }
+    }
+
+    /// The suite of this [`name`](Suite::name).
+    ///
+    /// ```
+    /// use wlan_ciphers::Suite;
+    /// assert_eq!(Suite::from_name("ccmp"), Some(Suite::Ccmp128));
+    /// assert_eq!(Suite::from_name("CCMP-128"), None);
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Suite> {
+        Suite::ALL.into_iter().find(|suite| suite.name() == name)
+    }
+
+    /// Whether it protects group addressed management frames, which stay readable, and nothing else: BIP.
+    #[must_use]
+    pub const fn is_bip(self) -> bool {
+        matches!(
+            self,
+            Suite::BipCmac128 | Suite::BipCmac256 | Suite::BipGmac128 | Suite::BipGmac256
+        )
+    }
+
     /// Octets between the MAC header and the ciphertext.
     #[must_use]
     pub const fn header_len(self) -> usize {
@@ -164,5 +230,21 @@ impl Suite {
             Suite::BipCmac256 => 13,
         };
         [0x00, 0x0f, 0xac, suite_type]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_suite_has_a_name_and_a_selector_of_its_own() {
+        for suite in Suite::ALL {
+            assert_eq!(Suite::from_name(suite.name()), Some(suite));
+        }
+        let selectors = HashSet::from(Suite::ALL.map(Suite::selector));
+        assert_eq!(selectors.len(), Suite::ALL.len());
     }
 }

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use observer::tshark;
-use wlan_ciphers::decap::{CaptureKey, Counts, Decap, DecapError, Skipped, decrypt_capture};
+use wlan_ciphers::decap::{CaptureKey, Counts, Decap, Skipped};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep};
-use wlan_frames::pcap::{self, Capture, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11, PcapError, Record};
+use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11, Record};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
 
 const WEP40: &str = "1f2e3d4c5b";
@@ -57,21 +57,30 @@ fn theirs(name: &str) -> Option<PathBuf> {
     Some(Path::new(&folder).join(name))
 }
 
+/// The Ethernet frames of a capture, as a capture.
 fn decrypt(path: &Path, keys: Vec<CaptureKey>) -> (Vec<u8>, Counts) {
     let file = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut decap = Decap::new(keys);
-    let mut out = Vec::new();
-    assert_eq!(decrypt_capture(&mut decap, &file, &mut out), Ok(None));
+    let mut out = pcap::file_header_of(LINKTYPE_ETHERNET).to_vec();
+    for record in pcap::records(&file) {
+        let (link_type, record) = record.unwrap();
+        // What is skipped is counted.
+        let _ = decap.record(link_type, &record, |frame| {
+            out.extend(pcap::record_header(record.ts_ns, frame.len()));
+            out.extend(frame);
+        });
+    }
     (out, decap.counts().clone())
 }
 
 /// Time and octets of every record.
 fn records(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
-    let capture = Capture::parse(capture).unwrap();
-    assert_eq!(capture.link_type(), LINKTYPE_ETHERNET);
-    capture
-        .map(|record| record.unwrap())
-        .map(|record| (record.ts_ns, record.data.to_vec()))
+    let records = pcap::records(capture).map(|record| record.unwrap());
+    records
+        .map(|(link_type, record)| {
+            assert_eq!(link_type, LINKTYPE_ETHERNET);
+            (record.ts_ns, record.data.to_vec())
+        })
         .collect()
 }
 
@@ -184,33 +193,6 @@ fn every_record_that_gives_no_frame_is_counted_with_its_reason() {
     );
 }
 
-#[test]
-fn a_file_that_breaks_off_is_decrypted_up_to_there() {
-    let whole = std::fs::read(ours("wep40.pcap")).unwrap();
-    let (mut decap, mut out) = (Decap::new(wep(WEP40)), Vec::new());
-    let broken = decrypt_capture(&mut decap, &whole[..1000], &mut out).unwrap();
-    assert!(
-        matches!(broken, Some(PcapError::Truncated { record: 6, .. })),
-        "{broken:?}"
-    );
-    assert_eq!(records(&out).len(), 4);
-}
-
-#[test]
-fn files_that_hold_no_frames_are_refused() {
-    let refused = |file: &[u8]| decrypt_capture(&mut Decap::default(), file, &mut Vec::new()).unwrap_err();
-    assert_eq!(refused(b""), DecapError::Pcap(PcapError::NoHeader { have: 0 }));
-    assert_eq!(
-        refused(b"<html>"),
-        DecapError::Pcap(PcapError::NotACapture(*b"<htm"))
-    );
-    let ethernet = refused(&pcap::file_header_of(LINKTYPE_ETHERNET));
-    assert_eq!(
-        ethernet.to_string(),
-        "the capture is of link type 1, and not of 802.11 frames (105, 119, 127, 163 or 192)"
-    );
-}
-
 /// Frames that go to a [`Decap`] one by one, and what comes out.
 fn through(decap: &mut Decap, mpdu: &[u8]) -> Result<Vec<Vec<u8>>, Skipped> {
     let record = Record {
@@ -310,6 +292,25 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
         Err(Skipped::Fragment)
     );
     assert_eq!(decap.counts().frames, 2);
+}
+
+#[test]
+fn fragments_that_add_up_to_more_than_a_record_can_hold_give_no_frame() {
+    let key = Wep::new(b"weak!").unwrap();
+    let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
+    let mut whole = |number: u16, len: usize| {
+        let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &vec![1; len - 14]].concat();
+        let mut outcome = Ok(vec![]);
+        for (fragment, part) in (0u8..).zip(msdu.chunks(msdu.len() / 2 + 1)) {
+            let mut mpdu = laid_out(&header(number, fragment, fragment == 0), 4, part, 4);
+            key.seal(&mut [job(&mut mpdu, u64::from(fragment))]).unwrap();
+            outcome = through(&mut decap, &mpdu);
+        }
+        outcome.map(|frames| frames[0].len())
+    };
+    assert_eq!(whole(1, pcap::MAX_RECORD_LEN), Ok(pcap::MAX_RECORD_LEN));
+    assert_eq!(whole(2, pcap::MAX_RECORD_LEN + 1), Err(Skipped::NoMsdu));
+    assert_eq!((decap.counts().frames, decap.counts().decrypted()), (1, 1));
 }
 
 #[test]

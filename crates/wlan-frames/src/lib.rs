@@ -19,7 +19,7 @@
 //! | [`ampdu`] | MPDU delimiter and padding of an A-MPDU | 9.7.1 |
 //! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
 //! | [`radiotap`] | what the capturing side knew about a frame | radiotap.org |
-//! | [`pcap`] | classic capture files | libpcap, pcap-savefile(5) |
+//! | [`pcap`] | capture files, classic and pcapng | pcap-savefile(5), draft-ietf-opsawg-pcapng |
 //! | [`captured`] | the MPDU within a record of any 802.11 link type | tcpdump.org/linktypes |
 //!
 //! # Panics and errors

@@ -1,10 +1,16 @@
-//! Classic capture files, as pcap-savefile(5) describes them.
+//! Capture files: classic ones, as pcap-savefile(5) describes them, and pcapng.
 //!
 //! ```text
 //!  file header    octet 0 magic  4 major 2  6 minor 4  8 zone  12 accuracy  16 snap length  20 link type   (24)
 //!  record header  octet 0 seconds  4 nanoseconds (or microseconds)  8 octets kept  12 octets on the air    (16)
 //! ```
-//! We write little-endian with nanosecond times. [`Capture`] reads both orders and both resolutions.
+//! We write little-endian with nanosecond times. [`Decoder`] reads both orders, both resolutions and pcapng, from
+//! octets that come in pieces, so that a file may be larger than memory; [`records`] reads a file in memory.
+
+mod ng;
+
+use std::collections::BTreeSet;
+use std::iter;
 
 use crate::bytes::{array, put};
 
@@ -12,13 +18,16 @@ use crate::bytes::{array, put};
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
 /// Magic of a file with microsecond times.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
-/// First octets of the block-structured successor format, which is another one.
+/// First octets of the block-structured successor format.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
+const MAGIC_LEN: usize = 4;
 const FILE_HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
 /// What tcpdump and Wireshark use for "no limit", and the longest record that they accept.
 const MAX_SNAP_LEN: u32 = 262_144;
+/// The most octets that a record can hold.
+pub const MAX_RECORD_LEN: usize = MAX_SNAP_LEN as usize;
 
 /// LINKTYPE_ETHERNET: an Ethernet frame without its FCS.
 pub const LINKTYPE_ETHERNET: u32 = 1;
@@ -32,6 +41,28 @@ pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
 pub const LINKTYPE_IEEE802_11_AVS: u32 = 163;
 /// LINKTYPE_PPI: a PPI header, which names the link type of what follows.
 pub const LINKTYPE_PPI: u32 = 192;
+
+/// What records of a link type are, for those that captures mostly have.
+#[must_use]
+pub const fn link_type_name(link_type: u32) -> Option<&'static str> {
+    Some(match link_type {
+        0 | 108 => "loopback",
+        LINKTYPE_ETHERNET => "Ethernet",
+        9 => "PPP",
+        12 | 14 | 101 | 228 | 229 => "raw IP",
+        LINKTYPE_IEEE802_11 => "802.11",
+        113 | 276 => "Linux cooked capture",
+        LINKTYPE_IEEE802_11_PRISM => "802.11 with Prism header",
+        LINKTYPE_IEEE802_11_RADIOTAP => "802.11 with radiotap header",
+        LINKTYPE_IEEE802_11_AVS => "802.11 with AVS header",
+        187 | 201 | 251 | 256 => "Bluetooth",
+        189 | 220 | 249 => "USB",
+        LINKTYPE_PPI => "PPI",
+        195 | 215 | 230 | 283 => "802.15.4",
+        227 => "CAN",
+        _ => return None,
+    })
+}
 
 /// The header of a file with nanosecond times and link type [`LINKTYPE_IEEE802_11_RADIOTAP`].
 #[must_use]
@@ -78,9 +109,6 @@ pub enum PcapError {
     /// The first octets are of no known format.
     #[error("not a pcap capture: it starts with {0:02x?}")]
     NotACapture([u8; 4]),
-    /// The newer, block-structured format.
-    #[error("this is a pcapng capture; convert it with: editcap -F pcap IN OUT")]
-    PcapNg,
     /// The file ends within its own header.
     #[error("not a pcap capture: {have} octets, and the file header alone has 24")]
     NoHeader {
@@ -91,9 +119,9 @@ pub enum PcapError {
     #[error("capture cut short: record {record} at octet {offset} needs {needed} octets, {have} are left")]
     Truncated {
         /// Number of the record, from 1.
-        record: usize,
+        record: u64,
         /// Offset of its header in the file, in octets.
-        offset: usize,
+        offset: u64,
         /// Octets of its header and, where that is there, its data.
         needed: usize,
         /// Octets left in the file.
@@ -103,11 +131,29 @@ pub enum PcapError {
     #[error("capture damaged: record {record} at octet {offset} claims {len} octets")]
     Length {
         /// Number of the record, from 1.
-        record: usize,
-        /// Offset of its header in the file, in octets.
-        offset: usize,
+        record: u64,
+        /// Offset of its header, or of its block, in the file, in octets.
+        offset: u64,
         /// Octets it claims.
         len: u32,
+    },
+    /// A pcapng file ends within a block.
+    #[error("capture cut short: the block at octet {offset} needs {needed} octets, {have} are left")]
+    TruncatedBlock {
+        /// Offset of the block in the file, in octets.
+        offset: u64,
+        /// Octets of the block or, where its length is not there, of its first fields.
+        needed: u64,
+        /// Octets left in the file.
+        have: u64,
+    },
+    /// A block of a pcapng file contradicts itself or what came before it.
+    #[error("capture damaged: the block at octet {offset} {fault}")]
+    Block {
+        /// Offset of the block in the file, in octets.
+        offset: u64,
+        /// What is wrong with it.
+        fault: &'static str,
     },
 }
 
@@ -122,122 +168,205 @@ pub struct Record<'a> {
     pub original_len: u32,
 }
 
-/// A whole capture file in memory; iterating gives its records in order, and an error ends it.
+/// What comes next in a capture file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A record; so many octets of the input are done with.
+    Record(u32, Record<'a>, usize),
+    /// So many octets of the input are done with, and held no record.
+    Skip(usize),
+    /// The input must have at least so many octets, if the file has.
+    Need(usize),
+}
+
+/// Reads a capture file in pieces: whoever has the file keeps a buffer of what was not read yet, and steps through it.
 ///
 /// ```
-/// use wlan_frames::pcap::{self, Capture};
+/// use wlan_frames::pcap::{self, Decoder, Step};
 /// let mut file = pcap::file_header().to_vec();
 /// file.extend(pcap::record_header(1_500_000_000, 3));
 /// file.extend(b"abc");
-/// let record = Capture::parse(&file)?.next().unwrap()?;
-/// assert_eq!((record.ts_ns, record.data), (1_500_000_000, &b"abc"[..]));
+/// let mut decoder = Decoder::default();
+/// assert_eq!(decoder.step(&file[..10])?, Step::Need(24));
+/// assert_eq!(decoder.step(&file)?, Step::Skip(24));
+/// assert_eq!(decoder.step(&file[24..40])?, Step::Need(19));
+/// let Step::Record(link_type, record, 19) = decoder.step(&file[24..])? else { panic!() };
+/// assert_eq!((link_type, record.data), (pcap::LINKTYPE_IEEE802_11_RADIOTAP, &b"abc"[..]));
+/// decoder.finish(0)?;
 /// # Ok::<(), pcap::PcapError>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct Capture<'a> {
-    file: &'a [u8],
-    at: usize,
-    records: usize,
-    big_endian: bool,
-    ns_per_tick: u64,
-    link_type: u32,
+#[derive(Debug, Clone, Default)]
+pub struct Decoder {
+    format: Option<Format>,
+    link_types: BTreeSet<u32>,
+    /// Octets of the file that are done with.
+    offset: u64,
+    records: u64,
+    /// What the last step asked for.
+    needed: usize,
 }
 
-impl<'a> Capture<'a> {
-    /// Checks the file header.
+#[derive(Debug, Clone)]
+enum Format {
+    Classic(Classic),
+    Ng(ng::Blocks),
+}
+
+impl Decoder {
+    /// Takes the next step. `input` is the file without what the steps before are done with, or the first octets of that.
     ///
     /// # Errors
-    /// [`PcapError::NotACapture`], [`PcapError::PcapNg`], [`PcapError::NoHeader`].
-    pub fn parse(file: &'a [u8]) -> Result<Capture<'a>, PcapError> {
-        if file.len() < 4 {
-            return Err(PcapError::NoHeader { have: file.len() });
+    /// Each kind of [`PcapError`] but `NoHeader`, `Truncated` and `TruncatedBlock`; the file is of no use from there on.
+    pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, PcapError> {
+        let (offset, record) = (self.offset, self.records + 1);
+        let step = match &mut self.format {
+            None => self.start(input)?,
+            Some(Format::Classic(classic)) => classic.step(input, offset, record)?,
+            Some(Format::Ng(blocks)) => blocks.step(input, offset, record, &mut self.link_types)?,
+        };
+        match step {
+            Step::Record(_, _, len) => {
+                self.records = record;
+                self.offset += len as u64;
+            }
+            Step::Skip(len) => self.offset += len as u64,
+            Step::Need(len) => self.needed = len,
         }
-        let magic = array(file, 0);
+        Ok(step)
+    }
+
+    /// Says whether the file may end here, with `rest` octets after the last step.
+    ///
+    /// # Errors
+    /// [`PcapError::NoHeader`], [`PcapError::Truncated`], [`PcapError::TruncatedBlock`].
+    pub fn finish(&self, rest: usize) -> Result<(), PcapError> {
+        match &self.format {
+            None => Err(PcapError::NoHeader { have: rest }),
+            Some(Format::Classic(_)) if rest > 0 => Err(PcapError::Truncated {
+                record: self.records + 1,
+                offset: self.offset,
+                needed: self.needed,
+                have: rest,
+            }),
+            Some(Format::Classic(_)) => Ok(()),
+            Some(Format::Ng(blocks)) => blocks.finish(self.offset, self.needed, rest),
+        }
+    }
+
+    /// What the records are, as far as the file said up to here and as the registry at tcpdump.org numbers it: see the
+    /// constants of this module. A pcapng file may hold records of several link types.
+    #[must_use]
+    pub fn link_types(&self) -> &BTreeSet<u32> {
+        &self.link_types
+    }
+
+    /// The start of the file: its header, if it is a classic one.
+    fn start<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, PcapError> {
+        if input.len() < MAGIC_LEN {
+            return Ok(Step::Need(MAGIC_LEN));
+        }
+        let magic = array(input, 0);
         let (big_endian, ns_per_tick) = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
             (MAGIC_NS, _) => (false, 1),
             (MAGIC_US, _) => (false, 1000),
             (_, MAGIC_NS) => (true, 1),
             (_, MAGIC_US) => (true, 1000),
-            _ if magic == PCAPNG => return Err(PcapError::PcapNg),
+            _ if magic == PCAPNG => {
+                let mut blocks = ng::Blocks::default();
+                let step = blocks.step(input, 0, 1, &mut self.link_types);
+                self.format = Some(Format::Ng(blocks));
+                return step;
+            }
             _ => return Err(PcapError::NotACapture(magic)),
         };
-        if file.len() < FILE_HEADER_LEN {
-            return Err(PcapError::NoHeader { have: file.len() });
+        if input.len() < FILE_HEADER_LEN {
+            return Ok(Step::Need(FILE_HEADER_LEN));
         }
-        let mut capture = Capture {
-            file,
-            at: FILE_HEADER_LEN,
-            records: 0,
+        // The upper bits of the word tell whether frames carry an FCS; the link type is in the lower 16.
+        let link_type = word(input, 20, big_endian) & 0xffff;
+        self.link_types.insert(link_type);
+        self.format = Some(Format::Classic(Classic {
             big_endian,
             ns_per_tick,
-            link_type: 0,
-        };
-        // The upper bits of the word tell whether frames carry an FCS; the link type is in the lower 16.
-        capture.link_type = capture.word(20) & 0xffff;
-        Ok(capture)
-    }
-
-    /// What the records are, as the registry at tcpdump.org numbers it: see the constants of this module.
-    #[must_use]
-    pub fn link_type(&self) -> u32 {
-        self.link_type
-    }
-
-    fn word(&self, at: usize) -> u32 {
-        let octets = array(self.file, at);
-        if self.big_endian {
-            u32::from_be_bytes(octets)
-        } else {
-            u32::from_le_bytes(octets)
-        }
-    }
-
-    fn read(&mut self) -> Result<Record<'a>, PcapError> {
-        let (record, offset) = (self.records + 1, self.at);
-        let have = self.file.len() - offset;
-        if have < RECORD_HEADER_LEN {
-            return Err(PcapError::Truncated {
-                record,
-                offset,
-                needed: RECORD_HEADER_LEN,
-                have,
-            });
-        }
-        let len = self.word(offset + 8);
-        if len > MAX_SNAP_LEN {
-            return Err(PcapError::Length { record, offset, len });
-        }
-        let needed = RECORD_HEADER_LEN + len as usize;
-        if have < needed {
-            return Err(PcapError::Truncated {
-                record,
-                offset,
-                needed,
-                have,
-            });
-        }
-        self.at += needed;
-        self.records = record;
-        Ok(Record {
-            ts_ns: u64::from(self.word(offset)) * 1_000_000_000
-                + u64::from(self.word(offset + 4)) * self.ns_per_tick,
-            data: &self.file[offset + RECORD_HEADER_LEN..offset + needed],
-            original_len: self.word(offset + 12),
-        })
+            link_type,
+        }));
+        Ok(Step::Skip(FILE_HEADER_LEN))
     }
 }
 
-impl<'a> Iterator for Capture<'a> {
-    type Item = Result<Record<'a>, PcapError>;
+/// What the header of a classic file says.
+#[derive(Debug, Clone)]
+struct Classic {
+    big_endian: bool,
+    ns_per_tick: u64,
+    link_type: u32,
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.at >= self.file.len() {
-            return None;
+impl Classic {
+    fn step<'a>(&self, input: &'a [u8], offset: u64, record: u64) -> Result<Step<'a>, PcapError> {
+        if input.len() < RECORD_HEADER_LEN {
+            return Ok(Step::Need(RECORD_HEADER_LEN));
         }
-        let item = self.read();
-        if item.is_err() {
-            self.at = self.file.len();
+        let word = |at| word(input, at, self.big_endian);
+        let len = word(8);
+        if len > MAX_SNAP_LEN {
+            return Err(PcapError::Length { record, offset, len });
         }
-        Some(item)
+        let end = RECORD_HEADER_LEN + len as usize;
+        if input.len() < end {
+            return Ok(Step::Need(end));
+        }
+        let record = Record {
+            ts_ns: u64::from(word(0)) * 1_000_000_000 + u64::from(word(4)) * self.ns_per_tick,
+            data: &input[RECORD_HEADER_LEN..end],
+            original_len: word(12),
+        };
+        Ok(Step::Record(self.link_type, record, end))
     }
+}
+
+/// The 32-bit number at `at`.
+fn word(octets: &[u8], at: usize, big_endian: bool) -> u32 {
+    let octets = array(octets, at);
+    if big_endian {
+        u32::from_be_bytes(octets)
+    } else {
+        u32::from_le_bytes(octets)
+    }
+}
+
+/// The records of a file in memory, pcap or pcapng, each with its link type; an error ends them.
+///
+/// ```
+/// use wlan_frames::pcap;
+/// let mut file = pcap::file_header().to_vec();
+/// file.extend(pcap::record_header(1_500_000_000, 3));
+/// file.extend(b"abc");
+/// let (link_type, record) = pcap::records(&file).next().unwrap()?;
+/// assert_eq!((link_type, record.data), (pcap::LINKTYPE_IEEE802_11_RADIOTAP, &b"abc"[..]));
+/// # Ok::<(), pcap::PcapError>(())
+/// ```
+pub fn records(file: &[u8]) -> impl Iterator<Item = Result<(u32, Record<'_>), PcapError>> {
+    let mut decoder = Decoder::default();
+    let mut rest = Some(file);
+    iter::from_fn(move || {
+        loop {
+            let input = rest?;
+            match decoder.step(input) {
+                Ok(Step::Skip(len)) => rest = Some(&input[len..]),
+                Ok(Step::Record(link_type, record, len)) => {
+                    rest = Some(&input[len..]);
+                    return Some(Ok((link_type, record)));
+                }
+                Ok(Step::Need(_)) => {
+                    rest = None;
+                    return decoder.finish(input.len()).err().map(Err);
+                }
+                Err(error) => {
+                    rest = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    })
 }

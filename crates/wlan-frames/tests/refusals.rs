@@ -2,7 +2,7 @@
 
 use wlan_frames::ampdu::{self, Delimiter};
 use wlan_frames::control::BlockAck;
-use wlan_frames::pcap::{self, Capture, PcapError};
+use wlan_frames::pcap::{self, PcapError, Record};
 use wlan_frames::radiotap::{Channel, Radiotap};
 use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, QosControl, fcs};
 
@@ -176,33 +176,26 @@ fn captures_of_both_orders_and_resolutions() {
         }
         for mut file in [big, little] {
             file.extend(b"ab");
-            let mut capture = Capture::parse(&file).unwrap();
-            assert_eq!(capture.link_type(), pcap::LINKTYPE_IEEE802_11);
-            let record = capture.next().unwrap().unwrap();
-            assert_eq!(
-                (record.ts_ns, record.data, record.original_len),
-                (ts_ns, &b"ab"[..], 9)
-            );
-            assert_eq!(capture.next(), None);
+            let record = Record {
+                ts_ns,
+                data: b"ab",
+                original_len: 9,
+            };
+            let read: Vec<_> = pcap::records(&file).collect();
+            assert_eq!(read, [Ok((pcap::LINKTYPE_IEEE802_11, record))]);
         }
     }
 }
 
 #[test]
 fn files_that_are_no_captures() {
-    assert_eq!(Capture::parse(b"").unwrap_err(), PcapError::NoHeader { have: 0 });
-    assert_eq!(
-        Capture::parse(&pcap::file_header()[..23]).unwrap_err(),
-        PcapError::NoHeader { have: 23 }
-    );
-    assert_eq!(
-        Capture::parse(b"<!DOCTYPE html>").unwrap_err(),
-        PcapError::NotACapture(*b"<!DO")
-    );
-    assert_eq!(
-        Capture::parse(&[0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 0]).unwrap_err(),
-        PcapError::PcapNg
-    );
+    for (file, error) in [
+        (&b""[..], PcapError::NoHeader { have: 0 }),
+        (&pcap::file_header()[..23], PcapError::NoHeader { have: 23 }),
+        (b"<!DOCTYPE html>", PcapError::NotACapture(*b"<!DO")),
+    ] {
+        assert_eq!(pcap::records(file).collect::<Vec<_>>(), [Err(error)]);
+    }
 }
 
 #[test]
@@ -212,7 +205,7 @@ fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
         file.extend(pcap::record_header(0, 10));
         file.extend([0; 10]);
     }
-    let read: Vec<_> = Capture::parse(&file[..file.len() - 1]).unwrap().collect();
+    let read: Vec<_> = pcap::records(&file[..file.len() - 1]).collect();
     assert!(read[0].is_ok());
     let cut = PcapError::Truncated {
         record: 2,
@@ -226,7 +219,7 @@ fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
         "capture cut short: record 2 at octet 50 needs 26 octets, 25 are left"
     );
 
-    let read: Vec<_> = Capture::parse(&file[..50 + 7]).unwrap().collect();
+    let read: Vec<_> = pcap::records(&file[..50 + 7]).collect();
     assert_eq!(
         read[1],
         Err(PcapError::Truncated {
@@ -238,7 +231,7 @@ fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
     );
 
     file[24 + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
-    let read: Vec<_> = Capture::parse(&file).unwrap().collect();
+    let read: Vec<_> = pcap::records(&file).collect();
     assert_eq!(
         read,
         [Err(PcapError::Length {

@@ -55,6 +55,9 @@ pub enum ConfigError {
         /// What there is.
         allowed: &'static str,
     },
+    /// A scheme that protects nothing.
+    #[error("security: 'paper-lanes' is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced")]
+    Forgeable,
     /// The PHY has no such rate.
     #[error(transparent)]
     Phy(#[from] PhyError),
@@ -169,11 +172,12 @@ fn mpdu_len_b(mode: &Mode, security: &str, packet_b: usize) -> Result<usize, Con
 /// The cipher suite of a security level; `None` for `open`.
 ///
 /// # Errors
-/// The level is unknown.
+/// The level is unknown, or never for a link.
 pub fn suite(security: &str) -> Result<Option<Suite>, ConfigError> {
     match security {
         "open" => Ok(None),
         "ccmp" => Ok(Some(Suite::Ccmp128)),
+        "paper-lanes" => Err(ConfigError::Forgeable),
         other => Err(ConfigError::Unknown {
             key: "security",
             value: other.into(),
@@ -242,6 +246,14 @@ mod tests {
         assert_eq!(
             suite("rot13").unwrap_err().to_string(),
             "security: 'rot13' is not one of open, ccmp"
+        );
+    }
+
+    #[test]
+    fn a_forgeable_scheme_is_refused_with_the_reason_and_what_to_take() {
+        assert_eq!(
+            suite("paper-lanes").unwrap_err().to_string(),
+            "security: 'paper-lanes' is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"
         );
     }
 

@@ -4,6 +4,7 @@
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
 //! - [`config`]: what a link is to be like, by name
 //! - [`pingpong`]: round-trip times over real sockets
+//! - [`decrypt`]: capture files decrypted
 //!
 //! Beneath them, private: `station` (IP packets to MPDUs and back), `capture` (what an observer of the air
 //! would see), `netns`, `tun`, `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named
@@ -13,6 +14,7 @@ mod capture;
 mod clock;
 pub mod config;
 mod counters;
+pub mod decrypt;
 pub mod emulator;
 mod netns;
 pub mod pingpong;

@@ -82,9 +82,7 @@ def run(
     quick: QuickOption = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Result directory [default: results/STUDY-TIME].", show_default=False
-        ),
+        typer.Option("--out", metavar="DIR", help="Result directory.", show_default="results/STUDY-TIME"),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Do what is left of an interrupted run in --out DIR.")
@@ -115,8 +113,8 @@ def report(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where to write it [default: the result directory].",
-            show_default=False,
+            help="Where to write it.",
+            show_default="the result directory",
         ),
     ] = None,
 ) -> None:
@@ -124,6 +122,84 @@ def report(
     from airtoll.cli.results import report_result
 
     report_result(directory, out)
+
+
+@app.command()
+def decrypt(
+    capture: Annotated[
+        Path,
+        typer.Argument(metavar="CAPTURE", help="A capture of 802.11 frames: pcap or pcapng.", readable=False),
+    ],
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key",
+            metavar="HEX",
+            help="A WEP key, 5 or 13 octets in hexadecimal digits, with or without colons; may be given repeatedly.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Output.",
+            readable=False,
+            show_default="NAME-dec.pcap beside CAPTURE",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Decrypt a capture: write its Ethernet frames to a pcap file, and print what became of every frame.
+
+    Exit status: 0 if frames were decrypted; 1 if none was, and there is no output then; 2 if a file or a key cannot
+    be used, or if the capture breaks off: what comes before that is decrypted.
+    """
+    from airtoll.cli.decrypt import decrypt_file
+
+    decrypt_file(capture, key or [], out, as_json=as_json)
+
+
+@app.command()
+def ciphers(
+    suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--suite",
+            metavar="SUITE",
+            help="Measure this cipher suite, spelled as in studies; may be given repeatedly.",
+            show_default="all",
+        ),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="BYTES|imix",
+            help="Measure payloads of this size; may be given repeatedly.",
+            show_default="ten sizes",
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BACKEND",
+            help="Instructions of the engine: portable, aesni, vaes256 or vaes512.",
+            show_default="the fastest",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print every measurement as JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Draw speed over size too: .svg, .png or .html."),
+    ] = None,
+) -> None:
+    """Measure how fast this machine protects frames, beside OpenSSL and libipsec-mb (half a minute)."""
+    from airtoll.cli.ciphers import benchmark
+
+    benchmark(suite or (), size or (), backend, as_json=json, as_markdown=markdown, figure=figure)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from rich.progress import (
 )
 
 from airtoll.cli.results import print_summary
-from airtoll.errors import AirtollError, UsageError
+from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
 from airtoll.probes import default_probes
 from airtoll.probes.base import Probe
@@ -76,12 +76,6 @@ def _kept(result: Result) -> str:
     done = len(result.finished())
     again = f"the same command with --out {result.directory} --resume does the rest"
     return f"{done} of {len(result.plan.runs)} runs are kept, {again}"
-
-
-class StoppedError(AirtollError):
-    """Stopped by Ctrl-C; 130 is what a shell reports for that."""
-
-    exit_code = 130
 
 
 class _Display:

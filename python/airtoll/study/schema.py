@@ -7,7 +7,7 @@ docs/study.schema.json is made from these models and from nothing else:
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NoReturn, TypeVar, get_args
 
 from pydantic import (
@@ -58,12 +58,15 @@ def _key(parse: Callable[[Any], Any], schema: dict[str, Any]) -> tuple[PlainVali
     return PlainValidator(validate), WithJsonSchema(schema)
 
 
-def _name_of(literal: Any) -> tuple[PlainValidator, WithJsonSchema]:
+def _name_of(literal: Any, never: Mapping[str, str] | None = None) -> tuple[PlainValidator, WithJsonSchema]:
+    """One of the names; `never` has those that one may look for among them, and why they are not there."""
     names: tuple[str, ...] = get_args(literal)
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value in names:
             return value
+        if never and isinstance(value, str) and value in never:
+            raise ValueError(f"{show(value)} {never[value]}")
         hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
         raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
 
@@ -128,6 +131,7 @@ def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
 
 _LAB = "[a-z][a-z0-9-]*"
 _LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
+_FORGEABLE = {"paper-lanes": "is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"}
 _RATE_SCHEMA = {"enum": [*OFDM_RATE.json_schema()["enum"], *HT_MCS]}
 
 Title = Annotated[str, *_key(_title, {"type": "string", "minLength": 1})]
@@ -139,7 +143,7 @@ Repeats = Annotated[int, *_integer(1, 1000)]
 Discard = Annotated[int, *_integer(0, 1000)]
 Seed = Annotated[int, *_integer(0, SEED_MAX)]
 
-Securities = Annotated[tuple[Annotated[cell.Security, *_name_of(cell.Security)], ...], *_LEVELS]
+Securities = Annotated[tuple[Annotated[cell.Security, *_name_of(cell.Security, _FORGEABLE)], ...], *_LEVELS]
 Transports = Annotated[tuple[Annotated[cell.Transport, *_name_of(cell.Transport)], ...], *_LEVELS]
 Ips = Annotated[tuple[Annotated[cell.Ip, *_name_of(cell.Ip)], ...], *_LEVELS]
 PacketSizes = Annotated[tuple[Annotated[int, *_quantity(PACKET_SIZE, int)], ...], *_LEVELS]

@@ -1,0 +1,419 @@
+//! Every cipher suite on batches of whole MPDUs, from Python.
+
+use std::ops::Range;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyList};
+use wlan_ciphers::bip::IgtkId;
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{
+    Backend, Bip, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError,
+    SealFault, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
+};
+use wlan_frames::{FrameControl, FrameError, QosControl};
+
+/// The names of all suites.
+#[pyfunction]
+pub(crate) fn suites() -> Vec<&'static str> {
+    Suite::ALL.map(Suite::name).into()
+}
+
+/// The backends of this CPU, the slowest first.
+#[pyfunction]
+pub(crate) fn backends() -> Vec<&'static str> {
+    Backend::available().map(Backend::name).collect()
+}
+
+/// The replay counters of one key.
+#[pyclass(name = "ReplayWindow", module = "airtoll._rust")]
+pub(crate) struct Window(ReplayWindow);
+
+#[pymethods]
+impl Window {
+    #[new]
+    fn new(start: u64) -> PyResult<Window> {
+        Ok(Window(ReplayWindow::new(packet_number(start)?)))
+    }
+}
+
+/// One key of one suite.
+#[pyclass(frozen, name = "Protection", module = "airtoll._rust")]
+pub(crate) struct Protection {
+    suite: Suite,
+    key: Key,
+}
+
+enum Key {
+    Wep(Wep),
+    /// Each direction has a Michael key of its own (IEEE 802.11-2020 12.8.1).
+    Tkip {
+        ap: Tkip,
+        station: Tkip,
+    },
+    Aes(Box<TemporalKey>),
+    Bip(Box<Bip>),
+}
+
+/// The name of the reason why a frame was refused, and its words.
+type Refused = (&'static str, String);
+
+#[pymethods]
+impl Protection {
+    #[new]
+    #[pyo3(signature = (suite, key, backend=None))]
+    fn new(suite: &str, key: PyBackedBytes, backend: Option<&str>) -> PyResult<Protection> {
+        let suite = Suite::from_name(suite).ok_or_else(|| not_one_of("suite", suite, &suites()))?;
+        let name = suite.name();
+        if key.len() != suite.key_len() {
+            let (wanted, given) = (suite.key_len(), key.len());
+            return Err(value_error(format!(
+                "key: {name} takes {wanted} octets, not {given}"
+            )));
+        }
+        let key = match suite {
+            Suite::Wep40 | Suite::Wep104 => Wep::new(&key).map(Key::Wep).map_err(value_error)?,
+            Suite::Tkip => {
+                let key = key[..].try_into().expect("the length was checked");
+                Key::Tkip {
+                    ap: Tkip::new(key, Role::Authenticator),
+                    station: Tkip::new(key, Role::Supplicant),
+                }
+            }
+            _ if suite.is_bip() => Bip::new(suite, &key)
+                .map(|key| Key::Bip(Box::new(key)))
+                .map_err(value_error)?,
+            _ => {
+                let backend = match backend {
+                    None => Backend::detect(),
+                    Some(name) => Backend::available()
+                        .find(|backend| backend.name() == name)
+                        .ok_or_else(|| not_one_of("backend", name, &backends()))?,
+                };
+                let key = TemporalKey::with_backend(suite, &key, backend).map_err(value_error)?;
+                Key::Aes(Box::new(key))
+            }
+        };
+        if backend.is_some() && !matches!(key, Key::Aes(_)) {
+            return Err(value_error(format!(
+                "backend: there is none to choose for {name}"
+            )));
+        }
+        Ok(Protection { suite, key })
+    }
+
+    /// The backend, where there is a choice.
+    #[getter]
+    fn backend(&self) -> Option<&'static str> {
+        match &self.key {
+            Key::Aes(key) => Some(key.backend().name()),
+            _ => None,
+        }
+    }
+
+    /// Octets that sealing adds to a frame.
+    #[getter]
+    fn overhead_b(&self) -> usize {
+        self.suite.overhead()
+    }
+
+    /// Seals frames, MAC header and plaintext each, under these packet numbers.
+    fn seal<'py>(
+        &self,
+        py: Python<'py>,
+        frames: Vec<PyBackedBytes>,
+        pns: Vec<u64>,
+        key_id: u8,
+    ) -> PyResult<Bound<'py, PyList>> {
+        if frames.len() != pns.len() {
+            let (frames, pns) = (frames.len(), pns.len());
+            return Err(value_error(format!("{frames} frames and {pns} packet numbers")));
+        }
+        let pns = pns.into_iter().map(packet_number).collect::<PyResult<Vec<_>>>()?;
+        let key_id = self.key_id(key_id)?;
+        let sealed = py
+            .detach(|| self.seal_batch(&frames, pns, key_id))
+            .map_err(|SealError { job, fault }| value_error(format!("frame {job}: {fault}")))?;
+        PyList::new(py, sealed.iter().map(|laid| PyBytes::new(py, &laid.mpdu)))
+    }
+
+    /// Opens MPDUs; each gives its frame or a pair, the name of the reason and its words.
+    #[pyo3(signature = (mpdus, key_id, window=None))]
+    fn open<'py>(
+        &self,
+        py: Python<'py>,
+        mpdus: Vec<PyBackedBytes>,
+        key_id: u8,
+        mut window: Option<PyRefMut<'py, Window>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let key_id = self.key_id(key_id)?;
+        if window.is_some() && matches!(self.key, Key::Wep(_)) {
+            return Err(value_error("window: WEP has no replay protection"));
+        }
+        let window = window.as_mut().map(|window| &mut window.0);
+        let verdicts = py.detach(|| self.open_batch(&mpdus, key_id, window));
+        let list = PyList::empty(py);
+        for verdict in verdicts {
+            match verdict {
+                Ok(frame) => list.append(PyBytes::new(py, &frame))?,
+                Err(refused) => list.append(refused)?,
+            }
+        }
+        Ok(list)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum AnyKeyId {
+    /// Of all suites but BIP.
+    Traffic(KeyId),
+    Igtk(IgtkId),
+}
+
+/// An MPDU being sealed.
+struct Laid {
+    mpdu: Vec<u8>,
+    header_len: usize,
+    pn: PacketNumber,
+}
+
+/// What is needed of a frame that opened.
+struct Opened {
+    pn: PacketNumber,
+    priority: Priority,
+    payload: Range<usize>,
+}
+
+impl Protection {
+    fn key_id(&self, value: u8) -> PyResult<AnyKeyId> {
+        let (key_id, allowed) = match self.key {
+            Key::Bip(_) => (IgtkId::new(value).map(AnyKeyId::Igtk), "4 or 5"),
+            _ => (KeyId::new(value).map(AnyKeyId::Traffic), "0 to 3"),
+        };
+        key_id.ok_or_else(|| value_error(format!("key_id: {value} is not {allowed}")))
+    }
+
+    /// Lays a frame out with room for what the suite adds.
+    fn lay_out(&self, frame: &[u8], pn: PacketNumber) -> Result<Laid, SealFault> {
+        let header_len = FrameControl::parse(frame)
+            .map_err(|error| match error {
+                FrameError::Truncated { .. } => SealFault::Short,
+                _ => SealFault::NotProtectable,
+            })?
+            .header_len()
+            .ok_or(SealFault::NotProtectable)?;
+        let (header, plaintext) = frame.split_at_checked(header_len).ok_or(SealFault::Short)?;
+        let mut mpdu = Vec::with_capacity(frame.len() + self.suite.overhead());
+        mpdu.extend_from_slice(header);
+        mpdu.resize(header_len + self.suite.header_len(), 0);
+        mpdu.extend_from_slice(plaintext);
+        mpdu.resize(frame.len() + self.suite.overhead(), 0);
+        Ok(Laid { mpdu, header_len, pn })
+    }
+
+    fn seal_batch(
+        &self,
+        frames: &[PyBackedBytes],
+        pns: Vec<PacketNumber>,
+        key_id: AnyKeyId,
+    ) -> Result<Vec<Laid>, SealError> {
+        let of = |job| move |fault| SealError { job, fault };
+        let frames = frames.iter().zip(pns).enumerate();
+        let mut batch = frames
+            .map(|(job, (frame, pn))| self.lay_out(frame, pn).map_err(of(job)))
+            .collect::<Result<Vec<_>, _>>()?;
+        match (&self.key, key_id) {
+            (Key::Bip(key), AnyKeyId::Igtk(key_id)) => {
+                for (job, laid) in batch.iter_mut().enumerate() {
+                    key.protect(&mut laid.mpdu, laid.pn, key_id).map_err(of(job))?;
+                }
+            }
+            (Key::Wep(key), AnyKeyId::Traffic(key_id)) => {
+                seal_those(&mut batch, key_id, |_| true, |jobs| key.seal(jobs))?;
+            }
+            (Key::Aes(key), AnyKeyId::Traffic(key_id)) => {
+                seal_those(&mut batch, key_id, |_| true, |jobs| key.seal(jobs))?;
+            }
+            (Key::Tkip { ap, station }, AnyKeyId::Traffic(key_id)) => {
+                seal_those(&mut batch, key_id, is_from_ds, |jobs| ap.seal(jobs))?;
+                seal_those(
+                    &mut batch,
+                    key_id,
+                    |mpdu| !is_from_ds(mpdu),
+                    |jobs| station.seal(jobs),
+                )?;
+            }
+            _ => unreachable!("key identifiers are of the key's kind"),
+        }
+        Ok(batch)
+    }
+
+    fn open_batch(
+        &self,
+        mpdus: &[PyBackedBytes],
+        key_id: AnyKeyId,
+        mut window: Option<&mut ReplayWindow>,
+    ) -> Vec<Result<Vec<u8>, Refused>> {
+        let mut batch: Vec<_> = mpdus
+            .iter()
+            .map(|mpdu| (mpdu.to_vec(), Err(refused(OpenError::Pending))))
+            .collect();
+        match (&self.key, key_id) {
+            (Key::Bip(key), AnyKeyId::Igtk(key_id)) => {
+                for (mpdu, verdict) in &mut batch {
+                    *verdict = check(key, mpdu, key_id);
+                }
+            }
+            (Key::Wep(key), AnyKeyId::Traffic(key_id)) => {
+                open_those(&mut batch, key_id, |_| true, |jobs| key.open(jobs));
+            }
+            (Key::Aes(key), AnyKeyId::Traffic(key_id)) => {
+                open_those(&mut batch, key_id, |_| true, |jobs| key.open(jobs));
+            }
+            (Key::Tkip { ap, station }, AnyKeyId::Traffic(key_id)) => {
+                open_those(&mut batch, key_id, is_from_ds, |jobs| station.open(jobs));
+                open_those(&mut batch, key_id, |mpdu| !is_from_ds(mpdu), |jobs| ap.open(jobs));
+            }
+            _ => unreachable!("key identifiers are of the key's kind"),
+        }
+        // In the order of reception.
+        batch
+            .into_iter()
+            .map(|(mpdu, verdict)| {
+                if let Some(window) = window.as_deref_mut() {
+                    self.accept(&verdict, &mpdu, window)
+                        .map_err(|replay| ("replay", replay.to_string()))?;
+                }
+                verdict.map(|opened| self.frame(mpdu, &opened))
+            })
+            .collect()
+    }
+
+    /// Moves the replay counters if the frame opened. With TKIP a frame out of order is a replay whether or not it would
+    /// open (12.5.2.1.3), so that replays cannot pass for forgeries.
+    fn accept(
+        &self,
+        verdict: &Result<Opened, Refused>,
+        mpdu: &[u8],
+        window: &mut ReplayWindow,
+    ) -> Result<(), Replay> {
+        match (verdict, &self.key) {
+            (Ok(opened), _) => window.accept(opened.priority, opened.pn),
+            (Err(("icv" | "mic", _)), Key::Tkip { .. }) => match tkip::peek(mpdu) {
+                Ok((tsc, _)) => window.check(Priority::Tid(tid(mpdu)), tsc),
+                Err(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// MAC header and plaintext of an MPDU that opened, as before sealing.
+    fn frame(&self, mut mpdu: Vec<u8>, opened: &Opened) -> Vec<u8> {
+        let Range { start, end } = opened.payload;
+        mpdu.truncate(end);
+        mpdu.drain(start - self.suite.header_len()..start);
+        let [_, flags] = FrameControl::PROTECTED.to_le_bytes();
+        mpdu[1] &= !flags;
+        mpdu
+    }
+}
+
+/// Seals those of the batch that `which` picks.
+fn seal_those(
+    batch: &mut [Laid],
+    key_id: KeyId,
+    which: impl Fn(&[u8]) -> bool,
+    seal: impl FnOnce(&mut [SealJob<'_>]) -> Result<(), SealError>,
+) -> Result<(), SealError> {
+    let picked = batch.iter_mut().enumerate().filter(|(_, laid)| which(&laid.mpdu));
+    let (places, mut jobs): (Vec<_>, Vec<_>) = picked
+        .map(|(place, laid)| {
+            let job = SealJob {
+                mpdu: &mut laid.mpdu,
+                header_len: laid.header_len,
+                pn: laid.pn,
+                key_id,
+            };
+            (place, job)
+        })
+        .unzip();
+    seal(&mut jobs).map_err(|SealError { job, fault }| SealError {
+        job: places[job],
+        fault,
+    })
+}
+
+/// Opens those of the batch that `which` picks.
+fn open_those(
+    batch: &mut [(Vec<u8>, Result<Opened, Refused>)],
+    key_id: KeyId,
+    which: impl Fn(&[u8]) -> bool,
+    open: impl FnOnce(&mut [OpenJob<'_>]),
+) {
+    let picked = batch.iter_mut().filter(|(mpdu, _)| which(mpdu));
+    let (mut jobs, verdicts): (Vec<_>, Vec<_>) = picked
+        .map(|(mpdu, verdict)| (OpenJob::new(mpdu, key_id), verdict))
+        .unzip();
+    open(&mut jobs);
+    for (job, verdict) in jobs.iter().zip(verdicts) {
+        let opened = job.verdict().map(|opened| Opened {
+            pn: opened.pn,
+            priority: opened.priority,
+            payload: opened.payload.clone(),
+        });
+        *verdict = opened.map_err(refused);
+    }
+}
+
+fn check(key: &Bip, mpdu: &[u8], expected: IgtkId) -> Result<Opened, Refused> {
+    let (_, found) = key.peek(mpdu).map_err(refused)?;
+    if found != expected {
+        let (found, expected) = (found.get(), expected.get());
+        let words = format!("the MPDU is protected under key {found}, not {expected}");
+        return Err(("key_mismatch", words));
+    }
+    let checked = key.check(mpdu).map_err(refused)?;
+    Ok(Opened {
+        pn: checked.ipn,
+        priority: Priority::Management,
+        payload: checked.body,
+    })
+}
+
+fn is_from_ds(mpdu: &[u8]) -> bool {
+    FrameControl::parse(mpdu).is_ok_and(|fc| fc.has(FrameControl::FROM_DS))
+}
+
+fn tid(mpdu: &[u8]) -> u8 {
+    let qos_at = FrameControl::parse(mpdu).ok().and_then(FrameControl::qos_offset);
+    qos_at.map_or(0, |at| {
+        QosControl(u16::from_le_bytes([mpdu[at], mpdu[at + 1]])).tid()
+    })
+}
+
+fn refused(error: OpenError) -> Refused {
+    let name = match error {
+        OpenError::Pending => "pending",
+        OpenError::Short => "short",
+        OpenError::Long => "long",
+        OpenError::NotProtected => "not_protected",
+        OpenError::BadHeader => "bad_header",
+        OpenError::KeyMismatch { .. } => "key_mismatch",
+        OpenError::Icv => "icv",
+        OpenError::Mic => "mic",
+    };
+    (name, error.to_string())
+}
+
+fn packet_number(value: u64) -> PyResult<PacketNumber> {
+    PacketNumber::new(value).ok_or_else(|| value_error(format!("packet number {value} does not fit 48 bits")))
+}
+
+fn not_one_of(what: &str, given: &str, there: &[&str]) -> PyErr {
+    value_error(format!("{what}: '{given}' is not one of {}", there.join(", ")))
+}
+
+fn value_error(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,147 @@
+//! The speed of the engine and its peers, for `airtoll.ciphers.speed`.
+
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use wlan_ciphers::{Backend, Suite};
+use wlan_peers::measure::Spread;
+use wlan_peers::{Case, Effort, Figure, Figures, Library, Limit, Sizes, Who, clock, measure, suites};
+
+/// What there is to measure with on this machine.
+#[pyclass(frozen, get_all)]
+pub struct SpeedHost {
+    cpu_model: Option<String>,
+    ghz: Option<f64>,
+    /// Available backends, the slowest first.
+    backends: Vec<&'static str>,
+    /// Name; version; why it is absent.
+    libraries: Vec<(&'static str, Option<&'static str>, Option<String>)>,
+    cycles_per_aes_round: Option<f64>,
+    cycles_of_aes_latency: Option<f64>,
+}
+
+/// Looks at this machine.
+#[pyfunction]
+pub fn speed_host(py: Python<'_>) -> SpeedHost {
+    py.detach(|| {
+        let limit = Limit::of_this_cpu();
+        SpeedHost {
+            cpu_model: clock::cpu_model(),
+            ghz: clock::ghz(),
+            backends: Backend::available().map(Backend::name).collect(),
+            libraries: Library::ALL
+                .map(|library| {
+                    let version = library.version();
+                    let absent = version.as_ref().err().map(ToString::to_string);
+                    (library.name(), version.ok(), absent)
+                })
+                .into(),
+            cycles_per_aes_round: limit.map(|limit| limit.round),
+            cycles_of_aes_latency: limit.map(|limit| limit.latency),
+        }
+    })
+}
+
+/// Names of the suites that can be measured.
+#[pyfunction]
+pub fn speed_suites() -> Vec<&'static str> {
+    suites().map(Suite::name).collect()
+}
+
+/// Median and quartiles of one way to do a case.
+#[pyclass(frozen, get_all)]
+pub struct Speed {
+    implementation: &'static str,
+    interface: Option<&'static str>,
+    gbit_per_s: f64,
+    gbit_per_s_quartiles: (f64, f64),
+    cycles_per_byte: Option<f64>,
+    cycles_per_byte_quartiles: Option<(f64, f64)>,
+}
+
+/// A case, measured.
+#[pyclass(frozen, get_all)]
+pub struct SpeedCase {
+    payload_b: f64,
+    limit_cycles_per_byte: Option<f64>,
+    /// The fastest first; every interface of a library.
+    speeds: Vec<Py<Speed>>,
+}
+
+/// Measures a case for some `within_s` seconds. Sizes: octets, or none for IMIX.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // a case in its parts
+pub fn measure_speed(
+    py: Python<'_>,
+    suite: &str,
+    size_b: Option<usize>,
+    opening: bool,
+    key_each: bool,
+    one_by_one: bool,
+    backend: &str,
+    within_s: f64,
+) -> PyResult<SpeedCase> {
+    let unknown = |what| PyValueError::new_err(format!("unknown {what}"));
+    let suite = suites()
+        .find(|known| known.name() == suite)
+        .ok_or_else(|| unknown("suite"))?;
+    let backend = Backend::available()
+        .find(|known| known.name() == backend)
+        .ok_or_else(|| unknown("backend"))?;
+    let case = Case {
+        suite,
+        sizes: size_b.map_or(Sizes::Imix, Sizes::Fixed),
+        open: opening,
+        key_each,
+        one_by_one,
+    };
+    let effort = Effort {
+        rounds: MOST_ROUNDS,
+        within: Duration::try_from_secs_f64(within_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?,
+    };
+    let (figures, limit) = py
+        .detach(|| {
+            let figures = measure(case, &[backend], effort)?;
+            Ok((figures, Limit::of_this_cpu()))
+        })
+        .map_err(|fault: wlan_peers::Fault| PyRuntimeError::new_err(fault.to_string()))?;
+    let speeds = figures
+        .figures
+        .iter()
+        .map(|figure| Py::new(py, speed(&figures, figure)));
+    Ok(SpeedCase {
+        payload_b: figures.payload_b,
+        limit_cycles_per_byte: limit
+            .and_then(|limit| limit.cycles_per_frame(&case))
+            .map(|cycles| cycles / figures.payload_b),
+        speeds: speeds.collect::<PyResult<_>>()?,
+    })
+}
+
+const MOST_ROUNDS: usize = 60;
+
+fn speed(figures: &Figures, figure: &Figure) -> Speed {
+    let (implementation, interface) = match figure.who {
+        Who::Airtoll(backend) => {
+            let is_rc4 = matches!(figures.case.suite, Suite::Wep40 | Suite::Wep104 | Suite::Tkip);
+            ("airtoll", (!is_rc4).then(|| backend.name()))
+        }
+        Who::Peer(interface) => (interface.library().name(), Some(interface.name())),
+    };
+    let bits = 8.0 * figures.payload_b;
+    let Spread { median, quartiles } = figure.ns_per_frame;
+    let octets = figures.payload_b;
+    let per_byte =
+        |Spread { median, quartiles }| (median / octets, (quartiles.0 / octets, quartiles.1 / octets));
+    let cycles = figure.cycles_per_frame.map(per_byte);
+    Speed {
+        implementation,
+        interface,
+        gbit_per_s: bits / median,
+        gbit_per_s_quartiles: (bits / quartiles.1, bits / quartiles.0),
+        cycles_per_byte: cycles.map(|(median, _)| median),
+        cycles_per_byte_quartiles: cycles.map(|(_, quartiles)| quartiles),
+    }
+}

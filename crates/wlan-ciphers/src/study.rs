@@ -1,0 +1,250 @@
+//! Schemes that are broken as printed, kept so that they can be measured and read. Never protect a frame with them.
+//!
+//! `paper-lanes` is the lane split of Hayajneh, Ullah, Mohd and Balagani, "An Enhanced WLAN Security System With FPGA
+//! Implementation for Multimedia Applications" (IEEE Systems Journal), section IV.C. All that is printed of its MIC is:
+//!
+//! > One approach to improve the performance is to break the chain into two or more subchains, where the final output
+//! > is the XOR of the output of all the subchains. In our implementation, we considered breaking the CBC chain to two
+//! > parts, as shown in Fig. 4.
+//!
+//! and of CTR, that it "can be also done in parallel over multiple blocks", in "two, four, and eight parallel settings".
+//! That leaves open which blocks go to which sub-chain ([`Split`]), and what the sub-chains after the first start from,
+//! with CCM's B0 and the AAD in front of the plaintext ([`Head`]). The rest is CCMP-128: layout, AAD, nonce, counter
+//! blocks, and a MIC of 8 octets.
+//!
+//! All readings but one ([`Head::Dealt`] in two interleaved lanes) let anyone forge frames: `tests/forgeries` does it,
+//! `docs/enhanced-ccmp.md` explains it, and [Enhanced CCMP](crate::enhanced) repairs it.
+//!
+//! # Not for a link
+//!
+//! [`PaperLanes`] is no [`Suite`], so it has no selector that a station could announce, and no
+//! [`TemporalKey`](crate::TemporalKey), which is all that batches and links take:
+//!
+//! ```
+//! use wlan_ciphers::study::{Head, PaperLanes, Split};
+//! use wlan_ciphers::{Lanes, Suite, TemporalKey};
+//! let paper = PaperLanes::new(&[7; 16], Lanes::Two, Split::Contiguous, Head::EveryLane);
+//! let key = TemporalKey::new(Suite::Enhanced(Lanes::Two), &[7; 16]).unwrap();
+//! wlan_ciphers::open_each(&mut [(&key, wlan_ciphers::OpenJob::new(&mut [], Default::default()))]);
+//! ```
+//! ```compile_fail
+//! use wlan_ciphers::study::{Head, PaperLanes, Split};
+//! use wlan_ciphers::{Lanes, Suite, TemporalKey};
+//! let paper = PaperLanes::new(&[7; 16], Lanes::Two, Split::Contiguous, Head::EveryLane);
+//! wlan_ciphers::open_each(&mut [(&paper, wlan_ciphers::OpenJob::new(&mut [], Default::default()))]);
+//! ```
+//! ```compile_fail
+//! use wlan_ciphers::study::{Head, PaperLanes, Split};
+//! use wlan_ciphers::{Lanes, Suite, TemporalKey};
+//! let paper = PaperLanes::new(&[7; 16], Lanes::Two, Split::Contiguous, Head::EveryLane);
+//! let key = TemporalKey::new(paper, &[7; 16]).unwrap();
+//! ```
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use aes::{Aes128, Block};
+use subtle::ConstantTimeEq;
+
+use crate::aad::{Header, HeaderError, Layout};
+use crate::ccmp::{self, HEADER_LEN, PROTECTED_IN_OCTET_1};
+use crate::engine::Blocks;
+use crate::key::b0_flags;
+use crate::{KeyId, Lanes, OpenError, OpenJob, Opened, SealFault, SealJob, Suite};
+
+const MIC_LEN: usize = Suite::Ccmp128.mic_len();
+const MAX_LANES: usize = 8;
+/// Blocks that CCM authenticates before the plaintext: B0 and the AAD.
+const HEAD_BLOCKS: usize = 3;
+
+/// Which blocks of a frame go to which lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Runs of consecutive blocks, all of the same length but the last ones, which are shorter if need be.
+    Contiguous,
+    /// In turn: block i to lane i modulo the number of lanes.
+    Interleaved,
+}
+
+impl Split {
+    /// Both.
+    pub const ALL: [Split; 2] = [Split::Contiguous, Split::Interleaved];
+}
+
+/// Where B0 and the AAD go, which CCM puts in front of the plaintext (RFC 3610 section 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Head {
+    /// To the start of every lane; the plaintext is split.
+    EveryLane,
+    /// To the start of the first lane; the plaintext is split, and the other lanes start from zero.
+    FirstLane,
+    /// Nowhere special: B0, AAD and plaintext are one string, and that is split.
+    Dealt,
+}
+
+impl Head {
+    /// All three.
+    pub const ALL: [Head; 3] = [Head::EveryLane, Head::FirstLane, Head::Dealt];
+}
+
+/// A key of the paper's scheme. It is wiped when dropped and never printed.
+#[derive(Debug, Clone)]
+pub struct PaperLanes {
+    aes: Aes128,
+    lanes: Lanes,
+    split: Split,
+    head: Head,
+}
+
+impl PaperLanes {
+    /// Expands a key. With one lane, every reading is CCMP-128.
+    #[must_use]
+    pub fn new(tk: &[u8; 16], lanes: Lanes, split: Split, head: Head) -> PaperLanes {
+        PaperLanes {
+            aes: Aes128::new(&(*tk).into()),
+            lanes,
+            split,
+            head,
+        }
+    }
+
+    /// Seals one MPDU in place, as [`TemporalKey::seal`](crate::TemporalKey::seal) does but for the MIC.
+    ///
+    /// # Errors
+    /// What is wrong with the job, which is unchanged then.
+    pub fn seal(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
+        let header = Header::parse(job.mpdu).map_err(|error| match error {
+            HeaderError::Short => SealFault::Short,
+            HeaderError::NotProtectable => SealFault::NotProtectable,
+        })?;
+        let (given, implied) = (job.header_len, header.len());
+        if given != implied {
+            return Err(SealFault::HeaderLen { given, implied });
+        }
+        let start = implied + HEADER_LEN;
+        let payload_len = job.mpdu.len().checked_sub(start + MIC_LEN);
+        let payload_len = payload_len.ok_or(SealFault::Short)?;
+        if payload_len > usize::from(u16::MAX) {
+            return Err(SealFault::Long);
+        }
+        let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload_len);
+        job.mpdu[1] |= PROTECTED_IN_OCTET_1;
+        job.mpdu[implied..start].copy_from_slice(&ccmp::emit(job.pn, job.key_id));
+        let (payload, mic) = job.mpdu[start..].split_at_mut(payload_len);
+        mic.copy_from_slice(&self.mic(&blocks, payload));
+        self.ctr(&blocks, payload);
+        Ok(())
+    }
+
+    /// Opens one MPDU in place and leaves its verdict, as [`TemporalKey::open`](crate::TemporalKey::open) does.
+    pub fn open(&self, job: &mut OpenJob<'_>) {
+        let (mpdu, expected, verdict) = job.parts();
+        *verdict = self.open_mpdu(mpdu, expected);
+    }
+
+    fn open_mpdu(&self, mpdu: &mut [u8], expected: KeyId) -> Result<Opened, OpenError> {
+        let (header, pn, found) = ccmp::parse(mpdu, &mut { Layout::NONE })?;
+        let start = header.len() + HEADER_LEN;
+        let payload_len = mpdu.len().checked_sub(start + MIC_LEN).ok_or(OpenError::Short)?;
+        if payload_len > usize::from(u16::MAX) {
+            return Err(OpenError::Long);
+        }
+        if found != expected {
+            return Err(OpenError::KeyMismatch { expected, found });
+        }
+        let opened = Opened {
+            pn,
+            key_id: found,
+            priority: header.priority(),
+            payload: start..start + payload_len,
+        };
+        let blocks = header.ccm_blocks(pn, b0_flags(Suite::Ccmp128), payload_len);
+        let (payload, mic) = mpdu[start..].split_at_mut(payload_len);
+        self.ctr(&blocks, payload);
+        if !bool::from(self.mic(&blocks, payload).ct_eq(mic)) {
+            payload.fill(0);
+            return Err(OpenError::Mic);
+        }
+        Ok(opened)
+    }
+
+    /// Enciphers or deciphers, as many blocks in parallel as there are lanes.
+    fn ctr(&self, blocks: &Blocks, payload: &mut [u8]) {
+        let lanes = self.lanes.count();
+        let mut counts = 1..;
+        for chunk in payload.chunks_mut(16 * lanes) {
+            let mut stream = [Block::default(); MAX_LANES];
+            for (stream, count) in stream[..lanes].iter_mut().zip(&mut counts) {
+                *stream = counter_block(blocks, count);
+            }
+            self.aes.encrypt_blocks(&mut stream[..lanes]);
+            for (octet, stream) in chunk.iter_mut().zip(stream.iter().flatten()) {
+                *octet ^= stream;
+            }
+        }
+    }
+
+    /// The MIC: all lanes go one block on at each step.
+    fn mic(&self, blocks: &Blocks, plaintext: &[u8]) -> [u8; MIC_LEN] {
+        let head = [blocks.first, blocks.aad_1, blocks.aad_2].map(u128::to_le_bytes);
+        let total = HEAD_BLOCKS + plaintext.len().div_ceil(16);
+        let mut lanes = [Block::default(); MAX_LANES];
+        for step in 0.. {
+            let mut due = 0;
+            // No lane has more blocks than one before it.
+            for (lane, chain) in lanes[..self.lanes.count()].iter_mut().enumerate() {
+                match self.place(total, lane, step) {
+                    Some(place) if place < HEAD_BLOCKS => add(chain, &head[place]),
+                    Some(place) => add(chain, &plaintext[16 * (place - HEAD_BLOCKS)..]),
+                    None => break,
+                }
+                due += 1;
+            }
+            if due == 0 {
+                break;
+            }
+            self.aes.encrypt_blocks(&mut lanes[..due]);
+        }
+        let mut sum = counter_block(blocks, 0);
+        self.aes.encrypt_block(&mut sum);
+        for lane in &lanes {
+            add(&mut sum, lane);
+        }
+        std::array::from_fn(|octet| sum[octet])
+    }
+
+    /// Which of the `total` blocks, B0 first, a lane takes at a step.
+    fn place(&self, total: usize, lane: usize, step: usize) -> Option<usize> {
+        // Blocks at the lane's start that are not shared out, and those that no lane shares.
+        let (own, apart) = match self.head {
+            Head::EveryLane => (HEAD_BLOCKS, HEAD_BLOCKS),
+            Head::FirstLane if lane == 0 => (HEAD_BLOCKS, HEAD_BLOCKS),
+            Head::FirstLane => (0, HEAD_BLOCKS),
+            Head::Dealt => (0, 0),
+        };
+        let Some(step) = step.checked_sub(own) else {
+            return Some(step);
+        };
+        let lanes = self.lanes.count();
+        let (place, end) = match self.split {
+            Split::Contiguous => {
+                let share = (total - apart).div_ceil(lanes);
+                (lane * share + step, (lane + 1) * share)
+            }
+            Split::Interleaved => (step * lanes + lane, total),
+        };
+        Some(apart + place).filter(|&place| place < total.min(apart + end))
+    }
+}
+
+/// A_i of CCM (RFC 3610 section 2.3).
+fn counter_block(blocks: &Blocks, count: u16) -> Block {
+    let mut block = blocks.counter.to_le_bytes();
+    block[14..].copy_from_slice(&count.to_be_bytes());
+    block.into()
+}
+
+/// Adds a block, or what there is of the last one: the rest counts as zeros.
+fn add(sum: &mut Block, block: &[u8]) {
+    for (sum, octet) in sum.iter_mut().zip(block) {
+        *sum ^= octet;
+    }
+}

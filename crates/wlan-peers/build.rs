@@ -1,0 +1,54 @@
+//! Compiles the C side of each library whose header is here. Nothing is linked: the libraries are opened at run time.
+
+use std::env;
+use std::path::PathBuf;
+
+/// Configuration, header that must be there, source.
+const SHIMS: [(&str, &str, &str); 2] = [
+    ("openssl", "openssl/evp.h", "src/openssl.c"),
+    ("ipsec_mb", "intel-ipsec-mb.h", "src/ipsec_mb.c"),
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/peers.h");
+    println!("cargo::rerun-if-env-changed=CPATH");
+    let directories = directories();
+    for (cfg, header, source) in SHIMS {
+        println!("cargo::rustc-check-cfg=cfg({cfg})");
+        println!("cargo::rerun-if-changed={source}");
+        let mut paths = directories.iter().map(|directory| directory.join(header));
+        if let Some(found) = paths.find(|path| path.is_file()) {
+            println!("cargo::rerun-if-changed={}", found.display());
+            let mut build = cc::Build::new();
+            build.file(source).extra_warnings(true).opt_level(2);
+            match build.try_compile(&format!("peers_{cfg}")) {
+                Ok(()) => println!("cargo::rustc-cfg={cfg}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    let reason = error.lines().next().unwrap_or_default();
+                    println!("cargo::warning={source} is left out: {reason}");
+                }
+            }
+        } else {
+            // The file itself cannot be watched: while it is not there, cargo would run this at every build.
+            for directory in &directories {
+                println!("cargo::rerun-if-changed={}", directory.display());
+            }
+        }
+    }
+}
+
+/// Where headers are, if what is found on this machine can be what the target has.
+fn directories() -> Vec<PathBuf> {
+    let same_machine = env::var("HOST") == env::var("TARGET");
+    if !same_machine || env::var_os("CARGO_CFG_UNIX").is_none() {
+        return Vec::new();
+    }
+    let named = env::var_os("CPATH").unwrap_or_default();
+    env::split_paths(&named)
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .chain(["/usr/local/include", "/usr/include"].map(PathBuf::from))
+        .filter(|directory| directory.is_dir())
+        .collect()
+}

@@ -1,0 +1,273 @@
+//! Time: in ticks that are cheap to read, in nanoseconds, and in cycles of the core, whatever its clock does.
+//!
+//! On x86-64 a tick is one of the time stamp counter and cycles are counted by a chain of instructions that takes one
+//! each. Elsewhere a tick is a nanosecond of the system's clock and cycles are unknown.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use nix::time::{ClockId, clock_gettime};
+use wlan_ciphers::Backend;
+
+#[cfg(target_arch = "x86_64")]
+use x86 as machine;
+
+/// Ticks until now, with what came before done.
+#[must_use]
+pub fn ticks() -> u64 {
+    machine::ticks()
+}
+
+/// Waits for what came before, so that frames do not overlap.
+pub fn fence() {
+    machine::fence();
+}
+
+/// Nanoseconds that this thread has had a core for; `None` where the system does not count them.
+#[must_use]
+pub fn thread_ns() -> Option<f64> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(Duration::from(time).as_nanos() as f64)
+}
+
+/// Nanoseconds a tick, measured once.
+pub fn ns_per_tick() -> f64 {
+    static MEASURED: OnceLock<f64> = OnceLock::new();
+    *MEASURED.get_or_init(|| {
+        let (start, from) = (Instant::now(), ticks());
+        while start.elapsed() < Duration::from_millis(10) {
+            std::hint::spin_loop();
+        }
+        let to = ticks();
+        start.elapsed().as_nanos() as f64 / (to - from) as f64
+    })
+}
+
+/// Cycles of the core a tick, now; takes some 10 microseconds.
+#[must_use]
+pub fn cycles_per_tick() -> Option<f64> {
+    machine::cycles_per_tick()
+}
+
+/// The core's clock in GHz (cycles a nanosecond), the median of some moments.
+#[must_use]
+pub fn ghz() -> Option<f64> {
+    let moments = (0..31).map(|_| cycles_per_tick()).collect::<Option<Vec<_>>>()?;
+    Some(median(moments) / ns_per_tick())
+}
+
+/// Cycles that a round of AES takes for one block when nothing else runs, by the instructions of a backend: at their
+/// throughput. `None` without such instructions.
+#[must_use]
+pub fn cycles_per_aes_round(backend: Backend) -> Option<f64> {
+    (backend != Backend::Portable && backend.is_available()).then(|| machine::aes_round(backend))
+}
+
+/// Cycles until the result of a round of AES can go into the next round. `None` without such instructions.
+#[must_use]
+pub fn cycles_of_aes_latency() -> Option<f64> {
+    Backend::AesNi.is_available().then(machine::aes_latency)
+}
+
+/// What the CPU calls itself.
+#[must_use]
+pub fn cpu_model() -> Option<String> {
+    machine::cpu_model()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::asm;
+    use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
+
+    use wlan_ciphers::Backend;
+
+    pub fn ticks() -> u64 {
+        // SAFETY: both are part of every x86-64 CPU.
+        unsafe {
+            _mm_lfence();
+            let ticks = _rdtsc();
+            _mm_lfence();
+            ticks
+        }
+    }
+
+    pub fn fence() {
+        // SAFETY: part of every x86-64 CPU.
+        unsafe { _mm_lfence() }
+    }
+
+    pub fn cycles_per_tick() -> Option<f64> {
+        // Adding a register to itself takes a cycle on every CPU; none does it away in renaming.
+        const ROUNDS: u32 = 400;
+        const CHAIN: u32 = 64;
+        let from = ticks();
+        let mut x = 3u64;
+        for _ in 0..ROUNDS {
+            // SAFETY: changes nothing but `x` and flags.
+            unsafe {
+                asm!(
+                    ".rept {chain}", "add {x}, {x}", ".endr",
+                    x = inout(reg) x, chain = const CHAIN, options(nomem, nostack)
+                );
+            }
+        }
+        std::hint::black_box(x);
+        Some(f64::from(ROUNDS * CHAIN) / (ticks() - from) as f64)
+    }
+
+    const ROUNDS: u32 = 20_000;
+
+    /// Eight chains side by side, so that latency is hidden.
+    macro_rules! chains {
+        ($($line:literal),*) => {
+            // SAFETY: the caller asks only for instructions that the CPU has; registers are clobbered by name.
+            unsafe {
+                asm!(
+                    "2:", $($line),*, "dec {n:e}", "jnz 2b",
+                    n = inout(reg) ROUNDS => _,
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                    options(nomem, nostack)
+                )
+            }
+        };
+    }
+
+    pub fn aes_round(backend: Backend) -> f64 {
+        let run: (fn(), f64) = match backend {
+            Backend::Vaes512 => (
+                || {
+                    chains!(
+                        "vaesenc zmm0,zmm0,zmm0",
+                        "vaesenc zmm1,zmm1,zmm1",
+                        "vaesenc zmm2,zmm2,zmm2",
+                        "vaesenc zmm3,zmm3,zmm3",
+                        "vaesenc zmm4,zmm4,zmm4",
+                        "vaesenc zmm5,zmm5,zmm5",
+                        "vaesenc zmm6,zmm6,zmm6",
+                        "vaesenc zmm7,zmm7,zmm7"
+                    );
+                },
+                4.0,
+            ),
+            Backend::Vaes256 => (
+                || {
+                    chains!(
+                        "vaesenc ymm0,ymm0,ymm0",
+                        "vaesenc ymm1,ymm1,ymm1",
+                        "vaesenc ymm2,ymm2,ymm2",
+                        "vaesenc ymm3,ymm3,ymm3",
+                        "vaesenc ymm4,ymm4,ymm4",
+                        "vaesenc ymm5,ymm5,ymm5",
+                        "vaesenc ymm6,ymm6,ymm6",
+                        "vaesenc ymm7,ymm7,ymm7"
+                    );
+                },
+                2.0,
+            ),
+            _ => (
+                || {
+                    chains!(
+                        "aesenc xmm0,xmm0",
+                        "aesenc xmm1,xmm1",
+                        "aesenc xmm2,xmm2",
+                        "aesenc xmm3,xmm3",
+                        "aesenc xmm4,xmm4",
+                        "aesenc xmm5,xmm5",
+                        "aesenc xmm6,xmm6",
+                        "aesenc xmm7,xmm7"
+                    );
+                },
+                1.0,
+            ),
+        };
+        per_instruction(run.0) / run.1
+    }
+
+    pub fn aes_latency() -> f64 {
+        per_instruction(|| {
+            chains!(
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1",
+                "aesenc xmm0,xmm1"
+            );
+        })
+    }
+
+    /// Cycles of one of the eight instructions that `chains` repeats.
+    fn per_instruction(chains: fn()) -> f64 {
+        let once = || {
+            let from = ticks();
+            chains();
+            let ticks = ticks() - from;
+            ticks as f64 * cycles_per_tick().unwrap_or_default() / f64::from(ROUNDS * 8)
+        };
+        super::median((0..31).map(|_| once()).collect())
+    }
+
+    /// The brand string of CPUID: no file is read, so none can be missing.
+    pub fn cpu_model() -> Option<String> {
+        const LAST: u32 = 0x8000_0004;
+        // SAFETY: part of every x86-64 CPU; to later compilers it is safe anyway.
+        #[allow(unused_unsafe)]
+        let __cpuid = |leaf| unsafe { __cpuid(leaf) };
+        if __cpuid(0x8000_0000).eax < LAST {
+            return None;
+        }
+        let octets: Vec<u8> = (LAST - 2..=LAST)
+            .map(__cpuid)
+            .flat_map(|leaf| [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx])
+            .flat_map(u32::to_le_bytes)
+            .take_while(|&octet| octet != 0)
+            .collect();
+        let words = String::from_utf8_lossy(&octets);
+        let name = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!name.is_empty()).then_some(name)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod machine {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    use wlan_ciphers::Backend;
+
+    pub fn ticks() -> u64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        let elapsed = START.get_or_init(Instant::now).elapsed();
+        u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub fn fence() {
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    }
+
+    pub fn cycles_per_tick() -> Option<f64> {
+        None
+    }
+
+    pub fn aes_round(_: Backend) -> f64 {
+        f64::NAN
+    }
+
+    pub fn aes_latency() -> f64 {
+        f64::NAN
+    }
+
+    pub fn cpu_model() -> Option<String> {
+        None
+    }
+}

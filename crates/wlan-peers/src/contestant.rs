@@ -1,0 +1,231 @@
+//! Those who protect the frames of a case: the engine with a backend, a library through an interface, or nobody.
+
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{
+    Backend, KeyError, KeyId, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep, open_each,
+    seal_each,
+};
+
+use crate::clock;
+use crate::frames::{Frames, HEADER_LEN, Random};
+use crate::library::{Interface, Run};
+use crate::measure::{Case, Fault, Who};
+
+/// Protects the frames that it holds, as a case says.
+pub(crate) trait Work {
+    /// The whole batch, in place.
+    fn run(&mut self) -> Result<(), Fault>;
+    /// The frames, before or after a run.
+    fn frames(&mut self) -> &mut Frames;
+}
+
+/// Keys that only look random.
+pub(crate) fn keys(suite: Suite, count: usize) -> Vec<Vec<u8>> {
+    let mut random = Random(7);
+    let key = |_| {
+        let mut key = vec![0; suite.key_len()];
+        random.fill(&mut key);
+        key
+    };
+    (0..count).map(key).collect()
+}
+
+/// The engine's key of a suite. The keys of a batch lie side by side, as with a caller who has one suite.
+#[allow(clippy::large_enum_variant)]
+enum Key {
+    Aes(TemporalKey),
+    Wep(Wep),
+    /// The station seals, the access point opens.
+    Tkip(Tkip, Tkip),
+}
+
+impl Key {
+    fn new(suite: Suite, key: &[u8], backend: Backend) -> Result<Key, KeyError> {
+        let length = KeyError::Length {
+            suite,
+            found: key.len(),
+        };
+        Ok(match suite {
+            Suite::Wep40 | Suite::Wep104 => Key::Wep(Wep::new(key).map_err(|_| length)?),
+            Suite::Tkip => {
+                let key = key.try_into().map_err(|_| length)?;
+                Key::Tkip(
+                    Tkip::new(key, Role::Supplicant),
+                    Tkip::new(key, Role::Authenticator),
+                )
+            }
+            _ => Key::Aes(TemporalKey::with_backend(suite, key, backend)?),
+        })
+    }
+
+    fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), Fault> {
+        match self {
+            Key::Aes(key) => key.seal(batch),
+            Key::Wep(key) => key.seal(batch),
+            Key::Tkip(station, _) => station.seal(batch),
+        }
+        .map_err(Fault::Seal)
+    }
+
+    fn open(&self, batch: &mut [OpenJob<'_>]) -> Result<(), Fault> {
+        match self {
+            Key::Aes(key) => key.open(batch),
+            Key::Wep(key) => key.open(batch),
+            Key::Tkip(_, access_point) => access_point.open(batch),
+        }
+        batch.iter().try_for_each(verdict)
+    }
+}
+
+fn verdict(job: &OpenJob<'_>) -> Result<(), Fault> {
+    job.verdict().map(|_| ()).map_err(Fault::Open)
+}
+
+/// The engine on the frames of a case, jobs made anew at every run as a caller makes them.
+pub(crate) struct Engine {
+    case: Case,
+    keys: Vec<Key>,
+    frames: Frames,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        case: Case,
+        backend: Backend,
+        keys: &[Vec<u8>],
+        frames: Frames,
+    ) -> Result<Engine, Fault> {
+        let keys = keys.iter().map(|key| Key::new(case.suite, key, backend));
+        Ok(Engine {
+            case,
+            keys: keys.collect::<Result<_, _>>()?,
+            frames,
+        })
+    }
+}
+
+impl Work for Engine {
+    fn run(&mut self) -> Result<(), Fault> {
+        let Case {
+            open,
+            key_each,
+            one_by_one,
+            ..
+        } = self.case;
+        // In turn as in `Frames::packets`.
+        let keys = self.keys.iter().cycle();
+        let first_pn = self.frames.pn(0);
+        let mpdus = split(&mut self.frames.buffer, &self.frames.places);
+        if one_by_one || (key_each && !matches!(self.keys[0], Key::Aes(_))) {
+            // RC4 suites have no batch over keys.
+            for ((mpdu, pn), key) in mpdus.zip(first_pn..).zip(keys) {
+                if open {
+                    key.open(&mut [open_job(mpdu)])?;
+                } else {
+                    key.seal(&mut [seal_job(mpdu, pn)])?;
+                }
+                if one_by_one {
+                    clock::fence();
+                }
+            }
+            return Ok(());
+        }
+        match (open, key_each) {
+            (false, false) => {
+                let mut batch: Vec<_> = mpdus
+                    .zip(first_pn..)
+                    .map(|(mpdu, pn)| seal_job(mpdu, pn))
+                    .collect();
+                self.keys[0].seal(&mut batch)
+            }
+            (true, false) => {
+                let mut batch: Vec<_> = mpdus.map(open_job).collect();
+                self.keys[0].open(&mut batch)
+            }
+            (false, true) => {
+                let jobs = mpdus.zip(first_pn..).map(|(mpdu, pn)| seal_job(mpdu, pn));
+                let mut batch: Vec<_> = keys.filter_map(aes).zip(jobs).collect();
+                seal_each(&mut batch).map_err(Fault::Seal)
+            }
+            (true, true) => {
+                let mut batch: Vec<_> = keys.filter_map(aes).zip(mpdus.map(open_job)).collect();
+                open_each(&mut batch);
+                batch.iter().try_for_each(|(_, job)| verdict(job))
+            }
+        }
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+}
+
+/// The MPDUs of a buffer, which lie in order.
+fn split<'a>(buffer: &'a mut [u8], places: &'a [(usize, usize)]) -> impl Iterator<Item = &'a mut [u8]> {
+    let (mut rest, mut offset) = (buffer, 0);
+    places.iter().map(move |&(at, len)| {
+        let (mpdu, after) = std::mem::take(&mut rest)[at - offset..].split_at_mut(len);
+        (rest, offset) = (after, at + len);
+        mpdu
+    })
+}
+
+fn aes(key: &Key) -> Option<&TemporalKey> {
+    match key {
+        Key::Aes(key) => Some(key),
+        _ => None,
+    }
+}
+
+fn seal_job(mpdu: &mut [u8], pn: u64) -> SealJob<'_> {
+    SealJob {
+        mpdu,
+        header_len: HEADER_LEN,
+        pn: PacketNumber::new(pn).expect("48 bits"),
+        key_id: KeyId::PAIRWISE,
+    }
+}
+
+fn open_job(mpdu: &mut [u8]) -> OpenJob<'_> {
+    OpenJob::new(mpdu, KeyId::PAIRWISE)
+}
+
+/// A library on the frames of a case.
+pub(crate) struct Peer {
+    pub(crate) interface: Interface,
+    pub(crate) one_by_one: bool,
+    pub(crate) run: Run,
+}
+
+impl Work for Peer {
+    fn run(&mut self) -> Result<(), Fault> {
+        let (who, count) = (Who::Peer(self.interface), self.run.frames().places.len());
+        let failed = |line| Fault::Failed { who, line };
+        if !self.one_by_one {
+            return self.run.run(0, count).map_err(failed);
+        }
+        for i in 0..count {
+            self.run.run(i, 1).map_err(failed)?;
+            clock::fence();
+        }
+        Ok(())
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        self.run.frames()
+    }
+}
+
+/// Nothing: what is left is the copy that opening needs before each run.
+pub(crate) struct Idle(pub(crate) Frames);
+
+impl Work for Idle {
+    fn run(&mut self) -> Result<(), Fault> {
+        std::hint::black_box(&mut self.0.buffer);
+        Ok(())
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.0
+    }
+}

@@ -1,0 +1,240 @@
+//! The frames of a case, and the packets that the same octets are to a library that knows nothing of 802.11.
+
+use wlan_ciphers::Suite;
+use wlan_frames::fcs;
+
+/// Octets of the MAC header: QoS Data with three addresses.
+pub const HEADER_LEN: usize = 26;
+const AAD_LEN: u32 = 24;
+const PN: u64 = 0x0102_0304_0000;
+const EXT_IV: u8 = 0x20;
+
+/// What sizes the payloads of a case have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// All the same, octets.
+    Fixed(usize),
+    /// Of every twelve 7 of 64, 4 of 576 and 1 of 1500 octets ("simple IMIX").
+    Imix,
+    /// Evenly spread over 64 to 1500 octets, in random order.
+    Spread,
+}
+
+impl Sizes {
+    /// The payloads of so many frames, octets; the same at every call.
+    pub fn payloads_b(self, count: usize) -> impl Iterator<Item = usize> {
+        let mut random = Random(0x5eed);
+        (0..count).map(move |i| match self {
+            Sizes::Fixed(len) => len,
+            Sizes::Imix => match i % 12 {
+                0..7 => 64,
+                7..11 => 576,
+                _ => 1500,
+            },
+            Sizes::Spread => 64 + random.below(1437),
+        })
+    }
+}
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Sizes::Fixed(len) => write!(f, "{len} B"),
+            Sizes::Imix => f.write_str("IMIX"),
+            Sizes::Spread => f.write_str("64-1500 B"),
+        }
+    }
+}
+
+/// xorshift64*, for octets that need only look random and be the same in every run.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() >> 33).unwrap_or_default() % bound
+    }
+
+    pub(crate) fn fill(&mut self, octets: &mut [u8]) {
+        for part in octets.chunks_mut(8) {
+            part.copy_from_slice(&self.next().to_le_bytes()[..part.len()]);
+        }
+    }
+}
+
+/// A frame as a library takes it: `struct packet` of `peers.h`.
+#[repr(C)]
+pub(crate) struct Packet {
+    nonce: [u8; 16],
+    aad: [u8; 32],
+    aad_b: u32,
+    text: u32,
+    text_b: u32,
+    mic: u32,
+    key: u32,
+}
+
+/// A batch: one buffer, each MPDU on its own cache lines.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    /// The octets.
+    pub buffer: Vec<u8>,
+    /// Offset and octets of each MPDU.
+    pub places: Vec<(usize, usize)>,
+    /// What protects them.
+    pub suite: Suite,
+}
+
+impl Frames {
+    /// MPDUs with MAC header, suite header and random payload, not sealed yet.
+    #[must_use]
+    pub fn new(suite: Suite, sizes: Sizes, count: usize) -> Frames {
+        let mut places = Vec::with_capacity(count);
+        let mut end: usize = 0;
+        for payload_b in sizes.payloads_b(count) {
+            let len = HEADER_LEN + payload_b + suite.overhead();
+            places.push((end, len));
+            end = (end + len).next_multiple_of(64) + 64;
+            // Frames 4096 octets apart would compete for one set of the cache.
+            if end.is_multiple_of(4096) {
+                end += 64;
+            }
+        }
+        let mut buffer = vec![0; end];
+        Random(88_172_645_463_325_252).fill(&mut buffer);
+        let mut frames = Frames {
+            buffer,
+            places,
+            suite,
+        };
+        for (i, priority) in (0..count).zip((0..8).cycle()) {
+            let (pn, start) = (frames.pn(i), frames.start());
+            let mpdu = frames.mpdu(i);
+            mpdu[..2].copy_from_slice(&[0x88, 0x41]); // QoS Data to the DS, protected
+            mpdu[24..26].copy_from_slice(&[priority, 0]);
+            if suite == Suite::Tkip {
+                mpdu[22] &= 0xf0; // the first and only fragment, so that the MIC of the MSDU is in it
+            }
+            suite_header(suite, pn, &mut mpdu[HEADER_LEN..start]);
+        }
+        frames
+    }
+
+    /// The packet number of a frame, which to WEP is its IV.
+    #[must_use]
+    pub fn pn(&self, i: usize) -> u64 {
+        let bits = if self.is_wep() { 24 } else { 48 };
+        (PN + i as u64) % (1 << bits)
+    }
+
+    /// An MPDU.
+    pub fn mpdu(&mut self, i: usize) -> &mut [u8] {
+        let (at, len) = self.places[i];
+        &mut self.buffer[at..][..len]
+    }
+
+    /// Octets of all payloads.
+    #[must_use]
+    pub fn payloads_b(&self) -> usize {
+        (0..self.places.len()).map(|i| self.payload_b(i)).sum()
+    }
+
+    fn payload_b(&self, i: usize) -> usize {
+        self.places[i].1 - HEADER_LEN - self.suite.overhead()
+    }
+
+    /// Octets in front of a payload.
+    fn start(&self) -> usize {
+        HEADER_LEN + self.suite.header_len()
+    }
+
+    fn is_wep(&self) -> bool {
+        matches!(self.suite, Suite::Wep40 | Suite::Wep104)
+    }
+
+    /// Puts the ICV in clear behind every payload, where a library that knows RC4 alone shall find it.
+    pub(crate) fn fill_icvs(&mut self) {
+        let start = self.start();
+        for i in 0..self.places.len() {
+            fcs::fill(&mut self.mpdu(i)[start..]);
+        }
+    }
+
+    /// The frames as packets under `keys` keys in turn. Nonce and AAD are built here and not by the engine, so that equal
+    /// output is evidence (IEEE 802.11-2020 12.5.3.3.3, 12.5.3.3.4, 12.5.5.3.4; WEP: 12.3.2.2).
+    pub(crate) fn packets(&mut self, keys: usize) -> Vec<Packet> {
+        let count = self.places.len();
+        (0..count).map(|i| self.packet(i, i % keys)).collect()
+    }
+
+    fn packet(&mut self, i: usize, key: usize) -> Packet {
+        let number = |n: usize| u32::try_from(n).expect("a batch has less than 4 GiB");
+        let (text, text_b) = (self.places[i].0 + self.start(), self.payload_b(i));
+        let [_, _, pn @ ..] = self.pn(i).to_be_bytes();
+        let (is_wep, suite) = (self.is_wep(), self.suite);
+        let mpdu = self.mpdu(i);
+        let mut nonce = [0; 16];
+        if is_wep {
+            nonce[..3].copy_from_slice(&pn[3..]);
+        } else {
+            let at = usize::from(matches!(suite, Suite::Ccmp128 | Suite::Ccmp256));
+            nonce[0] = mpdu[24] & 0x0f;
+            nonce[at..at + 6].copy_from_slice(&mpdu[10..16]);
+            nonce[at + 6..at + 12].copy_from_slice(&pn);
+        }
+        let mut aad = [0; 32];
+        aad[..2].copy_from_slice(&[0x88, 0x41]);
+        aad[2..20].copy_from_slice(&mpdu[4..22]);
+        aad[20] = mpdu[22] & 0x0f;
+        aad[22] = mpdu[24] & 0x0f;
+        Packet {
+            nonce,
+            aad,
+            aad_b: AAD_LEN,
+            text: number(text),
+            text_b: number(text_b),
+            mic: number(text + text_b),
+            key: number(key),
+        }
+    }
+}
+
+/// What stands between MAC header and payload under key 0 (12.3.2.2, 12.5.2.2, 12.5.3.2).
+fn suite_header(suite: Suite, pn: u64, header: &mut [u8]) {
+    let [_, _, pn5, pn4, pn3, pn2, pn1, pn0] = pn.to_be_bytes();
+    match suite {
+        Suite::Wep40 | Suite::Wep104 => header.copy_from_slice(&[pn2, pn1, pn0, 0]),
+        Suite::Tkip => {
+            let seed = (pn1 | 0x20) & 0x7f;
+            header.copy_from_slice(&[pn1, seed, pn0, EXT_IV, pn2, pn3, pn4, pn5]);
+        }
+        _ => header.copy_from_slice(&[pn0, pn1, 0, EXT_IV, pn2, pn3, pn4, pn5]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imix_is_7_4_1() {
+        let payloads: Vec<_> = Sizes::Imix.payloads_b(96).collect();
+        let of = |len| payloads.iter().filter(|&&payload| payload == len).count();
+        assert_eq!([of(64), of(576), of(1500)], [56, 32, 8]);
+    }
+
+    #[test]
+    fn frames_do_not_share_cache_lines() {
+        let frames = Frames::new(Suite::Ccmp128, Sizes::Spread, 96);
+        for pair in frames.places.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0);
+            assert_eq!(pair[1].0 % 64, 0);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! OpenSSL and libipsec-mb, opened at run time by `openssl.c` and `ipsec_mb.c`.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
+use std::ptr::{NonNull, null};
+use std::sync::OnceLock;
+
+use wlan_ciphers::Suite;
+
+use crate::frames::{Frames, Packet};
+
+/// A library that protects frames too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// OpenSSL 3.
+    OpenSsl,
+    /// Intel's Multi-Buffer Crypto for IPsec, libipsec-mb 1.
+    IpsecMb,
+}
+
+/// A way into a library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interface {
+    /// OpenSSL's EVP.
+    Evp,
+    /// OpenSSL's `RC4_set_key` and `RC4`.
+    Rc4,
+    /// libipsec-mb's job manager: one job is handed in at a time, many are worked on.
+    Job,
+    /// libipsec-mb's job manager with an array of jobs.
+    Burst,
+    /// libipsec-mb's functions that do one frame.
+    Direct,
+}
+
+/// Why a library is left out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Absent {
+    /// Its header was not there when this was built.
+    #[error("not built in: the headers of {0} were not there when airtoll was built")]
+    NotBuiltIn(&'static str),
+    /// It cannot be used here.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl Library {
+    /// All.
+    pub const ALL: [Library; 2] = [Library::OpenSsl, Library::IpsecMb];
+
+    /// A short name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Library::OpenSsl => "openssl",
+            Library::IpsecMb => "ipsec-mb",
+        }
+    }
+
+    /// What the library calls its version. The first call opens it.
+    ///
+    /// # Errors
+    /// Each kind of [`Absent`].
+    pub fn version(self) -> Result<&'static str, Absent> {
+        static OPENED: [OnceLock<Result<String, Absent>>; 2] = [const { OnceLock::new() }; 2];
+        let opened = OPENED[self as usize].get_or_init(|| {
+            let package = match self {
+                Library::OpenSsl => "libssl-dev",
+                Library::IpsecMb => "libipsec-mb-dev",
+            };
+            let shim = self.shim().ok_or(Absent::NotBuiltIn(package))?;
+            let mut text = null();
+            // SAFETY: it leaves a string that lives as long as the program.
+            let (failed, text) = unsafe {
+                let failed = (shim.load)(&mut text);
+                (failed, CStr::from_ptr(text).to_string_lossy().into_owned())
+            };
+            if failed == 0 {
+                Ok(text)
+            } else {
+                Err(Absent::Unusable(text))
+            }
+        });
+        opened.as_deref().map_err(Clone::clone)
+    }
+
+    /// The ways into the library that do the suite here and now: none if it is absent or cannot do the suite.
+    #[must_use]
+    pub fn interfaces(self, suite: Suite) -> &'static [Interface] {
+        use Interface::{Burst, Direct, Evp, Job, Rc4};
+        if self.version().is_err() {
+            return &[];
+        }
+        match (self, suite) {
+            (Library::OpenSsl, Suite::Wep40 | Suite::Wep104) if has_rc4() => &[Rc4],
+            (Library::OpenSsl, Suite::Ccmp128 | Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256) => &[Evp],
+            (Library::IpsecMb, Suite::Ccmp128 | Suite::Ccmp256) => &[Job, Burst],
+            (Library::IpsecMb, Suite::Gcmp128 | Suite::Gcmp256) => &[Job, Burst, Direct],
+            _ => &[],
+        }
+    }
+
+    fn shim(self) -> Option<&'static Shim> {
+        match self {
+            #[cfg(openssl)]
+            Library::OpenSsl => Some(&shims::OPENSSL),
+            #[cfg(ipsec_mb)]
+            Library::IpsecMb => Some(&shims::IPSEC_MB),
+            #[cfg(not(all(openssl, ipsec_mb)))]
+            _ => None,
+        }
+    }
+}
+
+impl Interface {
+    /// The library it belongs to.
+    #[must_use]
+    pub const fn library(self) -> Library {
+        match self {
+            Interface::Evp | Interface::Rc4 => Library::OpenSsl,
+            Interface::Job | Interface::Burst | Interface::Direct => Library::IpsecMb,
+        }
+    }
+
+    /// A short name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Interface::Evp => "EVP",
+            Interface::Rc4 => "RC4",
+            Interface::Job => "job",
+            Interface::Burst => "burst",
+            Interface::Direct => "direct",
+        }
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.library().name(), self.name())
+    }
+}
+
+#[cfg(openssl)]
+fn has_rc4() -> bool {
+    // SAFETY: asked once the library is open.
+    unsafe { shims::openssl_has_rc4() != 0 }
+}
+
+#[cfg(not(openssl))]
+fn has_rc4() -> bool {
+    false
+}
+
+/// `struct setup` of `peers.h`.
+#[repr(C)]
+struct Setup {
+    mode: c_int,
+    interface: c_int,
+    open: c_int,
+    keys: *const u8,
+    key_b: c_int,
+    key_count: c_int,
+    mic_b: c_int,
+}
+
+/// The functions of a library that `peers.h` describes.
+struct Shim {
+    load: unsafe extern "C" fn(*mut *const c_char) -> c_int,
+    new: unsafe extern "C" fn(*const Setup) -> *mut c_void,
+    run: unsafe extern "C" fn(*mut c_void, *mut u8, *const Packet, c_int) -> c_int,
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+#[cfg(any(openssl, ipsec_mb))]
+mod shims {
+    use super::{Packet, Setup, Shim, c_char, c_int, c_void};
+
+    #[cfg(openssl)]
+    unsafe extern "C" {
+        fn openssl_load(text: *mut *const c_char) -> c_int;
+        fn openssl_new(setup: *const Setup) -> *mut c_void;
+        fn openssl_run(this: *mut c_void, buffer: *mut u8, packets: *const Packet, count: c_int) -> c_int;
+        fn openssl_free(this: *mut c_void);
+        pub(super) fn openssl_has_rc4() -> c_int;
+    }
+
+    #[cfg(openssl)]
+    pub(super) const OPENSSL: Shim = Shim {
+        load: openssl_load,
+        new: openssl_new,
+        run: openssl_run,
+        free: openssl_free,
+    };
+
+    #[cfg(ipsec_mb)]
+    unsafe extern "C" {
+        fn ipsec_mb_load(text: *mut *const c_char) -> c_int;
+        fn ipsec_mb_new(setup: *const Setup) -> *mut c_void;
+        fn ipsec_mb_run(this: *mut c_void, buffer: *mut u8, packets: *const Packet, count: c_int) -> c_int;
+        fn ipsec_mb_free(this: *mut c_void);
+    }
+
+    #[cfg(ipsec_mb)]
+    pub(super) const IPSEC_MB: Shim = Shim {
+        load: ipsec_mb_load,
+        new: ipsec_mb_new,
+        run: ipsec_mb_run,
+        free: ipsec_mb_free,
+    };
+}
+
+/// A library set up for the packets of a batch.
+pub(crate) struct Run {
+    shim: &'static Shim,
+    this: NonNull<c_void>,
+    packets: Vec<Packet>,
+    frames: Frames,
+}
+
+impl Run {
+    /// Frames to be sealed or opened in place under keys of the suite's length, which the frames take in turn. `None` if
+    /// the library cannot be set up for them.
+    pub(crate) fn new(interface: Interface, mut frames: Frames, keys: &[Vec<u8>], open: bool) -> Option<Run> {
+        interface.library().version().ok()?;
+        let shim = interface.library().shim()?;
+        let suite = frames.suite;
+        let (mode, is_rc4) = match suite {
+            Suite::Ccmp128 | Suite::Ccmp256 => (0, false),
+            Suite::Gcmp128 | Suite::Gcmp256 => (1, false),
+            Suite::Wep40 | Suite::Wep104 => (2, true),
+            _ => return None,
+        };
+        if keys.is_empty() || keys.iter().any(|key| key.len() != suite.key_len()) {
+            return None;
+        }
+        let packets = frames.packets(keys.len());
+        if is_rc4 && !open {
+            frames.fill_icvs();
+        }
+        let octets = keys.concat();
+        let number = |n: usize| c_int::try_from(n).ok();
+        let setup = Setup {
+            mode,
+            interface: match interface {
+                Interface::Burst => 1,
+                Interface::Direct => 2,
+                _ => 0,
+            },
+            open: c_int::from(open),
+            keys: octets.as_ptr(),
+            key_b: number(suite.key_len())?,
+            key_count: number(keys.len())?,
+            mic_b: number(suite.mic_len())?,
+        };
+        // SAFETY: `octets` holds as many keys of that length and is not used after the call; the library is open.
+        let this = NonNull::new(unsafe { (shim.new)(&raw const setup) })?;
+        Some(Run {
+            shim,
+            this,
+            packets,
+            frames,
+        })
+    }
+
+    /// The frames, before or after a run.
+    pub(crate) fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+
+    /// Runs packets `from..from + count`; the error is the line of the shim where it failed.
+    pub(crate) fn run(&mut self, from: usize, count: usize) -> Result<(), i32> {
+        let packets = &self.packets[from..][..count];
+        let count = c_int::try_from(count).expect("a batch is small");
+        let buffer = self.frames.buffer.as_mut_ptr();
+        // SAFETY: the offsets in the packets are those of the buffer's frames, whose room the setup's lengths keep to.
+        let failed = unsafe { (self.shim.run)(self.this.as_ptr(), buffer, packets.as_ptr(), count) };
+        if failed == 0 { Ok(()) } else { Err(failed) }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // SAFETY: it came from `new` of the same shim and goes only here.
+        unsafe { (self.shim.free)(self.this.as_ptr()) }
+    }
+}

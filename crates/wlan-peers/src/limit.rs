@@ -1,0 +1,167 @@
+//! What the AES unit of this CPU allows: no other instruction, and never a wait that the cipher does not force.
+
+use std::sync::OnceLock;
+
+use wlan_ciphers::{Backend, Suite};
+
+use crate::clock;
+use crate::measure::{BATCH, Case};
+
+/// Cycles that rounds of AES take on this CPU, measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// A round for one block at the throughput of the widest instructions.
+    pub round: f64,
+    /// A round for one block at the throughput of AES-NI.
+    pub aesni_round: f64,
+    /// From the start of a round to the start of the next of the same block.
+    pub latency: f64,
+}
+
+impl Limit {
+    /// Measured once; `None` without AES instructions, or where cycles cannot be counted.
+    #[must_use]
+    pub fn of_this_cpu() -> Option<Limit> {
+        static MEASURED: OnceLock<Option<Limit>> = OnceLock::new();
+        *MEASURED.get_or_init(|| {
+            let aesni_round = clock::cycles_per_aes_round(Backend::AesNi)?;
+            let wider = [Backend::Vaes256, Backend::Vaes512].into_iter();
+            Some(Limit {
+                round: wider
+                    .filter_map(clock::cycles_per_aes_round)
+                    .fold(aesni_round, f64::min),
+                aesni_round,
+                latency: clock::cycles_of_aes_latency()?,
+            })
+        })
+    }
+
+    /// The limit of AES-NI, where wider instructions are not used.
+    #[must_use]
+    pub fn with_aesni(self) -> Limit {
+        Limit {
+            round: self.aesni_round,
+            ..self
+        }
+    }
+
+    /// The fewest cycles that a frame of the case can take on average; `None` for suites without AES.
+    ///
+    /// It counts the rounds of the blocks that the standard asks for. GCM also multiplies for every block, which is not
+    /// counted: there it is a lower bound that cannot be reached. For a frame on its own it counts the chain of its
+    /// CBC-MAC, in which each block waits for the one before.
+    #[must_use]
+    pub fn cycles_per_frame(&self, case: &Case) -> Option<f64> {
+        let each = case.sizes.payloads_b(BATCH).map(|payload_b| {
+            let work = Blocks::of(case.suite, payload_b.div_ceil(16))?;
+            let all = work.all as f64 * work.rounds * self.round;
+            let chain = work.chain as f64 * work.rounds * self.latency;
+            Some(if case.one_by_one { all.max(chain) } else { all })
+        });
+        each.sum::<Option<f64>>().map(|sum| sum / BATCH as f64)
+    }
+}
+
+/// The blocks of a frame, and how many of them wait for each other.
+struct Blocks {
+    all: usize,
+    chain: usize,
+    /// Rounds a block: 10 with a key of 128 bits, 14 with one of 256 (FIPS 197 section 5).
+    rounds: f64,
+}
+
+/// Blocks of AAD: 24 octets and their length.
+const AAD: usize = 2;
+
+impl Blocks {
+    fn of(suite: Suite, payload: usize) -> Option<Blocks> {
+        let rounds = if suite.key_len() == 16 { 10.0 } else { 14.0 };
+        let (all, chain) = match suite {
+            // B0, AAD and payload for the MAC; A0 and the payload for CTR (RFC 3610 section 2).
+            Suite::Ccmp128 | Suite::Ccmp256 => (2 * payload + AAD + 2, 1 + AAD + payload),
+            // Each lane has a B0 and its share of the blocks.
+            Suite::Enhanced(lanes) => (
+                2 * payload + AAD + 1 + lanes.count(),
+                1 + (AAD + payload).div_ceil(lanes.count()),
+            ),
+            // The payload, and what masks the tag (NIST SP 800-38D section 7.1).
+            Suite::Gcmp128 | Suite::Gcmp256 => (payload + 1, 1),
+            _ => return None,
+        };
+        Some(Blocks { all, chain, rounds })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+    use wlan_ciphers::Lanes;
+
+    const CCMP: Case = Case {
+        suite: Suite::Ccmp128,
+        sizes: Sizes::Fixed(1500),
+        open: false,
+        key_each: false,
+        one_by_one: false,
+    };
+    const LIMIT: Limit = Limit {
+        round: 0.125,
+        aesni_round: 0.5,
+        latency: 4.0,
+    };
+
+    fn cycles(case: Case) -> f64 {
+        LIMIT.cycles_per_frame(&case).unwrap()
+    }
+
+    #[test]
+    fn a_batch_is_bound_by_throughput_and_a_frame_by_its_chain() {
+        // 94 blocks of payload: 192 blocks in all, 97 of them in a chain.
+        assert_eq!(cycles(CCMP), 192.0 * 1.25);
+        let one = Case {
+            one_by_one: true,
+            ..CCMP
+        };
+        assert_eq!(cycles(one), 97.0 * 40.0);
+        let lanes = Case {
+            suite: Suite::Enhanced(Lanes::Eight),
+            ..one
+        };
+        assert_eq!(cycles(lanes), 13.0 * 40.0);
+    }
+
+    #[test]
+    fn a_longer_key_takes_14_rounds_and_gcm_one_block_a_block() {
+        let longer = Case {
+            suite: Suite::Ccmp256,
+            ..CCMP
+        };
+        assert_eq!(cycles(longer), 192.0 * 1.75);
+        let gcm = Case {
+            suite: Suite::Gcmp128,
+            ..CCMP
+        };
+        assert_eq!(cycles(gcm), 95.0 * 1.25);
+    }
+
+    #[test]
+    fn of_sizes_that_differ_it_is_the_mean() {
+        let imix = Case {
+            sizes: Sizes::Imix,
+            ..CCMP
+        };
+        // 7 of 4 blocks, 4 of 36, 1 of 94.
+        let blocks = (7.0 * 12.0 + 4.0 * 76.0 + 192.0) / 12.0;
+        assert!((cycles(imix) - blocks * 1.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rc4_has_no_such_limit() {
+        let wep = Case {
+            suite: Suite::Wep104,
+            ..CCMP
+        };
+        assert_eq!(LIMIT.cycles_per_frame(&wep), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! Every backend of this CPU and every library that is here make the same octets of the same frames.
+
+use wlan_ciphers::Suite;
+use wlan_peers::{Case, Library, Sizes, Who, compare, suites};
+
+/// Sizes and how many frames: shorter than a block, a block, one more, usual ones, mixed ones, the longest. More than the
+/// sixteen that the widest backend takes at a time, where that takes no long time.
+const SIZES: [(Sizes, usize); 7] = [
+    (Sizes::Fixed(1), 17),
+    (Sizes::Fixed(16), 17),
+    (Sizes::Fixed(17), 33),
+    (Sizes::Fixed(1500), 17),
+    (Sizes::Fixed(7935), 3),
+    (Sizes::Imix, 24),
+    (Sizes::Spread, 18),
+];
+
+fn cases(suite: Suite) -> impl Iterator<Item = (Case, usize)> {
+    let ways = [false, true].into_iter();
+    SIZES.into_iter().flat_map(move |(sizes, count)| {
+        ways.clone().flat_map(move |open| {
+            // One key, a key for each frame, one by one.
+            [(false, false), (true, false), (false, true)].map(|(key_each, one_by_one)| {
+                let case = Case {
+                    suite,
+                    sizes,
+                    open,
+                    key_each,
+                    one_by_one,
+                };
+                (case, count)
+            })
+        })
+    })
+}
+
+/// Interfaces of the library that took part in every case.
+fn took_part(library: Library, suite: Suite) -> usize {
+    let of = |who: &Who| matches!(who, Who::Peer(interface) if interface.library() == library);
+    let counts = cases(suite).map(|(case, count)| match compare(case, count) {
+        Ok(compared) => compared.iter().filter(|who| of(who)).count(),
+        Err(fault) => panic!("{fault}"),
+    });
+    counts.min().unwrap_or_default()
+}
+
+#[test]
+fn backends_agree_on_suites_that_no_library_knows() {
+    for suite in suites() {
+        if matches!(suite, Suite::Tkip | Suite::Enhanced(_)) {
+            for (case, count) in cases(suite) {
+                let compared = compare(case, count).unwrap_or_else(|fault| panic!("{fault}"));
+                assert!(compared.iter().all(|who| matches!(who, Who::Airtoll(_))));
+            }
+        }
+    }
+}
+
+#[test]
+fn openssl_agrees() {
+    if let Err(absent) = Library::OpenSsl.version() {
+        eprintln!("skipped: {absent}");
+        return;
+    }
+    for suite in [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256] {
+        assert_eq!(took_part(Library::OpenSsl, suite), 1, "{suite:?}");
+    }
+    for suite in [Suite::Wep40, Suite::Wep104] {
+        let rc4 = Library::OpenSsl.interfaces(suite).len();
+        assert_eq!(took_part(Library::OpenSsl, suite), rc4, "{suite:?}");
+    }
+}
+
+#[test]
+fn libipsec_mb_agrees() {
+    if let Err(absent) = Library::IpsecMb.version() {
+        eprintln!("skipped: {absent}");
+        return;
+    }
+    for (suite, interfaces) in [
+        (Suite::Ccmp128, 2),
+        (Suite::Ccmp256, 2),
+        (Suite::Gcmp128, 3),
+        (Suite::Gcmp256, 3),
+    ] {
+        assert_eq!(took_part(Library::IpsecMb, suite), interfaces, "{suite:?}");
+    }
+}

@@ -1,0 +1,260 @@
+"""`airtoll ciphers`: how fast this machine protects frames, in tables, as JSON and as a figure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from airtoll.ciphers import speed
+from airtoll.ciphers.figure import SUFFIXES, write_figure
+from airtoll.ciphers.speed import Host, Measurement, Speeds, Way
+from airtoll.errors import StoppedError, UsageError
+
+_WIDTH = 100  # of a table; where no terminal says otherwise Rich would take 80
+_NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
+_ONE_SIZE_B = 1500
+_FEW_SIZES = 2  # with more, the ways other than the usual one are shown at one size
+_NONE = "\N{EN DASH}"
+
+
+def benchmark(
+    suites: Sequence[str],
+    sizes: Sequence[str],
+    backend: str | None,
+    *,
+    as_json: bool,
+    as_markdown: bool,
+    figure: Path | None,
+) -> None:
+    """Measure and print; what was measured before Ctrl-C is printed too."""
+    if as_json and as_markdown:
+        raise UsageError("--json and --markdown exclude each other")
+    if figure is not None and figure.suffix not in SUFFIXES:
+        raise UsageError(f"--figure: '{figure}' does not end in {', '.join(SUFFIXES)}")
+    if figure is not None and not figure.absolute().parent.is_dir():
+        raise UsageError(f"--figure: there is no directory {figure.absolute().parent}")
+    cases = speed.plan(speed.choose_suites(suites), speed.choose_sizes(sizes))
+    speeds = _measure(cases, speed.look(backend))
+    if as_json:
+        print(speeds.model_dump_json(indent=1))
+    elif as_markdown:
+        print(_markdown(speeds))
+    else:
+        _print(speeds)
+    if not speeds.complete:
+        done = len({(m.suite, m.size_b, m.way) for m in speeds.measurements})
+        raise StoppedError(f"interrupted; what is printed is partial: {done} of {len(cases)} cases")
+    if figure is not None:
+        write_figure(speeds, figure)
+        if not as_json and not as_markdown:
+            print(f"figure: {figure}")
+
+
+def _measure(cases: Sequence[speed.Case], host: Host) -> Speeds:
+    measurements: list[Measurement] = []
+    console = Console(stderr=True, highlight=False)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+    complete = True
+    with progress:
+        task = progress.add_task("comparing and measuring", total=len(cases))
+        try:
+            for case, measured in speed.measure(cases, host.backend):
+                measurements.extend(measured)
+                progress.update(task, advance=1, description=f"{case.suite:<10} {_size(case.size_b):>6}")
+        except KeyboardInterrupt:
+            complete = False
+    return Speeds(host=host, complete=complete, measurements=tuple(measurements))
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """A table before it is printed: one way to protect frames."""
+
+    title: str
+    columns: tuple[tuple[str, str], ...]  # whose, and what
+    rows: list[tuple[str, ...]]  # an empty first cell: the suite of the row before
+
+
+def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
+    """The usual way at all sizes, then every other way; at one size if there are many."""
+    sizes = list(dict.fromkeys(m.size_b for m in speeds.measurements))
+    if len(sizes) <= _FEW_SIZES:
+        shown = sizes
+    else:
+        fixed = [size for size in sizes if size is not None]
+        shown = [_ONE_SIZE_B if _ONE_SIZE_B in fixed else max(fixed)]
+    for way in speed.WAYS:
+        chosen = [
+            m for m in speeds.measurements if m.way == way and (way == speed.USUAL or m.size_b in shown)
+        ]
+        if chosen:
+            yield _sheet(way, chosen)
+
+
+def _sheet(way: Way, measurements: Sequence[Measurement]) -> _Sheet:
+    by_case: dict[tuple[str, int | None], dict[str, Measurement]] = {}
+    for m in measurements:
+        by_case.setdefault((m.suite, m.size_b), {})[m.implementation] = m
+    # A frame on its own is what lanes are for: there the engine is compared with its own standard too.
+    lanes = way.batch == 1 and any(suite == "ccmp" for suite, _ in by_case)
+    columns = [
+        ("", "suite"),
+        ("payload", "B"),
+        ("airtoll", "Gbit/s"),
+        ("", "c/B"),
+        ("limit", "c/B"),
+        ("% of", "limit"),
+        ("OpenSSL", "Gbit/s"),
+        ("", "c/B"),
+        ("", "ratio"),
+        ("ipsec-mb", "Gbit/s"),
+        ("", "c/B"),
+        ("", "ratio"),
+        ("", "by"),
+    ]
+    if lanes:
+        columns.append(("own", "ccmp"))
+    rows = []
+    before = None
+    for (suite, size_b), found in by_case.items():
+        ours = found.get("airtoll")
+        openssl, ipsec_mb = found.get("openssl"), found.get("ipsec-mb")
+        row = [
+            suite if suite != before else "",
+            _size(size_b).removesuffix(" B"),
+            *_rate(ours),
+            _number(ours.limit_cycles_per_byte if ours else None),
+            _percent(ours.share_of_limit if ours else None),
+            *_rate(openssl),
+            _ratio(ours, openssl),
+            *_rate(ipsec_mb),
+            _ratio(ours, ipsec_mb),
+            (ipsec_mb and ipsec_mb.interface) or "",
+        ]
+        if lanes:
+            standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
+            row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
+        rows.append(tuple(row))
+        before = suite
+    return _Sheet(_title(way), tuple(columns), rows)
+
+
+def _title(way: Way) -> str:
+    doing = "Sealing" if way.operation == "seal" else "Opening"
+    if way.batch == 1:
+        return f"{doing} one frame after the other"
+    return f"{doing} {way.batch} frames at a time, {'one key' if way.keys == 1 else 'a key for each frame'}"
+
+
+def _size(size_b: int | None) -> str:
+    return speed.IMIX if size_b is None else f"{size_b} B"
+
+
+def _rate(m: Measurement | None) -> tuple[str, str]:
+    return (_number(m.gbit_per_s), _number(m.cycles_per_byte)) if m else (_NONE, _NONE)
+
+
+def _number(value: float | None) -> str:
+    """Three digits that count."""
+    if value is None:
+        return _NONE
+    return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def _ratio(ours: Measurement | None, other: Measurement | None) -> str:
+    """How many times as fast airtoll is."""
+    if ours is None or other is None:
+        return _NONE
+    return f"{ours.gbit_per_s / other.gbit_per_s:.2f}x"
+
+
+def _percent(share: float | None) -> str:
+    return _NONE if share is None else f"{100 * share:.0f}"
+
+
+def _print(speeds: Speeds) -> None:
+    console = Console(highlight=False)
+    console = Console(highlight=False, width=max(console.width, _WIDTH))
+    for line in _facts(speeds.host):
+        console.print(line, markup=False)
+    for sheet in _sheets(speeds):
+        console.print(f"\n[bold]{sheet.title}[/]")
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+        for number, (whose, what) in enumerate(sheet.columns):
+            table.add_column(
+                f"{whose}\n{what}", justify="left" if number in (0, 12) else "right", no_wrap=True
+            )
+        many = sum(bool(row[0]) for row in sheet.rows) < len(sheet.rows)
+        for number, row in enumerate(sheet.rows):
+            if number and row[0] and many:
+                table.add_row()
+            table.add_row(*row)
+        console.print(table)
+    if speeds.measurements:
+        console.print()
+        for note in _notes(speeds):
+            console.print(note, markup=False)
+
+
+def _facts(host: Host) -> Iterator[str]:
+    clock = "" if host.ghz is None else f" at {host.ghz:.2f} GHz"
+    yield f"CPU       {host.cpu_model or host.architecture}{clock}, one core"
+    yield f"airtoll   {host.airtoll_version}, backend {host.backend}"
+    for name, library in host.libraries.items():
+        yield f"{_NAMES[name]:<10}{library.version or f'left out: {library.absent}'}"
+    if host.cycles_per_aes128_block is not None and host.cycles_per_aes128_block_in_a_chain is not None:
+        yield (
+            f"AES-128   {host.cycles_per_aes128_block:.2f} cycles a block at best, "
+            f"{host.cycles_per_aes128_block_in_a_chain:.1f} where each waits for the one before"
+        )
+
+
+def _notes(speeds: Speeds) -> Iterator[str]:
+    yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed by the library's."
+    yield "airtoll protects whole MPDUs, the libraries do the bare cipher (for WEP RC4 without the CRC-32)."
+    yield "The limit counts the AES rounds that the standard asks for, at this CPU's measured rate, and nothing"
+    yield "else: for GCMP, which also multiplies, it cannot be reached. One frame after the other, it counts"
+    yield "the chain of CBC-MAC."
+    sizes = {m.size_b for m in speeds.measurements}
+    if len(sizes) > _FEW_SIZES:
+        yield "Other sizes of the other ways: --json, or --size."
+
+
+def _markdown(speeds: Speeds) -> str:
+    """The section that docs/ciphers.md ends with."""
+    lines = ["## On this machine", "", "Made by `airtoll ciphers --markdown`.", ""]
+    lines += [f"    {line}" for line in _facts(speeds.host)]
+    for sheet in _sheets(speeds):
+        headings = _headings(sheet.columns)
+        lines += ["", f"### {sheet.title}", "", _cells(headings)]
+        lines.append(_cells("---" if number in (0, 12) else "---:" for number in range(len(headings))))
+        suite = ""
+        for row in sheet.rows:
+            suite = row[0] or suite
+            lines.append(_cells((suite, *row[1:])))
+    return "\n".join([*lines, "", *_notes(speeds)])
+
+
+def _headings(columns: Sequence[tuple[str, str]]) -> list[str]:
+    """Each with whose it is, as a heading of one line needs it: "OpenSSL c/B"."""
+    headings, whose = [], ""
+    for above, what in columns:
+        whose = above or whose
+        headings.append(f"{whose} {what}".strip())
+    return headings
+
+
+def _cells(cells: Sequence[str] | Iterator[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,222 @@
+"""`airtoll ciphers`: what is measured is named, whole and possible; how fast it is depends on the machine."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_command import AIRTOLL, Airtoll, one_line
+
+from airtoll.ciphers import speed
+from airtoll.cli.ciphers import benchmark
+
+FIELDS = {
+    "suite",
+    "size_b",
+    "mix",
+    "mean_payload_b",
+    "implementation",
+    "interface",
+    "operation",
+    "batch",
+    "keys",
+    "gbit_per_s",
+    "gbit_per_s_quartiles",
+    "cycles_per_byte",
+    "cycles_per_byte_quartiles",
+    "limit_cycles_per_byte",
+}
+
+
+def document(airtoll: Airtoll, *arguments: object) -> dict[str, Any]:
+    done = airtoll("ciphers", "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_every_measurement_is_a_record_that_physics_allows(airtoll: Airtoll) -> None:
+    found = document(
+        airtoll,
+        "--suite",
+        "ccmp",
+        "--suite",
+        "gcmp256",
+        "--suite",
+        "wep104",
+        "--size",
+        1500,
+        "--size",
+        "imix",
+    )
+    assert found["complete"] is True
+    ours = [m for m in found["measurements"] if m["implementation"] == "airtoll"]
+    ways = {(m["operation"], m["batch"], m["keys"]) for m in ours}
+    assert ways == {
+        ("seal", 96, 1),
+        ("open", 96, 1),
+        ("seal", 96, 96),
+        ("open", 96, 96),
+        ("seal", 1, 1),
+        ("open", 1, 1),
+    }
+    # 3 suites, 2 sizes, 6 ways
+    assert len(ours) == 36
+    for m in found["measurements"]:
+        assert set(m) == FIELDS
+        assert (m["size_b"] is None) == (m["mix"] == "imix")
+        assert m["mean_payload_b"] == pytest.approx(m["size_b"] or (7 * 64 + 4 * 576 + 1500) / 12)
+        assert m["gbit_per_s"] > 0
+        low, high = m["gbit_per_s_quartiles"]
+        assert low <= m["gbit_per_s"] <= high
+        if m["suite"] == "wep104":
+            assert m["limit_cycles_per_byte"] is None
+        elif found["host"]["cycles_per_aes128_block"] is not None:
+            # Both are measured: a neighbour on the core can move one of them by a little.
+            assert m["cycles_per_byte"] > 0.9 * m["limit_cycles_per_byte"]
+
+
+def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
+    found = document(airtoll, "--suite", "gcmp", "--size", 64)
+    measured = {m["implementation"] for m in found["measurements"]}
+    libraries = found["host"]["libraries"]
+    assert set(libraries) == {"openssl", "ipsec-mb"}
+    for name, library in libraries.items():
+        assert (library["version"] is None) == (library["absent"] is not None)
+        assert (name in measured) == (library["version"] is not None)
+
+
+def test_enhanced_stands_for_every_number_of_lanes(airtoll: Airtoll) -> None:
+    found = document(airtoll, "--suite", "enhanced", "--size", 64)
+    assert {m["suite"] for m in found["measurements"]} == {f"enhanced{n}" for n in (1, 2, 4, 8)}
+    assert {m["implementation"] for m in found["measurements"]} == {"airtoll"}
+
+
+def test_the_backend_can_be_chosen(airtoll: Airtoll) -> None:
+    found = document(airtoll, "--suite", "ccmp", "--size", 64, "--backend", "portable")
+    assert found["host"]["backend"] == "portable"
+    ours = {m["interface"] for m in found["measurements"] if m["implementation"] == "airtoll"}
+    assert ours == {"portable"}
+
+
+def test_the_table_fits_100_columns(airtoll: Airtoll) -> None:
+    done = airtoll("ciphers", "--suite", "ccmp", "--suite", "enhanced8", "--size", 1500, COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    rows = [line.split() for line in lines if line.startswith(("ccmp ", "enhanced8 "))]
+    assert len(rows) == 2 * 6
+    assert all(row[1] == "1500" for row in rows)
+    assert "…" not in done.stdout
+
+
+def test_markdown_and_figures(airtoll: Airtoll, tmp_path: Path) -> None:
+    for suffix, start in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".html", b"<!DOCTYPE html>")):
+        path = tmp_path / f"speed{suffix}"
+        done = airtoll(
+            "ciphers", "--suite", "ccmp", "--size", 64, "--size", 128, "--markdown", "--figure", path
+        )
+        assert done.returncode == 0, done.stderr
+        assert path.read_bytes().lstrip().startswith(start)
+        tables = [line.count("|") for line in done.stdout.splitlines() if line.startswith("|")]
+        assert len(set(tables)) <= 2  # one frame after the other has a column more
+    assert b"https://" not in path.read_bytes().split(b"<script")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--suite", "wpa4"], "--suite: 'wpa4' is not one of wep40"),
+        (["--suite", "enhanced3"], "--suite: 'enhanced3'"),
+        (["--size", "0"], "--size: '0' is neither imix nor a number of bytes from 1 to 7935"),
+        (["--size", "7936"], "--size: '7936'"),
+        (["--size", "-5"], "--size: '-5'"),
+        (["--size", "big"], "--size: 'big'"),
+        (["--backend", "neon"], "--backend: 'neon' is not one of portable, aesni"),
+        (["--figure", "speed.gif"], "--figure: 'speed.gif' does not end in .svg, .png, .html"),
+        (["--figure", "nowhere/speed.svg"], "--figure: there is no directory"),
+        (["--json", "--markdown"], "exclude each other"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_status_2(
+    airtoll: Airtoll, arguments: list[str], words: str
+) -> None:
+    done = airtoll("ciphers", *arguments)
+    assert done.returncode == 2
+    assert words in one_line(done)
+    assert done.stdout == ""
+
+
+def test_a_backend_that_the_cpu_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bare:
+        backends = ("portable",)
+
+    monkeypatch.setattr(speed._rust, "speed_host", Bare)
+    with pytest.raises(speed.UsageError, match="this CPU cannot run vaes512, only portable"):
+        speed.look("vaes512")
+
+
+def test_an_absent_library_leaves_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is printed where neither library is installed."""
+    host = speed.look()
+    absent = speed.Library(version=None, absent="not built in")
+    host = host.model_copy(update={"libraries": {"openssl": absent, "ipsec-mb": absent}})
+    monkeypatch.setattr(speed, "look", lambda _: host)
+    measure = speed.measure
+
+    def ours_only(cases: list[speed.Case], backend: str) -> Any:
+        for case, measured in measure(cases, backend):
+            yield case, [m for m in measured if m.implementation == "airtoll"]
+
+    monkeypatch.setattr(speed, "measure", ours_only)
+    benchmark(["gcmp"], ["64"], None, as_json=False, as_markdown=False, figure=None)
+    printed = capsys.readouterr().out
+    assert "left out: not built in" in printed
+    row = next(line for line in printed.splitlines() if line.startswith("gcmp ")).split()
+    assert row[6:] == ["\N{EN DASH}"] * 6
+
+
+def test_what_was_measured_before_an_interrupt_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = speed.measure
+
+    def interrupted(cases: list[speed.Case], backend: str) -> Any:
+        yield from measure(cases[:3], backend)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(speed, "measure", interrupted)
+    with pytest.raises(speed.AirtollError, match="partial: 3 of 6 cases") as caught:
+        benchmark(["ccmp"], ["64"], None, as_json=True, as_markdown=False, figure=None)
+    assert caught.value.exit_code == 130
+    found = json.loads(capsys.readouterr().out)
+    assert found["complete"] is False
+    assert len({(m["operation"], m["keys"]) for m in found["measurements"]}) == 3
+
+
+def test_ctrl_c_ends_it_with_130() -> None:
+    with subprocess.Popen(
+        [AIRTOLL, "ciphers", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for_cpu_time(process, 2)  # more than starting takes, less than measuring
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr.startswith("airtoll: interrupted; what is printed is partial: ")
+    assert json.loads(stdout)["complete"] is False
+
+
+def wait_for_cpu_time(process: subprocess.Popen[str], seconds: float) -> None:
+    """Until the process has computed for so long: /proc/PID/stat, utime (proc(5))."""
+    deadline = time.monotonic() + 60
+    stat = Path(f"/proc/{process.pid}/stat")
+    while int(stat.read_text().rpartition(")")[2].split()[11]) < seconds * os.sysconf("SC_CLK_TCK"):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

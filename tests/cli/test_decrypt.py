@@ -1,0 +1,288 @@
+"""`airtoll decrypt` gives what airdecap-ng gives, and says what became of the rest and what is wrong with a file."""
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
+
+CAPTURES = Path(__file__).parents[2] / "crates/wlan-ciphers/tests/captures"
+WEP40, WEP104 = "1f2e3d4c5b", "746869727465656e2d63686172"
+
+MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
+
+Record = tuple[int, bytes]
+"""Time in nanoseconds, octets."""
+
+
+def records(capture: bytes) -> list[Record]:
+    """The records of a classic capture, little-endian."""
+    magic, *_, link_type = struct.unpack_from("<IHHiIII", capture)
+    assert link_type == 1, "Ethernet"
+    found, at = [], 24
+    while at < len(capture):
+        seconds, fraction, kept = struct.unpack_from("<III", capture, at)
+        ns = fraction * (1000 if magic == MICROSECONDS else 1)
+        found.append((seconds * 10**9 + ns, capture[at + 16 : at + 16 + kept]))
+        at += 16 + kept
+    return found
+
+
+def remade(
+    name: str, order: str = "<", magic: int = MICROSECONDS, link_type: int = 105, header: bytes = b""
+) -> bytes:
+    """One of our captures in another byte order, resolution or link type."""
+    capture = (CAPTURES / name).read_bytes()
+    out, at = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, link_type), 24
+    while at < len(capture):
+        seconds, us, kept, _ = struct.unpack_from("<IIII", capture, at)
+        frame = header + capture[at + 16 : at + 16 + kept]
+        fraction = us * (1000 if magic == NANOSECONDS else 1)
+        out += struct.pack(f"{order}IIII", seconds, fraction, len(frame), len(frame)) + frame
+        at += 16 + kept
+    return out
+
+
+def airdecap(capture: Path, key: str) -> list[Record]:
+    """What airdecap-ng makes of a capture."""
+    if shutil.which("airdecap-ng") is None:
+        pytest.skip("needs airdecap-ng: apt-get install aircrack-ng")
+    out = capture.with_name("airdecap.pcap")
+    subprocess.run(["airdecap-ng", "-w", key, "-o", out, capture], check=True, capture_output=True)
+    return records(out.read_bytes())
+
+
+@pytest.fixture
+def wep40(tmp_path: Path) -> Path:
+    return Path(shutil.copy(CAPTURES / "wep40.pcap", tmp_path))
+
+
+PRISM = struct.pack("<II", 0x44, 144) + bytes(136)
+PPI = struct.pack("<BBHI", 0, 0, 8, 105)
+
+
+@pytest.mark.parametrize(
+    ("capture", "key"),
+    [
+        ((CAPTURES / "wep40.pcap").read_bytes(), WEP40),
+        ((CAPTURES / "wep104.pcap").read_bytes(), WEP104),
+        (remade("wep40.pcap", order=">"), "1F:2E:3D:4C:5B"),
+        (remade("wep40.pcap", link_type=119, header=PRISM), WEP40),
+        (remade("wep40.pcap", link_type=192, header=PPI), WEP40),
+    ],
+    ids=["802.11", "radiotap", "big-endian", "prism", "ppi"],
+)
+def test_the_packets_are_those_of_airdecap(
+    airtoll: Airtoll, tmp_path: Path, capture: bytes, key: str
+) -> None:
+    path = tmp_path / "some.cap"
+    path.write_bytes(capture)
+    done = airtoll("decrypt", "some.cap", "--key", key)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "some-dec.pcap: 8 Ethernet frames" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"some.cap", "some-dec.pcap"}
+    decrypted = records((tmp_path / "some-dec.pcap").read_bytes())
+    assert len(decrypted) == 8
+    expected = airdecap(path, key)
+    if capture[:1] == b"\xa1":
+        # airdecap-ng leaves the times of such a file in the order that they are in.
+        decrypted, expected = ([(0, octets) for _, octets in some] for some in (decrypted, expected))
+    assert decrypted == expected
+
+
+def test_nanoseconds_and_pcapng_give_the_same_packets(airtoll: Airtoll, tmp_path: Path, wep40: Path) -> None:
+    (tmp_path / "ns.pcap").write_bytes(remade("wep40.pcap", order=">", magic=NANOSECONDS))
+    names = ["wep40", "ns"]
+    if shutil.which("editcap") is not None:
+        subprocess.run(["editcap", "-F", "pcapng", wep40, tmp_path / "ng.pcap"], check=True)
+        names.append("ng")
+    for name in names:
+        assert airtoll("decrypt", f"{name}.pcap", "--key", WEP40).returncode == 0
+    outputs = [(tmp_path / f"{name}-dec.pcap").read_bytes() for name in names]
+    assert len(records(outputs[0])) == 8
+    assert outputs == [outputs[0]] * len(names)
+
+
+def test_every_frame_is_counted_as_decrypted_or_with_its_reason(airtoll: Airtoll, wep40: Path) -> None:
+    done = airtoll("decrypt", wep40, "--key", WEP40, "--json", "--out", "out.pcap")
+    counts = json.loads(done.stdout)
+    reasons = {reason: count for reason, count in counts.pop("not_decrypted").items() if count}
+    assert reasons == {"not_data": 1, "not_encrypted": 1, "retransmission": 1, "wrong_key": 1}
+    assert counts == {
+        "capture": str(wep40),
+        "out": "out.pcap",
+        "frames": 12,
+        "data_frames": 11,
+        "decrypted": 8,
+        "ethernet_frames": 8,
+        "broken": None,
+    }
+    table = [line.split(maxsplit=1) for line in airtoll("decrypt", wep40, "--key", WEP40).stdout.splitlines()]
+    assert [count for count, _ in table[:7]] == ["12", "11", "8", "1", "1", "1", "1"]
+    assert [words.strip() for _, words in table[:3]] == ["frames", "data frames", "decrypted"]
+
+
+def test_several_keys_are_tried(airtoll: Airtoll, wep40: Path) -> None:
+    done = airtoll("decrypt", wep40, "--key", WEP104, "--key", WEP40, "--json")
+    assert json.loads(done.stdout)["decrypted"] == 8
+
+
+def test_with_the_wrong_key_there_is_no_output_and_exit_status_1(airtoll: Airtoll, wep40: Path) -> None:
+    older = wep40.with_name("wep40-dec.pcap")
+    older.write_text("older")
+    done = airtoll("decrypt", wep40, "--key", "00:00:00:00:00")
+    assert done.returncode == 1
+    assert one_line(done) == f"{wep40}: nothing decrypted, so no output is written"
+    assert "10  ICV or MIC wrong" in done.stdout
+    assert older.read_text() == "older"
+
+
+def test_other_ciphers_are_counted_as_such(airtoll: Airtoll) -> None:
+    done = airtoll("decrypt", CAPTURES / "tkip.pcap", "--key", WEP40, "--json", "--out", "out.pcap")
+    assert done.returncode == 1
+    counts = json.loads(done.stdout)
+    assert (counts["not_decrypted"]["other_cipher"], counts["not_decrypted"]["not_encrypted"]) == (8, 4)
+    assert counts["out"] is None
+
+
+def test_a_capture_cut_short_is_decrypted_up_to_there_with_exit_status_2(
+    airtoll: Airtoll, tmp_path: Path, wep40: Path
+) -> None:
+    whole = wep40.read_bytes()
+    wep40.write_bytes(whole[:1000])
+    done = airtoll("decrypt", wep40, "--key", WEP40)
+    assert done.returncode == 2
+    words = one_line(done)
+    assert words == f"{wep40}: capture cut short: record 6 at octet 732 needs 1090 octets, 268 are left"
+    assert len(records((tmp_path / "wep40-dec.pcap").read_bytes())) == 4
+    assert "\n4  decrypted" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.pcap", "--key", WEP40], "none.pcap: No such file or directory"),
+        ([".", "--key", WEP40], ".: Is a directory"),
+        (["/", "--key", WEP40, "--out", "out"], "/: Is a directory"),
+        (["empty.pcap", "--key", WEP40], "empty.pcap: the file is empty"),
+        (["page.pcap", "--key", WEP40], "page.pcap: not a pcap capture: it starts with [3c, 68, 74, 6d]"),
+        (["short.pcap", "--key", WEP40], "short.pcap: not a pcap capture: 20 octets"),
+        (["ethernet.pcap", "--key", WEP40], "ethernet.pcap: link type 1 (Ethernet), not 802.11 frames"),
+        (["wep40.pcap", "--key", WEP40, "--out", "wep40.pcap"], "the output would replace the capture"),
+        (["wep40.pcap", "--key", WEP40, "--out", "/dev/null"], "/dev/null: not a regular file"),
+        (["wep40.pcap", "--key", WEP40, "--out", "no/out.pcap"], "no/out.pcap: No such file or directory"),
+        (["wep40.pcap", "--key", WEP40, "--out", "/proc/out.pcap"], "/proc/out.pcap: "),
+        (["/dev/null", "--key", WEP40], "/dev/null: not a regular file, so --out FILE is needed"),
+        (["wep40.pcap", "--key", "1f2e3d4c"], "--key: 4 octets; a WEP key has 5 (WEP-40, 10 digits) or 13"),
+        (["wep40.pcap", "--key", "weak!"], "--key: not pairs of hexadecimal digits"),
+        (["wep40.pcap", "--key", "1f2e3d4c5"], "--key: not pairs of hexadecimal digits"),
+        (["wep40.pcap", "--key", "1f::2e:3d:4c:5b"], "--key: not pairs of hexadecimal digits"),
+        (["wep40.pcap", "--key", ""], "--key: not pairs of hexadecimal digits"),
+        (["wep40.pcap"], "--key HEX is needed"),
+    ],
+)
+@pytest.mark.usefixtures("wep40")
+def test_what_cannot_be_used_is_one_line_and_exit_status_2(
+    airtoll: Airtoll, tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    (tmp_path / "empty.pcap").touch()
+    (tmp_path / "page.pcap").write_text("<html></html>")
+    (tmp_path / "short.pcap").write_bytes(remade("wep40.pcap")[:20])
+    (tmp_path / "ethernet.pcap").write_bytes(remade("wep40.pcap", link_type=1))
+    before = set(tmp_path.iterdir())
+    done = airtoll("decrypt", *arguments)
+    assert done.returncode == 2
+    assert words in one_line(done)
+    assert done.stdout == ""
+    assert set(tmp_path.iterdir()) == before
+
+
+def long_capture(path: Path) -> None:
+    """A capture whose output is longer than what is written at a time."""
+    capture = remade("wep40.pcap")
+    path.write_bytes(capture + capture[24:] * 600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_disk_leaves_nothing_half_written(airtoll: Airtoll, tmp_path: Path) -> None:
+    long_capture(tmp_path / "long.pcap")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    small = (
+        f"mount -t tmpfs -o size=256k none {disk}; status=0; "
+        f'"$0" "$@" || status=$?; ls -A {disk} > {tmp_path}/left; exit $status'
+    )
+    arguments = ("decrypt", "long.pcap", "--key", WEP40, "--out", disk / "out.pcap")
+    done = airtoll(*arguments, prefix=(*IN_OWN_MOUNTS, small))
+    assert done.returncode == 2
+    assert one_line(done) == f"{disk}/out.pcap: No space left on device"
+    assert (tmp_path / "left").read_text() == ""
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.parametrize("denied", ["wep40.pcap", "folder"])
+def test_what_may_not_be_read_or_written_is_named(
+    airtoll: Airtoll, tmp_path: Path, wep40: Path, denied: str
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / denied).chmod(0o500 if denied == "folder" else 0)
+    # Root may do anything, unless it gives that up.
+    plain_root = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+    prefix = plain_root if os.geteuid() == 0 else ()
+    done = airtoll("decrypt", wep40, "--key", WEP40, "--out", "folder/out.pcap", prefix=prefix)
+    assert done.returncode == 2
+    named = wep40 if denied == "wep40.pcap" else "folder/out.pcap"
+    assert one_line(done) == f"{named}: Permission denied"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_one_line_and_leaves_nothing(tmp_path: Path, wep40: Path, stop: signal.Signals) -> None:
+    """The capture comes through a pipe, and stays away in the middle."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [AIRTOLL, "decrypt", pipe, "--key", WEP40, "--out", tmp_path / "out.pcap"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        pipe.open("wb") as writer,
+    ):
+        writer.write(wep40.read_bytes()[:1000])
+        writer.flush()
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".tmp-*")):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(stop)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert (stdout, stderr) == ("", "airtoll: interrupted; no output is written\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe", "wep40.pcap"}
+
+
+def test_a_capture_can_come_through_a_pipe(airtoll: Airtoll, tmp_path: Path) -> None:
+    from_pipe = ("sh", "-c", 'cat wep40.pcap | "$0" "$@"')
+    shutil.copy(CAPTURES / "wep40.pcap", tmp_path)
+    done = airtoll("decrypt", "/dev/stdin", "--key", WEP40, "--out", "out.pcap", prefix=from_pipe)
+    assert done.returncode == 0, done.stderr
+    assert len(records((tmp_path / "out.pcap").read_bytes())) == 8
+
+
+@pytest.mark.skipif("AIRTOLL_CAPTURES" not in os.environ, reason="AIRTOLL_CAPTURES names no folder")
+def test_a_capture_of_aircrack_ng_decrypts_as_airdecap_does(airtoll: Airtoll, tmp_path: Path) -> None:
+    folder = Path(os.environ["AIRTOLL_CAPTURES"])
+    capture = Path(shutil.copy(folder / "wep_64_ptw.cap", tmp_path))
+    counts = json.loads(airtoll("decrypt", capture, "--key", "1F1F1F1F1F", "--json").stdout)
+    assert (counts["frames"], counts["decrypted"]) == (65282, 30630)
+    assert records((tmp_path / "wep_64_ptw-dec.pcap").read_bytes()) == airdecap(capture, "1F1F1F1F1F")
+    wpa = Path(shutil.copy(folder / "wpa2-psk-linksys.cap", tmp_path))
+    done = airtoll("decrypt", wpa, "--key", WEP40, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["not_decrypted"]["other_cipher"] > 0
