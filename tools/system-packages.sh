@@ -10,7 +10,7 @@ build)
     [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] && headers="$headers intel-ipsec-mb.h:libipsec-mb-dev"
     ;;
 run) wanted="ip:iproute2 iperf3:iperf3 sockperf:sockperf unshare:util-linux nsenter:util-linux" ;;
-test) wanted="tshark:tshark airdecap-ng:aircrack-ng chromium:chromium" ;;
+test) wanted="tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium" ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac
 

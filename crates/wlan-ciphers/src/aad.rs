@@ -182,7 +182,9 @@ impl<'a> Header<'a> {
     #[inline(always)]
     fn tid(&self) -> u64 {
         // What is above it in the tail is masked.
-        self.aad_tail.checked_shr(u32::from(self.layout.tid_at)).unwrap_or(0)
+        self.aad_tail
+            .checked_shr(u32::from(self.layout.tid_at))
+            .unwrap_or(0)
     }
 
     /// Frame Control as the AAD has it, the same whether or not the Protected bit is set yet.

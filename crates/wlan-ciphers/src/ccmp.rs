@@ -7,13 +7,19 @@
 //!                        PN0  PN1  0    bits 6-7 key ID, bit 5 Ext IV    PN2  PN3  PN4  PN5
 //! ```
 
+use std::ops::Range;
+
 use wlan_frames::FrameControl;
 
 use crate::aad::{Header, HeaderError};
-use crate::{KeyId, OpenError, PacketNumber, Suite, TemporalKey};
+use crate::{KeyId, OpenError, Opened, PacketNumber, SealFault, SealJob, Suite, TemporalKey};
 
 /// Octets of the CCMP or GCMP header.
 pub(crate) const HEADER_LEN: usize = 8;
+
+/// The most octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). No MPDU that 802.11
+/// can carry comes near (9.2.4.7.1), so GCMP is held to it too.
+pub(crate) const MAX_PAYLOAD_LEN: usize = 0xffff;
 
 /// The Protected bit, 14 of Frame Control, as it lies in the second octet (9.2.4.1.9).
 pub(crate) const PROTECTED_IN_OCTET_1: u8 = FrameControl::PROTECTED.to_le_bytes()[1];
@@ -31,7 +37,7 @@ pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
 
 /// The MAC header, and what the CCMP header after it says.
 #[inline(always)]
-pub(crate) fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
+fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
     let header = Header::parse(mpdu).map_err(|error| match error {
         HeaderError::Short => OpenError::Short,
         HeaderError::NotProtectable => OpenError::BadHeader,
@@ -50,12 +56,61 @@ pub(crate) fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), Op
     Ok((header, pn, KeyId::from_key_id_octet(key_octet)))
 }
 
-/// The CCMP header of a frame.
-#[inline]
-pub(crate) fn emit(pn: PacketNumber, key_id: KeyId) -> [u8; HEADER_LEN] {
-    let pn = pn.get();
-    let key_octet = u64::from(key_id.get() << 6 | EXT_IV);
-    (pn & 0xffff | key_octet << 24 | pn >> 16 << 32).to_le_bytes()
+/// The MAC header of a frame to be sealed with a MIC of so many octets, and where its payload is.
+#[inline(always)]
+pub(crate) fn to_seal<'j>(
+    job: &'j SealJob<'_>,
+    mic_len: usize,
+) -> Result<(Header<'j>, Range<usize>), SealFault> {
+    let header = Header::parse(job.mpdu).map_err(|error| match error {
+        HeaderError::Short => SealFault::Short,
+        HeaderError::NotProtectable => SealFault::NotProtectable,
+    })?;
+    let (given, implied) = (job.header_len, header.len());
+    if given != implied {
+        return Err(SealFault::HeaderLen { given, implied });
+    }
+    let start = implied + HEADER_LEN;
+    match job.mpdu.len().checked_sub(start + mic_len) {
+        None => Err(SealFault::Short),
+        Some(payload_len) if payload_len > MAX_PAYLOAD_LEN => Err(SealFault::Long),
+        Some(payload_len) => Ok((header, start..start + payload_len)),
+    }
+}
+
+/// Sets the Protected bit of a frame that can be sealed and writes its CCMP header.
+#[inline(always)]
+pub(crate) fn emit(job: &mut SealJob<'_>) {
+    let pn = job.pn.get();
+    let key_octet = u64::from(job.key_id.get() << 6 | EXT_IV);
+    let header = (pn & 0xffff | key_octet << 24 | pn >> 16 << 32).to_le_bytes();
+    job.mpdu[1] |= PROTECTED_IN_OCTET_1;
+    job.mpdu[job.header_len..][..HEADER_LEN].copy_from_slice(&header);
+}
+
+/// The MAC header of a frame to be opened, and the verdict that it gets if its MIC, of so many octets, is right.
+#[inline(always)]
+pub(crate) fn to_open(
+    mpdu: &[u8],
+    expected: KeyId,
+    mic_len: usize,
+) -> Result<(Header<'_>, Opened), OpenError> {
+    let (header, pn, found) = parse(mpdu)?;
+    let start = header.len() + HEADER_LEN;
+    let payload_len = mpdu.len().checked_sub(start + mic_len).ok_or(OpenError::Short)?;
+    if payload_len > MAX_PAYLOAD_LEN {
+        return Err(OpenError::Long);
+    }
+    if found != expected {
+        return Err(OpenError::KeyMismatch { expected, found });
+    }
+    let opened = Opened {
+        pn,
+        key_id: found,
+        priority: header.priority(),
+        payload: start..start + payload_len,
+    };
+    Ok((header, opened))
 }
 
 /// A [`TemporalKey`] of CCMP-128.

@@ -1,10 +1,10 @@
 //! Temporal keys of the AES suites, and the batches that they seal and open.
 //!
-//! A batch goes through in windows of [`WINDOW`] frames:
+//! A batch goes through in windows of up to 128 frames:
 //!
 //! 1. (each frame) parse the header, write the cipher header, build nonce and AAD blocks;
 //! 2. (window) order the frames by backend, suite and length, longest first;
-//! 3. (groups of 1 to 16 frames, in lock step) the [engine](crate::engine);
+//! 3. (groups of 1 to 16 frames, in lock step) the engine;
 //! 4. (each frame) write the MIC, or compare it and leave the verdict.
 
 // Places in a window and payload lengths fit the integers that carry them: below 128 and 65536.
@@ -17,21 +17,17 @@ use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
 use zeroize::ZeroizeOnDrop;
 
-use crate::aad::{Header, HeaderError};
-use crate::ccmp::{self, HEADER_LEN, PROTECTED_IN_OCTET_1};
+use crate::aad::Header;
+use crate::ccmp::{self, MAX_PAYLOAD_LEN};
 use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule};
 use crate::enhanced::Lanes;
-use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealJob, Suite};
 
 /// Frames that are ordered by length together, at most.
 const WINDOW: usize = 128;
 
 /// Frames of one length are taken in smaller windows, which stay in the first-level cache; whole groups of every size.
 const WINDOW_OF_ONE_LENGTH: usize = 48;
-
-/// The most octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). No MPDU that 802.11
-/// can carry comes near (9.2.4.7.1), so GCMP is held to it too.
-const MAX_PAYLOAD_LEN: usize = 0xffff;
 
 /// Why there is no such key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -131,7 +127,7 @@ impl TemporalKey {
             return self.seal_one(job);
         }
         for (job, seal) in batch.iter().enumerate() {
-            self.parse(seal).map_err(|fault| SealError { job, fault })?;
+            ccmp::to_seal(seal, self.mic_len).map_err(|fault| SealError { job, fault })?;
         }
         let one_length = of_one_length(batch.iter().map(|job| job.mpdu.len()));
         seal_checked(batch.iter_mut().map(|job| (self, job)), one_length);
@@ -149,7 +145,8 @@ impl TemporalKey {
 
     /// A frame on its own waits for all that is done before it, so as little is done as there can be.
     fn seal_one(&self, job: &mut SealJob<'_>) -> Result<(), SealError> {
-        let (header, payload) = self.parse(job).map_err(|fault| SealError { job: 0, fault })?;
+        let (header, payload) =
+            ccmp::to_seal(job, self.mic_len).map_err(|fault| SealError { job: 0, fault })?;
         let blocks = self.blocks(&header, job.pn, payload.len());
         let mut frame = self.frame_to_seal(job, payload, blocks);
         engine::protect_one::<false>(&mut frame);
@@ -159,30 +156,12 @@ impl TemporalKey {
 
     fn open_one(&self, job: &mut OpenJob<'_>) {
         let (mpdu, expected, verdict) = job.parts();
-        *verdict = self.frame_to_open(mpdu, expected).and_then(|(mut frame, opened)| {
-            engine::protect_one::<true>(&mut frame);
-            check_mic(&mut frame).map(|()| opened)
-        });
-    }
-
-    /// The header of a frame to be sealed, and where its payload is.
-    #[inline(always)]
-    fn parse<'j>(&self, job: &'j SealJob<'_>) -> Result<(Header<'j>, Range<usize>), SealFault> {
-        let header = Header::parse(job.mpdu).map_err(|error| match error {
-            HeaderError::Short => SealFault::Short,
-            HeaderError::NotProtectable => SealFault::NotProtectable,
-        })?;
-        let implied = header.len();
-        let given = job.header_len;
-        if given != implied {
-            return Err(SealFault::HeaderLen { given, implied });
-        }
-        let start = implied + HEADER_LEN;
-        match job.mpdu.len().checked_sub(start + self.mic_len) {
-            None => Err(SealFault::Short),
-            Some(payload_len) if payload_len > MAX_PAYLOAD_LEN => Err(SealFault::Long),
-            Some(payload_len) => Ok((header, start..start + payload_len)),
-        }
+        *verdict = self
+            .frame_to_open(mpdu, expected)
+            .and_then(|(mut frame, opened)| {
+                engine::protect_one::<true>(&mut frame);
+                check_mic(&mut frame).map(|()| opened)
+            });
     }
 
     #[inline(always)]
@@ -194,9 +173,13 @@ impl TemporalKey {
     }
 
     #[inline(always)]
-    fn frame_to_seal<'a>(&'a self, job: &'a mut SealJob<'_>, payload: Range<usize>, blocks: Blocks) -> Frame<'a, 'a> {
-        job.mpdu[1] |= PROTECTED_IN_OCTET_1;
-        job.mpdu[job.header_len..payload.start].copy_from_slice(&ccmp::emit(job.pn, job.key_id));
+    fn frame_to_seal<'a>(
+        &'a self,
+        job: &'a mut SealJob<'_>,
+        payload: Range<usize>,
+        blocks: Blocks,
+    ) -> Frame<'a, 'a> {
+        ccmp::emit(job);
         Frame::new(job.mpdu, payload, &self.schedule, blocks)
     }
 
@@ -207,29 +190,10 @@ impl TemporalKey {
         mpdu: &'a mut [u8],
         expected: KeyId,
     ) -> Result<(Frame<'a, 'a>, Opened), OpenError> {
-        let (header, pn, found) = ccmp::parse(mpdu)?;
-        let start = header.len() + HEADER_LEN;
-        let Some(end) = mpdu
-            .len()
-            .checked_sub(self.mic_len)
-            .filter(|&end| end >= start)
-        else {
-            return Err(OpenError::Short);
-        };
-        if end - start > MAX_PAYLOAD_LEN {
-            return Err(OpenError::Long);
-        }
-        if found != expected {
-            return Err(OpenError::KeyMismatch { expected, found });
-        }
-        let opened = Opened {
-            pn,
-            key_id: found,
-            priority: header.priority(),
-            payload: start..end,
-        };
-        let blocks = self.blocks(&header, pn, end - start);
-        let frame = Frame::new(mpdu, start..end, &self.schedule, blocks);
+        let (header, opened) = ccmp::to_open(mpdu, expected, self.mic_len)?;
+        let payload = opened.payload.clone();
+        let blocks = self.blocks(&header, opened.pn, payload.len());
+        let frame = Frame::new(mpdu, payload, &self.schedule, blocks);
         Ok((frame, opened))
     }
 }
@@ -250,7 +214,7 @@ pub(crate) const fn b0_flags(suite: Suite) -> u8 {
 /// [`SealError`] for the first job that is malformed; then no job was changed.
 pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
     for (job, (key, seal)) in batch.iter().enumerate() {
-        key.parse(seal).map_err(|fault| SealError { job, fault })?;
+        ccmp::to_seal(seal, key.mic_len).map_err(|fault| SealError { job, fault })?;
     }
     let one_length = of_one_length(batch.iter().map(|(_, job)| job.mpdu.len()));
     seal_checked(batch.iter_mut().map(|(key, job)| (*key, job)), one_length);
@@ -288,7 +252,7 @@ fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
         let mut frames: ArrayVec<Frame<'_, '_>, WINDOW> = ArrayVec::new();
         // No `collect`, which moves the whole window.
         for (key, job) in jobs.by_ref().take(WINDOW) {
-            let Ok((header, payload)) = key.parse(job) else {
+            let Ok((header, payload)) = ccmp::to_seal(job, key.mic_len) else {
                 unreachable!("checked before the batch was touched")
             };
             let blocks = key.blocks(&header, job.pn, payload.len());

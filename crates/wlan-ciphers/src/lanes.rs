@@ -3,8 +3,8 @@
 //! A kernel runs for as long as the longest of its texts, so texts of like length belong together. A batch is taken in
 //! windows of [`WINDOW`] texts and each window is ordered by length, longest first, on the stack.
 
-/// Texts ordered at a time.
-pub(crate) const WINDOW: usize = 64;
+/// Texts ordered at a time: whole groups for six lanes, eight and sixteen.
+pub(crate) const WINDOW: usize = 96;
 
 /// The texts of one window, longest first; empty ones are left out.
 #[cfg(any(target_arch = "x86_64", test))]

@@ -31,9 +31,9 @@
 //!
 //! # What is not claimed
 //!
-//! The key schedule is wiped when a key is dropped, MICs are compared in constant time and the AES of the `aes` crate
-//! runs in constant time. Copies of the key that the caller keeps are the caller's, and nothing here hides how long
-//! frames are or when they are sent. RC4 and the S-box of TKIP look tables up at secret places and do not run in constant
+//! The key schedule is wiped when a key is dropped, MICs are compared in constant time, and AES looks nothing up at a
+//! secret place: it is either the CPU's own instructions or bit-sliced. Copies of a key that the caller keeps, or that a
+//! move leaves on the stack, are not wiped, and nothing here hides how long frames are or when they are sent. RC4 and the S-box of TKIP look tables up at secret places and do not run in constant
 //! time; WEP and TKIP are broken anyway, and are here to be measured and to be read.
 
 mod aad;

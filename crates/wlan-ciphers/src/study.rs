@@ -44,8 +44,7 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use subtle::ConstantTimeEq;
 
-use crate::aad::{Header, HeaderError, Layout};
-use crate::ccmp::{self, HEADER_LEN, PROTECTED_IN_OCTET_1};
+use crate::ccmp;
 use crate::engine::Blocks;
 use crate::key::b0_flags;
 use crate::{KeyId, Lanes, OpenError, OpenJob, Opened, SealFault, SealJob, Suite};
@@ -111,24 +110,10 @@ impl PaperLanes {
     /// # Errors
     /// What is wrong with the job, which is unchanged then.
     pub fn seal(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        let header = Header::parse(job.mpdu).map_err(|error| match error {
-            HeaderError::Short => SealFault::Short,
-            HeaderError::NotProtectable => SealFault::NotProtectable,
-        })?;
-        let (given, implied) = (job.header_len, header.len());
-        if given != implied {
-            return Err(SealFault::HeaderLen { given, implied });
-        }
-        let start = implied + HEADER_LEN;
-        let payload_len = job.mpdu.len().checked_sub(start + MIC_LEN);
-        let payload_len = payload_len.ok_or(SealFault::Short)?;
-        if payload_len > usize::from(u16::MAX) {
-            return Err(SealFault::Long);
-        }
-        let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload_len);
-        job.mpdu[1] |= PROTECTED_IN_OCTET_1;
-        job.mpdu[implied..start].copy_from_slice(&ccmp::emit(job.pn, job.key_id));
-        let (payload, mic) = job.mpdu[start..].split_at_mut(payload_len);
+        let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
+        let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len());
+        ccmp::emit(job);
+        let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
         mic.copy_from_slice(&self.mic(&blocks, payload));
         self.ctr(&blocks, payload);
         Ok(())
@@ -141,23 +126,9 @@ impl PaperLanes {
     }
 
     fn open_mpdu(&self, mpdu: &mut [u8], expected: KeyId) -> Result<Opened, OpenError> {
-        let (header, pn, found) = ccmp::parse(mpdu, &mut { Layout::NONE })?;
-        let start = header.len() + HEADER_LEN;
-        let payload_len = mpdu.len().checked_sub(start + MIC_LEN).ok_or(OpenError::Short)?;
-        if payload_len > usize::from(u16::MAX) {
-            return Err(OpenError::Long);
-        }
-        if found != expected {
-            return Err(OpenError::KeyMismatch { expected, found });
-        }
-        let opened = Opened {
-            pn,
-            key_id: found,
-            priority: header.priority(),
-            payload: start..start + payload_len,
-        };
-        let blocks = header.ccm_blocks(pn, b0_flags(Suite::Ccmp128), payload_len);
-        let (payload, mic) = mpdu[start..].split_at_mut(payload_len);
+        let (header, opened) = ccmp::to_open(mpdu, expected, MIC_LEN)?;
+        let blocks = header.ccm_blocks(opened.pn, b0_flags(Suite::Ccmp128), opened.payload.len());
+        let (payload, mic) = mpdu[opened.payload.start..].split_at_mut(opened.payload.len());
         self.ctr(&blocks, payload);
         if !bool::from(self.mic(&blocks, payload).ct_eq(mic)) {
             payload.fill(0);

@@ -42,7 +42,7 @@ use crate::msdu::DataFrame;
 use crate::rc4::{self, Text};
 use crate::wep::{EXT_IV, ICV_LEN};
 use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
-use mixing::{Mixer, wep_seed_octet};
+use mixing::{Mixer, TemporalKey, wep_seed_octet};
 
 const HEADER_LEN: usize = Suite::Tkip.header_len();
 const KEY_ID_OCTET: usize = 3;
@@ -59,7 +59,7 @@ pub enum Role {
 /// One temporal key with its Michael keys. It is wiped when dropped and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Tkip {
-    tk: [u16; 8],
+    tk: TemporalKey,
     transmit: MichaelKey,
     receive: MichaelKey,
 }
@@ -99,30 +99,8 @@ impl Tkip {
     /// # Errors
     /// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
-        check(batch, michael::MIC_LEN + ICV_LEN, |frame| {
-            if frame.is_fragment() {
-                return Err(SealFault::Fragment);
-            }
-            Ok(())
-        })?;
-        for window in batch.chunks_mut(WINDOW) {
-            let messages: ArrayVec<Message<'_>, WINDOW> = window
-                .iter()
-                .map(|job| Message {
-                    key: &self.transmit,
-                    header: parse_checked(job.mpdu).michael(),
-                    msdu: &job.mpdu[job.header_len + HEADER_LEN..mic_offset(job.mpdu)],
-                })
-                .collect();
-            let mut mics = [[0; michael::MIC_LEN]; WINDOW];
-            let mics = compute(&messages, &mut mics);
-            drop(messages);
-            for (job, mic) in window.iter_mut().zip(mics) {
-                let at = mic_offset(job.mpdu);
-                job.mpdu[at..at + michael::MIC_LEN].copy_from_slice(mic);
-            }
-            self.encipher(window);
-        }
+        check_whole(batch.iter())?;
+        seal_checked(batch.iter_mut().map(|job| (self, job)));
         Ok(())
     }
 
@@ -132,9 +110,9 @@ impl Tkip {
     /// # Errors
     /// [`SealError`] for the first job that is malformed; then no job was changed.
     pub fn seal_fragments(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
-        check(batch, ICV_LEN, |_| Ok(()))?;
+        check(batch.iter(), ICV_LEN, |_| Ok(()))?;
         for window in batch.chunks_mut(WINDOW) {
-            self.encipher(window);
+            encipher(window.iter_mut().map(|job| (self, job)));
         }
         Ok(())
     }
@@ -142,62 +120,7 @@ impl Tkip {
     /// Opens every MPDU of the batch in place and leaves each its verdict. The payload of a fragment may hold a part
     /// of the MIC, which is not verified yet.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
-        let mut mixer = Mixer::new(&self.tk);
-        for window in batch.chunks_mut(WINDOW) {
-            // 1. Which frames can be TKIP's at all.
-            let mut claims: ArrayVec<(Claim, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
-            let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
-            for job in window {
-                let (mpdu, expected, verdict) = job.parts();
-                match examine(mpdu, expected) {
-                    Ok(claim) => {
-                        texts.push(Text {
-                            key: mixer.seed(claim.transmitter, claim.opened.pn),
-                            text: &mut mpdu[claim.opened.payload.start..],
-                        });
-                        claims.push((claim, verdict));
-                    }
-                    Err(error) => *verdict = Err(error),
-                }
-            }
-            // 2. Decipher.
-            rc4::apply(&mut texts);
-            // 3. ICV, and the MIC of those that are whole.
-            for (text, (claim, verdict)) in texts.iter().zip(&mut claims) {
-                **verdict = match fcs::check(text.text) {
-                    Ok(_) => Ok(claim.opened.clone()),
-                    Err(_) => Err(OpenError::Icv),
-                };
-            }
-            let (mut messages, mut mics) = (ArrayVec::<_, WINDOW>::new(), [[0; michael::MIC_LEN]; WINDOW]);
-            for (text, (claim, verdict)) in texts.iter().zip(&claims) {
-                if claim.is_whole && verdict.is_ok() {
-                    messages.push(Message {
-                        key: &self.receive,
-                        header: claim.michael,
-                        msdu: &text.text[..claim.opened.payload.len()],
-                    });
-                }
-            }
-            let mics = compute(&messages, &mut mics);
-            drop(messages);
-            // 4. Nothing is left of a frame with a wrong ICV or MIC.
-            let mut mics = mics.iter();
-            for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
-                if claim.is_whole && verdict.is_ok() {
-                    let at = claim.opened.payload.len();
-                    let right = mics
-                        .next()
-                        .is_some_and(|mic| equal(&text.text[at..at + michael::MIC_LEN], mic));
-                    if !right {
-                        *verdict = Err(OpenError::Mic);
-                    }
-                }
-                if verdict.is_err() {
-                    text.text.fill(0);
-                }
-            }
-        }
+        open_all(batch.iter_mut().map(|job| (self, job)));
     }
 
     /// The MIC to put behind an MSDU before it is cut into fragments.
@@ -233,24 +156,120 @@ impl Tkip {
         }
         Ok(&msdu_and_mic[..msdu_and_mic.len() - michael::MIC_LEN])
     }
+}
 
-    /// Header, ICV and encipherment of jobs that were checked.
-    fn encipher(&self, window: &mut [SealJob<'_>]) {
-        let mut mixer = Mixer::new(&self.tk);
-        let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
-        for job in window {
-            let (header, body) = job.mpdu.split_at_mut(job.header_len);
-            header[1] |= PROTECTED_IN_OCTET_1;
-            let frame = parse_checked(header);
-            let (tkip_header, rest) = body.split_at_mut(HEADER_LEN);
-            tkip_header.copy_from_slice(&emit_header(job.pn, job.key_id));
-            fcs::fill(rest);
-            texts.push(Text {
-                key: mixer.seed(frame.transmitter(), job.pn),
-                text: rest,
-            });
+/// Seals every MPDU of the batch in place, each with its own keys and each a whole MSDU, as [`Tkip::seal`] does.
+///
+/// # Errors
+/// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
+pub fn seal_each(batch: &mut [(&Tkip, SealJob<'_>)]) -> Result<(), SealError> {
+    check_whole(batch.iter().map(|(_, job)| job))?;
+    seal_checked(batch.iter_mut().map(|(tkip, job)| (*tkip, job)));
+    Ok(())
+}
+
+/// Opens every MPDU of the batch in place, each with its own keys, and leaves each its verdict, as [`Tkip::open`] does.
+pub fn open_each(batch: &mut [(&Tkip, OpenJob<'_>)]) {
+    open_all(batch.iter_mut().map(|(tkip, job)| (*tkip, job)));
+}
+
+fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>) {
+    while jobs.len() > 0 {
+        let mut window: ArrayVec<(&Tkip, &mut SealJob<'_>), WINDOW> = jobs.by_ref().take(WINDOW).collect();
+        let messages: ArrayVec<Message<'_>, WINDOW> = window
+            .iter()
+            .map(|(tkip, job)| Message {
+                key: &tkip.transmit,
+                header: parse_checked(job.mpdu).michael(),
+                msdu: &job.mpdu[job.header_len + HEADER_LEN..mic_offset(job.mpdu)],
+            })
+            .collect();
+        let mut mics = [[0; michael::MIC_LEN]; WINDOW];
+        let mics = compute(&messages, &mut mics);
+        drop(messages);
+        for ((_, job), mic) in window.iter_mut().zip(mics) {
+            let at = mic_offset(job.mpdu);
+            job.mpdu[at..at + michael::MIC_LEN].copy_from_slice(mic);
         }
+        encipher(window.iter_mut().map(|(tkip, job)| (*tkip, &mut **job)));
+    }
+}
+
+/// Header, ICV and encipherment of up to a window of jobs that were checked.
+fn encipher<'b, 'j: 'b>(window: impl Iterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>) {
+    let mut mixer = Mixer::default();
+    let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+    for (tkip, job) in window {
+        let (header, body) = job.mpdu.split_at_mut(job.header_len);
+        header[1] |= PROTECTED_IN_OCTET_1;
+        let frame = parse_checked(header);
+        let (tkip_header, rest) = body.split_at_mut(HEADER_LEN);
+        tkip_header.copy_from_slice(&emit_header(job.pn, job.key_id));
+        fcs::fill(rest);
+        texts.push(Text {
+            key: mixer.seed(&tkip.tk, frame.transmitter(), job.pn),
+            text: rest,
+        });
+    }
+    rc4::apply(&mut texts);
+}
+
+fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b mut OpenJob<'j>)>) {
+    let mut mixer = Mixer::default();
+    while jobs.len() > 0 {
+        // 1. Which frames can be TKIP's at all.
+        let mut claims: ArrayVec<(Claim<'_>, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
+        let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+        for (tkip, job) in jobs.by_ref().take(WINDOW) {
+            let (mpdu, expected, verdict) = job.parts();
+            match examine(tkip, mpdu, expected) {
+                Ok(claim) => {
+                    texts.push(Text {
+                        key: mixer.seed(&tkip.tk, claim.transmitter, claim.opened.pn),
+                        text: &mut mpdu[claim.opened.payload.start..],
+                    });
+                    claims.push((claim, verdict));
+                }
+                Err(error) => *verdict = Err(error),
+            }
+        }
+        // 2. Decipher.
         rc4::apply(&mut texts);
+        // 3. ICV, and the MIC of those that are whole.
+        for (text, (claim, verdict)) in texts.iter().zip(&mut claims) {
+            **verdict = match fcs::check(text.text) {
+                Ok(_) => Ok(claim.opened.clone()),
+                Err(_) => Err(OpenError::Icv),
+            };
+        }
+        let (mut messages, mut mics) = (ArrayVec::<_, WINDOW>::new(), [[0; michael::MIC_LEN]; WINDOW]);
+        for (text, (claim, verdict)) in texts.iter().zip(&claims) {
+            if claim.is_whole && verdict.is_ok() {
+                messages.push(Message {
+                    key: claim.michael_key,
+                    header: claim.michael,
+                    msdu: &text.text[..claim.opened.payload.len()],
+                });
+            }
+        }
+        let mics = compute(&messages, &mut mics);
+        drop(messages);
+        // 4. Nothing is left of a frame with a wrong ICV or MIC.
+        let mut mics = mics.iter();
+        for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
+            if claim.is_whole && verdict.is_ok() {
+                let at = claim.opened.payload.len();
+                let right = mics
+                    .next()
+                    .is_some_and(|mic| equal(&text.text[at..at + michael::MIC_LEN], mic));
+                if !right {
+                    *verdict = Err(OpenError::Mic);
+                }
+            }
+            if verdict.is_err() {
+                text.text.fill(0);
+            }
+        }
     }
 }
 
@@ -265,16 +284,17 @@ pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
 }
 
 /// What a job says of itself.
-struct Claim {
+struct Claim<'k> {
     /// Its verdict if ICV and MIC are right.
     opened: Opened,
     transmitter: MacAddr,
     michael: MichaelHeader,
+    michael_key: &'k MichaelKey,
     /// Whether the MSDU is, with its MIC.
     is_whole: bool,
 }
 
-fn examine(mpdu: &[u8], expected: KeyId) -> Result<Claim, OpenError> {
+fn examine<'k>(tkip: &'k Tkip, mpdu: &[u8], expected: KeyId) -> Result<Claim<'k>, OpenError> {
     let (frame, header) = parse_protected(mpdu)?;
     let (pn, found) = parse_header(header);
     if found != expected {
@@ -295,6 +315,7 @@ fn examine(mpdu: &[u8], expected: KeyId) -> Result<Claim, OpenError> {
         },
         transmitter: frame.transmitter(),
         michael: frame.michael(),
+        michael_key: &tkip.receive,
         is_whole,
     })
 }
@@ -369,8 +390,17 @@ fn emit_header(pn: PacketNumber, key_id: KeyId) -> [u8; HEADER_LEN] {
     ]
 }
 
-fn check(
-    batch: &[SealJob<'_>],
+fn check_whole<'b, 'j: 'b>(batch: impl Iterator<Item = &'b SealJob<'j>>) -> Result<(), SealError> {
+    check(batch, michael::MIC_LEN + ICV_LEN, |frame| {
+        if frame.is_fragment() {
+            return Err(SealFault::Fragment);
+        }
+        Ok(())
+    })
+}
+
+fn check<'b, 'j: 'b>(
+    batch: impl Iterator<Item = &'b SealJob<'j>>,
     trailer: usize,
     also: impl Fn(&DataFrame<'_>) -> Result<(), SealFault>,
 ) -> Result<(), SealError> {
@@ -391,7 +421,7 @@ fn check(
         }
         Ok(())
     };
-    for (job, seal) in batch.iter().enumerate() {
+    for (job, seal) in batch.enumerate() {
         check_one(seal).map_err(|fault| SealError { job, fault })?;
     }
     Ok(())
@@ -450,7 +480,10 @@ mod tests {
         let frame = DataFrame::parse(&v.header.0).ok().unwrap();
         // The frame comes from the access point.
         let ap = v.tkip(Role::Authenticator);
-        assert_eq!(Mixer::new(&ap.tk).seed(frame.transmitter(), v.pn())[..], v.seed.0);
+        assert_eq!(
+            Mixer::default().seed(&ap.tk, frame.transmitter(), v.pn())[..],
+            v.seed.0
+        );
         assert_eq!(ap.msdu_mic(frame.michael(), &v.plaintext.0)[..], v.mic.0);
         let mut mpdu = [&v.header.0[..], &[0xee; 8], &v.plaintext.0, &[0xee; 12]].concat();
         let job = SealJob {

@@ -1,17 +1,15 @@
 //! The published vectors, `vectors/` at the root of the repository; `SOURCES.md` there says whose they are. Here are
-//! the reader of the files and the CCMP vectors; the other suites have their tests beside them.
+//! the reader of the files and the MPDUs of CCMP and GCMP; what is below MPDUs is in [`aead`], and the other suites have
+//! their tests beside them.
 
-use ccm::aead::inout::InOutBuf;
-use ccm::{AeadInOut, KeyInit};
+mod aead;
+
 use serde::Deserialize;
 use wlan_frames::fcs::fcs;
 
 use crate::aad::Header;
-use crate::ccmp::Ccmp;
 use crate::key::b0_flags;
-use crate::{KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite};
-
-type Ccm = ccm::Ccm<aes::Aes128, ccm::consts::U8, ccm::consts::U13>;
+use crate::{Backend, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
 
 #[derive(Deserialize)]
 struct File<V> {
@@ -33,20 +31,26 @@ impl TryFrom<String> for Octets {
     }
 }
 
-#[derive(Deserialize)]
-struct CcmVector {
-    name: String,
-    key: Octets,
-    nonce: Octets,
-    aad: Octets,
-    plaintext: Octets,
-    ciphertext: Octets,
-    mic: Octets,
+/// The vectors of one file under `vectors/`, at least one.
+pub(crate) fn load<V: for<'de> Deserialize<'de>>(name: &str) -> Vec<V> {
+    let path = format!("{}/../../vectors/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let file: File<V> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+    assert!(!file.vectors.is_empty(), "{path}: no vectors");
+    file.vectors
+}
+
+/// Says how many checks a test made, and fails if it made none.
+fn ran(count: usize, what: &str) {
+    assert!(count > 0, "no {what} ran");
+    println!("{count} {what}");
 }
 
 #[derive(Deserialize)]
 struct MpduVector {
     name: String,
+    #[serde(default)]
+    suite: SuiteName,
     #[serde(rename = "use")]
     reach: Reach,
     tk: Octets,
@@ -55,6 +59,7 @@ struct MpduVector {
     header: Octets,
     aad: Octets,
     nonce: Octets,
+    #[serde(alias = "gcmp_header")]
     ccmp_header: Octets,
     plaintext: Octets,
     ciphertext: Octets,
@@ -62,14 +67,54 @@ struct MpduVector {
     fcs: Option<Octets>,
 }
 
+#[derive(Clone, Copy, Default, Deserialize)]
+enum SuiteName {
+    #[default]
+    #[serde(rename = "CCMP-128")]
+    Ccmp128,
+    #[serde(rename = "CCMP-256")]
+    Ccmp256,
+    #[serde(rename = "GCMP-128")]
+    Gcmp128,
+    #[serde(rename = "GCMP-256")]
+    Gcmp256,
+}
+
+/// How far a vector reaches.
 #[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Reach {
+    /// The whole MPDU.
     Mpdu,
+    /// CCM with the printed AAD.
     Ccm,
+    /// GCM with the printed AAD.
+    Gcm,
 }
 
 impl MpduVector {
+    /// All that reach so far, of all suites.
+    fn all(reach: Reach) -> Vec<MpduVector> {
+        let files = [
+            "ccmp/ieee80211-data.json",
+            "ccmp/ieee80211-management.json",
+            "ccmp/ieee80211ac.json",
+            "gcmp/ieee80211.json",
+        ];
+        let mut all: Vec<MpduVector> = files.into_iter().flat_map(load).collect();
+        all.retain(|v| v.reach == reach);
+        all
+    }
+
+    fn suite(&self) -> Suite {
+        match self.suite {
+            SuiteName::Ccmp128 => Suite::Ccmp128,
+            SuiteName::Ccmp256 => Suite::Ccmp256,
+            SuiteName::Gcmp128 => Suite::Gcmp128,
+            SuiteName::Gcmp256 => Suite::Gcmp256,
+        }
+    }
+
     fn pn(&self) -> PacketNumber {
         PacketNumber::from_be_octets(self.pn.0[..].try_into().unwrap())
     }
@@ -78,8 +123,9 @@ impl MpduVector {
         KeyId::new(self.key_id).unwrap()
     }
 
-    fn ccmp(&self) -> Ccmp {
-        Ccmp::new(self.tk.0[..].try_into().unwrap())
+    fn keys(&self) -> impl Iterator<Item = TemporalKey> {
+        Backend::available()
+            .map(|backend| TemporalKey::with_backend(self.suite(), &self.tk.0, backend).unwrap())
     }
 
     /// The MPDU on the air, without FCS.
@@ -90,135 +136,113 @@ impl MpduVector {
     }
 }
 
-/// The vectors of one file under `vectors/`.
-pub(crate) fn load<V: for<'de> Deserialize<'de>>(name: &str) -> Vec<V> {
-    let path = format!("{}/../../vectors/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let file: File<V> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
-    file.vectors
-}
-
-fn mpdu_vectors() -> Vec<MpduVector> {
-    let mut all = load("ccmp/ieee80211-data.json");
-    all.append(&mut load("ccmp/ieee80211-management.json"));
-    assert_eq!(all.len(), 9);
-    all
-}
-
-fn check_ccm(v: &CcmVector) {
-    let ccm = Ccm::new(v.key.0[..].try_into().unwrap());
-    let nonce = v.nonce.0[..].try_into().unwrap();
-    let mut text = v.plaintext.0.clone();
-    let mic = ccm
-        .encrypt_inout_detached(nonce, &v.aad.0, InOutBuf::from(&mut text[..]))
-        .unwrap();
-    assert_eq!(text, v.ciphertext.0, "{}: ciphertext", v.name);
-    assert_eq!(mic[..], v.mic.0[..], "{}: MIC", v.name);
-    ccm.decrypt_inout_detached(nonce, &v.aad.0, InOutBuf::from(&mut text[..]), &mic)
-        .unwrap();
-    assert_eq!(text, v.plaintext.0, "{}: plaintext", v.name);
-}
-
-#[test]
-fn ccm_agrees_with_rfc_3610() {
-    let vectors: Vec<CcmVector> = load("ccmp/rfc3610.json");
-    assert_eq!(vectors.len(), 12);
-    vectors.iter().for_each(check_ccm);
-}
-
-#[test]
-fn ccm_agrees_with_every_ieee_vector_under_its_printed_aad() {
-    for v in mpdu_vectors() {
-        check_ccm(&CcmVector {
-            name: v.name,
-            key: v.tk,
-            nonce: v.nonce,
-            aad: v.aad,
-            plaintext: v.plaintext,
-            ciphertext: v.ciphertext,
-            mic: v.mic,
-        });
-    }
+/// The nonce and the AAD that the engine gets for a sealed MPDU, as CCM and GCM format them.
+fn nonce_and_aad(v: &MpduVector, sealed: &[u8]) -> (Vec<u8>, [u8; 32]) {
+    let Ok(header) = Header::parse(sealed) else {
+        panic!("{}: not protectable", v.name)
+    };
+    let (blocks, nonce) = match v.suite() {
+        Suite::Gcmp128 | Suite::Gcmp256 => (header.gcm_blocks(v.pn(), v.plaintext.0.len()), 0..12),
+        suite => {
+            let flags = b0_flags(suite);
+            (header.ccm_blocks(v.pn(), flags, v.plaintext.0.len()), 1..14)
+        }
+    };
+    let mut aad = [0; 32];
+    aad[..16].copy_from_slice(&blocks.aad_1.to_le_bytes());
+    aad[16..].copy_from_slice(&blocks.aad_2.to_le_bytes());
+    (blocks.counter.to_le_bytes()[nonce].to_vec(), aad)
 }
 
 #[test]
 fn aad_and_nonce_are_the_printed_ones() {
-    for v in mpdu_vectors() {
-        let sealed = v.sealed();
-        let Ok(header) = Header::parse(&sealed) else {
-            panic!("{}: not protectable", v.name)
-        };
-        let blocks = header.ccm_blocks(v.pn(), b0_flags(Suite::Ccmp128), v.plaintext.0.len());
-        assert_eq!(
-            blocks.counter.to_le_bytes()[1..14],
-            v.nonce.0[..],
-            "{}: nonce",
-            v.name
-        );
+    let mut vectors = MpduVector::all(Reach::Mpdu);
+    vectors.append(&mut MpduVector::all(Reach::Ccm));
+    for v in &vectors {
+        let (nonce, aad) = nonce_and_aad(v, &v.sealed());
+        assert_eq!(nonce, v.nonce.0, "{}: nonce", v.name);
         let mut printed = v.aad.0.clone();
         if v.reach == Reach::Ccm {
             // The Order bit of these QoS frames was part of the AAD in 2003 and no longer is.
             assert_eq!(printed[1] & 0x80, 0x80, "{}", v.name);
             printed[1] &= 0x7f;
         }
-        let mut ccm = [&u16::try_from(printed.len()).unwrap().to_be_bytes(), &printed[..]].concat();
-        ccm.resize(32, 0);
-        let aad = [blocks.aad_1, blocks.aad_2].map(u128::to_le_bytes);
-        assert_eq!(aad.as_flattened(), ccm, "{}: AAD", v.name);
+        if matches!(v.suite(), Suite::Ccmp128 | Suite::Ccmp256) {
+            let len = u16::try_from(printed.len()).unwrap();
+            printed.splice(..0, len.to_be_bytes());
+        }
+        printed.resize(32, 0);
+        assert_eq!(aad[..], printed, "{}: AAD", v.name);
     }
+    ran(vectors.len(), "headers");
 }
 
 #[test]
 fn sealing_gives_the_printed_mpdu_and_fcs() {
-    for v in mpdu_vectors().iter().filter(|v| v.reach == Reach::Mpdu) {
-        let header_len = v.header.0.len();
-        let overhead = Suite::Ccmp128.overhead();
-        let mut mpdu = vec![0xee; header_len + v.plaintext.0.len() + overhead];
-        mpdu[..header_len].copy_from_slice(&v.header.0);
-        // Whether the caller set the Protected bit must not matter.
-        mpdu[1] &= !0x40;
-        mpdu[header_len + 8..][..v.plaintext.0.len()].copy_from_slice(&v.plaintext.0);
-        v.ccmp()
-            .seal(&mut [SealJob {
+    let mut count = 0;
+    for v in MpduVector::all(Reach::Mpdu) {
+        for key in v.keys() {
+            let header_len = v.header.0.len();
+            let mut mpdu = vec![0xee; header_len + v.plaintext.0.len() + v.suite().overhead()];
+            mpdu[..header_len].copy_from_slice(&v.header.0);
+            // Whether the caller set the Protected bit must not matter.
+            mpdu[1] &= !0x40;
+            mpdu[header_len + 8..][..v.plaintext.0.len()].copy_from_slice(&v.plaintext.0);
+            let job = SealJob {
                 mpdu: &mut mpdu,
                 header_len,
                 pn: v.pn(),
                 key_id: v.key_id(),
-            }])
-            .unwrap();
-        assert_eq!(mpdu, v.sealed(), "{}", v.name);
-        if let Some(printed) = &v.fcs {
-            assert_eq!(fcs(&mpdu).to_le_bytes()[..], printed.0[..], "{}: FCS", v.name);
+            };
+            key.seal(&mut [job]).unwrap();
+            assert_eq!(mpdu, v.sealed(), "{} with {}", v.name, key.backend());
+            if let Some(printed) = &v.fcs {
+                assert_eq!(fcs(&mpdu).to_le_bytes()[..], printed.0[..], "{}: FCS", v.name);
+            }
+            count += 1;
         }
     }
+    ran(count, "MPDUs sealed");
 }
 
 #[test]
 fn opening_the_printed_mpdu_gives_its_plaintext() {
-    for v in mpdu_vectors().iter().filter(|v| v.reach == Reach::Mpdu) {
-        let mut mpdu = v.sealed();
-        let mut jobs = [OpenJob::new(&mut mpdu, v.key_id())];
-        v.ccmp().open(&mut jobs);
-        let opened = jobs[0].verdict().unwrap();
-        assert_eq!((opened.pn, opened.key_id), (v.pn(), v.key_id()), "{}", v.name);
-        assert_eq!(jobs[0].payload().unwrap(), v.plaintext.0, "{}", v.name);
+    let mut count = 0;
+    for v in MpduVector::all(Reach::Mpdu) {
+        for key in v.keys() {
+            let mut mpdu = v.sealed();
+            let mut jobs = [OpenJob::new(&mut mpdu, v.key_id())];
+            key.open(&mut jobs);
+            let opened = jobs[0].verdict().unwrap();
+            assert_eq!((opened.pn, opened.key_id), (v.pn(), v.key_id()), "{}", v.name);
+            let payload = jobs[0].payload().unwrap();
+            assert_eq!(payload, v.plaintext.0, "{} with {}", v.name, key.backend());
+            count += 1;
+        }
     }
+    ran(count, "MPDUs opened");
 }
 
 #[test]
-fn qos_frames_of_2003_with_the_order_bit_are_not_opened_as_mpdus_of_today() {
-    for v in mpdu_vectors().iter().filter(|v| v.reach == Reach::Ccm) {
-        let mut mpdu = v.sealed();
-        let mut jobs = [OpenJob::new(&mut mpdu, v.key_id())];
-        v.ccmp().open(&mut jobs);
-        let refused = jobs[0].payload().unwrap_err();
-        assert!(
-            matches!(
-                refused,
-                OpenError::BadHeader | OpenError::KeyMismatch { .. } | OpenError::Mic
-            ),
-            "{}: {refused}",
-            v.name
-        );
+fn vectors_that_are_no_mpdus_of_today_are_not_opened() {
+    let mut count = 0;
+    let vectors = [Reach::Ccm, Reach::Gcm].map(MpduVector::all);
+    for v in vectors.iter().flatten() {
+        for key in v.keys() {
+            let mut mpdu = v.sealed();
+            let mut jobs = [OpenJob::new(&mut mpdu, v.key_id())];
+            key.open(&mut jobs);
+            let refused = jobs[0].payload().unwrap_err();
+            assert!(
+                matches!(
+                    refused,
+                    OpenError::BadHeader | OpenError::KeyMismatch { .. } | OpenError::Mic
+                ),
+                "{}: {refused}",
+                v.name
+            );
+            count += 1;
+        }
     }
+    ran(count, "MPDUs refused");
 }

@@ -93,52 +93,14 @@ impl Wep {
     /// # Errors
     /// [`SealError`] for the first job that is malformed; then no job was changed.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
-        for (job, seal) in batch.iter().enumerate() {
-            check(seal).map_err(|fault| SealError { job, fault })?;
-        }
-        for window in batch.chunks_mut(WINDOW) {
-            let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
-            for job in window {
-                let (header, body) = job.mpdu.split_at_mut(job.header_len);
-                header[1] |= PROTECTED_IN_OCTET_1;
-                let iv = iv_octets(job.pn);
-                let (iv_header, rest) = body.split_at_mut(HEADER_LEN);
-                iv_header[..IV_LEN].copy_from_slice(&iv);
-                iv_header[KEY_ID_OCTET] = job.key_id.get() << 6;
-                fcs::fill(rest);
-                texts.push(Text {
-                    key: self.rc4_key(iv),
-                    text: rest,
-                });
-            }
-            rc4::apply(&mut texts);
-        }
+        check_all(batch.iter())?;
+        seal_checked(batch.iter_mut().map(|job| (self, job)));
         Ok(())
     }
 
     /// Opens every MPDU of the batch in place and leaves each its verdict. A wrong ICV is [`OpenError::Icv`].
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
-        for window in batch.chunks_mut(WINDOW) {
-            let mut claims: ArrayVec<(Claim, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
-            let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
-            for job in window {
-                let (mpdu, expected, verdict) = job.parts();
-                match examine(mpdu, expected) {
-                    Ok(claim) => {
-                        texts.push(Text {
-                            key: self.rc4_key(claim.iv),
-                            text: &mut mpdu[claim.text_at..],
-                        });
-                        claims.push((claim, verdict));
-                    }
-                    Err(error) => *verdict = Err(error),
-                }
-            }
-            rc4::apply(&mut texts);
-            for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
-                *verdict = conclude(text.text, &claim);
-            }
-        }
+        open_all(batch.iter_mut().map(|job| (self, job)));
     }
 
     fn rc4_key(&self, iv: [u8; IV_LEN]) -> [u8; rc4::KEY_LEN] {
@@ -147,6 +109,66 @@ impl Wep {
             part[..IV_LEN].copy_from_slice(&iv);
         }
         key
+    }
+}
+
+/// Seals every MPDU of the batch in place, each with its own key, as [`Wep::seal`] does; WEP-40 and WEP-104 may be mixed.
+///
+/// # Errors
+/// [`SealError`] for the first job that is malformed; then no job was changed.
+pub fn seal_each(batch: &mut [(&Wep, SealJob<'_>)]) -> Result<(), SealError> {
+    check_all(batch.iter().map(|(_, job)| job))?;
+    seal_checked(batch.iter_mut().map(|(wep, job)| (*wep, job)));
+    Ok(())
+}
+
+/// Opens every MPDU of the batch in place, each with its own key, and leaves each its verdict; WEP-40 and WEP-104 may be
+/// mixed.
+pub fn open_each(batch: &mut [(&Wep, OpenJob<'_>)]) {
+    open_all(batch.iter_mut().map(|(wep, job)| (*wep, job)));
+}
+
+fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'b mut SealJob<'j>)>) {
+    while jobs.len() > 0 {
+        let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+        for (wep, job) in jobs.by_ref().take(WINDOW) {
+            let (header, body) = job.mpdu.split_at_mut(job.header_len);
+            header[1] |= PROTECTED_IN_OCTET_1;
+            let iv = iv_octets(job.pn);
+            let (iv_header, rest) = body.split_at_mut(HEADER_LEN);
+            iv_header[..IV_LEN].copy_from_slice(&iv);
+            iv_header[KEY_ID_OCTET] = job.key_id.get() << 6;
+            fcs::fill(rest);
+            texts.push(Text {
+                key: wep.rc4_key(iv),
+                text: rest,
+            });
+        }
+        rc4::apply(&mut texts);
+    }
+}
+
+fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'b mut OpenJob<'j>)>) {
+    while jobs.len() > 0 {
+        let mut claims: ArrayVec<(Claim, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
+        let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
+        for (wep, job) in jobs.by_ref().take(WINDOW) {
+            let (mpdu, expected, verdict) = job.parts();
+            match examine(mpdu, expected) {
+                Ok(claim) => {
+                    texts.push(Text {
+                        key: wep.rc4_key(claim.iv),
+                        text: &mut mpdu[claim.text_at..],
+                    });
+                    claims.push((claim, verdict));
+                }
+                Err(error) => *verdict = Err(error),
+            }
+        }
+        rc4::apply(&mut texts);
+        for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
+            *verdict = conclude(text.text, &claim);
+        }
     }
 }
 
@@ -215,6 +237,13 @@ fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), Op
         return Err(OpenError::BadHeader);
     }
     Ok((frame, header))
+}
+
+fn check_all<'b, 'j: 'b>(batch: impl Iterator<Item = &'b SealJob<'j>>) -> Result<(), SealError> {
+    for (job, seal) in batch.enumerate() {
+        check(seal).map_err(|fault| SealError { job, fault })?;
+    }
+    Ok(())
 }
 
 fn check(job: &SealJob<'_>) -> Result<(), SealFault> {

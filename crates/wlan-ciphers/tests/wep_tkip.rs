@@ -51,6 +51,38 @@ impl Cipher {
         }
     }
 
+    /// Those of a batch are of one suite.
+    fn seal_each(batch: Vec<(&Cipher, SealJob<'_>)>) -> Result<(), SealError> {
+        let (mut weps, mut tkips) = (Vec::new(), Vec::new());
+        for (cipher, job) in batch {
+            match cipher {
+                Cipher::Wep(wep) => weps.push((wep, job)),
+                Cipher::Tkip(tkip) => tkips.push((tkip, job)),
+            }
+        }
+        assert!(weps.is_empty() || tkips.is_empty());
+        wep::seal_each(&mut weps).and(tkip::seal_each(&mut tkips))
+    }
+
+    /// Those of a batch are of one suite. The payloads, in order.
+    fn open_each(batch: Vec<(&Cipher, OpenJob<'_>)>) -> Vec<Result<Vec<u8>, OpenError>> {
+        let (mut weps, mut tkips) = (Vec::new(), Vec::new());
+        for (cipher, job) in batch {
+            match cipher {
+                Cipher::Wep(wep) => weps.push((wep, job)),
+                Cipher::Tkip(tkip) => tkips.push((tkip, job)),
+            }
+        }
+        assert!(weps.is_empty() || tkips.is_empty());
+        wep::open_each(&mut weps);
+        tkip::open_each(&mut tkips);
+        let jobs = weps
+            .iter()
+            .map(|(_, job)| job)
+            .chain(tkips.iter().map(|(_, job)| job));
+        jobs.map(|job| job.payload().map(<[u8]>::to_vec)).collect()
+    }
+
     fn open_one(&self, mpdu: &mut [u8], key_id: KeyId) -> Result<Vec<u8>, OpenError> {
         let mut jobs = [OpenJob::new(mpdu, key_id)];
         self.open(&mut jobs);
@@ -207,6 +239,37 @@ proptest! {
                     _ => Ok(&frame.payload[..]),
                 };
                 prop_assert_eq!(job.payload(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_with_a_key_for_each_frame_is_the_same_as_its_frames_one_by_one(
+        frames in proptest::collection::vec((frame(), any::<[u8; 32]>(), any::<bool>()), 1..110),
+    ) {
+        let wep = |(_, key, long): &(Frame, [u8; 32], bool)| {
+            let cipher = Cipher::wep(if *long { &key[..13] } else { &key[..5] });
+            [cipher.clone(), cipher]
+        };
+        let tkip = |(_, key, _): &(Frame, [u8; 32], bool)| Cipher::tkip(key);
+        let links: [Vec<[Cipher; 2]>; 2] = [frames.iter().map(wep).collect(), frames.iter().map(tkip).collect()];
+        let strangers = [Cipher::wep(b"not the key 1"), Cipher::tkip(b"not one of the keys, not of them")[1].clone()];
+        for (links, stranger) in links.iter().zip(&strangers) {
+            let both = || links.iter().zip(&frames).map(|(link, (frame, ..))| (link, frame));
+            let mut mpdus: Vec<_> = both().map(|([sender, _], frame)| sender.laid_out(frame)).collect();
+            let batch = both().zip(&mut mpdus).map(|(([sender, _], frame), mpdu)| (sender, frame.job(mpdu)));
+            Cipher::seal_each(batch.collect()).unwrap();
+            prop_assert_eq!(&mpdus, &both().map(|([sender, _], frame)| sender.sealed(frame)).collect::<Vec<_>>());
+
+            // One frame is opened with a key that is not its own, and the others have theirs.
+            let stray = mpdus.len() / 2;
+            let batch = both().zip(&mut mpdus).enumerate().map(|(n, (([_, receiver], frame), mpdu))| {
+                (if n == stray { stranger } else { receiver }, OpenJob::new(mpdu, frame.key_id))
+            });
+            let opened = Cipher::open_each(batch.collect());
+            for (n, (opened, (frame, ..))) in opened.into_iter().zip(&frames).enumerate() {
+                let expected = if n == stray { Err(OpenError::Icv) } else { Ok(frame.payload.clone()) };
+                prop_assert_eq!(opened, expected);
             }
         }
     }
@@ -390,12 +453,10 @@ fn a_malformed_batch_is_refused_untouched() {
                 ..frame.clone()
             };
             let mut batch = [frame.job(&mut good), bad_frame.job(&mut bad)];
-            assert_eq!(
-                sender.seal(&mut batch),
-                Err(SealError { job: 1, fault }),
-                "{:?}",
-                sender.suite()
-            );
+            let error = Err(SealError { job: 1, fault });
+            assert_eq!(sender.seal(&mut batch), error, "{:?}", sender.suite());
+            let each = batch.into_iter().map(|job| (&sender, job)).collect();
+            assert_eq!(Cipher::seal_each(each), error, "{:?}", sender.suite());
             assert_eq!([good, bad], before);
         };
         refused(

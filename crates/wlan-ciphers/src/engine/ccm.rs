@@ -64,7 +64,10 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
         from = steps.end.max(from);
         // SAFETY: a payload of a `Group` has `len` octets, and 32 of the header before it.
         unsafe {
-            for_registers!(registers, run::<M, K, G, OPEN, ROWS>(m, keys, group, &mut s, steps));
+            for_registers!(
+                registers,
+                run::<M, K, G, OPEN, ROWS>(m, keys, group, &mut s, steps)
+            );
         }
     }
     let mut mics = [m.zero(); G];
@@ -215,12 +218,22 @@ unsafe fn step<
         let absorbs = has_mac && (KIND != EDGE || due.iter().any(|due| due[b] > 0));
         let enciphered = ctr_at.wrapping_add(16 * b);
         let enciphers = has_ctr
-            && (KIND != EDGE || (0..N).any(|g| if ROWS { group.len[g][b] > ctr_at } else { group.len[g][0] > enciphered }));
+            && (KIND != EDGE
+                || (0..N).any(|g| {
+                    if ROWS {
+                        group.len[g][b] > ctr_at
+                    } else {
+                        group.len[g][0] > enciphered
+                    }
+                }));
 
         let begin = || -> [M::Block; N] {
             std::array::from_fn(|g| {
                 if ROWS {
-                    m.xor(m.splat(group.block(g, b, offset_of!(BlocksInOrder, counter))), counts)
+                    m.xor(
+                        m.splat(group.block(g, b, offset_of!(BlocksInOrder, counter))),
+                        counts,
+                    )
                 } else {
                     m.xor(s.base[g], m.counter((enciphered / 16 + 1) as u16))
                 }
@@ -264,7 +277,11 @@ unsafe fn step<
                 if ROWS {
                     let at = group.payload[g][b].wrapping_add(ctr_at);
                     let span = 0..left(g, b, ctr_at);
-                    let text = if KIND == EDGE { m.load_span(at, span.clone()) } else { m.load(at) };
+                    let text = if KIND == EDGE {
+                        m.load_span(at, span.clone())
+                    } else {
+                        m.load(at)
+                    };
                     let row = keys.join(m, stream[g], m.xor(keys.last(g), text));
                     if KIND == EDGE {
                         m.store_span(at, span, row);
@@ -295,7 +312,12 @@ unsafe fn step<
 
 /// The columns at octet `at` of register `g`, with zeros where there are none.
 #[inline(always)]
-unsafe fn load_edge<M: Machine, const G: usize>(m: M, group: &Group<'_, G>, g: usize, at: usize) -> M::Square {
+unsafe fn load_edge<M: Machine, const G: usize>(
+    m: M,
+    group: &Group<'_, G>,
+    g: usize,
+    at: usize,
+) -> M::Square {
     let mut rows = m.square();
     for lane in 0..M::LANES {
         let left = group.len[g][lane].saturating_sub(at).min(16 * M::LANES);

@@ -163,6 +163,7 @@ pub(super) trait Keys<M: Machine> {
 }
 
 /// A machine with instructions for one round of AES.
+#[cfg(target_arch = "x86_64")]
 pub(super) trait AesRounds: Machine {
     /// A round.
     fn round(self, state: Self::Block, key: Self::Block) -> Self::Block;
@@ -171,10 +172,12 @@ pub(super) trait AesRounds: Machine {
 }
 
 /// Round keys for [`AesRounds`]: `SETS` is 1 for one key, else the number of registers. `KEYS` is 11 or 15.
+#[cfg(target_arch = "x86_64")]
 pub(super) struct RoundKeys<M: AesRounds, const KEYS: usize, const SETS: usize> {
     sets: [[M::Block; KEYS]; SETS],
 }
 
+#[cfg(target_arch = "x86_64")]
 impl<M: AesRounds, const KEYS: usize, const SETS: usize> RoundKeys<M, KEYS, SETS> {
     #[inline(always)]
     fn key(&self, register: usize, round: usize) -> M::Block {
@@ -182,6 +185,7 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> RoundKeys<M, KEYS, SETS
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M, KEYS, SETS> {
     #[inline(always)]
     fn one(m: M, key: &Schedule) -> Self {

@@ -10,7 +10,7 @@
 //! | `machine` | what the kernels ask of a machine, and how frames are laid over its registers |
 //! | `ccm`, `gcm` | the kernels, written once over `machine` |
 //! | `bitslice`, `polyval` | AES and GHASH in constant time on any CPU |
-//! | `portable`, `aesni`, `vaes256`, `vaes512` | the machines, with their intrinsics |
+//! | `portable`, `aesni`, `vaes256`, `vaes512`, `armv8` | the machines, with their intrinsics |
 //!
 //! Memory outside the frames is never written and the frames' own is read only within their MPDU.
 
@@ -20,9 +20,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aesni;
+#[cfg(target_arch = "aarch64")]
+mod armv8;
 mod bitslice;
 mod ccm;
 mod gcm;
+// The kernel of Enhanced CCMP over lanes, which the portable machine does not use.
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod lanes;
 mod machine;
 mod polyval;
@@ -36,6 +40,8 @@ mod vaes512;
 use std::fmt;
 use std::ops::Range;
 
+#[cfg(target_arch = "aarch64")]
+use armv8::Armv8;
 use machine::{Group, Keys, Machine, Rows};
 use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};
@@ -54,15 +60,18 @@ pub enum Backend {
     Vaes256,
     /// AVX-512 with VAES and VPCLMULQDQ: sixteen frames at a time.
     Vaes512,
+    /// AES and PMULL of 64-bit Arm: eight frames at a time.
+    Armv8,
 }
 
 impl Backend {
     /// All backends, the slowest first.
-    const ALL: [Backend; 4] = [
+    const ALL: [Backend; 5] = [
         Backend::Portable,
         Backend::AesNi,
         Backend::Vaes256,
         Backend::Vaes512,
+        Backend::Armv8,
     ];
 
     /// The fastest backend of this CPU.
@@ -82,7 +91,7 @@ impl Backend {
         AnyMachine::detect(self).is_some()
     }
 
-    /// A short name: `portable`, `aesni`, `vaes256`, `vaes512`.
+    /// A short name: `portable`, `aesni`, `vaes256`, `vaes512`, `armv8`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,6 +99,7 @@ impl Backend {
             Backend::AesNi => "aesni",
             Backend::Vaes256 => "vaes256",
             Backend::Vaes512 => "vaes512",
+            Backend::Armv8 => "armv8",
         }
     }
 }
@@ -104,6 +114,8 @@ enum AnyMachine {
     Vaes256(Vaes256),
     #[cfg(target_arch = "x86_64")]
     Vaes512(Vaes512),
+    #[cfg(target_arch = "aarch64")]
+    Armv8(Armv8),
 }
 
 impl AnyMachine {
@@ -116,7 +128,9 @@ impl AnyMachine {
             Backend::Vaes256 => Vaes256::detect().map(AnyMachine::Vaes256),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes512 => Vaes512::detect().map(AnyMachine::Vaes512),
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(target_arch = "aarch64")]
+            Backend::Armv8 => Armv8::detect().map(AnyMachine::Armv8),
+            // Those of other CPUs.
             _ => None,
         }
     }
@@ -231,6 +245,8 @@ macro_rules! with_machine {
             AnyMachine::Vaes256($m) => $call,
             #[cfg(target_arch = "x86_64")]
             AnyMachine::Vaes512($m) => $call,
+            #[cfg(target_arch = "aarch64")]
+            AnyMachine::Armv8($m) => $call,
         }
     };
 }
@@ -356,7 +372,7 @@ impl Entries for Portable {
 /// chunks that each of its steps takes, and such chunks for a frame on its own; for 2, 4 and 8 lanes the machine, the
 /// registers of a frame and those of a group. CCM of a frame on its own goes through the narrow machine that `$narrow` makes
 /// of this one.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entries {
     (
         $machine:ty, $features:literal,
@@ -404,7 +420,7 @@ macro_rules! entries {
     };
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entry {
     (
         $machine:ty, $features:literal, $name:ident, $group:ident, $many:literal x $chunks:literal,
@@ -442,7 +458,7 @@ macro_rules! entry {
         }
     };
 }
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use {entries, entry};
 
 #[inline(always)]
@@ -495,6 +511,7 @@ fn gcm_group<
     }
 }
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, const SHARED: bool>(
     m: M,

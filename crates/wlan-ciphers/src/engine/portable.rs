@@ -205,7 +205,14 @@ impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
         m.xor(state, folded)
     }
 
-    fn rounds<const N: usize>(&self, _: Portable, _: usize, mac: &mut [Lanes; N], counters: &mut [Lanes; N], _: usize) {
+    fn rounds<const N: usize>(
+        &self,
+        _: Portable,
+        _: usize,
+        mac: &mut [Lanes; N],
+        counters: &mut [Lanes; N],
+        _: usize,
+    ) {
         for (mac, counters) in mac.iter_mut().zip(counters) {
             let mut blocks = [[0; 16]; BLOCKS];
             blocks[..MAX_LANES].copy_from_slice(mac);

@@ -43,9 +43,9 @@ impl Kind {
         let mode = match self.mode {
             Mode::Ccm => 0,
             Mode::Gcm => 1,
-            Mode::Lanes(lanes) => 2 * lanes as u8,
+            Mode::Lanes(lanes) => 1 + lanes.ilog2() as u8,
         };
-        (self.backend as u8) << 6 | mode << 1 | u8::from(self.keys > 11)
+        (self.backend as u8) << 4 | mode << 1 | u8::from(self.keys > 11)
     }
 }
 

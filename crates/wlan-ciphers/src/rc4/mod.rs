@@ -1,7 +1,7 @@
 //! RC4 as WEP and TKIP use it: one short text a key, never more.
 //!
 //! A single stream is bound by the latency of its chain of table look-ups. The frames of a batch have independent
-//! streams, so eight of them run side by side where the processor has AVX (`x86`).
+//! streams, so six of them run side by side where the processor has AVX (`x86`).
 //!
 //! RC4 looks its table up at secret places: it does not run in constant time, here or anywhere.
 
@@ -40,7 +40,7 @@ pub(crate) fn wipe<T: Copy>(secret: &mut [T], zero: T) {
 pub(crate) enum Backend {
     /// One after the other.
     Portable,
-    /// Eight side by side.
+    /// Up to six side by side.
     #[cfg(target_arch = "x86_64")]
     Avx(x86::Avx),
 }
@@ -62,20 +62,20 @@ pub(crate) fn apply(texts: &mut [Text<'_>]) {
 }
 
 fn apply_with(backend: Backend, texts: &mut [Text<'_>]) {
-    match backend {
-        Backend::Portable => texts.iter_mut().for_each(apply_one),
+    match (backend, texts) {
+        // A text alone has no use for being ordered.
+        (_, [text]) => apply_one(text),
+        (Backend::Portable, texts) => texts.iter_mut().for_each(apply_one),
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx(avx) => {
+        (Backend::Avx(avx), texts) => {
             for window in texts.chunks_mut(WINDOW) {
                 let order = ByLength::new(window.iter().map(|text| text.text.len()));
                 for group in order.groups(x86::LANES) {
-                    // Eight streams cost what two and a half cost one by one.
-                    if group.len() < 3 {
-                        group
-                            .iter()
-                            .for_each(|&index| apply_one(&mut window[usize::from(index)]));
-                    } else {
-                        apply_group(avx, window, group);
+                    match *group {
+                        [index] => apply_one(&mut window[usize::from(index)]),
+                        [_, _] => apply_group::<2>(avx, window, group),
+                        [_, _, _] | [_, _, _, _] => apply_group::<4>(avx, window, group),
+                        _ => apply_group::<{ x86::LANES }>(avx, window, group),
                     }
                 }
             }
@@ -83,86 +83,107 @@ fn apply_with(backend: Backend, texts: &mut [Text<'_>]) {
     }
 }
 
+/// Lanes left over have no text, and the key of zeros.
 #[cfg(target_arch = "x86_64")]
-fn apply_group(avx: x86::Avx, window: &mut [Text<'_>], group: &[u8]) {
-    let mut keys = [[0; x86::LANES]; KEY_LEN];
+fn apply_group<const N: usize>(avx: x86::Avx, window: &mut [Text<'_>], group: &[u8]) {
+    let mut keys = [[0; KEY_LEN]; N];
+    let mut texts: [&mut [u8]; N] = std::array::from_fn(|_| Default::default());
     for (lane, &index) in group.iter().enumerate() {
-        for (row, octet) in keys.iter_mut().zip(window[usize::from(index)].key) {
-            row[lane] = octet;
-        }
+        let text = &mut window[usize::from(index)];
+        keys[lane] = text.key;
+        texts[lane] = std::mem::take(&mut text.text);
     }
-    let mut streams = x86::Streams::new(avx, &keys);
-    let mut block = [[0; x86::BLOCK]; x86::LANES];
-    let longest = window[usize::from(group[0])].text.len();
-    for start in (0..longest).step_by(x86::BLOCK) {
-        streams.next_block(&mut block);
-        for (lane, &index) in block.iter().zip(group) {
-            let text = &mut *window[usize::from(index)].text;
-            let end = text.len().min(start + x86::BLOCK);
-            xor(text.get_mut(start..end).unwrap_or_default(), lane);
-        }
+    avx.apply(&keys, &mut texts);
+    for (text, &index) in texts.into_iter().zip(group) {
+        window[usize::from(index)].text = text;
     }
-    wipe(&mut keys, [0; x86::LANES]);
-    wipe(&mut block, [0; x86::BLOCK]);
-}
-
-#[cfg(target_arch = "x86_64")]
-fn xor(text: &mut [u8], keystream: &[u8; x86::BLOCK]) {
-    // The whole block has a path of its own: its length is known when compiling.
-    if let Ok(block) = <&mut [u8; x86::BLOCK]>::try_from(&mut *text) {
-        block
-            .iter_mut()
-            .zip(keystream)
-            .for_each(|(octet, key)| *octet ^= key);
-    } else {
-        text.iter_mut()
-            .zip(keystream)
-            .for_each(|(octet, key)| *octet ^= key);
-    }
+    wipe(keys.as_flattened_mut(), 0);
 }
 
 fn apply_one(text: &mut Text<'_>) {
-    let mut stream = Stream::new(&text.key);
-    for octet in text.text.iter_mut() {
+    if text.text.is_empty() {
+        return;
+    }
+    let mut table = IDENTITY;
+    let mut stream = Stream::new(&mut table, &text.key);
+    let (words, rest) = text.text.as_chunks_mut();
+    for word in words {
+        let mut keystream = [0; 8];
+        for octet in &mut keystream {
+            *octet = stream.next_octet();
+        }
+        *word = (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(keystream)).to_ne_bytes();
+    }
+    for octet in rest {
         *octet ^= stream.next_octet();
     }
+    wipe(&mut table, 0);
 }
+
+/// The table that key scheduling begins with.
+const IDENTITY: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut i = 0u8;
+    loop {
+        table[i as usize] = i;
+        if i == 255 {
+            break table;
+        }
+        i += 1;
+    }
+};
 
 /// One stream.
-struct Stream {
-    table: [u8; 256],
+///
+/// The entry at i is read a step ahead, before the entry at j is written: the processor need not find out first whether
+/// they are the same.
+struct Stream<'t> {
+    table: &'t mut [u8; 256],
     i: u8,
     j: u8,
+    /// The entry at `i`.
+    x: u8,
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        wipe(&mut self.table, 0);
-    }
-}
-
-impl Stream {
-    fn new(key: &[u8; KEY_LEN]) -> Stream {
-        let mut table = [0; 256];
-        for (octet, index) in table.iter_mut().zip(0u8..=255) {
-            *octet = index;
+impl Stream<'_> {
+    #[inline(always)]
+    fn new<'t>(table: &'t mut [u8; 256], key: &[u8; KEY_LEN]) -> Stream<'t> {
+        let mut stream = Stream {
+            x: table[0],
+            table,
+            i: 0,
+            j: 0,
+        };
+        for _ in 0..stream.table.len() / KEY_LEN {
+            for octet in key {
+                stream.j = stream.j.wrapping_add(*octet);
+                stream.step();
+            }
         }
-        let mut j = 0u8;
-        for i in 0..table.len() {
-            j = j.wrapping_add(table[i]).wrapping_add(key[i % KEY_LEN]);
-            table.swap(i, usize::from(j));
-        }
-        Stream { table, i: 0, j: 0 }
+        // The keystream begins at i = 1, with j = 0.
+        (stream.i, stream.j, stream.x) = (1, 0, stream.table[1]);
+        stream
     }
 
+    #[inline(always)]
     fn next_octet(&mut self) -> u8 {
-        self.i = self.i.wrapping_add(1);
-        let (i, x) = (usize::from(self.i), self.table[usize::from(self.i)]);
+        let at = self.step();
+        self.table[usize::from(at)]
+    }
+
+    /// Adds the entry at i to j, swaps the entries at i and j, goes on to the next i, and returns the sum of both entries.
+    #[inline(always)]
+    fn step(&mut self) -> u8 {
+        let (i, x) = (self.i, self.x);
+        let ahead = i.wrapping_add(1);
         self.j = self.j.wrapping_add(x);
+        let next = self.table[usize::from(ahead)];
         let y = self.table[usize::from(self.j)];
-        self.table[i] = y;
         self.table[usize::from(self.j)] = x;
-        self.table[usize::from(x.wrapping_add(y))]
+        self.table[usize::from(i)] = y;
+        self.i = ahead;
+        self.x = if self.j == ahead { x } else { next };
+        x.wrapping_add(y)
     }
 }
 
@@ -221,20 +242,88 @@ mod tests {
         }
     }
 
+    /// RC4 as everyone writes it.
+    fn plain(key: &[u8], text: &mut [u8]) {
+        let mut table: Vec<usize> = (0..256).collect();
+        let mut j = 0;
+        for i in 0..256 {
+            j = (j + table[i] + usize::from(key[i % key.len()])) % 256;
+            table.swap(i, j);
+        }
+        let (mut i, mut j) = (0, 0);
+        for octet in text {
+            i = (i + 1) % 256;
+            j = (j + table[i]) % 256;
+            table.swap(i, j);
+            *octet ^= table[(table[i] + table[j]) % 256].to_le_bytes()[0];
+        }
+    }
+
+    fn run(backend: Backend, batch: &[([u8; KEY_LEN], usize)]) -> Vec<Vec<u8>> {
+        let mut texts: Vec<_> = batch.iter().map(|&(_, len)| vec![0x5c; len]).collect();
+        let mut jobs: Vec<_> = batch
+            .iter()
+            .zip(&mut texts)
+            .map(|(&(key, _), text)| Text { key, text })
+            .collect();
+        apply_with(backend, &mut jobs);
+        // Callers go on with the texts.
+        assert!(
+            jobs.iter()
+                .zip(batch)
+                .all(|(job, &(_, len))| job.text.len() == len)
+        );
+        drop(jobs);
+        texts
+    }
+
     proptest! {
         #[test]
-        fn every_backend_gives_what_the_portable_one_gives(
-            batch in proptest::collection::vec((any::<[u8; KEY_LEN]>(), 0usize..2400), 0..80),
+        fn every_backend_gives_what_rc4_is(
+            batch in proptest::collection::vec((any::<[u8; KEY_LEN]>(), 0usize..2400), 0..=40),
         ) {
-            let run = |backend| {
-                let mut texts: Vec<_> = batch.iter().map(|&(_, len)| vec![0x5c; len]).collect();
-                let mut jobs: Vec<_> =
-                    batch.iter().zip(&mut texts).map(|(&(key, _), text)| Text { key, text }).collect();
-                apply_with(backend, &mut jobs);
-                drop(jobs);
-                texts
-            };
-            prop_assert_eq!(run(Backend::detect()), run(Backend::Portable));
+            let mut expected: Vec<_> = batch.iter().map(|&(_, len)| vec![0x5c; len]).collect();
+            for ((key, _), text) in batch.iter().zip(&mut expected) {
+                plain(key, text);
+            }
+            for backend in backends() {
+                prop_assert_eq!(&run(backend, &batch), &expected, "{:?}", backend);
+            }
+        }
+
+        #[test]
+        fn more_texts_than_a_window_has_are_as_right(
+            batch in proptest::collection::vec((any::<[u8; KEY_LEN]>(), 0usize..70), 90..200),
+        ) {
+            prop_assert_eq!(run(Backend::detect(), &batch), run(Backend::Portable, &batch));
+        }
+    }
+
+    #[test]
+    fn every_number_of_streams_and_every_end_of_a_block() {
+        let keys: [[u8; KEY_LEN]; 13] =
+            std::array::from_fn(|n| std::array::from_fn(|m| (17 * n + m).to_le_bytes()[0]));
+        for count in 1..=keys.len() {
+            for len in 1..=34 {
+                // Each a little shorter than the one before, so that streams end in different places.
+                let batch: Vec<_> = keys[..count]
+                    .iter()
+                    .enumerate()
+                    .map(|(n, &key)| (key, len - n.min(len)))
+                    .collect();
+                let mut expected: Vec<_> = batch.iter().map(|&(_, len)| vec![0x5c; len]).collect();
+                batch
+                    .iter()
+                    .zip(&mut expected)
+                    .for_each(|((key, _), text)| plain(key, text));
+                for backend in backends() {
+                    assert_eq!(
+                        run(backend, &batch),
+                        expected,
+                        "{count} streams, {len} octets, {backend:?}"
+                    );
+                }
+            }
         }
     }
 }

@@ -12,34 +12,38 @@ use crate::rc4;
 /// The TKIP-mixed transmit address and key.
 type Ttak = [u16; 5];
 
+/// A temporal key in words, least significant octet first.
+pub(super) type TemporalKey = [u16; 8];
+
 /// Computes RC4 keys and remembers the last TTAK.
-#[derive(ZeroizeOnDrop)]
-pub(super) struct Mixer {
-    tk: [u16; 8],
+#[derive(Default, ZeroizeOnDrop)]
+pub(super) struct Mixer<'k> {
+    /// What the TTAK is of: temporal key, transmitter, upper bits of the TSC.
     #[zeroize(skip)]
-    of: Option<(MacAddr, u32)>,
+    of: Option<(&'k TemporalKey, MacAddr, u32)>,
     ttak: Ttak,
 }
 
-impl Mixer {
-    pub(super) fn new(tk: &[u16; 8]) -> Mixer {
-        Mixer {
-            tk: *tk,
-            of: None,
-            ttak: [0; 5],
-        }
-    }
-
+impl<'k> Mixer<'k> {
     /// The RC4 key of a frame.
-    pub(super) fn seed(&mut self, transmitter: MacAddr, tsc: PacketNumber) -> [u8; rc4::KEY_LEN] {
+    pub(super) fn seed(
+        &mut self,
+        tk: &'k TemporalKey,
+        transmitter: MacAddr,
+        tsc: PacketNumber,
+    ) -> [u8; rc4::KEY_LEN] {
         let [a, b, c, d, e, f] = tsc.be_octets();
         let high = u32::from_be_bytes([a, b, c, d]);
-        if self.of != Some((transmitter, high)) {
+        // Which key it is its place tells, without a look at the key.
+        let known = self.of.is_some_and(|(key, address, bits)| {
+            std::ptr::eq(key, tk) && address == transmitter && bits == high
+        });
+        if !known {
             self.ttak.zeroize();
-            self.ttak = phase_1(&self.tk, transmitter, high);
-            self.of = Some((transmitter, high));
+            self.ttak = phase_1(tk, transmitter, high);
+            self.of = Some((tk, transmitter, high));
         }
-        phase_2(&self.tk, &self.ttak, u16::from_be_bytes([e, f]))
+        phase_2(tk, &self.ttak, u16::from_be_bytes([e, f]))
     }
 }
 
@@ -48,7 +52,7 @@ pub(super) fn wep_seed_octet(tsc1: u8) -> u8 {
     (tsc1 | 0x20) & 0x7f
 }
 
-fn phase_1(tk: &[u16; 8], transmitter: MacAddr, tsc_high: u32) -> Ttak {
+fn phase_1(tk: &TemporalKey, transmitter: MacAddr, tsc_high: u32) -> Ttak {
     let [low_0, low_1, high_0, high_1] = tsc_high.to_le_bytes();
     let [a0, a1, a2, a3, a4, a5] = transmitter.0;
     let mut t = [[low_0, low_1], [high_0, high_1], [a0, a1], [a2, a3], [a4, a5]].map(u16::from_le_bytes);
@@ -63,7 +67,7 @@ fn phase_1(tk: &[u16; 8], transmitter: MacAddr, tsc_high: u32) -> Ttak {
     t
 }
 
-fn phase_2(tk: &[u16; 8], ttak: &Ttak, tsc_low: u16) -> [u8; rc4::KEY_LEN] {
+fn phase_2(tk: &TemporalKey, ttak: &Ttak, tsc_low: u16) -> [u8; rc4::KEY_LEN] {
     let mut p = [0; 6];
     p[..5].copy_from_slice(ttak);
     p[5] = ttak[4].wrapping_add(tsc_low);
@@ -156,27 +160,36 @@ mod tests {
             let tk = std::array::from_fn(|n| u16::from_le_bytes([v.tk.0[2 * n], v.tk.0[2 * n + 1]]));
             let transmitter = MacAddr(v.transmitter.0[..].try_into().unwrap());
             let tsc = PacketNumber::from_be_octets(v.tsc.0[..].try_into().unwrap());
-            let mut mixer = Mixer::new(&tk);
-            assert_eq!(mixer.seed(transmitter, tsc)[..], v.seed.0, "{}: seed", v.name);
+            let mut mixer = Mixer::default();
+            assert_eq!(
+                mixer.seed(&tk, transmitter, tsc)[..],
+                v.seed.0,
+                "{}: seed",
+                v.name
+            );
             let ttak: Vec<u8> = mixer.ttak.iter().flat_map(|word| word.to_be_bytes()).collect();
             assert_eq!(ttak, v.ttak.0, "{}: TTAK", v.name);
         }
     }
 
     #[test]
-    fn the_remembered_ttak_is_of_this_transmitter_and_these_upper_bits() {
-        let tk = [1, 2, 3, 4, 5, 6, 7, 8];
+    fn the_remembered_ttak_is_of_this_key_this_transmitter_and_these_upper_bits() {
+        let keys = [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 9]];
         let frames = [
-            (1, 0x1_0000),
-            (1, 0x1_0001),
-            (2, 0x1_0001),
-            (2, 0x2_0001),
-            (1, 0x1_0000),
+            (0, 1, 0x1_0000),
+            (0, 1, 0x1_0001),
+            (1, 1, 0x1_0001),
+            (1, 2, 0x1_0001),
+            (1, 2, 0x2_0001),
+            (0, 1, 0x1_0000),
         ];
-        let mut remembering = Mixer::new(&tk);
-        for (addr, tsc) in frames {
-            let (addr, tsc) = (MacAddr([addr; 6]), PacketNumber::new(tsc).unwrap());
-            assert_eq!(remembering.seed(addr, tsc), Mixer::new(&tk).seed(addr, tsc));
+        let mut remembering = Mixer::default();
+        for (key, addr, tsc) in frames {
+            let (tk, addr, tsc) = (&keys[key], MacAddr([addr; 6]), PacketNumber::new(tsc).unwrap());
+            assert_eq!(
+                remembering.seed(tk, addr, tsc),
+                Mixer::default().seed(tk, addr, tsc)
+            );
         }
     }
 }

@@ -1,0 +1,81 @@
+//! Where a key was, nothing of it is left when it is dropped. Copies that a move leaves on the stack are not looked at:
+//! the compiler makes them and no library can wipe them.
+#![cfg(target_os = "linux")]
+
+use std::os::unix::fs::FileExt;
+
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{Backend, Lanes, Suite, TemporalKey, Tkip, Wep};
+
+const SUITES: [Suite; 8] = [
+    Suite::Ccmp128,
+    Suite::Ccmp256,
+    Suite::Gcmp128,
+    Suite::Gcmp256,
+    Suite::Enhanced(Lanes::One),
+    Suite::Enhanced(Lanes::Two),
+    Suite::Enhanced(Lanes::Four),
+    Suite::Enhanced(Lanes::Eight),
+];
+
+/// The memory of this process as the kernel sees it, which there is also where no value is any more.
+fn memory(address: usize, len: usize) -> Vec<u8> {
+    let mut octets = vec![0; len];
+    let file = std::fs::File::open("/proc/self/mem").unwrap();
+    file.read_exact_at(&mut octets, address as u64).unwrap();
+    octets
+}
+
+/// Drops a key where it stands, checks that `secret` is no longer where it was and says how many octets became 0.
+/// Octets between fields are nobody's and may hold anything.
+fn assert_wiped<T>(key: T, secret: &[u8], what: &str) -> usize {
+    // A vector drops in place and keeps its memory.
+    let mut place = vec![key];
+    let address = place.as_ptr().addr();
+    let before = memory(address, size_of::<T>());
+    place.clear();
+    let after = memory(address, size_of::<T>());
+    drop(place);
+    let at = before.windows(secret.len()).position(|octets| octets == secret);
+    let Some(at) = at else {
+        panic!("{what}: the key is not where it is looked for")
+    };
+    let left = &after[at..at + secret.len()];
+    assert!(left.iter().all(|&octet| octet == 0), "{what}: {left:02x?} left");
+    let wiped = |(before, after): (&u8, &u8)| *before != 0 && *after == 0;
+    before.iter().zip(&after).filter(|&pair| wiped(pair)).count()
+}
+
+#[test]
+fn nothing_is_left_of_a_key_where_it_was() {
+    let secret =
+        *b"\x9d\x3a\xe1\x57\xb4\xc8\x62\x1f\xf3\x75\x8e\xd9\x46\xab\x13\xc7nobody may read this ever again!!";
+    for backend in Backend::available() {
+        for suite in SUITES {
+            let what = format!("{suite:?} with {backend}");
+            let tk = &secret[..suite.key_len()];
+            let key = TemporalKey::with_backend(suite, tk, backend).unwrap();
+            let wiped = assert_wiped(key, tk, &what);
+            // What was derived from it, too: 11 or 15 round keys and, for GCM, 32 powers of the hash key; few of their
+            // octets are 0 to begin with.
+            let round_keys = suite.key_len() / 4 + 7;
+            let powers = match suite {
+                Suite::Gcmp128 | Suite::Gcmp256 => 32,
+                _ => 0,
+            };
+            let derived = 16 * (round_keys + powers);
+            assert!(
+                wiped > derived - derived / 20,
+                "{what}: {wiped} of {derived} octets wiped"
+            );
+        }
+    }
+    for len in [5, 13] {
+        let wep = Wep::new(&secret[..len]).unwrap();
+        assert_wiped(wep, &secret[..len], "WEP");
+    }
+    let tkip: &[u8; 32] = secret.first_chunk().unwrap();
+    for part in [&tkip[..16], &tkip[16..24], &tkip[24..]] {
+        assert_wiped(Tkip::new(tkip, Role::Supplicant), part, "TKIP");
+    }
+}
