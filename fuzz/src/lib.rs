@@ -14,7 +14,8 @@ use wlan_ciphers::decap::{CaptureKey, Decap};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
+    Backend, Bip, KeyId, Lanes, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip,
+    Wep,
 };
 use wlan_frames::ampdu::Delimiter;
 use wlan_frames::control::{Ack, BlockAck};
@@ -23,7 +24,16 @@ use wlan_frames::radiotap::Radiotap;
 use wlan_frames::{DataHeader, FrameControl, LlcSnap, MacAddr, captured, fcs};
 
 const LINK_TYPES: [u32; 6] = [1, 105, 119, 127, 163, 192];
-const AES_SUITES: [Suite; 4] = [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256];
+const AES_SUITES: [Suite; 8] = [
+    Suite::Ccmp128,
+    Suite::Ccmp256,
+    Suite::Gcmp128,
+    Suite::Gcmp256,
+    Suite::Enhanced(Lanes::One),
+    Suite::Enhanced(Lanes::Two),
+    Suite::Enhanced(Lanes::Four),
+    Suite::Enhanced(Lanes::Eight),
+];
 const BIP_SUITES: [Suite; 4] = [
     Suite::BipCmac128,
     Suite::BipCmac256,

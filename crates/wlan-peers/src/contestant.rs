@@ -3,7 +3,7 @@
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
     Backend, KeyError, KeyId, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep, open_each,
-    seal_each,
+    seal_each, tkip, wep,
 };
 
 use crate::clock;
@@ -116,17 +116,14 @@ impl Work for Engine {
         let keys = self.keys.iter().cycle();
         let first_pn = self.frames.pn(0);
         let mpdus = split(&mut self.frames.buffer, &self.frames.places);
-        if one_by_one || (key_each && !matches!(self.keys[0], Key::Aes(_))) {
-            // RC4 suites have no batch over keys.
+        if one_by_one {
             for ((mpdu, pn), key) in mpdus.zip(first_pn..).zip(keys) {
                 if open {
                     key.open(&mut [open_job(mpdu)])?;
                 } else {
                     key.seal(&mut [seal_job(mpdu, pn)])?;
                 }
-                if one_by_one {
-                    clock::fence();
-                }
+                clock::fence();
             }
             return Ok(());
         }
@@ -144,13 +141,20 @@ impl Work for Engine {
             }
             (false, true) => {
                 let jobs = mpdus.zip(first_pn..).map(|(mpdu, pn)| seal_job(mpdu, pn));
-                let mut batch: Vec<_> = keys.filter_map(aes).zip(jobs).collect();
-                seal_each(&mut batch).map_err(Fault::Seal)
+                match self.keys[0] {
+                    Key::Aes(_) => seal_each(&mut zip(keys.filter_map(aes_key), jobs)),
+                    Key::Wep(_) => wep::seal_each(&mut zip(keys.filter_map(wep_key), jobs)),
+                    Key::Tkip(..) => tkip::seal_each(&mut zip(keys.filter_map(station), jobs)),
+                }
+                .map_err(Fault::Seal)
             }
             (true, true) => {
-                let mut batch: Vec<_> = keys.filter_map(aes).zip(mpdus.map(open_job)).collect();
-                open_each(&mut batch);
-                batch.iter().try_for_each(|(_, job)| verdict(job))
+                let jobs = mpdus.map(open_job);
+                match self.keys[0] {
+                    Key::Aes(_) => verdicts(zip(keys.filter_map(aes_key), jobs), open_each),
+                    Key::Wep(_) => verdicts(zip(keys.filter_map(wep_key), jobs), wep::open_each),
+                    Key::Tkip(..) => verdicts(zip(keys.filter_map(access_point), jobs), tkip::open_each),
+                }
             }
         }
     }
@@ -170,11 +174,46 @@ fn split<'a>(buffer: &'a mut [u8], places: &'a [(usize, usize)]) -> impl Iterato
     })
 }
 
-fn aes(key: &Key) -> Option<&TemporalKey> {
+fn aes_key(key: &Key) -> Option<&TemporalKey> {
     match key {
         Key::Aes(key) => Some(key),
         _ => None,
     }
+}
+
+fn wep_key(key: &Key) -> Option<&Wep> {
+    match key {
+        Key::Wep(key) => Some(key),
+        _ => None,
+    }
+}
+
+fn station(key: &Key) -> Option<&Tkip> {
+    match key {
+        Key::Tkip(station, _) => Some(station),
+        _ => None,
+    }
+}
+
+fn access_point(key: &Key) -> Option<&Tkip> {
+    match key {
+        Key::Tkip(_, access_point) => Some(access_point),
+        _ => None,
+    }
+}
+
+/// A batch with a key for each job.
+fn zip<'k, K, J>(keys: impl Iterator<Item = &'k K>, jobs: impl Iterator<Item = J>) -> Vec<(&'k K, J)> {
+    keys.zip(jobs).collect()
+}
+
+/// Opens a batch, all of which is to open.
+fn verdicts<K>(
+    mut batch: Vec<(&K, OpenJob<'_>)>,
+    open_each: impl FnOnce(&mut [(&K, OpenJob<'_>)]),
+) -> Result<(), Fault> {
+    open_each(&mut batch);
+    batch.iter().try_for_each(|(_, job)| verdict(job))
 }
 
 fn seal_job(mpdu: &mut [u8], pn: u64) -> SealJob<'_> {

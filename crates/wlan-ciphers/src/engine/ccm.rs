@@ -26,6 +26,10 @@ struct State<M: Machine, const G: usize> {
     base: [M::Block; G],
     /// What masks the MIC.
     mask: [M::Block; G],
+    /// Opening by columns, what the MAC takes next.
+    next: [M::Block; G],
+    /// The lanes for which there is such a block.
+    due: [u8; G],
 }
 
 /// Calls a function whose last parameter is a number of registers, 1 to `G`.
@@ -56,12 +60,18 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
         mac: [m.zero(); G],
         base: [m.zero(); G],
         mask: [m.zero(); G],
+        next: [m.zero(); G],
+        due: [M::ALL; G],
     };
-    for_registers!(group.registers, start::<M, K, G, ROWS>(m, keys, group, &mut s));
+    for_registers!(
+        group.registers,
+        start::<M, K, G, OPEN, ROWS>(m, keys, group, &mut s)
+    );
     let mut from = 0;
     for registers in (1..=group.registers).rev() {
-        let steps = from..group.chunks[registers - 1] + 1;
-        from = steps.end.max(from);
+        // By rows there is a step more, for MAC and CTR are a chunk apart.
+        let steps = from..group.chunks[registers - 1] + usize::from(ROWS);
+        from = from.max(steps.end);
         // SAFETY: a payload of a `Group` has `len` octets, and 32 of the header before it.
         unsafe {
             for_registers!(
@@ -72,6 +82,11 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
     }
     let mut mics = [m.zero(); G];
     for g in 0..group.registers {
+        if OPEN && !ROWS {
+            let mut mac = [s.mac[g]];
+            absorb(m, keys, g, &mut mac, &[s.next[g]], Some(&[s.due[g]]), None);
+            [s.mac[g]] = mac;
+        }
         mics[g] = m.xor(keys.join(m, s.mac[g], keys.last(g)), s.mask[g]);
     }
     mics
@@ -79,7 +94,7 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
 
 /// What comes before the payload.
 #[inline(always)]
-fn start<M: Machine, K: Keys<M>, const G: usize, const ROWS: bool, const N: usize>(
+fn start<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const ROWS: bool, const N: usize>(
     m: M,
     keys: &K,
     group: &mut Group<'_, G>,
@@ -108,7 +123,13 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const ROWS: bool, const N: usiz
     keys.rounds(m, 0, &mut mac, &mut mask, 0);
     for offset in [offset_of!(BlocksInOrder, aad_1), offset_of!(BlocksInOrder, aad_2)] {
         for g in 0..N {
-            mac[g] = keys.join(m, mac[g], keys.fold(m, g, gather(g, offset)));
+            s.next[g] = gather(g, offset);
+        }
+        if OPEN && !ROWS && offset == offset_of!(BlocksInOrder, aad_2) {
+            break;
+        }
+        for g in 0..N {
+            mac[g] = keys.join(m, mac[g], keys.fold(m, g, s.next[g]));
         }
         keys.rounds_of(m, 0, &mut mac, 0);
     }
@@ -118,10 +139,13 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const ROWS: bool, const N: usiz
     }
 }
 
-/// What a step does.
+/// Kinds of steps by rows: both chunks are there in full in every lane.
 const WHOLE: u8 = 0;
+/// As `WHOLE`, but there is no chunk before.
 const FIRST: u8 = 1;
+/// As `WHOLE`, but there is no chunk after.
 const LAST: u8 = 2;
+/// Some lanes may have no chunk, or only a part of one.
 const EDGE: u8 = 3;
 
 /// Steps of the first `N` registers, of which the last has the fewest.
@@ -140,43 +164,45 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const RO
     let mut t = steps.start;
     // SAFETY: as the caller promises.
     unsafe {
-        if t == 0 && whole > 0 {
-            step::<M, K, G, OPEN, ROWS, FIRST, N>(m, keys, group, s, &mut mac, t);
-            t = 1;
-        }
-        if t > 0 {
-            while t < whole.min(steps.end) {
-                step::<M, K, G, OPEN, ROWS, WHOLE, N>(m, keys, group, s, &mut mac, t);
+        if ROWS {
+            if t == 0 && whole > 0 {
+                rows::<M, K, G, OPEN, FIRST, N>(m, keys, group, &mut mac, t);
+                t = 1;
+            }
+            while 0 < t && t < whole.min(steps.end) {
+                rows::<M, K, G, OPEN, WHOLE, N>(m, keys, group, &mut mac, t);
                 t += 1;
             }
-            if t < steps.end && t == whole && group.chunks[0] == whole {
-                step::<M, K, G, OPEN, ROWS, LAST, N>(m, keys, group, s, &mut mac, t);
+            if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
+                rows::<M, K, G, OPEN, LAST, N>(m, keys, group, &mut mac, t);
                 t += 1;
             }
-        }
-        while t < steps.end {
-            step::<M, K, G, OPEN, ROWS, EDGE, N>(m, keys, group, s, &mut mac, t);
-            t += 1;
+            while t < steps.end {
+                rows::<M, K, G, OPEN, EDGE, N>(m, keys, group, &mut mac, t);
+                t += 1;
+            }
+        } else {
+            if t < whole {
+                let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
+                columns::<M, K, G, OPEN, false, N>(m, keys, group, s, &mut mac, blocks);
+                t = whole;
+            }
+            while t < steps.end {
+                let blocks = M::LANES * t..M::LANES * (t + 1);
+                columns::<M, K, G, OPEN, true, N>(m, keys, group, s, &mut mac, blocks);
+                t += 1;
+            }
         }
     }
     s.mac[..N].copy_from_slice(&mac);
 }
 
-/// One step. At an `EDGE` some lanes may have no chunk, or only a part of one.
+/// One step by rows, of a kind.
 #[inline(always)]
-unsafe fn step<
-    M: Machine,
-    K: Keys<M>,
-    const G: usize,
-    const OPEN: bool,
-    const ROWS: bool,
-    const KIND: u8,
-    const N: usize,
->(
+unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const KIND: u8, const N: usize>(
     m: M,
     keys: &K,
     group: &Group<'_, G>,
-    s: &State<M, G>,
     mac: &mut [M::Block; N],
     t: usize,
 ) {
@@ -189,123 +215,184 @@ unsafe fn step<
         LAST => (OPEN, !OPEN),
         _ => (true, true),
     };
-    let left = |g: usize, lane: usize, at: usize| group.len[g][lane].saturating_sub(at).min(chunk_b);
-
-    // At an edge, the columns and the lanes that have a block in each.
-    let mut columns = [m.square(); N];
-    let mut due = [[0; MAX_LANES]; N];
+    let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
     if KIND == EDGE {
         for g in 0..N {
             // SAFETY: as the caller promises.
-            columns[g] = unsafe { load_edge(m, group, g, mac_at) };
-            for lane in 0..M::LANES {
-                for b in 0..left(g, lane, mac_at).div_ceil(16) {
-                    due[g][b] |= 1 << lane;
-                }
-            }
+            text[g] = unsafe { load_edge(m, group, g, mac_at) };
+            due[g] = group.due(g, mac_at, M::LANES);
         }
     }
-    let mut out = [m.square(); N];
-    if KIND == EDGE && !ROWS {
-        for g in 0..N {
-            // SAFETY: as the caller promises.
-            out[g] = unsafe { load_edge(m, group, g, ctr_at) };
-        }
-    }
-    let rows_ahead = if ROWS { K::AHEAD } else { 0 };
     let counts = keys.counts_ahead(m, m.counters((ctr_at / 16 + 1) as u16));
     for b in 0..M::LANES {
-        let absorbs = has_mac && (KIND != EDGE || due.iter().any(|due| due[b] > 0));
-        let enciphered = ctr_at.wrapping_add(16 * b);
-        let enciphers = has_ctr
-            && (KIND != EDGE
-                || (0..N).any(|g| {
-                    if ROWS {
-                        group.len[g][b] > ctr_at
-                    } else {
-                        group.len[g][0] > enciphered
-                    }
-                }));
-
         let begin = || -> [M::Block; N] {
             std::array::from_fn(|g| {
-                if ROWS {
-                    m.xor(
-                        m.splat(group.block(g, b, offset_of!(BlocksInOrder, counter))),
-                        counts,
-                    )
-                } else {
-                    m.xor(s.base[g], m.counter((enciphered / 16 + 1) as u16))
-                }
+                let base = m.splat(group.block(g, b, offset_of!(BlocksInOrder, counter)));
+                m.xor(base, counts)
             })
         };
-        let before = *mac;
-        if absorbs {
-            for g in 0..N {
-                let text = if KIND == EDGE {
-                    columns[g][b]
+        let enciphers = has_ctr && (KIND != EDGE || (0..N).any(|g| group.len[g][b] > ctr_at));
+        let mut stream = [m.zero(); N];
+        if has_mac && (KIND != EDGE || due.iter().any(|due| due[b] > 0)) {
+            let column: [M::Block; N] = std::array::from_fn(|g| {
+                if KIND == EDGE {
+                    text[g][b]
                 } else {
                     // SAFETY: as the caller promises.
                     unsafe { m.gather(&group.payload[g], mac_at + 16 * b) }
-                };
-                mac[g] = keys.join(m, mac[g], keys.fold(m, g, text));
+                }
+            });
+            let due = std::array::from_fn(|g| due[g][b]);
+            let aside = enciphers && 2 * N <= M::CHAINS;
+            if aside {
+                stream = begin();
             }
+            let beside = aside.then_some((&mut stream, K::AHEAD));
+            absorb(m, keys, 0, mac, &column, (KIND == EDGE).then_some(&due), beside);
+            if enciphers && !aside {
+                stream = begin();
+                keys.rounds_of(m, 0, &mut stream, K::AHEAD);
+            }
+        } else if enciphers {
+            stream = begin();
+            keys.rounds_of(m, 0, &mut stream, K::AHEAD);
         }
-        let stream = if absorbs && enciphers && 2 * N <= M::CHAINS {
-            let mut stream = begin();
-            keys.rounds(m, 0, mac, &mut stream, rows_ahead);
-            stream
-        } else {
-            if absorbs {
-                keys.rounds_of(m, 0, mac, 0);
-            }
-            let mut stream = begin();
-            if enciphers {
-                keys.rounds_of(m, 0, &mut stream, rows_ahead);
-            }
-            stream
-        };
+        if !enciphers {
+            continue;
+        }
         for g in 0..N {
-            if KIND == EDGE {
-                mac[g] = m.select(due[g][b], mac[g], before[g]);
-            }
-            if !enciphers {
-                continue;
-            }
+            let at = group.payload[g][b].wrapping_add(ctr_at);
+            let span = 0..group.left(g, b, ctr_at).min(chunk_b);
             // SAFETY: as the caller promises.
             unsafe {
-                if ROWS {
-                    let at = group.payload[g][b].wrapping_add(ctr_at);
-                    let span = 0..left(g, b, ctr_at);
-                    let text = if KIND == EDGE {
-                        m.load_span(at, span.clone())
-                    } else {
-                        m.load(at)
-                    };
-                    let row = keys.join(m, stream[g], m.xor(keys.last(g), text));
-                    if KIND == EDGE {
-                        m.store_span(at, span, row);
-                    } else {
-                        m.store(at, row);
-                    }
-                } else if KIND == EDGE {
-                    out[g][b] = keys.join(m, stream[g], m.xor(keys.last(g), out[g][b]));
+                if KIND == EDGE {
+                    let text = m.load_span(at, span.clone());
+                    m.store_span(at, span, keys.join(m, stream[g], m.xor(keys.last(g), text)));
                 } else {
-                    let text = m.gather(&group.payload[g], enciphered);
-                    let column = keys.join(m, stream[g], m.xor(keys.last(g), text));
-                    m.scatter(&group.payload[g], enciphered, column);
+                    let text = m.load(at);
+                    m.store(at, keys.join(m, stream[g], m.xor(keys.last(g), text)));
                 }
             }
         }
     }
-    if KIND == EDGE && !ROWS {
+}
+/// Steps by columns, over blocks that every lane has in full or, at an `EDGE`, a chunk that some have only in part or not
+/// at all.
+#[inline(always)]
+unsafe fn columns<
+    M: Machine,
+    K: Keys<M>,
+    const G: usize,
+    const OPEN: bool,
+    const EDGE: bool,
+    const N: usize,
+>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &mut State<M, G>,
+    mac: &mut [M::Block; N],
+    blocks: Range<usize>,
+) {
+    let at = 16 * blocks.start;
+    let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
+    if EDGE {
         for g in 0..N {
-            let rows = m.turn(out[g]);
-            for lane in 0..M::LANES {
-                let at = group.payload[g][lane].wrapping_add(ctr_at);
-                // SAFETY: as the caller promises.
-                unsafe { m.store_span(at, 0..left(g, lane, ctr_at), rows[lane]) };
+            // SAFETY: as the caller promises.
+            text[g] = unsafe { load_edge(m, group, g, at) };
+            due[g] = group.due(g, at, M::LANES);
+        }
+    }
+    let begin = |block: usize| -> [M::Block; N] {
+        let count = m.counter((block + 1) as u16);
+        std::array::from_fn(|g| m.xor(s.base[g], count))
+    };
+    if EDGE && OPEN {
+        // What lies past the end of a frame must be cleared before the MAC takes it.
+        for b in 0..M::LANES {
+            let mut stream = begin(blocks.start + b);
+            keys.rounds_of(m, 0, &mut stream, 0);
+            for g in 0..N {
+                text[g][b] = keys.join(m, stream[g], m.xor(keys.last(g), text[g][b]));
             }
+        }
+        for g in 0..N {
+            // SAFETY: as the caller promises.
+            text[g] = unsafe { store_edge(m, group, g, at, text[g]) };
+        }
+    }
+    let (mut next, mut next_due) = ([m.zero(); N], [0; N]);
+    next.copy_from_slice(&s.next[..N]);
+    next_due.copy_from_slice(&s.due[..N]);
+    for block in blocks.clone() {
+        let b = if EDGE { block - blocks.start } else { 0 };
+        let column: [M::Block; N] = std::array::from_fn(|g| {
+            if EDGE {
+                text[g][b]
+            } else {
+                // SAFETY: as the caller promises.
+                unsafe { m.gather(&group.payload[g], 16 * block) }
+            }
+        });
+        let column_due = std::array::from_fn(|g| due[g][b]);
+        if !OPEN {
+            (next, next_due) = (column, column_due);
+        }
+        let due = EDGE.then_some(&next_due);
+        if EDGE && OPEN {
+            absorb(m, keys, 0, mac, &next, due, None);
+            (next, next_due) = (column, column_due);
+            continue;
+        }
+        let mut stream = begin(block);
+        absorb(m, keys, 0, mac, &next, due, Some((&mut stream, 0)));
+        for g in 0..N {
+            let out = keys.join(m, stream[g], m.xor(keys.last(g), column[g]));
+            if EDGE {
+                text[g][b] = out;
+            } else {
+                // SAFETY: as the caller promises.
+                unsafe { m.scatter(&group.payload[g], 16 * block, out) };
+                next[g] = out;
+            }
+        }
+        if OPEN {
+            next_due = column_due;
+        }
+    }
+    s.next[..N].copy_from_slice(&next);
+    s.due[..N].copy_from_slice(&next_due);
+    if EDGE && !OPEN {
+        for g in 0..N {
+            // SAFETY: as the caller promises.
+            unsafe { store_edge(m, group, g, at, text[g]) };
+        }
+    }
+}
+
+/// The MAC takes `next`, in the lanes that are `due` if that is given, beside the rounds of counter blocks, so many of
+/// them ahead, if such are given.
+#[inline(always)]
+fn absorb<M: Machine, K: Keys<M>, const N: usize>(
+    m: M,
+    keys: &K,
+    first: usize,
+    mac: &mut [M::Block; N],
+    next: &[M::Block; N],
+    due: Option<&[u8; N]>,
+    beside: Option<(&mut [M::Block; N], usize)>,
+) {
+    let before = *mac;
+    for i in 0..N {
+        mac[i] = keys.join(m, mac[i], keys.fold(m, first + i, next[i]));
+    }
+    match beside {
+        Some((stream, ahead)) => keys.rounds(m, first, mac, stream, ahead),
+        None => keys.rounds_of(m, first, mac, 0),
+    }
+    if let Some(due) = due {
+        for i in 0..N {
+            mac[i] = m.select(due[i], mac[i], before[i]);
         }
     }
 }
@@ -320,9 +407,27 @@ unsafe fn load_edge<M: Machine, const G: usize>(
 ) -> M::Square {
     let mut rows = m.square();
     for lane in 0..M::LANES {
-        let left = group.len[g][lane].saturating_sub(at).min(16 * M::LANES);
+        let span = 0..group.left(g, lane, at).min(16 * M::LANES);
         // SAFETY: as the caller promises.
-        rows[lane] = unsafe { m.load_span(group.payload[g][lane].wrapping_add(at), 0..left) };
+        rows[lane] = unsafe { m.load_span(group.payload[g][lane].wrapping_add(at), span) };
+    }
+    m.turn(rows)
+}
+
+/// Writes the columns at octet `at` of register `g`, and returns them with zeros where there are none.
+#[inline(always)]
+unsafe fn store_edge<M: Machine, const G: usize>(
+    m: M,
+    group: &Group<'_, G>,
+    g: usize,
+    at: usize,
+    columns: M::Square,
+) -> M::Square {
+    let mut rows = m.turn(columns);
+    for lane in 0..M::LANES {
+        let span = 0..group.left(g, lane, at).min(16 * M::LANES);
+        // SAFETY: as the caller promises.
+        rows[lane] = unsafe { m.store_span(group.payload[g][lane].wrapping_add(at), span, rows[lane]) };
     }
     m.turn(rows)
 }

@@ -348,6 +348,24 @@ impl<'g, const G: usize> Group<'g, G> {
         group
     }
 
+    /// Octets left in a lane from octet `at` on.
+    #[inline(always)]
+    pub(super) fn left(&self, register: usize, lane: usize, at: usize) -> usize {
+        self.len[register][lane].saturating_sub(at)
+    }
+
+    /// The lanes that have the first block from octet `at` on, the second, and so on for as many as there are lanes.
+    #[inline(always)]
+    pub(super) fn due(&self, register: usize, at: usize, lanes: usize) -> [u8; MAX_LANES] {
+        let mut due = [0; MAX_LANES];
+        for lane in 0..lanes {
+            for (b, due) in due.iter_mut().enumerate().take(lanes) {
+                *due |= u8::from(self.left(register, lane, at) > 16 * b) << lane;
+            }
+        }
+        due
+    }
+
     /// A block at an offset of [`BlocksInOrder`].
     #[inline(always)]
     pub(super) fn block(&self, register: usize, lane: usize, offset: usize) -> &'g [u8; 16] {
