@@ -14,8 +14,7 @@ use wlan_ciphers::decap::{CaptureKey, Decap};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, Bip, KeyId, Lanes, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip,
-    Wep,
+    Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
 };
 use wlan_frames::ampdu::Delimiter;
 use wlan_frames::control::{Ack, BlockAck};
@@ -24,16 +23,6 @@ use wlan_frames::radiotap::Radiotap;
 use wlan_frames::{DataHeader, FrameControl, LlcSnap, MacAddr, captured, fcs};
 
 const LINK_TYPES: [u32; 6] = [1, 105, 119, 127, 163, 192];
-const AES_SUITES: [Suite; 8] = [
-    Suite::Ccmp128,
-    Suite::Ccmp256,
-    Suite::Gcmp128,
-    Suite::Gcmp256,
-    Suite::Enhanced(Lanes::One),
-    Suite::Enhanced(Lanes::Two),
-    Suite::Enhanced(Lanes::Four),
-    Suite::Enhanced(Lanes::Eight),
-];
 const BIP_SUITES: [Suite; 4] = [
     Suite::BipCmac128,
     Suite::BipCmac256,
@@ -151,7 +140,7 @@ pub fn open(data: &[u8]) {
         let tkip = Tkip::new(&TKIP, role);
         checked_open(data, |jobs| tkip.open(jobs));
     }
-    for suite in AES_SUITES {
+    for suite in Suite::OF_TEMPORAL_KEYS {
         let mut expected = None;
         for backend in Backend::available() {
             let found = checked_open(data, |jobs| aes_key(suite, backend).open(jobs));
@@ -219,7 +208,7 @@ pub fn seal(data: &[u8]) {
             key_id,
         }]);
     }
-    for suite in AES_SUITES {
+    for suite in Suite::OF_TEMPORAL_KEYS {
         let key = aes_key(suite, Backend::detect());
         sealed_opens(
             mpdu,

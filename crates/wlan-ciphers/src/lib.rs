@@ -121,6 +121,18 @@ impl Suite {
         Suite::BipGmac256,
     ];
 
+    /// Those that a [`TemporalKey`] is of.
+    pub const OF_TEMPORAL_KEYS: [Suite; 8] = [
+        Suite::Ccmp128,
+        Suite::Ccmp256,
+        Suite::Gcmp128,
+        Suite::Gcmp256,
+        Suite::Enhanced(Lanes::One),
+        Suite::Enhanced(Lanes::Two),
+        Suite::Enhanced(Lanes::Four),
+        Suite::Enhanced(Lanes::Eight),
+    ];
+
     /// What people call it: hostapd's name where it has one, in small letters, as security levels are spelled.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -2,23 +2,14 @@
 
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, KeyId, Lanes, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
-    open_each, seal_each,
+    Backend, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep, open_each,
+    seal_each,
 };
 
 /// QoS Data to the access point.
 const HEADER: [u8; 26] = *b"\x88\x01\0\0\x02AAAAA\x02BBBBB\x02CCCCC\x10\0\x05\0";
 
-const SUITES: [Suite; 8] = [
-    Suite::Ccmp128,
-    Suite::Ccmp256,
-    Suite::Gcmp128,
-    Suite::Gcmp256,
-    Suite::Enhanced(Lanes::One),
-    Suite::Enhanced(Lanes::Two),
-    Suite::Enhanced(Lanes::Four),
-    Suite::Enhanced(Lanes::Eight),
-];
+const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
 /// More than a window of the engine, and no multiple of a group.
 const FRAMES: usize = 131;

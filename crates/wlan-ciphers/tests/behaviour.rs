@@ -2,20 +2,11 @@
 //! wrong has an error of its own, and no plaintext is left of one that was forged (IEEE 802.11-2020 12.5.3.4, 12.5.5.4).
 
 use wlan_ciphers::{
-    Backend, KeyId, Lanes, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError,
-    SealFault, SealJob, Suite, TemporalKey, ccmp, open_each, seal_each,
+    Backend, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError, SealFault,
+    SealJob, Suite, TemporalKey, ccmp, open_each, seal_each,
 };
 
-const SUITES: [Suite; 8] = [
-    Suite::Ccmp128,
-    Suite::Ccmp256,
-    Suite::Gcmp128,
-    Suite::Gcmp256,
-    Suite::Enhanced(Lanes::One),
-    Suite::Enhanced(Lanes::Two),
-    Suite::Enhanced(Lanes::Four),
-    Suite::Enhanced(Lanes::Eight),
-];
+const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
 const PAYLOAD: &[u8] = b"what nobody may read who has not the key, in more than two blocks";
 const TID: u8 = 5;

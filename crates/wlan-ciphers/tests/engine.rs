@@ -17,16 +17,7 @@ use wlan_ciphers::{
     seal_each,
 };
 
-const SUITES: [Suite; 8] = [
-    Suite::Ccmp128,
-    Suite::Ccmp256,
-    Suite::Gcmp128,
-    Suite::Gcmp256,
-    Suite::Enhanced(Lanes::One),
-    Suite::Enhanced(Lanes::Two),
-    Suite::Enhanced(Lanes::Four),
-    Suite::Enhanced(Lanes::Eight),
-];
+const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
 /// A frame before sealing.
 #[derive(Debug, Clone)]

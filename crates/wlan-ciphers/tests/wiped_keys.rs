@@ -5,18 +5,9 @@
 use std::os::unix::fs::FileExt;
 
 use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{Backend, Lanes, Suite, TemporalKey, Tkip, Wep};
+use wlan_ciphers::{Backend, Suite, TemporalKey, Tkip, Wep};
 
-const SUITES: [Suite; 8] = [
-    Suite::Ccmp128,
-    Suite::Ccmp256,
-    Suite::Gcmp128,
-    Suite::Gcmp256,
-    Suite::Enhanced(Lanes::One),
-    Suite::Enhanced(Lanes::Two),
-    Suite::Enhanced(Lanes::Four),
-    Suite::Enhanced(Lanes::Eight),
-];
+const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
 /// The memory of this process as the kernel sees it, which there is also where no value is any more.
 fn memory(address: usize, len: usize) -> Vec<u8> {
