@@ -232,8 +232,10 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const K
             })
         };
         let enciphers = has_ctr && (KIND != EDGE || (0..N).any(|g| group.len[g][b] > ctr_at));
-        let mut stream = [m.zero(); N];
-        if has_mac && (KIND != EDGE || due.iter().any(|due| due[b] > 0)) {
+        let absorbs = has_mac && (KIND != EDGE || due.iter().any(|due| due[b] > 0));
+        let aside = absorbs && enciphers && 2 * N <= M::CHAINS;
+        let mut stream = if aside { begin() } else { [m.zero(); N] };
+        if absorbs {
             let column: [M::Block; N] = std::array::from_fn(|g| {
                 if KIND == EDGE {
                     text[g][b]
@@ -243,22 +245,15 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const K
                 }
             });
             let due = std::array::from_fn(|g| due[g][b]);
-            let aside = enciphers && 2 * N <= M::CHAINS;
-            if aside {
-                stream = begin();
-            }
             let beside = aside.then_some((&mut stream, K::AHEAD));
             absorb(m, keys, 0, mac, &column, (KIND == EDGE).then_some(&due), beside);
-            if enciphers && !aside {
-                stream = begin();
-                keys.rounds_of(m, 0, &mut stream, K::AHEAD);
-            }
-        } else if enciphers {
-            stream = begin();
-            keys.rounds_of(m, 0, &mut stream, K::AHEAD);
         }
         if !enciphers {
             continue;
+        }
+        if !aside {
+            stream = begin();
+            keys.rounds_of(m, 0, &mut stream, K::AHEAD);
         }
         for g in 0..N {
             let at = group.payload[g][b].wrapping_add(ctr_at);
@@ -276,6 +271,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const K
         }
     }
 }
+
 /// Steps by columns, over blocks that every lane has in full or, at an `EDGE`, a chunk that some have only in part or not
 /// at all.
 #[inline(always)]

@@ -482,7 +482,9 @@ fn ccm_group<
         let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
         ccm::ccm::<M, _, G, OPEN, false>(m, &keys, &mut group)
     };
-    hand_out(m, &mics, frames, order);
+    for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
+        hand_out(&m.lanes(mic), frames, members);
+    }
 }
 
 #[inline(always)]
@@ -506,9 +508,7 @@ fn gcm_group<
         let keys = M::Keys::<KEYS, G>::of(m, |g| group.rows[g].key);
         gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
     };
-    for (mic, &member) in mics.iter().zip(order) {
-        frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
-    }
+    hand_out(&mics, frames, order);
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -529,17 +529,13 @@ fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, con
         let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
         lanes::lanes::<M, _, R, N, OPEN>(m, &keys, rows, &mut mics);
     }
-    for (mic, &member) in mics.iter().zip(order) {
-        frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
-    }
+    hand_out(&mics, frames, order);
 }
 
 /// Gives each frame its MIC.
 #[inline(always)]
-fn hand_out<M: Machine>(m: M, mics: &[M::Block], frames: &mut [Frame<'_, '_>], order: &[u8]) {
-    for (&block, members) in mics.iter().zip(order.chunks(M::LANES)) {
-        for (mic, &member) in m.lanes(block).iter().zip(members) {
-            frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
-        }
+fn hand_out(mics: &[[u8; 16]], frames: &mut [Frame<'_, '_>], order: &[u8]) {
+    for (mic, &member) in mics.iter().zip(order) {
+        frames[usize::from(member)].blocks.first = u128::from_ne_bytes(*mic);
     }
 }
