@@ -21,11 +21,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from airtoll import _rust
 from airtoll.labs.air import Air
 from airtoll.labs.namespace import machine_facts
+from airtoll.labs.sim import model
 from airtoll.probes import Measurement, Throughput
 from airtoll.study.cell import Cell, Method, Security
+from airtoll.study.link import LinkSettings
+from airtoll.study.scenario import scenario_of
 
 REPEATS = 5
 METHOD = Method(repeats=REPEATS, discard_first=0, duration=4, warmup=0.5, seed=1)
@@ -157,9 +159,8 @@ def added_delay() -> str:
     for rate in RATES:
         for security in SECURITY:
             cell = air_cell(rate, security, packet_size)
-            mean_us = _rust.idle_round_trip_us(
-                cell.phy, cell.rate, cell.bandwidth, cell.gi, security, packet_size + IP_UDP_HEADERS_B
-            )
+            scenario = scenario_of(cell, LinkSettings(), traffic="saturated")
+            mean_us = model(scenario).values["idle_round_trip_us"]
             medium_us = mean_us - MEAN_BACKOFF_US
             medians_us = []
             for seed in range(1, REPEATS + 1):

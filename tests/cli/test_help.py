@@ -11,6 +11,7 @@ from cli_command import Airtoll
         ("report", "the result directory"),
         ("decrypt", "NAME-dec.pcap beside CAPTURE"),
         ("ciphers", "the fastest"),
+        ("sweep", "results/GRID-TIME.parquet"),
     ],
 )
 def test_the_default_of_an_option_is_shown(airtoll: Airtoll, command: str, default: str) -> None:

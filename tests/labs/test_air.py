@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from airtoll import _rust
+from airtoll.ciphers import Protection
 from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
-from airtoll.study.cell import Cell
+from airtoll.study.cell import Cell, Security
 
 OPEN_AND_HANG = """
 import json, os, sys, time
@@ -175,5 +177,28 @@ def test_a_capture_that_cannot_be_written_is_one_clear_line(lab: Air, cell: Call
 
 
 def test_a_level_that_the_lab_has_not_is_named(lab: Air, cell: Callable[..., Cell]) -> None:
-    assert lab.check(cell(security="ccmp")) is None
-    assert lab.check(cell(security="gcmp256")) == "security 'gcmp256': lab air has open, ccmp"
+    for security in get_args(Security):
+        assert lab.check(cell(security=security)) is None
+    unknown = cell().model_copy(update={"security": "rot13"})
+    assert str(lab.check(unknown)).startswith("security: 'rot13' is not one of open, wep40, ")
+
+
+@pytest.mark.parametrize("security", ["wep40", "wep104", "tkip"])
+def test_what_the_standard_forbids_on_ht_is_refused_with_the_clause(
+    lab: Air, cell: Callable[..., Cell], security: str
+) -> None:
+    impossible = cell(phy="ht", rate="mcs7", security=security)
+    reason = lab.check(impossible)
+    assert reason is not None
+    assert reason.startswith(f"security {security} with phy ht is impossible: ")
+    assert "IEEE Std 802.11-2020" in reason
+    with pytest.raises(AirtollError, match="is impossible"), lab.open(impossible, seed=1):
+        pass
+
+
+def test_keys_are_as_long_as_the_ciphers_have_them() -> None:
+    for security in _rust.suites():
+        octets = _rust.temporal_key_len(security)
+        Protection(security, bytes(octets))
+        with pytest.raises(ValueError, match="octets"):
+            Protection(security, bytes(octets + 1))

@@ -31,11 +31,12 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def test_runs_csv_has_a_row_for_every_run_and_metric(directory: Path, quickstart: Result) -> None:
     found = rows(directory / "runs.csv")
-    assert len(found) == len(quickstart.plan.runs) * len(METRICS)
+    recorded = [name for name in METRICS if not name.startswith("delay")]  # which lab air does not know
+    assert len(found) == len(quickstart.plan.runs) * len(recorded)
     values = {(r["run"], r["metric"]): r["value"] for r in found}
     data = ReportData.of(quickstart)
     for run in data.runs:
-        for metric in METRICS:
+        for metric in recorded:
             expected = run.values.get(metric)
             assert values[run.run.id, metric] == ("" if expected is None else str(expected))
     states = {(r["run"], r["state"], r["reasons"]) for r in found}

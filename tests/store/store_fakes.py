@@ -108,7 +108,9 @@ class FakeLab:
     """Counts how many links are open, and which were ever opened."""
 
     name: str = "fake"
+    virtual: bool = False
     cannot: str | None = None
+    absent: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     writes_pcap: bool = True
     opened: list[tuple[Cell, int]] = field(default_factory=list)
@@ -120,6 +122,9 @@ class FakeLab:
 
     def check(self, cell: Cell) -> str | None:
         return self.cannot if cell.security == "ccmp" else None
+
+    def missing(self) -> str | None:
+        return self.absent
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:

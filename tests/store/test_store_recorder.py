@@ -244,3 +244,26 @@ def test_a_lab_that_writes_no_capture_is_told_so(result: Result) -> None:
     with pytest.raises(AirtollError, match="lab fake wrote no capture"):
         record(result, FakeLab(writes_pcap=False), [FakeProbe()], ignore, pcap=True)
     assert not list(result.directory.glob(".tmp-*"))
+
+
+def test_in_virtual_time_runs_are_stored_together_whatever_ends_the_recording(result: Result) -> None:
+    stored: list[int] = []
+
+    def see(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            stored.append(len(result.finished()))
+
+    with pytest.raises(KeyboardInterrupt):
+        record(result, FakeLab(virtual=True), [raise_at(3, KeyboardInterrupt())], see)
+    assert stored == [0, 0, 0]
+    assert len(result.finished()) == 2
+    record(result, FakeLab(virtual=True), [FakeProbe()], ignore)
+    assert result.pending() == ()
+    assert result.verify() == []
+
+
+def test_what_the_machine_lacks_is_said_before_anything_is_done(result: Result) -> None:
+    lab = FakeLab(absent="lab fake needs a moon")
+    with pytest.raises(UsageError, match=r"^lab fake needs a moon$"):
+        record(result, lab, [FakeProbe()], ignore)
+    assert lab.opened == []

@@ -18,7 +18,8 @@ from store_fakes import RAW, STUDY, content_of, make_plan, make_record, sample, 
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.probes.base import Sample
-from airtoll.store import COLUMNS, SCHEMA_VERSION, Result, default_directory
+from airtoll.store import COLUMNS, SCHEMA_VERSION, FinishedRun, Result, default_directory
+from airtoll.study.cell import LATER_FACTORS
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SAMPLES = st.builds(
@@ -359,3 +360,49 @@ def test_a_lock_file_removed_while_it_is_taken_does_not_let_two_in(
 def test_results_are_named_by_study_and_time() -> None:
     assert re.fullmatch(r"results/quickstart-\d{8}T\d{6}Z", str(default_directory("quickstart")))
     assert default_directory("../a b/ü").parent == Path("results")
+
+
+def test_runs_that_are_written_together_are_each_stored_as_one_is(tmp_path: Path) -> None:
+    plan = make_plan(4)
+    alone, together = (
+        Result.create(tmp_path / name, STUDY, plan, "fake", quick=False) for name in ("alone", "together")
+    )
+    runs = [FinishedRun(make_record(run), throughput_samples(), RAW) for run in plan.runs]
+    for run in runs:
+        alone.write(run.record, run.values, run.raw)
+    together.write_all(runs)
+    assert content_of(together.directory / "runs") == content_of(alone.directory / "runs")
+    assert together.verify() == []
+    together.write_all([])
+
+
+def test_of_runs_written_together_none_is_stored_if_one_cannot_be(tmp_path: Path) -> None:
+    plan = make_plan(3)
+    result = Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False)
+    good = FinishedRun(make_record(plan.runs[0]), throughput_samples(), RAW)
+    bad = FinishedRun(make_record(plan.runs[1]), [sample(value=float("nan"))], RAW)
+    with pytest.raises(AirtollError, match="gave nan"):
+        result.write_all([good, bad])
+    assert result.finished() == set()
+    assert os.listdir(result.directory / "runs") == []
+
+
+def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: Path) -> None:
+    plan = make_plan(2)
+    with Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False) as result:
+        result.write(make_record(plan.runs[0]), throughput_samples(), RAW)
+    for path in [result.directory / "plan.json", *result.directory.glob("runs/*/run.json")]:
+        old = json.loads(path.read_text())
+        old["schema_version"] = 1
+        cells = [run["cell"] for run in old.get("plan", {}).get("runs", [])] or [old["run"]["cell"]]
+        for cell in cells:
+            for name in LATER_FACTORS:
+                del cell[name]
+        old.get("plan", {}).pop("link", None)
+        path.chmod(0o644)
+        path.write_text(json.dumps(old))
+    again = Result.open(result.directory)
+    assert again.plan == plan
+    assert [record.run for record in again.records()] == [plan.runs[0]]
+    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 2"):
+        Result.resume(result.directory, STUDY, plan)

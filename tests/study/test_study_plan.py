@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 from airtoll.errors import UsageError
 from airtoll.study import (
     FACTORS,
+    LinkSettings,
     Plan,
     Study,
     describe,
@@ -23,6 +24,7 @@ from airtoll.study import (
     levels_of,
     load_study,
 )
+from airtoll.study.cell import LATER_FACTORS
 
 
 def study(quick: dict[str, Any] | None = None, method: dict[str, Any] | None = None, **factors: Any) -> Study:
@@ -134,6 +136,43 @@ def test_a_run_seed_can_be_worked_out_by_hand() -> None:
     text = f"airtoll plan 1 seed 7 1\n{levels}\ntopology=point-to-point\ntransport=udp"
     seed = int(hashlib.sha256(text.encode()).hexdigest(), 16) >> (256 - 53)
     assert expand(study(method={"seed": 7})).runs[0].seed == seed
+
+
+def test_a_later_factor_at_its_default_changes_neither_order_nor_seeds() -> None:
+    sizes = [16, 64, 128, 256]
+    defaults = {
+        "streams": [1],
+        "stations": [1],
+        "direction": ["up"],
+        "snr": ["none"],
+        "crypto_at": ["host"],
+    }
+    assert set(defaults) == set(LATER_FACTORS)
+    assert expand(study(packet_size=sizes, **defaults)) == expand(study(packet_size=sizes))
+
+
+def test_a_further_level_of_a_later_factor_leaves_the_runs_at_its_default_as_they_were() -> None:
+    before = expand(study(packet_size=[16, 64], method={"seed": 7}))
+    after = expand(study(packet_size=[16, 64], snr=["none", 20], method={"seed": 7}))
+    seeds = {(run.replicate, run.cell): run.seed for run in after.runs}
+    assert len(seeds) == 2 * len(before.runs)
+    assert {(run.replicate, run.cell): run.seed for run in before.runs}.items() <= seeds.items()
+    noisy = {run.seed for run in after.runs if run.cell.snr == 20.0}
+    assert not noisy & {run.seed for run in before.runs}
+
+
+def test_the_settings_of_the_link_change_neither_order_nor_seeds() -> None:
+    made = study(packet_size=[16, 64])
+    plain, fair = expand(made), expand(made.model_copy(update={"link": LinkSettings(queue="fq_codel")}))
+    assert fair.link.given() == {"queue": "fq_codel"}
+    assert fair.runs == plain.runs
+
+
+def test_the_digest_names_a_later_factor_with_its_unit() -> None:
+    levels = "bandwidth=20 MHz\ngi=long\nip=ipv4\npacket_size=128 B\nphy=ofdm\nrate=54 Mbit/s\nsnr=20.5 dB"
+    text = f"airtoll plan 1 seed 7 1\n{levels}\ntopology=point-to-point\ntransport=udp"
+    seed = int(hashlib.sha256(text.encode()).hexdigest(), 16) >> (256 - 53)
+    assert expand(study(snr=["20.5 dB"], method={"seed": 7})).runs[0].seed == seed
 
 
 def test_another_lab_keeps_order_and_seeds() -> None:

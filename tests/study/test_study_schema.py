@@ -104,7 +104,7 @@ GOOD = {
         ("factors.rate", ["mcs32"], False),
         ("factors.bandwidth", ["20 MHz"], True),
         ("factors.bandwidth", [20], True),
-        ("factors.bandwidth", ["80 MHz"], False),
+        ("factors.bandwidth", ["60 MHz"], False),
         ("factors.security", ["wpa2"], False),
         ("factors.unknown", ["x"], False),
         ("method.unknown", 1, False),

@@ -14,6 +14,14 @@ use wlan_ciphers::{
 };
 use wlan_frames::{FrameControl, FrameError, QosControl};
 
+/// Octets of the temporal key of a suite.
+#[pyfunction]
+pub(crate) fn temporal_key_len(suite: &str) -> PyResult<usize> {
+    Suite::from_name(suite)
+        .map(Suite::key_len)
+        .ok_or_else(|| PyValueError::new_err(format!("no suite '{suite}'")))
+}
+
 /// The names of all suites.
 #[pyfunction]
 pub(crate) fn suites() -> Vec<&'static str> {

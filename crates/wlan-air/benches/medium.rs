@@ -1,26 +1,39 @@
-//! Speed of the medium: events a second, one event being a start or an end of a transmission.
+//! Speed of the medium: events a second, one event being a start or an end of a PPDU, or a timeout.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use wlan_air::phy::{GuardInterval, Mode};
-use wlan_air::{Access, Aggregation, Event, Medium, MediumConfig};
+use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
+use wlan_air::queue::Packet;
+use wlan_air::{Aggregation, Medium, MediumConfig, Nanos, Route, StationConfig};
 
-/// Performs `events` events of saturated stations, whose delivered frames are queued again.
-fn run(medium: &mut Medium<[u8; 16]>, mpdu_len_b: usize, events: usize) {
-    let mut returning = [(0, [0; 16]); 64];
+const MSDU_LEN_B: usize = 1508;
+
+fn enqueue(medium: &mut Medium<[u8; 16]>, from: usize, arrival: Nanos) {
+    let route = Route {
+        from,
+        to: Some(0),
+        contender: 0,
+    };
+    let msdu = Packet {
+        arrival,
+        len_b: MSDU_LEN_B,
+        flow: 0,
+        frame: black_box([0; 16]),
+    };
+    medium.enqueue(route, msdu);
+}
+
+/// Performs `events` events of saturated stations: for each frame that is gone the next is queued.
+fn run(medium: &mut Medium<[u8; 16]>, gone: &mut Vec<usize>, events: usize) {
     for _ in 0..events {
-        let mut count = 0;
-        if let Some(Event::TxEnd {
-            delivered, given_up, ..
-        }) = medium.advance()
-        {
-            for (slot, mpdu) in returning.iter_mut().zip(delivered.chain(given_up)) {
-                *slot = (mpdu.station, mpdu.frame);
-                count += 1;
-            }
+        medium.advance();
+        for (_, frame) in medium.deliver() {
+            black_box(frame);
         }
-        for &(station, frame) in &returning[..count] {
-            let _ = medium.enqueue(station, medium.now(), mpdu_len_b, black_box(frame));
+        gone.extend(medium.take_gone().map(|gone| gone.station));
+        let now = medium.now();
+        for from in gone.drain(..) {
+            enqueue(medium, from, now);
         }
     }
 }
@@ -28,36 +41,30 @@ fn run(medium: &mut Medium<[u8; 16]>, mpdu_len_b: usize, events: usize) {
 fn speed(c: &mut Criterion) {
     const EVENTS: usize = 100_000;
     let ofdm54 = Mode::ofdm(54).expect("a rate of clause 17");
-    let mcs7 = Mode::ht(7, 20, GuardInterval::Long).expect("an MCS of clause 19");
+    let mcs7 = Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).expect("an MCS of clause 19");
+    let vht = Mode::vht(9, 3, 80, GuardInterval::Short).expect("an MCS of clause 21");
     let mut group = c.benchmark_group("events");
     group.throughput(Throughput::Elements(EVENTS as u64));
-    for (name, mode, access, aggregation, stations) in [
-        ("ofdm54/1", ofdm54, Access::dcf(), Aggregation::None, 1),
-        ("ofdm54/2", ofdm54, Access::dcf(), Aggregation::None, 2),
-        ("ofdm54/10", ofdm54, Access::dcf(), Aggregation::None, 10),
-        (
-            "ht-mcs7-ampdu/2",
-            mcs7,
-            Access::edca_best_effort(),
-            Aggregation::ht(),
-            2,
-        ),
+    for (name, mode, aggregation, stations) in [
+        ("ofdm54/1", ofdm54, Aggregation::NONE, 1),
+        ("ofdm54/10", ofdm54, Aggregation::NONE, 10),
+        ("ofdm54/50", ofdm54, Aggregation::NONE, 50),
+        ("ht-mcs7-ampdu/2", mcs7, Aggregation::ampdu(&mcs7), 2),
+        ("vht-mcs9x3-ampdu/1", vht, Aggregation::ampdu(&vht), 1),
     ] {
-        let config = MediumConfig {
-            mode,
-            access,
+        let station = StationConfig {
             aggregation,
-            stations,
-            queue_limit: 128,
-            seed: 1,
+            ..StationConfig::new(mode, 0)
         };
+        let config = MediumConfig::new(Bss::for_mode(&mode), &station, stations + 1, 1);
         let mut medium = Medium::new(config).expect("a valid configuration");
-        for station in 0..stations {
-            for _ in 0..64 {
-                let _ = medium.enqueue(station, medium.now(), 1536, [0; 16]);
+        for from in 1..=stations {
+            for _ in 0..128 {
+                enqueue(&mut medium, from, Nanos::ZERO);
             }
         }
-        group.bench_function(name, |b| b.iter(|| run(&mut medium, 1536, EVENTS)));
+        let mut gone = Vec::new();
+        group.bench_function(name, |b| b.iter(|| run(&mut medium, &mut gone, EVENTS)));
     }
     group.finish();
 }

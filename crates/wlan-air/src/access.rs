@@ -1,12 +1,16 @@
 //! How a station gets at the medium, and how much it sends when it has it.
 
-use crate::phy::Mode;
+use crate::phy::{Bss, Class, MAX_PPDU_DURATION, Mode};
 use crate::{ConfigError, Nanos};
 
 /// Octets of the delimiter before each MPDU of an A-MPDU (9.7.1).
-const DELIMITER_LEN_B: usize = 4;
+pub(crate) const DELIMITER_LEN_B: usize = 4;
 /// Each subframe of an A-MPDU but the last is padded to a multiple of this many octets (9.7.1).
 const SUBFRAME_ALIGN_B: usize = 4;
+/// MPDUs that the bitmap of a compressed `BlockAck` answers, and so the transmit window (9.3.1.8.2).
+pub(crate) const BLOCK_ACK_WINDOW: usize = 64;
+/// Octets of the header of each subframe of an A-MSDU: DA, SA, length (9.3.2.2.2).
+const AMSDU_HEADER_LEN_B: usize = 14;
 
 /// Which of the standard's two countdown rules a backoff follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +20,19 @@ pub enum Countdown {
     /// EDCA: the counter falls at each slot boundary, the one at the end of AIFS and the one at which another
     /// station starts included, so that a frozen counter is one lower than with DCF (10.23.2.4).
     PerBoundary,
+}
+
+/// An EDCA access category, the lowest priority first (10.2.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
+    /// Background.
+    Bk,
+    /// Best effort.
+    Be,
+    /// Video.
+    Vi,
+    /// Voice.
+    Vo,
 }
 
 /// Parameters of DCF or of one EDCA access category.
@@ -29,16 +46,14 @@ pub struct Access {
     pub cw_max: u16,
     /// Transmissions of an MPDU before it is given up (dot11ShortRetryLimit).
     pub retry_limit: u8,
+    /// How long a station may go on sending after it got the medium; zero: one exchange (9.4.2.28).
+    pub txop_limit: Nanos,
     /// How a backoff counts down.
     pub countdown: Countdown,
-    /// Whether a station that heard a collision waits EIFS, as 10.3.7 says, and one that took part waits
-    /// `AckTimeout`. Models after Bianchi let every station go on after a plain interframe space: `false` is
-    /// for checks against them.
-    pub eifs: bool,
 }
 
 impl Access {
-    /// DCF with OFDM: DIFS 34 us, contention window 15 to 1023, 7 transmissions (10.3, Table 17-21).
+    /// DCF with OFDM: DIFS, contention window 15 to 1023, 7 transmissions (10.3, Table 17-21).
     #[must_use]
     pub const fn dcf() -> Access {
         Access {
@@ -46,27 +61,66 @@ impl Access {
             cw_min: 15,
             cw_max: 1023,
             retry_limit: 7,
+            txop_limit: Nanos::ZERO,
             countdown: Countdown::PerIdleSlot,
-            eifs: true,
         }
     }
 
-    /// EDCA, best effort: AIFSN 3, contention window 15 to 1023, TXOP limit 0, so one PPDU a TXOP (Table
-    /// 9-155).
+    /// DCF with DSSS or CCK: as [`Access::dcf`] with a contention window from 31 (Tables 15-6, 16-4).
     #[must_use]
-    pub const fn edca_best_effort() -> Access {
+    pub const fn dcf_dsss() -> Access {
         Access {
-            aifsn: 3,
+            cw_min: 31,
+            ..Access::dcf()
+        }
+    }
+
+    /// EDCA with OFDM and later PHYs: the parameters that WMM gives stations, and hostapd and Linux use.
+    /// They are those of Table 9-155 but for the TXOP limit of best effort and background, which is zero in
+    /// WMM, so one exchange a TXOP.
+    #[must_use]
+    pub const fn edca(category: Category) -> Access {
+        let (aifsn, cw_min, cw_max, txop_limit_us) = match category {
+            Category::Bk => (7, 15, 1023, 0),
+            Category::Be => (3, 15, 1023, 0),
+            Category::Vi => (2, 7, 15, 3008),
+            Category::Vo => (2, 3, 7, 1504),
+        };
+        Access {
+            aifsn,
+            cw_min,
+            cw_max,
+            txop_limit: Nanos::from_us(txop_limit_us),
             countdown: Countdown::PerBoundary,
             ..Access::dcf()
         }
     }
 
-    /// DIFS or AIFS on a PHY: SIFS and `aifsn` slots (10.3.2.3.5, 10.3.2.3.6).
+    /// EDCA, best effort: AIFSN 3, contention window 15 to 1023, one exchange a TXOP.
     #[must_use]
-    pub fn ifs(&self, mode: &Mode) -> Nanos {
-        mode.sifs() + mode.slot() * u64::from(self.aifsn)
+    pub const fn edca_best_effort() -> Access {
+        Access::edca(Category::Be)
     }
+
+    /// The usual access of stations that send in this mode: DCF, or EDCA best effort from HT on.
+    #[must_use]
+    pub const fn for_mode(mode: &Mode) -> Access {
+        match mode.class() {
+            Class::Dsss => Access::dcf_dsss(),
+            Class::Ofdm | Class::Erp => Access::dcf(),
+            Class::Ht | Class::Vht => Access::edca_best_effort(),
+        }
+    }
+
+    /// DIFS or AIFS in a BSS: SIFS and `aifsn` slots (10.3.2.3.5, 10.3.2.3.6).
+    #[must_use]
+    pub fn ifs(&self, bss: &Bss) -> Nanos {
+        bss.sifs() + bss.slot() * u64::from(self.aifsn)
+    }
+
+    /// Largest TXOP limit that the field of the EDCA Parameter Set element holds: 65 535 units of 32 us
+    /// (9.4.2.28).
+    pub const TXOP_LIMIT_MAX: Nanos = Nanos::from_us(65_535 * 32);
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let window = |cw: u16| cw < u16::MAX && (cw + 1).is_power_of_two();
@@ -79,93 +133,199 @@ impl Access {
         if self.retry_limit == 0 {
             return Err(ConfigError::RetryLimit);
         }
+        if self.txop_limit > Access::TXOP_LIMIT_MAX {
+            return Err(ConfigError::TxopLimit(self.txop_limit));
+        }
         Ok(())
     }
 }
 
-/// Whether and how far MPDUs are joined in one PPDU.
+/// Whether and how far MSDUs and MPDUs are joined in one PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Aggregation {
-    /// One MPDU a PPDU, answered by an Ack.
-    None,
-    /// Two or more waiting MPDUs form an A-MPDU, answered by a `BlockAck`; one alone goes as without
-    /// aggregation.
-    Ampdu {
-        /// MPDUs in one A-MPDU: at most 64, the bitmap of the compressed `BlockAck`.
-        max_mpdus: usize,
-        /// Octets of the A-MPDU, delimiters and padding included.
-        max_len_b: usize,
-        /// Airtime of the PPDU.
-        max_duration: Nanos,
-    },
+pub struct Aggregation {
+    /// MPDUs in one A-MPDU, answered by a `BlockAck`: at most 64, the bitmap of the compressed one. With 1
+    /// there is no A-MPDU, and each MPDU is answered by an Ack. One MPDU alone goes as without aggregation.
+    pub max_mpdus: usize,
+    /// Octets of the A-MPDU, delimiters and padding included.
+    pub max_len_b: usize,
+    /// Airtime of the PPDU.
+    pub max_duration: Nanos,
+    /// Octets of an A-MSDU, the body of its MPDU; zero: one MSDU an MPDU.
+    pub max_amsdu_len_b: usize,
+    /// What follows an A-MPDU whose `BlockAck` did not come: its MPDUs once more (`false`, as Linux does), or
+    /// first a `BlockAckReq` that asks which arrived (`true`; 10.25.3 allows both).
+    pub block_ack_req: bool,
 }
 
 impl Aggregation {
-    /// The longest A-MPDU of HT: 64 MPDUs, 65 535 octets (Maximum A-MPDU Length Exponent 3, 9.4.2.55.3),
-    /// 5.484 ms.
+    /// One MPDU a PPDU, one MSDU an MPDU.
+    pub const NONE: Aggregation = Aggregation {
+        max_mpdus: 1,
+        max_len_b: 0,
+        max_duration: MAX_PPDU_DURATION,
+        max_amsdu_len_b: 0,
+        block_ack_req: false,
+    };
+
+    /// A-MPDUs as long as this mode carries them: 64 MPDUs, 65 535 octets with HT (Maximum A-MPDU Length
+    /// Exponent 3, 9.4.2.55.3) or 1 048 575 with VHT (exponent 7, 9.4.2.157.2), 5.484 ms. [`Aggregation::NONE`]
+    /// for a mode without.
     ///
     /// The airtime is not aPPDUMaxTime of Table 19-25 (10 ms): an HT-mixed PPDU announces its length in
     /// L-SIG, whose 12 bits at 6 Mbit/s reach 20 us + 4 us * (4095 + 3) / 3 = 5484 us (19.3.9.3.5, 10.27.4).
     #[must_use]
-    pub const fn ht() -> Aggregation {
-        Aggregation::Ampdu {
-            max_mpdus: 64,
-            max_len_b: 65_535,
-            max_duration: Nanos(5_484_000),
+    pub const fn ampdu(mode: &Mode) -> Aggregation {
+        match mode.max_ampdu_len_b() {
+            None => Aggregation::NONE,
+            Some(max_len_b) => Aggregation {
+                max_mpdus: BLOCK_ACK_WINDOW,
+                max_len_b,
+                ..Aggregation::NONE
+            },
         }
     }
 
     pub(crate) fn check(&self, mode: &Mode) -> Result<(), ConfigError> {
-        match *self {
-            Aggregation::None => Ok(()),
-            Aggregation::Ampdu { .. } if !mode.is_ht() => Err(ConfigError::AmpduWithoutHt(*mode)),
-            Aggregation::Ampdu { max_mpdus, .. } if !(1..=64).contains(&max_mpdus) => {
-                Err(ConfigError::AmpduCount(max_mpdus))
-            }
-            Aggregation::Ampdu { .. } => Ok(()),
+        if !(1..=BLOCK_ACK_WINDOW).contains(&self.max_mpdus) {
+            return Err(ConfigError::AmpduCount(self.max_mpdus));
         }
-    }
-}
-
-/// [`Aggregation`] on one mode: what of a queue goes into the next PPDU.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packer {
-    max_mpdus: usize,
-    max_len_b: usize,
-}
-
-impl Packer {
-    pub(crate) fn new(aggregation: &Aggregation, mode: &Mode) -> Packer {
-        match *aggregation {
-            Aggregation::None => Packer {
-                max_mpdus: 1,
-                max_len_b: 0,
-            },
-            Aggregation::Ampdu {
-                max_mpdus,
+        let Some(max_len_b) = mode.max_ampdu_len_b() else {
+            return if self.max_mpdus > 1 || self.max_amsdu_len_b > 0 {
+                Err(ConfigError::AggregationWithoutHt(*mode))
+            } else {
+                Ok(())
+            };
+        };
+        if self.max_mpdus > 1 && self.max_len_b > max_len_b {
+            return Err(ConfigError::AmpduLength {
+                len_b: self.max_len_b,
                 max_len_b,
-                max_duration,
-            } => Packer {
-                max_mpdus,
-                max_len_b: max_len_b.min(mode.max_psdu_len_b(max_duration)),
-            },
+                mode: *mode,
+            });
+        }
+        let max_amsdu_b = max_amsdu_len_b(mode);
+        if self.max_amsdu_len_b > max_amsdu_b {
+            return Err(ConfigError::AmsduLength {
+                len_b: self.max_amsdu_len_b,
+                max_len_b: max_amsdu_b,
+                mode: *mode,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What an MPDU has around its body, in octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Framing {
+    /// MAC header and FCS: 28, with the QoS Control field 30 (9.3.2.1).
+    pub mac_b: usize,
+    /// Security header and trailer of the cipher suite (12.5).
+    pub security_b: usize,
+}
+
+impl Framing {
+    /// The frames of this mode, QoS data frames from HT on, with so many octets of security.
+    #[must_use]
+    pub const fn new(mode: &Mode, security_b: usize) -> Framing {
+        let qos_b = match mode.class() {
+            Class::Dsss | Class::Ofdm | Class::Erp => 0,
+            Class::Ht | Class::Vht => 2,
+        };
+        Framing {
+            mac_b: 24 + 4 + qos_b,
+            security_b,
         }
     }
 
-    /// Number of MPDUs and octets of the PSDU that a station sends when MPDUs of these lengths wait, oldest
-    /// first. The oldest is taken whatever the limits.
-    pub(crate) fn pack(&self, mut lens_b: impl Iterator<Item = usize>) -> (usize, usize) {
-        let first_b = lens_b.next().expect("a station sends only when an MPDU waits");
-        let mut psdu_b = DELIMITER_LEN_B + first_b;
-        let mut mpdus = 1;
-        for len_b in lens_b.take(self.max_mpdus.saturating_sub(1)) {
-            let longer_b = psdu_b.next_multiple_of(SUBFRAME_ALIGN_B) + DELIMITER_LEN_B + len_b;
-            if longer_b > self.max_len_b {
-                break;
-            }
-            psdu_b = longer_b;
-            mpdus += 1;
+    /// Octets of the MPDU with a body of `body_b` octets.
+    #[must_use]
+    pub const fn mpdu_len_b(&self, body_b: usize) -> usize {
+        self.mac_b + self.security_b + body_b
+    }
+}
+
+/// Octets of the longest A-MSDU (Table 9-25): 7935 with HT; with VHT what the longest MPDU of 11 454 octets leaves.
+const fn max_amsdu_len_b(mode: &Mode) -> usize {
+    match mode.class() {
+        Class::Dsss | Class::Ofdm | Class::Erp => 0,
+        Class::Ht => 7935,
+        Class::Vht => 11_398,
+    }
+}
+
+/// Octets of an A-MSDU when an MSDU of `msdu_b` octets joins the `body_b` octets that are there.
+///
+/// The subframes but the last are padded to a multiple of four octets (9.3.2.2.2).
+pub(crate) fn amsdu_len_b(body_b: usize, msdu_b: usize) -> usize {
+    body_b.next_multiple_of(4) + AMSDU_HEADER_LEN_B + msdu_b
+}
+
+/// Octets of the PSDU of MPDUs that join one after the other.
+///
+/// A VHT PPDU carries an A-MPDU even of one MPDU (10.12.8); else one MPDU goes without a delimiter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Psdu {
+    always_ampdu: bool,
+    max_len_b: usize,
+    max_mpdus: usize,
+    mpdus: usize,
+    /// Octets as an A-MPDU.
+    ampdu_b: usize,
+    first_b: usize,
+}
+
+impl Psdu {
+    /// Nothing yet, for PPDUs of this mode that last at most `duration`.
+    pub fn new(aggregation: &Aggregation, mode: &Mode, duration: Nanos) -> Psdu {
+        let carried_b = mode.max_ampdu_len_b().unwrap_or(0);
+        let max_mpdus = if carried_b == 0 { 1 } else { aggregation.max_mpdus };
+        let max_len_b = if max_mpdus == 1 {
+            0
+        } else {
+            let by_time_b = mode.max_psdu_len_b(aggregation.max_duration.min(duration));
+            aggregation.max_len_b.min(carried_b).min(by_time_b)
+        };
+        Psdu {
+            always_ampdu: mode.always_ampdu(),
+            max_len_b,
+            max_mpdus,
+            mpdus: 0,
+            ampdu_b: 0,
+            first_b: 0,
         }
-        if mpdus == 1 { (1, first_b) } else { (mpdus, psdu_b) }
+    }
+
+    /// Takes an MPDU of `len_b` octets if it still fits. The first is taken whatever the limits.
+    pub fn join(&mut self, len_b: usize) -> bool {
+        let longer_b = self.ampdu_b.next_multiple_of(SUBFRAME_ALIGN_B) + DELIMITER_LEN_B + len_b;
+        if self.mpdus > 0 && (self.mpdus == self.max_mpdus || longer_b > self.max_len_b) {
+            return false;
+        }
+        if self.mpdus == 0 {
+            self.first_b = len_b;
+        }
+        self.ampdu_b = longer_b;
+        self.mpdus += 1;
+        true
+    }
+
+    /// Whether no further MPDU may join.
+    pub fn is_full(&self) -> bool {
+        self.mpdus >= self.max_mpdus
+    }
+
+    /// MPDUs that joined.
+    pub fn mpdus(&self) -> usize {
+        self.mpdus
+    }
+
+    /// Octets of the PSDU.
+    pub fn len_b(&self) -> usize {
+        if self.mpdus == 1 && !self.always_ampdu {
+            self.first_b
+        } else {
+            self.ampdu_b
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use wlan_air::Nanos;
-use wlan_air::phy::Mode;
+use wlan_air::phy::{Bss, Class, Mode};
 use wlan_frames::control::{Ack, BlockAck};
 use wlan_frames::radiotap::{AmpduStatus, Channel, FLAG_FCS, Mcs, Radiotap};
 use wlan_frames::{DataHeader, MacAddr, fcs, pcap};
@@ -65,7 +65,7 @@ impl Capture {
             mode,
             data: Radiotap {
                 mcs,
-                ..legacy(&mode, mcs.is_none())
+                ..legacy(&mode, !matches!(mode.class(), Class::Ht | Class::Vht))
             },
             on_air: Vec::new(),
             answer: None,
@@ -74,36 +74,38 @@ impl Capture {
     }
 
     /// A transmission of these MPDUs (without FCS) starts at `at`, or goes on with more of them.
-    pub fn begin(&mut self, at: Nanos, mpdus: &[&[u8]]) {
+    pub fn begin<'m>(&mut self, at: Nanos, mpdus: impl Iterator<Item = &'m [u8]>) {
         self.on_air.clear();
         self.answer = None;
-        let count = mpdus.len();
         self.ampdu_reference += 1;
-        for (index, mpdu) in mpdus.iter().enumerate() {
-            let ampdu = (count > 1).then(|| AmpduStatus {
+        let mut mpdus = mpdus.peekable();
+        let mut first = None;
+        let mut index = 0;
+        while let Some(mpdu) = mpdus.next() {
+            let last = mpdus.peek().is_none();
+            let ampdu = (index > 0 || !last).then_some(AmpduStatus {
                 reference: self.ampdu_reference,
-                last: Some(index + 1 == count),
+                last: Some(last),
             });
             let record = self.record(at, Radiotap { ampdu, ..self.data }, mpdu);
             self.on_air.push(record);
+            first = first.or_else(|| DataHeader::parse(mpdu).ok());
+            index += 1;
         }
-        self.answer = mpdus
-            .first()
-            .and_then(|mpdu| DataHeader::parse(mpdu).ok())
-            .map(|first| {
-                if count > 1 {
-                    Answer::BlockAck(BlockAck {
-                        duration_us: 0,
-                        ra: first.addr2,
-                        ta: first.addr1,
-                        tid: first.tid(),
-                        starting_sequence: first.sequence.number,
-                        bitmap: u64::MAX >> (64 - count.min(64)),
-                    })
-                } else {
-                    Answer::Ack { ra: first.addr2 }
-                }
-            });
+        self.answer = first.map(|first| {
+            if index > 1 {
+                Answer::BlockAck(BlockAck {
+                    duration_us: 0,
+                    ra: first.addr2,
+                    ta: first.addr1,
+                    tid: first.tid(),
+                    starting_sequence: first.sequence.number,
+                    bitmap: u64::MAX >> (64 - index.min(64)),
+                })
+            } else {
+                Answer::Ack { ra: first.addr2 }
+            }
+        });
     }
 
     /// The transmission ends at `at`; `arrived` unless it collided.
@@ -123,8 +125,12 @@ impl Capture {
             Some(Answer::Ack { ra }) => Ack { duration_us: 0, ra }.emit(&mut octets),
             Some(Answer::BlockAck(block_ack)) => block_ack.emit(&mut octets),
         };
-        let response = self.mode.control_response();
-        let record = self.record(at + self.mode.sifs(), legacy(&response, true), &octets[..len]);
+        let response = Bss::for_mode(&self.mode).control_response(&self.mode);
+        let record = self.record(
+            at + Bss::for_mode(&self.mode).sifs(),
+            legacy(&response, true),
+            &octets[..len],
+        );
         let _ = self.records.send(record);
     }
 

@@ -1,10 +1,9 @@
 //! Real time for the emulator: a monotonic clock that starts at zero, and waiting on it to the microsecond.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use wlan_air::Nanos;
@@ -59,32 +58,20 @@ impl Clock {
         }
     }
 
-    /// Waits until one of `descriptors` is readable (`true`) or `deadline` has come (`false`); without a
-    /// deadline, for as long as it takes.
+    /// Waits until one of `polled` is readable (`true`) or `deadline` has come (`false`); without a deadline, for as
+    /// long as it takes. A sleep ends up to some microseconds late: for what has to be done in time, use
+    /// [`wait_until`](Self::wait_until).
     ///
     /// # Errors
     /// `ppoll` fails for another reason than a signal.
-    pub fn wait_readable(&self, descriptors: &[BorrowedFd<'_>], deadline: Option<Nanos>) -> io::Result<bool> {
-        let mut polled: Vec<PollFd<'_>> = descriptors
-            .iter()
-            .map(|fd| PollFd::new(*fd, PollFlags::POLLIN))
-            .collect();
+    pub fn wait_readable(&self, polled: &mut [PollFd<'_>], deadline: Option<Nanos>) -> io::Result<bool> {
         loop {
-            let timeout = deadline.map(|at| timespec(at.0.saturating_sub(SPIN.0 + self.now().0)));
-            match ppoll(&mut polled, timeout, None) {
-                Ok(0) => break,
-                Ok(_) => return Ok(true),
+            let timeout = deadline.map(|at| timespec(at.0.saturating_sub(self.now().0)));
+            match ppoll(polled, timeout, None) {
+                Ok(readable) => return Ok(readable > 0),
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        // Only a deadline ends the poll with nothing readable: spin the rest, looking once more at the end,
-        // since a packet that came meanwhile may go first.
-        if let Some(at) = deadline {
-            while self.now() < at {
-                std::hint::spin_loop();
-            }
-        }
-        Ok(ppoll(&mut polled, Some(timespec(0)), None).map_err(io::Error::from)? > 0)
     }
 }

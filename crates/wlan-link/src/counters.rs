@@ -17,7 +17,9 @@ pub struct Counters {
     pub refused: u64,
     /// Packets from a host that were neither IPv4 nor IPv6.
     pub unclassified: u64,
-    /// How late MSDUs were delivered, in nanoseconds after the ideal end of their PPDU.
+    /// Packets from a host that could not be made into MSDUs.
+    pub unsplittable: u64,
+    /// How late the first MSDU of each PPDU was delivered, in nanoseconds after the ideal end of the PPDU.
     lateness_ns: Histogram<u64>,
     slips: u64,
 }
@@ -29,6 +31,7 @@ impl Default for Counters {
             open_errors: 0,
             refused: 0,
             unclassified: 0,
+            unsplittable: 0,
             lateness_ns: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid"),
             slips: 0,
         }

@@ -1,36 +1,50 @@
 //! The emulated link in real time: two hosts, two TUN devices, one medium.
 //!
 //! The hot path, on one thread:
-//! 1. read IP packets from the TUN devices, encapsulate, queue at the station (sequential)
+//! 1. read IP packets from the TUN devices, split super-packets, encapsulate, queue at the station (sequential)
 //! 2. wait for the medium's next event (its time comes from the ideal previous event, never from the clock)
 //! 3. a transmission starts: sequence and packet numbers (sequential), seal the batch
 //! 4. capture what an observer would see
 //! 5. open the batch, still during its airtime
-//! 6. the transmission ends: replay check (sequential), decapsulate, write to the peer's TUN device
+//! 6. the transmission ends: replay check (sequential), decapsulate, join to super-packets where that is asked for,
+//!    write to the peer's TUN device
+//!
+//! Only the end of a transmission has to be met to the microsecond, for then a host sees something. Its start may come
+//! late as long as sealing and opening are done by the end. Once the frames have grown, nothing here allocates but for
+//! the capture.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use wlan_air::{Event, Medium, MediumConfig, Mpdu, Nanos};
+use wlan_air::queue::Packet;
+use wlan_air::{Event, Kind, Medium, Nanos, Ppdu, Route};
+use wlan_ciphers::Suite;
 
 use crate::capture::Capture;
 use crate::clock::Clock;
-use crate::config::{Config, ConfigError, suite};
+use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, Lateness};
+use crate::frame::{Frame, Pool};
 use crate::netns;
+use crate::protection::Protection;
+use crate::scenario::BadScenario;
 use crate::schedule::{Scheduling, claim_real_time};
-use crate::station::{Arrival, Frame, Role, Station, Undelivered};
-use crate::tun::Tun;
+use crate::station::{Arrival, Role, Station};
+use crate::tun::{Offloads, Tun};
+use crate::words::WordError;
 
-/// Packets read from one device before the medium's time is looked at again.
-const DRAIN_LIMIT: usize = 1024;
+/// Packets for the air that are read from one device before the medium's time is looked at again: a host that sends
+/// faster than it is read must not hold up the air.
+const DRAIN_LIMIT: usize = 512;
 
 /// Why a link did not come up, or did not go on.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +52,12 @@ pub enum EmulatorError {
     /// The configuration asks for something that there is not.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The air cannot be like that.
+    #[error(transparent)]
+    Scenario(#[from] BadScenario),
+    /// A word of it stands for nothing.
+    #[error(transparent)]
+    Word(#[from] WordError),
     /// The medium cannot be like that.
     #[error(transparent)]
     Medium(#[from] wlan_air::ConfigError),
@@ -65,6 +85,10 @@ pub struct Facts {
     pub queue_limit_mpdus: usize,
     /// Whether MPDUs are joined to A-MPDUs.
     pub ampdu: bool,
+    /// Whether hosts get packets joined to super-packets, as far as `offloads` allow.
+    pub coalesce: bool,
+    /// What the hosts' stacks leave to their devices.
+    pub offloads: Offloads,
 }
 
 /// Totals since the link came up.
@@ -78,9 +102,10 @@ pub struct Report {
     pub crypto_s: f64,
     /// Time in which the medium was busy.
     pub air_busy_s: f64,
-    /// How late frames were delivered, after the ideal end of their PPDU; none before the first delivery.
+    /// How late the first frame of each PPDU was delivered, after the ideal end of the PPDU; none before the first
+    /// delivery.
     pub lateness_us: Option<Lateness>,
-    /// Deliveries later than 5 ms.
+    /// PPDUs later than 5 ms.
     pub slips: u64,
     /// Frames that the receiver rejected: wrong header or MIC, or replayed.
     pub open_errors: u64,
@@ -88,6 +113,8 @@ pub struct Report {
     pub refused: u64,
     /// Packets from a host that were neither IPv4 nor IPv6.
     pub unclassified: u64,
+    /// Packets from a host that could not be made into MSDUs: too long, or split in a way that nobody knows.
+    pub unsplittable: u64,
     /// Transmissions, collisions included.
     pub transmissions: u64,
     /// Transmissions in which PPDUs collided.
@@ -143,26 +170,31 @@ impl Emulator {
     /// # Errors
     /// The configuration is wrong, or the kernel refuses a namespace, a device or the capture file.
     pub fn start(config: &Config) -> Result<Self, EmulatorError> {
-        let (mode, access, aggregation) = config.air.mode()?;
-        let suite = suite(&config.security)?;
-        let medium = Medium::new(MediumConfig {
-            mode,
-            access,
-            aggregation,
-            stations: 2,
-            queue_limit: config.queue_limit_mpdus,
-            seed: config.seed,
-        })?;
-        let key = suite.map(|suite| config.temporal_key(suite)).transpose()?;
+        let scenario = config.scenario.build()?;
+        let air = config.scenario.air();
+        let mode = air.mode()?;
+        let suite = config.scenario.suite()?;
+        let coalesce = config.scenario.coalesce();
+        let station = scenario.medium.stations[0].clone();
+        let medium = Medium::new(scenario.medium)?;
         let host = |role| {
+            let protection = suite
+                .map(|suite| {
+                    let key = config.temporal_key(suite)?;
+                    Protection::new(suite, &key, role).ok_or(ConfigError::TemporalKey(suite))
+                })
+                .transpose()?;
             let (namespace, tun) = netns::create(Tun::create).map_err(EmulatorError::Setup)?;
-            Ok::<_, EmulatorError>((namespace, Station::new(role, tun, &mode, key.as_ref())))
+            let offloads = tun.offloads();
+            let station = Station::new(role, tun, &mode, protection, coalesce);
+            Ok::<_, EmulatorError>((namespace, station, offloads))
         };
-        let ((ap_namespace, ap), (sta_namespace, sta)) = (host(Role::Ap)?, host(Role::Sta)?);
+        let ((ap_namespace, ap, offloads), (sta_namespace, sta, _)) = (host(Role::Ap)?, host(Role::Sta)?);
+        let mcs = air.radiotap_mcs()?;
         let capture = config
             .pcap
             .as_deref()
-            .map(|path| Capture::create(path, mode, config.air.radiotap_mcs()))
+            .map(|path| Capture::create(path, mode, mcs))
             .transpose()
             .map_err(EmulatorError::Capture)?;
         let wake = Arc::new(
@@ -177,10 +209,11 @@ impl Emulator {
             medium,
             counters: Counters::default(),
             capture,
-            transmitting: false,
+            data_on_air: 0,
             wake: Arc::clone(&wake),
             requests: queue,
-            spare: Vec::new(),
+            // Both queues, and what is being read.
+            pool: Pool::new(2 * station.queue_limit + 2),
         };
         let mac = std::thread::Builder::new()
             .name("mac".into())
@@ -196,11 +229,13 @@ impl Emulator {
             })
             .map_err(EmulatorError::Setup)?;
         let facts = Facts {
-            cipher: suite.map_or("open", |_| "ccmp"),
+            cipher: suite.map_or("open", Suite::name),
             scheduling: scheduling.recv().unwrap_or(Scheduling::Other),
             rate_kbit_per_s: mode.rate_kbps(),
-            queue_limit_mpdus: config.queue_limit_mpdus,
-            ampdu: aggregation != wlan_air::Aggregation::None,
+            queue_limit_mpdus: station.queue_limit,
+            ampdu: station.aggregation.max_mpdus > 1,
+            coalesce,
+            offloads,
         };
         Ok(Self {
             namespaces: [ap_namespace, sta_namespace],
@@ -252,12 +287,12 @@ struct Mac {
     medium: Medium<Frame>,
     counters: Counters,
     capture: Option<Capture>,
-    /// Between the start and the end of a transmission.
-    transmitting: bool,
+    /// Data PPDUs on the air.
+    data_on_air: usize,
     wake: Arc<EventFd>,
     requests: Receiver<Sender<Report>>,
     /// Frames to use again.
-    spare: Vec<Frame>,
+    pool: Pool,
 }
 
 /// Whether the link goes on.
@@ -267,23 +302,39 @@ enum Next {
     Stop,
 }
 
+/// Whose packets are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Everyone's.
+    All,
+    /// Those of stations that contend already, of which more packets change nothing but the length of their queue.
+    Contending,
+}
+
 impl Mac {
     fn run(&mut self) -> io::Result<()> {
         while self.answer_requests() == Next::Go {
             let due = self.medium.next_event();
-            if self.transmitting {
+            if self.data_on_air > 0 {
                 // Whatever arrives now waits for the end anyway: no need to look.
                 self.clock.wait_until(due.unwrap_or(Nanos::ZERO));
-            } else if self.wait_for_arrival(due)? {
-                // Empty unless a request woke us.
-                let _ = self.wake.read();
-                let now = self.clock.now();
-                // What came after the next event was due must not change it.
-                if due.is_none_or(|at| now < at) {
-                    self.read_arrivals(now)?;
-                    continue;
+            } else if !self.medium.is_busy() {
+                if self.wait_for_arrival(due)? {
+                    // Empty unless a request woke us.
+                    let _ = self.wake.read();
+                    let now = self.clock.now();
+                    // What came after the next event was due must not change it.
+                    if due.is_none_or(|at| now < at) {
+                        self.read_arrivals(Whose::All, now)?;
+                        continue;
+                    }
+                }
+                if let Some(due) = due {
+                    // A card fills its aggregate when it gets at the air, not when it begins to contend.
+                    self.read_arrivals(Whose::Contending, due)?;
                 }
             }
+            // An exchange whose data is not on the air goes on by itself: no host notices when.
             self.perform_event()?;
         }
         Ok(())
@@ -292,13 +343,18 @@ impl Mac {
     /// Waits for a packet at a station that has none queued (only those can change what comes next), or a
     /// request (`true`), or until the next event is due (`false`).
     fn wait_for_arrival(&self, due: Option<Nanos>) -> io::Result<bool> {
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![self.wake.as_fd()];
-        for (index, station) in self.stations.iter().enumerate() {
-            if self.medium.queue_len(index) == 0 {
-                descriptors.push(station.tun().as_fd());
-            }
-        }
-        self.clock.wait_readable(&descriptors, due)
+        let idle = self
+            .stations
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| self.medium.queue_len(*index) == 0);
+        let descriptors = idle
+            .map(|(_, station)| station.device())
+            .chain([self.wake.as_fd()]);
+        let mut polled: ArrayVec<PollFd<'_>, 3> = descriptors
+            .map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN))
+            .collect();
+        self.clock.wait_readable(&mut polled, due)
     }
 }
 
@@ -322,12 +378,13 @@ impl Mac {
             elapsed_s: self.clock.now().as_secs_f64(),
             emulator_cpu_s: Duration::from(cpu).as_secs_f64(),
             crypto_s: self.counters.crypto.as_secs_f64(),
-            air_busy_s: medium.busy.as_secs_f64(),
+            air_busy_s: medium.airtime.busy().as_secs_f64(),
             lateness_us: self.counters.lateness_us(),
             slips: self.counters.slips(),
             open_errors: self.counters.open_errors,
             refused: self.counters.refused,
             unclassified: self.counters.unclassified,
+            unsplittable: self.counters.unsplittable,
             transmissions: medium.transmissions,
             collisions: medium.collisions,
             ap,
@@ -335,27 +392,45 @@ impl Mac {
         }
     }
 
-    /// Step 1: queues all that waits in the devices, as having arrived at `arrival`.
-    fn read_arrivals(&mut self, arrival: Nanos) -> io::Result<()> {
-        for (index, station) in self.stations.iter().enumerate() {
-            // A host that sends faster than it is read must not hold up the air.
-            for _ in 0..DRAIN_LIMIT {
-                let mut frame = self.spare.pop().unwrap_or_default();
-                match station.read(&mut frame)? {
-                    Arrival::Packet => {
-                        let len_b = frame.mpdu_len_b();
-                        if let Err(dropped) = self.medium.enqueue(index, arrival, len_b, frame) {
-                            self.spare.push(dropped);
-                        }
-                        continue;
-                    }
-                    Arrival::Unclassified => self.counters.unclassified += 1,
-                    Arrival::Nothing => {
-                        self.spare.push(frame);
-                        break;
-                    }
+    /// Step 1: queues what waits in the devices, as having arrived at `arrival`.
+    fn read_arrivals(&mut self, whose: Whose, arrival: Nanos) -> io::Result<()> {
+        for (index, station) in self.stations.iter_mut().enumerate() {
+            if whose == Whose::Contending && self.medium.queue_len(index) == 0 {
+                continue;
+            }
+            let mut read = 0;
+            while read < DRAIN_LIMIT {
+                let medium = &mut self.medium;
+                let msdu_b = station.msdu_around_b();
+                let found = station.read(&mut self.pool, |frame| {
+                    let route = Route {
+                        from: index,
+                        to: Some(peer(index)),
+                        contender: 0,
+                    };
+                    let msdu = Packet {
+                        arrival,
+                        len_b: frame.mpdu().len() - msdu_b,
+                        flow: 0,
+                        frame,
+                    };
+                    medium.enqueue(route, msdu);
+                })?;
+                for gone in self.medium.take_gone() {
+                    self.pool.give(gone.frame);
                 }
-                self.spare.push(frame);
+                read += match found {
+                    Arrival::Packets(packets) => packets,
+                    Arrival::Unclassified => {
+                        self.counters.unclassified += 1;
+                        1
+                    }
+                    Arrival::Unsplittable => {
+                        self.counters.unsplittable += 1;
+                        1
+                    }
+                    Arrival::Nothing => break,
+                };
             }
         }
         Ok(())
@@ -363,71 +438,62 @@ impl Mac {
 
     /// Steps 3 to 6.
     fn perform_event(&mut self) -> io::Result<()> {
-        let at = match self.medium.advance() {
-            None => return Ok(()),
-            Some(Event::TxStart { at, .. }) => {
-                self.transmitting = true;
-                at
+        match self.medium.advance() {
+            Some(Event::PpduStart(ppdu)) if is_data(&ppdu) => {
+                self.data_on_air += 1;
+                self.protect(&ppdu);
+                Ok(())
             }
-            Some(Event::TxEnd {
-                at,
-                collision,
-                delivered,
-                given_up,
-            }) => {
-                self.transmitting = false;
+            Some(Event::PpduEnd { ppdu, received }) if is_data(&ppdu) => {
+                self.data_on_air -= 1;
+                if received {
+                    self.counters
+                        .record_lateness(self.clock.now().saturating_sub(ppdu.end));
+                }
+                let arrived = self.medium.deliver().map(|(_, frame)| &*frame);
+                let undelivered = self.stations[peer(ppdu.sender)].deliver(arrived);
+                self.counters.open_errors += undelivered.rejected as u64;
+                self.counters.refused += undelivered.refused as u64;
                 if let Some(capture) = &mut self.capture {
-                    capture.end(at, !collision);
+                    capture.end(ppdu.end, received);
                 }
-                if delivered.len() > 0 {
-                    self.counters.record_lateness(self.clock.now().saturating_sub(at));
-                }
-                for Mpdu { station, frame, .. } in delivered {
-                    match self.stations[peer(station)].deliver(&frame) {
-                        Ok(()) => {}
-                        Err(Undelivered::Rejected) => self.counters.open_errors += 1,
-                        Err(Undelivered::Refused) => self.counters.refused += 1,
-                    }
-                    self.spare.push(frame);
-                }
-                self.spare.extend(given_up.map(|mpdu| mpdu.frame));
-                at
+                // What waits in the devices came at some time since the last look; the end of the transmission is the
+                // latest that does not make a sender seem idle when it was not.
+                self.read_arrivals(Whose::All, ppdu.end)
             }
-        };
-        if self.transmitting {
-            self.protect(at);
-            Ok(())
-        } else {
-            // What waits in the devices came at some time since the last look; the end of the transmission is
-            // the latest that does not make a sender seem idle when it was not.
-            self.read_arrivals(at)
+            _ => {
+                for gone in self.medium.take_gone() {
+                    self.pool.give(gone.frame);
+                }
+                Ok(())
+            }
         }
     }
 
     /// Steps 3 to 5, for the frames on the air.
-    fn protect(&mut self, at: Nanos) {
+    fn protect(&mut self, ppdu: &Ppdu) {
         let start = self.clock.now();
-        let mut senders = 0_u8;
-        for (station, frames) in self.medium.on_air_mut() {
-            self.stations[station].seal(frames);
-            senders |= 1 << station;
-        }
-        self.counters.crypto += self.clock.now() - start;
+        self.stations[ppdu.sender].seal(self.medium.on_air(ppdu.sender));
         if let Some(capture) = &mut self.capture {
-            let frames = self
-                .medium
-                .on_air_mut()
-                .flat_map(|(_, frames)| frames.iter().map(Frame::mpdu));
-            capture.begin(at, &frames.collect::<Vec<_>>());
+            let sealed = self.clock.now();
+            self.counters.crypto += sealed - start;
+            capture.begin(
+                ppdu.start,
+                self.medium.on_air(ppdu.sender).map(|frame| frame.mpdu()),
+            );
         }
-        if senders.count_ones() == 1 {
-            let start = self.clock.now();
-            for (station, frames) in self.medium.on_air_mut() {
-                self.stations[peer(station)].open(frames);
-            }
-            self.counters.crypto += self.clock.now() - start;
-        }
+        let start = if self.capture.is_some() {
+            self.clock.now()
+        } else {
+            start
+        };
+        self.stations[peer(ppdu.sender)].open(self.medium.on_air(ppdu.sender));
+        self.counters.crypto += self.clock.now() - start;
     }
+}
+
+fn is_data(ppdu: &Ppdu) -> bool {
+    matches!(ppdu.kind, Kind::Data { .. })
 }
 
 /// The other station of the two.

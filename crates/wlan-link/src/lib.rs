@@ -2,13 +2,15 @@
 //!
 //! - [`emulator`]: the emulated link in real time, and its hot path step by step
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
-//! - [`config`]: what a link is to be like, by name
+//! - [`words`], [`config`]: what the air and a link are to be like, by name
+//! - [`scenario`]: a simulation in virtual time and the models beside it, by name
 //! - [`pingpong`]: round-trip times over real sockets
 //! - [`decrypt`]: capture files decrypted
 //!
-//! Beneath them, private: `station` (IP packets to MPDUs and back), `capture` (what an observer of the air
-//! would see), `netns`, `tun`, `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named
-//! `sys`, one ioctl and one scheduling call.
+//! Beneath them, private: `station` (IP packets to MPDUs and back), `frame` (the MPDUs and their buffers), `protection`
+//! (any cipher suite), `offload` (super-packets of the host's stack split and joined), `capture` (what an observer of the
+//! air would see), `netns`, `tun`, `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
+//! two ioctls and two scheduling calls.
 
 mod capture;
 mod clock;
@@ -16,11 +18,16 @@ pub mod config;
 mod counters;
 pub mod decrypt;
 pub mod emulator;
+mod frame;
 mod netns;
+mod offload;
 pub mod pingpong;
 pub mod process;
+mod protection;
+pub mod scenario;
 mod schedule;
 mod station;
 mod tun;
+pub mod words;
 
 pub use tun::DEVICE_NAME;

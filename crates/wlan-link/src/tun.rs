@@ -1,17 +1,35 @@
 //! TUN devices: the end of the emulated link that a host's IP stack sees.
+//!
+//! Every packet comes and goes with a [`VnetHeader`], so that the stack may leave checksums and splitting to the device
+//! and take super-packets from it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use nix::libc;
+use serde::Serialize;
+
+use crate::offload::VnetHeader;
 
 /// Name of the device in each host's namespace.
 pub const DEVICE_NAME: &str = "wlan0";
 
-/// A TUN device without packet information: one IP packet a read or write.
-pub struct Tun(File);
+/// What the host's stack leaves to the device, and takes from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Offloads {
+    /// Checksums, and splitting of TCP over IPv4 and IPv6.
+    pub tcp: bool,
+    /// Splitting of UDP over both (Linux 6.2 and later).
+    pub udp: bool,
+}
+
+/// A TUN device: one IP packet a read or write, super-packets among them.
+pub struct Tun {
+    device: File,
+    offloads: Offloads,
+}
 
 impl Tun {
     /// Creates the device in the calling thread's network namespace; it goes when the value is dropped.
@@ -19,25 +37,62 @@ impl Tun {
     /// # Errors
     /// `/dev/net/tun` is missing or may not be opened, or the device is refused.
     pub fn create() -> io::Result<Self> {
-        let control = OpenOptions::new()
+        let device = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")
             .map_err(|error| io::Error::new(error.kind(), format!("/dev/net/tun: {error}")))?;
-        sys::set_interface(&control, DEVICE_NAME)
+        sys::set_interface(&device, DEVICE_NAME)
             .map_err(|error| io::Error::new(error.kind(), format!("creating a TUN device: {error}")))?;
-        Ok(Self(control))
+        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        // A kernel refuses the whole set for one that it does not know.
+        let offloads = [(true, true), (true, false)]
+            .map(|(tcp, udp)| Offloads { tcp, udp })
+            .into_iter()
+            .find(|asked| sys::set_offload(&device, tcp | if asked.udp { udp } else { 0 }).is_ok())
+            .unwrap_or(Offloads {
+                tcp: false,
+                udp: false,
+            });
+        Ok(Self { device, offloads })
     }
 
-    /// Reads one IP packet into `buffer`; `None` when none is waiting.
+    /// A device that a test plays the kernel's part for, behind a datagram socket.
+    #[cfg(test)]
+    pub fn of(socket: std::os::unix::net::UnixDatagram, offloads: Offloads) -> Self {
+        socket.set_nonblocking(true).unwrap();
+        Self {
+            device: File::from(std::os::fd::OwnedFd::from(socket)),
+            offloads,
+        }
+    }
+
+    /// What the kernel granted.
+    pub fn offloads(&self) -> Offloads {
+        self.offloads
+    }
+
+    /// Reads one packet into `packet`, and what of it does not fit there into `overflow`; returns the octets of both
+    /// together, or `None` when no packet is waiting. `header` is the packet's virtio-net header.
     ///
     /// # Errors
     /// Whatever the kernel says but "would block".
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    pub fn read(
+        &self,
+        header: &mut [u8; VnetHeader::LEN],
+        packet: &mut [u8],
+        overflow: &mut [u8],
+    ) -> io::Result<Option<usize>> {
+        let mut parts = [
+            IoSliceMut::new(header),
+            IoSliceMut::new(packet),
+            IoSliceMut::new(overflow),
+        ];
         loop {
-            match (&self.0).read(buffer) {
-                Ok(len) => return Ok(Some(len)),
+            match (&self.device).read_vectored(&mut parts) {
+                Ok(len) => return Ok(Some(len.saturating_sub(VnetHeader::LEN))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -45,22 +100,22 @@ impl Tun {
         }
     }
 
-    /// Hands one IP packet to the host's stack.
+    /// Hands one packet to the host's stack: the parts are its virtio-net header and it, wherever it is cut.
     ///
     /// # Errors
     /// The kernel refuses the packet: the device is down, or memory is short.
-    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
-        (&self.0).write(packet).map(|_| ())
+    pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        (&self.device).write_vectored(parts).map(|_| ())
     }
 }
 
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.device.as_fd()
     }
 }
 
-/// The one ioctl that makes a TUN device of an open `/dev/net/tun`.
+/// The ioctls that make a TUN device of an open `/dev/net/tun`.
 #[allow(unsafe_code)]
 mod sys {
     use super::{AsRawFd, File, io, libc};
@@ -70,8 +125,12 @@ mod sys {
         nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
         libc::ifreq
     );
+    nix::ioctl_write_int_bad!(
+        tun_set_offload,
+        nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>())
+    );
 
-    /// Asks for device `name` in TUN mode without packet information.
+    /// Asks for device `name` in TUN mode without packet information, with virtio-net headers.
     pub fn set_interface(control: &File, name: &str) -> io::Result<()> {
         // SAFETY: ifreq is a plain C struct for which all zeroes is a valid value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -82,11 +141,18 @@ mod sys {
         {
             *to = from.cast_signed();
         }
-        #[allow(clippy::cast_possible_truncation)] // both flags fit in the short that the kernel reads
-        let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        #[allow(clippy::cast_possible_truncation)] // all flags fit in the short that the kernel reads
+        let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         request.ifr_ifru.ifru_flags = flags;
         // SAFETY: the descriptor is open for the whole call and TUNSETIFF reads one ifreq, which `request` is.
         unsafe { tun_set_interface(control.as_raw_fd(), &raw const request) }?;
+        Ok(())
+    }
+
+    /// Asks for these offloads, a sum of `TUN_F_` constants.
+    pub fn set_offload(device: &File, offloads: libc::c_uint) -> io::Result<()> {
+        // SAFETY: the descriptor is open for the whole call, and TUNSETOFFLOAD takes a number and no pointer.
+        unsafe { tun_set_offload(device.as_raw_fd(), offloads.cast_signed()) }?;
         Ok(())
     }
 }

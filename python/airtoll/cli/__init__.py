@@ -1,24 +1,41 @@
 """The command `airtoll`: parsing and printing only.
 
-Every command imports the stages it needs when it runs, so that `--help` answers at once. Exit status: 0 fine,
-1 something failed, 2 what was asked for cannot be done as asked.
+Every command imports the stages it needs when it runs, so that `--help` answers at once; so does one whose options
+are those of a stage. Exit status: 0 fine, 1 something failed, 2 what was asked for cannot be done as asked.
 """
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from airtoll.errors import AirtollError
 
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class _Commands(TyperGroup):
+    """The commands; `simulate` and `model` get their options, the words of a scenario, when they are called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in ("simulate", "model"):
+            from airtoll.cli.scenario import command_of
+
+            command = command_of(name, _SETTINGS)
+        return name, command, rest
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Measure what securing a wireless LAN costs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
 
 StudyArgument = Annotated[
@@ -95,6 +112,55 @@ def run(
     from airtoll.cli.running import perform
 
     perform(study, lab, quick=quick, out=out, resume=resume, pcap=pcap)
+
+
+@app.command()
+def simulate() -> None:
+    """Run one cell in virtual time: throughput, delay, jitter, loss and where the airtime goes."""
+
+
+@app.command()
+def model() -> None:
+    """Print what closed forms say of one cell: one station, many stations, the cost of security."""
+
+
+@app.command()
+def sweep(
+    grid: Annotated[Path, typer.Argument(metavar="GRID", help="A grid file.", readable=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Output (Parquet).",
+            readable=False,
+            show_default="results/GRID-TIME.parquet",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Do what is left of an interrupted sweep to --out FILE.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV too, beside it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the table as JSON too, beside it.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", min=1, help="Cells at a time.", show_default="one a core"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS|local",
+            help="Run on this Dask cluster, or on one made here; needs airtoll[dask].",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a grid of cells in virtual time, on all cores or on a Dask cluster, into one table."""
+    from airtoll.cli.sweeping import perform_sweep
+
+    formats = [name for name, wanted in (("csv", csv), ("json", as_json)) if wanted]
+    perform_sweep(grid, out, resume=resume, formats=formats, workers=workers, scheduler=scheduler)
 
 
 @app.command()

@@ -3,6 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
+from airtoll.labs import open_lab
+from airtoll.store import check_cells
 from airtoll.study import describe, expand, find_study, load_study, shipped_studies
 
 
@@ -20,6 +22,8 @@ def list_studies() -> None:
 def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
     """Every run in its order, and how long all of them will take."""
     plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick)
+    where = open_lab(plan.runs[0].cell.lab, plan.link)
+    check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
@@ -32,5 +36,5 @@ def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
     console.print(
         "all runs: " + ", ".join(f"{name} {level}" for name, level in description.constants.items())
     )
-    minutes = description.estimate_s / 60
-    console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, about {minutes:.1f} minutes")
+    takes = "in virtual time" if where.virtual else f"about {description.estimate_s / 60:.1f} minutes"
+    console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, {takes}")

@@ -38,9 +38,11 @@ def perform(
     """Measure every run that the result has not yet, then print the table and write the report."""
     study = load_study(find_study(study_name))
     plan = expand(study, lab=lab_name, quick=quick)
-    lab = open_lab(plan.runs[0].cell.lab)
+    lab = open_lab(plan.runs[0].cell.lab, plan.link)
+    if pcap and lab.virtual:
+        raise UsageError(f"--pcap: lab {lab.name} builds no frames, so that there is no capture of them")
     console = Console(highlight=False)
-    probes = default_probes()
+    probes = default_probes(lab.name)
     check_ready(plan.runs, lab, probes)
     if not resume:
         directory = out or default_directory(plan.study)

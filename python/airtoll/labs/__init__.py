@@ -3,22 +3,28 @@
 `open_lab(name)` gives a lab; every lab keeps to the contracts in `labs.base`:
 
 - `air` (`labs.air`): an access point and a station in network namespaces of this machine, joined by the
-  emulator process, which builds, seals, holds, opens and delivers real MPDUs in real time.
+  emulator process, which builds, seals, holds, opens and delivers real MPDUs in real time;
+- `sim` (`labs.sim`): the same medium in virtual time, without hosts and programs.
 """
 
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
+from airtoll.study.link import LinkSettings
 
-LABS = ("air",)
+LABS = ("air", "sim")
 
 
-def open_lab(name: str) -> Lab:
-    """The lab of that name; UsageError names those there are."""
+def open_lab(name: str, link: LinkSettings | None = None) -> Lab:
+    """The lab of that name with the study's settings of the link; UsageError names the labs there are."""
+    # Only who measures needs the emulator or the simulator: results are read without them.
     if name == "air":
-        # Only who measures needs the emulator: results are read without it.
         from airtoll.labs.air import Air
 
-        return Air()
+        return Air(link)
+    if name == "sim":
+        from airtoll.labs.sim import Sim
+
+        return Sim(link)
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 

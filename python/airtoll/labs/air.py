@@ -12,7 +12,7 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -23,10 +23,27 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link, last_words
 from airtoll.labs.namespace import NamespaceHost
-from airtoll.study.cell import Cell, Ip, Security
+from airtoll.labs.sim import model
+from airtoll.study.cell import Cell, Ip
+from airtoll.study.link import LinkSettings
+from airtoll.study.scenario import Scenario, scenario_of
+from airtoll.study.schema import level_text
 
-SECURITY = ("open", "ccmp")
-"""The security levels whose frames the emulator can seal."""
+CAN: Mapping[str, tuple[object, ...]] = {
+    "phy": ("ofdm", "ht", "vht"),
+    "topology": ("point-to-point",),
+    "stations": (1,),
+    "direction": ("up",),
+    "snr": ("none",),
+    "crypto_at": ("host",),
+}
+"""The levels that the emulator and the probes of this lab can do; factors that are not named have no limit here."""
+
+CAN_SET = (
+    *("access_category", "txop_limit", "retry_limit", "ampdu"),
+    *("queue", "queue_limit", "coalesce"),
+)
+"""The settings of a study's [link] that this lab can change."""
 
 ADDRESSES: dict[tuple[str, Ip], str] = {
     ("ap", "ipv4"): "192.0.2.1",
@@ -37,9 +54,7 @@ ADDRESSES: dict[tuple[str, Ip], str] = {
 """Documentation prefixes (RFC 5737, RFC 3849): they stand for no one's network."""
 
 MTU_B = 1500
-QUEUE_LIMIT_MPDUS = 128
 
-_IP_UDP_HEADERS_B: dict[Ip, int] = {"ipv4": 20 + 8, "ipv6": 40 + 8}
 _EMULATOR = [sys.executable, "-I", "-c", "import sys; from airtoll._rust import emulate; sys.exit(emulate())"]
 _ANSWER_TIMEOUT_S = 20.0
 
@@ -48,26 +63,42 @@ class Air:
     """Access point and station as namespaces of this machine, joined by the emulator."""
 
     name = "air"
+    virtual = False
+
+    def __init__(self, link: LinkSettings | None = None) -> None:
+        """`link` has the study's settings of the link."""
+        self._settings = link or LinkSettings()
 
     def check(self, cell: Cell) -> str | None:
         """Why this lab cannot do the cell, or None if it can."""
-        if cell.security not in SECURITY:
-            return f"security '{cell.security}': lab air has {', '.join(SECURITY)}"
+        for setting in self._settings.given():
+            if setting not in CAN_SET:
+                return f"link.{setting}: lab air cannot set it; lab sim can"
+        for factor, levels in CAN.items():
+            level = getattr(cell, factor)
+            if level not in levels:
+                there = ", ".join(level_text(factor, known) for known in levels)  # type: ignore[arg-type]
+                return f"{factor} '{level_text(factor, level)}': lab air has {there}"
+        try:
+            _rust.check_scenario(self._scenario(cell).to_json())
+        except ValueError as error:
+            return str(error)
+        return None
+
+    def missing(self) -> str | None:
+        """What keeps the lab from working on this machine, with the remedy; None if nothing does."""
         return missing()
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
-        mode = {"phy": cell.phy, "rate": cell.rate, "bandwidth": cell.bandwidth, "gi": cell.gi}
         temporal_key = None
         if cell.security != "open":
-            temporal_key = hashlib.sha256(f"airtoll temporal key {seed}".encode()).hexdigest()[:32]
+            digest = hashlib.sha256(f"airtoll temporal key {seed}".encode()).digest()
+            temporal_key = digest[: _rust.temporal_key_len(cell.security)].hex()
         config = {
-            **mode,
-            "security": cell.security,
+            "scenario": self._scenario(cell, seed=seed).wire(),
             "temporal_key": temporal_key,
-            "queue_limit_mpdus": QUEUE_LIMIT_MPDUS,
-            "seed": seed,
             "pcap": None if pcap is None else str(pcap),
         }
         emulator = _Emulator(config)
@@ -80,9 +111,9 @@ class Air:
                 "emulated": True,
                 "temporal_key": temporal_key,
                 "mtu_bytes": MTU_B,
-                "capacity_open_bit_per_s": capacity_bit_per_s(cell, "open"),
+                "capacity_open_bit_per_s": capacity_bit_per_s(self._scenario(cell, security="open")),
                 # No closed form stands for TCP's acknowledgements and windows.
-                "predicted_bit_per_s": capacity_bit_per_s(cell, cell.security)
+                "predicted_bit_per_s": capacity_bit_per_s(self._scenario(cell))
                 if cell.transport == "udp"
                 else None,
             }
@@ -95,14 +126,15 @@ class Air:
             emulator.close()
         emulator.check_end()
 
+    def _scenario(self, cell: Cell, **words: Any) -> Scenario:
+        levels = {"transport": "udp", "traffic": "saturated", **words}
+        return scenario_of(cell, self._settings, **levels)
 
-def capacity_bit_per_s(cell: Cell, security: Security) -> float:
+
+def capacity_bit_per_s(scenario: Scenario) -> float:
     """UDP payload that one station with always a datagram to send delivers, in closed form."""
-    packet_b = _IP_UDP_HEADERS_B[cell.ip] + cell.packet_size
-    msdus_per_s = _rust.saturated_msdus_per_s(
-        cell.phy, cell.rate, cell.bandwidth, cell.gi, security, packet_b
-    )
-    return msdus_per_s * cell.packet_size * 8
+    throughput_mbps: float = model(scenario).values["single_station"]["throughput_mbps"]
+    return throughput_mbps * 1e6
 
 
 @cache

@@ -47,7 +47,7 @@ class CpuTimes:
 class Link:
     """Two hosts joined by the thing that is measured."""
 
-    hosts: Mapping[str, Host]  # by role: "ap", "sta"
+    hosts: Mapping[str, Host]  # by role: "ap", "sta"; none where time is virtual
     addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
     facts: Mapping[str, Any]  # what the link is: PHY, rate, cipher, queue, scheduling
     counters: "Counters" = field(repr=False)
@@ -65,9 +65,15 @@ class Lab(Protocol):
     """Where a cell is measured."""
 
     name: str
+    virtual: bool
+    """Whether time is virtual: a run is over at once, can be repeated exactly, and has no capture of the air."""
 
     def check(self, cell: Cell) -> str | None:
-        """Why this lab cannot do the cell, or None if it can."""
+        """Why this lab cannot do the cell on any machine, or None if it can."""
+        ...
+
+    def missing(self) -> str | None:
+        """What keeps the lab from working on this machine, with the remedy; None if nothing does."""
         ...
 
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:

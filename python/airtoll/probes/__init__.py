@@ -10,6 +10,7 @@ give samples or AirtollError. The tool's output goes into the result verbatim, s
 - `rtt`: `Rtt`, for round-trip time by ping-pong
 - `cpu`: CPU load over `Throughput`'s measured window, taken by it
 - `process`, `window`: what these share: running a tool's two ends; which part of the time counts
+- `simulated`: the same metrics from traffic models, for lab sim, where no tool can run
 """
 
 from airtoll.probes.base import Measurement, Probe, Sample
@@ -17,8 +18,12 @@ from airtoll.probes.iperf3 import Throughput
 from airtoll.probes.rtt import Rtt
 
 
-def default_probes() -> tuple[Probe, ...]:
-    """The probes of every run, in the order in which they measure: never two at a time."""
+def default_probes(lab: str = "air") -> tuple[Probe, ...]:
+    """The probes of every run in that lab, in the order in which they measure: never two at a time."""
+    if lab == "sim":
+        from airtoll.probes.simulated import SimulatedRtt, SimulatedThroughput
+
+        return (SimulatedThroughput(), SimulatedRtt())
     return (Throughput(), Rtt())
 
 

@@ -26,7 +26,7 @@ from airtoll.stats import (
     per_run,
 )
 from airtoll.store import Result, RunRecord
-from airtoll.study.cell import Cell, Method, Run
+from airtoll.study.cell import LATER_FACTORS, Cell, Method, Run
 
 PREDICTIONS = {"throughput": "predicted_bit_per_s"}
 """The facts of the link that predict a metric, in the metric's unit."""
@@ -154,14 +154,16 @@ class ReportData:
 
     @cached_property
     def fixed(self) -> dict[str, str]:
-        """The factors that are the same in every run, as words."""
+        """The factors that are the same in every run, as words; later ones where not at their default."""
         levels = fixed_factors(run.run.cell for run in self.runs)
-        return {name: text.factor(name, value) for name, value in levels.items()}
+        usual = {name for name, default in LATER_FACTORS.items() if levels.get(name) == default}
+        return {name: text.factor(name, value) for name, value in levels.items() if name not in usual}
 
     @cached_property
     def varying(self) -> tuple[str, ...]:
         """The factors that vary, besides security and those that name a flow."""
-        named = {*text.IN_FLOW, "security", *self.fixed}
+        fixed = fixed_factors(run.run.cell for run in self.runs)
+        named = {*text.IN_FLOW, "security", *fixed}
         return tuple(name for name in Cell.model_fields if name not in named) if self.runs else ()
 
     @cached_property

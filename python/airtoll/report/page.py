@@ -22,6 +22,7 @@ from markupsafe import Markup
 from airtoll.report import facts, figures, rows, sentences, text
 from airtoll.report.data import ReportData, ReportRun
 from airtoll.study.cell import Cell
+from airtoll.study.schema import level_order
 
 MAX_RUNS_WITH_FACTS = 500
 """With more runs the page names the facts' files instead of repeating them."""
@@ -167,7 +168,9 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
             continue
         present = {getattr(run.run.cell, name) for run in data.runs}
         ordered = (
-            [v for v in data.comparison.levels if v in present] if name == "security" else sorted(present)
+            [v for v in data.comparison.levels if v in present]
+            if name == "security"
+            else sorted(present, key=level_order)
         )
         levels[name] = {str(value): text.factor(name, value) for value in ordered}
     states = sorted({run.state for run in data.runs})

@@ -19,9 +19,22 @@ _LEVELS = {
     "ccmp256": "CCMP-256",
     "gcmp": "GCMP",
     "gcmp256": "GCMP-256",
+    **{
+        f"enhanced{lanes}": f"Enhanced CCMP, {lanes} lane{'s' if lanes > 1 else ''}" for lanes in (1, 2, 4, 8)
+    },
 }
-_WORDS = {"tcp": "TCP", "udp": "UDP", "ipv4": "IPv4", "ipv6": "IPv6", "ofdm": "802.11a", "ht": "802.11n"}
-_PHRASES = {"packet_size": "{} B", "bandwidth": "{} MHz", "gi": "{} guard interval", "lab": "lab {}"}
+_PHYS = {"dsss": "802.11b", "ofdm": "802.11a", "erp": "802.11g", "ht": "802.11n", "vht": "802.11ac"}
+_WORDS = {"tcp": "TCP", "udp": "UDP", "ipv4": "IPv4", "ipv6": "IPv6", **_PHYS}
+_PHRASES = {
+    "packet_size": "{} B",
+    "bandwidth": "{} MHz",
+    "gi": "{} guard interval",
+    "lab": "lab {}",
+    "streams": "spatial streams: {}",
+    "stations": "stations: {}",
+    "direction": "direction: {}",
+    "crypto_at": "crypto on the {}",
+}
 
 IN_FLOW = ("transport", "ip", "packet_size")
 """The factors that name a flow; others are named only where they vary."""
@@ -38,6 +51,8 @@ def factor(name: str, value: Any) -> str:
         return _PHRASES[name].format(value)
     if name == "security":
         return level(str(value))
+    if name == "snr":
+        return "no noise" if value == "none" else f"SNR {value:g} dB"
     word = str(value)
     return _WORDS.get(word, word.upper() if name == "rate" and word.startswith("mcs") else word)
 

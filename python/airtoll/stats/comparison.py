@@ -22,6 +22,7 @@ from airtoll.stats.paired import (
 )
 from airtoll.stats.summary import Interval, Summary, describe_all
 from airtoll.study.cell import Cell, Run, Security
+from airtoll.study.schema import level_order
 
 LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
 
@@ -145,8 +146,10 @@ def fixed_factors(cells: Iterable[Cell]) -> dict[str, Any]:
 
 
 def _cell_order(cell: Cell) -> tuple[Any, ...]:
-    rest = (cell.lab, cell.topology, cell.phy, cell.bandwidth, cell.gi, len(cell.rate), cell.rate)
-    return (*rest, cell.transport, cell.ip, cell.packet_size, SECURITY_ORDER.index(cell.security))
+    snr = level_order(cell.snr)
+    place = (cell.lab, cell.topology, cell.stations, cell.direction, snr, cell.crypto_at)
+    rate = (cell.phy, cell.bandwidth, cell.gi, cell.streams, len(cell.rate), cell.rate)
+    return (*place, *rate, cell.transport, cell.ip, cell.packet_size, SECURITY_ORDER.index(cell.security))
 
 
 def _cell_summaries(

@@ -6,7 +6,10 @@
 | rtt, rtt_p99 | median and 99th percentile of the round trips                                         |
 | jitter       | mean over intervals of the receiver's jitter of RFC 3550 section 6.4.1 (not IPDV)     |
 | loss         | datagrams lost over datagrams sent, both summed over the run (iperf3)                 |
+| delay, delay_p99 | median and 99th percentile of one-way delays, where the lab knows them (sim)      |
 | cpu_*        | CPU time over elapsed time, mean over intervals weighted by their lengths             |
+
+A lab that gives the number itself (sim: rtt_p99, loss, delay, delay_p99) has one sample of it.
 
 Only samples of the phase "measure" count. A sample without a value was not measured: it takes no part, and a
 run in which none has a value has no number for that metric.
@@ -100,6 +103,14 @@ METRICS: dict[str, Metric] = {
             f"99th percentile of the round trips, where there are {P99_MIN_ROUND_TRIPS} or more",
             main=False,
         ),
+        _time("delay", "One-way delay", "Delay", "median of the packets' delays under the load", main=False),
+        _time(
+            "delay_p99",
+            "One-way delay, 99th percentile",
+            "Delay p99",
+            "99th percentile of the packets' delays under the load",
+            main=False,
+        ),
         _time(
             "jitter",
             "Jitter",
@@ -124,6 +135,7 @@ METRICS: dict[str, Metric] = {
 }
 """Every metric that is reported, in the order of reports."""
 
+_DELAYS = ("delay", "delay_p99")
 _RECEIVER = {"up": "ap", "down": "sta"}
 _SCHEMA = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
 
@@ -146,7 +158,7 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
         _throughput(known),
         _by_run(known, "rtt", pl.col("value").median()),
         _by_run(known, "rtt", _p99(), name="rtt_p99"),
-        _by_run(known, "jitter", pl.col("value").mean()),
+        *(_by_run(known, name, pl.col("value").mean()) for name in ("rtt_p99", "jitter", "loss", *_DELAYS)),
         _loss(measured),
         *(_by_run(known, name, _weighted_mean()) for name in METRICS if name.startswith("cpu_")),
     ]

@@ -13,15 +13,24 @@ what bears a run's name is whole whatever happened. docs/data-format.md describe
 """
 
 from airtoll.store.check import verify
-from airtoll.store.recorder import Event, ProbeStarted, RunFinished, RunStarted, check_ready, record
+from airtoll.store.recorder import (
+    Event,
+    ProbeStarted,
+    RunFinished,
+    RunStarted,
+    check_cells,
+    check_ready,
+    record,
+)
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord, Verdict, Versions, run_schema
-from airtoll.store.result import Result, default_directory
+from airtoll.store.result import FinishedRun, Result, default_directory
 from airtoll.store.samples import COLUMNS
 
 __all__ = [
     "COLUMNS",
     "SCHEMA_VERSION",
     "Event",
+    "FinishedRun",
     "PlanRecord",
     "ProbeStarted",
     "Result",
@@ -30,6 +39,7 @@ __all__ = [
     "RunStarted",
     "Verdict",
     "Versions",
+    "check_cells",
     "check_ready",
     "default_directory",
     "record",

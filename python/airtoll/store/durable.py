@@ -4,6 +4,7 @@ To publish a directory: write it under a temporary name, flush files and directo
 flush its parent. rename(2) is atomic, and nothing that bears the final name was not flushed before.
 """
 
+import ctypes
 import errno
 import fcntl
 import hashlib
@@ -64,14 +65,18 @@ def make_directory(path: Path) -> None:
         sync(path.parent)
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist yet, read-only (less the umask), and flush it to the disk."""
+def write_new(path: Path, content: bytes, *, flush: bool = True) -> None:
+    """Write a file that does not exist yet, read-only (less the umask), and flush it to the disk.
+
+    Without `flush` the caller flushes, before the file gets its final name.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
     try:
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
+        if flush:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -92,6 +97,17 @@ def sync(path: Path) -> None:
         # fsync(2): EINVAL where the file system cannot flush such a file, as some do with directories.
         if error.errno != errno.EINVAL:
             raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_all(directory: Path) -> None:
+    """Flush all that was written to the directory's file system to the disk, in one go."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:  # syncfs(2), which Python has not
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
     finally:
         os.close(descriptor)
 

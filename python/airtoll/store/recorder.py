@@ -1,13 +1,14 @@
-"""Performs the runs of a plan that are left, one link at a time, and stores each as it ends."""
+"""Performs the runs of a plan that are left, one link at a time, and stores them as they end."""
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Final, Self, TypeGuard
 
 from pydantic import JsonValue
 
@@ -15,9 +16,11 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Lab
 from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Versions, as_facts
-from airtoll.store.result import Result
+from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import judge, one_line
-from airtoll.study.cell import Run
+from airtoll.study.cell import Cell, Run
+from airtoll.study.plan import varying_factors
+from airtoll.study.schema import level_text
 
 PCAP: Final = "air.pcap"
 """Name of the capture in raw/."""
@@ -55,6 +58,12 @@ class RunFinished:
 Event = RunStarted | ProbeStarted | RunFinished
 
 
+BATCH_RUNS: Final = 64
+BATCH_S: Final = 1.0
+"""In virtual time runs are stored together, up to so many, or those of so long: a run that a crash loses takes no
+time to repeat, while flushing each to the disk would take longer than the run."""
+
+
 def record(
     result: Result,
     lab: Lab,
@@ -71,22 +80,53 @@ def record(
     if lab.name != result.plan_record.lab:
         raise UsageError(f"{result.directory} is recorded in lab {result.plan_record.lab}, not in {lab.name}")
     check_ready(pending, lab, probes)
-    total = len(result.plan.runs)
-    for done, run in enumerate(pending, start=total - len(pending)):
-        on_event(RunStarted(run, done, total))
-        with ExitStack() as stack:
-            capture = stack.enter_context(result.scratch()) / PCAP if pcap else None
-            with _naming(run):
-                record, measurements, raw = _perform(
-                    result, run, lab, probes, on_event=on_event, capture=capture
-                )
-            samples = [sample for measurement in measurements for sample in measurement.samples]
-            result.write(record, samples, raw)
-        on_event(RunFinished(record, done + 1, total))
+    with _Batch(result, on_event, BATCH_RUNS if lab.virtual else 1) as batch:
+        for run in pending:
+            on_event(RunStarted(run, batch.done, batch.total))
+            with ExitStack() as stack:
+                capture = stack.enter_context(result.scratch()) / PCAP if pcap else None
+                with _naming(run):
+                    finished = _perform(result, run, lab, probes, on_event=on_event, capture=capture)
+                batch.add(finished)
+
+
+class _Batch:
+    """Finished runs that are stored together; at the latest when it is left, whatever the reason."""
+
+    def __init__(self, result: Result, on_event: Callable[[Event], None], most: int) -> None:
+        self._result = result
+        self._on_event = on_event
+        self._most = most
+        self._runs: list[FinishedRun] = []
+        self._began_s = 0.0
+        self.total = len(result.plan.runs)
+        self.done = len(result.finished())  # stored runs
+
+    def add(self, run: FinishedRun) -> None:
+        if not self._runs:
+            self._began_s = time.monotonic()
+        self._runs.append(run)
+        if len(self._runs) >= self._most or time.monotonic() - self._began_s > BATCH_S:
+            self._store()
+
+    def _store(self) -> None:
+        runs, self._runs = self._runs, []
+        if not runs:
+            return
+        self._result.write_all(runs)
+        for run in runs:
+            self.done += 1
+            self._on_event(RunFinished(run.record, self.done, self.total))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store()
 
 
 def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
-    """Raise UsageError if the lab or a probe cannot do one of the runs on this machine."""
+    """Raise UsageError if the lab cannot do one of the runs, or it or a probe cannot work on this machine."""
     if not runs:
         return
     if len({probe.name for probe in probes}) != len(probes):
@@ -94,9 +134,22 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
     for probe in probes:
         if (missing := probe.missing()) is not None:
             raise UsageError(f"probe {probe.name}: {missing}")
-    for cell in dict.fromkeys(run.cell for run in runs):
-        if (obstacle := lab.check(cell)) is not None:
+    check_cells([run.cell for run in runs], lab)
+    if (missing := lab.missing()) is not None:
+        raise UsageError(missing)
+
+
+def check_cells(cells: Iterable[Cell], lab: Lab) -> None:
+    """Raise UsageError for the first cell that the lab cannot do, naming its levels if it can do others."""
+    distinct = tuple(dict.fromkeys(cells))
+    for cell in distinct:
+        if (obstacle := lab.check(cell)) is None:
+            continue
+        if all(lab.check(other) == obstacle for other in distinct):
             raise UsageError(obstacle)
+        varying = varying_factors(distinct)
+        levels = ", ".join(f"{name} {level_text(name, getattr(cell, name))}" for name in varying)
+        raise UsageError(f"{obstacle} ({levels})")
 
 
 @contextmanager
@@ -117,7 +170,7 @@ def _perform(
     *,
     on_event: Callable[[Event], None],
     capture: Path | None,
-) -> tuple[RunRecord, list[Measurement], dict[str, bytes | Path]]:
+) -> FinishedRun:
     method = result.plan.method
     measurements: dict[str, Measurement] = {}
     started = datetime.now(UTC)
@@ -154,7 +207,8 @@ def _perform(
         probes=probe_facts,
         verdict=judge(run, method, measurements, link_facts, counters),
     )
-    return record, list(measurements.values()), raw
+    samples = [sample for measurement in measurements.values() for sample in measurement.samples]
+    return FinishedRun(record, samples, raw)
 
 
 def difference(before: Facts, after: Facts) -> Facts:

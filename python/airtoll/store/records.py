@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Version of the whole result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -21,7 +21,8 @@ Facts = dict[str, JsonValue]
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    # What version 2 added has defaults that stand for version 1.
+    schema_version: Literal[1, 2] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 

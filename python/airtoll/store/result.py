@@ -3,8 +3,10 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +19,7 @@ from airtoll.probes.base import Sample
 from airtoll.store import check, durable, records, samples
 from airtoll.store.durable import LOCK, SUMS, Lock, reporting, staging
 from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
-from airtoll.store.records import PlanRecord, RunRecord
+from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
 from airtoll.study.cell import Plan, Run
 
 # Nothing that sha256sum would have to escape, nothing hidden, no way out of the directory.
@@ -28,6 +30,15 @@ def default_directory(study_name: str) -> Path:
     """A new name for a result of the study: results/STUDY-TIME, the time in UTC."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", study_name).strip(".-") or "study"
     return Path("results") / f"{slug}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """All that is stored of one run."""
+
+    record: RunRecord
+    values: Sequence[Sample]
+    raw: Mapping[str, bytes | Path]  # by name below raw/: contents, or a file that is moved in
 
 
 class Result:
@@ -95,6 +106,11 @@ class Result:
             )
         if (difference := _first_difference(stored.plan, plan)) is not None:
             raise UsageError(f"{directory}: cannot resume: the plan is not the stored one: {difference}")
+        if stored.plan_record.schema_version != SCHEMA_VERSION:
+            raise UsageError(
+                f"{directory}: cannot resume: it has schema version {stored.plan_record.schema_version}, this airtoll "
+                f"writes {SCHEMA_VERSION}: the one that began it can complete it"
+            )
         with reporting(f"cannot resume {directory}"):
             lock = Lock(directory)
             try:
@@ -123,6 +139,10 @@ class Result:
     def plan(self) -> Plan:
         """Every run of the study, in the order in which they are done."""
         return self.plan_record.plan
+
+    @cached_property
+    def _planned(self) -> dict[str, Run]:
+        return {run.id: run for run in self.plan.runs}
 
     @property
     def study_text(self) -> str:
@@ -163,27 +183,55 @@ class Result:
         `raw` has, by name below raw/, contents or files; a file is moved in. Raises AirtollError if it cannot
         be stored; what was stored before stays as it is.
         """
-        run_id = record.run.id
+        self.write_all([FinishedRun(record, values, raw)])
+
+    def write_all(self, runs: Sequence[FinishedRun]) -> None:
+        """Store finished runs, each of them as a whole or not at all, as `write` does one.
+
+        Several are flushed to the disk together: where runs take no time, flushing each would take the most.
+        """
         if self._lock is None:
             raise RuntimeError("the result is open for reading only")
-        if record.run not in self.plan.runs:
+        frames = [self._checked(run) for run in runs]
+        with ExitStack() as stack:
+            stages = []
+            for run, frame in zip(runs, frames, strict=True):
+                stages.append(self._stage(run, frame, stack, flush=len(runs) == 1))
+            with self._storing(*runs):
+                if len(runs) > 1:
+                    durable.sync_all(self.directory / RUNS)
+                for run, stage in zip(runs, stages, strict=True):
+                    stage.rename(self.run_directory(run.record.run.id))
+                durable.sync(self.directory / RUNS)
+
+    def _checked(self, run: FinishedRun) -> pl.DataFrame:
+        """The run's samples as a table. Raises AirtollError if it is no run of this result."""
+        run_id = run.record.run.id
+        if self._planned.get(run_id) != run.record.run:
             raise AirtollError(f"run {run_id} is not in the plan of {self.directory}")
-        if (name := next((name for name in raw if not _RAW_NAME.fullmatch(name)), None)) is not None:
+        if (name := next((name for name in run.raw if not _RAW_NAME.fullmatch(name)), None)) is not None:
             raise AirtollError(f"run {run_id}: '{name}' cannot be the name of a file in {RAW}/")
-        frame = samples.to_frame(run_id, values)
-        final = self.run_directory(run_id)
-        with reporting(f"cannot store run {run_id} in {self.directory}"):
-            if final.exists():
-                raise AirtollError(f"run {run_id} is stored in {self.directory} already")
-            with staging(final.parent, run_id) as stage:
-                durable.write_new(stage / RUN, records.dump(record))
-                durable.write_new(stage / SAMPLES, samples.to_parquet(frame))
-                for name, content in raw.items():
-                    _write_raw(stage / RAW / name, content)
-                durable.write_new(stage / SUMS, durable.sums(stage, durable.files_in(stage)).encode())
+        if self.run_directory(run_id).exists():
+            raise AirtollError(f"run {run_id} is stored in {self.directory} already")
+        return samples.to_frame(run_id, run.values)
+
+    def _stage(self, run: FinishedRun, frame: pl.DataFrame, stack: ExitStack, *, flush: bool) -> Path:
+        """Write the run under a temporary name, which goes with `stack` if it is not renamed."""
+        with self._storing(run):
+            stage = stack.enter_context(staging(self.directory / RUNS, run.record.run.id))
+            durable.write_new(stage / RUN, records.dump(run.record), flush=flush)
+            durable.write_new(stage / SAMPLES, samples.to_parquet(frame), flush=flush)
+            for name, content in run.raw.items():
+                _write_raw(stage / RAW / name, content, flush=flush)
+            sums = durable.sums(stage, durable.files_in(stage))
+            durable.write_new(stage / SUMS, sums.encode(), flush=flush)
+            if flush:
                 durable.sync_directories(stage)
-                stage.rename(final)
-                durable.sync(final.parent)
+        return stage
+
+    def _storing(self, *runs: FinishedRun) -> AbstractContextManager[None]:
+        what = f"run {runs[0].record.run.id}" if len(runs) == 1 else f"{len(runs)} runs"
+        return reporting(f"cannot store {what} in {self.directory}")
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -234,12 +282,12 @@ def _write_head(directory: Path, study_text: str, record: PlanRecord) -> None:
         raise
 
 
-def _write_raw(path: Path, content: bytes | Path) -> None:
+def _write_raw(path: Path, content: bytes | Path, *, flush: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, Path):
         durable.move_in(content, path)
     else:
-        durable.write_new(path, content)
+        durable.write_new(path, content, flush=flush)
 
 
 def _first_different_line(stored: str, given: str) -> str | None:

@@ -2,12 +2,14 @@
 
     studies/*.toml --load--> Study --expand--> Plan --> labs, probes, store
 
-- `schema`: the file's keys as models, each with its unit; they also make docs/study.schema.json.
 - `quantity`: numbers with units ("1.5 s", "1408 B"), and how a message shows a value.
+- `values`: the values of keys as types; `link`: settings of the link.
+- `schema`: the file's keys as models, each with its unit; they also make docs/study.schema.json.
 - `rules`: which levels cannot go together, and what forbids it.
 - `load`: finds, reads and checks a file. Every fault is a UsageError of one line: file, key, what is allowed.
 - `plan`: crosses the factors and orders the runs in randomised paired blocks; `describe` is for people.
 - `cell`: the types that the later stages read: Cell, Run, Method, Plan.
+- `scenario`: one cell in virtual time in the same words, and as JSON for the medium.
 
 All of it is pure but for the reading of the one file: no clock, no random generator, no network. A plan
 follows from the file alone, so it can be made again years later and compared with what a result directory
@@ -15,6 +17,7 @@ says was done.
 """
 
 from airtoll.study.cell import Cell, GuardInterval, Ip, Method, Phy, Plan, Run, Security, Topology, Transport
+from airtoll.study.link import LinkSettings
 from airtoll.study.load import Study, find_study, load_study, shipped_studies
 from airtoll.study.plan import (
     OVERHEAD_S,
@@ -25,7 +28,9 @@ from airtoll.study.plan import (
     estimate_s,
     expand,
     levels_of,
+    varying_factors,
 )
+from airtoll.study.scenario import Scenario, WordError, read_scenario, scenario_of
 from airtoll.study.schema import FACTORS, json_schema, level_text, schema_text
 
 __all__ = [
@@ -35,16 +40,19 @@ __all__ = [
     "Cell",
     "GuardInterval",
     "Ip",
+    "LinkSettings",
     "Method",
     "Phy",
     "Plan",
     "PlanDescription",
     "PlanRow",
     "Run",
+    "Scenario",
     "Security",
     "Study",
     "Topology",
     "Transport",
+    "WordError",
     "describe",
     "estimate_s",
     "expand",
@@ -53,6 +61,9 @@ __all__ = [
     "level_text",
     "levels_of",
     "load_study",
+    "read_scenario",
+    "scenario_of",
     "schema_text",
     "shipped_studies",
+    "varying_factors",
 ]

@@ -1,8 +1,10 @@
 """What is measured: a cell, its replicates (runs) and the blocks that pair them."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from airtoll.study.link import LinkSettings
 
 Security = Literal[
     "open",
@@ -13,17 +15,33 @@ Security = Literal[
     "ccmp256",
     "gcmp",
     "gcmp256",
+    "enhanced1",
+    "enhanced2",
+    "enhanced4",
+    "enhanced8",
 ]
-"""Security levels, by hostapd's names where it has them."""
+"""Security levels, by hostapd's names where it has them; enhancedN is Enhanced CCMP in N lanes."""
 
 Transport = Literal["tcp", "udp"]
 Ip = Literal["ipv4", "ipv6"]
-Phy = Literal["ofdm", "ht"]
-"""The standard's PHY names: ofdm is 802.11a (clause 17), ht is 802.11n (clause 19)."""
+Phy = Literal["dsss", "ofdm", "erp", "ht", "vht"]
+"""The standard's PHY names: dsss is 802.11b (clauses 15 and 16), ofdm 802.11a (17), erp 802.11g (18),
+ht 802.11n (19), vht 802.11ac (21)."""
 
 GuardInterval = Literal["long", "short"]
-Topology = Literal["point-to-point"]
-"""point-to-point: the AP's host is itself the server, the station is the client."""
+Topology = Literal["point-to-point", "wired-ap", "through-ap", "stations"]
+"""Where the server is. point-to-point: the AP's host is itself the server, the station is the client;
+wired-ap: behind the AP on a wire; through-ap: another station, so that every packet crosses the air twice;
+stations: the AP's host, with any number of stations."""
+
+Direction = Literal["up", "down", "both"]
+"""Of the data: up is from the station."""
+
+CryptoAt = Literal["host", "card"]
+"""Where frames are sealed and opened: by the host's CPU, or by the processor of the wireless card."""
+
+Snr = float | Literal["none"]
+"""Signal-to-noise ratio in dB; none: no frame is lost to noise."""
 
 
 class Cell(BaseModel):
@@ -36,11 +54,23 @@ class Cell(BaseModel):
     phy: Phy
     bandwidth: int  # MHz
     gi: GuardInterval
-    rate: str  # "54 Mbit/s" for ofdm, "mcs7" for ht
+    rate: str  # "54 Mbit/s" for dsss, ofdm and erp, "mcs7" for ht and vht
     transport: Transport
     ip: Ip
     packet_size: int  # bytes: payload of a UDP datagram, or of one write to a TCP socket
     security: Security
+    # With a default are those that came after the first version: at it they stand in no digest (see plan).
+    streams: int = 1  # spatial streams; an ht rate of mcs8 or more says itself how many
+    stations: int = 1
+    direction: Direction = "up"
+    snr: Snr = "none"
+    crypto_at: CryptoAt = "host"
+
+
+LATER_FACTORS: Final = {
+    name: field.default for name, field in Cell.model_fields.items() if not field.is_required()
+}
+"""The factors that are named only where they are not at their default, with that default."""
 
 
 class Run(BaseModel):
@@ -81,4 +111,5 @@ class Plan(BaseModel):
 
     study: str
     method: Method
+    link: LinkSettings = LinkSettings()
     runs: tuple[Run, ...]

@@ -2,10 +2,7 @@
 
 import os
 import re
-import stat
-import tomllib
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -13,7 +10,9 @@ from pydantic_core import ErrorDetails
 from airtoll.errors import UsageError
 from airtoll.study import rules
 from airtoll.study.quantity import one_line, one_of, show
-from airtoll.study.schema import PROBLEM, TABLES, StudyFile, did_you_mean
+from airtoll.study.schema import TABLES, StudyFile
+from airtoll.study.toml import read_toml
+from airtoll.study.values import PROBLEM, did_you_mean
 
 
 class Study(StudyFile):
@@ -53,8 +52,7 @@ def load_study(path: str | Path) -> Study:
     """Read and check a study file. Raises UsageError with one line: file, key, what is allowed."""
     path = Path(path)
     file = one_line(str(path), most=4096)
-    text = _read(path, file)
-    raw = _parse(text, file)
+    text, raw = read_toml(path, "a study file")
     try:
         checked = StudyFile.model_validate(raw)
     except ValidationError as error:
@@ -70,46 +68,6 @@ def load_study(path: str | Path) -> Study:
     (where, words), *others = problems
     more = f" (and {len(others)} more)" if others else ""
     raise UsageError(f"{file}: {_key(where)}: {words}{more}")
-
-
-def _read(path: Path, file: str) -> str:
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise UsageError(f"{file}: is a directory; give a study file")
-        if not stat.S_ISREG(mode):  # reading a device or a pipe need not end
-            raise UsageError(f"{file}: is not a regular file; give a study file")
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{file}: is not the name of a file") from None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{file}: line {line}: is not UTF-8; TOML files are written in UTF-8") from None
-
-
-def _parse(text: str, file: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise UsageError(f"{file}: is nested too deeply for a study file") from None
-    except ValueError as error:  # TOMLDecodeError, and integers beyond Python's limit on digits
-        place, reason = _place(str(error), text)
-        raise UsageError(f"{file}: {place}not TOML: {one_line(reason, most=200)}") from None
-
-
-def _place(message: str, text: str) -> tuple[str, str]:
-    """A message of tomllib taken apart: 'line 3, column 5: ' (empty where it gives none) and the reason."""
-    if match := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL):
-        return f"line {match[2]}, column {match[3]}: ", match[1]
-    reason = message.removesuffix(" (at end of document)")
-    if reason == message:
-        return "", message
-    lines = text.split("\n")
-    return f"line {len(lines)}, column {len(lines[-1]) + 1}: ", f"{reason} at the end of the file"
 
 
 def _explain(detail: ErrorDetails) -> rules.Problem:

@@ -8,17 +8,18 @@ warming up fall on all levels alike.
 
 The shuffle is a sort by SHA-256 of the seed, the replicate and what is shuffled. Every order is as likely as
 any other, any language can repeat it, no version of Python changes it, and the order of the levels in the
-file does not matter; nor does a further level change the order of the others.
+file does not matter; nor does a further level change the order of the others, nor a factor that a later
+version of airtoll added, as long as it is at its default.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from airtoll.errors import UsageError
-from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
 from airtoll.study.load import Study
 from airtoll.study.quantity import one_line
 from airtoll.study.schema import FACTORS, level_text
@@ -69,17 +70,22 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
                         cell=Cell(lab=study.lab if lab is None else lab, **levels),
                     )
                 )
-    return Plan(study=study.name, method=method, runs=tuple(runs))
+    return Plan(study=study.name, method=method, link=study.link, runs=tuple(runs))
 
 
 def _digest(purpose: str, seed: int, replicate: int, levels: Mapping[str, Any]) -> bytes:
     """SHA-256 of the line 'airtoll plan 1 PURPOSE SEED REPLICATE' and a line 'FACTOR=LEVEL' for each factor.
 
-    The factors stand in the order of their names; lines are joined by one line feed and encoded in UTF-8.
+    The factors stand in the order of their names, later ones only where they are not at their default; lines
+    are joined by one line feed and encoded in UTF-8.
     """
     lines = [f"airtoll plan 1 {purpose} {seed} {replicate}"]
-    lines += [f"{name}={level_text(name, levels[name])}" for name in sorted(levels)]
+    lines += [f"{name}={level_text(name, levels[name])}" for name in sorted(levels) if _named(name, levels)]
     return hashlib.sha256("\n".join(lines).encode()).digest()
+
+
+def _named(name: str, levels: Mapping[str, Any]) -> bool:
+    return name not in LATER_FACTORS or levels[name] != LATER_FACTORS[name]
 
 
 def _run_seed(seed: int, replicate: int, pair: Mapping[str, Any]) -> int:
@@ -112,22 +118,35 @@ class PlanDescription:
 
 
 def levels_of(cell: Cell) -> dict[str, str]:
-    """The cell's lab and its level of every factor, as a study file writes them."""
-    return {"lab": cell.lab} | {name: level_text(name, getattr(cell, name)) for name in FACTORS}
+    """The cell's lab and its levels as a study file writes them; later factors where not at their default."""
+    levels = {name: getattr(cell, name) for name in FACTORS}
+    named = {name: level_text(name, level) for name, level in levels.items() if _named(name, levels)}
+    return {"lab": cell.lab} | named
+
+
+def varying_factors(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """The factors that have more than one level in these cells, in the order of a study file."""
+    distinct = set(cells)
+    return tuple(name for name in FACTORS if len({getattr(cell, name) for cell in distinct}) > 1)
 
 
 def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
     """The plan as rows, what varies apart from what does not, and how long it may take."""
-    levels = [levels_of(run.cell) for run in plan.runs]
-    varying = tuple(name for name in FACTORS if len({level[name] for level in levels}) > 1)
-    first = levels[0] if levels else {}
+    varying = varying_factors(run.cell for run in plan.runs)
     rows = tuple(
-        PlanRow(run.order, run.block, run.replicate, run.discard, tuple(level[name] for name in varying))
-        for run, level in zip(plan.runs, levels, strict=True)
+        PlanRow(
+            run.order,
+            run.block,
+            run.replicate,
+            run.discard,
+            tuple(level_text(name, getattr(run.cell, name)) for name in varying),
+        )
+        for run in plan.runs
     )
+    constants = levels_of(plan.runs[0].cell) if plan.runs else {}
     return PlanDescription(
         columns=varying,
-        constants={name: level for name, level in first.items() if name not in varying},
+        constants={name: level for name, level in constants.items() if name not in varying},
         rows=rows,
         cells=len({run.cell for run in plan.runs}),
         blocks=len({run.block for run in plan.runs}),

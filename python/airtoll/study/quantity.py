@@ -20,7 +20,7 @@ class Quantity:
     example: str
     least: Decimal
     most: Decimal
-    values: tuple[int, ...] = ()  # the only values there are, where they can be listed
+    values: tuple[float, ...] = ()  # the only values there are, where they can be listed
     units: tuple[tuple[str, Decimal], ...] = ()  # further units: (name, what one of it is in `unit`)
     whole: bool = False
     why: str = ""  # the reason for the range
@@ -37,6 +37,14 @@ class Quantity:
             raise ValueError(f"{show(value)} is outside {limits}" + (f": {self.why}" if self.why else ""))
         return number
 
+    def text(self, number: Decimal | float) -> str:
+        """A number in `unit` as a study file writes it: "5.5 Mbit/s"."""
+        return f"{_plain(Decimal(str(number)))} {self.unit}"
+
+    def choice(self) -> str:
+        """The listed values as a choice: "20 or 40 MHz"."""
+        return f"{one_of([str(v) for v in self.values])} {self.unit}"
+
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of the number and of the string; it leaves a string's range to the loader."""
         if self.values:
@@ -46,7 +54,7 @@ class Quantity:
             "minimum": _json_number(self.least),
             "maximum": _json_number(self.most),
         }
-        digits = "[0-9]+" if self.whole else r"[0-9]+(\.[0-9]+)?"
+        digits = ("-?" if self.least < 0 else "") + ("[0-9]+" if self.whole else r"[0-9]+(\.[0-9]+)?")
         text = {"type": "string", "pattern": f"^{digits} ?({'|'.join(self._factors())})$"}
         return {"anyOf": [number, text], "examples": [self.example]}
 
@@ -70,12 +78,13 @@ class Quantity:
 
     def _allowed(self) -> str:
         if self.values:
-            return f"use {one_of([str(v) for v in self.values])} {self.unit}, like '{self.example}'"
+            return f"use {self.choice()}, like '{self.example}'"
         units = one_of(list(self._factors()))
         return f"give a string in {units}, like '{self.example}', or a plain number (in {self.unit})"
 
 
 _TIMES = (("ms", Decimal("0.001")), ("min", Decimal(60)))
+_SHORT_TIMES = (("ms", Decimal(1000)),)
 
 DURATION = Quantity("a duration", "s", "1.5 s", Decimal("0.1"), Decimal(3600), units=_TIMES)
 WARMUP = Quantity("a duration", "s", "0.2 s", Decimal(0), Decimal(600), units=_TIMES)
@@ -89,15 +98,49 @@ PACKET_SIZE = Quantity(
     # iperf3 3.12 refuses UDP blocks under 16 B, which hold its time stamp and 64-bit counter.
     why="sockperf needs 14 B, iperf3 16 B for its header; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
 )
+SIMULATED_SIZE = Quantity(
+    "a packet size",
+    "B",
+    "1472 B",
+    Decimal(1),
+    Decimal(2268),
+    whole=True,
+    why="an MSDU of 2304 B (IEEE Std 802.11-2020, 9.2.4.7.1) less 8 B of LLC/SNAP and 28 B of IPv4 and UDP",
+)
+"""In virtual time no program needs a header of its own in the packet, and no host an MTU of 1500 B."""
 
 
-def _listed(noun: str, unit: str, example: str, values: tuple[int, ...]) -> Quantity:
+def _listed(noun: str, unit: str, example: str, values: tuple[float, ...]) -> Quantity:
     return Quantity(noun, unit, example, Decimal(min(values)), Decimal(max(values)), values)
 
 
-BANDWIDTH = _listed("a bandwidth", "MHz", "20 MHz", (20, 40))
-OFDM_RATE = _listed("a rate", "Mbit/s", "54 Mbit/s", (6, 9, 12, 18, 24, 36, 48, 54))
-"""The OFDM PHY at 20 MHz: IEEE 802.11-2016, 17.2.2.3."""
+def _upto(
+    noun: str, unit: str, example: str, most: int, units: tuple[tuple[str, Decimal], ...] = ()
+) -> Quantity:
+    """A quantity that has no sense below 0; what the standard allows of it the medium itself knows."""
+    return Quantity(noun, unit, example, Decimal(0), Decimal(most), units=units)
+
+
+BANDWIDTH = _listed("a bandwidth", "MHz", "20 MHz", (20, 40, 80, 160))
+DSSS_RATES = (1, 2, 5.5, 11)
+"""IEEE Std 802.11-2020, 16.2.3.4: DSSS and CCK."""
+
+OFDM_RATES = (6, 9, 12, 18, 24, 36, 48, 54)
+"""The OFDM PHY at 20 MHz (IEEE Std 802.11-2020, 17.2.2.3), and ERP-OFDM (18.1.2)."""
+
+RATE = _listed("a rate", "Mbit/s", "54 Mbit/s", tuple(sorted({*DSSS_RATES, *OFDM_RATES})))
+SNR = Quantity("a signal-to-noise ratio", "dB", "25 dB", Decimal(-20), Decimal(100))
+OCTETS = Quantity("a size", "B", "2347 B", Decimal(0), Decimal(2**32), whole=True)
+BEACON_INTERVAL = Quantity(
+    "a beacon interval", "TU", "100 TU", Decimal(0), Decimal(65535), whole=True, why="it has 16 bits"
+)
+TXOP_LIMIT = Quantity(
+    "a TXOP limit", "us", "3008 us", Decimal(0), Decimal(2**31), units=_SHORT_TIMES, whole=True
+)
+DELAY = _upto("a delay", "us", "100 us", 60_000_000, _SHORT_TIMES)
+FRAME_TIME = _upto("a time", "us", "5 us", 1_000_000, _SHORT_TIMES)
+OCTET_TIME = _upto("a time", "ns", "2.5 ns", 1_000_000)
+DATA_RATE = Quantity("a data rate", "Mbit/s", "100 Mbit/s", Decimal("0.001"), Decimal(1_000_000))
 
 
 def show(value: Any) -> str:

@@ -2,8 +2,9 @@
 
 from math import prod
 
-from airtoll.study.quantity import OFDM_RATE, one_of, show
-from airtoll.study.schema import FACTORS, HT_MCS, Factors, QuickFactors, StudyFile, level_text
+from airtoll.study.quantity import DSSS_RATES, OFDM_RATES, RATE, one_of, show
+from airtoll.study.schema import FACTORS, Factors, QuickFactors, StudyFile, level_text
+from airtoll.study.values import HT_MCS, VHT_MCS
 
 RUNS_MAX = 9999  # a run's name has four digits for its place in the order
 
@@ -16,7 +17,13 @@ Problem = tuple[tuple[str | int, ...], str]
 def problems(study: StudyFile) -> list[Problem]:
     """All that is wrong with a study whose every key is right by itself."""
     factors = study.factors
-    found = _security_phy(factors) + _rate_phy(factors) + _ofdm_only(factors) + _datagrams(factors)
+    found = [
+        *_security_phy(factors),
+        *_rate_phy(factors),
+        *_lacking(factors),
+        *_topology(factors),
+        *_datagrams(factors),
+    ]
     if study.quick is not None:
         found += _quick_levels(factors, study.quick.factors)
     cells = prod(len(getattr(factors, name)) for name in FACTORS)
@@ -35,48 +42,100 @@ def _security_phy(factors: Factors) -> list[Problem]:
         "wep40": "no RSNA has WEP as pairwise cipher (IEEE 802.11-2016, 9.4.2.25.2), and WEP turns HT off",
     }
     reasons["wep104"] = reasons["wep40"]
+    fast = [phy for phy in factors.phy if phy in ("ht", "vht")]  # a VHT station is an HT station (4.3.14)
     return [
         (
             ("factors", "security", index),
-            f"{security} with phy ht is impossible: {reasons[security]}; "
-            "measure it with phy ofdm, or take ccmp or gcmp with ht",
+            f"{security} with phy {fast[0]} is impossible: {reasons[security]}; "
+            f"measure it with phy ofdm, or take ccmp or gcmp with {fast[0]}",
         )
         for index, security in enumerate(factors.security)
-        if security in reasons and "ht" in factors.phy
+        if fast and security in reasons
     ]
 
 
+_IN_MBIT_S = {
+    phy: tuple(RATE.text(rate) for rate in rates)
+    for phy, rates in (("dsss", DSSS_RATES), ("ofdm", OFDM_RATES), ("erp", OFDM_RATES))
+}
+_RATES: dict[str, tuple[str, ...]] = {**_IN_MBIT_S, "ht": HT_MCS, "vht": VHT_MCS}
+"""The rates of each PHY. The medium knows which of them need what width and how many streams."""
+
+
+def _rates(phy: str) -> str:
+    if phy in _IN_MBIT_S:
+        return one_of([rate.removesuffix(f" {RATE.unit}") for rate in _RATES[phy]]) + f" {RATE.unit}"
+    return f"{_RATES[phy][0]} to {_RATES[phy][-1]}"
+
+
 def _rate_phy(factors: Factors) -> list[Problem]:
-    rates = {"ofdm": f"{one_of([str(v) for v in OFDM_RATE.values])} {OFDM_RATE.unit}", "ht": "mcs0 to mcs31"}
     found: list[Problem] = []
     for index, rate in enumerate(factors.rate):
-        owner = "ht" if rate in HT_MCS else "ofdm"
         for phy in factors.phy:
-            if phy == owner:
+            if rate in _RATES[phy]:
                 continue
-            text = f"{show(rate)} is not a rate of phy {phy}, which has {rates[phy]}"
-            if owner in factors.phy:
-                text += "; every rate is combined with every phy, so measure ofdm and ht in two studies"
+            text = f"{show(rate)} is not a rate of phy {phy}, which has {_rates(phy)}"
+            owners = [owner for owner in factors.phy if rate in _RATES[owner]]
+            if owners:
+                text += (
+                    "; every rate is combined with every phy, so measure "
+                    f"{' and '.join(p for p in factors.phy if p in (phy, owners[0]))} in two studies"
+                )
             found.append((("factors", "rate", index), text))
     return found
 
 
-def _ofdm_only(factors: Factors) -> list[Problem]:
-    if "ofdm" not in factors.phy:
+_HAVE: dict[str, dict[str, tuple[object, ...]]] = {
+    "bandwidth": {
+        **dict.fromkeys(_IN_MBIT_S, (20,)),
+        "ht": (20, 40),
+        "vht": (20, 40, 80, 160),
+    },
+    "gi": {**dict.fromkeys(_IN_MBIT_S, ("long",)), **dict.fromkeys(("ht", "vht"), ("long", "short"))},
+    "streams": {
+        **dict.fromkeys(_IN_MBIT_S, (1,)),
+        "ht": tuple(range(1, 5)),
+        "vht": tuple(range(1, 9)),
+    },
+}
+"""The levels that each PHY has of what came with HT and VHT."""
+
+_CAME = {"ht": "clause 19", "vht": "clause 21"}
+
+
+def _lacking(factors: Factors) -> list[Problem]:
+    """Levels that came with a later PHY than one of the study's."""
+    found: list[Problem] = []
+    for name, levels_of in _HAVE.items():
+        for index, level in enumerate(getattr(factors, name)):
+            lacking = [phy for phy in factors.phy if level not in levels_of[phy]]
+            if not lacking:
+                continue
+            since = next(phy for phy in _CAME if level in levels_of[phy])
+            usual = level_text(name, levels_of[lacking[0]][0])  # type: ignore[arg-type]
+            several = since in factors.phy
+            remedy = f"or measure {since} in a study of its own" if several else f"or phy {since}"
+            words = f"{level} streams" if name == "streams" else level_text(name, level)
+            text = (
+                f"{words} with phy {lacking[0]} is impossible: it came with {since} "
+                f"(IEEE 802.11-2016, {_CAME[since]}); use {usual} {remedy}"
+            )
+            found.append((("factors", name, index), text))
+    return found
+
+
+def _topology(factors: Factors) -> list[Problem]:
+    if "point-to-point" not in factors.topology:
         return []
-    came = "with phy ofdm is impossible: it came with ht (IEEE 802.11-2016, clause 19)"
-    remedy = "or measure ht in a study of its own" if "ht" in factors.phy else "or phy ht"
-    wide: list[Problem] = [
-        (("factors", "bandwidth", index), f"{mhz} MHz {came}; use 20 MHz {remedy}")
-        for index, mhz in enumerate(factors.bandwidth)
-        if mhz != 20
+    return [
+        (
+            ("factors", "stations", index),
+            f"{stations} stations with topology point-to-point is impossible: it has one; "
+            'take topology = ["stations"], which has any number',
+        )
+        for index, stations in enumerate(factors.stations)
+        if stations > 1
     ]
-    short: list[Problem] = [
-        (("factors", "gi", index), f"{gi} {came}; use long {remedy}")
-        for index, gi in enumerate(factors.gi)
-        if gi != "long"
-    ]
-    return wide + short
 
 
 def _datagrams(factors: Factors) -> list[Problem]:

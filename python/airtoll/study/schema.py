@@ -4,154 +4,52 @@ docs/study.schema.json is made from these models and from nothing else:
 `python -c "from airtoll.study import schema_text; print(schema_text(), end='')" > docs/study.schema.json`.
 """
 
-import difflib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import core_schema
 
 from airtoll.study import cell
-from airtoll.study.quantity import BANDWIDTH, DURATION, OFDM_RATE, PACKET_SIZE, WARMUP, Quantity, one_of, show
+from airtoll.study.link import LinkSettings
+from airtoll.study.quantity import BANDWIDTH, PACKET_SIZE, SNR, one_of
+from airtoll.study.values import (
+    FORGEABLE,
+    LEVELS,
+    Bandwidth,
+    Duration,
+    LabName,
+    PacketSize,
+    Rate,
+    Seed,
+    SnrLevel,
+    Stations,
+    Streams,
+    Text,
+    Title,
+    Warmup,
+    integer,
+    name_of,
+)
 
-HT_MCS = tuple(f"mcs{index}" for index in range(32))
-"""Equal modulation on one to four spatial streams: IEEE 802.11-2016, 19.5."""
+Repeats = Annotated[int, *integer(1, 1000)]
+Discard = Annotated[int, *integer(0, 1000)]
 
-SEED_MAX = 2**53 - 1  # the largest integer that every JSON reader keeps exact
-
-PROBLEM = "study"
-"""The pydantic error type whose message is this package's own wording; ctx: text, and index within a list."""
-
-T = TypeVar("T")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """'; did you mean ...?' if one of the known names is near, else nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
-
-
-def _refuse(text: str, **where: int) -> NoReturn:
-    raise PydanticCustomError(PROBLEM, "{text}", {"text": text, **where})
-
-
-def _key(parse: Callable[[Any], Any], schema: dict[str, Any]) -> tuple[PlainValidator, WithJsonSchema]:
-    """A value judged by `parse` alone, whose ValueError is the whole message."""
-
-    def validate(value: Any) -> Any:
-        try:
-            return parse(value)
-        except ValueError as error:
-            _refuse(str(error))
-
-    return PlainValidator(validate), WithJsonSchema(schema)
-
-
-def _name_of(literal: Any, never: Mapping[str, str] | None = None) -> tuple[PlainValidator, WithJsonSchema]:
-    """One of the names; `never` has those that one may look for among them, and why they are not there."""
-    names: tuple[str, ...] = get_args(literal)
-
-    def parse(value: Any) -> str:
-        if isinstance(value, str) and value in names:
-            return value
-        if never and isinstance(value, str) and value in never:
-            raise ValueError(f"{show(value)} {never[value]}")
-        hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
-        raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
-
-    return _key(parse, {"type": "string", "enum": list(names)})
-
-
-def _integer(least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    def parse(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ValueError(f"{show(value)} is not allowed; give a whole number from {least} to {most}")
-        return value
-
-    return _key(parse, {"type": "integer", "minimum": least, "maximum": most})
-
-
-def _quantity(quantity: Quantity, kind: Callable[[Any], float]) -> tuple[PlainValidator, WithJsonSchema]:
-    return _key(lambda value: kind(quantity.parse(value)), quantity.json_schema())
-
-
-def _rate(value: Any) -> str:
-    if value in HT_MCS:
-        return str(value)
-    try:
-        return f"{OFDM_RATE.parse(value)} {OFDM_RATE.unit}"
-    except ValueError as error:
-        raise ValueError(f"{error}, or for phy ht {HT_MCS[0]} to {HT_MCS[-1]}") from None
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{show(value)} is not a string")
-    return value
-
-
-def _title(value: Any) -> str:
-    if not _text(value).strip() or not value.isprintable():
-        raise ValueError(f"{show(value)} is not a title; give one line of text")
-    return str(value)
-
-
-def _lab(value: Any) -> str:
-    if not re.fullmatch(_LAB, _text(value)):
-        raise ValueError(f"{show(value)} is not the name of a lab; names are of a-z, 0-9 and -, like 'air'")
-    return str(value)
-
-
-def _listed(value: Any) -> Any:
-    if not isinstance(value, list | tuple):
-        _refuse(f"{show(value)} is not a list; a factor is a list of its levels, even of one: [...]")
-    if not value:
-        _refuse("the list is empty; a factor needs at least one level")
-    return value
-
-
-def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
-    # Only after parsing are 128 and "128 B" seen to be the same level.
-    for index, level in enumerate(levels):
-        if level in levels[:index]:
-            _refuse(f"{show(level)} is there twice; each level may stand once", index=index)
-    return levels
-
-
-_LAB = "[a-z][a-z0-9-]*"
-_LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
-_FORGEABLE = {"paper-lanes": "is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"}
-_RATE_SCHEMA = {"enum": [*OFDM_RATE.json_schema()["enum"], *HT_MCS]}
-
-Title = Annotated[str, *_key(_title, {"type": "string", "minLength": 1})]
-Text = Annotated[str, *_key(_text, {"type": "string"})]
-LabName = Annotated[str, *_key(_lab, {"type": "string", "pattern": f"^{_LAB}$"})]
-Duration = Annotated[float, *_quantity(DURATION, float)]
-Warmup = Annotated[float, *_quantity(WARMUP, float)]
-Repeats = Annotated[int, *_integer(1, 1000)]
-Discard = Annotated[int, *_integer(0, 1000)]
-Seed = Annotated[int, *_integer(0, SEED_MAX)]
-
-Securities = Annotated[tuple[Annotated[cell.Security, *_name_of(cell.Security, _FORGEABLE)], ...], *_LEVELS]
-Transports = Annotated[tuple[Annotated[cell.Transport, *_name_of(cell.Transport)], ...], *_LEVELS]
-Ips = Annotated[tuple[Annotated[cell.Ip, *_name_of(cell.Ip)], ...], *_LEVELS]
-PacketSizes = Annotated[tuple[Annotated[int, *_quantity(PACKET_SIZE, int)], ...], *_LEVELS]
-Phys = Annotated[tuple[Annotated[cell.Phy, *_name_of(cell.Phy)], ...], *_LEVELS]
-Rates = Annotated[tuple[Annotated[str, *_key(_rate, _RATE_SCHEMA)], ...], *_LEVELS]
-Bandwidths = Annotated[tuple[Annotated[int, *_quantity(BANDWIDTH, int)], ...], *_LEVELS]
-Gis = Annotated[tuple[Annotated[cell.GuardInterval, *_name_of(cell.GuardInterval)], ...], *_LEVELS]
-Topologies = Annotated[tuple[Annotated[cell.Topology, *_name_of(cell.Topology)], ...], *_LEVELS]
+Securities = Annotated[tuple[Annotated[cell.Security, *name_of(cell.Security, FORGEABLE)], ...], *LEVELS]
+Transports = Annotated[tuple[Annotated[cell.Transport, *name_of(cell.Transport)], ...], *LEVELS]
+Ips = Annotated[tuple[Annotated[cell.Ip, *name_of(cell.Ip)], ...], *LEVELS]
+PacketSizes = Annotated[tuple[PacketSize, ...], *LEVELS]
+Phys = Annotated[tuple[Annotated[cell.Phy, *name_of(cell.Phy)], ...], *LEVELS]
+Rates = Annotated[tuple[Rate, ...], *LEVELS]
+Bandwidths = Annotated[tuple[Bandwidth, ...], *LEVELS]
+Gis = Annotated[tuple[Annotated[cell.GuardInterval, *name_of(cell.GuardInterval)], ...], *LEVELS]
+Topologies = Annotated[tuple[Annotated[cell.Topology, *name_of(cell.Topology)], ...], *LEVELS]
+StreamCounts = Annotated[tuple[Streams, ...], *LEVELS]
+StationCounts = Annotated[tuple[Stations, ...], *LEVELS]
+Directions = Annotated[tuple[Annotated[cell.Direction, *name_of(cell.Direction)], ...], *LEVELS]
+Snrs = Annotated[tuple[SnrLevel, ...], *LEVELS]
+CryptoPlaces = Annotated[tuple[Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)], ...], *LEVELS]
 
 
 class _Table(BaseModel):
@@ -171,18 +69,42 @@ class Factors(_Table):
         description="Packet sizes in bytes: the payload of a UDP datagram, or of one write to a TCP socket; "
         "16 B to 1472 B, and to 1452 B for UDP over IPv6."
     )
-    phy: Phys = Field(description="PHYs: ofdm is 802.11a, ht is 802.11n.")
-    rate: Rates = Field(
-        description="PHY data rates: in Mbit/s for ofdm (6, 9, 12, 18, 24, 36, 48, 54), mcs0 to mcs31 "
-        "for ht. Every PHY of the study must have every rate."
+    phy: Phys = Field(
+        description="PHYs: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac."
     )
-    bandwidth: Bandwidths = Field(default=(20,), description="Channel widths in MHz; 40 MHz needs phy ht.")
+    rate: Rates = Field(
+        description="PHY data rates: in Mbit/s for dsss (1, 2, 5.5, 11), ofdm and erp (6, 9, 12, 18, 24, 36, 48, "
+        "54), mcs0 to mcs31 for ht, mcs0 to mcs9 for vht. Every PHY of the study must have every rate."
+    )
+    bandwidth: Bandwidths = Field(
+        default=(20,), description="Channel widths in MHz; 40 MHz needs phy ht or vht, 80 and 160 MHz vht."
+    )
     gi: Gis = Field(
-        default=("long",), description="Guard intervals: long is 0.8 us, short is 0.4 us and needs phy ht."
+        default=("long",),
+        description="Guard intervals: long is 0.8 us, short is 0.4 us and needs phy ht or vht.",
     )
     topology: Topologies = Field(
         default=("point-to-point",),
-        description="point-to-point: the access point's host is itself the server, the station the client.",
+        description="Where the server is: point-to-point and stations: on the access point's host, with one "
+        "station or with any number; wired-ap: behind the access point; through-ap: on another station.",
+    )
+    streams: StreamCounts = Field(
+        default=(1,),
+        description="Spatial streams, 1 to 8; ht has 4 and may say them in the rate instead (mcs8 to mcs31).",
+    )
+    stations: StationCounts = Field(
+        default=(1,), description="Stations that contend; several need a topology."
+    )
+    direction: Directions = Field(
+        default=("up",),
+        description="Which way the data goes: up is from the stations, down to them, or both.",
+    )
+    snr: Snrs = Field(
+        default=("none",), description="Signal-to-noise ratios in dB; none loses no frame to noise."
+    )
+    crypto_at: CryptoPlaces = Field(
+        default=("host",),
+        description="Where frames are sealed and opened: by the host's CPU or by the card's processor.",
     )
 
 
@@ -217,6 +139,11 @@ class QuickFactors(_Table):
     bandwidth: Bandwidths | None = Field(default=None, description="Channel widths to keep, in MHz.")
     gi: Gis | None = Field(default=None, description="Guard intervals to keep.")
     topology: Topologies | None = Field(default=None, description="Topologies to keep.")
+    streams: StreamCounts | None = Field(default=None, description="Numbers of spatial streams to keep.")
+    stations: StationCounts | None = Field(default=None, description="Numbers of stations to keep.")
+    direction: Directions | None = Field(default=None, description="Directions to keep.")
+    snr: Snrs | None = Field(default=None, description="Signal-to-noise ratios to keep, in dB.")
+    crypto_at: CryptoPlaces | None = Field(default=None, description="Places of the crypto to keep.")
 
 
 class Quick(_Table):
@@ -240,9 +167,15 @@ class StudyFile(_Table):
 
     title: Title = Field(description="One line that names the study.")
     description: Text = Field(default="", description="What the study is for, in any number of lines.")
-    lab: LabName = Field(default="air", description="Where it is measured: air is the emulated link.")
+    lab: LabName = Field(
+        default="air",
+        description="Where it is measured: air is the emulated link, in real time; sim the same in virtual time.",
+    )
     factors: Factors = Field(description="The levels of each factor; every combination of them is a cell.")
     method: MethodTable = Field(description="How each cell is measured.")
+    link: LinkSettings = Field(
+        default_factory=LinkSettings, description="How the link is set up, the same in every run."
+    )
     quick: Quick | None = Field(
         default=None, description="What a quick run changes; without it there is none."
     )
@@ -252,16 +185,26 @@ FACTORS = tuple(Factors.model_fields)
 """The factors' names, in the order of a study file."""
 
 
-def level_text(factor: str, level: str | int) -> str:
+_UNITS = {"packet_size": PACKET_SIZE, "bandwidth": BANDWIDTH, "snr": SNR}
+
+
+def level_text(factor: str, level: str | float) -> str:
     """A level as a study file writes it: with its unit where it has one."""
-    unit = {"packet_size": PACKET_SIZE.unit, "bandwidth": BANDWIDTH.unit}.get(factor)
-    return f"{level} {unit}" if unit else str(level)
+    if isinstance(level, str) or factor not in _UNITS:
+        return str(level)
+    return _UNITS[factor].text(level)
+
+
+def level_order(level: str | float) -> tuple[bool, str | float]:
+    """To sort the levels of a factor by: numbers before names, as those of snr come together."""
+    return isinstance(level, str), level
 
 
 TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     (): StudyFile,
     ("factors",): Factors,
     ("method",): MethodTable,
+    ("link",): LinkSettings,
     ("quick",): Quick,
     ("quick", "factors"): QuickFactors,
 }

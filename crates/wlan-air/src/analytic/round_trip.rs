@@ -1,82 +1,8 @@
-//! Closed forms: what a medium must give in the cases that can be solved.
+//! Requests and responses between two stations.
 
-use crate::access::Packer;
-use crate::phy::Mode;
-use crate::{Access, Aggregation, Countdown, Nanos};
-
-/// Mean cycle of one station that always has a frame to send and never collides, by what the time goes to.
-///
-/// The shares add up to [`Saturated::cycle_us`]. Only the backoff is a mean of something random.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Saturated {
-    /// MPDUs sent in a cycle: above 1 with aggregation.
-    pub mpdus_per_cycle: usize,
-    /// DIFS or AIFS, us.
-    pub ifs_us: f64,
-    /// Mean backoff of CWmin / 2 slots, us.
-    pub backoff_us: f64,
-    /// PHY preamble and headers of the data PPDU, us.
-    pub preamble_us: f64,
-    /// Data symbols: SERVICE, PSDU, tail and pad, us.
-    pub payload_us: f64,
-    /// SIFS before the answer, us.
-    pub sifs_us: f64,
-    /// Ack or `BlockAck`, us.
-    pub ack_us: f64,
-}
-
-impl Saturated {
-    /// Mean time from one transmission to the next, us.
-    #[must_use]
-    pub fn cycle_us(&self) -> f64 {
-        self.ifs_us + self.backoff_us + self.preamble_us + self.payload_us + self.sifs_us + self.ack_us
-    }
-
-    /// MPDUs delivered a second.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)] // at most 64 MPDUs
-    pub fn mpdus_per_s(&self) -> f64 {
-        self.mpdus_per_cycle as f64 * 1e6 / self.cycle_us()
-    }
-
-    /// Goodput in Mbit/s when each MPDU carries `payload_len_b` octets of what is counted.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)] // MPDUs are shorter than 2^53 octets
-    pub fn goodput_mbps(&self, payload_len_b: usize) -> f64 {
-        self.mpdus_per_s() * payload_len_b as f64 * 8.0 / 1e6
-    }
-}
-
-/// One saturated station that sends MPDUs of `mpdu_len_b` octets (header, security fields and FCS included).
-///
-/// `access` and `aggregation` are taken as they are: what [`crate::Medium::new`] refuses gives no sensible
-/// cycle.
-///
-/// Cycle: IFS + slot * CWmin / 2 + PPDU + SIFS + answer. Contention parameters as DCF (10.3.4) or EDCA
-/// (10.23.2), the PPDU as [`Mode::ppdu_duration`].
-#[must_use]
-pub fn saturated_single_station(
-    mode: &Mode,
-    access: &Access,
-    aggregation: &Aggregation,
-    mpdu_len_b: usize,
-) -> Saturated {
-    let (mpdus, psdu_b) = Packer::new(aggregation, mode).pack(std::iter::repeat(mpdu_len_b));
-    let answer = if mpdus == 1 {
-        mode.ack_duration()
-    } else {
-        mode.block_ack_duration()
-    };
-    Saturated {
-        mpdus_per_cycle: mpdus,
-        ifs_us: access.ifs(mode).as_us_f64(),
-        backoff_us: mean_backoff_us(mode, access),
-        preamble_us: mode.preamble().as_us_f64(),
-        payload_us: (mode.ppdu_duration(psdu_b) - mode.preamble()).as_us_f64(),
-        sifs_us: mode.sifs().as_us_f64(),
-        ack_us: answer.as_us_f64(),
-    }
-}
+use super::Timing;
+use crate::phy::{Bss, Mode};
+use crate::{Access, Countdown, Nanos};
 
 /// A request and its response, from the arrival of the request at its sender's queue to the end of the PPDU
 /// that carries the response: what the medium alone contributes to a round trip. A frame is delivered at the
@@ -111,17 +37,19 @@ impl RoundTrip {
 ///   medium idle and waits for what is left of the IFS, if anything.
 #[must_use]
 pub fn idle_round_trip(
+    bss: &Bss,
     mode: &Mode,
     access: &Access,
     request_mpdu_len_b: usize,
     response_mpdu_len_b: usize,
     turnaround: Nanos,
 ) -> RoundTrip {
-    let busy = mode.sifs() + mode.ack_duration();
+    let timing = Timing::new(bss, mode, access);
+    let busy = timing.sifs + timing.ack;
     let response_wait_us = if turnaround < busy {
-        (busy - turnaround + access.ifs(mode)).as_us_f64() + mean_backoff_us(mode, access)
+        (busy - turnaround + timing.ifs).as_us_f64() + timing.mean_backoff_us(access)
     } else {
-        (busy + access.ifs(mode)).saturating_sub(turnaround).as_us_f64()
+        (busy + timing.ifs).saturating_sub(turnaround).as_us_f64()
     };
     RoundTrip {
         request_wait_us: 0.0,
@@ -142,13 +70,15 @@ pub fn idle_round_trip(
 /// itself.
 #[must_use]
 pub fn closed_loop_round_trip(
+    bss: &Bss,
     mode: &Mode,
     access: &Access,
     request_mpdu_len_b: usize,
     response_mpdu_len_b: usize,
 ) -> RoundTrip {
-    let busy = mode.sifs() + mode.ack_duration();
-    let wait_us = (busy + access.ifs(mode)).as_us_f64() + closed_loop_slots(access) * mode.slot().as_us_f64();
+    let timing = Timing::new(bss, mode, access);
+    let busy = timing.sifs + timing.ack;
+    let wait_us = (busy + timing.ifs).as_us_f64() + closed_loop_slots(access) * timing.slot.as_us_f64();
     RoundTrip {
         request_wait_us: wait_us,
         request_us: mode.ppdu_duration(request_mpdu_len_b).as_us_f64(),
@@ -186,8 +116,4 @@ fn closed_loop_slots(access: &Access) -> f64 {
         slots = next;
     }
     slots.iter().enumerate().map(|(n, p)| n as f64 * p).sum()
-}
-
-fn mean_backoff_us(mode: &Mode, access: &Access) -> f64 {
-    mode.slot().as_us_f64() * f64::from(access.cw_min) / 2.0
 }

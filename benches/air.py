@@ -1,0 +1,375 @@
+"""What the air is held to, in virtual and in real time, measured on this machine; prints Markdown.
+
+    make bench-air                         on the terminal
+    make bench-air WRITE=docs/air.md       and into the documentation
+
+1. The medium against ns-3, cell by cell (`benches/ns3` made the table), and its speed beside ns-3's.
+2. Lab `air` at 802.11ac rates, as root and without: iperf3 in both namespaces, every frame sealed with CCMP and opened,
+   beside what the medium gives in virtual time.
+3. TCP in virtual time beside Linux's over the emulated air.
+4. The round trip on an idle link beside its airtime.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from airtoll.labs import air
+from airtoll.labs.air import ADDRESSES, Air
+from airtoll.labs.base import Link
+from airtoll.labs.namespace import machine_facts
+from airtoll.labs.sim import model, simulate
+from airtoll.study.cell import Cell
+from airtoll.study.link import LinkSettings
+from airtoll.study.scenario import read_scenario, scenario_of
+
+ROOT = Path(__file__).resolve().parents[1]
+REPEATS = 3
+SECONDS = 4
+PHYS = {
+    "6": {"phy": "ofdm", "rate": "6 Mbit/s"},
+    "54": {"phy": "ofdm", "rate": "54 Mbit/s"},
+    "65": {"phy": "ht", "rate": "mcs7"},
+    "300": {"phy": "ht", "rate": "mcs15", "bandwidth": 40, "gi": "short", "streams": 2},
+    "433.3": {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "gi": "short"},
+    "866.7": {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "gi": "short", "streams": 2},
+    "1300": {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "gi": "short", "streams": 3},
+}
+"""By the PHY rate in Mbit/s."""
+
+
+def main() -> None:
+    """Measure everything, print it and, if asked to, write it to a file."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--write", type=Path, metavar="FILE", help="write the Markdown here too")
+    path: Path | None = arguments.parse_args().write
+    console = Console(stderr=True, highlight=False)
+    pages = [introduction()]
+    for section in (beside_ns3, speed, real_time, tcp, idle_round_trip):
+        with console.status(f"measuring {section.__name__.replace('_', ' ')}"):
+            pages.append(section())
+        console.print(f"measured {section.__name__.replace('_', ' ')}")
+    page = "\n\n".join(pages) + "\n"
+    print(page)
+    if path is not None:
+        path.write_text(page, encoding="utf-8")
+
+
+def introduction() -> str:
+    """What was measured where."""
+    machine = machine_facts()
+    return (
+        "# The air, checked\n\n"
+        f"Made by `make bench-air WRITE=docs/air.md` on {machine['processor']}, {machine['cores']} cores, "
+        f"Linux {machine['kernel']}.\nMachines are noisy: ratios carry over to others, absolute figures do not. "
+        "What each figure is held to\nstands in the tests of `crates/wlan-air/tests`, which run the same."
+    )
+
+
+def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Rows as Markdown."""
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def beside_ns3() -> str:
+    """The comparison that a test of the crate makes and prints."""
+    command = [
+        "cargo",
+        "test",
+        "--release",
+        "--quiet",
+        "-p",
+        "wlan-air",
+        "--test",
+        "ns3",
+        "--",
+        "--nocapture",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    differences = [abs(float(found[1])) for line in lines if (found := re.search(r"([+-][\d.]+) %", line))]
+    within = sum(difference <= 1 for difference in differences)
+    return (
+        "## Beside ns-3\n\n"
+        "Saturated stations, UDP payload in Mbit/s, 20 s each here; what a cell is, and where ns-3 and the standard\n"
+        "part, is in [benches/ns3](../benches/ns3/README.md). To be within 3 %; the cells `vo` differ by the CF-End\n"
+        "with which ns-3 ends a TXOP, which 10.23.2.10 allows and does not ask for; those `vht` by the 4 us of\n"
+        "VHT-SIG-B (21.3.4) and those `sgi` by the padding to whole 4 us (19.4.3, 21.4.3), which ns-3 lacks.\n"
+        f"{len(differences)} cells, {within} of them within 1 %; mean of the differences "
+        f"{statistics.mean(differences):.2f} %.\n\n" + "\n".join(lines)
+    )
+
+
+def speed() -> str:
+    """Simulated time a second, beside ns-3 where it is installed."""
+    rows = []
+    ns3 = subprocess.run(
+        ["make", "--silent", "-C", str(ROOT / "benches/ns3"), "speed"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.search(r"([\d.]+) simulated seconds", ns3.stdout)
+    theirs = float(found[1]) if ns3.returncode == 0 and found else None
+    for stations, must in ((10, "100 x ns-3"), (50, "20 x real time")):
+        words = {"stations": stations, "topology": "stations", "duration": 20, "seed": 1}
+        took = []
+        for _ in range(REPEATS):
+            start = time.process_time()
+            simulate(read_scenario(words))
+            took.append(time.process_time() - start)
+        here = 20.2 / statistics.median(took)
+        beside = f"{here / theirs:.0f} x" if theirs and stations == 10 else "-"
+        rows.append((f"{stations} stations, 802.11a, 54 Mbit/s, saturated", must, f"{here:.0f}", beside))
+    grown = [_peak_kb(seconds) for seconds in (5, 50)]
+    note = "not installed here" if theirs is None else f"{theirs:.2f} simulated seconds a second of CPU"
+    return (
+        f"## Speed in virtual time\n\nSimulated seconds a second of CPU; ns-3, in the same run: {note}.\n\n"
+        + table(("scenario", "must", "airtoll", "beside ns-3"), rows)
+        + f"\n\nPeak memory of a process that simulates 5 s of the first: {grown[0]} KB; 50 s: {grown[1]} KB."
+    )
+
+
+def _peak_kb(seconds: int) -> int:
+    """Peak resident memory of a process that simulates this long."""
+    code = (
+        "import resource; from airtoll.labs.sim import simulate; from airtoll.study.scenario import read_scenario;"
+        f"simulate(read_scenario({{'stations': 10, 'topology': 'stations', 'duration': {seconds}}}));"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    return int(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    )
+
+
+def cell_of(rate: str, **levels: Any) -> Cell:
+    """A cell at this PHY rate, with CCMP over IPv4."""
+    usual = {
+        "lab": "air",
+        "topology": "point-to-point",
+        "bandwidth": 20,
+        "gi": "long",
+        "ip": "ipv4",
+        "security": "ccmp",
+        "packet_size": 1408,
+        "transport": "udp",
+    }
+    return Cell.model_validate({**usual, **PHYS[rate], **levels})
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of iperf3 over the emulated air."""
+
+    mbps: float
+    packets_per_s: float
+    lateness_us: dict[str, float]
+    slips: int
+    emulator_cores: float
+
+
+def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str) -> Measured:
+    """One direction from the station to the access point; what the receiver counts, and the emulator."""
+    with Air(settings).open(cell, seed) as link:
+        server = link.hosts["ap"].popen(["iperf3", "-s", "-1", "--forceflush"])
+        assert server.stdout is not None
+        while b"listening" not in server.stdout.readline():
+            pass
+        before = link.counters()
+        command = ["iperf3", "-c", ADDRESSES["ap", "ipv4"], "-t", str(SECONDS), "-J", *options]
+        report = json.loads(link.hosts["sta"].run(command, timeout_s=60).stdout)
+        after = link.counters()
+        server.wait()
+    end = report["end"]
+    received = end["sum_received"] if "sum_received" in end else end["sum"]
+    mbps = received["bits_per_second"] / 1e6
+    elapsed = after["elapsed_s"] - before["elapsed_s"]
+    return Measured(
+        mbps=mbps,
+        packets_per_s=mbps * 1e6 / 8 / cell.packet_size,
+        lateness_us=after["lateness_us"],
+        slips=after["slips"] - before["slips"],
+        emulator_cores=(after["emulator_cpu_s"] - before["emulator_cpu_s"]) / elapsed,
+    )
+
+
+def udp(cell: Cell, seed: int, settings: LinkSettings) -> Measured:
+    """UDP at 1.25 times what the air carries."""
+    capacity_mbps = model(scenario_of(cell, settings, traffic="saturated")).values["single_station"][
+        "throughput_mbps"
+    ]
+    offered = ["-u", "-b", f"{1.25 * capacity_mbps:.3f}M", "-l", str(cell.packet_size), "-w", "400K"]
+    return iperf3(cell, seed, settings, *offered)
+
+
+@contextmanager
+def rootless() -> Iterator[None]:
+    """Links stand in a user namespace, without real-time priority, as those of an ordinary user do."""
+    usual = air._unshare_options
+    air._unshare_options = lambda: ("--user", "--map-root-user")
+    try:
+        yield
+    finally:
+        air._unshare_options = usual
+
+
+def real_time() -> str:
+    """Lab air at 802.11ac rates."""
+    heads = (
+        *("PHY, Mbit/s", "traffic", "virtual time", "measured (lowest to highest)", "difference"),
+        *("late p50 / p99, us", "slips", "emulator, cores"),
+    )
+    parts = []
+    for title, who in (("As root (SCHED_FIFO)", None), ("Without root", rootless)):
+        rows = []
+        for rate in ("54", "300", "866.7", "1300"):
+            for name, levels, options in (
+                ("UDP 1408 B, Mbit/s", {}, None),
+                ("TCP, Mbit/s", {"transport": "tcp"}, ("-O", "1", "-C", "cubic")),
+                ("UDP 128 B, kpps", {"packet_size": 128}, None),
+            ):
+                if name.startswith("UDP 128") and rate != "1300":
+                    continue
+                cell = cell_of(rate, **levels)
+                settings = LinkSettings()
+                runs = []
+                for seed in range(1, REPEATS + 1):
+                    if who is None:
+                        runs.append(_run(cell, seed, settings, options))
+                    else:
+                        with who():
+                            runs.append(_run(cell, seed, settings, options))
+                kpps = name.endswith("kpps")
+                got = [run.packets_per_s / 1e3 if kpps else run.mbps for run in runs]
+                asked = scenario_of(cell, settings, traffic="saturated", duration=4.0, warmup=1.0, seed=1)
+                expected = simulate(asked).values["throughput_mbps"]
+                expected = expected * 1e3 / 8 / cell.packet_size if kpps else expected
+                middle = statistics.median(got)
+                late = statistics.median(run.lateness_us["p50"] for run in runs)
+                latest = statistics.median(run.lateness_us["p99"] for run in runs)
+                rows.append(
+                    (
+                        *(rate, name, f"{expected:.1f}"),
+                        f"{middle:.1f} ({min(got):.1f} to {max(got):.1f})",
+                        f"{100 * (middle / expected - 1):+.2f} %",
+                        f"{late:.1f} / {latest:.0f}",
+                        str(sum(run.slips for run in runs)),
+                        f"{statistics.median(run.emulator_cores for run in runs):.2f}",
+                    )
+                )
+        parts.append(f"### {title}\n\n" + table(heads, rows))
+    load = os.getloadavg()[1]
+    return (
+        "## In real time\n\n"
+        f"iperf3 from the station to the access point, CCMP, {REPEATS} runs of {SECONDS} s, median; two cores for\n"
+        f"both programs, both IP stacks and the emulator; load over five minutes {load:.1f}. Late: the first\n"
+        "delivery of each PPDU after the ideal end of the PPDU; a slip is one later than 5 ms. UDP is offered at 1.25\n"
+        "times what the air carries.\n\n" + "\n\n".join(parts)
+    )
+
+
+def _run(cell: Cell, seed: int, settings: LinkSettings, options: tuple[str, ...] | None) -> Measured:
+    return udp(cell, seed, settings) if options is None else iperf3(cell, seed, settings, *options)
+
+
+def tcp() -> str:
+    """The TCP model beside Linux's TCP."""
+    rows = []
+    for control in ("cubic", "reno"):
+        for coalesce in (True, False):
+            for rate in PHYS:
+                cell = cell_of(rate, transport="tcp")
+                settings = LinkSettings(coalesce=coalesce)
+                asked = LinkSettings(coalesce=coalesce, congestion_control=control)
+                here = statistics.mean(
+                    simulate(
+                        scenario_of(cell, asked, traffic="saturated", duration=5.0, warmup=1.0, seed=seed)
+                    ).values["throughput_mbps"]
+                    for seed in range(1, REPEATS + 1)
+                )
+                linux = [iperf3(cell, seed, settings, "-O", "1", "-C", control).mbps for seed in (1, 2)]
+                mean = statistics.mean(linux)
+                rows.append(
+                    (
+                        *(rate, control, "yes" if coalesce else "no", f"{mean:.2f}", f"{here:.2f}"),
+                        f"{100 * (here / mean - 1):+.1f} %",
+                    )
+                )
+    return (
+        "## TCP in virtual time\n\n"
+        f"Linux's TCP over lab `air` (2 runs of {SECONDS} s after 1 s) and the model of `wlan_air::tcp` over the same\n"
+        f"medium ({REPEATS} seeds); Mbit/s. Joined: a host gets the segments of an A-MPDU as one. To be within 5 %.\n\n"
+        + table(("PHY, Mbit/s", "congestion control", "joined", "Linux", "model", "difference"), rows)
+    )
+
+
+ANSWER = """
+import socket, sys
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind((sys.argv[1], 7))
+print("up", flush=True)
+while True:
+    message, peer = sock.recvfrom(2048)
+    sock.sendto(message, peer)
+"""
+ASK = """
+import socket, sys, time
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.connect((sys.argv[1], 7))
+for _ in range(500):
+    time.sleep(0.002)
+    start = time.perf_counter_ns()
+    sock.send(bytes(128))
+    sock.recv(2048)
+    print(time.perf_counter_ns() - start)
+"""
+
+
+def idle_round_trip() -> str:
+    """Datagrams on the idle link, beside their mean round trip in closed form."""
+    rows = []
+    for rate in ("54", "300", "1300"):
+        cell = cell_of(rate, packet_size=128)
+        expected_us = model(scenario_of(cell, LinkSettings(), traffic="saturated")).values[
+            "idle_round_trip_us"
+        ]
+        medians = []
+        for seed in range(1, REPEATS + 1):
+            with Air().open(cell, seed) as link:
+                medians.append(statistics.median(_asked(link)) / 1000)
+        middle = statistics.median(medians)
+        rows.append((rate, f"{expected_us:.0f}", f"{middle:.0f}", f"{middle - expected_us:+.0f}"))
+    return (
+        "## Round trip on the idle link\n\n"
+        "128-byte UDP datagrams over IPv4, one every 2 ms, each answered at once; us. The airtime in closed form is\n"
+        "both PPDUs, and before the answer's the Ack of the first, IFS and the backoff, which a response that comes\n"
+        "before the Ack is over must make (10.3.4.2). To be within 60 us.\n\n"
+        + table(("PHY, Mbit/s", "airtime (mean)", "measured (median)", "difference"), rows)
+    )
+
+
+def _asked(link: Link) -> list[int]:
+    address = ADDRESSES["ap", "ipv4"]
+    with link.hosts["ap"].popen([sys.executable, "-c", ANSWER, address]) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        done = link.hosts["sta"].run([sys.executable, "-c", ASK, address], timeout_s=60)
+        server.kill()
+    return [int(line) for line in done.stdout.split()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+//! One saturated station.
+
+use super::{Timing, full_psdu};
+use crate::phy::{Bss, Mode};
+use crate::{Access, Aggregation};
+
+/// Mean cycle of one station that always has a frame to send and never collides, by what the time goes to.
+///
+/// The shares add up to [`Saturated::cycle_us`]. Only the backoff is a mean of something random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Saturated {
+    /// MPDUs sent in a cycle: above 1 with aggregation.
+    pub mpdus_per_cycle: usize,
+    /// DIFS or AIFS, us.
+    pub ifs_us: f64,
+    /// Mean backoff of CWmin / 2 slots, us.
+    pub backoff_us: f64,
+    /// PHY preamble and headers of the data PPDU, us.
+    pub preamble_us: f64,
+    /// Data symbols: SERVICE, PSDU, tail and pad, us.
+    pub payload_us: f64,
+    /// SIFS before the answer, us.
+    pub sifs_us: f64,
+    /// Ack or `BlockAck`, us.
+    pub ack_us: f64,
+}
+
+impl Saturated {
+    /// Mean time from one transmission to the next, us.
+    #[must_use]
+    pub fn cycle_us(&self) -> f64 {
+        self.ifs_us + self.backoff_us + self.preamble_us + self.payload_us + self.sifs_us + self.ack_us
+    }
+
+    /// MPDUs delivered a second.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // at most 64 MPDUs
+    pub fn mpdus_per_s(&self) -> f64 {
+        self.mpdus_per_cycle as f64 * 1e6 / self.cycle_us()
+    }
+
+    /// Goodput in Mbit/s when each MPDU carries `payload_len_b` octets of what is counted.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // MPDUs are shorter than 2^53 octets
+    pub fn goodput_mbps(&self, payload_len_b: usize) -> f64 {
+        self.mpdus_per_s() * payload_len_b as f64 * 8.0 / 1e6
+    }
+}
+
+/// One saturated station that sends MPDUs of `mpdu_len_b` octets (header, security fields and FCS included).
+///
+/// `access` and `aggregation` are taken as they are: what [`crate::Medium::new`] refuses gives no sensible
+/// cycle.
+///
+/// Cycle: IFS + slot * CWmin / 2 + PPDU + SIFS + answer. Contention parameters as DCF (10.3.4) or EDCA
+/// (10.23.2), the PPDU as [`Mode::ppdu_duration`].
+#[must_use]
+pub fn saturated_single_station(
+    bss: &Bss,
+    mode: &Mode,
+    access: &Access,
+    aggregation: &Aggregation,
+    mpdu_len_b: usize,
+) -> Saturated {
+    let (mpdus, psdu_b) = full_psdu(aggregation, mode, mpdu_len_b);
+    let timing = Timing::new(bss, mode, access);
+    Saturated {
+        mpdus_per_cycle: mpdus,
+        ifs_us: timing.ifs.as_us_f64(),
+        backoff_us: timing.mean_backoff_us(access),
+        preamble_us: mode.preamble().as_us_f64(),
+        payload_us: (mode.ppdu_duration(psdu_b) - mode.preamble()).as_us_f64(),
+        sifs_us: timing.sifs.as_us_f64(),
+        ack_us: timing.answer(mpdus).as_us_f64(),
+    }
+}

@@ -1,0 +1,511 @@
+//! What becomes of a signal between two stations: its SNR, and whether an MPDU survives it.
+//!
+//! ```text
+//! transmit power - path loss (log-distance, shadowing) = mean received power ─┐
+//!                        noise floor (bandwidth, noise figure) ───────────────┴─> mean SNR ─┐
+//!                                              or a matrix of given SNRs ─────────> mean SNR ─┤
+//!                                   block fading (Rayleigh, Rician) ────────────────────────┴─> SNR
+//! SNR, mode, octets ── ErrorModel ──> probability that the MPDU arrives
+//! ```
+//!
+//! Nothing here keeps state: shadowing is a function of (seed, pair), fading one of (seed, pair, block of
+//! coherence time). Both are the same in both directions of a pair. Interference is not part of it: what
+//! overlaps in time is the medium's business.
+
+mod draws;
+mod errors;
+
+use draws::{Draws, Purpose};
+pub use errors::ErrorModel;
+
+use crate::Nanos;
+use crate::phy::{Band, Mode};
+
+/// Density of thermal noise at 290 K, dBm/Hz.
+const THERMAL_NOISE_DBM_HZ: f64 = -174.0;
+
+/// What can be wrong with a [`ChannelConfig`].
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ChannelError {
+    /// A matrix that does not have a row for each station.
+    #[error(
+        "the matrix of {what} has {rows} rows for {stations} stations: it needs a row and a column for each"
+    )]
+    Rows {
+        /// What the matrix is of.
+        what: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// Stations.
+        stations: usize,
+    },
+    /// A matrix with a row that does not have a column for each station.
+    #[error(
+        "row {row} of the matrix of {what} has {columns} values for {stations} stations: it needs one for each"
+    )]
+    Columns {
+        /// What the matrix is of.
+        what: &'static str,
+        /// The row, counted from 0.
+        row: usize,
+        /// Its values.
+        columns: usize,
+        /// Stations.
+        stations: usize,
+    },
+    /// A value of a pair that means nothing.
+    #[error("the {what} from station {from} to station {to} is {value}: it must be {must}")]
+    Pair {
+        /// What the value is.
+        what: &'static str,
+        /// The row, a station counted from 0.
+        from: usize,
+        /// The column.
+        to: usize,
+        /// The value.
+        value: f64,
+        /// What is allowed.
+        must: &'static str,
+    },
+    /// A distance that is not the same in both directions.
+    #[error("the distance from station {from} to station {to} is {there} m one way and {back} m the other")]
+    Asymmetric {
+        /// One station, counted from 0.
+        from: usize,
+        /// The other.
+        to: usize,
+        /// Metres from `from` to `to`.
+        there: f64,
+        /// Metres from `to` to `from`.
+        back: f64,
+    },
+    /// A parameter that means nothing.
+    #[error("{what} is {value}: it must be {must}")]
+    Parameter {
+        /// What the value is.
+        what: &'static str,
+        /// The value.
+        value: f64,
+        /// What is allowed.
+        must: &'static str,
+    },
+    /// Fading that changes at every instant.
+    #[error("the coherence time of the fading must be above 0")]
+    CoherenceTime,
+}
+
+/// A value for each ordered pair of stations.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PerPair {
+    /// The same for all.
+    Same(f64),
+    /// A row a sender, a column a receiver. What a station is to itself, the diagonal, is not looked at.
+    Matrix(Vec<Vec<f64>>),
+}
+
+impl PerPair {
+    fn get(&self, from: usize, to: usize) -> f64 {
+        match self {
+            PerPair::Same(value) => *value,
+            PerPair::Matrix(rows) => rows[from][to],
+        }
+    }
+
+    fn check(
+        &self,
+        stations: usize,
+        what: &'static str,
+        must: &'static str,
+        allowed: impl Fn(f64) -> bool,
+    ) -> Result<(), ChannelError> {
+        if let PerPair::Matrix(matrix) = self {
+            if matrix.len() != stations {
+                let rows = matrix.len();
+                return Err(ChannelError::Rows { what, rows, stations });
+            }
+            if let Some((row, values)) = (0..).zip(matrix).find(|(_, values)| values.len() != stations) {
+                return Err(ChannelError::Columns {
+                    what,
+                    row,
+                    columns: values.len(),
+                    stations,
+                });
+            }
+        }
+        match ordered_pairs(stations).find(|&(from, to)| !allowed(self.get(from, to))) {
+            None => Ok(()),
+            Some((from, to)) => Err(ChannelError::Pair {
+                what,
+                from,
+                to,
+                value: self.get(from, to),
+                must,
+            }),
+        }
+    }
+}
+
+fn ordered_pairs(stations: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..stations).flat_map(move |from| (0..stations).map(move |to| (from, to)).filter(|(a, b)| a != b))
+}
+
+/// Log-distance path loss with log-normal shadowing: loss = loss at the reference distance + 10 * exponent *
+/// log10(distance / reference distance) + normal(0, shadowing). Nearer than the reference distance the loss
+/// is that at it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathLoss {
+    /// Power that each station radiates, antenna gains included, dBm.
+    pub tx_power_dbm: f64,
+    /// Noise figure of each receiver, dB.
+    pub noise_figure_db: f64,
+    /// Path-loss exponent: 2 in free space, 3 and more indoors.
+    pub exponent: f64,
+    /// Distance at which the loss is known, m.
+    pub reference_distance_m: f64,
+    /// Loss there, dB.
+    pub reference_loss_db: f64,
+    /// Standard deviation of the shadowing, dB; 0: none.
+    pub shadowing_db: f64,
+    /// Distance between stations, m.
+    pub distance_m: PerPair,
+}
+
+impl PathLoss {
+    /// 16 dBm, a noise figure of 7 dB and an exponent of 3 (the defaults of ns-3), free space up to 1 m, no
+    /// shadowing.
+    #[must_use]
+    pub fn indoors(band: Band, distance_m: PerPair) -> PathLoss {
+        PathLoss {
+            tx_power_dbm: 16.0,
+            noise_figure_db: 7.0,
+            exponent: 3.0,
+            reference_distance_m: 1.0,
+            // Friis at 2437 MHz (channel 6) and 5180 MHz (channel 36): 20 log10(4 pi d f / c).
+            reference_loss_db: match band {
+                Band::Ghz2_4 => 40.18,
+                Band::Ghz5 => 46.73,
+            },
+            shadowing_db: 0.0,
+            distance_m,
+        }
+    }
+
+    /// Mean loss over a distance, dB, without shadowing.
+    #[must_use]
+    pub fn loss_db(&self, distance_m: f64) -> f64 {
+        let ratio = (distance_m / self.reference_distance_m).max(1.0);
+        self.reference_loss_db + 10.0 * self.exponent * libm::log10(ratio)
+    }
+
+    fn check(&self, stations: usize) -> Result<(), ChannelError> {
+        let finite = "a number";
+        let not_negative = "0 or more";
+        let positive = "above 0";
+        for (what, value, must, allowed) in [
+            (
+                "the transmit power in dBm",
+                self.tx_power_dbm,
+                finite,
+                self.tx_power_dbm.is_finite(),
+            ),
+            (
+                "the noise figure in dB",
+                self.noise_figure_db,
+                not_negative,
+                self.noise_figure_db >= 0.0,
+            ),
+            (
+                "the path-loss exponent",
+                self.exponent,
+                not_negative,
+                self.exponent >= 0.0,
+            ),
+            (
+                "the reference distance in m",
+                self.reference_distance_m,
+                positive,
+                self.reference_distance_m > 0.0,
+            ),
+            (
+                "the loss at the reference distance in dB",
+                self.reference_loss_db,
+                finite,
+                self.reference_loss_db.is_finite(),
+            ),
+            (
+                "the standard deviation of the shadowing in dB",
+                self.shadowing_db,
+                not_negative,
+                self.shadowing_db >= 0.0,
+            ),
+        ] {
+            if !allowed || !value.is_finite() {
+                return Err(ChannelError::Parameter { what, value, must });
+            }
+        }
+        let allowed = |metres: f64| metres.is_finite() && metres >= 0.0;
+        self.distance_m
+            .check(stations, "distance in m", not_negative, allowed)?;
+        for (from, to) in ordered_pairs(stations) {
+            let (there, back) = (self.distance_m.get(from, to), self.distance_m.get(to, from));
+            #[allow(clippy::float_cmp)] // both were given
+            if there != back {
+                return Err(ChannelError::Asymmetric {
+                    from,
+                    to,
+                    there,
+                    back,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the mean SNR of each pair of stations comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Snr {
+    /// It is given, in dB, for whatever bandwidth. Infinity stands for no noise, minus infinity for silence.
+    Db(PerPair),
+    /// From transmit power, path loss and noise floor: 3 dB less for twice the bandwidth.
+    PathLoss(PathLoss),
+}
+
+/// Fast changes of the received power, drawn afresh for each pair and each block of coherence time, flat over
+/// the channel. Its mean gain is 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fading {
+    /// None.
+    None,
+    /// Many paths, none of them strong.
+    Rayleigh {
+        /// How long a draw lasts.
+        coherence_time: Nanos,
+    },
+    /// One strong path among many.
+    Rician {
+        /// Power of the strong path over that of all others, dB.
+        k_factor_db: f64,
+        /// How long a draw lasts.
+        coherence_time: Nanos,
+    },
+}
+
+impl Fading {
+    /// Power gain of a pair at an instant, linear.
+    fn gain(&self, seed: u64, pair: (usize, usize), at: Nanos) -> f64 {
+        let draws = |coherence_time: Nanos| Draws::of(seed, Purpose::Fading, pair, at.0 / coherence_time.0);
+        match *self {
+            Fading::None => 1.0,
+            Fading::Rayleigh { coherence_time } => draws(coherence_time).exponential(),
+            Fading::Rician {
+                k_factor_db,
+                coherence_time,
+            } => {
+                let k = libm::pow(10.0, k_factor_db / 10.0);
+                let scattered = (0.5 / (k + 1.0)).sqrt();
+                let (x, y) = draws(coherence_time).normals();
+                let (in_phase, quadrature) = ((k / (k + 1.0)).sqrt() + scattered * x, scattered * y);
+                in_phase * in_phase + quadrature * quadrature
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), ChannelError> {
+        let coherence_time = match *self {
+            Fading::None => return Ok(()),
+            Fading::Rayleigh { coherence_time } => coherence_time,
+            Fading::Rician {
+                k_factor_db,
+                coherence_time,
+            } => {
+                // The bounds keep the linear factor finite, and mean a fixed and a Rayleigh channel.
+                if !(-100.0..=100.0).contains(&k_factor_db) {
+                    return Err(ChannelError::Parameter {
+                        what: "the Rician K factor in dB",
+                        value: k_factor_db,
+                        must: "from -100 to 100",
+                    });
+                }
+                coherence_time
+            }
+        };
+        if coherence_time == Nanos::ZERO {
+            return Err(ChannelError::CoherenceTime);
+        }
+        Ok(())
+    }
+}
+
+/// What a channel is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChannelConfig {
+    /// Stations, numbered from 0.
+    pub stations: usize,
+    /// Mean SNR of each pair.
+    pub snr: Snr,
+    /// Its changes.
+    pub fading: Fading,
+    /// What an SNR does to an MPDU.
+    pub error_model: ErrorModel,
+    /// Seed of shadowing and fading.
+    pub seed: u64,
+}
+
+impl ChannelConfig {
+    /// A channel without noise.
+    #[must_use]
+    pub fn ideal(stations: usize) -> ChannelConfig {
+        ChannelConfig {
+            stations,
+            snr: Snr::Db(PerPair::Same(f64::INFINITY)),
+            fading: Fading::None,
+            error_model: ErrorModel::None,
+            seed: 0,
+        }
+    }
+}
+
+/// What the mean of a pair is counted in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mean {
+    Snr,
+    Power { noise_figure_db: f64 },
+}
+
+/// The channel between all pairs of stations: a function of time.
+///
+/// The methods panic when a station is not one of the configuration's.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    stations: usize,
+    /// SNR in dB or received power in dBm of each ordered pair, by rows.
+    means: Vec<f64>,
+    mean: Mean,
+    fading: Fading,
+    error_model: ErrorModel,
+    seed: u64,
+}
+
+impl Channel {
+    /// A channel, with its shadowing drawn.
+    ///
+    /// # Errors
+    /// [`ChannelError`] for a matrix of the wrong size, values that are no numbers or mean nothing (a
+    /// negative distance), distances that differ between the directions, a coherence time of 0.
+    pub fn new(config: &ChannelConfig) -> Result<Channel, ChannelError> {
+        let stations = config.stations;
+        config.fading.check()?;
+        let (mean, of_pair): (Mean, Box<dyn Fn(usize, usize) -> f64>) = match &config.snr {
+            Snr::Db(snr_db) => {
+                snr_db.check(stations, "SNR in dB", "a number", |db| !db.is_nan())?;
+                (Mean::Snr, Box::new(|from, to| snr_db.get(from, to)))
+            }
+            Snr::PathLoss(loss) => {
+                loss.check(stations)?;
+                let mean = Mean::Power {
+                    noise_figure_db: loss.noise_figure_db,
+                };
+                let of_pair = |from, to| {
+                    let (normal, _) = Draws::of(config.seed, Purpose::Shadowing, (from, to), 0).normals();
+                    loss.tx_power_dbm
+                        - loss.loss_db(loss.distance_m.get(from, to))
+                        - loss.shadowing_db * normal
+                };
+                (mean, Box::new(of_pair))
+            }
+        };
+        let mut means = vec![f64::INFINITY; stations * stations];
+        for (from, to) in ordered_pairs(stations) {
+            means[from * stations + to] = of_pair(from, to);
+        }
+        Ok(Channel {
+            stations,
+            means,
+            mean,
+            fading: config.fading,
+            error_model: config.error_model,
+            seed: config.seed,
+        })
+    }
+
+    /// Number of stations.
+    #[must_use]
+    pub fn stations(&self) -> usize {
+        self.stations
+    }
+
+    /// SNR of a signal over `bandwidth_mhz` that starts at `at`, dB; the fading of that instant lasts for the
+    /// whole PPDU.
+    #[must_use]
+    pub fn snr_db(&self, from: usize, to: usize, bandwidth_mhz: u16, at: Nanos) -> f64 {
+        let faded = self.faded(from, to, at);
+        match self.mean {
+            Mean::Snr => faded,
+            Mean::Power { noise_figure_db } => faded - noise_floor_dbm(bandwidth_mhz, noise_figure_db),
+        }
+    }
+
+    /// Received power, dBm; None where SNRs were given instead.
+    #[must_use]
+    pub fn rx_power_dbm(&self, from: usize, to: usize, at: Nanos) -> Option<f64> {
+        match self.mean {
+            Mean::Snr => None,
+            Mean::Power { .. } => Some(self.faded(from, to, at)),
+        }
+    }
+
+    /// [`ErrorModel::mpdu_success`] at the SNR of a PPDU that starts at `at`.
+    #[must_use]
+    pub fn mpdu_success(&self, from: usize, to: usize, mode: &Mode, at: Nanos, len_b: usize) -> f64 {
+        if self.error_model == ErrorModel::None {
+            return 1.0;
+        }
+        let snr_db = self.snr_db(from, to, mode.bandwidth_mhz(), at);
+        self.error_model.mpdu_success(mode, snr_db, len_b)
+    }
+
+    /// [`ErrorModel::header_success`] at the SNR of a PPDU that starts at `at`.
+    #[must_use]
+    pub fn header_success(&self, from: usize, to: usize, mode: &Mode, at: Nanos) -> f64 {
+        if self.error_model == ErrorModel::None {
+            return 1.0;
+        }
+        let snr_db = self.snr_db(from, to, mode.bandwidth_mhz(), at);
+        self.error_model.header_success(mode, snr_db)
+    }
+
+    /// What an SNR does to an MPDU.
+    #[must_use]
+    pub fn error_model(&self) -> ErrorModel {
+        self.error_model
+    }
+
+    /// Whether the SNR of every pair stays as it is.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.fading == Fading::None
+    }
+
+    fn faded(&self, from: usize, to: usize, at: Nanos) -> f64 {
+        assert!(
+            from < self.stations && to < self.stations,
+            "stations {from} and {to} of {}",
+            self.stations
+        );
+        let mean = self.means[from * self.stations + to];
+        match self.fading {
+            Fading::None => mean,
+            _ => mean + 10.0 * libm::log10(self.fading.gain(self.seed, (from, to), at)),
+        }
+    }
+}
+
+/// Noise at a receiver, dBm: -174 dBm/Hz over the bandwidth, and the noise figure.
+#[must_use]
+pub fn noise_floor_dbm(bandwidth_mhz: u16, noise_figure_db: f64) -> f64 {
+    THERMAL_NOISE_DBM_HZ + 10.0 * libm::log10(f64::from(bandwidth_mhz) * 1e6) + noise_figure_db
+}
+
+#[cfg(test)]
+mod tests;

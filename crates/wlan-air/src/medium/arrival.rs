@@ -1,0 +1,243 @@
+//! What becomes of a PPDU at its end: what its receiver reads of it, and whether it answers.
+
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng;
+
+use super::flow::Receipt;
+use super::station::Exchange;
+use super::{Action, Event, Kind, Medium, OnAir, Ppdu};
+use crate::Nanos;
+use crate::queue::Packet;
+
+impl<F> Medium<F> {
+    pub(super) fn end_ppdu(&mut self, at_index: usize) -> Event {
+        let air = self.on_air.swap_remove(at_index);
+        let ppdu = air.ppdu;
+        let readable = self.take_off_air(&air);
+        self.count_airtime(&ppdu);
+        let received = match ppdu.kind {
+            Kind::Data { .. } => self.end_data(&ppdu, readable),
+            Kind::Rts => self.end_rts(&air, readable),
+            Kind::Cts => self.end_cts(&ppdu, readable),
+            Kind::CtsToSelf => {
+                let sender = ppdu.sender;
+                let next = ppdu.end + self.spans.sifs;
+                self.actions.push((next, Action::Continue { station: sender }));
+                readable
+            }
+            Kind::Ack | Kind::BlockAck => {
+                let received = readable && self.survives(&ppdu);
+                if let Some(to) = ppdu.receiver {
+                    self.settle(ppdu.end, to, received);
+                }
+                received
+            }
+            Kind::BlockAckReq => self.end_data(&ppdu, readable),
+            Kind::Beacon => {
+                self.end_beacon(&ppdu);
+                readable
+            }
+        };
+        Event::PpduEnd { ppdu, received }
+    }
+
+    fn end_beacon(&mut self, ppdu: &Ppdu) {
+        self.stations[ppdu.sender].exchange = None;
+        self.reschedule(ppdu.sender);
+        let period = self
+            .config
+            .beacons
+            .map_or(1, |beacons| u64::from(beacons.dtim_period));
+        if self.beacons_sent.is_multiple_of(period) {
+            let now = self.now;
+            let mut dozing = std::mem::take(&mut self.dozing);
+            for (route, msdu) in dozing.drain(..) {
+                self.next = None;
+                self.queue(route, Packet { arrival: now, ..msdu });
+            }
+            self.dozing = dozing;
+        }
+        self.beacons_sent += 1;
+    }
+
+    /// The receiver of an RTS answers if its NAV is over (10.3.2.9).
+    fn end_rts(&mut self, air: &OnAir, readable: bool) -> bool {
+        let Ppdu {
+            sender,
+            receiver,
+            mode,
+            end,
+            ..
+        } = air.ppdu;
+        let received = readable && self.survives(&air.ppdu);
+        match receiver {
+            Some(station) if received && self.stations[station].nav.end() <= end => {
+                let answer = Action::Answer {
+                    station,
+                    to: sender,
+                    kind: Kind::Cts,
+                    mode: self.config.bss.control_response(&mode),
+                    nav_until: air.nav_until,
+                };
+                self.actions.push((end + self.spans.sifs, answer));
+            }
+            _ => self.await_in_vain(&air.ppdu, readable),
+        }
+        received
+    }
+
+    fn end_cts(&mut self, ppdu: &Ppdu, readable: bool) -> bool {
+        let received = readable && self.survives(ppdu);
+        if let Some(station) = ppdu.receiver {
+            if received {
+                let next = ppdu.end + self.spans.sifs;
+                self.actions.push((next, Action::Continue { station }));
+            } else {
+                self.settle(ppdu.end, station, false);
+            }
+        }
+        received
+    }
+
+    /// The receiver keeps what it could read of a data PPDU, and answers if that is anything.
+    fn end_data(&mut self, ppdu: &Ppdu, readable: bool) -> bool {
+        let &Ppdu {
+            sender,
+            receiver,
+            kind,
+            mode,
+            end,
+            ..
+        } = ppdu;
+        let Some(exchange) = self.stations[sender].exchange else {
+            return false;
+        };
+        let Some(station) = receiver else {
+            // Group-addressed: whoever could read it has it, and no one answers.
+            self.receive(ppdu, &exchange, true);
+            self.settle(end, sender, true);
+            return readable;
+        };
+        let header = readable && self.header_survives(ppdu);
+        let received = match kind {
+            Kind::BlockAckReq => header,
+            _ => header && self.receive(ppdu, &exchange, false),
+        };
+        if received {
+            let kind = if kind == (Kind::Data { mpdus: 1 }) {
+                Kind::Ack
+            } else {
+                Kind::BlockAck
+            };
+            let answer = Action::Answer {
+                station,
+                to: sender,
+                kind,
+                mode: self.config.bss.control_response(&mode),
+                nav_until: Nanos::ZERO,
+            };
+            self.actions.push((end + self.spans.sifs, answer));
+        } else {
+            if readable {
+                // A frame with a wrong FCS: 10.3.2.3.7.
+                self.stations[station].eifs = true;
+                self.reschedule(station);
+            }
+            self.await_in_vain(ppdu, readable);
+        }
+        received
+    }
+
+    /// Nobody will answer this PPDU: its sender will notice.
+    fn await_in_vain(&mut self, ppdu: &Ppdu, readable: bool) {
+        if !readable {
+            self.counters.stations[ppdu.sender].collisions += 1;
+        }
+        let station = ppdu.sender;
+        if self.config.eifs {
+            let timeout = self.config.bss.ack_timeout(&ppdu.mode);
+            self.actions
+                .push((ppdu.end + timeout, Action::Timeout { station }));
+        } else {
+            self.settle(ppdu.end, station, false);
+        }
+    }
+
+    /// Draws which MPDUs on the air arrive. Whether any did.
+    fn receive(&mut self, ppdu: &Ppdu, exchange: &Exchange, group: bool) -> bool {
+        let Self {
+            config,
+            stations,
+            losses,
+            counters,
+            ..
+        } = self;
+        let station = &config.stations[ppdu.sender];
+        let threshold_b = station.fragmentation_threshold_b.filter(|_| !group);
+        let flow = &mut stations[ppdu.sender].contenders[exchange.contender].flows[exchange.flow];
+        let counters = &mut counters.stations[ppdu.sender];
+        let channel = config.channel.as_ref().zip(ppdu.receiver);
+        let mut known: Option<(usize, f64)> = None;
+        let mut any = false;
+        for slot in flow.window.iter_mut().filter(|slot| slot.on_air) {
+            let (len_b, last) = slot.next_mpdu(&station.framing, threshold_b);
+            if let Some((channel, to)) = channel {
+                let success = match known {
+                    Some((for_len_b, success)) if for_len_b == len_b => success,
+                    _ => channel.mpdu_success(ppdu.sender, to, &ppdu.mode, ppdu.start, len_b),
+                };
+                known = Some((len_b, success));
+                if !happens(losses, success) {
+                    counters.losses += 1;
+                    continue;
+                }
+            }
+            any = true;
+            if slot.arrived() || slot.fragment_received {
+                continue; // a double: its Ack was lost
+            }
+            slot.fragment_received = true;
+            counters.mpdus += 1;
+            counters.octets += len_b as u64;
+            if last {
+                slot.receipt = Receipt::Held;
+                counters.msdus += slot.msdus() as u64;
+            }
+        }
+        if any && flow.settle_order() {
+            self.fresh = Some((ppdu.sender, exchange.contender, exchange.flow));
+        }
+        any
+    }
+
+    /// Whether the PHY header of a PPDU is read at the receiver.
+    fn header_survives(&mut self, ppdu: &Ppdu) -> bool {
+        let (Some(channel), Some(to)) = (&self.config.channel, ppdu.receiver) else {
+            return true;
+        };
+        let success = channel.header_success(ppdu.sender, to, &ppdu.mode, ppdu.start);
+        happens(&mut self.losses, success)
+    }
+
+    /// Whether a control frame arrives that nothing fell into.
+    fn survives(&mut self, ppdu: &Ppdu) -> bool {
+        let &Ppdu {
+            sender,
+            mode,
+            start,
+            psdu_len_b,
+            ..
+        } = ppdu;
+        let (Some(channel), Some(to)) = (&self.config.channel, ppdu.receiver) else {
+            return true;
+        };
+        let success = channel.header_success(sender, to, &mode, start)
+            * channel.mpdu_success(sender, to, &mode, start, psdu_len_b);
+        happens(&mut self.losses, success)
+    }
+}
+
+/// Draws whether something of this probability happens.
+fn happens(rng: &mut Pcg32, probability: f64) -> bool {
+    (f64::from(rng.next_u32()) + 0.5) / 4_294_967_296.0 < probability
+}

@@ -1,0 +1,340 @@
+//! Frame exchange sequences (10.23.2.1, annex G): what a station sends when it has the medium.
+
+use super::station::{BEACON, Exchange, Payload};
+use super::{Action, Event, Gone, Kind, Medium, Outcome, Ppdu, Protection, Spans};
+use crate::access::Psdu;
+use crate::phy::{ACK_LEN_B, BLOCK_ACK_LEN_B, Bss, CTS_LEN_B, Mode, RTS_LEN_B};
+use crate::queue::{Discipline, Packet};
+use crate::{Nanos, StationConfig};
+
+/// Octets of a `BlockAckReq` (9.3.1.7).
+const BLOCK_ACK_REQ_LEN_B: usize = 24;
+
+impl<F> Medium<F> {
+    /// A countdown of this station ends.
+    pub(super) fn start_exchange(&mut self, at: Nanos, index: usize) -> Event {
+        let Spans { slot, pifs, eifs, .. } = self.spans;
+        let station = &mut self.stations[index];
+        let Some((_, winner)) = station.next_start(eifs, slot, pifs) else {
+            self.starts[index] = Nanos::MAX;
+            return Event::Elapsed { at };
+        };
+        let (free, from) = (station.is_free(), station.access_from(eifs));
+        for (at_contender, contender) in station.contenders.iter_mut().enumerate() {
+            let start = if free {
+                contender.start(from, slot)
+            } else {
+                contender.committed
+            };
+            // An internal collision: the contender of lower priority behaves as after a collision (10.23.2.4).
+            if at_contender != winner && start.is_some_and(|start| start <= at) {
+                contender.committed = None;
+                if winner != BEACON {
+                    contender.widen();
+                }
+                contender.draw(&mut self.backoffs);
+            }
+        }
+        if self.on_air.is_empty() {
+            self.counters.transmissions += 1;
+        }
+        if winner == BEACON {
+            return self.send_beacon(at, index);
+        }
+        let contender = &mut station.contenders[winner];
+        contender.backoff = None;
+        let limit = contender.access.txop_limit;
+        let txop_end = (limit > Nanos::ZERO).then(|| at + limit);
+        let Some(exchange) = self.prepare(index, winner, at, txop_end, None) else {
+            // The queue's discipline dropped all there was.
+            self.stations[index].contenders[winner].committed = None;
+            self.reschedule(index);
+            return Event::Elapsed { at };
+        };
+        self.counters.stations[index].txops += 1;
+        self.begin(at, index, exchange)
+    }
+
+    fn send_beacon(&mut self, at: Nanos, index: usize) -> Event {
+        let mode = self.config.bss.beacon_mode();
+        let psdu_len_b = self.config.beacons.map_or(0, |beacons| beacons.len_b);
+        let station = &mut self.stations[index];
+        station.beacon_due = None;
+        station.exchange = Some(Exchange {
+            contender: BEACON,
+            flow: 0,
+            mode,
+            kind: Payload::Beacon,
+            psdu_len_b,
+            txop_end: None,
+        });
+        let ppdu = self.ppdu(at, index, None, Kind::Beacon, mode, psdu_len_b);
+        self.transmit(ppdu, ppdu.end, Some(BEACON))
+    }
+
+    /// What a contender sends from `start` on: the flow is chosen, unless it must be `only` that one, and its MPDUs are
+    /// marked. None if nothing is left to send.
+    pub(super) fn prepare(
+        &mut self,
+        index: usize,
+        winner: usize,
+        start: Nanos,
+        txop_end: Option<Nanos>,
+        only: Option<usize>,
+    ) -> Option<Exchange> {
+        let now = self.now;
+        let config = &self.config.stations[index];
+        let bss = &self.config.bss;
+        let contender = &mut self.stations[index].contenders[winner];
+        let flows = contender.flows.len();
+        let mut chosen: Option<(Nanos, usize)> = None;
+        for turn in 1..=flows {
+            let at = (contender.served + turn) % flows;
+            if only.is_some_and(|only| only != at) {
+                continue;
+            }
+            let Some(oldest) = contender.flows[at].oldest(now, &mut self.dropped) else {
+                continue;
+            };
+            if chosen.is_none_or(|(earliest, _)| oldest < earliest) {
+                chosen = Some((oldest, at));
+            }
+            if config.discipline != Discipline::Fifo {
+                break; // round robin
+            }
+        }
+        let mut prepared = None;
+        if let Some((_, at)) = chosen {
+            contender.served = at;
+            let flow = &mut contender.flows[at];
+            let retries = flow.window.front().map_or(0, |slot| slot.retries);
+            let mode = match flow.to {
+                Some(_) => flow.rate.select(now, retries),
+                None => bss.beacon_mode(),
+            };
+            let mut exchange = Exchange {
+                contender: winner,
+                flow: at,
+                mode,
+                kind: Payload::BlockAckReq,
+                psdu_len_b: BLOCK_ACK_REQ_LEN_B,
+                txop_end,
+            };
+            if !flow.ask {
+                let room = txop_end.map_or(Nanos::MAX, |end| {
+                    let guard = if start == now {
+                        guard_duration(config, bss, &mode)
+                    } else {
+                        Nanos::ZERO
+                    };
+                    end.saturating_sub(start + guard + self.spans.sifs + bss.block_ack_duration(&mode))
+                });
+                let mut psdu = Psdu::new(&config.aggregation, &mode, room);
+                let mut next = 0;
+                while !psdu.is_full() {
+                    if next == flow.window.len() && !flow.pull(now, &config.aggregation, &mut self.dropped) {
+                        break;
+                    }
+                    let slot = &mut flow.window[next];
+                    next += 1;
+                    if slot.acked {
+                        continue;
+                    }
+                    let threshold_b = config.fragmentation_threshold_b.filter(|_| flow.to.is_some());
+                    if !psdu.join(slot.next_mpdu(&config.framing, threshold_b).0) {
+                        break;
+                    }
+                    slot.on_air = true;
+                }
+                exchange.kind = Payload::Data { mpdus: psdu.mpdus() };
+                exchange.psdu_len_b = psdu.len_b();
+            }
+            prepared = Some(exchange);
+        }
+        self.count_dropped(index, winner);
+        prepared
+    }
+
+    /// Accounts for MSDUs that the discipline of a queue dropped.
+    fn count_dropped(&mut self, index: usize, contender: usize) {
+        for Packet { frame, .. } in self.dropped.drain(..) {
+            self.stations[index].contenders[contender].backlog -= 1;
+            self.counters.stations[index].drops_queue += 1;
+            self.gone.push(Gone {
+                station: index,
+                frame,
+                outcome: Outcome::Queue,
+            });
+        }
+    }
+
+    /// Sends what starts an exchange: an RTS, a CTS to itself, or the payload.
+    fn begin(&mut self, at: Nanos, index: usize, exchange: Exchange) -> Event {
+        self.stations[index].exchange = Some(exchange);
+        let StationConfig {
+            rts_threshold_b,
+            protection,
+            ..
+        } = self.config.stations[index];
+        let Exchange {
+            contender,
+            mode,
+            psdu_len_b,
+            ..
+        } = exchange;
+        let (receiver, _, payload) = self.payload(index, &exchange);
+        let sifs = self.spans.sifs;
+        let data_and_answer =
+            payload_duration(&exchange, &self.config.bss) + self.answer_span(&payload, &mode);
+        let guarded = receiver.is_some() && matches!(payload, Kind::Data { .. });
+        let bss = &self.config.bss;
+        if guarded
+            && (protection == Protection::RtsCts
+                || rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b))
+        {
+            let control = bss.control_response(&mode);
+            let ppdu = self.ppdu(at, index, receiver, Kind::Rts, control, RTS_LEN_B);
+            let nav = ppdu.end + sifs + bss.cts_duration(&mode) + sifs + data_and_answer;
+            return self.transmit(ppdu, nav, Some(contender));
+        }
+        if guarded && protection == Protection::CtsToSelf {
+            let control = cts_to_self_mode(bss, &mode);
+            let ppdu = self.ppdu(at, index, None, Kind::CtsToSelf, control, CTS_LEN_B);
+            return self.transmit(ppdu, ppdu.end + sifs + data_and_answer, Some(contender));
+        }
+        self.send_payload(at, index, Some(contender))
+    }
+
+    /// Sends the payload of the exchange that the station has begun.
+    fn send_payload(&mut self, at: Nanos, index: usize, contender: Option<usize>) -> Event {
+        let Some(exchange) = self.stations[index].exchange else {
+            return Event::Elapsed { at };
+        };
+        let (receiver, mode, kind) = self.payload(index, &exchange);
+        let ppdu = self.ppdu(at, index, receiver, kind, mode, exchange.psdu_len_b);
+        let nav = match receiver {
+            Some(_) => ppdu.end + self.answer_span(&kind, &mode),
+            None => ppdu.end,
+        };
+        self.transmit(ppdu, nav, contender)
+    }
+
+    pub(super) fn payload(&self, index: usize, exchange: &Exchange) -> (Option<usize>, Mode, Kind) {
+        let receiver = match exchange.kind {
+            Payload::Beacon => None,
+            _ => self.stations[index].contenders[exchange.contender].flows[exchange.flow].to,
+        };
+        match exchange.kind {
+            Payload::Data { mpdus } => (receiver, exchange.mode, Kind::Data { mpdus }),
+            Payload::BlockAckReq => (
+                receiver,
+                self.config.bss.control_response(&exchange.mode),
+                Kind::BlockAckReq,
+            ),
+            Payload::Beacon => (None, exchange.mode, Kind::Beacon),
+        }
+    }
+
+    /// SIFS and the answer to a PPDU with one receiver.
+    pub(super) fn answer_span(&self, kind: &Kind, mode: &Mode) -> Nanos {
+        let bss = &self.config.bss;
+        self.spans.sifs
+            + match kind {
+                Kind::Data { mpdus: 1 } => bss.ack_duration(mode),
+                _ => bss.block_ack_duration(mode),
+            }
+    }
+
+    fn ppdu(
+        &self,
+        start: Nanos,
+        sender: usize,
+        receiver: Option<usize>,
+        kind: Kind,
+        mode: Mode,
+        psdu_len_b: usize,
+    ) -> Ppdu {
+        Ppdu {
+            sender,
+            receiver,
+            kind,
+            mode,
+            psdu_len_b,
+            start,
+            end: start + mode.ppdu_duration(psdu_len_b),
+        }
+    }
+
+    fn transmit(&mut self, ppdu: Ppdu, nav_until: Nanos, contender: Option<usize>) -> Event {
+        self.put_on_air(ppdu, nav_until, contender);
+        Event::PpduStart(ppdu)
+    }
+
+    pub(super) fn act(&mut self, at: Nanos, action: Action) -> Event {
+        match action {
+            Action::Answer {
+                station,
+                to,
+                kind,
+                mode,
+                nav_until,
+            } => {
+                if self.stations[station].transmitting {
+                    self.settle(at, to, false);
+                    return Event::Elapsed { at };
+                }
+                self.count_sifs(at);
+                let len_b = match kind {
+                    Kind::BlockAck => BLOCK_ACK_LEN_B,
+                    Kind::Cts => CTS_LEN_B,
+                    _ => ACK_LEN_B,
+                };
+                let ppdu = self.ppdu(at, station, Some(to), kind, mode, len_b);
+                self.transmit(ppdu, nav_until, None)
+            }
+            Action::Continue { station } => {
+                self.count_sifs(at);
+                self.send_payload(at, station, None)
+            }
+            Action::Timeout { station } => {
+                self.settle(at, station, false);
+                Event::Elapsed { at }
+            }
+            Action::Beacon => {
+                self.stations[0].beacon_due = Some(at);
+                self.reschedule(0);
+                if let Some(beacons) = self.config.beacons {
+                    self.actions.push((at + beacons.interval, Action::Beacon));
+                }
+                Event::Elapsed { at }
+            }
+        }
+    }
+}
+
+/// Airtime of the payload of an exchange.
+pub(super) fn payload_duration(exchange: &Exchange, bss: &Bss) -> Nanos {
+    let mode = match exchange.kind {
+        Payload::BlockAckReq => bss.control_response(&exchange.mode),
+        _ => exchange.mode,
+    };
+    mode.ppdu_duration(exchange.psdu_len_b)
+}
+
+/// Time that an RTS and its CTS, or a CTS to itself, may take before a PPDU.
+fn guard_duration(station: &StationConfig, bss: &Bss, mode: &Mode) -> Nanos {
+    let sifs = bss.sifs();
+    if station.protection == Protection::RtsCts || station.rts_threshold_b.is_some() {
+        bss.rts_duration(mode) + sifs + bss.cts_duration(mode) + sifs
+    } else if station.protection == Protection::CtsToSelf {
+        cts_to_self_mode(bss, mode).ppdu_duration(CTS_LEN_B) + sifs
+    } else {
+        Nanos::ZERO
+    }
+}
+
+/// Mode of the CTS-to-self before a PPDU of this mode (10.27.2).
+fn cts_to_self_mode(bss: &Bss, mode: &Mode) -> Mode {
+    bss.erp_protection_mode()
+        .unwrap_or_else(|| bss.control_response(mode))
+}

@@ -1,0 +1,166 @@
+//! What a station holds for one destination: MSDUs that wait, and the window of MPDUs that were sent and not yet
+//! settled.
+
+use std::collections::VecDeque;
+
+use crate::Nanos;
+use crate::access::{Aggregation, BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
+use crate::queue::{Packet, Queue};
+use crate::rate::Rate;
+
+/// Where an MPDU of the window is, as its receiver sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Receipt {
+    /// It did not arrive yet.
+    Missing,
+    /// It arrived; an older one is missing (10.25.6: the receiver reorders).
+    Held,
+    /// It and all older ones arrived; the driver has not taken it yet.
+    Ready,
+    /// The driver took it.
+    Taken,
+}
+
+/// An MPDU that was sent at least once.
+#[derive(Debug)]
+pub(super) struct Slot<F> {
+    /// The MSDU, and what else is in its A-MSDU.
+    pub msdu: Packet<F>,
+    pub joined: Vec<Packet<F>>,
+    /// Octets of the frame body without security.
+    pub body_b: usize,
+    pub retries: u8,
+    /// Fragments of the MSDU that are acknowledged.
+    pub fragments_done: usize,
+    pub receipt: Receipt,
+    /// The current fragment arrived, though its Ack may not have.
+    pub fragment_received: bool,
+    /// Its sender is done with it.
+    pub acked: bool,
+    /// Not because it was acknowledged, but at the retry limit.
+    pub given_up: bool,
+    pub on_air: bool,
+}
+
+impl<F> Slot<F> {
+    pub fn msdus(&self) -> usize {
+        1 + self.joined.len()
+    }
+
+    pub fn arrived(&self) -> bool {
+        self.receipt != Receipt::Missing
+    }
+
+    /// The MPDU that goes next: its octets, and whether it is the MSDU's last fragment.
+    ///
+    /// All fragments but the last are of one length, an even number of octets (10.4).
+    pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
+        let chunk_b = match threshold_b {
+            Some(threshold_b) if framing.mpdu_len_b(self.body_b) > threshold_b => {
+                (threshold_b - framing.mpdu_len_b(0)) & !1
+            }
+            _ => return (framing.mpdu_len_b(self.body_b), true),
+        };
+        let left_b = self.body_b.saturating_sub(self.fragments_done * chunk_b);
+        (framing.mpdu_len_b(left_b.min(chunk_b)), left_b <= chunk_b)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Flow<F> {
+    /// The receiving station; none: all of them.
+    pub to: Option<usize>,
+    pub queue: Queue<F>,
+    /// Oldest first.
+    pub window: VecDeque<Slot<F>>,
+    pub rate: Rate,
+    /// Buffers of A-MSDUs, to be used again.
+    spare: Vec<Vec<Packet<F>>>,
+    /// The next exchange asks with a `BlockAckReq` what arrived.
+    pub ask: bool,
+}
+
+impl<F> Flow<F> {
+    /// Nothing waits yet.
+    pub fn new(to: Option<usize>, queue: Queue<F>, rate: Rate) -> Flow<F> {
+        Flow {
+            to,
+            queue,
+            window: VecDeque::new(),
+            rate,
+            spare: Vec::new(),
+            ask: false,
+        }
+    }
+
+    /// When the oldest MSDU that is not settled came.
+    pub fn oldest(&mut self, now: Nanos, dropped: &mut Vec<Packet<F>>) -> Option<Nanos> {
+        let unsettled = self.window.iter().find(|slot| !slot.acked);
+        unsettled
+            .map(|slot| slot.msdu.arrival)
+            .or_else(|| self.queue.head(now, dropped).map(|head| head.arrival))
+    }
+
+    /// Moves MSDUs from the queue to a new slot of the window: one, or those of an A-MSDU. Whether there was one and
+    /// room for it.
+    pub fn pull(&mut self, now: Nanos, aggregation: &Aggregation, dropped: &mut Vec<Packet<F>>) -> bool {
+        if self.window.len() == BLOCK_ACK_WINDOW || self.queue.head(now, dropped).is_none() {
+            return false;
+        }
+        let Some(msdu) = self.queue.pop() else {
+            return false;
+        };
+        let mut slot = Slot {
+            body_b: msdu.len_b,
+            msdu,
+            joined: self.spare.pop().unwrap_or_default(),
+            retries: 0,
+            fragments_done: 0,
+            receipt: Receipt::Missing,
+            fragment_received: false,
+            acked: false,
+            given_up: false,
+            on_air: false,
+        };
+        if aggregation.max_amsdu_len_b > 0 {
+            let mut len_b = amsdu_len_b(0, slot.body_b);
+            while let Some(next) = self.queue.head(now, dropped) {
+                let longer_b = amsdu_len_b(len_b, next.len_b);
+                if longer_b > aggregation.max_amsdu_len_b {
+                    break;
+                }
+                len_b = longer_b;
+                slot.joined.extend(self.queue.pop());
+            }
+            if !slot.joined.is_empty() {
+                slot.body_b = len_b;
+            }
+        }
+        self.window.push_back(slot);
+        true
+    }
+
+    /// Takes the frames out of a slot that has left the window.
+    pub fn dissolve(&mut self, slot: Slot<F>, mut take: impl FnMut(F)) {
+        let Slot { msdu, mut joined, .. } = slot;
+        take(msdu.frame);
+        joined.drain(..).for_each(|msdu| take(msdu.frame));
+        self.spare.push(joined);
+    }
+
+    /// Notes that the receiver may hand on what has no gap before it. Whether anything new can be taken.
+    pub fn settle_order(&mut self) -> bool {
+        let mut news = false;
+        for slot in &mut self.window {
+            match slot.receipt {
+                Receipt::Missing => break,
+                Receipt::Held => {
+                    slot.receipt = Receipt::Ready;
+                    news = true;
+                }
+                Receipt::Ready | Receipt::Taken => {}
+            }
+        }
+        news
+    }
+}

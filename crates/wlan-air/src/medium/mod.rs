@@ -1,0 +1,496 @@
+//! The medium: who sends when, what arrives, what collides.
+//!
+//! Stations, each with one contender (DCF) or one for each access category (EDCA), and PPDUs on the air. Four things
+//! happen, and [`Medium::advance`] performs whichever comes first: a PPDU ends, something follows a SIFS after
+//! one or a timeout runs out, a beacon falls due, a station's countdown ends. Each is a function of what
+//! happened before:
+//!
+//! 1. a countdown ends: the contender takes MSDUs from its queues, the exchange starts with an RTS, a CTS to itself or
+//!    the data
+//! 2. a PPDU starts: every station that hears it stops its countdowns, unless it is about to start within aCCATime;
+//!    a station that receives another PPDU at the time can read neither
+//! 3. a PPDU ends: its receiver, if it could read it, answers after a SIFS; the others set their NAV, or wait EIFS if
+//!    they could not read it
+//! 4. the answer ends or does not come: MPDUs are settled, sent again or given up; a backoff is drawn
+//!
+//! What has arrived waits in [`Medium::deliver`], in the order in which the receiver hands it on; what has left its
+//! sender waits in [`Medium::take_gone`].
+
+mod arrival;
+mod config;
+mod counters;
+mod event;
+mod exchange;
+mod flow;
+mod reception;
+mod settle;
+mod station;
+
+use std::vec::Drain;
+
+use rand_pcg::Pcg32;
+
+use self::flow::{Flow, Receipt};
+use self::station::{Contender, Exchange, Station};
+use crate::phy::Mode;
+use crate::queue::{Discipline, Packet, Queue};
+use crate::rate::Rate;
+use crate::{ConfigError, Nanos};
+
+pub use config::{Beacons, Hearing, MediumConfig, Protection, StationConfig};
+pub use counters::{Airtime, Counters, StationCounters};
+pub use event::{Delivery, Event, Gone, Kind, Outcome, Ppdu, Route};
+
+/// Streams of the generators, told apart so that losses do not change the backoffs of a seed.
+const BACKOFF_STREAM: u64 = 0x8021_1000;
+const LOSS_STREAM: u64 = 0x8021_1001;
+
+/// A PPDU on the air.
+#[derive(Clone, Copy, Debug)]
+struct OnAir {
+    id: u64,
+    ppdu: Ppdu,
+    /// Until when it bids others be silent.
+    nav_until: Nanos,
+}
+
+/// What happens at a certain time unless something else prevents it.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    /// A station answers.
+    Answer {
+        station: usize,
+        to: usize,
+        kind: Kind,
+        mode: Mode,
+        nav_until: Nanos,
+    },
+    /// A station goes on with its exchange.
+    Continue { station: usize },
+    /// No answer came.
+    Timeout { station: usize },
+    /// The target beacon transmission time.
+    Beacon,
+}
+
+/// Spans of the BSS, computed once.
+#[derive(Clone, Copy, Debug)]
+struct Spans {
+    slot: Nanos,
+    sifs: Nanos,
+    pifs: Nanos,
+    cca: Nanos,
+    /// EIFS less DIFS.
+    eifs: Nanos,
+    /// The shortest time from the end of a PPDU to a start that is no answer to it.
+    soonest: Nanos,
+}
+
+/// What of all events comes next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    End(usize),
+    Act(usize),
+    Start(usize),
+}
+
+/// A medium. `F` is a frame, which the medium carries without looking at it.
+///
+/// A station transmits when its backoff has run down, at the earliest when the interframe space after the
+/// last exchange has passed. A frame that finds the medium idle and no backoff pending goes without one. A
+/// station draws a backoff after each own transmission, when a frame arrives while the medium is busy, and
+/// when a busy medium cuts short the interframe space of a frame that needed none (10.3.4.2, 10.3.4.3;
+/// 10.23.2.2). EDCA's rule that an idle station's late first frame waits for the next slot boundary is not
+/// modelled: such a frame goes at once, as with DCF.
+#[derive(Debug)]
+pub struct Medium<F> {
+    config: MediumConfig,
+    spans: Spans,
+    /// PCG-XSH-RR 64/32 with the seed as its state: the draws are defined by the algorithm, not by a crate's
+    /// version.
+    backoffs: Pcg32,
+    losses: Pcg32,
+    stations: Vec<Station<F>>,
+    /// When each station starts to transmit next, as far as is known; of a [`Station::stale`] one it is not yet reckoned.
+    starts: Vec<Nanos>,
+    /// No stale station starts before this.
+    stale_from: Nanos,
+    /// Who hears each station.
+    heard_by: Vec<Vec<usize>>,
+    on_air: Vec<OnAir>,
+    actions: Vec<(Nanos, Action)>,
+    next_id: u64,
+    beacons_sent: u64,
+    now: Nanos,
+    next: Option<(Nanos, Next)>,
+    /// When the medium was taken that is busy now, and whether PPDUs overlapped since.
+    taken_at: Nanos,
+    overlap: bool,
+    /// When the last PPDU ended, while none is on the air.
+    silent_from: Nanos,
+    /// Group-addressed MSDUs that wait for the next DTIM.
+    dozing: Vec<(Route, Packet<F>)>,
+    // Reused, so that no event allocates.
+    /// The flow, by sender and contender, of which the last event made MSDUs ready.
+    fresh: Option<(usize, usize, usize)>,
+    /// The flow whose ready MSDUs the driver took last.
+    taken: Option<(usize, usize, usize)>,
+    gone: Vec<Gone<F>>,
+    dropped: Vec<Packet<F>>,
+    counters: Counters,
+}
+
+impl<F> Medium<F> {
+    /// A medium that falls idle at time zero, with no backoff pending.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where the configuration contradicts itself or the standard.
+    pub fn new(config: MediumConfig) -> Result<Medium<F>, ConfigError> {
+        config.check()?;
+        let bss = &config.bss;
+        let accesses = || config.stations.iter().flat_map(|station| &station.access);
+        let pifs = bss.sifs() + bss.slot();
+        let spans = Spans {
+            slot: bss.slot(),
+            sifs: bss.sifs(),
+            pifs,
+            cca: bss.cca_time(),
+            eifs: if config.eifs {
+                bss.eifs_less_difs()
+            } else {
+                Nanos::ZERO
+            },
+            soonest: accesses().map(|access| access.ifs(bss)).fold(pifs, Nanos::min),
+        };
+        let count = config.stations.len();
+        let stations = config.stations.iter().map(|station| Station {
+            contenders: station
+                .access
+                .iter()
+                .map(|access| Contender::new(*access, access.ifs(bss)))
+                .collect(),
+            heard: 0,
+            transmitting: false,
+            receiving: None,
+            garbled: false,
+            busy_from: Nanos::ZERO,
+            idle_from: Nanos::ZERO,
+            nav: station::Nav::default(),
+            eifs: false,
+            exchange: None,
+            beacon_due: None,
+            stale: false,
+        });
+        let heard_by = |from: usize| {
+            let hears = |to: &usize| {
+                *to != from
+                    && match &config.hearing {
+                        Hearing::All => true,
+                        Hearing::Matrix(rows) => rows[from][*to],
+                    }
+            };
+            (0..count).filter(hears).collect()
+        };
+        let mut medium = Medium {
+            spans,
+            backoffs: Pcg32::new(config.seed, BACKOFF_STREAM),
+            losses: Pcg32::new(config.seed, LOSS_STREAM),
+            stations: stations.collect(),
+            starts: vec![Nanos::MAX; count],
+            stale_from: Nanos::MAX,
+            heard_by: (0..count).map(heard_by).collect(),
+            on_air: Vec::new(),
+            actions: Vec::new(),
+            next_id: 0,
+            beacons_sent: 0,
+            now: Nanos::ZERO,
+            next: None,
+            taken_at: Nanos::ZERO,
+            overlap: false,
+            silent_from: Nanos::ZERO,
+            dozing: Vec::new(),
+            fresh: None,
+            taken: None,
+            gone: Vec::new(),
+            dropped: Vec::new(),
+            counters: Counters {
+                stations: vec![StationCounters::default(); count],
+                ..Counters::default()
+            },
+            config,
+        };
+        if let Some(beacons) = medium.config.beacons {
+            medium.actions.push((beacons.interval, Action::Beacon));
+        }
+        medium.next = medium.find_next();
+        Ok(medium)
+    }
+
+    /// Queues an MSDU (LLC/SNAP header included) that reaches the station at `msdu.arrival`. If it is dropped, now or
+    /// later, it is found in [`Medium::take_gone`].
+    ///
+    /// The caller performs all events before the arrival first. An arrival outside [last event, next event] is
+    /// moved to the nearer end: what has happened stays, and what comes after the next event is not decided
+    /// yet. Each length that fits the PHY is taken; the caller keeps to the MTU.
+    ///
+    /// # Panics
+    /// If there is no such station or contender.
+    pub fn enqueue(&mut self, route: Route, msdu: Packet<F>) {
+        if route.to.is_none() && self.config.beacons.is_some_and(|beacons| beacons.power_save) {
+            self.dozing.push((route, msdu));
+            return;
+        }
+        self.queue(route, msdu);
+        self.next = self.find_next();
+    }
+
+    fn queue(&mut self, route: Route, mut msdu: Packet<F>) {
+        let next = self.next.map_or(Nanos::MAX, |(at, _)| at);
+        let late = msdu.arrival < self.now;
+        let arrival = msdu.arrival.max(self.now).min(next);
+        msdu.arrival = arrival;
+        let Route { from, to, contender } = route;
+        let config = &self.config.stations[from];
+        let counters = &mut self.counters.stations[from];
+        let sender = &mut self.stations[from].contenders[contender];
+        if sender.backlog >= config.queue_limit && config.discipline == Discipline::Fifo {
+            counters.drops_queue += 1;
+            self.gone.push(Gone {
+                station: from,
+                frame: msdu.frame,
+                outcome: Outcome::Queue,
+            });
+            return;
+        }
+        counters.enqueued += 1;
+        let index = sender
+            .flows
+            .iter()
+            .position(|flow| flow.to == to)
+            .unwrap_or_else(|| {
+                let queue = Queue::new(config.discipline, config.queue_limit).expect("it was checked");
+                sender.flows.push(Flow::new(to, queue, Rate::new(&config.rate)));
+                sender.flows.len() - 1
+            });
+        sender.backlog += 1;
+        if let Some(packet) = sender.flows[index].queue.push(msdu) {
+            sender.backlog -= 1;
+            counters.drops_queue += 1;
+            self.gone.push(Gone {
+                station: from,
+                frame: packet.frame,
+                outcome: Outcome::Queue,
+            });
+        }
+        if sender.backlog == 1 {
+            self.contend(from, contender, arrival, late);
+        }
+    }
+
+    /// A contender has something to send again, from `arrival` on, or since before the last event and comes `late`.
+    fn contend(&mut self, index: usize, contender: usize, arrival: Nanos, late: bool) {
+        let Spans { slot, cca, eifs, .. } = self.spans;
+        let station = &mut self.stations[index];
+        let free = station.is_free();
+        let from = station.access_from(eifs);
+        let sensed_until = station.idle_from.max(station.nav.end());
+        let senses = station.heard > 0 && !station.transmitting && station.exchange.is_none();
+        let busy_from = station.busy_from;
+        let sender = &mut station.contenders[contender];
+        sender.since = arrival;
+        match (free, sender.backoff) {
+            (true, Some(slots)) if from + sender.ifs + slot * u64::from(slots) <= arrival => {
+                sender.backoff = None;
+            }
+            (true, None) if arrival < sensed_until || (late && arrival == sensed_until) => {
+                sender.draw(&mut self.backoffs);
+            }
+            (false, None) => {
+                // Too early to sense the others, it transmits as well.
+                let start = (from + sender.ifs).max(arrival);
+                if senses && start < busy_from + cca {
+                    sender.committed = Some(start);
+                } else {
+                    sender.draw(&mut self.backoffs);
+                }
+            }
+            _ => {}
+        }
+        self.reschedule(index);
+    }
+
+    /// When [`Medium::advance`] has something to do; `None` while the medium and all queues are empty.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.next.map(|(at, _)| at)
+    }
+
+    /// Performs the next event; `None` when there is none. The caller has queued all that arrived before it.
+    pub fn advance(&mut self) -> Option<Event> {
+        let (at, next) = self.next?;
+        self.now = at;
+        let event = match next {
+            Next::End(index) => self.end_ppdu(index),
+            Next::Act(index) => {
+                let (_, action) = self.actions.swap_remove(index);
+                self.act(at, action)
+            }
+            Next::Start(station) => self.start_exchange(at, station),
+        };
+        self.next = self.find_next();
+        Some(event)
+    }
+
+    /// Ties go to ends before starts, and to the lower station.
+    fn find_next(&mut self) -> Option<(Nanos, Next)> {
+        let mut next: Option<(Nanos, Next)> = None;
+        let mut take = |at: Nanos, what: Next| {
+            if next.is_none_or(|(earliest, _)| at < earliest) {
+                next = Some((at, what));
+            }
+        };
+        for (index, air) in self.on_air.iter().enumerate() {
+            take(air.ppdu.end, Next::End(index));
+        }
+        for (index, (at, _)) in self.actions.iter().enumerate() {
+            take(*at, Next::Act(index));
+        }
+        if next.is_none_or(|(at, _)| self.stale_from < at) {
+            self.reckon_stale();
+        }
+        let earliest = self.starts.iter().copied().min().unwrap_or(Nanos::MAX);
+        if earliest < Nanos::MAX && next.is_none_or(|(at, _)| earliest < at) {
+            let station = self.starts.iter().position(|start| *start == earliest)?;
+            next = Some((earliest, Next::Start(station)));
+        }
+        next
+    }
+
+    /// Reckons when a station starts next.
+    fn reschedule(&mut self, index: usize) {
+        let Spans { slot, pifs, eifs, .. } = self.spans;
+        let station = &mut self.stations[index];
+        station.stale = false;
+        self.starts[index] = station
+            .next_start(eifs, slot, pifs)
+            .map_or(Nanos::MAX, |(at, _)| at);
+    }
+
+    /// A station falls idle at `end`. Most often an answer follows before it could start, so when it does is reckoned
+    /// only once nothing else comes first.
+    fn fall_idle(&mut self, index: usize, end: Nanos) {
+        self.stations[index].stale = true;
+        self.starts[index] = Nanos::MAX;
+        self.stale_from = self.stale_from.min(end + self.spans.soonest);
+    }
+
+    fn reckon_stale(&mut self) {
+        if self.stale_from == Nanos::MAX {
+            return;
+        }
+        self.stale_from = Nanos::MAX;
+        for index in 0..self.stations.len() {
+            if self.stations[index].stale {
+                self.reschedule(index);
+            }
+        }
+    }
+
+    /// The frames of the data PPDU that `sender` has on the air, oldest first: a driver seals and opens them
+    /// during their airtime. Of an A-MSDU every MSDU comes by itself.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn on_air(&mut self, sender: usize) -> impl Iterator<Item = &mut F> {
+        let sends_data =
+            |air: &OnAir| air.ppdu.sender == sender && matches!(air.ppdu.kind, Kind::Data { .. });
+        let station = &mut self.stations[sender];
+        let flow = match station.exchange {
+            Some(Exchange { contender, flow, .. }) if self.on_air.iter().any(sends_data) => {
+                Some(&mut station.contenders[contender].flows[flow])
+            }
+            _ => None,
+        };
+        flow.into_iter()
+            .flat_map(|flow| flow.window.iter_mut())
+            .filter(|slot| slot.on_air)
+            .flat_map(|slot| {
+                std::iter::once(&mut slot.msdu.frame)
+                    .chain(slot.joined.iter_mut().map(|msdu| &mut msdu.frame))
+            })
+    }
+
+    /// Every MSDU that its receiver can hand on since the last event, in order. To be called after each
+    /// [`Event::PpduEnd`] and each [`Event::Elapsed`]. The frame stays until its sender knows that it arrived.
+    pub fn deliver(&mut self) -> impl Iterator<Item = (Delivery, &mut F)> {
+        let fresh = self.fresh.take();
+        self.taken = fresh.or(self.taken);
+        let flow = fresh.map(|(from, contender, index)| {
+            let flow = &mut self.stations[from].contenders[contender].flows[index];
+            let route = Route {
+                from,
+                to: flow.to,
+                contender,
+            };
+            (route, &mut flow.window)
+        });
+        flow.into_iter().flat_map(|(route, window)| {
+            let ready = window.iter_mut().filter(|slot| slot.receipt == Receipt::Ready);
+            ready.flat_map(move |slot| {
+                slot.receipt = Receipt::Taken;
+                let retries = slot.retries;
+                let msdus = std::iter::once(&mut slot.msdu).chain(&mut slot.joined);
+                msdus.map(move |msdu| {
+                    let delivery = Delivery {
+                        route,
+                        arrival: msdu.arrival,
+                        retries,
+                    };
+                    (delivery, &mut msdu.frame)
+                })
+            })
+        })
+    }
+
+    /// The frames that have left the medium since the last call. To be called after [`Medium::deliver`].
+    pub fn take_gone(&mut self) -> Drain<'_, Gone<F>> {
+        if let Some((from, contender, flow)) = self.taken.take() {
+            self.reap(from, contender, flow);
+        }
+        self.gone.drain(..)
+    }
+
+    /// MSDUs that the station holds, those on the air included.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    #[must_use]
+    pub fn queue_len(&self, station: usize) -> usize {
+        self.stations[station].contenders.iter().map(|c| c.backlog).sum()
+    }
+
+    /// Whether a PPDU is on the air, or an exchange is waiting for its next one. What arrives meanwhile cannot
+    /// change what is sent before it ends, only what comes after.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        !self.on_air.is_empty() || self.stations.iter().any(|station| station.exchange.is_some())
+    }
+
+    /// The time of the last event performed.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The configuration it was made with.
+    #[must_use]
+    pub fn config(&self) -> &MediumConfig {
+        &self.config
+    }
+}

@@ -1,0 +1,219 @@
+//! What the hosts do: packets arrive, sources send, TCP keeps its timers.
+
+use super::host::Host;
+use super::network::Network;
+use super::plan::{Body, Packet, What};
+use super::scenario::{End, UDP_LEN_B};
+use crate::Nanos;
+use crate::tcp::Segment;
+
+/// How long a request waits for its answer.
+const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(1);
+
+impl Network<'_> {
+    /// A packet reaches the host at the end of its way.
+    pub fn arrive(&mut self, packet: Packet) {
+        let Packet {
+            flow,
+            back,
+            body,
+            sent,
+            ip_len_b,
+        } = packet;
+        let measured = sent >= self.window_start;
+        let now = self.now;
+        let header_b = self.scenario.flows[flow as usize].ip.header_len_b() + UDP_LEN_B;
+        let payload_b = (ip_len_b as usize).saturating_sub(header_b);
+        let outcome = &mut self.outcomes[flow as usize];
+        match (&mut self.hosts[flow as usize], body) {
+            (
+                Host::Asking {
+                    client,
+                    asked,
+                    at,
+                    waiting,
+                },
+                Body::Datagram(number),
+            ) => {
+                if back {
+                    if *waiting && number == *asked {
+                        *waiting = false;
+                        if *at >= self.window_start {
+                            outcome.round_trips.record(now - *at);
+                            outcome.meter.record(number, *at, now, payload_b);
+                            outcome.octets += payload_b as u64;
+                        }
+                        self.ask_next(flow);
+                    }
+                } else {
+                    let response_b = client.response_b;
+                    self.send_datagram(flow, true, number, response_b);
+                }
+            }
+            (Host::Tcp(connection), Body::Segment(segment)) => {
+                if back {
+                    connection.sender.on_segment(now, &segment);
+                    self.send_segments(flow);
+                } else {
+                    if segment.len_b > 0 && measured && !segment.retransmission {
+                        outcome.meter.delays.record(now - sent);
+                    }
+                    let answer = connection.receiver.on_segment(now, &segment);
+                    if let Some(answer) = answer {
+                        self.send_segment(flow, true, answer);
+                    }
+                    self.plan_timers(flow);
+                }
+            }
+            (_, Body::Datagram(number)) => {
+                if now >= self.window_start {
+                    outcome.octets += payload_b as u64;
+                }
+                if measured {
+                    outcome.meter.record(number, sent, now, payload_b);
+                }
+            }
+            (_, Body::Segment(_)) => {}
+        }
+    }
+
+    /// A source sends its next packet.
+    pub fn depart(&mut self, flow: u32) {
+        if let Host::Saturated { .. } = &self.hosts[flow as usize]
+            && let End::Station(station) = self.scenario.flows[flow as usize].from
+            && !self.processors[station].has_room()
+        {
+            self.processors[station].refused.push_back(flow);
+            return;
+        }
+        match &mut self.hosts[flow as usize] {
+            Host::Saturated { payload_b, next } => {
+                let (payload_b, number) = (*payload_b, *next);
+                *next += 1;
+                self.send_datagram(flow, false, number, payload_b);
+            }
+            Host::Paced {
+                departures,
+                due,
+                next,
+            } => {
+                let (payload_b, number) = (due.len_b, *next);
+                *next += 1;
+                let following = departures.next();
+                if let Some(following) = following {
+                    *due = following;
+                    self.plan(following.at, What::Depart(flow));
+                }
+                self.send_datagram(flow, false, number, payload_b);
+            }
+            Host::Asking {
+                client,
+                asked,
+                at,
+                waiting,
+            } => {
+                *asked += 1;
+                *at = self.now;
+                *waiting = true;
+                let (number, request_b) = (*asked, client.request_b);
+                self.plan(self.now + REQUEST_TIMEOUT, What::RequestTimeout { flow, number });
+                self.send_datagram(flow, false, number, request_b);
+            }
+            Host::Tcp(_) => {}
+        }
+    }
+
+    pub fn ask_next(&mut self, flow: u32) {
+        if let Host::Asking { client, .. } = &mut self.hosts[flow as usize] {
+            let at = client.next_request(self.now).at;
+            self.plan(at, What::Depart(flow));
+        }
+    }
+
+    fn send_datagram(&mut self, flow: u32, back: bool, number: u64, payload_b: usize) {
+        let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
+        self.send(Packet {
+            flow,
+            back,
+            body: Body::Datagram(number),
+            sent: self.now,
+            ip_len_b: u32::try_from(ip_b + UDP_LEN_B + payload_b).unwrap_or(u32::MAX),
+        });
+    }
+
+    fn send_segment(&mut self, flow: u32, back: bool, segment: Segment) {
+        let ip_len_b = segment.ip_len_b(self.scenario.flows[flow as usize].ip);
+        self.send(Packet {
+            flow,
+            back,
+            body: Body::Segment(segment),
+            sent: self.now,
+            ip_len_b: u32::try_from(ip_len_b).unwrap_or(u32::MAX),
+        });
+    }
+
+    /// All that the TCP sender has to send now.
+    pub fn send_segments(&mut self, flow: u32) {
+        while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
+            && let Some(segment) = connection.sender.poll(self.now)
+        {
+            self.send_segment(flow, false, segment);
+        }
+        self.plan_timers(flow);
+    }
+
+    pub fn tcp_timer(&mut self, flow: u32, receiver: bool) {
+        let now = self.now;
+        let Host::Tcp(connection) = &mut self.hosts[flow as usize] else {
+            return;
+        };
+        let planned = &mut connection.planned[usize::from(receiver)];
+        if *planned != now {
+            return; // an earlier time was planned since
+        }
+        *planned = Nanos::MAX;
+        let due = |timeout: Option<Nanos>| timeout.is_some_and(|at| at <= now);
+        if receiver {
+            if due(connection.receiver.next_timeout())
+                && let Some(answer) = connection.receiver.on_timeout(now)
+            {
+                self.send_segment(flow, true, answer);
+            }
+            self.plan_timers(flow);
+        } else {
+            if due(connection.sender.next_timeout()) {
+                connection.sender.on_timeout(now);
+            }
+            self.send_segments(flow);
+        }
+    }
+
+    /// Sees to it that something is planned no later than each timer of a connection runs out. Most timers are moved
+    /// on before that: they are looked at again then, not planned anew each time.
+    fn plan_timers(&mut self, flow: u32) {
+        let now = self.now;
+        let Host::Tcp(connection) = &mut self.hosts[flow as usize] else {
+            return;
+        };
+        let timeouts = [
+            connection.sender.next_timeout(),
+            connection.receiver.next_timeout(),
+        ];
+        let mut wanted = [None; 2];
+        for (index, timeout) in timeouts.into_iter().enumerate() {
+            if let Some(at) = timeout
+                && at < connection.planned[index]
+            {
+                let at = at.max(now);
+                connection.planned[index] = at;
+                wanted[index] = Some(at);
+            }
+        }
+        for (index, at) in wanted.into_iter().enumerate() {
+            if let Some(at) = at {
+                let receiver = index == 1;
+                self.plan(at, What::Timer { flow, receiver });
+            }
+        }
+    }
+}

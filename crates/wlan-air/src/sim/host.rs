@@ -1,0 +1,97 @@
+//! The hosts at the ends of a flow.
+
+use super::scenario::{Flow, ScenarioError, Source};
+use crate::Nanos;
+use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
+use crate::traffic::{Cbr, Departure, Poisson, RequestResponse, Video};
+
+/// What a flow's ends do.
+pub(super) enum Host {
+    Saturated {
+        payload_b: usize,
+        next: u64,
+    },
+    Paced {
+        departures: Box<dyn Iterator<Item = Departure>>,
+        due: Departure,
+        next: u64,
+    },
+    Asking {
+        client: RequestResponse,
+        asked: u64,
+        at: Nanos,
+        waiting: bool,
+    },
+    Tcp(Box<Connection>),
+}
+
+pub(super) struct Connection {
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub coalesce: bool,
+    /// Octets received when the window began.
+    pub before_b: u64,
+    /// Timers that are planned, of the sender and of the receiver.
+    pub planned: [Nanos; 2],
+}
+
+impl Host {
+    /// The ends of the `index`-th flow of a scenario with this seed.
+    pub fn new(flow: &Flow, index: u64, seed: u64) -> Result<Host, ScenarioError> {
+        // Sources of one scenario draw differently, whatever its seed.
+        let seed = seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let paced = |mut departures: Box<dyn Iterator<Item = Departure>>| {
+            let due = departures.next().expect("sources do not end");
+            Host::Paced {
+                departures,
+                due,
+                next: 0,
+            }
+        };
+        Ok(match flow.source {
+            Source::Saturated { payload_b } => {
+                Cbr::new(1, payload_b, Nanos::ZERO)?; // an empty packet is no packet
+                Host::Saturated { payload_b, next: 0 }
+            }
+            Source::Cbr { rate_bps, payload_b } => {
+                paced(Box::new(Cbr::new(rate_bps, payload_b, Nanos::ZERO)?))
+            }
+            Source::Poisson { rate_bps, payload_b } => {
+                paced(Box::new(Poisson::new(rate_bps, payload_b, Nanos::ZERO, seed)?))
+            }
+            Source::Video(video) => paced(Box::new(Video::new(video, Nanos::ZERO, seed)?)),
+            Source::RequestResponse {
+                request_b,
+                response_b,
+                think,
+            } => Host::Asking {
+                client: RequestResponse::new(request_b, response_b, think)?,
+                asked: 0,
+                at: Nanos::ZERO,
+                waiting: false,
+            },
+            Source::Tcp(tcp) => {
+                let mss_b = flow.ip.mss_b();
+                let sender = SenderConfig {
+                    mss_b,
+                    write_b: tcp.write_b,
+                    ..SenderConfig::bulk(tcp.congestion)
+                };
+                let linux = ReceiverConfig::linux();
+                let receiver = ReceiverConfig {
+                    mss_b,
+                    window: tcp.window,
+                    delayed_ack: linux.delayed_ack.filter(|_| tcp.delayed_ack),
+                    ..linux
+                };
+                Host::Tcp(Box::new(Connection {
+                    sender: Sender::new(sender)?,
+                    receiver: Receiver::new(receiver)?,
+                    coalesce: tcp.coalesce,
+                    before_b: 0,
+                    planned: [Nanos::MAX; 2],
+                }))
+            }
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! Sources, hosts and sinks around a medium, in virtual time.
+//!
+//! - [`saturated`]: stations that always have something to send, and nothing else: the case that models solve;
+//! - [`Scenario`], [`simulate`]: flows of datagrams and TCP between hosts, over processors that protect frames, a
+//!   wired segment behind the access point and the air.
+//!
+//! ```text
+//! source -> [wired segment] -> processor -> queue, medium -> processor -> [again from the access point] -> sink
+//! ```
+
+mod ends;
+mod host;
+mod network;
+mod outcome;
+mod plan;
+mod processor;
+mod saturated;
+mod scenario;
+
+pub use network::simulate;
+pub use outcome::{FlowOutcome, Outcome, ProcessorOutcome};
+pub use processor::Processor;
+pub use saturated::{Saturated, saturated};
+pub use scenario::{End, Flow, Scenario, ScenarioError, Source, Tcp, Wired};

@@ -1,0 +1,369 @@
+//! The event loop of a simulation: packets on their way between hosts.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::host::Host;
+use super::plan::{Body, Packet, PacketId, Place, Planned, What};
+use super::processor::Working;
+use super::scenario::{End, Flow, LLC_SNAP_LEN_B, Scenario, ScenarioError, Source};
+use super::{FlowOutcome, Outcome, ProcessorOutcome};
+use crate::queue;
+use crate::{Airtime, Medium, Nanos, Route};
+
+/// One direction of the wired segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wire {
+    free_at: Nanos,
+    waiting: usize,
+}
+
+pub(super) struct Network<'a> {
+    pub scenario: &'a Scenario,
+    medium: Medium<PacketId>,
+    pub now: Nanos,
+    pub window_start: Nanos,
+    plans: BinaryHeap<Reverse<Planned>>,
+    planned: u64,
+    packets: Vec<Packet>,
+    free: Vec<PacketId>,
+    pub hosts: Vec<Host>,
+    pub outcomes: Vec<FlowOutcome>,
+    pub processors: Vec<Working>,
+    wires: [Wire; 2],
+    wired_drops: u64,
+    /// Packets that arrived at stations in the event under way.
+    arrived: Vec<(usize, Packet)>,
+    /// And those that left their stations.
+    gone: Vec<(usize, PacketId)>,
+    airtime_before: Airtime,
+    events: u64,
+}
+
+/// Simulates a scenario.
+///
+/// # Errors
+/// [`ScenarioError`] where the scenario contradicts itself or the standard.
+pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
+    scenario.check()?;
+    let mut network = Network::new(scenario)?;
+    network.start();
+    network.run(scenario.warmup + scenario.duration);
+    Ok(network.finish())
+}
+
+impl<'a> Network<'a> {
+    fn new(scenario: &'a Scenario) -> Result<Network<'a>, ScenarioError> {
+        let hosts: Result<Vec<Host>, ScenarioError> = scenario
+            .flows
+            .iter()
+            .zip(0_u64..)
+            .map(|(flow, index)| Host::new(flow, index, scenario.medium.seed))
+            .collect();
+        let working = |processor| Working::new(processor, scenario.processor_limit);
+        Ok(Network {
+            scenario,
+            medium: Medium::new(scenario.medium.clone())?,
+            now: Nanos::ZERO,
+            window_start: scenario.warmup,
+            plans: BinaryHeap::new(),
+            planned: 0,
+            packets: Vec::new(),
+            free: Vec::new(),
+            hosts: hosts?,
+            outcomes: vec![FlowOutcome::default(); scenario.flows.len()],
+            processors: scenario.processors.iter().copied().map(working).collect(),
+            wires: [Wire::default(); 2],
+            wired_drops: 0,
+            arrived: Vec::new(),
+            gone: Vec::new(),
+            airtime_before: Airtime::default(),
+            events: 0,
+        })
+    }
+
+    fn start(&mut self) {
+        self.plan(self.window_start, What::Measure);
+        for flow in 0..self.hosts.len() {
+            let id = u32::try_from(flow).expect("fewer flows than 2^32");
+            match &mut self.hosts[flow] {
+                Host::Saturated { .. } => {
+                    for _ in 0..self.saturation(flow) {
+                        self.depart(id);
+                    }
+                }
+                Host::Paced { due, .. } => {
+                    let at = due.at;
+                    self.plan(at, What::Depart(id));
+                }
+                Host::Asking { client, .. } => {
+                    let at = client.next_request(Nanos::ZERO).at;
+                    self.plan(at, What::Depart(id));
+                }
+                Host::Tcp(connection) => {
+                    connection.sender.open(Nanos::ZERO);
+                    self.send_segments(id);
+                }
+            }
+        }
+    }
+
+    /// Packets that a saturated flow keeps on its first station: its share of what that holds.
+    fn saturation(&self, flow: usize) -> usize {
+        let key = |flow: &Flow| (flow.from.station(), flow.contender);
+        let mine = key(&self.scenario.flows[flow]);
+        let sharing = |other: &&Flow| matches!(other.source, Source::Saturated { .. }) && key(other) == mine;
+        let sharing = self.scenario.flows.iter().filter(sharing).count();
+        (self.scenario.medium.stations[mine.0].queue_limit / sharing).max(1)
+    }
+
+    fn run(&mut self, until: Nanos) {
+        loop {
+            let planned = self.plans.peek().map_or(Nanos::MAX, |Reverse(plan)| plan.at);
+            let air = self.medium.next_event().unwrap_or(Nanos::MAX);
+            if planned.min(air) > until {
+                return;
+            }
+            if planned <= air {
+                if let Some(Reverse(plan)) = self.plans.pop() {
+                    self.now = plan.at;
+                    self.perform(plan.what);
+                }
+            } else {
+                self.now = air;
+                self.advance_medium();
+            }
+        }
+    }
+
+    fn advance_medium(&mut self) {
+        self.medium.advance();
+        self.events += 1;
+        let Network {
+            medium,
+            arrived,
+            packets,
+            ..
+        } = self;
+        for (delivery, id) in medium.deliver() {
+            if let Some(to) = delivery.route.to {
+                arrived.push((to, packets[*id as usize]));
+            }
+        }
+        self.release_gone();
+        if !self.arrived.is_empty() {
+            let arrived = std::mem::take(&mut self.arrived);
+            self.coalesce_and_open(&arrived);
+            self.arrived = arrived;
+            self.arrived.clear();
+        }
+    }
+
+    /// Frames that have left their sender's medium make room: a saturated source fills it again.
+    fn release_gone(&mut self) {
+        let mut gone = std::mem::take(&mut self.gone);
+        gone.extend(self.medium.take_gone().map(|gone| (gone.station, gone.frame)));
+        for (station, id) in gone.drain(..) {
+            self.free.push(id);
+            let Packet { flow, back, .. } = self.packets[id as usize];
+            if self.keeps_full(station, flow, back) {
+                self.depart(flow);
+            }
+        }
+        self.gone = gone;
+    }
+
+    /// Whether a packet is one that a saturated source keeps its first station full with.
+    fn keeps_full(&self, station: usize, flow: u32, back: bool) -> bool {
+        let first = self.scenario.flows[flow as usize].from.station();
+        station == first && !back && matches!(self.hosts[flow as usize], Host::Saturated { .. })
+    }
+
+    /// Segments of one connection that arrive one after the other may be joined.
+    fn coalesce_and_open(&mut self, arrived: &[(usize, Packet)]) {
+        let mut next = 0;
+        while next < arrived.len() {
+            let (station, mut packet) = arrived[next];
+            next += 1;
+            if let Host::Tcp(connection) = &self.hosts[packet.flow as usize]
+                && connection.coalesce
+                && let Body::Segment(segment) = &mut packet.body
+            {
+                while let Some((to, other)) = arrived.get(next)
+                    && (*to, other.flow, other.back) == (station, packet.flow, packet.back)
+                    && let Body::Segment(other_segment) = &other.body
+                    && segment.merge(other_segment)
+                {
+                    packet.ip_len_b += other_segment.len_b;
+                    next += 1;
+                }
+            }
+            self.work(station, packet, Place::Opened(station));
+        }
+    }
+
+    /// A station's processor takes a frame in, which then goes on to `place`.
+    fn work(&mut self, station: usize, packet: Packet, place: Place) {
+        if self.processors[station].takes_no_time() {
+            self.reach(packet, place);
+            return;
+        }
+        match self.processors[station].take(self.now, packet.ip_len_b as usize + LLC_SNAP_LEN_B) {
+            Some(done) => {
+                let id = self.store(packet);
+                self.plan(done, What::Reach(id, place));
+            }
+            None => {
+                // A saturated source tries again when there is room.
+                if place == Place::Sealed(station) && self.keeps_full(station, packet.flow, packet.back) {
+                    self.processors[station].refused.push_back(packet.flow);
+                }
+            }
+        }
+    }
+
+    fn perform(&mut self, what: What) {
+        match what {
+            What::Depart(flow) => self.depart(flow),
+            What::Timer { flow, receiver } => self.tcp_timer(flow, receiver),
+            What::RequestTimeout { flow, number } => {
+                if let Host::Asking { asked, waiting, .. } = &mut self.hosts[flow as usize]
+                    && *waiting
+                    && *asked == number
+                {
+                    *waiting = false;
+                    self.outcomes[flow as usize].timeouts += u64::from(self.now >= self.window_start);
+                    self.ask_next(flow);
+                }
+            }
+            What::Reach(id, place) => {
+                let packet = self.packets[id as usize];
+                self.free.push(id);
+                let mut waiting = None;
+                match place {
+                    Place::Sealed(station) | Place::Opened(station) => {
+                        waiting = self.processors[station].release();
+                    }
+                    Place::Wire { up } => self.wires[usize::from(up)].waiting -= 1,
+                    Place::Sender(_) => {}
+                }
+                self.reach(packet, place);
+                if let Some(flow) = waiting {
+                    self.depart(flow);
+                }
+            }
+            What::Measure => {
+                self.airtime_before = self.medium.counters().airtime;
+                for host in &mut self.hosts {
+                    if let Host::Tcp(connection) = host {
+                        connection.before_b = connection.receiver.received_b();
+                    }
+                }
+            }
+        }
+    }
+
+    fn ends(&self, packet: &Packet) -> (End, End) {
+        let flow = &self.scenario.flows[packet.flow as usize];
+        if packet.back {
+            (flow.to, flow.from)
+        } else {
+            (flow.from, flow.to)
+        }
+    }
+
+    /// A packet leaves the host that it comes from.
+    pub fn send(&mut self, packet: Packet) {
+        match self.ends(&packet).0 {
+            End::Server => self.onto_wire(packet, false),
+            End::Station(station) => self.reach(packet, Place::Sender(station)),
+        }
+    }
+
+    fn reach(&mut self, packet: Packet, place: Place) {
+        let (_, to) = self.ends(&packet);
+        match place {
+            Place::Wire { up: true } => self.arrive(packet),
+            Place::Wire { up: false } => self.work(0, packet, Place::Sealed(0)),
+            Place::Sender(station) => self.work(station, packet, Place::Sealed(station)),
+            Place::Sealed(station) => {
+                let destination = to.station();
+                // What is not for or from the access point goes through it.
+                let hop = if station == 0 { destination } else { 0 };
+                let route = Route {
+                    from: station,
+                    to: Some(hop),
+                    contender: self.scenario.flows[packet.flow as usize].contender,
+                };
+                let msdu = queue::Packet {
+                    arrival: self.now,
+                    len_b: packet.ip_len_b as usize + LLC_SNAP_LEN_B,
+                    flow: packet.flow << 1 | u32::from(packet.back),
+                    frame: self.store(packet),
+                };
+                self.medium.enqueue(route, msdu);
+            }
+            Place::Opened(station) => match to {
+                End::Station(end) if end == station => self.arrive(packet),
+                End::Server if station == 0 => self.onto_wire(packet, true),
+                _ => self.work(station, packet, Place::Sealed(station)),
+            },
+        }
+    }
+
+    fn onto_wire(&mut self, packet: Packet, up: bool) {
+        let wired = &self.scenario.wired;
+        let wire = &mut self.wires[usize::from(up)];
+        if wire.waiting == wired.queue_limit {
+            self.wired_drops += 1;
+            return;
+        }
+        wire.waiting += 1;
+        wire.free_at = wire.free_at.max(self.now) + wired.frame(packet.ip_len_b as usize);
+        let at = wire.free_at + wired.delay;
+        let id = self.store(packet);
+        self.plan(at, What::Reach(id, Place::Wire { up }));
+    }
+
+    pub fn plan(&mut self, at: Nanos, what: What) {
+        self.planned += 1;
+        self.plans.push(Reverse(Planned {
+            at,
+            number: self.planned,
+            what,
+        }));
+    }
+
+    fn store(&mut self, packet: Packet) -> PacketId {
+        if let Some(id) = self.free.pop() {
+            self.packets[id as usize] = packet;
+            id
+        } else {
+            self.packets.push(packet);
+            u32::try_from(self.packets.len() - 1).expect("fewer packets than 2^32 under way")
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        for (outcome, host) in self.outcomes.iter_mut().zip(&self.hosts) {
+            if let Host::Tcp(connection) = host {
+                outcome.octets = connection.receiver.received_b() - connection.before_b;
+                outcome.retransmissions = connection.sender.counters().retransmissions;
+            }
+        }
+        let counters = self.medium.counters().clone();
+        let processors = self.processors.iter().map(|working| ProcessorOutcome {
+            busy: working.busy,
+            drops: working.drops,
+        });
+        Outcome {
+            span: self.scenario.duration,
+            airtime: counters.airtime.since(&self.airtime_before),
+            flows: self.outcomes,
+            counters,
+            processors: processors.collect(),
+            wired_drops: self.wired_drops,
+            events: self.events,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Stations that always have something to send.
+
+use crate::queue::Packet;
+use crate::{ConfigError, Counters, Medium, MediumConfig, Nanos, Route};
+
+/// What a simulation did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saturated {
+    /// Simulated time.
+    pub elapsed: Nanos,
+    /// What the medium counted.
+    pub counters: Counters,
+}
+
+impl Saturated {
+    /// MSDUs delivered, all stations.
+    #[must_use]
+    pub fn msdus(&self) -> u64 {
+        self.counters.stations.iter().map(|s| s.msdus).sum()
+    }
+
+    /// Goodput of all stations in Mbit/s when each MSDU carries `payload_len_b` octets of what is counted.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    pub fn goodput_mbps(&self, payload_len_b: usize) -> f64 {
+        self.msdus() as f64 * payload_len_b as f64 * 8.0 / 1e6 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Every route always has as many MSDUs of `msdu_len_b` octets waiting as its queue holds, as from UDP sources faster
+/// than the medium. What a faster source would lose at the full queue is not offered, so nothing counts as dropped
+/// there.
+///
+/// # Errors
+/// [`ConfigError`] as [`Medium::new`].
+pub fn saturated(
+    config: MediumConfig,
+    routes: &[Route],
+    msdu_len_b: usize,
+    duration: Nanos,
+) -> Result<Saturated, ConfigError> {
+    let limits: Vec<usize> = config.stations.iter().map(|s| s.queue_limit).collect();
+    let mut medium = Medium::new(config)?;
+    let msdu = |arrival, frame| Packet {
+        arrival,
+        len_b: msdu_len_b,
+        flow: 0,
+        frame,
+    };
+    for (index, route) in routes.iter().enumerate() {
+        let sharing = routes
+            .iter()
+            .filter(|r| (r.from, r.contender) == (route.from, route.contender))
+            .count();
+        for _ in 0..limits[route.from].div_ceil(sharing) {
+            medium.enqueue(*route, msdu(Nanos::ZERO, index));
+        }
+    }
+    let mut gone = Vec::new();
+    while medium.next_event().is_some_and(|at| at <= duration) {
+        medium.advance();
+        medium.deliver().for_each(drop);
+        gone.extend(medium.take_gone().map(|gone| gone.frame));
+        for index in gone.drain(..) {
+            medium.enqueue(routes[index], msdu(medium.now(), index));
+        }
+    }
+    Ok(Saturated {
+        elapsed: duration,
+        counters: medium.counters().clone(),
+    })
+}

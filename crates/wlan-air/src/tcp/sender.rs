@@ -1,0 +1,312 @@
+//! The sending end.
+
+mod config;
+mod recovery;
+mod transmit;
+
+pub use config::{SenderConfig, SmallQueue, Supply};
+
+use super::congestion::{Cwnd, Round};
+use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
+use super::{Segment, TcpError};
+use crate::Nanos;
+
+/// Added to the timers that watch for reordering and for a lost tail; Linux's `TCP_TIMEOUT_MIN_US`.
+const TIMER_SLACK: Nanos = Nanos::from_ms(2);
+/// The longest that a receiver delays an ACK for a single segment, as a tail loss probe assumes it (RFC 8985,
+/// 7.2: `WCDelAckT`; Linux's is `TCP_RTO_MIN`).
+const WORST_ACK_DELAY: Nanos = Nanos::from_ms(200);
+/// Four times the largest burst that Linux hands to a device.
+const BURSTS_B: u64 = 4 * 65_536;
+
+/// What a sender did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Times that the window was lowered for a loss.
+    pub recoveries: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Tail loss probes.
+    pub probes: u64,
+    /// Recoveries and timeouts found spurious, and undone.
+    pub undone: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Closed,
+    Opening,
+    Open,
+}
+
+/// Where the sender is in the handling of losses; Linux's `CA_Open` and `CA_Disorder` are one here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Recovery,
+    Loss,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Retransmission,
+    Probe,
+    Reordering,
+}
+
+/// Proportional rate reduction (RFC 6937).
+#[derive(Clone, Copy, Debug, Default)]
+struct Reduction {
+    prior: u32,
+    delivered: u32,
+    out: u32,
+}
+
+/// What a spurious recovery gives back.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    window: u32,
+    threshold: u32,
+    /// When the first segment of this recovery was sent again.
+    resent_at: Option<Nanos>,
+    /// Retransmissions not yet reported as duplicates; `None` before the first.
+    unexplained: Option<u32>,
+    from: u64,
+}
+
+/// A tail loss probe on its way (RFC 8985, 7.4).
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    end: u64,
+    resent: bool,
+}
+
+/// A TCP sender. Call [`Sender::open`], then hand over what arrives ([`Sender::on_segment`]) and perform
+/// timeouts ([`Sender::on_timeout`]); after each call take all that it sends with [`Sender::poll`].
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    phase: Phase,
+    state: State,
+    board: Scoreboard,
+    rtt: Rtt,
+    cwnd: Cwnd,
+    /// Octets acknowledged, octets sent, and octets that the application gives in all.
+    acked: u64,
+    sent: u64,
+    supply: u64,
+    /// The octet that the receiver's window ends before, and the largest window seen.
+    window_end: u64,
+    window_max_b: u64,
+    /// Losses before this octet belong to the current recovery.
+    recover: u64,
+    reduction: Reduction,
+    undo: Option<Undo>,
+    probe: Option<Probe>,
+    probe_due: bool,
+    timer: Option<(Timer, Nanos)>,
+    /// Segments to send beside data: the SYN, the ACK that ends the handshake.
+    control_due: bool,
+    syns: u64,
+    syn_at: Nanos,
+    echo: Nanos,
+    last_sent: Nanos,
+    /// Whether the window was what limited, over the last window (Linux's `tcp_cwnd_validate`).
+    limited: bool,
+    limited_until: u64,
+    most_outstanding: u32,
+    sent_since_check: bool,
+    device_b: u64,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// A sender that has not opened its connection.
+    ///
+    /// # Errors
+    /// [`TcpError`] where the configuration contradicts itself.
+    pub fn new(config: SenderConfig) -> Result<Sender, TcpError> {
+        config.check()?;
+        Ok(Sender {
+            config,
+            phase: Phase::Closed,
+            state: State::Open,
+            board: Scoreboard::new(),
+            rtt: Rtt::new(),
+            cwnd: Cwnd::new(config.congestion, config.initial_window),
+            acked: 0,
+            sent: 0,
+            supply: match config.supply {
+                Supply::Bulk => u64::MAX,
+                Supply::Octets(octets) => octets,
+            },
+            window_end: 0,
+            window_max_b: 0,
+            recover: 0,
+            reduction: Reduction::default(),
+            undo: None,
+            probe: None,
+            probe_due: false,
+            timer: None,
+            control_due: false,
+            syns: 0,
+            syn_at: Nanos::ZERO,
+            echo: Nanos::ZERO,
+            last_sent: Nanos::ZERO,
+            limited: false,
+            limited_until: 0,
+            most_outstanding: 0,
+            sent_since_check: false,
+            device_b: 0,
+            counters: SenderCounters::default(),
+        })
+    }
+
+    /// Opens the connection: a SYN is to be sent. Does nothing when called again.
+    pub fn open(&mut self, now: Nanos) {
+        if self.phase == Phase::Closed {
+            self.phase = Phase::Opening;
+            self.syn(now);
+        }
+    }
+
+    fn syn(&mut self, now: Nanos) {
+        self.control_due = true;
+        self.syns += 1;
+        self.syn_at = now;
+        self.timer = Some((Timer::Retransmission, now + self.rtt.timeout()));
+    }
+
+    /// The application gives `octets` more; a bulk stream has them already.
+    pub fn write(&mut self, octets: u64) {
+        self.supply = self.supply.saturating_add(octets);
+    }
+
+    /// The application gives nothing more than what is sent or in the send buffer.
+    pub fn stop(&mut self) {
+        self.supply = match self.config.send_buffer_b {
+            None => self.supply.min(self.sent),
+            Some(_) => self.available(),
+        };
+    }
+
+    /// Octets acknowledged.
+    #[must_use]
+    pub fn acked_b(&self) -> u64 {
+        self.acked
+    }
+
+    /// Whether all that the application gave is acknowledged; never for a bulk stream that has not stopped.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Open && self.acked == self.supply
+    }
+
+    /// Congestion window, segments.
+    #[must_use]
+    pub fn congestion_window(&self) -> u32 {
+        self.cwnd.segments
+    }
+
+    /// Smoothed round-trip time; `None` before the handshake.
+    #[must_use]
+    pub fn smoothed_rtt(&self) -> Option<Nanos> {
+        self.rtt.smoothed()
+    }
+
+    /// Leaves slow start at this window.
+    #[cfg(test)]
+    pub(super) fn leave_slow_start_at(&mut self, threshold: u32) {
+        self.cwnd.threshold = threshold;
+    }
+
+    /// What it did so far.
+    #[must_use]
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// When [`Sender::on_timeout`] is to be called; `None` while no timer runs.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        self.timer.map(|(_, at)| at)
+    }
+
+    /// `len_b` octets of payload have left the device's queue, sent or dropped there. Needed only with
+    /// [`SenderConfig::small_queue`].
+    pub fn on_freed(&mut self, len_b: u32) {
+        self.device_b = self.device_b.saturating_sub(u64::from(len_b));
+    }
+
+    /// A segment of the receiver arrives.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
+        match self.phase {
+            Phase::Opening if segment.syn => {
+                self.phase = Phase::Open;
+                self.control_due = true;
+                self.echo = segment.sent_at;
+                self.timer = None;
+                self.window_end = segment.window_b;
+                self.window_max_b = segment.window_b;
+                let rtt = now.saturating_sub(segment.echo);
+                self.rtt.sample(rtt, 0, 0);
+                self.rtt.sample_min(rtt);
+                self.cwnd.opened(now);
+            }
+            // The answer to a SYN sent twice, or an ACK that data overtook.
+            Phase::Open if segment.syn => self.control_due = true,
+            Phase::Open if segment.ack >= self.acked && segment.ack <= self.sent => self.on_ack(now, segment),
+            _ => {}
+        }
+    }
+
+    fn on_ack(&mut self, now: Nanos, segment: &Segment) {
+        self.echo = self.echo.max(segment.sent_at);
+        self.window_end = self.window_end.max(segment.ack + segment.window_b);
+        self.window_max_b = self.window_max_b.max(segment.window_b);
+
+        let losses = self.board.losses();
+        let progress = self.board.acknowledge(segment, now, self.rtt.min());
+        self.acked = segment.ack;
+        if let Some(rtt) = progress.last_rtt {
+            self.rtt.sample_min(rtt);
+        }
+        if let Some(rtt) = progress.first_rtt {
+            self.rtt.sample(rtt, self.acked, self.sent);
+        } else if progress.advanced && segment.echo > Nanos::ZERO {
+            // RFC 7323, 4: timestamps tell which transmission was acknowledged.
+            self.rtt
+                .sample(now.saturating_sub(segment.echo), self.acked, self.sent);
+        }
+        if let Some(rtt) = progress.last_rtt {
+            self.cwnd.measured(&Round {
+                now,
+                acked: self.acked,
+                sent: self.sent,
+                rtt,
+                burst: self.time_at_rate(BURSTS_B).min(Nanos::from_ms(1)),
+            });
+        }
+
+        self.note_duplicate(segment);
+        self.finish_probe(segment, &progress);
+        if progress.advanced {
+            self.arm(now, true);
+        }
+        self.handle_losses(now, segment, &progress);
+
+        if self.state == State::Recovery {
+            let newly_lost = self.board.losses() > losses;
+            self.reduce(progress.delivered, progress.advanced && !newly_lost);
+        } else if (progress.advanced || (progress.sacked && self.board.reorders()))
+            && self.is_window_limited()
+        {
+            self.cwnd.grow(now, progress.delivered);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! When a receiver answers, and what it says.
+
+use super::*;
+
+const MSS: u64 = MSS_IPV4_B as u64;
+
+/// The n-th full segment, sent at the start of time.
+fn segment(n: u64) -> Segment {
+    Segment {
+        seq: n * MSS,
+        len_b: MSS_IPV4_B,
+        sent_at: Nanos(n + 1),
+        ..Segment::default()
+    }
+}
+
+/// A receiver past its handshake and its first 20 segments, and past quick ACKs.
+fn warm(config: ReceiverConfig) -> Receiver {
+    let mut receiver = Receiver::new(config).unwrap();
+    let syn = Segment {
+        syn: true,
+        ..Segment::default()
+    };
+    assert!(receiver.on_segment(Nanos::ZERO, &syn).unwrap().syn);
+    let answers = (0..20).filter(|&n| receiver.on_segment(Nanos(n), &segment(n)).is_some());
+    assert!(answers.count() >= 17, "quick ACKs at the start");
+    receiver
+}
+
+#[test]
+fn every_second_segment_is_answered_and_a_single_one_after_40_ms() {
+    let mut receiver = warm(ReceiverConfig::linux());
+    let now = Nanos::from_ms(1);
+    let answers: Vec<bool> = (20..26)
+        .map(|n| receiver.on_segment(now, &segment(n)).is_some())
+        .collect();
+    assert_eq!(answers, [false, true, false, true, false, true]);
+    assert_eq!(receiver.on_segment(now, &segment(26)), None);
+    let due = receiver.next_timeout().unwrap();
+    assert_eq!(due, Nanos::from_ms(41));
+    assert_eq!(receiver.on_timeout(due - Nanos(1)), None);
+    assert_eq!(receiver.on_timeout(due).map(|ack| ack.ack), Some(27 * MSS));
+    assert_eq!(receiver.next_timeout(), None);
+}
+
+#[test]
+fn a_gap_is_told_at_once_and_its_end_too() {
+    let mut receiver = warm(ReceiverConfig::linux());
+    let now = Nanos::from_ms(1);
+    let mut answer = |n| receiver.on_segment(now, &segment(n)).unwrap();
+    let span = |from: u64, to: u64| Span {
+        start: from * MSS,
+        end: to * MSS,
+    };
+    assert_eq!(answer(21).sack.blocks(), [span(21, 22)]);
+    assert_eq!(answer(25).sack.blocks(), [span(25, 26), span(21, 22)]);
+    // The block that grew last comes first (RFC 2018, 4), however it grew.
+    assert_eq!(answer(22).sack.blocks(), [span(21, 23), span(25, 26)]);
+    let filled = answer(20);
+    assert_eq!(
+        (filled.ack, filled.sack.blocks()),
+        (23 * MSS, &[span(25, 26)][..])
+    );
+    let joined = [23, 24].map(|n| receiver.on_segment(now, &segment(n)));
+    assert_eq!(
+        joined[1].map(|ack| (ack.ack, ack.sack.blocks().len())),
+        Some((26 * MSS, 0))
+    );
+}
+
+#[test]
+fn a_duplicate_is_reported() {
+    let mut receiver = warm(ReceiverConfig::linux());
+    let again = receiver.on_segment(Nanos::from_ms(1), &segment(3)).unwrap();
+    assert_eq!(again.sack.duplicate(), Some(segment(3).span()));
+    assert_eq!(receiver.counters().duplicates, 1);
+}
+
+#[test]
+fn sacks_are_compressed_after_the_third() {
+    let mut receiver = warm(ReceiverConfig::linux());
+    let now = Nanos::from_ms(1);
+    let answers: Vec<bool> = (21..29)
+        .map(|n| receiver.on_segment(now, &segment(n)).is_some())
+        .collect();
+    assert_eq!(answers, [true, true, true, false, false, false, false, false]);
+    let due = receiver.next_timeout().unwrap();
+    assert!(due <= now + Nanos::from_ms(1));
+    let ack = receiver.on_timeout(due).unwrap();
+    assert_eq!(ack.sack.blocks()[0].end, 29 * MSS);
+
+    let each = ReceiverConfig {
+        sack_compression: None,
+        ..ReceiverConfig::linux()
+    };
+    let mut receiver = warm(each);
+    assert!((21..29).all(|n| receiver.on_segment(now, &segment(n)).is_some()));
+}
+
+#[test]
+fn merged_segments_are_answered_as_one() {
+    let mut receiver = warm(ReceiverConfig::linux());
+    let mut merged = segment(20);
+    assert!((21..30).all(|n| merged.merge(&segment(n))));
+    assert!(!merged.merge(&segment(31)), "there is a gap");
+    let before = receiver.counters().acks;
+    let ack = receiver.on_segment(Nanos::from_ms(1), &merged).unwrap();
+    assert_eq!((ack.ack, receiver.counters().acks - before), (30 * MSS, 1));
+    let mut whole = segment(0);
+    let joined = (1..60).take_while(|&n| whole.merge(&segment(n))).count();
+    assert_eq!(joined + 1, 45, "what fits one IP packet");
+}
+
+#[test]
+fn the_window_never_shrinks() {
+    let mut receiver = warm(ReceiverConfig::linux());
+    let mut edge = 0;
+    for n in 20..2000 {
+        if let Some(ack) = receiver.on_segment(Nanos::from_ms(n), &segment(n)) {
+            assert!(ack.ack + ack.window_b >= edge);
+            edge = ack.ack + ack.window_b;
+        }
+    }
+}

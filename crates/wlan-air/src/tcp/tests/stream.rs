@@ -1,0 +1,266 @@
+//! Opening, growing, limits, ends.
+
+use super::*;
+use CongestionControl::{Cubic, Reno};
+
+const MS: fn(u64) -> Nanos = Nanos::from_ms;
+
+/// So fast that segments take no time.
+const FAST_MBPS: f64 = 1e9;
+
+fn each_acked() -> ReceiverConfig {
+    ReceiverConfig {
+        delayed_ack: None,
+        ..ReceiverConfig::linux()
+    }
+}
+
+#[test]
+fn data_follows_a_round_trip_of_handshake() {
+    let mut pipe = Pipe::linux(Cubic, FAST_MBPS, 20, 1000);
+    pipe.run_until(MS(39));
+    assert!(pipe.sent.is_empty());
+    pipe.run_until(MS(50));
+    assert_eq!(pipe.sent.len(), 10, "the initial window of RFC 6928");
+    assert!(
+        pipe.sent
+            .iter()
+            .all(|&(at, segment)| at.0 / 1_000_000 == 40 && segment.len_b == 1448)
+    );
+    assert_eq!(pipe.sender.smoothed_rtt().map(|rtt| rtt.0 / 1_000_000), Some(40));
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_a_second_and_after_two_more() {
+    let mut sender = Sender::new(SenderConfig::bulk(Reno)).unwrap();
+    sender.open(Nanos::ZERO);
+    let mut times = Vec::new();
+    for _ in 0..4 {
+        let now = sender.next_timeout().unwrap();
+        times.push(now);
+        sender.on_timeout(now);
+        assert!(sender.poll(now).unwrap().syn);
+    }
+    assert_eq!(times, [1, 3, 7, 15].map(Nanos::from_secs));
+}
+
+#[test]
+fn slow_start_doubles_each_round_trip() {
+    let mut pipe = Pipe::new(SenderConfig::bulk(Reno), each_acked(), FAST_MBPS, MS(50), 100_000);
+    pipe.run_until(MS(590));
+    let sent_in = |round: u64| {
+        let starts = pipe
+            .sent
+            .iter()
+            .filter(|(at, _)| (at.0 + 1_000_000) / 100_000_000 == round);
+        starts.count()
+    };
+    assert_eq!([1, 2, 3, 4, 5].map(sent_in), [10, 20, 40, 80, 160]);
+}
+
+#[test]
+fn an_acknowledged_segment_counts_the_same_with_delayed_acks() {
+    let mut pipe = Pipe::linux(Reno, FAST_MBPS, 50, 100_000);
+    pipe.run_until(MS(590));
+    let window = pipe.sender.congestion_window();
+    assert!((140..=200).contains(&window), "{window}");
+    assert!(pipe.acks.len() < pipe.sent.len() * 2 / 3);
+}
+
+#[test]
+fn octets_given_are_delivered_and_no_more() {
+    let supply = Supply::Octets(1_000_001);
+    let config = SenderConfig {
+        supply,
+        ..SenderConfig::bulk(Cubic)
+    };
+    let mut pipe = Pipe::new(config, ReceiverConfig::linux(), 10.0, MS(5), 50);
+    pipe.run_until(Nanos::from_secs(20));
+    assert_eq!(pipe.receiver.received_b(), 1_000_001);
+    assert!(pipe.sender.is_done() && pipe.sender.next_timeout().is_none());
+    // A small write after that leaves at once, as one segment: there is no Nagle.
+    pipe.now = Nanos::from_secs(30);
+    let before = pipe.sent.len();
+    pipe.sender.write(100);
+    pipe.run_until(Nanos::from_secs(31));
+    assert_eq!(
+        pipe.sent[before..]
+            .iter()
+            .map(|(_, s)| s.len_b)
+            .collect::<Vec<_>>(),
+        [100]
+    );
+    assert_eq!(pipe.receiver.received_b(), 1_000_101);
+}
+
+#[test]
+fn a_stopped_bulk_stream_ends() {
+    let mut pipe = Pipe::linux(Cubic, 10.0, 5, 50);
+    pipe.run_until(Nanos::from_secs(1));
+    assert!(!pipe.sender.is_done());
+    pipe.sender.stop();
+    pipe.run_until(Nanos::from_secs(3));
+    assert!(pipe.sender.is_done());
+    assert_eq!(pipe.sender.acked_b(), pipe.receiver.received_b());
+}
+
+#[test]
+fn a_fixed_window_is_what_a_round_trip_carries() {
+    let receiver = ReceiverConfig {
+        window: Window::Fixed(44 * 1448),
+        ..ReceiverConfig::linux()
+    };
+    let mut pipe = Pipe::new(SenderConfig::bulk(Cubic), receiver, 1000.0, MS(25), 1000);
+    let goodput = pipe.goodput_mbps(Nanos::from_secs(1), Nanos::from_secs(6));
+    let expected = 44.0 * 1448.0 * 8e-6 / 0.05;
+    assert!(
+        (goodput / expected - 1.0).abs() < 0.02,
+        "{goodput} against {expected}"
+    );
+    // A window that never was the limit has not grown (RFC 9438, 5.8 and RFC 7661).
+    assert!(
+        pipe.sender.congestion_window() <= 2 * 44,
+        "{}",
+        pipe.sender.congestion_window()
+    );
+}
+
+#[test]
+fn an_autotuned_window_grows_with_what_arrives() {
+    let mut pipe = Pipe::linux(Reno, 200.0, 25, 1000);
+    let goodput = pipe.goodput_mbps(Nanos::from_secs(2), Nanos::from_secs(4));
+    assert!(goodput > 185.0, "{goodput}: 64 KiB would carry 10 Mbit/s");
+}
+
+#[test]
+fn a_window_of_one_segment_does_not_wait_for_delayed_acks() {
+    let receiver = ReceiverConfig {
+        window: Window::Fixed(1448),
+        ..ReceiverConfig::linux()
+    };
+    let mut pipe = Pipe::new(SenderConfig::bulk(Reno), receiver, 1000.0, MS(5), 1000);
+    let goodput = pipe.goodput_mbps(Nanos::from_secs(1), Nanos::from_secs(3));
+    assert!(goodput > 0.2, "{goodput}: halves of the window go out");
+}
+
+#[test]
+fn a_send_buffer_limits_what_is_under_way_to_whole_writes() {
+    let config = SenderConfig {
+        write_b: 1000,
+        send_buffer_b: Some(10_500),
+        ..SenderConfig::bulk(Cubic)
+    };
+    let mut pipe = Pipe::new(config, ReceiverConfig::linux(), 1000.0, MS(5), 1000);
+    let mut most_b = 0;
+    while pipe.now < Nanos::from_secs(1) {
+        pipe.step();
+        let sent_b = pipe.sent.last().map_or(0, |(_, segment)| segment.span().end);
+        most_b = most_b.max(sent_b.saturating_sub(pipe.sender.acked_b()));
+    }
+    assert!((9_000..=10_500).contains(&most_b), "{most_b}");
+}
+
+#[test]
+fn small_queues_hold_the_sender_back_until_its_device_has_sent() {
+    let config = SenderConfig {
+        initial_window: 100,
+        small_queue: Some(SmallQueue::mac80211()),
+        ..SenderConfig::bulk(Reno)
+    };
+    let mut sender = Sender::new(config).unwrap();
+    sender.open(Nanos::ZERO);
+    let syn = sender.poll(Nanos::ZERO).unwrap();
+    let mut receiver = Receiver::new(ReceiverConfig::linux()).unwrap();
+    let answer = receiver.on_segment(MS(40), &syn).unwrap();
+    sender.on_segment(MS(80), &answer);
+    assert_eq!(
+        sender.poll(MS(80)).map(|s| s.len_b),
+        Some(0),
+        "the handshake's last ACK"
+    );
+    let drain = |sender: &mut Sender| std::iter::from_fn(|| sender.poll(MS(80))).count();
+    // 100 segments in 80 ms, doubled, in 2^-8 s: 14 141 octets.
+    assert_eq!(drain(&mut sender), 10);
+    assert_eq!(drain(&mut sender), 0);
+    sender.on_freed(1448);
+    assert_eq!(drain(&mut sender), 1);
+}
+
+#[test]
+fn a_window_unused_for_long_is_forgotten() {
+    let config = SenderConfig {
+        supply: Supply::Octets(3_000_000),
+        ..SenderConfig::bulk(Reno)
+    };
+    let mut pipe = Pipe::new(config, ReceiverConfig::linux(), FAST_MBPS, MS(20), 100_000);
+    pipe.run_until(Nanos::from_secs(20));
+    assert!(pipe.sender.is_done() && pipe.sender.congestion_window() > 300);
+    pipe.now = Nanos::from_secs(30);
+    pipe.sent.clear();
+    pipe.sender.write(1_000_000);
+    pipe.send();
+    assert_eq!(pipe.sent.len(), 10, "RFC 5681, 4.1");
+}
+
+#[test]
+fn packets_have_the_lengths_of_their_headers() {
+    let data = Segment {
+        len_b: MSS_IPV4_B,
+        ..Segment::default()
+    };
+    assert_eq!(data.ip_len_b(IpVersion::V4), 1500);
+    let data = Segment {
+        len_b: IpVersion::V6.mss_b(),
+        ..Segment::default()
+    };
+    assert_eq!(data.ip_len_b(IpVersion::V6), 1500);
+    let syn = Segment {
+        syn: true,
+        ..Segment::default()
+    };
+    assert_eq!(
+        (syn.ip_len_b(IpVersion::V4), syn.ip_len_b(IpVersion::V6)),
+        (60, 80)
+    );
+    let mut ack = Segment::default();
+    let lengths = [0, 1, 2, 3, 4].map(|n| {
+        let len_b = ack.ip_len_b(IpVersion::V4);
+        ack.sack.push(Span { start: n, end: n + 1 });
+        len_b
+    });
+    assert_eq!(lengths, [52, 64, 72, 80, 80]);
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let bulk = SenderConfig::bulk(Cubic);
+    let sender = |config| Sender::new(config).unwrap_err();
+    assert_eq!(sender(SenderConfig { mss_b: 47, ..bulk }), TcpError::Mss(47));
+    assert_eq!(sender(SenderConfig { write_b: 0, ..bulk }), TcpError::Write);
+    let none = SenderConfig {
+        initial_window: 0,
+        ..bulk
+    };
+    assert_eq!(sender(none), TcpError::InitialWindow);
+    let small = SenderConfig {
+        send_buffer_b: Some(1),
+        ..bulk
+    };
+    let error = TcpError::SendBuffer {
+        buffer_b: 1,
+        write_b: bulk.write_b,
+    };
+    assert_eq!(sender(small), error);
+    let receiver = |window| {
+        let linux = ReceiverConfig::linux();
+        Receiver::new(ReceiverConfig { window, ..linux }).unwrap_err()
+    };
+    let error = TcpError::Window {
+        window_b: 1447,
+        mss_b: 1448,
+    };
+    assert_eq!(receiver(Window::Fixed(1447)), error);
+    let (initial_b, max_b) = (65_536, 65_535);
+    let error = TcpError::WindowOrder { initial_b, max_b };
+    assert_eq!(receiver(Window::Auto { initial_b, max_b }), error);
+}

@@ -1,0 +1,248 @@
+//! Traffic in virtual time: what applications send, and what is measured where it arrives.
+//!
+//! A source is an iterator over [`Departure`]s, without a clock: the caller hands each to a queue when its
+//! time comes. Those that draw take a seed, and draw the same on every platform. [`RequestResponse`] alone
+//! needs to be told when its answer came. A saturated source needs no state: the caller keeps the queue
+//! full.
+//!
+//! - [`Cbr`], [`Poisson`], [`RequestResponse`], [`Video`]: sources;
+//! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time.
+
+mod meter;
+mod video;
+
+pub use meter::{Delays, Jitter, Loss, Meter};
+pub use video::{Video, VideoConfig};
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::Rng;
+
+use crate::Nanos;
+
+/// What an application sends at once: the payload of one datagram, or one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When.
+    pub at: Nanos,
+    /// Octets of payload.
+    pub len_b: usize,
+}
+
+/// What can be wrong with the parameters of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrafficError {
+    /// Nothing in a packet.
+    #[error("a packet must carry at least 1 octet")]
+    Packet,
+    /// No rate, or more than a packet a nanosecond.
+    #[error(
+        "rate of {rate_bps} bit/s with packets of {packet_b} octets: must be above 0 and below a packet a ns"
+    )]
+    Rate {
+        /// The rate.
+        rate_bps: u64,
+        /// Octets of a packet.
+        packet_b: usize,
+    },
+    /// Video without frames.
+    #[error("video needs 1 to 1000 frames a second")]
+    FrameRate,
+    /// No group of pictures.
+    #[error(
+        "a group of {gop} pictures with {b_frames} B frames in a row: must hold at least an I frame and those"
+    )]
+    Gop {
+        /// Frames of a group.
+        gop: u32,
+        /// B frames between two others.
+        b_frames: u32,
+    },
+    /// No room behind the RTP headers.
+    #[error("RTP packets of {0} octets of UDP payload: must exceed the headers of 14 (RFC 3550, RFC 6184)")]
+    RtpPayload(usize),
+}
+
+fn check_rate(rate_bps: u64, packet_b: usize) -> Result<(), TrafficError> {
+    if packet_b == 0 {
+        return Err(TrafficError::Packet);
+    }
+    if rate_bps == 0 || u128::from(rate_bps) > packet_b as u128 * 8_000_000_000 {
+        return Err(TrafficError::Rate { rate_bps, packet_b });
+    }
+    Ok(())
+}
+
+/// Packets of one size at even distances, as iperf3 paces UDP.
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr {
+    rate_bps: u64,
+    packet_b: usize,
+    start: Nanos,
+    sent: u64,
+}
+
+impl Cbr {
+    /// Packets of `packet_b` octets of payload at `rate_bps` bits of payload a second, the first at `start`.
+    ///
+    /// # Errors
+    /// [`TrafficError`] where there is nothing to send, or more than a packet a nanosecond.
+    pub fn new(rate_bps: u64, packet_b: usize, start: Nanos) -> Result<Cbr, TrafficError> {
+        check_rate(rate_bps, packet_b)?;
+        Ok(Cbr {
+            rate_bps,
+            packet_b,
+            start,
+            sent: 0,
+        })
+    }
+}
+
+impl Iterator for Cbr {
+    type Item = Departure;
+
+    /// The n-th packet goes when n packets are due, so that no rounding adds up.
+    fn next(&mut self) -> Option<Departure> {
+        let bits = u128::from(self.sent) * self.packet_b as u128 * 8;
+        let after = u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).ok()?;
+        self.sent += 1;
+        Some(Departure {
+            at: Nanos(self.start.0.checked_add(after)?),
+            len_b: self.packet_b,
+        })
+    }
+}
+
+/// Packets of one size at independent, exponential distances.
+#[derive(Clone, Debug)]
+pub struct Poisson {
+    mean_ns: f64,
+    packet_b: usize,
+    at: Nanos,
+    draws: Draws,
+}
+
+impl Poisson {
+    /// Packets of `packet_b` octets of payload at `rate_bps` bits of payload a second on average, the first
+    /// an exponential distance after `start`.
+    ///
+    /// # Errors
+    /// As [`Cbr::new`].
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    pub fn new(rate_bps: u64, packet_b: usize, start: Nanos, seed: u64) -> Result<Poisson, TrafficError> {
+        check_rate(rate_bps, packet_b)?;
+        Ok(Poisson {
+            mean_ns: packet_b as f64 * 8e9 / rate_bps as f64,
+            packet_b,
+            at: start,
+            draws: Draws::new(seed),
+        })
+    }
+}
+
+impl Iterator for Poisson {
+    type Item = Departure;
+
+    fn next(&mut self) -> Option<Departure> {
+        self.at = Nanos(self.at.0.checked_add(self.draws.exponential(self.mean_ns))?);
+        Some(Departure {
+            at: self.at,
+            len_b: self.packet_b,
+        })
+    }
+}
+
+/// A client that asks, waits for the answer, thinks and asks again; the server answers at once.
+#[derive(Clone, Debug)]
+pub struct RequestResponse {
+    /// Octets of payload of a request.
+    pub request_b: usize,
+    /// Octets of payload of a response.
+    pub response_b: usize,
+    think: Think,
+}
+
+#[derive(Clone, Debug)]
+enum Think {
+    Fixed(Nanos),
+    Exponential(f64, Draws),
+}
+
+impl RequestResponse {
+    /// A client that thinks equally long each time, as `ping` or `sockperf` does.
+    ///
+    /// # Errors
+    /// [`TrafficError::Packet`] if a request or a response carries nothing.
+    pub fn new(request_b: usize, response_b: usize, think: Nanos) -> Result<RequestResponse, TrafficError> {
+        if request_b == 0 || response_b == 0 {
+            return Err(TrafficError::Packet);
+        }
+        Ok(RequestResponse {
+            request_b,
+            response_b,
+            think: Think::Fixed(think),
+        })
+    }
+
+    /// The same with exponential times of thought, of this client's mean.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // times of thought are far below 2^53 ns
+    pub fn with_random_think(mut self, seed: u64) -> RequestResponse {
+        if let Think::Fixed(mean) = self.think {
+            self.think = Think::Exponential(mean.0 as f64, Draws::new(seed));
+        }
+        self
+    }
+
+    /// The next request, after the answer to the last came at `answered` (or the client started).
+    pub fn next_request(&mut self, answered: Nanos) -> Departure {
+        let think = match &mut self.think {
+            Think::Fixed(think) => *think,
+            Think::Exponential(mean_ns, draws) => Nanos(draws.exponential(*mean_ns)),
+        };
+        Departure {
+            at: answered + think,
+            len_b: self.request_b,
+        }
+    }
+
+    /// The response to a request that came at `asked`.
+    #[must_use]
+    pub fn response(&self, asked: Nanos) -> Departure {
+        Departure {
+            at: asked,
+            len_b: self.response_b,
+        }
+    }
+}
+
+/// Draws that are the same on every platform: PCG, and functions of `libm` instead of the system's.
+#[derive(Clone, Debug)]
+struct Draws(Pcg64Mcg);
+
+impl Draws {
+    fn new(seed: u64) -> Draws {
+        Draws(Pcg64Mcg::new(
+            u128::from(seed) << 64 | u128::from(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        ))
+    }
+
+    /// In (0, 1], a multiple of 2^-53.
+    #[allow(clippy::cast_precision_loss)] // 53 bits
+    fn unit(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 37 means, never negative
+    fn exponential(&mut self, mean: f64) -> u64 {
+        (-libm::log(self.unit()) * mean) as u64
+    }
+
+    /// Standard normal (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * libm::log(self.unit())).sqrt();
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Sources keep their rates and shapes; meters say what a textbook would.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn cbr_is_even_and_does_not_drift() {
+    // 1470 octets at 7 Mbit/s: 1680 us.
+    let mut cbr = Cbr::new(7_000_000, 1470, Nanos::from_ms(5)).unwrap();
+    let first: Vec<Nanos> = cbr.by_ref().take(3).map(|d| d.at).collect();
+    assert_eq!(first, [5_000, 6_680, 8_360].map(Nanos::from_us));
+    // A third of a nanosecond a packet would be 33 us after 100 000 packets.
+    let last = Cbr::new(3, 1, Nanos::ZERO).unwrap().nth(90).unwrap();
+    assert_eq!(last.at, Nanos::from_secs(240));
+}
+
+#[test]
+fn poisson_has_its_mean_and_the_variance_of_an_exponential() {
+    let source = Poisson::new(8_000_000, 1000, Nanos::ZERO, 1).unwrap();
+    let times: Vec<f64> = source.take(20_001).map(|d| d.at.as_us_f64()).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|t| t[1] - t[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / 20_000.0;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 20_000.0;
+    assert!((mean / 1000.0 - 1.0).abs() < 0.03, "{mean} us");
+    assert!((variance.sqrt() / mean - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn draws_are_the_same_everywhere() {
+    // Fixed values: a change of generator or of mathematics changes results, and must be seen.
+    let source = Poisson::new(8_000_000, 1000, Nanos::ZERO, 7).unwrap();
+    let times: Vec<u64> = source.take(3).map(|d| d.at.0).collect();
+    let video = Video::new(VideoConfig::high_rate(), Nanos::ZERO, 7).unwrap();
+    let frames: Vec<usize> = frames(video, 3)
+        .values()
+        .map(|packets| packets.iter().sum())
+        .collect();
+    assert_eq!(
+        (times, frames),
+        (vec![342_244, 2_653_074, 2_667_380], vec![316_597, 44_548, 45_300])
+    );
+}
+
+#[test]
+fn a_client_thinks_after_each_answer() {
+    let mut client = RequestResponse::new(100, 2000, Nanos::from_ms(10)).unwrap();
+    let asked = client.next_request(Nanos::from_ms(3));
+    assert_eq!((asked.at, asked.len_b), (Nanos::from_ms(13), 100));
+    assert_eq!(client.response(Nanos::from_ms(14)).len_b, 2000);
+    let mut random = client.with_random_think(3);
+    let mut at = Nanos::ZERO;
+    for _ in 0..5000 {
+        at = random.next_request(at).at;
+    }
+    assert!((at.as_secs_f64() / 50.0 - 1.0).abs() < 0.05, "{at}");
+}
+
+/// Packets of the first frames, by their times.
+fn frames(video: Video, count: usize) -> BTreeMap<Nanos, Vec<usize>> {
+    let mut frames: BTreeMap<Nanos, Vec<usize>> = BTreeMap::new();
+    for packet in video {
+        frames.entry(packet.at).or_default().push(packet.len_b);
+        if frames.len() > count {
+            frames.pop_last();
+            break;
+        }
+    }
+    frames
+}
+
+#[test]
+fn video_keeps_its_rate_its_frames_and_its_packets() {
+    for (config, mbps) in [
+        (VideoConfig::high_rate(), 19.4),
+        (VideoConfig::very_high_rate(), 40.0),
+    ] {
+        let video = Video::new(config, Nanos::ZERO, 11).unwrap();
+        let frames = frames(video, 3000);
+        let pictures: Vec<usize> = frames.values().map(|p| p.iter().map(|b| b - 14).sum()).collect();
+        let octets: usize = pictures.iter().sum();
+        let rate = octets as f64 * 8e-6 / 100.0;
+        assert!((rate / mbps - 1.0).abs() < 0.02, "{rate}");
+        // Frames every 33.3 ms; each in full packets and a last one.
+        assert_eq!(frames.keys().nth(30), Some(&Nanos::from_secs(1)));
+        for packets in frames.values() {
+            let (last, full) = packets.split_last().unwrap();
+            assert!(full.iter().all(|&b| b == 1400) && (15..=1400).contains(last));
+        }
+        // I frames stand out; P frames are larger than B frames.
+        let mean = |kind: usize| {
+            let of_kind = pictures.iter().enumerate().filter(|(i, _)| match i % 15 {
+                0 => kind == 0,
+                place if place % 3 == 0 => kind == 1,
+                _ => kind == 2,
+            });
+            let sizes: Vec<usize> = of_kind.map(|(_, &b)| b).collect();
+            sizes.iter().sum::<usize>() as f64 / sizes.len() as f64
+        };
+        assert!((mean(0) / mean(2) - 6.0).abs() < 0.5 && (mean(1) / mean(2) - 2.5).abs() < 0.25);
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    assert_eq!(Cbr::new(1, 0, Nanos::ZERO).unwrap_err(), TrafficError::Packet);
+    let (rate_bps, packet_b) = (0, 100);
+    let error = TrafficError::Rate { rate_bps, packet_b };
+    assert_eq!(Cbr::new(rate_bps, packet_b, Nanos::ZERO).unwrap_err(), error);
+    assert_eq!(
+        RequestResponse::new(1, 0, Nanos::ZERO).unwrap_err(),
+        TrafficError::Packet
+    );
+    let video = |config| Video::new(config, Nanos::ZERO, 0).unwrap_err();
+    let hd = VideoConfig::high_rate();
+    assert_eq!(
+        video(VideoConfig { payload_b: 14, ..hd }),
+        TrafficError::RtpPayload(14)
+    );
+    assert_eq!(video(VideoConfig { fps: 0, ..hd }), TrafficError::FrameRate);
+    let (gop, b_frames) = (3, 3);
+    assert_eq!(
+        video(VideoConfig { gop, b_frames, ..hd }),
+        TrafficError::Gop { gop, b_frames }
+    );
+}
+
+#[test]
+fn jitter_is_that_of_rfc_3550() {
+    // Transit times alternate by 16 ms: J goes to 16 ms by 1/16 of the difference each packet.
+    let mut jitter = Jitter::default();
+    let mut expected = 0.0;
+    for n in 0..200_u64 {
+        let sent = Nanos::from_ms(20 * n);
+        jitter.record(sent, sent + Nanos::from_ms(5 + 16 * (n % 2)));
+        if n > 0 {
+            expected += (16.0 - expected) / 16.0;
+        }
+        assert!((jitter.value().as_us_f64() / 1e3 - expected).abs() < 1e-4);
+    }
+    assert!(jitter.value() > Nanos(15_999_000));
+}
+
+#[test]
+fn loss_counts_the_gaps() {
+    let mut loss = Loss::default();
+    assert_eq!(loss.share(), None);
+    for sequence in [10, 11, 14, 13, 19] {
+        loss.record(sequence);
+    }
+    assert_eq!(
+        (loss.expected(), loss.received(), loss.share()),
+        (10, 5, Some(0.5))
+    );
+}
+
+#[test]
+fn delays_beyond_the_longest_saturate_in_percentiles_only() {
+    let mut delays = Delays::default();
+    let day = Nanos::from_secs(86_400);
+    delays.record(day);
+    assert_eq!((delays.mean(), delays.max()), (Some(day), Some(day)));
+    assert!(delays.percentile(50.0).unwrap() < Nanos::from_secs(3_700));
+    assert_eq!(Delays::default().percentile(50.0), None);
+}
+
+#[test]
+fn a_meter_allocates_nothing_as_time_goes_on() {
+    let mut meter = Meter::default();
+    let measured = allocation_counter::measure(|| {
+        for n in 0..10_000 {
+            meter.record(n, Nanos(n), Nanos(n + n * n * 1000), 1400);
+        }
+    });
+    assert_eq!(measured.count_total, 0);
+    assert!((meter.goodput_mbps(Nanos::from_secs(1)) - 112.0).abs() < 1e-9);
+}
+
+proptest! {
+    #[test]
+    fn percentiles_are_those_of_the_sorted_delays(
+        mut ns in prop::collection::vec(1_u64..10_000_000_000, 1..300),
+        percent in 0.1_f64..100.0,
+    ) {
+        let (left, right) = ns.split_at(ns.len() / 2);
+        let mut halves = [left, right].map(|half| {
+            let mut delays = Delays::default();
+            half.iter().for_each(|&ns| delays.record(Nanos(ns)));
+            delays
+        });
+        let other = halves[1].clone();
+        halves[0].merge(&other);
+        let delays = &halves[0];
+        ns.sort_unstable();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let rank = ((percent / 100.0 * ns.len() as f64).ceil() as usize).clamp(1, ns.len());
+        let exact = ns[rank - 1];
+        let found = delays.percentile(percent).unwrap().0;
+        prop_assert!(found >= exact && found <= exact + exact / 500, "{} against {}", found, exact);
+        prop_assert_eq!(delays.max(), ns.last().map(|&ns| Nanos(ns)));
+        let sum: u64 = ns.iter().sum();
+        prop_assert_eq!(delays.mean(), Some(Nanos(sum / ns.len() as u64)));
+    }
+}

@@ -1,0 +1,100 @@
+//! What the tests of the medium share.
+#![allow(dead_code)] // each test file uses a part
+
+use wlan_air::phy::{Bss, Mode};
+use wlan_air::queue::Packet;
+use wlan_air::{Event, Kind, Medium, MediumConfig, Nanos, Outcome, Ppdu, Route, StationConfig};
+
+/// Octets of an MSDU of 1500 octets with LLC/SNAP.
+pub const LEN_B: usize = 1508;
+
+pub fn us(us: u64) -> Nanos {
+    Nanos::from_us(us)
+}
+
+/// 802.11a at 54 Mbit/s, all stations in reach of each other.
+pub fn config(stations: usize) -> MediumConfig {
+    let station = StationConfig {
+        queue_limit: 16,
+        ..StationConfig::new(Mode::ofdm(54).unwrap(), 0)
+    };
+    MediumConfig::new(Bss::ofdm(), &station, stations, 7)
+}
+
+/// With A-MPDUs.
+pub fn ht_config(mode: Mode, stations: usize) -> MediumConfig {
+    let station = StationConfig {
+        queue_limit: 200,
+        ..StationConfig::new(mode, 0)
+    };
+    MediumConfig::new(Bss::for_mode(&mode), &station, stations, 7)
+}
+
+pub fn route(from: usize, to: usize) -> Route {
+    Route {
+        from,
+        to: Some(to),
+        contender: 0,
+    }
+}
+
+/// Stations 1 to n each to station 0.
+pub fn uplink(n: usize) -> Vec<Route> {
+    (1..=n).map(|from| route(from, 0)).collect()
+}
+
+pub fn msdu<F>(arrival: Nanos, len_b: usize, frame: F) -> Packet<F> {
+    Packet {
+        arrival,
+        len_b,
+        flow: 0,
+        frame,
+    }
+}
+
+/// What was seen of an exchange without RTS.
+#[derive(Debug)]
+pub struct Seen<F> {
+    pub start: Nanos,
+    /// When the last data PPDU ended.
+    pub end: Nanos,
+    /// When its answer ended, if there was one.
+    pub idle: Nanos,
+    pub ppdus: usize,
+    pub received: bool,
+    pub delivered: Vec<F>,
+    pub gone: Vec<(F, Outcome)>,
+}
+
+/// Runs the medium until the next exchange is over, its timeouts included.
+pub fn exchange<F: Clone>(medium: &mut Medium<F>) -> Seen<F> {
+    let mut seen = Seen {
+        start: Nanos::MAX,
+        end: Nanos::ZERO,
+        idle: Nanos::ZERO,
+        ppdus: 0,
+        received: true,
+        delivered: Vec::new(),
+        gone: Vec::new(),
+    };
+    let data = |ppdu: &Ppdu| matches!(ppdu.kind, Kind::Data { .. });
+    loop {
+        let event = medium.advance().expect("an exchange");
+        seen.delivered
+            .extend(medium.deliver().map(|(_, frame)| frame.clone()));
+        seen.gone
+            .extend(medium.take_gone().map(|gone| (gone.frame, gone.outcome)));
+        if let Event::PpduEnd { ppdu, received } = event {
+            seen.start = seen.start.min(ppdu.start);
+            if data(&ppdu) {
+                seen.end = ppdu.end;
+                seen.ppdus += 1;
+                seen.received &= received;
+            }
+            seen.idle = ppdu.end;
+        }
+        if seen.ppdus > 0 && !medium.is_busy() {
+            return seen;
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The medium beside ns-3, cell by cell. `benches/ns3` makes the table, and says what ns-3 does otherwise than the
+//! standard.
+//!
+//! `cargo test --release -p wlan-air --test ns3 -- --nocapture` prints the comparison as Markdown.
+
+use std::collections::BTreeMap;
+
+use wlan_air::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr};
+use wlan_air::phy::{Band, Bss, ErpSlot, GuardInterval, Mode, Preamble};
+use wlan_air::{
+    Access, Aggregation, Category, Hearing, MediumConfig, Nanos, Protection, Route, StationConfig, sim,
+};
+
+/// What is not counted, as in ns-3: all stations start at once, and their collisions take a while to spread them.
+const WARMUP: Nanos = Nanos::from_secs(1);
+
+/// A line of the table.
+struct Cell(BTreeMap<&'static str, &'static str>);
+
+impl Cell {
+    fn text(&self, column: &str) -> &'static str {
+        self.0[column]
+    }
+
+    fn number<T: std::str::FromStr>(&self, column: &str) -> Option<T> {
+        self.text(column).parse().ok()
+    }
+
+    /// What stands in a column for each station in turn.
+    fn list(&self, column: &str) -> impl Iterator<Item = &'static str> {
+        self.text(column).split('+').filter(|value| !value.is_empty())
+    }
+
+    fn is(&self, column: &str) -> bool {
+        self.text(column) == "1"
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    let mut lines = include_str!("data/ns3.csv").lines();
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    lines
+        .map(|line| Cell(columns.iter().copied().zip(line.split(',')).collect()))
+        .collect()
+}
+
+fn mode_and_bss(cell: &Cell) -> (Mode, Bss) {
+    let mbps = || cell.number("rate_mbps").unwrap();
+    let kbps = || match cell.text("rate_mbps") {
+        "5.5" => 5_500,
+        mbps => 1_000 * mbps.parse::<u32>().unwrap(),
+    };
+    let preamble = if cell.text("preamble") == "short" {
+        Preamble::Short
+    } else {
+        Preamble::Long
+    };
+    let gi = if cell.text("gi_ns") == "400" {
+        GuardInterval::Short
+    } else {
+        GuardInterval::Long
+    };
+    let slot = if cell.text("slot_us") == "20" {
+        ErpSlot::Long
+    } else {
+        ErpSlot::Short
+    };
+    let (mcs, mhz) = (cell.number("mcs"), cell.number("bandwidth_mhz").unwrap());
+    let streams = cell.number("streams").unwrap();
+    let dsss = |kbps| Mode::dsss(kbps, Preamble::Long).unwrap();
+    let all_dsss = [1000, 2000, 5500, 11_000].map(dsss);
+    match cell.text("phy") {
+        "dsss" => {
+            let bss = Bss::dsss(preamble).with_basic_rates(&all_dsss).unwrap();
+            (Mode::dsss(kbps(), preamble).unwrap(), bss)
+        }
+        "ofdm" => (Mode::ofdm(mbps()).unwrap(), Bss::ofdm()),
+        "erp" => {
+            let erp = |mbps| Mode::erp(mbps).unwrap();
+            // ns-3's CTS to itself goes at 1 Mbit/s.
+            let basic = [dsss(1000), erp(6), erp(12), erp(24)];
+            let bss = Bss::erp(slot, Preamble::Long).with_basic_rates(&basic).unwrap();
+            (erp(mbps()), bss)
+        }
+        "ht" => (
+            Mode::ht(mcs.unwrap(), mhz, gi, Band::Ghz5).unwrap(),
+            Bss::ht(Band::Ghz5),
+        ),
+        "vht" => (Mode::vht(mcs.unwrap(), streams, mhz, gi).unwrap(), Bss::vht()),
+        other => panic!("phy {other}"),
+    }
+}
+
+fn config(cell: &Cell, seed: u64) -> (MediumConfig, Vec<Route>) {
+    let (mode, bss) = mode_and_bss(cell);
+    let mut station = StationConfig::new(mode, cell.number("security_b").unwrap());
+    station.queue_limit = 200;
+    station.access[0].retry_limit = cell.number("retry_limit").unwrap_or(u8::MAX);
+    if !cell.is("ampdu") {
+        station.aggregation = Aggregation::NONE;
+    }
+    station.aggregation.max_amsdu_len_b = cell.number("amsdu_b").unwrap();
+    station.rts_threshold_b = cell.is("rts").then_some(0);
+    station.protection = match cell.text("protection") {
+        "cts-to-self" => Protection::CtsToSelf,
+        _ => Protection::None,
+    };
+    let senders: usize = cell.number("stations").unwrap();
+    let mut config = MediumConfig::new(bss, &station, senders + 1, seed);
+    config.eifs = cell.is("eifs");
+    let categories = cell.list("access_categories").map(|name| match name {
+        "vo" => Category::Vo,
+        "vi" => Category::Vi,
+        "be" => Category::Be,
+        "bk" => Category::Bk,
+        other => panic!("access category {other}"),
+    });
+    let limits = cell
+        .list("txop_limits_us")
+        .map(|limit| Nanos::from_us(limit.parse().unwrap()));
+    for (station, (category, txop_limit)) in config.stations[1..].iter_mut().zip(categories.zip(limits)) {
+        station.access = vec![Access {
+            retry_limit: station.access[0].retry_limit,
+            txop_limit,
+            ..Access::edca(category)
+        }];
+    }
+    if cell.is("hidden") {
+        let rows = (0..=senders).map(|a| (0..=senders).map(|b| a == 0 || b == 0).collect());
+        config.hearing = Hearing::Matrix(rows.collect());
+    }
+    if let Some(snr_db) = cell.number("snr_db") {
+        let channel = ChannelConfig {
+            stations: senders + 1,
+            snr: Snr::Db(PerPair::Same(snr_db)),
+            fading: Fading::None,
+            error_model: ErrorModel::Nist,
+            seed,
+        };
+        config.channel = Some(Channel::new(&channel).unwrap());
+    }
+    let route = |from| Route {
+        from,
+        to: Some(0),
+        contender: 0,
+    };
+    (config, (1..=senders).map(route).collect())
+}
+
+/// Throughput of UDP payload, Mbit/s, and of each station.
+fn simulate(cell: &Cell, duration: Nanos, seed: u64) -> (f64, Vec<f64>) {
+    let payload_b: usize = cell.number("packet_size_b").unwrap();
+    // IP, UDP, LLC/SNAP.
+    let msdu_len_b = payload_b + 28 + 8;
+    let msdus = |duration| -> Vec<u64> {
+        let (config, routes) = config(cell, seed);
+        let outcome = sim::saturated(config, &routes, msdu_len_b, duration).unwrap();
+        outcome.counters.stations[1..]
+            .iter()
+            .map(|station| station.msdus)
+            .collect()
+    };
+    // A run begins as every shorter one of its seed.
+    let (before, all) = (msdus(WARMUP), msdus(WARMUP + duration));
+    let mbps = |(before, all)| (all - before) as f64 * payload_b as f64 * 8e-6 / duration.as_secs_f64();
+    let stations: Vec<f64> = before.into_iter().zip(all).map(mbps).collect();
+    (stations.iter().sum(), stations)
+}
+
+/// Cells in which ns-3 uses a choice that the standard leaves, and this medium another: the difference that follows,
+/// by how much the cell may differ from it, and why.
+///
+/// After its last frame a station of ns-3 gives the rest of a TXOP back with a CF-End, where that fits, which 10.23.2.10
+/// allows and does not ask for: a SIFS and 52 us at 6 Mbit/s. Of the 2.08 ms of a TXOP of voice these are 3.3 %.
+const EXPLAINED: [(&str, f64, f64); 2] = [
+    ("ht-mcs7-20mhz-vo+be-n2-1472b", 0.033, 0.005),
+    ("ht-mcs7-20mhz-vo-n1-1472b", 0.033, 0.005),
+];
+
+/// Where the cell is to lie: the difference from ns-3 and by how much it may miss it.
+fn expected(name: &str) -> (f64, f64) {
+    let explained = EXPLAINED.iter().find(|(cell, _, _)| *cell == name);
+    explained.map_or((0.0, 0.03), |&(_, difference, tolerance)| (difference, tolerance))
+}
+
+#[test]
+fn every_cell_agrees_with_ns3() {
+    let cells = cells();
+    assert!(cells.len() >= 184, "only {} cells", cells.len());
+    for (name, _, _) in EXPLAINED {
+        assert!(
+            cells.iter().any(|cell| cell.text("cell") == name),
+            "no cell {name}"
+        );
+    }
+    println!(
+        "| cell | ns-3, Mbit/s | here, Mbit/s | difference | by station, ns-3 / here |\n|---|---|---|---|---|"
+    );
+    let mut outliers = Vec::new();
+    for cell in cells {
+        let name = cell.text("cell");
+        let reference: f64 = cell.number("throughput_mbps").unwrap();
+        // Without optimisation less time, and more for chance: half of one of ns-3's runs.
+        let (duration, chance) = if cfg!(debug_assertions) {
+            let run_s: u64 = cell.number("run_s").unwrap();
+            (Nanos::from_ms(500 * run_s), 0.01)
+        } else {
+            (Nanos::from_secs(20), 0.0)
+        };
+        let (here, stations) = simulate(&cell, duration, 1);
+        let difference = here / reference - 1.0;
+        let by_station = match cell.text("station_mbps") {
+            "" => String::new(),
+            theirs => format!("{theirs} / {stations:.3?}"),
+        };
+        println!(
+            "| {name} | {reference} | {here:.4} | {:+.2} % | {by_station} |",
+            100.0 * difference
+        );
+        let (expected, tolerance) = expected(name);
+        if (difference - expected).abs() > tolerance + chance {
+            outliers.push(format!("{name}: {:+.2} %", 100.0 * difference));
+        }
+    }
+    assert!(outliers.is_empty(), "{}", outliers.join("\n"));
+}

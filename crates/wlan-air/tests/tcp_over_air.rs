@@ -1,0 +1,396 @@
+//! Simulations as a whole: TCP and datagrams between hosts, over processors, a wired segment and the air.
+
+mod common;
+
+use common::{route, us};
+use wlan_air::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr};
+use wlan_air::phy::{Band, Bss, GuardInterval, Mode};
+use wlan_air::queue::{Discipline, FqCodelConfig};
+use wlan_air::sim::{
+    self, End, Flow, FlowOutcome, Outcome, Processor, Scenario, Source, Tcp, Wired, simulate,
+};
+use wlan_air::tcp::{CongestionControl, IpVersion, Window};
+use wlan_air::{MediumConfig, Nanos, RateControl, StationConfig};
+
+/// LLC/SNAP, IPv4 and UDP headers.
+const UDP_HEADERS_B: usize = 8 + 20 + 8;
+
+fn ofdm(mbps: u16) -> Mode {
+    Mode::ofdm(mbps).unwrap()
+}
+
+fn ht300() -> Mode {
+    Mode::ht(15, 40, GuardInterval::Short, Band::Ghz5).unwrap()
+}
+
+/// MCS 9 at 80 MHz with the short guard interval: 433.3 Mbit/s a stream.
+fn vht(streams: u8) -> Mode {
+    Mode::vht(9, streams, 80, GuardInterval::Short).unwrap()
+}
+
+fn flow(from: End, to: End, source: Source) -> Flow {
+    Flow {
+        from,
+        to,
+        source,
+        ip: IpVersion::V4,
+        contender: 0,
+    }
+}
+
+fn tcp(window: Window, coalesce: bool) -> Source {
+    Source::Tcp(Tcp {
+        congestion: CongestionControl::Cubic,
+        window,
+        write_b: 131_072,
+        delayed_ack: true,
+        coalesce,
+    })
+}
+
+fn saturated() -> Source {
+    Source::Saturated { payload_b: 1472 }
+}
+
+/// An access point and two stations, queues of 256 frames, nothing but the air in between.
+fn scenario(mode: Mode, flows: Vec<Flow>) -> Scenario {
+    let station = StationConfig {
+        queue_limit: 256,
+        ..StationConfig::new(mode, 0)
+    };
+    Scenario {
+        medium: MediumConfig::new(Bss::for_mode(&mode), &station, 3, 1),
+        processors: vec![Processor::NONE; 3],
+        processor_limit: 100,
+        wired: Wired::gigabit(),
+        flows,
+        warmup: Nanos::from_secs(1),
+        duration: Nanos::from_secs(2),
+    }
+}
+
+fn mbps(outcome: &Outcome) -> f64 {
+    outcome.flows[0].throughput_mbps(outcome.span)
+}
+
+/// Throughput of one flow alone.
+fn alone_mbps(mode: Mode, from: End, to: End, source: Source) -> f64 {
+    mbps(&simulate(&scenario(mode, vec![flow(from, to, source)])).unwrap())
+}
+
+fn assert_within(value: f64, reference: f64, tolerance: f64) {
+    let error = value / reference - 1.0;
+    assert!(
+        error.abs() < tolerance,
+        "{value} instead of {reference}: {error:+.4}"
+    );
+}
+
+/// TCP needs airtime for its ACKs and collides with them: it stays below UDP, and the more so the less a frame's own
+/// airtime is. Joining segments at the receiver leaves fewer ACKs.
+#[test]
+fn tcp_reaches_its_share_of_udp() {
+    let (station, ap) = (End::Station(1), End::Station(0));
+    for (mode, least, most) in [
+        (ofdm(54), 0.78, 0.88),
+        (ht300(), 0.85, 0.95),
+        (vht(2), 0.80, 0.95),
+        (vht(3), 0.78, 0.95),
+    ] {
+        let udp = alone_mbps(mode, station, ap, saturated());
+        let coalesced = alone_mbps(mode, station, ap, tcp(Window::linux(), true));
+        println!("{mode}: UDP {udp:.2}, TCP {coalesced:.2}, {:.3}", coalesced / udp);
+        assert!(
+            (least..most).contains(&(coalesced / udp)),
+            "{mode}: UDP {udp}, TCP {coalesced}"
+        );
+    }
+    let each = alone_mbps(ht300(), station, ap, tcp(Window::linux(), false));
+    let coalesced = alone_mbps(ht300(), station, ap, tcp(Window::linux(), true));
+    assert!(each < coalesced, "{each} {coalesced}");
+}
+
+/// Linux TCP over a real-time emulation of the same link gave 24.1 Mbit/s.
+#[test]
+fn tcp_over_802_11a_agrees_with_linux() {
+    let flows = vec![flow(
+        End::Station(1),
+        End::Station(0),
+        tcp(Window::linux(), false),
+    )];
+    let scenario = Scenario {
+        duration: Nanos::from_secs(10),
+        ..scenario(ofdm(54), flows)
+    };
+    assert_within(mbps(&simulate(&scenario).unwrap()), 24.1, 0.02);
+}
+
+/// 20 ms each way on the wire: a window goes once in the round-trip time.
+#[test]
+fn a_window_limits_to_one_window_a_round_trip() {
+    for window_b in [100_000, 400_000, 1_000_000] {
+        let mut scenario = scenario(
+            vht(3),
+            vec![flow(
+                End::Server,
+                End::Station(1),
+                tcp(Window::Fixed(window_b), false),
+            )],
+        );
+        scenario.wired.delay = Nanos::from_ms(20);
+        scenario.duration = Nanos::from_secs(4);
+        let measured = mbps(&simulate(&scenario).unwrap());
+        // The air takes less than 2 ms of the round trip, the gigabit of the wire its own time of a window.
+        let window_bits = window_b as f64 * 8.0;
+        let (shortest_s, longest_s) = (0.040, 0.042 + window_bits / 1e9);
+        assert!(
+            (window_bits / longest_s..window_bits / shortest_s).contains(&(measured * 1e6)),
+            "{window_b} octets: {measured} Mbit/s"
+        );
+    }
+}
+
+#[test]
+fn what_goes_through_the_access_point_goes_twice() {
+    let (one, other, ap) = (End::Station(1), End::Station(2), End::Station(0));
+    for (source, mode) in [(saturated(), ofdm(54)), (tcp(Window::linux(), true), ht300())] {
+        let direct = alone_mbps(mode, one, ap, source);
+        let through = alone_mbps(mode, one, other, source);
+        let share = through / direct;
+        assert!((0.42..0.55).contains(&share), "{mode}: {direct}, {through}");
+    }
+}
+
+/// Frames of 1500 octets and 38 more of Ethernet; a segment carries 1448 octets, a datagram 1472.
+#[test]
+fn the_wired_segment_can_be_the_bottleneck() {
+    for (source, payload_b) in [(tcp(Window::linux(), false), 1448.0), (saturated(), 1472.0)] {
+        for (from, to) in [(End::Server, End::Station(1)), (End::Station(1), End::Server)] {
+            let mut scenario = scenario(ofdm(54), vec![flow(from, to, source)]);
+            scenario.wired.rate_bps = 10_000_000;
+            scenario.wired.queue_limit = 50;
+            scenario.duration = Nanos::from_secs(5);
+            let outcome = simulate(&scenario).unwrap();
+            assert_within(mbps(&outcome), 10.0 * payload_b / 1538.0, 0.01);
+        }
+    }
+}
+
+/// A request on an idle medium goes at once, and so does a response whose sender opened and sealed for longer than the
+/// Ack and DIFS last: the round trip is four times service and two PPDUs, to the nanosecond.
+#[test]
+fn a_processor_adds_its_service_to_an_idle_round_trip() {
+    let (request_b, response_b) = (64, 1000);
+    let mode = ofdm(54);
+    for processor in [
+        Processor {
+            frame: us(60),
+            octet_ns: 0.0,
+        },
+        Processor {
+            frame: us(250),
+            octet_ns: 83.3,
+        },
+    ] {
+        let source = Source::RequestResponse {
+            request_b,
+            response_b,
+            think: Nanos::from_ms(20),
+        };
+        let mut scenario = scenario(mode, vec![flow(End::Station(1), End::Station(0), source)]);
+        scenario.processors = vec![processor; 3];
+        let outcome = simulate(&scenario).unwrap();
+        let round_trips = &outcome.flows[0].round_trips;
+        let expected: Nanos = [request_b, response_b]
+            .map(|payload_b| {
+                let msdu_b = payload_b + UDP_HEADERS_B;
+                processor.service(msdu_b) * 2 + mode.ppdu_duration(msdu_b + 28)
+            })
+            .into_iter()
+            .sum();
+        assert!(round_trips.count() > 80);
+        assert_eq!(
+            (round_trips.mean(), round_trips.max()),
+            (Some(expected), Some(expected))
+        );
+        assert_eq!(outcome.flows[0].timeouts, 0);
+    }
+}
+
+/// A card that takes a millisecond for a frame sends a thousand a second, wherever it is on the way, though its station
+/// and its processor hold different numbers of frames.
+#[test]
+fn a_slow_card_saturates_at_its_own_rate() {
+    let slow = Processor {
+        frame: Nanos::from_ms(1),
+        octet_ns: 0.0,
+    };
+    for (from, to, at) in [
+        (End::Station(1), End::Station(0), 1),
+        (End::Station(1), End::Station(0), 0),
+        (End::Server, End::Station(1), 0),
+        (End::Server, End::Station(1), 1),
+    ] {
+        for limit in [2, 10, 1000] {
+            let mut scenario = scenario(ofdm(54), vec![flow(from, to, saturated())]);
+            scenario.processors[at] = slow;
+            scenario.processor_limit = limit;
+            let outcome = simulate(&scenario).unwrap();
+            assert_within(mbps(&outcome), 1472.0 * 8.0 * 1000.0 / 1e6, 0.01);
+            // Busy from the first frame on, the last of them not yet done.
+            let busy = outcome.processors[at].busy.as_secs_f64();
+            assert!(
+                (2.95..3.0 + 1e-3 * (limit + 1) as f64).contains(&busy),
+                "{from:?} {limit}: {busy} s"
+            );
+        }
+    }
+}
+
+/// A saturated station offers its processor no more than that holds, so it loses nothing there.
+#[test]
+fn a_saturated_source_loses_nothing_at_its_own_card() {
+    let mut scenario = scenario(
+        ofdm(54),
+        vec![flow(End::Station(1), End::Station(0), saturated())],
+    );
+    scenario.processors[1].frame = us(700);
+    scenario.processor_limit = 3;
+    let outcome = simulate(&scenario).unwrap();
+    assert_eq!(outcome.processors[1].drops, 0);
+    assert_eq!(outcome.flows[0].meter.loss.share(), Some(0.0));
+}
+
+/// A bulk TCP flow and a call of 50 packets a second from one station.
+#[test]
+fn fq_codel_keeps_a_sparse_flow_quick_under_a_bulk_flow() {
+    let call = Source::Cbr {
+        rate_bps: 64_000,
+        payload_b: 160,
+    };
+    let p95 = |discipline| {
+        let flows = [tcp(Window::linux(), false), call];
+        let flows = flows.map(|source| flow(End::Station(1), End::Station(0), source));
+        let mut scenario = scenario(ofdm(54), flows.to_vec());
+        scenario.medium.stations[1].discipline = discipline;
+        scenario.duration = Nanos::from_secs(5);
+        let outcome = simulate(&scenario).unwrap();
+        let bulk = mbps(&outcome);
+        assert!(bulk > 20.0, "{discipline:?}: {bulk}");
+        let call: &FlowOutcome = &outcome.flows[1];
+        assert!(call.meter.loss.share().unwrap() < 0.01);
+        call.meter.delays.percentile(95.0).unwrap()
+    };
+    let fifo = p95(Discipline::Fifo);
+    let fq_codel = p95(Discipline::FqCodel(FqCodelConfig::rfc8290()));
+    assert!(fifo > Nanos::from_ms(50), "{fifo}");
+    assert!(fq_codel < Nanos::from_ms(6), "{fq_codel}");
+}
+
+#[test]
+fn contradictory_scenarios_are_refused() {
+    let refused = |change: &dyn Fn(&mut Scenario)| {
+        let mut scenario = scenario(
+            ofdm(54),
+            vec![flow(End::Station(1), End::Station(2), saturated())],
+        );
+        change(&mut scenario);
+        simulate(&scenario).unwrap_err()
+    };
+    for (error, message) in [
+        (refused(&|s| s.flows[0].to = End::Station(3)), "station 3"),
+        (refused(&|s| s.flows[0].to = End::Station(1)), "same station"),
+        (refused(&|s| s.flows[0].contender = 1), "access category 1"),
+        (refused(&|s| s.processors.truncate(2)), "2 processors for 3"),
+        (refused(&|s| s.processors[0].octet_ns = -1.0), "-1 ns"),
+        (refused(&|s| s.processor_limit = 0), "at least one frame"),
+        (refused(&|s| s.duration = Nanos::ZERO), "longer than nothing"),
+        (refused(&|s| s.wired.rate_bps = 0), "needs a rate"),
+        (
+            refused(&|s| s.flows[0].source = Source::Saturated { payload_b: 0 }),
+            "at least 1 octet",
+        ),
+        (
+            refused(&|s| s.flows[0].source = Source::Saturated { payload_b: 2269 }),
+            "MSDU of 2305",
+        ),
+    ] {
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_outcomes() {
+    let outcome = |seed| {
+        let poisson = Source::Poisson {
+            rate_bps: 2_000_000,
+            payload_b: 500,
+        };
+        let flows = vec![
+            flow(End::Station(1), End::Station(0), tcp(Window::linux(), false)),
+            flow(End::Server, End::Station(2), poisson),
+        ];
+        let mut scenario = scenario(ofdm(54), flows);
+        scenario.medium.seed = seed;
+        format!("{:?}", simulate(&scenario).unwrap())
+    };
+    assert_eq!(outcome(1), outcome(1));
+    assert_ne!(outcome(1), outcome(2));
+}
+
+/// Stations of 802.11a at an SNR.
+fn over_channel(rate: RateControl, snr_db: f64, fading: Fading) -> sim::Saturated {
+    let station = StationConfig {
+        rate,
+        queue_limit: 10,
+        ..StationConfig::new(ofdm(6), 0)
+    };
+    let mut config = MediumConfig::new(Bss::ofdm(), &station, 2, 1);
+    let channel = ChannelConfig {
+        stations: 2,
+        snr: Snr::Db(PerPair::Same(snr_db)),
+        fading,
+        error_model: ErrorModel::Nist,
+        seed: 1,
+    };
+    config.channel = Some(Channel::new(&channel).unwrap());
+    sim::saturated(config, &[route(1, 0)], 1508, Nanos::from_secs(10)).unwrap()
+}
+
+fn minstrel() -> RateControl {
+    RateControl::Minstrel([6, 9, 12, 18, 24, 36, 48, 54].map(ofdm).to_vec())
+}
+
+#[test]
+fn minstrel_settles_near_the_best_fixed_rate() {
+    for snr_db in [5.0, 12.0, 18.0, 30.0] {
+        let fixed = [6, 9, 12, 18, 24, 36, 48, 54].map(|rate| {
+            over_channel(RateControl::Fixed(ofdm(rate)), snr_db, Fading::None).goodput_mbps(1500)
+        });
+        let best = fixed.into_iter().fold(0.0, f64::max);
+        let chosen = over_channel(minstrel(), snr_db, Fading::None).goodput_mbps(1500);
+        println!("{snr_db} dB: {chosen:.2}, fixed {fixed:.2?}");
+        assert!(chosen > 0.9 * best, "{snr_db} dB: {chosen}, best {best}");
+    }
+}
+
+/// Fades of tens of milliseconds: no rate suits always, and the one that adapts loses less than the fastest.
+#[test]
+fn fading_costs_throughput() {
+    let rayleigh = Fading::Rayleigh {
+        coherence_time: Nanos::from_ms(200),
+    };
+    let rician = Fading::Rician {
+        k_factor_db: 10.0,
+        coherence_time: Nanos::from_ms(200),
+    };
+    let still = over_channel(minstrel(), 25.0, Fading::None).goodput_mbps(1500);
+    let weak = over_channel(minstrel(), 25.0, rician).goodput_mbps(1500);
+    let strong = over_channel(minstrel(), 25.0, rayleigh);
+    let fastest = over_channel(RateControl::Fixed(ofdm(54)), 25.0, rayleigh).goodput_mbps(1500);
+    let adapted = strong.goodput_mbps(1500);
+    println!("{still:.2} {weak:.2} {adapted:.2} {fastest:.2}");
+    assert!(still > weak && weak > adapted, "{still} {weak} {adapted}");
+    assert!(adapted > 0.4 * still, "{still} {adapted}");
+    assert!(strong.counters.stations[1].losses > 100);
+}

@@ -1,0 +1,335 @@
+//! Joining: consecutive packets of one flow become a super-packet, by the rules of Linux's GRO, so that nothing is lost
+//! in it: splitting it again gives the packets.
+//!
+//! A packet is joined to the run before it when
+//! - all headers are equal but for lengths, checksums, IPv4 identification, TCP sequence number, PSH and FIN: so same
+//!   addresses, ports, TTL, traffic class and ECN marks, acknowledgement number, window and TCP options;
+//! - IP has no options, extension headers or fragments; TCP none of SYN, RST, URG, CWR;
+//! - it follows in sequence: TCP sequence number, IPv4 identification (one higher, or the same with Don't Fragment);
+//! - it has payload, no more than the first, and none in the run before it had less;
+//! - nothing in the run before it had PSH or FIN;
+//! - its checksums are right, which this side must verify: the super-packet no longer has them.
+
+use arrayvec::ArrayVec;
+
+use super::field::{
+    IPV4_ADDRESSES, IPV4_CHECKSUM, IPV4_DONT_FRAGMENT, IPV4_FLAGS, IPV4_FRAGMENT, IPV4_ID, IPV4_LEN,
+    IPV4_PROTOCOL, IPV4_TOTAL_LENGTH, IPV6_ADDRESSES, IPV6_LEN, IPV6_NEXT_HEADER, IPV6_PAYLOAD_LENGTH,
+    PROTOCOL_TCP, PROTOCOL_UDP, TCP_ACKNOWLEDGEMENT, TCP_CHECKSUM, TCP_CWR, TCP_DATA_OFFSET, TCP_FIN,
+    TCP_FLAGS, TCP_LEN, TCP_PSH, TCP_RST, TCP_SEQUENCE, TCP_SYN, TCP_URG, TCP_URGENT, TCP_WINDOW,
+    UDP_CHECKSUM, UDP_LEN, UDP_LENGTH, get_u16, get_u32, put_u16,
+};
+use super::{Gso, GsoKind, PartialChecksum, VnetHeader, checksum};
+
+/// Packets in a run at most: an A-MPDU has no more, and Linux takes 128 in a super-packet of UDP
+/// (`UDP_MAX_SEGMENTS`).
+pub const MAX_PACKETS: usize = 64;
+
+/// Octets of an IP packet at most (RFC 791 3.1).
+const MAX_PACKET_B: usize = 65_535;
+
+/// Octets of virtio-net, IP and TCP headers at most; the TCP header has up to 60 (RFC 9293 3.1).
+const MAX_HEAD_B: usize = VnetHeader::LEN + IPV6_LEN + 60;
+
+/// Which super-packets the receiving stack takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Takes {
+    /// TCP over IPv4 and IPv6.
+    pub tcp: bool,
+    /// UDP over both.
+    pub udp: bool,
+}
+
+/// Consecutive packets that go up together.
+pub struct Run<'a> {
+    /// The first packet, whole.
+    first: &'a [u8],
+    /// Its headers, where more could be joined to it.
+    headers: Option<Headers<'a>>,
+    /// Whether the checksums of the first packet were verified: not before a second one asks for it.
+    verified: bool,
+    /// Payload of each packet, once there are two; else the first packet, whole.
+    payloads: ArrayVec<&'a [u8], MAX_PACKETS>,
+    /// Octets of the super-packet so far.
+    len_b: usize,
+    /// Whether the last packet ended the run: PSH, FIN, or less payload than the first.
+    ended: bool,
+}
+
+/// Virtio-net, IP and transport headers of a super-packet.
+pub type Head = ArrayVec<u8, MAX_HEAD_B>;
+
+impl<'a> Run<'a> {
+    /// A run of one IP packet.
+    pub fn new(takes: Takes, packet: &'a [u8]) -> Self {
+        let headers = Headers::parse(packet).filter(|headers| match headers.is_tcp {
+            true => takes.tcp,
+            false => takes.udp,
+        });
+        Self {
+            first: packet,
+            verified: false,
+            payloads: ArrayVec::from_iter([packet]),
+            len_b: packet.len(),
+            ended: headers.as_ref().is_some_and(Headers::ends_run),
+            headers,
+        }
+    }
+
+    /// Joins the next packet, or answers `false`.
+    pub fn join(&mut self, packet: &'a [u8]) -> bool {
+        let Some(first) = self.headers.as_ref() else {
+            return false;
+        };
+        if self.ended || self.payloads.is_full() {
+            return false;
+        }
+        let Some(next) = Headers::parse(packet) else {
+            return false;
+        };
+        let len_b = self.len_b + next.payload().len();
+        if len_b > MAX_PACKET_B
+            || !first.is_followed_by(&next, self.payloads.len())
+            || !(self.verified || first.is_valid())
+            || !next.is_valid()
+        {
+            return false;
+        }
+        if !self.verified {
+            self.verified = true;
+            self.payloads[0] = first.payload();
+        }
+        self.payloads.push(next.payload());
+        self.len_b = len_b;
+        self.ended = next.ends_run() || next.payload().len() < first.payload().len();
+        if let (true, Some(first)) = (next.is_tcp, self.headers.as_mut()) {
+            first.last_flags |= next.last_flags;
+        }
+        true
+    }
+
+    /// How many packets there are.
+    pub fn packets(&self) -> usize {
+        self.payloads.len()
+    }
+
+    /// What stands before the [`payloads`](Self::payloads): the virtio-net header alone, before the one packet of a
+    /// run that was joined by none, else also the headers of the super-packet.
+    pub fn head(&self) -> Head {
+        let mut head = Head::new();
+        let push = |head: &mut Head, octets: &[u8]| {
+            head.try_extend_from_slice(octets)
+                .expect("the headers of TCP over IPv6 are the longest");
+        };
+        let (Some(headers), true) = (&self.headers, self.payloads.len() > 1) else {
+            push(&mut head, &VnetHeader::default().emit());
+            return head;
+        };
+        let (partial, header_len_b) = (headers.partial(), short(headers.payload_at));
+        let kind = match (headers.is_tcp, headers.is_ipv4()) {
+            (true, true) => GsoKind::Tcp4,
+            (true, false) => GsoKind::Tcp6,
+            (false, _) => GsoKind::Udp,
+        };
+        let vnet = VnetHeader {
+            partial: Some(partial),
+            gso: Some(Gso {
+                kind,
+                size_b: short(headers.payload().len()),
+                ecn: false,
+            }),
+            header_len_b,
+        };
+        push(&mut head, &vnet.emit());
+        push(&mut head, &self.first[..headers.payload_at]);
+        headers.finish(&mut head[VnetHeader::LEN..], self.len_b);
+        head
+    }
+
+    /// What follows the [`head`](Self::head), in order.
+    pub fn payloads(&self) -> &[&'a [u8]] {
+        &self.payloads
+    }
+}
+
+/// The headers of a packet of which a run can be made.
+struct Headers<'a> {
+    packet: &'a [u8],
+    is_tcp: bool,
+    transport_at: usize,
+    payload_at: usize,
+    /// PSH and FIN of the last packet of the run.
+    last_flags: u8,
+}
+
+impl<'a> Headers<'a> {
+    /// The headers, if they are such as runs are made of.
+    fn parse(packet: &'a [u8]) -> Option<Self> {
+        let (transport_at, protocol, len_b) = match packet.first()? {
+            // Version and header length of IPv4 without options.
+            0x45 => {
+                let header = packet.first_chunk::<IPV4_LEN>()?;
+                if get_u16(header, IPV4_FLAGS) & IPV4_FRAGMENT != 0 {
+                    return None;
+                }
+                let len_b = get_u16(header, IPV4_TOTAL_LENGTH);
+                (IPV4_LEN, header[IPV4_PROTOCOL], usize::from(len_b))
+            }
+            0x60..0x70 => {
+                let header = packet.first_chunk::<IPV6_LEN>()?;
+                let payload_b = get_u16(header, IPV6_PAYLOAD_LENGTH);
+                (
+                    IPV6_LEN,
+                    header[IPV6_NEXT_HEADER],
+                    IPV6_LEN + usize::from(payload_b),
+                )
+            }
+            _ => return None,
+        };
+        let transport = &packet[transport_at..];
+        let (is_tcp, header_b, last_flags) = match protocol {
+            PROTOCOL_TCP => {
+                let header = transport.first_chunk::<TCP_LEN>()?;
+                let header_b = usize::from(header[TCP_DATA_OFFSET] >> 4) * 4;
+                let flags = header[TCP_FLAGS];
+                if header_b < TCP_LEN || flags & (TCP_SYN | TCP_RST | TCP_URG | TCP_CWR) != 0 {
+                    return None;
+                }
+                (true, header_b, flags & (TCP_PSH | TCP_FIN))
+            }
+            PROTOCOL_UDP => {
+                let header = transport.first_chunk::<UDP_LEN>()?;
+                if usize::from(get_u16(header, UDP_LENGTH)) != transport.len()
+                    || get_u16(header, UDP_CHECKSUM) == 0
+                {
+                    return None;
+                }
+                (false, UDP_LEN, 0)
+            }
+            _ => return None,
+        };
+        // An empty payload (a pure acknowledgement) has nothing to join; and only a packet without padding behind it
+        // can be followed by another's payload.
+        (len_b == packet.len() && transport.len() > header_b).then_some(Self {
+            packet,
+            is_tcp,
+            transport_at,
+            payload_at: transport_at + header_b,
+            last_flags,
+        })
+    }
+
+    fn is_ipv4(&self) -> bool {
+        self.transport_at == IPV4_LEN
+    }
+
+    fn payload(&self) -> &'a [u8] {
+        &self.packet[self.payload_at..]
+    }
+
+    fn transport_header(&self) -> &'a [u8] {
+        &self.packet[self.transport_at..self.payload_at]
+    }
+
+    /// Whether the packet hurries those before it up to the application.
+    fn ends_run(&self) -> bool {
+        self.last_flags != 0
+    }
+
+    /// Whether `next` belongs behind this first packet of a run of `packets`.
+    fn is_followed_by(&self, next: &Headers<'_>, packets: usize) -> bool {
+        if (self.payload_at, self.transport_at, self.is_tcp)
+            != (next.payload_at, next.transport_at, next.is_tcp)
+            || next.payload().len() > self.payload().len()
+        {
+            return false;
+        }
+        let (a, b) = (self.packet, next.packet);
+        let ip = if self.is_ipv4() {
+            // Version, traffic class; flags, TTL, protocol; addresses.
+            a[..IPV4_TOTAL_LENGTH] == b[..IPV4_TOTAL_LENGTH]
+                && a[IPV4_FLAGS..IPV4_CHECKSUM] == b[IPV4_FLAGS..IPV4_CHECKSUM]
+                && a[IPV4_ADDRESSES..IPV4_LEN] == b[IPV4_ADDRESSES..IPV4_LEN]
+                && self.is_followed_by_id(next, packets)
+        } else {
+            a[..IPV6_PAYLOAD_LENGTH] == b[..IPV6_PAYLOAD_LENGTH]
+                && a[IPV6_NEXT_HEADER..IPV6_LEN] == b[IPV6_NEXT_HEADER..IPV6_LEN]
+        };
+        let (a, b) = (self.transport_header(), next.transport_header());
+        // Ports.
+        if !ip || a[..4] != b[..4] {
+            return false;
+        }
+        if !self.is_tcp {
+            return true;
+        }
+        #[allow(clippy::cast_possible_truncation)] // at most 64 KiB
+        let passed = (packets * self.payload().len()) as u32;
+        get_u32(b, TCP_SEQUENCE) == get_u32(a, TCP_SEQUENCE).wrapping_add(passed)
+            && a[TCP_ACKNOWLEDGEMENT..TCP_FLAGS] == b[TCP_ACKNOWLEDGEMENT..TCP_FLAGS]
+            && (a[TCP_FLAGS] ^ b[TCP_FLAGS]) & !(TCP_PSH | TCP_FIN) == 0
+            && a[TCP_WINDOW..TCP_CHECKSUM] == b[TCP_WINDOW..TCP_CHECKSUM]
+            && a[TCP_URGENT..] == b[TCP_URGENT..]
+    }
+
+    fn is_followed_by_id(&self, next: &Headers<'_>, packets: usize) -> bool {
+        let (a, b) = (get_u16(self.packet, IPV4_ID), get_u16(next.packet, IPV4_ID));
+        // What may not be fragmented needs no identification (RFC 6864 4.1), and Linux then often sends the same.
+        let atomic = get_u16(self.packet, IPV4_FLAGS) & IPV4_DONT_FRAGMENT != 0;
+        b == a.wrapping_add(short(packets)) || atomic && a == b
+    }
+
+    /// Whether the checksums are right.
+    fn is_valid(&self) -> bool {
+        let ip = !self.is_ipv4() || checksum::sum(&self.packet[..IPV4_LEN]) == 0xffff;
+        let transport = &self.packet[self.transport_at..];
+        ip && checksum::add(self.pseudo_header(transport.len()), checksum::sum(transport)) == 0xffff
+    }
+
+    /// Sum of the pseudo-header of so many octets of transport header and payload.
+    fn pseudo_header(&self, transport_b: usize) -> u16 {
+        let addresses = if self.is_ipv4() {
+            IPV4_ADDRESSES
+        } else {
+            IPV6_ADDRESSES
+        };
+        let protocol = if self.is_tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
+        let addresses = &self.packet[addresses..self.transport_at];
+        checksum::pseudo_header(addresses, protocol, short(transport_b))
+    }
+
+    fn partial(&self) -> PartialChecksum {
+        PartialChecksum {
+            start: short(self.transport_at),
+            offset: short(if self.is_tcp { TCP_CHECKSUM } else { UDP_CHECKSUM }),
+        }
+    }
+
+    /// Makes of the first packet's headers those of the super-packet of `len_b` octets.
+    fn finish(&self, headers: &mut [u8], len_b: usize) {
+        let (ip, transport) = headers.split_at_mut(self.transport_at);
+        if self.is_ipv4() {
+            put_u16(ip, IPV4_TOTAL_LENGTH, short(len_b));
+            put_u16(ip, IPV4_CHECKSUM, 0);
+            let sum = checksum::sum(ip);
+            put_u16(ip, IPV4_CHECKSUM, !sum);
+        } else {
+            put_u16(ip, IPV6_PAYLOAD_LENGTH, short(len_b - IPV6_LEN));
+        }
+        let transport_b = len_b - self.transport_at;
+        let checksum_at = if self.is_tcp {
+            transport[TCP_FLAGS] |= self.last_flags;
+            TCP_CHECKSUM
+        } else {
+            put_u16(transport, UDP_LENGTH, short(transport_b));
+            UDP_CHECKSUM
+        };
+        // Complete but for the sum over transport header and payload: the stack takes that as verified.
+        put_u16(transport, checksum_at, self.pseudo_header(transport_b));
+    }
+}
+
+/// A number that counts octets or packets of an IP packet, so at most 65 535.
+fn short(number: usize) -> u16 {
+    u16::try_from(number).expect("an IP packet has at most 65535 octets")
+}

@@ -1,0 +1,211 @@
+//! Two stations back to back: what a host's stack hands to one comes out of the other.
+
+use std::os::unix::net::UnixDatagram;
+
+use wlan_air::phy::{Band, GuardInterval};
+use wlan_ciphers::Suite;
+
+use super::*;
+use crate::offload::packet::{Packet, assert_checksums_are_right, usual, usual_ones};
+use crate::tun::Offloads;
+
+/// A host's stack and the station that it sends through.
+struct Host {
+    stack: UnixDatagram,
+    station: Station,
+}
+
+fn host(role: Role, suite: Option<Suite>, coalesce: bool) -> Host {
+    let (stack, device) = UnixDatagram::pair().unwrap();
+    stack.set_nonblocking(true).unwrap();
+    let mode = match suite {
+        Some(Suite::Wep40 | Suite::Wep104 | Suite::Tkip) => Mode::ofdm(54),
+        _ => Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5),
+    };
+    let key: Vec<u8> = (0..64).collect();
+    let protection = suite.map(|suite| Protection::new(suite, &key[..suite.key_len()], role).unwrap());
+    let tun = Tun::of(device, Offloads { tcp: true, udp: true });
+    Host {
+        stack,
+        station: Station::new(role, tun, &mode.unwrap(), protection, coalesce),
+    }
+}
+
+fn pair(suite: Option<Suite>, coalesce: bool) -> (Host, Host) {
+    (host(Role::Sta, suite, coalesce), host(Role::Ap, suite, coalesce))
+}
+
+impl Host {
+    fn sends(&self, vnet: VnetHeader, packet: &[u8]) {
+        self.stack.send(&[&vnet.emit(), packet].concat()).unwrap();
+    }
+
+    /// All that the station reads now.
+    fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
+        loop {
+            let found = self.station.read(pool, |frame| frames.push(frame));
+            match found.unwrap() {
+                Arrival::Packets(_) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn received(&self) -> Vec<(VnetHeader, Vec<u8>)> {
+        let mut buffer = vec![0; 70_000];
+        let mut all = Vec::new();
+        while let Ok(len) = self.stack.recv(&mut buffer) {
+            let (vnet, packet) = buffer[..len].split_first_chunk().unwrap();
+            all.push((VnetHeader::parse(vnet).unwrap(), packet.to_vec()));
+        }
+        all
+    }
+}
+
+/// A super-packet of `segments` packets with 100 octets of payload each.
+fn whole(of: &Packet, segments: usize) -> Packet {
+    Packet {
+        payload: (0..100 * segments)
+            .map(|at| u8::try_from(at % 251).unwrap())
+            .collect(),
+        ..of.clone()
+    }
+}
+
+#[test]
+fn a_super_packet_crosses_the_air_in_parts_and_arrives_whole_under_every_suite() {
+    let suites = Suite::ALL.into_iter().filter(|suite| !suite.is_bip()).map(Some);
+    for suite in suites.chain([None]) {
+        for packet in usual_ones() {
+            let packet = whole(&packet, 40);
+            let (mut sta, mut ap) = pair(suite, true);
+            let mut frames = Vec::new();
+            sta.sends(packet.vnet(100), &packet.with_partial_checksum());
+            assert_eq!(sta.read(&mut Pool::new(0), &mut frames), Arrival::Nothing);
+            assert_eq!(frames.len(), 40);
+            sta.station.seal(frames.iter_mut());
+            let plaintext = &packet.payload[..20];
+            let is_readable = frames[0].mpdu().windows(20).any(|octets| octets == plaintext);
+            assert_eq!(is_readable, suite.is_none(), "{suite:?}");
+            ap.station.open(frames.iter_mut());
+            assert_eq!(ap.station.deliver(frames.iter()), Undelivered::default());
+            assert_eq!(
+                ap.received(),
+                [(packet.vnet(100), packet.with_partial_checksum())],
+                "{suite:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_coalescing_every_packet_goes_up_by_itself() {
+    for packet in usual_ones() {
+        let packet = whole(&packet, 5);
+        let (mut sta, mut ap) = pair(Some(Suite::Ccmp128), false);
+        let mut frames = Vec::new();
+        sta.sends(packet.vnet(100), &packet.with_partial_checksum());
+        sta.read(&mut Pool::new(0), &mut frames);
+        sta.station.seal(frames.iter_mut());
+        ap.station.open(frames.iter_mut());
+        ap.station.deliver(frames.iter());
+        let received = ap.received();
+        assert_eq!(received.len(), 5);
+        for (vnet, packet) in received {
+            assert_eq!(vnet, VnetHeader::default());
+            assert_checksums_are_right(&packet);
+        }
+    }
+}
+
+#[test]
+fn packets_on_both_sides_of_a_lost_mpdu_go_up_apart() {
+    // Without identification a lost datagram leaves no trace in the datagrams after it.
+    for packet in [usual(true, false), usual(true, true)] {
+        let packet = whole(&packet, 6);
+        let (mut sta, mut ap) = pair(Some(Suite::Ccmp128), true);
+        let mut frames = Vec::new();
+        sta.sends(packet.vnet(100), &packet.with_partial_checksum());
+        sta.read(&mut Pool::new(0), &mut frames);
+        sta.station.seal(frames.iter_mut());
+        ap.station.open(frames.iter_mut());
+        let arrived = frames.iter().enumerate().filter(|(index, _)| *index != 2);
+        ap.station.deliver(arrived.map(|(_, frame)| frame));
+        let sizes: Vec<_> = ap
+            .received()
+            .iter()
+            .map(|(_, up)| up.len() - packet.headers_b())
+            .collect();
+        assert_eq!(sizes, [200, 300]);
+    }
+}
+
+#[test]
+fn a_frame_is_delivered_once_and_only_if_it_opened() {
+    let packet = usual(false, false);
+    let (mut sta, mut ap) = pair(Some(Suite::Ccmp128), true);
+    let mut frames = Vec::new();
+    sta.sends(VnetHeader::default(), &packet.octets());
+    sta.read(&mut Pool::new(0), &mut frames);
+    sta.station.seal(frames.iter_mut());
+    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1, "still sealed");
+    ap.station.open(frames.iter_mut());
+    assert_eq!(ap.station.deliver(frames.iter()).rejected, 0);
+    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1, "replayed");
+    // Sent again, as after a lost answer: the same octets but for the Retry bit, and again a replay.
+    let first = |frames: &[Frame]| frames[0].mpdu().to_vec();
+    sta.station.seal(frames.iter_mut());
+    let again = first(&frames);
+    sta.station.seal(frames.iter_mut());
+    assert_eq!(first(&frames), again);
+    ap.station.open(frames.iter_mut());
+    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1);
+    // Damaged.
+    frames[0].buffer[60] ^= 1;
+    sta.station.seal(frames.iter_mut());
+    frames[0].buffer[60] ^= 1;
+    ap.station.open(frames.iter_mut());
+    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1);
+    assert_eq!(ap.received().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_an_msdu_is_counted_and_goes_nowhere() {
+    let (mut sta, _) = pair(None, true);
+    let mut frames = Vec::new();
+    let packet = whole(&usual(false, true), 30);
+    let unsplittable: [(VnetHeader, Vec<u8>); 4] = [
+        (VnetHeader::default(), packet.octets()),
+        (packet.vnet(2500), packet.with_partial_checksum()),
+        (packet.vnet(0), packet.with_partial_checksum()),
+        (packet.vnet(100), packet.with_partial_checksum()[..200].to_vec()),
+    ];
+    for (vnet, octets) in unsplittable {
+        sta.sends(vnet, &octets);
+        assert_eq!(sta.read(&mut Pool::new(0), &mut frames), Arrival::Unsplittable);
+    }
+    sta.sends(VnetHeader::default(), &[0x11; 40]);
+    assert_eq!(sta.read(&mut Pool::new(0), &mut frames), Arrival::Unclassified);
+    assert!(frames.is_empty());
+}
+
+#[test]
+fn nothing_on_the_way_allocates() {
+    for suite in [None, Some(Suite::Ccmp128), Some(Suite::Gcmp256)] {
+        let (mut sta, mut ap) = pair(suite, true);
+        let packets: Vec<Packet> = usual_ones().map(|packet| whole(&packet, 16)).collect();
+        let (mut pool, mut frames) = (Pool::new(80), Vec::with_capacity(64));
+        for packet in &packets {
+            sta.sends(packet.vnet(100), &packet.with_partial_checksum());
+        }
+        let allocated = allocation_counter::measure(|| {
+            sta.read(&mut pool, &mut frames);
+            sta.station.seal(frames.iter_mut());
+            ap.station.open(frames.iter_mut());
+            ap.station.deliver(frames.iter());
+            frames.drain(..).for_each(|frame| pool.give(frame));
+        });
+        assert_eq!(allocated.count_total, 0, "{suite:?}: {allocated:?}");
+        assert_eq!(ap.received().len(), packets.len());
+    }
+}

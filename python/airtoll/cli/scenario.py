@@ -1,0 +1,260 @@
+"""`airtoll simulate` and `airtoll model`: one scenario, its words as options, its answer as tables or JSON."""
+
+import inspect
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from airtoll.errors import UsageError
+from airtoll.study.quantity import show
+from airtoll.study.scenario import Scenario, WordError, read_scenario
+
+_PANELS: dict[str, tuple[str, ...]] = {
+    "PHY": ("phy", "rate", "bandwidth", "gi", "streams", "band", "preamble"),
+    "Security": ("security", "crypto_at", "processor_frame", "processor_byte"),
+    "Stations": ("stations", "topology", "direction", "hears", "wired_rate", "wired_delay"),
+    "Traffic": (
+        *("transport", "ip", "packet_size", "traffic", "offered"),
+        *("congestion_control", "window", "delayed_ack", "coalesce"),
+    ),
+    "Access": (
+        *("access_category", "txop_limit", "retry_limit", "rate_control", "ampdu", "amsdu", "rts_threshold"),
+        *("fragmentation_threshold", "protection", "beacon_interval", "dtim_period", "queue", "queue_limit"),
+    ),
+    "Channel": ("snr", "error_model", "path_loss"),
+    "Run": ("duration", "warmup", "seed"),
+}
+_METAVARS = {
+    word: metavar
+    for metavar, words in {
+        "BYTES": ("packet_size", "amsdu", "rts_threshold", "fragmentation_threshold", "window"),
+        "DB": ("snr",),
+        "MATRIX": ("hears",),
+        "MBIT/S": ("wired_rate", "offered"),
+        "MHZ": ("bandwidth",),
+        "N": ("streams", "stations", "retry_limit", "dtim_period", "queue_limit", "seed"),
+        "NS": ("processor_byte",),
+        "RATE": ("rate",),
+        "SECONDS": ("duration", "warmup"),
+        "TABLE": ("path_loss",),
+        "TU": ("beacon_interval",),
+        "US": ("txop_limit", "wired_delay", "processor_frame"),
+    }.items()
+    for word in words
+}
+_SWITCHES = ("ampdu", "delayed_ack", "coalesce")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+_NONE = "\N{EN DASH}"
+
+
+def command_of(name: str, settings: dict[str, Any]) -> Any:
+    """The command of that name, `simulate` or `model`, with an option for every word of a scenario."""
+    perform = {"simulate": simulate_scenario, "model": model_scenario}[name]
+    parameters = [_parameter(panel, word) for panel, words in _PANELS.items() for word in words]
+    parameters.insert(2, _mcs())
+    as_json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+    parameters.append(_keyword("as_json", as_json, default=False))
+
+    def run(**options: Any) -> None:
+        wants_json = options.pop("as_json")
+        perform({word: value for word, value in options.items() if value is not None}, wants_json)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=settings)
+    made.command(name, help=perform.__doc__)(run)
+    return typer.main.get_command(made)
+
+
+def _parameter(panel: str, word: str) -> inspect.Parameter:
+    field = Scenario.model_fields[word]
+    flag = f"--{word.replace('_', '-')}"
+    default = field.get_default()
+    kind: Any = bool if word in _SWITCHES else str
+    declared = typer.Option(
+        f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
+        metavar=None if kind is bool else _METAVARS.get(word, "NAME"),
+        help=field.description,
+        rich_help_panel=panel,
+        show_default=False if default is None else str(default),
+    )
+    return _keyword(word, Annotated[kind | None, declared])
+
+
+def _mcs() -> inspect.Parameter:
+    declared = typer.Option(
+        "--mcs", metavar="N", help="The same as --rate mcsN.", rich_help_panel="PHY", show_default=False
+    )
+    return _keyword("mcs", Annotated[int | None, declared])
+
+
+def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def scenario_from(options: Mapping[str, Any]) -> Scenario:
+    """The scenario of the options given. Raises UsageError naming the option that is wrong."""
+    words = dict(options)
+    if (mcs := words.pop("mcs", None)) is not None:
+        if "rate" in words:
+            raise UsageError("--mcs and --rate exclude each other")
+        words["rate"] = f"mcs{mcs}"
+    try:
+        return read_scenario({word: _value(word, value) for word, value in words.items()})
+    except WordError as error:
+        option = "mcs" if error.word == "rate" and mcs is not None else error.word.replace("_", "-")
+        raise UsageError(f"--{option}: {error.text}") from None
+
+
+def _value(word: str, text: str | bool) -> Any:
+    """What a study file would have there: a number where it looks like one, TOML where it opens a bracket."""
+    if isinstance(text, bool):
+        return text
+    if _PLAIN_NUMBER.fullmatch(text):
+        return float(text) if "." in text else int(text)
+    if text.startswith(("[", "{")):
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            raise WordError(word, f"{show(text)} is not a list or table of TOML") from None
+    return text
+
+
+def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
+    """Run one cell in virtual time: throughput, delay, jitter, loss and where the airtime goes.
+
+    A quantity is a number, or a number with its unit: --duration 2, --duration '500 ms'.
+    """
+    scenario = scenario_from(options)  # what can be said without the simulator is said first
+    from airtoll.labs.sim import simulate
+
+    answer = simulate(scenario)
+    if as_json:
+        _print_json(answer.scenario, answer.values)
+        return
+    console = Console(highlight=False)
+    values = answer.values
+    console.print(_summary(scenario), soft_wrap=True)
+    console.print(_table((), _measures(values)))
+    delays = {name: values.get(key) for name, key in (("delay", "delay_ms"), ("round trip", "rtt_ms"))}
+    marks = ("mean", "p50", "p95", "p99", "max")
+    rows = [
+        (name, *(_figure(of.get(mark)) for mark in marks))
+        for name, of in delays.items()
+        if isinstance(of, dict)
+    ]
+    if rows:
+        console.print(_table(("ms", *marks), rows))
+    if airtime := values.get("airtime"):
+        shares = [(_words(name), _percent(share)) for name, share in airtime.items()]
+        console.print(_table(("airtime", "%"), shares))
+    each = values.get("stations") or []
+    if len(each) > 1:
+        columns = list(dict.fromkeys(name for one in each for name, value in one.items() if _scalar(value)))
+        console.print(
+            _table(
+                ("station", *map(_words, columns)),
+                [
+                    (str(number), *(_figure(one.get(name)) for name in columns))
+                    for number, one in enumerate(each, start=1)
+                ],
+            )
+        )
+
+
+def model_scenario(options: dict[str, Any], as_json: bool) -> None:
+    """Print what closed forms say of one cell: a single station, Bianchi's fixed point, the cost of security."""
+    scenario = scenario_from(options)
+    from airtoll.labs.sim import model
+
+    answer = model(scenario)
+    if as_json:
+        _print_json(answer.scenario, answer.values)
+        return
+    console = Console(highlight=False)
+    console.print(_summary(scenario), soft_wrap=True)
+    models = {name: _flat(of) for name, of in answer.values.items() if isinstance(of, dict)}
+    figures = list(dict.fromkeys(name for of in models.values() for name in of))
+    rows = [(_words(name), *(_figure(of.get(name)) for of in models.values())) for name in figures]
+    console.print(_table(("", *map(_words, models)), rows))
+    for name, value in answer.values.items():
+        if not isinstance(value, dict):  # a model that says nothing here, or a remark
+            console.print(f"{_words(name)}: {_figure(value)}", markup=False, soft_wrap=True)
+
+
+def _print_json(scenario: str, values: dict[str, Any]) -> None:
+    typer.echo(json.dumps({"scenario": json.loads(scenario), **values}, indent=2))
+
+
+def _summary(scenario: Scenario) -> str:
+    """What was asked for, in one line."""
+    words = scenario.wire()
+    width = f"{scenario.bandwidth} MHz, {scenario.streams} x" if scenario.phy in ("ht", "vht") else ""
+    stations = f"{scenario.stations} station{'s' if scenario.stations > 1 else ''}"
+    return (
+        f"{scenario.phy} {words['rate']}{f' ({width})' if width else ''}, {scenario.security}, {stations}, "
+        f"{words['topology']}, {scenario.transport} {scenario.ip} {scenario.packet_size} B {scenario.direction}, "
+        f"{words['traffic']}, {scenario.duration:g} s, seed {scenario.seed}"
+    )
+
+
+def _measures(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    loss = values.get("loss")
+    rows = [
+        ("throughput", _figure(values.get("throughput_mbps")), "Mbit/s of payload"),
+        ("jitter", _figure(values.get("jitter_ms")), "ms (RFC 3550)"),
+        ("loss", _percent(loss), "%"),
+    ]
+    return [row for row in rows if row[1] != _NONE]
+
+
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=bool(headings))
+    for number in range(max(map(len, [headings, *rows]), default=0)):
+        unit = not headings and number == 2
+        table.add_column(
+            headings[number] if headings else "", justify="left" if number == 0 or unit else "right"
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _flat(of: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in of.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{above}{name} ")
+        else:
+            flat[f"{above}{name}"] = value
+    return flat
+
+
+def _scalar(value: Any) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _percent(share: Any) -> str:
+    return _NONE if share is None else f"{100 * share:.2f}"
+
+
+def _figure(value: Any) -> str:
+    match value:
+        case None:
+            return _NONE
+        case float():
+            return f"{value:.4f}" if abs(value) < 10 else f"{value:.3f}"
+        case dict() | list():
+            return json.dumps(value)
+        case _:
+            return str(value)

@@ -1,0 +1,162 @@
+"""`airtoll sweep`: a grid of cells in virtual time, with progress, resume and one table at the end."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from airtoll import _rust
+from airtoll.errors import AirtollError, StoppedError, UsageError
+from airtoll.store import default_directory
+from airtoll.store.durable import make_directory, reporting
+from airtoll.sweep.cluster import on_cluster
+from airtoll.sweep.grid import Grid, load_grid
+from airtoll.sweep.journal import SUFFIX, Journal
+from airtoll.sweep.table import make_table, write_table
+from airtoll.sweep.workers import on_cores
+
+
+def perform_sweep(
+    grid_file: Path,
+    out: Path | None,
+    *,
+    resume: bool,
+    formats: Sequence[str],
+    workers: int | None,
+    scheduler: str | None,
+) -> None:
+    """Perform every cell that is not measured yet, then write the table."""
+    if resume and out is None:
+        raise UsageError("--resume needs --out FILE, the sweep to complete")
+    if workers is not None and scheduler is not None:
+        raise UsageError("--workers and --scheduler exclude each other: a cluster has its own workers")
+    grid = load_grid(grid_file, _rust.check_scenario)
+    path = out or default_directory(grid.name).with_suffix(".parquet")
+    if path.suffix != ".parquet":
+        raise UsageError(f"--out: '{path}' does not end in .parquet")
+    if path.exists():
+        raise UsageError(f"{path} exists: another --out starts a new sweep")
+    console = Console(stderr=True, highlight=False)
+    with reporting(f"cannot write {path}"):
+        make_directory(path.absolute().parent)
+    sweep: dict[str, object] = {
+        "airtoll": _rust.VERSION,
+        "grid": grid.digest,
+        "cells": len(grid.cells),
+    }
+    with Journal(path.with_name(path.name + SUFFIX), sweep, resume=resume) as journal:
+        console.print(_about(grid, path), soft_wrap=True)
+        began_s, before = time.monotonic(), len(journal.done)
+        _perform(grid, journal, console, workers, scheduler, path)
+        elapsed_s, performed = time.monotonic() - began_s, len(journal.done) - before
+        table = make_table(grid.cells, journal.cells())
+        written = write_table(table, path, formats)
+        journal.remove()
+    console.print(
+        f"{performed} cells in {elapsed_s:.1f} s, on {scheduler or f'{workers or os.cpu_count()} cores'}"
+    )
+    for file in written:
+        typer.echo(str(file))
+
+
+def _about(grid: Grid, path: Path) -> str:
+    levels = " x ".join(f"{count} {word}" for word, count in grid.levels.items())
+    left_out = [
+        f"{count} {why}"
+        for count, why in ((grid.repeated, "repeated"), (grid.skipped, "impossible"))
+        if count
+    ]
+    words = [f"{grid.title}: {len(grid.cells)} cells"]
+    if levels:
+        words.append(f" of {levels}")
+    if left_out:
+        words.append(f", {' and '.join(left_out)} left out")
+    return f"{''.join(words)}, into {path}"
+
+
+def _perform(
+    grid: Grid, journal: Journal, console: Console, workers: int | None, scheduler: str | None, path: Path
+) -> None:
+    """Perform what is left; however it ends, say what is kept and how to go on."""
+    jobs = [(place, cell) for place, cell in enumerate(grid.cells) if place not in journal.done]
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+    try:
+        with progress, _stopping(console) as stop:
+            task = progress.add_task("cells", total=len(grid.cells), completed=len(journal.done))
+            if scheduler is None:
+                results = on_cores(jobs, _rust.simulate, stop.asked, workers)
+            else:
+                results = on_cluster(jobs, scheduler, stop.asked)
+            for place, answer in results:
+                journal.append(place, answer)
+                progress.update(task, completed=len(journal.done))
+    except UsageError:
+        if not journal.done:
+            journal.remove()  # nothing was begun
+        raise
+    except AirtollError as error:
+        raise AirtollError(f"{error}; {_kept(grid, journal, path)}") from error
+    except KeyboardInterrupt:
+        # A cell under way cannot be stopped, and the interpreter would wait for it.
+        typer.echo(f"airtoll: interrupted; {_kept(grid, journal, path)}", err=True)
+        os._exit(StoppedError.exit_code)
+    if len(journal.done) < len(grid.cells):
+        raise StoppedError(f"interrupted; {_kept(grid, journal, path)}")
+
+
+def _kept(grid: Grid, journal: Journal, path: Path) -> str:
+    again = f"the same command with --out {path} --resume does the rest"
+    return f"{len(journal.done)} of {len(grid.cells)} cells are kept, {again}"
+
+
+class _Stop:
+    """Whether the user has asked to stop."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def asked(self) -> bool:
+        return self._asked
+
+    def ask(self) -> None:
+        self._asked = True
+
+
+@contextmanager
+def _stopping(console: Console) -> Iterator[_Stop]:
+    """The first Ctrl-C lets the cells under way end, so that they are kept; a second one does not."""
+    stop = _Stop()
+
+    def interrupted(_signal: int, _frame: object) -> None:
+        stop.ask()
+        signal.signal(signal.SIGINT, before)
+        if console.is_terminal:
+            console.print("stopping when the cells under way are done; Ctrl-C again drops them")
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,105 @@
+"""Settings of the link: what is the same in every run of a study and may be changed there.
+
+A key that is not given leaves the lab's own value, which the run's record says.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from airtoll.study import quantity
+from airtoll.study.values import integer, name_of, number, switch
+
+Preamble = Literal["long", "short"]
+Band = Literal["2.4 GHz", "5 GHz"]
+Queue = Literal["fifo", "fq_codel"]
+Protection = Literal["none", "cts-to-self", "rts-cts"]
+AccessCategory = Literal["be", "bk", "vi", "vo"]
+RateControl = Literal["fixed", "minstrel"]
+ErrorModel = Literal["none", "nist", "yans"]
+CongestionControl = Literal["reno", "cubic"]
+
+_Octets = Annotated[int, *number(quantity.OCTETS, int)]
+_Switch = Annotated[bool, *switch()]
+
+
+class LinkSettings(BaseModel):
+    """How the link is set up, the same in every run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    preamble: Annotated[Preamble, *name_of(Preamble)] | None = Field(
+        default=None, description="PHY preamble of dsss: long or short."
+    )
+    band: Annotated[Band, *name_of(Band)] | None = Field(
+        default=None, description="Frequency band of ht: 2.4 GHz or 5 GHz."
+    )
+    access_category: Annotated[AccessCategory, *name_of(AccessCategory)] | None = Field(
+        default=None, description="EDCA access category of the data: be, bk, vi or vo."
+    )
+    txop_limit: Annotated[float, *number(quantity.TXOP_LIMIT, float)] | None = Field(
+        default=None, description="TXOP limit in us; 0 is one frame exchange a TXOP."
+    )
+    retry_limit: Annotated[int, *integer(1, 255, "IEEE Std 802.11-2020, Annex C")] | None = Field(
+        default=None, description="Transmissions of a frame before it is dropped."
+    )
+    rate_control: Annotated[RateControl, *name_of(RateControl)] | None = Field(
+        default=None, description="fixed keeps to the rate, minstrel falls back from it."
+    )
+    ampdu: _Switch | None = Field(default=None, description="Whether MPDUs are joined to A-MPDUs.")
+    amsdu: _Octets | None = Field(
+        default=None, description="Longest A-MSDU in bytes that MSDUs are joined to; 0 joins none."
+    )
+    rts_threshold: _Octets | None = Field(
+        default=None, description="Frames of more bytes than this are preceded by RTS and CTS."
+    )
+    fragmentation_threshold: _Octets | None = Field(
+        default=None, description="Frames of more bytes than this are sent in fragments."
+    )
+    protection: Annotated[Protection, *name_of(Protection)] | None = Field(
+        default=None, description="Protection from older stations: none, cts-to-self or rts-cts."
+    )
+    beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = Field(
+        default=None, description="Time between beacons in TU (1024 us); 0 sends none."
+    )
+    dtim_period: Annotated[int, *integer(1, 255, "IEEE Std 802.11-2020, 9.4.2.5")] | None = Field(
+        default=None, description="Every so many beacons has a DTIM, after which group frames are sent."
+    )
+    error_model: Annotated[ErrorModel, *name_of(ErrorModel)] | None = Field(
+        default=None,
+        description="How noise loses frames: none, nist or yans; nist where an SNR or a path loss is given.",
+    )
+    queue: Annotated[Queue, *name_of(Queue)] | None = Field(
+        default=None, description="Queue discipline of every sender: fifo or fq_codel."
+    )
+    queue_limit: Annotated[int, *integer(1, 1_000_000)] | None = Field(
+        default=None, description="Packets that each queue holds."
+    )
+    wired_rate: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
+        default=None, description="Data rate of the wire behind the access point in Mbit/s."
+    )
+    wired_delay: Annotated[float, *number(quantity.DELAY, float)] | None = Field(
+        default=None, description="One-way delay of that wire in us."
+    )
+    congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = Field(
+        default=None, description="Congestion control of TCP: reno or cubic."
+    )
+    window: _Octets | None = Field(default=None, description="Receive window of TCP in bytes.")
+    delayed_ack: _Switch | None = Field(default=None, description="Whether TCP delays acknowledgements.")
+    coalesce: _Switch | None = Field(
+        default=None,
+        description="Whether packets of one flow that arrive together are handed up joined, as a card with GRO does.",
+    )
+    offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
+        default=None, description="UDP payload that is offered in Mbit/s, instead of always a datagram."
+    )
+    processor_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = Field(
+        default=None, description="Time in us that the card's processor takes for a frame."
+    )
+    processor_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = Field(
+        default=None, description="Time in ns that the card's processor takes for a byte."
+    )
+
+    def given(self) -> dict[str, object]:
+        """The keys that are given, with their values."""
+        return self.model_dump(exclude_none=True)

@@ -1,0 +1,197 @@
+"""One cell in virtual time: every word that it has, in the words of study files, and as JSON for the medium.
+
+`airtoll simulate` and `model` take the words as options, `airtoll sweep` as keys of a grid, and lab sim makes a
+scenario of a study's cell. Which words go together is for the medium to say (`_rust.check_scenario`): it knows
+the standard's tables.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError
+
+from airtoll.study import cell
+from airtoll.study.link import LinkSettings
+from airtoll.study.quantity import show
+from airtoll.study.values import (
+    FORGEABLE,
+    HT_MCS,
+    PROBLEM,
+    Bandwidth,
+    Duration,
+    Rate,
+    Seed,
+    SimulatedSize,
+    Stations,
+    Streams,
+    Warmup,
+    did_you_mean,
+    key,
+    name_of,
+    parse_snr,
+)
+
+Traffic = Literal["saturated", "cbr", "request-response", "video"]
+
+DEFAULT_RATES: Final = {
+    "dsss": "11 Mbit/s",
+    "ofdm": "54 Mbit/s",
+    "erp": "54 Mbit/s",
+    "ht": "mcs7",
+    "vht": "mcs8",
+}
+"""The fastest rate that each PHY has at every width on one stream."""
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class WordError(ValueError):
+    """A word of a scenario is wrong: `word`, and what is wrong with its value."""
+
+    def __init__(self, word: str, text: str) -> None:
+        super().__init__(f"{word}: {text}")
+        self.word = word
+        self.text = text
+
+
+def _matrix(value: Any, of: str) -> Matrix:
+    rows = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(row, list | tuple) for row in rows) or any(len(row) != len(rows) for row in rows):
+        raise ValueError(f"{show(value)} is not a square matrix of {of}: a list of equally long lists")
+    for row in rows:
+        for entry in row:
+            if isinstance(entry, bool) or not isinstance(entry, int | float):
+                raise ValueError(f"{show(entry)} in the matrix is not a number")
+    return tuple(tuple(row) for row in rows)
+
+
+def _snr(value: Any) -> Any:
+    return _matrix(value, "dB") if isinstance(value, list | tuple) else parse_snr(value)
+
+
+def _hears(value: Any) -> Matrix:
+    return _matrix(value, "0 and 1")
+
+
+def _path_loss(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{show(value)} is not a table of its parameters")
+    return dict(value)
+
+
+class Scenario(LinkSettings):
+    """One simulation. What has no default and is not given is the medium's own choice."""
+
+    phy: Annotated[cell.Phy, *name_of(cell.Phy)] = Field(
+        default="ofdm",
+        description="PHY: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac.",
+    )
+    rate: Rate | None = Field(
+        default=None,
+        description="PHY rate: in Mbit/s for dsss, ofdm and erp, mcs0 to mcs31 for ht, mcs0 to mcs9 for vht; "
+        "else 11, 54, 54 Mbit/s, mcs7, mcs8.",
+    )
+    bandwidth: Bandwidth = Field(default=20, description="Channel width in MHz: 20, 40, 80 or 160.")
+    gi: Annotated[cell.GuardInterval, *name_of(cell.GuardInterval)] = Field(
+        default="long", description="Guard interval: long is 0.8 us, short 0.4 us."
+    )
+    streams: Streams = Field(default=1, description="Spatial streams, 1 to 8.")
+    security: Annotated[cell.Security, *name_of(cell.Security, FORGEABLE)] = Field(
+        default="open", description="Security level, spelled as in studies."
+    )
+    crypto_at: Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)] = Field(
+        default="host", description="Where frames are sealed and opened: host or card."
+    )
+    stations: Stations = Field(default=1, description="Stations beside the access point.")
+    topology: Annotated[cell.Topology, *name_of(cell.Topology)] | None = Field(
+        default=None,
+        description="Where the server is: point-to-point, wired-ap, through-ap or stations; else point-to-point "
+        "for one station, stations for several.",
+    )
+    direction: Annotated[cell.Direction, *name_of(cell.Direction)] = Field(
+        default="up", description="Which way the data goes: up is from the stations; down; both."
+    )
+    transport: Annotated[cell.Transport, *name_of(cell.Transport)] = Field(
+        default="udp", description="Transport protocol: udp or tcp."
+    )
+    ip: Annotated[cell.Ip, *name_of(cell.Ip)] = Field(default="ipv4", description="ipv4 or ipv6.")
+    packet_size: SimulatedSize = Field(
+        default=1472, description="UDP payload in bytes, as for iperf3's -l; of TCP, of one write."
+    )
+    traffic: Annotated[Traffic, *name_of(Traffic)] | None = Field(
+        default=None,
+        description="saturated, cbr, request-response or video; else saturated, or cbr where a load is offered.",
+    )
+    snr: Annotated[float | str | Matrix, *key(_snr)] = Field(
+        default="none",
+        description="Signal-to-noise ratio in dB, or a matrix of them (from, to); none loses no frame to noise.",
+    )
+    path_loss: Annotated[dict[str, Any], *key(_path_loss)] | None = Field(
+        default=None, description="Parameters of the path loss, as a TOML table."
+    )
+    hears: Annotated[Matrix, *key(_hears)] | None = Field(
+        default=None,
+        description="Matrix of 0 and 1: who (row) hears whom (column); the access point is first.",
+    )
+    seed: Seed = Field(default=1, description="From it follow all random numbers.")
+    duration: Duration = Field(default=1.0, description="Simulated time that counts, in seconds.")
+    warmup: Warmup = Field(default=0.2, description="Simulated time before it, in seconds.")
+
+    def wire(self) -> dict[str, Any]:
+        """The words as the medium takes them: quantities are plain numbers and their keys carry the unit."""
+        words = self.model_dump(exclude_none=True)
+        rate = self.rate or DEFAULT_RATES[self.phy]
+        words["rate"] = rate
+        words["topology"] = self.topology or ("stations" if self.stations > 1 else "point-to-point")
+        words["traffic"] = self.traffic or ("saturated" if self.offered is None else "cbr")
+        if self.streams == 1 and self.phy == "ht" and rate not in HT_MCS[:8]:
+            del words["streams"]  # the MCS says how many
+        if self.snr == "none":
+            del words["snr"]
+        words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
+        grouped: dict[str, Any] = {}
+        for word, value in words.items():
+            group, name = _GROUPED.get(word, ("", _UNITS.get(word, word)))
+            (grouped.setdefault(group, {}) if group else grouped)[name] = value
+        return grouped
+
+    def to_json(self) -> str:
+        """`wire` as the one text that an equal scenario has."""
+        return json.dumps(self.wire(), separators=(",", ":"))
+
+
+_UNITS: Final = {
+    "duration": "duration_s",
+    "warmup": "warmup_s",
+    "snr": "snr_db",
+    "amsdu": "amsdu_bytes",
+    "txop_limit": "txop_limit_us",
+    "window": "window_bytes",
+    "beacon_interval": "beacon_interval_tu",
+    "offered": "offered_mbps",
+}
+_GROUPED: Final = {
+    "wired_rate": ("wired", "rate_mbps"),
+    "wired_delay": ("wired", "delay_us"),
+    "processor_frame": ("processor", "frame_us"),
+    "processor_byte": ("processor", "byte_ns"),
+}
+
+
+def read_scenario(words: Mapping[str, Any]) -> Scenario:
+    """The scenario of these words and values. Raises WordError for the first that is wrong."""
+    for word in words:
+        if word not in Scenario.model_fields:
+            raise WordError(word, f"no such word{did_you_mean(word, Scenario.model_fields)}")
+    try:
+        return Scenario.model_validate(dict(words))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        text = first["ctx"]["text"] if first["type"] == PROBLEM else first["msg"]
+        raise WordError(str(first["loc"][0]), text) from None
+
+
+def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
+    """The scenario of a study's cell on a link with these settings; `words` are what a cell does not say."""
+    return Scenario.model_construct(**{**link.model_dump(), **of.model_dump(exclude={"lab"}), **words})

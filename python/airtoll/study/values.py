@@ -1,0 +1,176 @@
+"""The values of keys as types: how each is parsed, what its message says, and its JSON Schema.
+
+A study's factors, its [link] table, a scenario and the grid of a sweep all use these, so that a word means the
+same everywhere.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, NoReturn, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from airtoll.study import quantity
+from airtoll.study.quantity import Quantity, one_of, show
+
+HT_MCS = tuple(f"mcs{index}" for index in range(32))
+"""Equal modulation on one to four spatial streams: IEEE Std 802.11-2020, 19.5."""
+
+VHT_MCS = HT_MCS[:10]
+"""IEEE Std 802.11-2020, 21.5."""
+
+STATIONS_MAX = 2007
+STREAMS_MAX = 8
+SEED_MAX = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+
+PROBLEM = "study"
+"""The pydantic error type whose message is this package's own wording; ctx: text, and index within a list."""
+
+T = TypeVar("T")
+Validated = tuple[PlainValidator, WithJsonSchema]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """'; did you mean ...?' if one of the known names is near, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _refuse(text: str, **where: int) -> NoReturn:
+    raise PydanticCustomError(PROBLEM, "{text}", {"text": text, **where})
+
+
+def key(parse: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> Validated:
+    """A value judged by `parse` alone, whose ValueError is the whole message."""
+
+    def validate(value: Any) -> Any:
+        try:
+            return parse(value)
+        except ValueError as error:
+            _refuse(str(error))
+
+    return PlainValidator(validate), WithJsonSchema(schema or {})
+
+
+def name_of(literal: Any, never: Mapping[str, str] | None = None) -> Validated:
+    """One of the names; `never` has those that one may look for among them, and why they are not there."""
+    names: tuple[str, ...] = get_args(literal)
+
+    def parse(value: Any) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        if never and isinstance(value, str) and value in never:
+            raise ValueError(f"{show(value)} {never[value]}")
+        hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
+        raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
+
+    return key(parse, {"type": "string", "enum": list(names)})
+
+
+def integer(least: int, most: int, why: str = "") -> Validated:
+    """A whole number within the bounds; `why` says what sets them."""
+    because = f" ({why})" if why else ""
+
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(
+                f"{show(value)} is not allowed; give a whole number from {least} to {most}{because}"
+            )
+        return value
+
+    return key(parse, {"type": "integer", "minimum": least, "maximum": most})
+
+
+def switch() -> Validated:
+    """Yes or no."""
+
+    def parse(value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{show(value)} is not allowed; use true or false")
+        return value
+
+    return key(parse, {"type": "boolean"})
+
+
+def number(of: Quantity, kind: Callable[[Any], float]) -> Validated:
+    """A quantity as a plain number in its unit."""
+    return key(lambda value: kind(of.parse(value)), of.json_schema())
+
+
+def _rate(value: Any) -> str:
+    if isinstance(value, str) and value in HT_MCS:
+        return value
+    try:
+        return quantity.RATE.text(quantity.RATE.parse(value))
+    except ValueError as error:
+        ht, vht = (f"{mcs[0]} to {mcs[-1]}" for mcs in (HT_MCS, VHT_MCS))
+        raise ValueError(f"{error}, or for phy ht {ht}, for vht {vht}") from None
+
+
+def parse_snr(value: Any) -> float | str:
+    """A ratio in dB, or "none"."""
+    if value == "none":
+        return "none"
+    try:
+        return float(quantity.SNR.parse(value))
+    except ValueError as error:
+        raise ValueError(f"{error}, or 'none'") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{show(value)} is not a string")
+    return value
+
+
+def _title(value: Any) -> str:
+    if not _text(value).strip() or not value.isprintable():
+        raise ValueError(f"{show(value)} is not a title; give one line of text")
+    return str(value)
+
+
+def _lab(value: Any) -> str:
+    if not re.fullmatch(_LAB, _text(value)):
+        raise ValueError(f"{show(value)} is not the name of a lab; names are of a-z, 0-9 and -, like 'air'")
+    return str(value)
+
+
+def _listed(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        _refuse(f"{show(value)} is not a list; a factor is a list of its levels, even of one: [...]")
+    if not value:
+        _refuse("the list is empty; a factor needs at least one level")
+    return value
+
+
+def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
+    # Only after parsing are 128 and "128 B" seen to be the same level.
+    for index, level in enumerate(levels):
+        if level in levels[:index]:
+            _refuse(f"{show(level)} is there twice; each level may stand once", index=index)
+    return levels
+
+
+LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
+"""What makes a tuple of values the levels of a factor."""
+
+FORGEABLE = {"paper-lanes": "is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"}
+_LAB = "[a-z][a-z0-9-]*"
+_SNR_SCHEMA = {"anyOf": [{"const": "none"}, *quantity.SNR.json_schema()["anyOf"]]}
+
+Title = Annotated[str, *key(_title, {"type": "string", "minLength": 1})]
+Text = Annotated[str, *key(_text, {"type": "string"})]
+LabName = Annotated[str, *key(_lab, {"type": "string", "pattern": f"^{_LAB}$"})]
+Duration = Annotated[float, *number(quantity.DURATION, float)]
+Warmup = Annotated[float, *number(quantity.WARMUP, float)]
+Seed = Annotated[int, *integer(0, SEED_MAX)]
+
+PacketSize = Annotated[int, *number(quantity.PACKET_SIZE, int)]
+SimulatedSize = Annotated[int, *number(quantity.SIMULATED_SIZE, int)]
+Rate = Annotated[str, *key(_rate, {"enum": [*quantity.RATE.json_schema()["enum"], *HT_MCS]})]
+Bandwidth = Annotated[int, *number(quantity.BANDWIDTH, int)]
+Streams = Annotated[int, *integer(1, STREAMS_MAX, "IEEE Std 802.11-2020, 21.5")]
+Stations = Annotated[int, *integer(1, STATIONS_MAX, "association IDs: IEEE Std 802.11-2020, 9.4.1.8")]
+SnrLevel = Annotated[float | str, *key(parse_snr, _SNR_SCHEMA)]

@@ -1,0 +1,85 @@
+"""Performs cells on a Dask cluster (the extra airtoll[dask]).
+
+Cells travel in chunks. A worker that dies takes nothing with it but the chunks that it had not handed over: the
+scheduler gives those to others, and as a cell's answer follows from the cell alone, it does not matter who
+performs it, or whether two do.
+"""
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from typing import Any
+
+from airtoll import _rust
+from airtoll.errors import AirtollError, UsageError
+from airtoll.sweep.workers import Done, Job, perform
+
+LOCAL = "local"
+"""Stands for a cluster on this machine that lasts as long as the sweep."""
+
+CONNECT_TIMEOUT_S = 10
+_CHUNKS_PER_WORKER = 16  # enough that workers end at about the same time
+_CHUNK_MAX = 100  # cells that are performed again when a worker dies
+
+
+def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) -> Iterator[Done]:
+    """Perform the jobs on the cluster of that address; they are given as their chunks end, in no order.
+
+    Once `stop` says so the chunks that are left are cancelled. Raises UsageError if there is no such cluster or
+    dask.distributed is not installed, AirtollError if a chunk cannot be performed.
+    """
+    try:
+        distributed = import_module("distributed")  # of the extra alone: type checkers need not have it
+    except ImportError:
+        raise UsageError("--scheduler needs dask.distributed: pip install 'airtoll[dask]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line here
+    with ExitStack() as stack:
+        client = stack.enter_context(_client(distributed, scheduler, stack))
+        workers = sum(client.nthreads().values()) or 1
+        size = max(1, min(_CHUNK_MAX, len(jobs) // (workers * _CHUNKS_PER_WORKER)))
+        chunks = [jobs[at : at + size] for at in range(0, len(jobs), size)]
+        futures = client.map(_perform_all, chunks, pure=False)
+        for future in distributed.as_completed(futures):
+            try:
+                version, done = future.result()
+            except AirtollError:
+                raise
+            except Exception as error:
+                raise AirtollError(f"--scheduler {scheduler}: {type(error).__name__}: {error}") from error
+            if version != _rust.VERSION:
+                raise AirtollError(
+                    f"--scheduler {scheduler}: a worker has airtoll {version}, here is {_rust.VERSION}"
+                )
+            yield from done
+            future.release()
+            if stop():
+                client.cancel(futures)
+                return
+
+
+def _perform_all(jobs: Sequence[Job]) -> tuple[str, list[Done]]:
+    """On a worker: its airtoll's version, and what came of the jobs."""
+    return _rust.VERSION, [perform(job, _rust.simulate) for job in jobs]
+
+
+def _client(distributed: Any, scheduler: str, stack: ExitStack) -> Any:
+    if scheduler == LOCAL:
+        # A Ctrl-C is for this process, which ends the workers in order: they inherit that it is ignored.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            cluster = distributed.LocalCluster(
+                n_workers=os.cpu_count() or 1,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            return distributed.Client(stack.enter_context(cluster))
+        finally:
+            signal.signal(signal.SIGINT, before)
+    try:
+        return distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there") from error

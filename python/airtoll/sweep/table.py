@@ -1,0 +1,94 @@
+"""The answers of all cells as one table, and its files.
+
+One row a cell, in the order of the grid. Its columns: `cell` (place in the grid), the words of the scenario as the
+medium takes them, then what it answered. Objects within the answer become columns of their own (`delay_ms.p99` is
+`delay_ms_p99`), lists become JSON text: `stations` of the answer, one object a station, is `per_station`. What a
+scenario or an answer has not is null; a column that no cell has a value for is not there.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from airtoll.errors import AirtollError
+from airtoll.store.durable import TEMPORARY, reporting, sync
+
+FORMATS = ("csv", "json")
+"""What a table can be written as beside Parquet."""
+
+_RENAMED = {"stations": "per_station"}
+
+
+def make_table(cells: Sequence[str], answers: Iterable[tuple[int, str]]) -> pl.DataFrame:
+    """The table of the cells that have an answer."""
+    by_place = dict(answers)
+    scenarios: dict[str, list[Any]] = {}
+    results: dict[str, list[Any]] = {}
+    places = sorted(by_place)
+    for row, place in enumerate(places):
+        _fill(scenarios, row, _flat(json.loads(cells[place]), matrices=True))
+        try:
+            answer = json.loads(by_place[place])
+        except ValueError:
+            raise AirtollError(f"cell {place}: its answer is not JSON") from None
+        _fill(results, row, _flat({_RENAMED.get(name, name): value for name, value in answer.items()}))
+    columns = {**results, **scenarios}  # a word of the scenario has its name to itself
+    ordered = ["cell", *scenarios, *(name for name in results if name not in scenarios)]
+    columns["cell"] = list(places)
+    series = []
+    for name in ordered:
+        values = columns[name] + [None] * (len(places) - len(columns[name]))
+        if any(isinstance(value, float) for value in values):  # JSON may print a whole one without its point
+            values = [float(value) if isinstance(value, int) else value for value in values]
+        series.append(pl.Series(name, values))
+    return pl.DataFrame(series)
+
+
+def _fill(columns: dict[str, list[Any]], row: int, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        column = columns.setdefault(name, [])
+        column.extend([None] * (row - len(column)))
+        column.append(value)
+
+
+def _flat(of: Mapping[str, Any], above: str = "", *, matrices: bool = False) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in of.items():
+        name = f"{above}{key}"
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{name}_", matrices=matrices)
+        elif isinstance(value, list):
+            flat[f"{name}_matrix" if matrices else name] = json.dumps(value, separators=(",", ":"))
+        elif value is not None:
+            flat[name] = value
+    return flat
+
+
+def write_table(table: pl.DataFrame, path: Path, formats: Sequence[str] = ()) -> list[Path]:
+    """Write the table as Parquet (zstd), and beside it in further formats; each file as a whole or not at all."""
+    paths = [*(path.with_suffix(f".{name}") for name in formats), path]  # what ends the sweep comes last
+    for target in paths:
+        with reporting(f"cannot write {target}"):
+            stage = target.with_name(f"{TEMPORARY}{target.name}")
+            try:
+                _write(table, stage, "parquet" if target == path else target.suffix[1:])
+                sync(stage)
+                os.replace(stage, target)
+            finally:
+                stage.unlink(missing_ok=True)
+            sync(target.absolute().parent)
+    return [path, *paths[:-1]]
+
+
+def _write(table: pl.DataFrame, path: Path, form: str) -> None:
+    match form:
+        case "parquet":
+            table.write_parquet(path, compression="zstd")
+        case "csv":
+            table.write_csv(path)
+        case _:
+            table.write_json(path)

@@ -1,0 +1,134 @@
+"""`airtoll simulate`, `model` and lab sim as a user calls them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_command import Airtoll, one_line
+
+SHORT = ("--duration", "200 ms", "--warmup", "0")
+
+
+def answer(airtoll: Airtoll, *arguments: object) -> dict[str, Any]:
+    done = airtoll("simulate", "--json", *SHORT, *arguments)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_cell_gives_its_figures_and_says_what_was_asked(airtoll: Airtoll) -> None:
+    found = answer(
+        airtoll, "--phy", "vht", "--bandwidth", 80, "--gi", "short", "--mcs", 9, "--streams", 3, "--seed", 4
+    )
+    asked = found["scenario"]
+    assert (asked["phy"], asked["rate"], asked["bandwidth"], asked["streams"]) == ("vht", "mcs9", 80, 3)
+    assert (asked["gi"], asked["seed"], asked["duration_s"]) == ("short", 4, 0.2)
+    assert found["throughput_mbps"] > 0
+    assert set(found["delay_ms"]) >= {"mean", "p50", "p95", "p99", "max"}
+    assert {"jitter_ms", "loss", "airtime", "stations"} <= set(found)
+    assert sum(found["airtime"].values()) == pytest.approx(1, abs=0.01)
+
+
+def test_security_costs_and_stations_share(airtoll: Airtoll) -> None:
+    size = ("--packet-size", 1408, "--duration", 1)
+    free, sealed = (answer(airtoll, "--security", level, *size) for level in ("open", "ccmp"))
+    assert 0.95 < sealed["throughput_mbps"] / free["throughput_mbps"] < 1
+    many = answer(airtoll, "--stations", 5, *size)
+    assert many["scenario"]["topology"] == "stations"
+    assert len(many["stations"]) >= 5
+
+
+def test_a_seed_gives_the_same_answer_always_and_another_one_another(airtoll: Airtoll) -> None:
+    first, again, other = (answer(airtoll, "--stations", 3, "--seed", seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first["throughput_mbps"] != other["throughput_mbps"]
+
+
+def test_the_table_has_what_the_json_has(airtoll: Airtoll) -> None:
+    done = airtoll("simulate", *SHORT, "--stations", 3, "--security", "gcmp", "--packet-size", 500)
+    assert done.returncode == 0, done.stderr
+    assert "gcmp, 3 stations" in done.stdout
+    figure = answer(airtoll, "--stations", 3, "--security", "gcmp", "--packet-size", 500)["throughput_mbps"]
+    row = next(line for line in done.stdout.splitlines() if line.startswith("throughput"))
+    assert float(row.split()[1]) == pytest.approx(figure, rel=1e-3)
+    for word in ("delay", "jitter", "loss", "airtime", "payload", "station"):
+        assert word in done.stdout
+
+
+def test_models_stand_beside_each_other(airtoll: Airtoll) -> None:
+    done = airtoll("model", "--security", "ccmp", "--stations", 5)
+    assert done.returncode == 0, done.stderr
+    assert "Mbit/s" in done.stdout or "mbps" in done.stdout
+    found = json.loads(airtoll("model", "--json", "--security", "ccmp", "--stations", 5).stdout)
+    assert found.pop("scenario")["security"] == "ccmp"
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--phy", "vht", "--mcs", "9"], "21.5"),
+        (["--phy", "vht", "--mcs", "10"], "no MCS 10"),
+        (["--phy", "ht", "--mcs", "40"], "--mcs: 'mcs40' is not"),
+        (["--phy", "he"], "--phy: 'he' is not allowed; use dsss, ofdm, erp, ht or vht"),
+        (["--rate", "55"], "--rate: 55 is not a rate there is"),
+        (["--rate", "54", "--mcs", "7"], "--mcs and --rate exclude each other"),
+        (["--stations", "0"], "--stations: 0 is not allowed; give a whole number from 1 to 2007"),
+        (["--packet-size", "1472 kB"], "--packet-size: '1472 kB' has the wrong unit"),
+        (["--snr", "[[0, 1], [2]]"], "--snr: "),
+        (["--snr", "[[0, 1"], "--snr: '[[0, 1' is not a list or table of TOML"),
+        (["--txop-limit", "1 h"], "--txop-limit: '1 h' has the wrong unit"),
+        (["--security", "tkip", "--phy", "ht", "--mcs", "7"], "tkip"),
+        (["--phy", "dsss", "--rate", "1", "--preamble", "short"], "1 Mbit/s"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_status_2(
+    airtoll: Airtoll, arguments: list[str], words: str
+) -> None:
+    for command in ("simulate", "model"):
+        done = airtoll(command, *arguments)
+        assert done.returncode == 2, done
+        assert words.lower() in one_line(done).lower()
+        assert done.stdout == ""
+
+
+def test_every_word_is_an_option_in_its_panel(airtoll: Airtoll) -> None:
+    shown = airtoll("simulate", "--help").stdout
+    for word in ("--phy", "--mcs", "--streams", "--crypto-at", "--wired-delay", "--fragmentation-threshold"):
+        assert word in shown
+    for panel in ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run"):
+        assert f"─ {panel} ─" in shown
+
+
+def test_a_study_in_lab_sim_is_measured_verified_and_reported(
+    airtoll: Airtoll, study: Path, tmp_path: Path
+) -> None:
+    text = study.read_text().replace('rate = ["54 Mbit/s"]', 'rate = ["54 Mbit/s"]\nsnr = ["none", 30]')
+    study.write_text(f"{text}\n[link]\nfragmentation_threshold = 1000\n")
+    assert "8 runs in 4 blocks, in virtual time" in airtoll("plan", study, "--lab", "sim").stdout
+    done = airtoll("run", study, "--lab", "sim", "--out", "a")
+    assert done.returncode == 0, done.stderr
+    assert "8 of 8 runs finished, 0 of them invalid" in done.stdout
+    assert airtoll("verify", "a").returncode == 0
+    assert airtoll("run", study, "--lab", "sim", "--out", "b").returncode == 0
+    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").glob("runs/*/samples.parquet")]
+    assert len(files) == 8
+    for file in files:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    refused = airtoll("run", study, "--lab", "air")
+    assert refused.returncode == 2
+    assert one_line(refused) == "link.fragmentation_threshold: lab air cannot set it; lab sim can"
+
+
+def test_what_the_medium_refuses_is_refused_by_plan_and_run(airtoll: Airtoll, study: Path) -> None:
+    vht = study.read_text().replace('"ofdm"', '"vht"').replace('"54 Mbit/s"', '"mcs8", "mcs9"')
+    study.write_text(vht)
+    for command in ("plan", "run"):
+        done = airtoll(command, study, "--lab", "sim")
+        assert done.returncode == 2
+        assert "21.5" in one_line(done)
+        assert "rate mcs9" in one_line(done)
+    capture = airtoll("run", "quickstart", "--lab", "sim", "--pcap")
+    assert capture.returncode == 2
+    assert "--pcap" in one_line(capture)

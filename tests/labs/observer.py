@@ -1,0 +1,25 @@
+"""tshark, which knows nothing of airtoll, reads what a monitor of the air captured."""
+
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+
+def tshark(capture: Path, *options: str, key: str | None = None) -> list[list[str]]:
+    """The fields that tshark prints, a list a frame."""
+    if which("tshark") is None:
+        pytest.skip("tshark is not installed: apt-get install tshark")
+    decryption = ["-o", "wlan.enable_decryption:FALSE"]
+    if key is not None:
+        kind = "wep" if len(key) in (10, 26) else "tk"
+        decryption = ["-o", "wlan.enable_decryption:TRUE", "-o", f'uat:80211_keys:"{kind}","{key}"']
+    done = subprocess.run(
+        ["tshark", "-n", "-r", str(capture), *decryption, "-T", "fields", *options],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return [line.split("\t") for line in done.stdout.splitlines()]

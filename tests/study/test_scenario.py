@@ -1,0 +1,129 @@
+"""A scenario has the words of study files, and one JSON text that the medium reads."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from airtoll.study import LinkSettings, Scenario, WordError, read_scenario, scenario_of
+from airtoll.study.cell import Cell
+
+
+def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
+    words = {
+        "snr": "25 dB",
+        "duration": "500 ms",
+        "warmup": 0,
+        "txop_limit": "1.5 ms",
+        "amsdu": "3839 B",
+        "window": 65535,
+        "beacon_interval": "100 TU",
+        "offered": "2.5 Mbit/s",
+        "wired_rate": 1000,
+        "wired_delay": "2 ms",
+        "processor_frame": "5 us",
+        "processor_byte": "2.5 ns",
+    }
+    wire = read_scenario(words).wire()
+    expected = {
+        "snr_db": 25.0,
+        "duration_s": 0.5,
+        "warmup_s": 0.0,
+        "txop_limit_us": 1500.0,
+        "amsdu_bytes": 3839,
+        "window_bytes": 65535,
+        "beacon_interval_tu": 100,
+        "offered_mbps": 2.5,
+        "wired": {"rate_mbps": 1000.0, "delay_us": 2000.0},
+        "processor": {"frame_us": 5.0, "byte_ns": 2.5},
+    }
+    assert {key: wire[key] for key in expected} == expected
+    assert not set(words) - {"wired"} & set(wire)
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        ({}, "rate", "54 Mbit/s"),
+        ({"phy": "dsss"}, "rate", "11 Mbit/s"),
+        ({"phy": "vht"}, "rate", "mcs8"),
+        ({"phy": "dsss", "rate": 5.5}, "rate", "5.5 Mbit/s"),
+        ({"rate": "54.0 Mbit/s"}, "rate", "54 Mbit/s"),
+        ({}, "topology", "point-to-point"),
+        ({"stations": 10}, "topology", "stations"),
+        ({"stations": 10, "topology": "wired-ap"}, "topology", "wired-ap"),
+        ({}, "traffic", "saturated"),
+        ({"offered": 5}, "traffic", "cbr"),
+        ({"offered": 5, "traffic": "video"}, "traffic", "video"),
+        ({}, "error_model", "none"),
+        ({"snr": 20}, "error_model", "nist"),
+        ({"snr": 20, "error_model": "yans"}, "error_model", "yans"),
+        ({"path_loss": {"exponent": 3.0}}, "error_model", "nist"),
+        ({"phy": "ht", "rate": "mcs7", "streams": 2}, "streams", 2),
+        ({"snr": [[0, 20], [20.5, 0]]}, "snr_db", ((0, 20), (20.5, 0))),
+    ],
+)
+def test_what_is_not_said_follows_from_what_is(words: dict[str, object], key: str, value: object) -> None:
+    assert read_scenario(words).wire()[key] == value
+
+
+def test_an_ht_mcs_of_several_streams_says_them_itself() -> None:
+    assert "streams" not in read_scenario({"phy": "ht", "rate": "mcs15"}).wire()
+
+
+def test_what_is_left_to_the_medium_is_not_sent() -> None:
+    wire = read_scenario({}).wire()
+    assert not {"queue", "ampdu", "retry_limit", "snr_db", "band", "wired", "processor"} & set(wire)
+    assert None not in wire.values()
+
+
+def test_equal_scenarios_have_one_text() -> None:
+    first = read_scenario({"rate": 54, "packet_size": "100 B", "seed": 3})
+    second = read_scenario({"seed": 3, "packet_size": 100, "rate": "54 Mbit/s", "phy": "ofdm"})
+    assert first.to_json() == second.to_json()
+    assert json.loads(first.to_json()) == first.wire()
+
+
+@pytest.mark.parametrize(
+    ("words", "word", "says"),
+    [
+        ({"stations": 0}, "stations", "9.4.1.8"),
+        ({"packet_size": 2269}, "packet_size", "MSDU of 2304 B"),
+        ({"rate": 55}, "rate", "55 is not a rate there is"),
+        ({"securty": "open"}, "securty", "no such word; did you mean 'security'?"),
+        ({"security": "paper-lanes"}, "security", "forgeable"),
+        ({"snr": "loud"}, "snr", "or 'none'"),
+        ({"snr": [[0, 1], [2]]}, "snr", "not a square matrix"),
+        ({"snr": [1, 2]}, "snr", "not a square matrix"),
+        ({"hears": [[1, True], [1, 1]]}, "hears", "true in the matrix is not a number"),
+        ({"hears": 1}, "hears", "not a square matrix"),
+        ({"path_loss": 3}, "path_loss", "not a table"),
+        ({"ampdu": "yes"}, "ampdu", "use true or false"),
+    ],
+)
+def test_a_wrong_word_is_named_with_what_is_allowed(words: dict[str, object], word: str, says: str) -> None:
+    with pytest.raises(WordError) as caught:
+        read_scenario(words)
+    assert caught.value.word == word
+    assert says in caught.value.text
+
+
+def test_a_cell_of_a_study_is_the_scenario_of_the_same_words(cell: Callable[..., Cell]) -> None:
+    levels = {"phy": "vht", "rate": "mcs5", "streams": 2, "stations": 4, "topology": "wired-ap", "snr": 30.0}
+    link = LinkSettings.model_validate({"queue": "fq_codel", "wired_delay": "5 ms", "coalesce": True})
+    made = scenario_of(cell(lab="sim", **levels), link, seed=9, duration=2.0, warmup=0.5)
+    words = {
+        "coalesce": True,
+        "queue": "fq_codel",
+        "wired_delay": 5000,
+        "packet_size": 1408,
+        "seed": 9,
+        "duration": 2,
+    }
+    assert made.to_json() == read_scenario({**levels, **words, "warmup": 0.5}).to_json()
+
+
+def test_every_word_is_described() -> None:
+    for word, field in Scenario.model_fields.items():
+        assert field.description, word
+        assert field.description.endswith("."), word

@@ -1,0 +1,133 @@
+"""A grid file is crossed into cells: each one once, in the order of the file, or one line says what is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airtoll.errors import UsageError
+from airtoll.sweep.grid import CELLS_MAX, Grid, load_grid
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "sweep-example.toml"
+
+
+def load(tmp_path: Path, text: str, impossible: str = "nothing") -> Grid:
+    """The grid of this text, with a medium that refuses scenarios with `impossible` in them."""
+
+    def check(scenario: str) -> None:
+        if impossible in scenario:
+            raise ValueError(f"{impossible} cannot be (Table 21-30)")
+
+    path = tmp_path / "grid.toml"
+    path.write_text(text)
+    return load_grid(path, check)
+
+
+def cells(grid: Grid, *words: str) -> list[tuple[object, ...]]:
+    return [tuple(json.loads(cell).get(word) for word in words) for cell in grid.cells]
+
+
+def test_any_word_may_be_a_list_and_all_lists_are_crossed(tmp_path: Path) -> None:
+    grid = load(tmp_path, 'seed = [7, 8]\nrate = [6, "54 Mbit/s"]\nduration = "100 ms"\n')
+    assert cells(grid, "rate", "seed", "duration_s") == [
+        ("6 Mbit/s", 7, 0.1),
+        ("6 Mbit/s", 8, 0.1),
+        ("54 Mbit/s", 7, 0.1),
+        ("54 Mbit/s", 8, 0.1),
+    ]
+    assert grid.levels == {"rate": 2, "seed": 2}
+
+
+def test_each_grid_has_the_words_above_it_and_may_say_otherwise(tmp_path: Path) -> None:
+    text = """
+title = "Two PHYs"
+security = ["open", "ccmp"]
+seed = "1..2"
+[[grid]]
+phy = "ofdm"
+rate = 54
+[[grid]]
+phy = "vht"
+rate = "mcs7"
+seed = 9
+"""
+    grid = load(tmp_path, text)
+    assert grid.title == "Two PHYs"
+    assert cells(grid, "phy", "security", "seed") == [
+        ("ofdm", "open", 1),
+        ("ofdm", "open", 2),
+        ("ofdm", "ccmp", 1),
+        ("ofdm", "ccmp", 2),
+        ("vht", "open", 9),
+        ("vht", "ccmp", 9),
+    ]
+
+
+def test_the_order_of_keys_in_the_file_does_not_matter(tmp_path: Path) -> None:
+    lines = ["seed = [1, 2]", "stations = [1, 5]", 'security = ["open", "gcmp"]']
+    grids = [load(tmp_path, "\n".join(order)) for order in (lines, lines[::-1])]
+    assert grids[0].cells == grids[1].cells
+    assert grids[0].digest == grids[1].digest
+    assert load(tmp_path, "seed = [2, 1]").digest != load(tmp_path, "seed = [1, 2]").digest
+
+
+def test_a_cell_that_two_grids_have_is_there_once(tmp_path: Path) -> None:
+    grid = load(tmp_path, "[[grid]]\nseed = [1, 2]\n[[grid]]\nseed = [2, 3]\n")
+    assert cells(grid, "seed") == [(1,), (2,), (3,)]
+    assert grid.repeated == 1
+
+
+def test_a_matrix_is_one_level_and_a_list_of_them_several(tmp_path: Path) -> None:
+    one = load(tmp_path, "snr = [[0, 20], [20, 0]]\nhears = [[1, 1], [1, 1]]")
+    assert cells(one, "snr_db", "hears") == [([[0, 20], [20, 0]], [[1, 1], [1, 1]])]
+    assert len(load(tmp_path, "snr = [[[0, 20], [20, 0]], [[0, 9], [9, 0]]]").cells) == 2
+    assert cells(load(tmp_path, 'snr = ["none", 20]'), "snr_db") == [(None,), (20.0,)]
+
+
+def test_an_impossible_cell_refuses_the_grid_or_is_left_out(tmp_path: Path) -> None:
+    text = 'phy = "vht"\nrate = ["mcs8", "mcs9"]\nbandwidth = [20, 80]\n'
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, text, impossible='"mcs9","bandwidth":20')
+    assert str(caught.value).startswith(f"{tmp_path}/grid.toml: grid: ")
+    assert "cannot be (Table 21-30) (rate mcs9, bandwidth 20)" in str(caught.value)
+    grid = load(tmp_path, f'impossible = "skip"\n{text}', impossible='"mcs9","bandwidth":20')
+    assert cells(grid, "rate", "bandwidth") == [("mcs8", 20), ("mcs8", 80), ("mcs9", 80)]
+    assert (grid.skipped, grid.repeated) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("statons = 1", "statons: unknown key; did you mean 'stations'?"),
+        ("[[grid]]\nseed = 1\n[[grid]]\nphi = 'vht'", "grid[1].phi: unknown key; did you mean 'phy'?"),
+        ("[grid]\nseed = 1", "grid: a grid is a table of its own: [[grid]]"),
+        ("rate = [6, 55]", "rate[1]: 55 is not a rate there is"),
+        ("rate = 55", "rate: 55 is not a rate there is"),
+        ("[[grid]]\nstations = [0]", "grid[0].stations[0]: 0 is not allowed"),
+        ("seed = [1, 2, 1]", "seed[2]: 1 is there twice"),
+        ("packet_size = [100, '100 B']", "packet_size[1]: '100 B' is there twice"),
+        ("seed = []", "seed: the list is empty"),
+        ("seed = '5..1'", "seed: '5..1' is not allowed"),
+        (f"seed = '1..{CELLS_MAX + 1}'", f"grid: it makes {CELLS_MAX + 1} cells"),
+        ("stations = '1..100'\nseed = '1..99999999'", "a sweep may have"),
+        ("impossible = 'perhaps'", "impossible: 'perhaps' is not allowed; use refuse or skip"),
+        ("title = 3", "title: 3 is not a string"),
+        ("seed = = 3", "line 1, column 8: not TOML"),
+    ],
+)
+def test_a_fault_names_file_and_key(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, text)
+    line = str(caught.value)
+    assert line.startswith(f"{tmp_path}/grid.toml: ")
+    assert says in line
+    assert "\n" not in line
+
+
+def test_none_possible_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none of its cells is possible"):
+        load(tmp_path, 'impossible = "skip"', impossible="ofdm")
+
+
+def test_the_example_is_a_grid() -> None:
+    assert len(load_grid(EXAMPLE, lambda _scenario: None).cells) > 100

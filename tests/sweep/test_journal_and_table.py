@@ -1,0 +1,144 @@
+"""A journal keeps what is measured through any end; the table of it does not depend on who measured what when."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.sweep.journal import Journal
+from airtoll.sweep.table import make_table, write_table
+from airtoll.sweep.workers import on_cores
+
+SWEEP: dict[str, object] = {"airtoll": "0.1.0", "grid": "abc", "cells": 3}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.parquet.journal"
+
+
+def begun(path: Path, *places: int) -> None:
+    with Journal(path, SWEEP, resume=False) as journal:
+        for place in places:
+            journal.append(place, f'{{"p":{place}}}')
+
+
+def test_what_was_appended_is_there_again(path: Path) -> None:
+    begun(path, 2, 0)
+    with Journal(path, SWEEP, resume=True) as journal:
+        assert journal.done == {0, 2}
+        journal.append(1, '{"p":1}')
+        journal.append(2, '{"p":"another"}')
+        assert list(journal.cells()) == [(2, '{"p":2}'), (0, '{"p":0}'), (1, '{"p":1}')]
+
+
+@pytest.mark.parametrize("cut", range(1, 10))
+def test_a_last_line_that_is_cut_off_is_no_line(path: Path, cut: int) -> None:
+    begun(path, 0, 1)
+    content = path.read_bytes()
+    path.write_bytes(content[:-cut])
+    with Journal(path, SWEEP, resume=True) as journal:
+        assert journal.done == {0}
+        journal.append(1, '{"p":1}')
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        (None, UsageError, "there is no interrupted sweep to resume"),
+        (b"", UsageError, "is not the journal of a sweep"),
+        (b"[]\n", UsageError, "is not the journal of a sweep"),
+        (b"PAR1\n", UsageError, "is not the journal of a sweep"),
+        (json.dumps({**SWEEP, "grid": "other"}).encode() + b"\n", UsageError, "of another sweep"),
+        (
+            json.dumps({**SWEEP, "airtoll": "0.0.9"}).encode() + b"\n",
+            UsageError,
+            "airtoll is 0.1.0, was 0.0.9",
+        ),
+        (json.dumps(SWEEP).encode() + b"\n1 {}\nx\n", AirtollError, "line 3 is damaged"),
+    ],
+)
+def test_what_cannot_be_resumed_is_said(
+    path: Path, content: bytes | None, error: type[Exception], says: str
+) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(error, match=says):
+        Journal(path, SWEEP, resume=True)
+
+
+def test_a_journal_is_begun_once_and_written_by_one(path: Path) -> None:
+    with Journal(path, SWEEP, resume=False):
+        with pytest.raises(UsageError, match="--resume"):
+            Journal(path, SWEEP, resume=False)
+        with pytest.raises(UsageError, match="another airtoll is writing it"):
+            Journal(path, SWEEP, resume=True)
+    Journal(path, SWEEP, resume=True).close()
+
+
+CELLS = ['{"seed":1}', '{"seed":2,"snr_db":[[0,1],[1,0]]}', '{"seed":3,"wired":{"delay_us":5}}']
+ANSWERS = [
+    '{"throughput_mbps":1,"rtt_ms":null,"delay_ms":{"p50":0.5},"stations":[{"a":1}],"loss":null}',
+    '{"throughput_mbps":2.5,"rtt_ms":{"p50":3.0},"delay_ms":{"p50":1},"stations":[],"loss":null}',
+    '{"throughput_mbps":3,"delay_ms":{},"stations":[{"a":3}],"loss":null}',
+]
+
+
+def test_the_table_has_a_row_a_cell_in_the_order_of_the_grid() -> None:
+    table = make_table(CELLS, [(2, ANSWERS[2]), (0, ANSWERS[0]), (1, ANSWERS[1])])
+    assert table.to_dict(as_series=False) == {
+        "cell": [0, 1, 2],
+        "seed": [1, 2, 3],
+        "snr_db_matrix": [None, "[[0,1],[1,0]]", None],
+        "wired_delay_us": [None, None, 5],
+        "throughput_mbps": [1.0, 2.5, 3.0],
+        "delay_ms_p50": [0.5, 1.0, None],
+        "per_station": ['[{"a":1}]', "[]", '[{"a":3}]'],
+        "rtt_ms_p50": [None, 3.0, None],
+    }
+    assert table.equals(make_table(CELLS, list(enumerate(ANSWERS))))
+
+
+def test_the_table_is_written_whole_and_in_every_form(tmp_path: Path) -> None:
+    table = make_table(CELLS, list(enumerate(ANSWERS)))
+    paths = write_table(table, tmp_path / "t.parquet", ("csv", "json"))
+    assert [path.name for path in paths] == ["t.parquet", "t.csv", "t.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {"t.parquet", "t.csv", "t.json"}
+    assert pl.read_parquet(paths[0]).equals(table)
+    assert pl.read_csv(paths[1]).height == 3
+    assert json.loads(paths[2].read_text())[1]["rtt_ms_p50"] == 3.0
+    with pytest.raises(AirtollError, match="cannot write"):
+        write_table(table, tmp_path / "none" / "t.parquet")
+
+
+def test_workers_perform_every_job_once() -> None:
+    jobs = [(place, f"{place}") for place in range(100)]
+    done = list(on_cores(jobs, lambda text: f"<{text}>", lambda: False, workers=3))
+    assert sorted(done) == [(place, f"<{place}>") for place in range(100)]
+
+
+def test_a_stop_gives_what_has_begun_and_begins_no_more() -> None:
+    begun_jobs: list[str] = []
+
+    def engine(text: str) -> str:
+        begun_jobs.append(text)
+        return "{}"
+
+    done = []
+    for place, _ in on_cores([(n, str(n)) for n in range(1000)], engine, lambda: len(done) >= 5, workers=2):
+        done.append(place)
+    assert 5 <= len(done) < 50
+    assert sorted(map(str, done)) == sorted(begun_jobs)
+
+
+def test_a_cell_that_fails_is_named() -> None:
+    def engine(text: str) -> str:
+        if text == "7":
+            raise ValueError("no such thing")
+        return "{}"
+
+    with pytest.raises(AirtollError, match=r"^cell 7: no such thing: 7$"):
+        list(on_cores([(n, str(n)) for n in range(20)], engine, lambda: False, workers=2))
