@@ -162,6 +162,24 @@ fn what_goes_through_the_access_point_goes_twice() {
 }
 
 /// Frames of 1500 octets and 38 more of Ethernet; a segment carries 1448 octets, a datagram 1472.
+/// The access point hands on MPDUs, not what a host joined: the segments that cross the air twice are as many, and as long,
+/// each time.
+#[test]
+fn segments_are_joined_only_where_they_end() {
+    let flow = |coalesce| flow(End::Station(1), End::Station(2), tcp(Window::linux(), coalesce));
+    for coalesce in [false, true] {
+        let outcome = simulate(&scenario(vht(3), vec![flow(coalesce)])).unwrap();
+        let [relay, source] = [0, 1].map(|station| outcome.counters.stations[station]);
+        let mean_b = |of: wlan_air::StationCounters| of.octets as f64 / of.mpdus as f64;
+        if coalesce {
+            // Few ACKs, so that nearly all that the access point sends are full segments.
+            assert_within(mean_b(relay), mean_b(source), 0.1);
+        } else {
+            assert!(mean_b(relay) < mean_b(source));
+        }
+    }
+}
+
 #[test]
 fn the_wired_segment_can_be_the_bottleneck() {
     for (source, payload_b) in [(tcp(Window::linux(), false), 1448.0), (saturated(), 1472.0)] {

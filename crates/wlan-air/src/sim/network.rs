@@ -179,14 +179,16 @@ impl<'a> Network<'a> {
         station == first && !back && matches!(self.hosts[flow as usize], Host::Saturated { .. })
     }
 
-    /// Segments of one connection that arrive one after the other may be joined.
+    /// Segments of one connection that arrive at its end one after the other may be joined.
     fn coalesce_and_open(&mut self, arrived: &[(usize, Packet)]) {
         let mut next = 0;
         while next < arrived.len() {
             let (station, mut packet) = arrived[next];
+            let first = next;
             next += 1;
             if let Host::Tcp(connection) = &self.hosts[packet.flow as usize]
                 && connection.coalesce
+                && self.ends(&packet).1 == End::Station(station)
                 && let Body::Segment(segment) = &mut packet.body
             {
                 while let Some((to, other)) = arrived.get(next)
@@ -198,17 +200,18 @@ impl<'a> Network<'a> {
                     next += 1;
                 }
             }
-            self.work(station, packet, Place::Opened(station));
+            self.work(station, packet, (next - first) as u64, Place::Opened(station));
         }
     }
 
-    /// A station's processor takes a frame in, which then goes on to `place`.
-    fn work(&mut self, station: usize, packet: Packet, place: Place) {
+    /// A station's processor takes a packet in, which came in so many frames and then goes on to `place`.
+    fn work(&mut self, station: usize, packet: Packet, frames: u64, place: Place) {
         if self.processors[station].takes_no_time() {
             self.reach(packet, place);
             return;
         }
-        match self.processors[station].take(self.now, packet.ip_len_b as usize + LLC_SNAP_LEN_B) {
+        let len_b = packet.ip_len_b as usize + LLC_SNAP_LEN_B;
+        match self.processors[station].take(self.now, frames, len_b) {
             Some(done) => {
                 let id = self.store(packet);
                 self.plan(done, What::Reach(id, place));
@@ -284,8 +287,8 @@ impl<'a> Network<'a> {
         let (_, to) = self.ends(&packet);
         match place {
             Place::Wire { up: true } => self.arrive(packet),
-            Place::Wire { up: false } => self.work(0, packet, Place::Sealed(0)),
-            Place::Sender(station) => self.work(station, packet, Place::Sealed(station)),
+            Place::Wire { up: false } => self.work(0, packet, 1, Place::Sealed(0)),
+            Place::Sender(station) => self.work(station, packet, 1, Place::Sealed(station)),
             Place::Sealed(station) => {
                 let destination = to.station();
                 // What is not for or from the access point goes through it.
@@ -306,7 +309,7 @@ impl<'a> Network<'a> {
             Place::Opened(station) => match to {
                 End::Station(end) if end == station => self.arrive(packet),
                 End::Server if station == 0 => self.onto_wire(packet, true),
-                _ => self.work(station, packet, Place::Sealed(station)),
+                _ => self.work(station, packet, 1, Place::Sealed(station)),
             },
         }
     }

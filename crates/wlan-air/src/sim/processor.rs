@@ -62,14 +62,14 @@ impl Working {
         }
     }
 
-    /// Takes a frame in: when it is done, unless there is no room.
-    pub fn take(&mut self, now: Nanos, len_b: usize) -> Option<Nanos> {
+    /// Takes in `frames` frames of one batch with `len_b` octets in all: when they are done, unless there is no room.
+    pub fn take(&mut self, now: Nanos, frames: u64, len_b: usize) -> Option<Nanos> {
         if !self.has_room() {
             self.drops += 1;
             return None;
         }
         self.waiting += 1;
-        let service = self.processor.service(len_b);
+        let service = self.processor.service(len_b) + self.processor.frame * (frames - 1);
         self.busy += service;
         self.free_at = self.free_at.max(now) + service;
         Some(self.free_at)
