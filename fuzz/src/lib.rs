@@ -17,7 +17,8 @@ use wlan_ciphers::{
     Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
 };
 use wlan_frames::ampdu::Delimiter;
-use wlan_frames::control::{Ack, BlockAck};
+use wlan_frames::beacon::Beacon;
+use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
 use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, Step};
 use wlan_frames::radiotap::Radiotap;
 use wlan_frames::{DataHeader, FrameControl, LlcSnap, MacAddr, captured, fcs};
@@ -56,6 +57,23 @@ pub fn frames(data: &[u8]) {
     if let Ok(ack) = Ack::parse(data) {
         let len = ack.emit(&mut buf);
         assert_eq!(Ack::parse(&buf[..len]), Ok(ack));
+    }
+    if let Ok(request) = BlockAckReq::parse(data) {
+        let len = request.emit(&mut buf);
+        assert_eq!(BlockAckReq::parse(&buf[..len]), Ok(request));
+    }
+    if let Ok(rts) = Rts::parse(data) {
+        let len = rts.emit(&mut buf);
+        assert_eq!(Rts::parse(&buf[..len]), Ok(rts));
+    }
+    if let Ok(cts) = Cts::parse(data) {
+        let len = cts.emit(&mut buf);
+        assert_eq!(Cts::parse(&buf[..len]), Ok(cts));
+    }
+    if let Ok(beacon) = Beacon::parse(data) {
+        let mut emitted = vec![0; data.len() + 64];
+        let len = beacon.emit(&mut emitted);
+        assert_eq!(Beacon::parse(&emitted[..len]), Ok(beacon));
     }
     if let Ok(llc) = LlcSnap::parse(data) {
         llc.emit(&mut buf);

@@ -1,15 +1,18 @@
-//! Control frames that answer data: Ack and compressed BlockAck, IEEE 802.11-2020 9.3.1.
+//! Control frames around data: RTS, CTS, Ack, compressed BlockAck and BlockAckReq, IEEE 802.11-2020 9.3.1.
 //!
 //! ```text
-//!  Ack       octet 0 frame control   2 duration   4 RA                                             (10)
-//!  BlockAck  octet 0 frame control   2 duration   4 RA   10 TA   16 BA control
-//!                  18 starting sequence control   20 bitmap (8)                                    (28)
+//!  CTS, Ack     octet 0 frame control   2 duration   4 RA                                          (10)
+//!  RTS          octet 0 frame control   2 duration   4 RA   10 TA                                  (16)
+//!  BlockAckReq  octet 0 frame control   2 duration   4 RA   10 TA   16 BAR control
+//!                     18 starting sequence control                                                 (20)
+//!  BlockAck     octet 0 frame control   2 duration   4 RA   10 TA   16 BA control
+//!                     18 starting sequence control   20 bitmap (8)                                 (28)
 //! ```
 //! Lengths without FCS.
 
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
-use crate::frame_control::{SUBTYPE_ACK, SUBTYPE_BLOCK_ACK};
+use crate::frame_control::{SUBTYPE_ACK, SUBTYPE_BLOCK_ACK, SUBTYPE_BLOCK_ACK_REQ, SUBTYPE_CTS, SUBTYPE_RTS};
 use crate::{FrameControl, FrameError, FrameType, MacAddr, SequenceControl};
 
 const DURATION: usize = 2;
@@ -19,8 +22,8 @@ const BA_CONTROL: usize = 16;
 const STARTING_SEQUENCE: usize = 18;
 const BITMAP: usize = 20;
 
-/// BA Type of the compressed variant (9.3.1.8.1).
-const BA_TYPE_COMPRESSED: u16 = 2;
+/// BA Type and BAR Type of the compressed variants (9.3.1.8.1, 9.3.1.7.1).
+const TYPE_COMPRESSED: u16 = 2;
 
 /// Checks version, type, subtype and length of a control frame.
 fn expect(what: &'static str, bytes: &[u8], subtype: u8, len: usize) -> Result<(), FrameError> {
@@ -41,6 +44,113 @@ fn expect(what: &'static str, bytes: &[u8], subtype: u8, len: usize) -> Result<(
     need(what, bytes, len)
 }
 
+/// Writes what all control frames begin with.
+fn put_head(buf: &mut [u8], subtype: u8, duration_us: u16, ra: MacAddr) {
+    put(
+        buf,
+        0,
+        FrameControl::new(FrameType::Control, subtype).0.to_le_bytes(),
+    );
+    put(buf, DURATION, duration_us.to_le_bytes());
+    put(buf, RA, ra.0);
+}
+
+/// Writes the Control and Starting Sequence Control fields that BlockAck and BlockAckReq have in common.
+fn put_sequence(buf: &mut [u8], tid: u8, starting_sequence: u16) {
+    assert!(tid < 16, "TID {tid} does not fit 4 bits");
+    let start = SequenceControl {
+        number: starting_sequence,
+        fragment: 0,
+    };
+    let control = TYPE_COMPRESSED << 1 | u16::from(tid) << 12;
+    put(buf, BA_CONTROL, control.to_le_bytes());
+    put(buf, STARTING_SEQUENCE, start.bits().to_le_bytes());
+}
+
+/// Reads them: the TID and the Starting Sequence Control; `other` is what to say of another variant.
+fn get_sequence(bytes: &[u8], other: &'static str) -> Result<(u8, SequenceControl), FrameError> {
+    let control = get_u16(bytes, BA_CONTROL);
+    if control >> 1 & 0xf != TYPE_COMPRESSED {
+        return Err(FrameError::Field(other));
+    }
+    let start = SequenceControl::from_bits(get_u16(bytes, STARTING_SEQUENCE));
+    Ok((control.to_le_bytes()[1] >> 4, start))
+}
+
+/// An RTS frame, IEEE 802.11-2020 9.3.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rts {
+    /// What the frame reserves of the medium after itself, in microseconds: the CTS, the data, their answer.
+    pub duration_us: u16,
+    /// Receiver of the frame and of the data.
+    pub ra: MacAddr,
+    /// Transmitter.
+    pub ta: MacAddr,
+}
+
+impl Rts {
+    /// Length in octets, without FCS.
+    pub const LEN: usize = 16;
+
+    /// Writes the frame at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`LEN`](Self::LEN).
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        put_head(buf, SUBTYPE_RTS, self.duration_us, self.ra);
+        put(buf, TA, self.ta.0);
+        Self::LEN
+    }
+
+    /// Reads the frame at the start of `bytes`.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`], [`FrameError::Truncated`].
+    pub fn parse(bytes: &[u8]) -> Result<Rts, FrameError> {
+        expect("an RTS frame", bytes, SUBTYPE_RTS, Self::LEN)?;
+        Ok(Rts {
+            duration_us: get_u16(bytes, DURATION),
+            ra: get_addr(bytes, RA),
+            ta: get_addr(bytes, TA),
+        })
+    }
+}
+
+/// A CTS frame, IEEE 802.11-2020 9.3.1.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cts {
+    /// What the frame reserves of the medium after itself, in microseconds.
+    pub duration_us: u16,
+    /// Receiver: the transmitter of the RTS; of a CTS-to-self its own transmitter.
+    pub ra: MacAddr,
+}
+
+impl Cts {
+    /// Length in octets, without FCS.
+    pub const LEN: usize = 10;
+
+    /// Writes the frame at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`LEN`](Self::LEN).
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        put_head(buf, SUBTYPE_CTS, self.duration_us, self.ra);
+        Self::LEN
+    }
+
+    /// Reads the frame at the start of `bytes`.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`], [`FrameError::Truncated`].
+    pub fn parse(bytes: &[u8]) -> Result<Cts, FrameError> {
+        expect("a CTS frame", bytes, SUBTYPE_CTS, Self::LEN)?;
+        Ok(Cts {
+            duration_us: get_u16(bytes, DURATION),
+            ra: get_addr(bytes, RA),
+        })
+    }
+}
+
 /// An Ack frame, IEEE 802.11-2020 9.3.1.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
@@ -59,13 +169,7 @@ impl Ack {
     /// # Panics
     /// If `buf` is shorter than [`LEN`](Self::LEN).
     pub fn emit(&self, buf: &mut [u8]) -> usize {
-        put(
-            buf,
-            0,
-            FrameControl::new(FrameType::Control, SUBTYPE_ACK).0.to_le_bytes(),
-        );
-        put(buf, DURATION, self.duration_us.to_le_bytes());
-        put(buf, RA, self.ra.0);
+        put_head(buf, SUBTYPE_ACK, self.duration_us, self.ra);
         Self::LEN
     }
 
@@ -108,24 +212,9 @@ impl BlockAck {
     /// # Panics
     /// If `buf` is shorter than [`LEN`](Self::LEN), or `tid` or `starting_sequence` is out of its range.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
-        assert!(self.tid < 16, "TID {} does not fit 4 bits", self.tid);
-        let start = SequenceControl {
-            number: self.starting_sequence,
-            fragment: 0,
-        };
-        let control = BA_TYPE_COMPRESSED << 1 | u16::from(self.tid) << 12;
-        put(
-            buf,
-            0,
-            FrameControl::new(FrameType::Control, SUBTYPE_BLOCK_ACK)
-                .0
-                .to_le_bytes(),
-        );
-        put(buf, DURATION, self.duration_us.to_le_bytes());
-        put(buf, RA, self.ra.0);
+        put_head(buf, SUBTYPE_BLOCK_ACK, self.duration_us, self.ra);
         put(buf, TA, self.ta.0);
-        put(buf, BA_CONTROL, control.to_le_bytes());
-        put(buf, STARTING_SEQUENCE, start.bits().to_le_bytes());
+        put_sequence(buf, self.tid, self.starting_sequence);
         put(buf, BITMAP, self.bitmap.to_le_bytes());
         Self::LEN
     }
@@ -137,11 +226,7 @@ impl BlockAck {
     /// [`FrameError::Field`] for the other variants of BlockAck and other bitmap lengths.
     pub fn parse(bytes: &[u8]) -> Result<BlockAck, FrameError> {
         expect("a compressed BlockAck frame", bytes, SUBTYPE_BLOCK_ACK, Self::LEN)?;
-        let control = get_u16(bytes, BA_CONTROL);
-        if control >> 1 & 0xf != BA_TYPE_COMPRESSED {
-            return Err(FrameError::Field("the BlockAck is not of the compressed variant"));
-        }
-        let start = SequenceControl::from_bits(get_u16(bytes, STARTING_SEQUENCE));
+        let (tid, start) = get_sequence(bytes, "the BlockAck is not of the compressed variant")?;
         if start.fragment != 0 {
             // The fragment number tells the length of the bitmap (9.3.1.8.2); 0 is 8 octets.
             return Err(FrameError::Field("the BlockAck bitmap is not of 8 octets"));
@@ -150,9 +235,67 @@ impl BlockAck {
             duration_us: get_u16(bytes, DURATION),
             ra: get_addr(bytes, RA),
             ta: get_addr(bytes, TA),
-            tid: control.to_le_bytes()[1] >> 4,
+            tid,
             starting_sequence: start.number,
             bitmap: u64::from_le_bytes(array(bytes, BITMAP)),
+        })
+    }
+}
+
+/// A compressed BlockAckReq frame, IEEE 802.11-2020 9.3.1.7.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockAckReq {
+    /// What the frame reserves of the medium after itself, in microseconds: the BlockAck.
+    pub duration_us: u16,
+    /// Receiver: the recipient of the data.
+    pub ra: MacAddr,
+    /// Transmitter: its originator.
+    pub ta: MacAddr,
+    /// The traffic identifier that is asked about, 0 to 15.
+    pub tid: u8,
+    /// Sequence number of the first MSDU that is asked about, 0 to 4095.
+    pub starting_sequence: u16,
+}
+
+impl BlockAckReq {
+    /// Length in octets, without FCS.
+    pub const LEN: usize = 20;
+
+    /// Writes the frame at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`LEN`](Self::LEN), or `tid` or `starting_sequence` is out of its range.
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        put_head(buf, SUBTYPE_BLOCK_ACK_REQ, self.duration_us, self.ra);
+        put(buf, TA, self.ta.0);
+        put_sequence(buf, self.tid, self.starting_sequence);
+        Self::LEN
+    }
+
+    /// Reads the frame at the start of `bytes`.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`], [`FrameError::Truncated`];
+    /// [`FrameError::Field`] for the other variants of BlockAckReq and one that asks about a fragment.
+    pub fn parse(bytes: &[u8]) -> Result<BlockAckReq, FrameError> {
+        expect(
+            "a compressed BlockAckReq frame",
+            bytes,
+            SUBTYPE_BLOCK_ACK_REQ,
+            Self::LEN,
+        )?;
+        let (tid, start) = get_sequence(bytes, "the BlockAckReq is not of the compressed variant")?;
+        if start.fragment != 0 {
+            return Err(FrameError::Field(
+                "the fragment number of the BlockAckReq is not 0",
+            ));
+        }
+        Ok(BlockAckReq {
+            duration_us: get_u16(bytes, DURATION),
+            ra: get_addr(bytes, RA),
+            ta: get_addr(bytes, TA),
+            tid,
+            starting_sequence: start.number,
         })
     }
 }

@@ -17,8 +17,16 @@ use crate::error::need;
 pub const SUBTYPE_DATA: u8 = 0;
 /// Subtype of a QoS Data frame, Table 9-1.
 pub const SUBTYPE_QOS_DATA: u8 = 8;
+/// Subtype of a Beacon frame, Table 9-1.
+pub const SUBTYPE_BEACON: u8 = 8;
+/// Subtype of a BlockAckReq frame, Table 9-1.
+pub const SUBTYPE_BLOCK_ACK_REQ: u8 = 8;
 /// Subtype of a BlockAck frame, Table 9-1.
 pub const SUBTYPE_BLOCK_ACK: u8 = 9;
+/// Subtype of an RTS frame, Table 9-1.
+pub const SUBTYPE_RTS: u8 = 11;
+/// Subtype of a CTS frame, Table 9-1.
+pub const SUBTYPE_CTS: u8 = 12;
 /// Subtype of an Ack frame, Table 9-1.
 pub const SUBTYPE_ACK: u8 = 13;
 

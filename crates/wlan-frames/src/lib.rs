@@ -14,7 +14,8 @@
 //! |---|---|---|
 //! | [`frame_control`] | the first two octets, and the header length they imply | IEEE 802.11-2020 9.2.4.1, 9.3.2.1 |
 //! | [`data`] | MAC header of Data and QoS Data frames | 9.3.2 |
-//! | [`control`] | Ack, compressed BlockAck | 9.3.1.4, 9.3.1.8 |
+//! | [`control`] | RTS, CTS, Ack, compressed BlockAck and BlockAckReq | 9.3.1 |
+//! | [`beacon`] | Beacon frames and the elements in them | 9.3.3.2, 9.4 |
 //! | [`llc`] | LLC/SNAP in front of an IP packet | IEEE Std 802-2014, RFC 1042 |
 //! | [`ampdu`] | MPDU delimiter and padding of an A-MPDU | 9.7.1 |
 //! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
@@ -37,6 +38,7 @@ mod bytes;
 mod error;
 
 pub mod ampdu;
+pub mod beacon;
 pub mod captured;
 pub mod control;
 pub mod data;

@@ -14,6 +14,7 @@
 //! | 5 | antenna signal, dBm | 1 | 1 |
 //! | 19 | MCS: known, flags, index | 3 | 1 |
 //! | 20 | A-MPDU status: reference, flags, CRC, reserved | 8 | 4 |
+//! | 21 | VHT: known, flags, bandwidth, MCS and NSS of 4 users, coding, group, partial AID | 12 | 2 |
 
 use crate::FrameError;
 use crate::bytes::{array, get_u16, put};
@@ -26,48 +27,56 @@ const BIT_CHANNEL: u32 = 3;
 const BIT_ANTENNA_SIGNAL: u32 = 5;
 const BIT_MCS: u32 = 19;
 const BIT_AMPDU: u32 = 20;
+const BIT_VHT: u32 = 21;
 /// The bits from here on belong to no field of ours: 29 and 30 switch the namespace, 31 adds a word.
 const BIT_EXTENDED: u32 = 31;
 
 /// Fixed part: version, padding, length, one word of present bits.
 const FIXED_LEN: usize = 8;
 
-/// (alignment, size) in octets of the fields of bits 0 to 20, of which those not named above are skipped.
-const LAYOUT: [(usize, usize); 21] = [
-    (8, 8), // TSFT
-    (1, 1), // flags
-    (1, 1), // rate
-    (2, 4), // channel
-    (2, 2), // FHSS
-    (1, 1), // antenna signal, dBm
-    (1, 1), // antenna noise, dBm
-    (2, 2), // lock quality
-    (2, 2), // transmit attenuation
-    (2, 2), // transmit attenuation, dB
-    (1, 1), // transmit power, dBm
-    (1, 1), // antenna
-    (1, 1), // antenna signal, dB
-    (1, 1), // antenna noise, dB
-    (2, 2), // receive flags
-    (2, 2), // transmit flags
-    (1, 1), // RTS retries
-    (1, 1), // data retries
-    (4, 8), // extended channel
-    (1, 3), // MCS
-    (4, 8), // A-MPDU status
+/// (alignment, size) in octets of the fields of bits 0 to 21, of which those not named above are skipped.
+const LAYOUT: [(usize, usize); 22] = [
+    (8, 8),  // TSFT
+    (1, 1),  // flags
+    (1, 1),  // rate
+    (2, 4),  // channel
+    (2, 2),  // FHSS
+    (1, 1),  // antenna signal, dBm
+    (1, 1),  // antenna noise, dBm
+    (2, 2),  // lock quality
+    (2, 2),  // transmit attenuation
+    (2, 2),  // transmit attenuation, dB
+    (1, 1),  // transmit power, dBm
+    (1, 1),  // antenna
+    (1, 1),  // antenna signal, dB
+    (1, 1),  // antenna noise, dB
+    (2, 2),  // receive flags
+    (2, 2),  // transmit flags
+    (1, 1),  // RTS retries
+    (1, 1),  // data retries
+    (4, 8),  // extended channel
+    (1, 3),  // MCS
+    (4, 8),  // A-MPDU status
+    (2, 12), // VHT
 ];
 
+/// Flag: the frame was sent with the short preamble of DSSS.
+pub const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 /// Flag: the frame ends with its FCS.
 pub const FLAG_FCS: u8 = 0x10;
 /// Flag: the FCS of the frame was wrong.
 pub const FLAG_BAD_FCS: u8 = 0x40;
 
+/// Channel flag: DSSS or CCK.
+pub const CHANNEL_CCK: u16 = 0x0020;
 /// Channel flag: OFDM.
 pub const CHANNEL_OFDM: u16 = 0x0040;
 /// Channel flag: 2.4 GHz.
 pub const CHANNEL_2GHZ: u16 = 0x0080;
 /// Channel flag: 5 GHz.
 pub const CHANNEL_5GHZ: u16 = 0x0100;
+/// Channel flag: CCK and OFDM on one channel, as HT in the 2.4 GHz band has it.
+pub const CHANNEL_DYNAMIC: u16 = 0x0400;
 
 /// Where the frame was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +120,98 @@ impl Mcs {
     const BANDWIDTH_40: u8 = 0x01;
 }
 
+/// How a VHT frame to one user was modulated: convolutional code; bandwidth and guard interval are marked as known,
+/// and nothing else of what can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vht {
+    /// Bandwidth.
+    pub bandwidth: VhtBandwidth,
+    /// Guard interval of 400 ns and not 800 ns.
+    pub short_gi: bool,
+    /// VHT-MCS index of IEEE 802.11-2020 21.5, 0 to 9.
+    pub mcs: u8,
+    /// Spatial streams, 1 to 8.
+    pub streams: u8,
+}
+
+impl Vht {
+    const KNOWN_GI: u16 = 0x0004;
+    const KNOWN_BANDWIDTH: u16 = 0x0040;
+    const KNOWN: u16 = Self::KNOWN_GI | Self::KNOWN_BANDWIDTH;
+    const SHORT_GI: u8 = 0x04;
+    const FLAGS: usize = 2;
+    const BANDWIDTH: usize = 3;
+    const MCS_NSS: usize = 4;
+    /// The first user's bit is 0 for the convolutional code and 1 for LDPC.
+    const CODING: usize = 8;
+
+    /// The field of a frame that went to one user, was not LDPC and not to a part of the channel.
+    fn parse(field: &[u8]) -> Option<Vht> {
+        let known = get_u16(field, 0) & Self::KNOWN == Self::KNOWN;
+        let one_user = field[Self::MCS_NSS + 1..Self::CODING]
+            .iter()
+            .all(|&user| user & 0xf == 0);
+        let streams = field[Self::MCS_NSS] & 0xf;
+        if !known || !one_user || field[Self::CODING] & 1 == 1 || streams == 0 {
+            return None;
+        }
+        Some(Vht {
+            bandwidth: VhtBandwidth::ALL
+                .into_iter()
+                .find(|bandwidth| bandwidth.number() == field[Self::BANDWIDTH])?,
+            short_gi: field[Self::FLAGS] & Self::SHORT_GI != 0,
+            mcs: field[Self::MCS_NSS] >> 4,
+            streams,
+        })
+    }
+
+    fn emit(&self, field: &mut [u8]) {
+        assert!(
+            self.mcs < 16 && (1..16).contains(&self.streams),
+            "VHT-MCS {} or {} streams do not fit 4 bits",
+            self.mcs,
+            self.streams
+        );
+        put(field, 0, Self::KNOWN.to_le_bytes());
+        field[Self::FLAGS] = if self.short_gi { Self::SHORT_GI } else { 0 };
+        field[Self::BANDWIDTH] = self.bandwidth.number();
+        field[Self::MCS_NSS] = self.mcs << 4 | self.streams;
+    }
+}
+
+/// Bandwidth of a VHT frame over the whole channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VhtBandwidth {
+    /// 20 MHz.
+    Mhz20,
+    /// 40 MHz.
+    Mhz40,
+    /// 80 MHz.
+    Mhz80,
+    /// 160 MHz, in one piece.
+    Mhz160,
+}
+
+impl VhtBandwidth {
+    /// All of them.
+    pub const ALL: [VhtBandwidth; 4] = [
+        VhtBandwidth::Mhz20,
+        VhtBandwidth::Mhz40,
+        VhtBandwidth::Mhz80,
+        VhtBandwidth::Mhz160,
+    ];
+
+    /// The numbers between these are parts of a wider channel.
+    const fn number(self) -> u8 {
+        match self {
+            VhtBandwidth::Mhz20 => 0,
+            VhtBandwidth::Mhz40 => 1,
+            VhtBandwidth::Mhz80 => 4,
+            VhtBandwidth::Mhz160 => 11,
+        }
+    }
+}
+
 /// Which A-MPDU a frame came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AmpduStatus {
@@ -118,11 +219,24 @@ pub struct AmpduStatus {
     pub reference: u32,
     /// Whether this is the last subframe, where that is known.
     pub last: Option<bool>,
+    /// The EOF bit of the delimiter, where that is known: set before the one MPDU of a VHT S-MPDU (9.7.1).
+    pub eof: Option<bool>,
 }
 
 impl AmpduStatus {
     const LAST_KNOWN: u16 = 0x04;
     const IS_LAST: u16 = 0x08;
+    const EOF: u16 = 0x40;
+    const EOF_KNOWN: u16 = 0x80;
+
+    /// A bit, and the one that says whether it is known.
+    fn flag(of: Option<bool>, known: u16, set: u16) -> u16 {
+        match of {
+            None => 0,
+            Some(false) => known,
+            Some(true) => known | set,
+        }
+    }
 }
 
 /// A radiotap header with the fields that emulated air knows.
@@ -132,7 +246,7 @@ pub struct Radiotap {
     pub tsft_us: Option<u64>,
     /// Properties of the frame: the sum of `FLAG_` constants.
     pub flags: Option<u8>,
-    /// Rate of a frame that is not HT, in units of 500 kb/s: 12 is 6 Mb/s.
+    /// Rate of a frame that is neither HT nor VHT, in units of 500 kb/s: 12 is 6 Mb/s.
     pub rate_500kbps: Option<u8>,
     /// Where the frame was.
     pub channel: Option<Channel>,
@@ -142,11 +256,13 @@ pub struct Radiotap {
     pub mcs: Option<Mcs>,
     /// Which A-MPDU the frame came in.
     pub ampdu: Option<AmpduStatus>,
+    /// Modulation of a VHT frame.
+    pub vht: Option<Vht>,
 }
 
 impl Radiotap {
     /// Length in octets of the longest header this type can emit: enough for a buffer on the stack.
-    pub const MAX_LEN: usize = 36;
+    pub const MAX_LEN: usize = 48;
 
     /// The present word.
     fn present(&self) -> u32 {
@@ -157,6 +273,7 @@ impl Radiotap {
             | u32::from(self.antenna_signal_dbm.is_some()) << BIT_ANTENNA_SIGNAL
             | u32::from(self.mcs.is_some()) << BIT_MCS
             | u32::from(self.ampdu.is_some()) << BIT_AMPDU
+            | u32::from(self.vht.is_some()) << BIT_VHT
     }
 
     /// Length in octets.
@@ -171,7 +288,7 @@ impl Radiotap {
     /// Writes the header at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len).
+    /// If `buf` is shorter than [`len`](Self::len), or the VHT-MCS or its streams do not fit 4 bits.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let present = self.present();
         let len = self.len();
@@ -179,10 +296,10 @@ impl Radiotap {
         put(
             buf,
             2,
-            u16::try_from(len).expect("at most 36 octets").to_le_bytes(),
+            u16::try_from(len).expect("at most 48 octets").to_le_bytes(),
         );
         put(buf, 4, present.to_le_bytes());
-        for Field { bit, at, .. } in Fields::new(present, FIXED_LEN) {
+        for Field { bit, at, len } in Fields::new(present, FIXED_LEN) {
             match bit {
                 BIT_TSFT => put(buf, at, self.tsft_us.unwrap_or_default().to_le_bytes()),
                 BIT_FLAGS => buf[at] = self.flags.unwrap_or_default(),
@@ -203,13 +320,17 @@ impl Radiotap {
                 }
                 BIT_AMPDU => {
                     if let Some(ampdu) = self.ampdu {
-                        let flags = match ampdu.last {
-                            None => 0,
-                            Some(false) => AmpduStatus::LAST_KNOWN,
-                            Some(true) => AmpduStatus::LAST_KNOWN | AmpduStatus::IS_LAST,
-                        };
+                        let last =
+                            AmpduStatus::flag(ampdu.last, AmpduStatus::LAST_KNOWN, AmpduStatus::IS_LAST);
+                        let eof = AmpduStatus::flag(ampdu.eof, AmpduStatus::EOF_KNOWN, AmpduStatus::EOF);
+                        let flags = last | eof;
                         put(buf, at, ampdu.reference.to_le_bytes());
                         put(buf, at + 4, flags.to_le_bytes());
+                    }
+                }
+                BIT_VHT => {
+                    if let Some(vht) = self.vht {
+                        vht.emit(&mut buf[at..at + len]);
                     }
                 }
                 _ => {}
@@ -220,7 +341,7 @@ impl Radiotap {
 
     /// Reads the header at the start of `bytes`, and gives it with its length in octets, which is where the frame
     /// starts. Fields this type does not have are skipped; an MCS field of which bandwidth, guard interval or index
-    /// is not known is left out.
+    /// is not known is left out, and so is a VHT field that [`Vht`] cannot hold.
     ///
     /// # Errors
     /// [`FrameError::Truncated`]; [`FrameError::Version`]; [`FrameError::Field`] if the fields do not fit the length.
@@ -264,12 +385,14 @@ impl Radiotap {
                 }
                 BIT_AMPDU => {
                     let flags = get_u16(field, 4);
+                    let flag = |known, set| (flags & known != 0).then_some(flags & set != 0);
                     out.ampdu = Some(AmpduStatus {
                         reference: u32::from_le_bytes(array(field, 0)),
-                        last: (flags & AmpduStatus::LAST_KNOWN != 0)
-                            .then_some(flags & AmpduStatus::IS_LAST != 0),
+                        last: flag(AmpduStatus::LAST_KNOWN, AmpduStatus::IS_LAST),
+                        eof: flag(AmpduStatus::EOF_KNOWN, AmpduStatus::EOF),
                     });
                 }
+                BIT_VHT => out.vht = Vht::parse(field),
                 _ => {}
             }
         }

@@ -1,10 +1,11 @@
 //! Octets that are not what was asked for are refused, each with a reason of its own; and fixed octets from outside.
 
 use wlan_frames::ampdu::{self, Delimiter};
-use wlan_frames::control::BlockAck;
+use wlan_frames::beacon::{self, Beacon};
+use wlan_frames::control::{BlockAck, BlockAckReq};
 use wlan_frames::pcap::{self, PcapError, Record};
 use wlan_frames::radiotap::{Channel, Radiotap};
-use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, QosControl, fcs};
+use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, MacAddr, QosControl, fcs};
 
 #[test]
 fn frames_that_are_not_data_frames() {
@@ -93,6 +94,90 @@ fn other_llc_headers_and_block_acks() {
         BlockAck::parse(&basic),
         Err(FrameError::Field("the BlockAck bitmap is not of 8 octets"))
     );
+    let mut multi_tid = [0; BlockAckReq::LEN];
+    multi_tid[0] = 0x84;
+    multi_tid[16] = 0x06;
+    assert_eq!(
+        BlockAckReq::parse(&multi_tid),
+        Err(FrameError::Field(
+            "the BlockAckReq is not of the compressed variant"
+        ))
+    );
+    multi_tid[16] = 0x04;
+    assert!(BlockAckReq::parse(&multi_tid).is_ok());
+    multi_tid[18] = 0x01;
+    assert_eq!(
+        BlockAckReq::parse(&multi_tid),
+        Err(FrameError::Field(
+            "the fragment number of the BlockAckReq is not 0"
+        ))
+    );
+}
+
+#[test]
+fn beacons_that_are_not_of_an_access_point_to_all() {
+    let mut elements = Vec::new();
+    beacon::push_element(&mut elements, 0, b"airtoll");
+    let beacon = Beacon {
+        bssid: MacAddr([2, 0, 0, 0, 0, 1]),
+        sequence: 7,
+        timestamp_us: 1,
+        interval_tu: 100,
+        capability: 1,
+        elements: &elements,
+    };
+    let mut octets = vec![0; beacon.len()];
+    beacon.emit(&mut octets);
+    for (at, why) in [
+        (1, "a flag of the beacon's Frame Control is set"),
+        (2, "the beacon reserves the medium"),
+        (4, "the beacon is not from its BSS to all stations"),
+        (10, "the beacon is not from its BSS to all stations"),
+        (22, "the beacon is a fragment"),
+    ] {
+        let mut changed = octets.clone();
+        changed[at] ^= 1;
+        assert_eq!(Beacon::parse(&changed), Err(FrameError::Field(why)));
+    }
+    octets[0] = 0x50;
+    let probe_response = FrameError::Subtype {
+        frame_type: FrameType::Management,
+        subtype: 5,
+    };
+    assert_eq!(Beacon::parse(&octets), Err(probe_response));
+    let cut = [221, 3, 0, 0x50];
+    let read: Vec<_> = beacon::elements(&cut).collect();
+    assert_eq!(
+        read,
+        [Err(FrameError::Truncated {
+            what: "an element",
+            needed: 5,
+            have: 4
+        })]
+    );
+}
+
+#[test]
+fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
+    // Known: guard interval and bandwidth; MCS 9 on 2 streams at 80 MHz.
+    let usual = [0x44, 0, 0x04, 4, 0x92, 0, 0, 0, 0, 0, 0, 0];
+    let read = |field: [u8; 12]| {
+        let header = [&[0, 0, 20, 0, 0, 0, 0x20, 0], &field[..]].concat();
+        Radiotap::parse(&header).unwrap().0.vht
+    };
+    let vht = read(usual).unwrap();
+    assert_eq!((vht.mcs, vht.streams, vht.short_gi), (9, 2, true));
+    for (at, octet) in [
+        (0, 0x40), // the guard interval is not known
+        (3, 2),    // the lower 20 MHz of 40
+        (4, 0x90), // no stream
+        (5, 0x11), // a second user
+        (8, 1),    // LDPC
+    ] {
+        let mut other = usual;
+        other[at] = octet;
+        assert_eq!(read(other), None, "octet {at}");
+    }
 }
 
 #[test]

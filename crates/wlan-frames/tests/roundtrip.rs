@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use wlan_frames::ampdu::Delimiter;
-use wlan_frames::control::{Ack, BlockAck};
+use wlan_frames::beacon::{self, Beacon};
+use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
 use wlan_frames::pcap;
-use wlan_frames::radiotap::{AmpduStatus, Channel, Mcs, Radiotap};
+use wlan_frames::radiotap::{AmpduStatus, Channel, Mcs, Radiotap, Vht, VhtBandwidth};
 use wlan_frames::{DataHeader, EtherType, FrameError, LlcSnap, MacAddr, QosControl, SequenceControl, fcs};
 
 fn addr() -> impl Strategy<Value = MacAddr> {
@@ -58,8 +59,20 @@ fn radiotap() -> impl Strategy<Value = Radiotap> {
         short_gi,
         index,
     });
-    let ampdu =
-        (any::<u32>(), any::<Option<bool>>()).prop_map(|(reference, last)| AmpduStatus { reference, last });
+    let ampdu = (any::<u32>(), any::<Option<bool>>(), any::<Option<bool>>())
+        .prop_map(|(reference, last, eof)| AmpduStatus { reference, last, eof });
+    let vht = (
+        proptest::sample::select(&VhtBandwidth::ALL[..]),
+        any::<bool>(),
+        0u8..10,
+        1u8..=8,
+    )
+        .prop_map(|(bandwidth, short_gi, mcs, streams)| Vht {
+            bandwidth,
+            short_gi,
+            mcs,
+            streams,
+        });
     (
         any::<Option<u64>>(),
         any::<Option<u8>>(),
@@ -68,9 +81,10 @@ fn radiotap() -> impl Strategy<Value = Radiotap> {
         any::<Option<i8>>(),
         proptest::option::of(mcs),
         proptest::option::of(ampdu),
+        proptest::option::of(vht),
     )
         .prop_map(
-            |(tsft_us, flags, rate_500kbps, channel, antenna_signal_dbm, mcs, ampdu)| Radiotap {
+            |(tsft_us, flags, rate_500kbps, channel, antenna_signal_dbm, mcs, ampdu, vht)| Radiotap {
                 tsft_us,
                 flags,
                 rate_500kbps,
@@ -78,6 +92,7 @@ fn radiotap() -> impl Strategy<Value = Radiotap> {
                 antenna_signal_dbm,
                 mcs,
                 ampdu,
+                vht,
             },
         )
 }
@@ -117,6 +132,55 @@ proptest! {
         ack.emit(&mut buf);
         prop_assert_eq!(Ack::parse(&buf), Ok(ack));
         prop_assert!(BlockAck::parse(&buf).is_err());
+    }
+
+    #[test]
+    fn rts_and_cts_roundtrip(duration_us in any::<u16>(), ra in addr(), ta in addr()) {
+        let (rts, cts) = (Rts { duration_us, ra, ta }, Cts { duration_us, ra });
+        let mut buf = [0; Rts::LEN];
+        prop_assert_eq!(rts.emit(&mut buf), Rts::LEN);
+        prop_assert_eq!(Rts::parse(&buf), Ok(rts));
+        prop_assert!(Cts::parse(&buf).is_err());
+        prop_assert!(Rts::parse(&buf[..Rts::LEN - 1]).is_err());
+        prop_assert_eq!(cts.emit(&mut buf), Cts::LEN);
+        prop_assert_eq!(Cts::parse(&buf), Ok(cts));
+        prop_assert!(Rts::parse(&buf).is_err() && Ack::parse(&buf).is_err());
+    }
+
+    #[test]
+    fn block_ack_req_roundtrip(
+        duration_us in any::<u16>(), ra in addr(), ta in addr(), tid in 0u8..16, starting_sequence in 0u16..4096,
+    ) {
+        let request = BlockAckReq { duration_us, ra, ta, tid, starting_sequence };
+        let mut buf = [0; BlockAckReq::LEN];
+        prop_assert_eq!(request.emit(&mut buf), BlockAckReq::LEN);
+        prop_assert_eq!(BlockAckReq::parse(&buf), Ok(request));
+        prop_assert!(BlockAck::parse(&buf).is_err());
+    }
+
+    #[test]
+    fn beacon_roundtrip(
+        bssid in addr(), sequence in 0u16..4096, timestamp_us in any::<u64>(), interval_tu in any::<u16>(),
+        capability in any::<u16>(),
+        elements in proptest::collection::vec((any::<u8>(), proptest::collection::vec(any::<u8>(), 0..=255)), 0..6),
+    ) {
+        let mut octets = Vec::new();
+        for (id, body) in &elements {
+            beacon::push_element(&mut octets, *id, body);
+        }
+        let read: Result<Vec<_>, _> = beacon::elements(&octets).collect();
+        let expected: Vec<_> = elements.iter().map(|(id, body)| (*id, &body[..])).collect();
+        prop_assert_eq!(read, Ok(expected));
+        let beacon = Beacon { bssid, sequence, timestamp_us, interval_tu, capability, elements: &octets };
+        let mut buf = vec![0xee; beacon.len()];
+        prop_assert_eq!(beacon.emit(&mut buf), beacon.len());
+        prop_assert_eq!(Beacon::parse(&buf), Ok(beacon));
+        if let Some((_, body)) = elements.last() {
+            for cut in 1..body.len() + 2 {
+                let short = Beacon::parse(&buf[..buf.len() - cut]);
+                prop_assert!(matches!(short, Err(FrameError::Truncated { .. })), "{} octets cut off", cut);
+            }
+        }
     }
 
     #[test]
@@ -189,13 +253,18 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_a_parser_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..120), kind in 0usize..4) {
+    fn no_octets_make_a_parser_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..120), kind in 0usize..5) {
         // Half of the cases begin as something real would, to get past the first check.
-        let starts: [&[u8]; 4] = [&[], &[0x88], &[0, 0, 40, 0], &pcap::file_header()];
+        let starts: [&[u8]; 5] = [&[], &[0x88], &[0x80, 0], &[0, 0, 40, 0], &pcap::file_header()];
         octets.splice(0..0, starts[kind].iter().copied());
         let _ = DataHeader::parse(&octets);
         let _ = Ack::parse(&octets);
         let _ = BlockAck::parse(&octets);
+        let _ = BlockAckReq::parse(&octets);
+        let _ = Rts::parse(&octets);
+        let _ = Cts::parse(&octets);
+        let _ = Beacon::parse(&octets);
+        prop_assert!(beacon::elements(&octets).count() <= octets.len() / 2 + 1);
         let _ = LlcSnap::parse(&octets);
         let _ = Delimiter::parse(&octets);
         let _ = fcs::check(&octets);

@@ -3,8 +3,12 @@
 mod observer;
 
 use observer::{capture, tshark};
-use wlan_frames::control::{Ack, BlockAck};
-use wlan_frames::radiotap::{AmpduStatus, Channel, FLAG_FCS, Mcs, Radiotap};
+use wlan_frames::beacon::{self, Beacon, CAPABILITY_ESS, CAPABILITY_SHORT_PREAMBLE};
+use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
+use wlan_frames::radiotap::{
+    AmpduStatus, CHANNEL_2GHZ, CHANNEL_CCK, Channel, FLAG_FCS, FLAG_SHORT_PREAMBLE, Mcs, Radiotap, Vht,
+    VhtBandwidth,
+};
 use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl, fcs};
 
 const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
@@ -86,6 +90,7 @@ fn radiotap_of_an_ht_frame_in_an_ampdu() {
         ampdu: Some(AmpduStatus {
             reference: 0x0a0b_0c0d,
             last: Some(true),
+            eof: None,
         }),
         ..Radiotap::default()
     };
@@ -108,6 +113,220 @@ fn radiotap_of_an_ht_frame_in_an_ampdu() {
         return;
     };
     assert_eq!(seen, [["5180", "-42", "15", "1", "1", "168496141", "1", "300"]]);
+}
+
+#[test]
+fn radiotap_of_vht_frames() {
+    let header = DataHeader {
+        qos: Some(QosControl::default()),
+        ..DataHeader::default()
+    };
+    // Rates in Mbit/s by Tables 21-29 and on of IEEE Std 802.11-2020.
+    let of_modes = [
+        (VhtBandwidth::Mhz20, false, 8, 1, "0", "78"),
+        (VhtBandwidth::Mhz40, true, 9, 1, "1", "200"),
+        (VhtBandwidth::Mhz80, true, 9, 2, "4", "866.667"),
+        (VhtBandwidth::Mhz160, false, 9, 8, "11", "6240"),
+    ];
+    let frames = of_modes.map(|(bandwidth, short_gi, mcs, streams, ..)| {
+        let number = u32::from(16 * mcs + streams);
+        let radiotap = Radiotap {
+            // tshark takes one rate for all frames of an A-MPDU, which it knows by its time.
+            tsft_us: Some(u64::from(number)),
+            flags: Some(FLAG_FCS),
+            channel: Some(Channel::ofdm_5ghz(5180)),
+            ampdu: Some(AmpduStatus {
+                reference: number,
+                last: Some(true),
+                eof: Some(true),
+            }),
+            vht: Some(Vht {
+                bandwidth,
+                short_gi,
+                mcs,
+                streams,
+            }),
+            ..Radiotap::default()
+        };
+        framed(&radiotap, |buf| {
+            let at = header.emit(buf);
+            at + LlcSnap {
+                ethertype: EtherType(0x88b5),
+            }
+            .emit(&mut buf[at..])
+        })
+    });
+    let fields = [
+        "radiotap.vht.bw",
+        "wlan_radio.data_rate",
+        "radiotap.vht.mcs.0",
+        "radiotap.vht.nss.0",
+        "radiotap.vht.gi",
+        "radiotap.vht.coding.0",
+        "radiotap.vht.nss.1",
+        "radiotap.ampdu.flags.last",
+        "radiotap.ampdu.flags.eof",
+        "wlan_radio.phy",
+        "_ws.malformed",
+    ];
+    let Some(seen) = tshark(&capture(&frames), &[], &fields) else {
+        return;
+    };
+    for (seen, (_, short_gi, mcs, streams, number, mbps)) in seen.iter().zip(&of_modes) {
+        let [mcs, streams, gi] = [*mcs, *streams, u8::from(*short_gi)].map(|number| number.to_string());
+        let expected = [*number, *mbps, &mcs, &streams, &gi, "0", "", "1", "1", "8", ""];
+        assert_eq!(seen[..], expected);
+    }
+    assert_eq!(seen.len(), of_modes.len());
+}
+
+#[test]
+fn radiotap_of_cck_frames() {
+    let radiotap = Radiotap {
+        flags: Some(FLAG_FCS | FLAG_SHORT_PREAMBLE),
+        rate_500kbps: Some(11),
+        channel: Some(Channel {
+            freq_mhz: 2437,
+            flags: CHANNEL_CCK | CHANNEL_2GHZ,
+        }),
+        ..Radiotap::default()
+    };
+    let cts = framed(&radiotap, |buf| {
+        Cts {
+            duration_us: 300,
+            ra: STA,
+        }
+        .emit(buf)
+    });
+    let fields = [
+        "radiotap.datarate",
+        "radiotap.flags.preamble",
+        "radiotap.channel.freq",
+        "radiotap.channel.flags.cck",
+        "radiotap.channel.flags.ofdm",
+        "radiotap.channel.flags.2ghz",
+        "wlan_radio.channel",
+        "wlan_radio.phy",
+        "wlan_radio.short_preamble",
+    ];
+    let Some(seen) = tshark(&capture(&[cts]), &[], &fields) else {
+        return;
+    };
+    assert_eq!(seen, [["5.5", "1", "2437", "1", "0", "1", "6", "4", "1"]]);
+}
+
+#[test]
+fn rts_cts_and_block_ack_req() {
+    let radiotap = Radiotap {
+        flags: Some(FLAG_FCS),
+        ..Radiotap::default()
+    };
+    let frames = [
+        framed(&radiotap, |buf| {
+            Rts {
+                duration_us: 1234,
+                ra: AP,
+                ta: STA,
+            }
+            .emit(buf)
+        }),
+        framed(&radiotap, |buf| {
+            Cts {
+                duration_us: 1186,
+                ra: STA,
+            }
+            .emit(buf)
+        }),
+        framed(&radiotap, |buf| {
+            BlockAckReq {
+                duration_us: 48,
+                ra: AP,
+                ta: STA,
+                tid: 6,
+                starting_sequence: 4095,
+            }
+            .emit(buf)
+        }),
+    ];
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.duration",
+        "wlan.ra",
+        "wlan.ta",
+        "wlan.ba.control.ba_type",
+        "wlan.ba.basic.tidinfo",
+        "wlan.fixed.ssc.sequence",
+        "_ws.malformed",
+    ];
+    let Some(seen) = tshark(&capture(&frames), &[], &fields) else {
+        return;
+    };
+    let (ap, sta) = (AP.to_string(), STA.to_string());
+    assert_eq!(
+        seen,
+        [
+            ["0x001b", "1234", &ap, &sta, "", "", "", ""],
+            ["0x001c", "1186", &sta, "", "", "", "", ""],
+            ["0x0018", "48", &ap, &sta, "0x0002", "0x0006", "4095", ""],
+        ]
+    );
+}
+
+#[test]
+fn beacon_with_elements() {
+    let mut elements = Vec::new();
+    beacon::push_element(&mut elements, 0, b"airtoll");
+    beacon::push_element(&mut elements, 5, &[2, 3, 0, 0]);
+    let beacon = Beacon {
+        bssid: AP,
+        sequence: 4095,
+        timestamp_us: 0x0102_0304_0506_0708,
+        interval_tu: 100,
+        capability: CAPABILITY_ESS | CAPABILITY_SHORT_PREAMBLE,
+        elements: &elements,
+    };
+    let radiotap = Radiotap {
+        flags: Some(FLAG_FCS),
+        ..Radiotap::default()
+    };
+    let frame = framed(&radiotap, |buf| beacon.emit(buf));
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.duration",
+        "wlan.ra",
+        "wlan.ta",
+        "wlan.bssid",
+        "wlan.seq",
+        "wlan.fixed.timestamp",
+        "wlan.fixed.beacon",
+        "wlan.fixed.capabilities",
+        "wlan.tim.dtim_count",
+        "wlan.tim.dtim_period",
+        "wlan.tag.number",
+        "_ws.malformed",
+    ];
+    let Some(seen) = tshark(&capture(&[frame]), &[], &fields) else {
+        return;
+    };
+    let ap = AP.to_string();
+    assert_eq!(
+        seen,
+        [[
+            "0x0008",
+            "0",
+            "ff:ff:ff:ff:ff:ff",
+            &ap,
+            &ap,
+            "4095",
+            "72623859790382856",
+            "100",
+            "0x0021",
+            "2",
+            "3",
+            "0",
+            ""
+        ]]
+    );
 }
 
 #[test]

@@ -1,137 +1,197 @@
-//! The capture of the emulated air, as a monitor next to both stations would make it: a pcap file with radiotap
-//! headers (LINKTYPE 127). A thread of its own writes it, so that a slow disk never delays the air.
+//! The capture of the emulated air, as a monitor next to all stations would make it: a pcap file with radiotap headers
+//! (LINKTYPE 127).
+//!
+//! The monitor reads every PPDU that no other fell into, whether or not its receiver could: noise is at the receiver.
+//! Its frames are those of the medium's own events, at their times and in their modes; [`writer`] brings them to the
+//! disk. Time stamps are those of the first bit of the MPDU, as radiotap defines TSFT.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use wlan_air::Nanos;
-use wlan_air::phy::{Bss, Class, Mode};
-use wlan_frames::control::{Ack, BlockAck};
-use wlan_frames::radiotap::{AmpduStatus, Channel, FLAG_FCS, Mcs, Radiotap};
-use wlan_frames::{DataHeader, MacAddr, fcs, pcap};
+use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
+use wlan_air::{Kind, Nanos, Ppdu};
+use wlan_frames::ampdu::{self, Delimiter};
+use wlan_frames::beacon::Beacon;
+use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
+use wlan_frames::radiotap::{
+    AmpduStatus, CHANNEL_2GHZ, CHANNEL_CCK, CHANNEL_DYNAMIC, CHANNEL_OFDM, Channel, FLAG_FCS,
+    FLAG_SHORT_PREAMBLE, Mcs, Radiotap, Vht, VhtBandwidth,
+};
+use wlan_frames::{MacAddr, fcs, pcap};
 
-/// The channel that the emulated air says it is: channel 36.
-const CHANNEL_MHZ: u16 = 5180;
+use self::scoreboard::Scoreboard;
+use self::writer::Writer;
+use crate::beacon::{self, AccessPoint};
+
+mod scoreboard;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+/// Octets that may wait for the disk, all buffers together: half a second of the fastest air. When they do, whole PPDUs
+/// are left out and counted, as a card's driver does whose buffers nobody empties.
+const LIMIT_B: usize = 64 << 20;
+
+/// What the stations are called.
+pub struct Names {
+    /// The addresses of the stations, by their number.
+    pub addresses: Vec<MacAddr>,
+    /// The TID of their QoS data frames.
+    pub tid: u8,
+    /// What station 0 says of its BSS.
+    pub access_point: AccessPoint,
+}
 
 /// A capture that is being written.
 pub struct Capture {
-    records: Sender<Vec<u8>>,
-    writer: JoinHandle<io::Result<()>>,
+    writer: Writer,
     /// Wall-clock time at which the emulator's clock read zero.
     origin_ns: u64,
-    mode: Mode,
-    /// What every data frame's radiotap header says of its modulation; rate or MCS.
-    data: Radiotap,
-    /// Data frames on the air. They are kept only when they do not collide: no monitor could read them then.
-    on_air: Vec<Vec<u8>>,
-    /// The answer to them.
-    answer: Option<Answer>,
+    names: Names,
+    /// What each station has received.
+    scoreboards: Vec<Scoreboard>,
+    /// PPDUs on the air.
+    on_air: Vec<OnAir>,
     ampdu_reference: u32,
 }
 
-#[derive(Clone, Copy)]
-enum Answer {
-    Ack { ra: MacAddr },
-    BlockAck(BlockAck),
+/// A PPDU on the air.
+struct OnAir {
+    sender: usize,
+    /// No other was on the air with it so far.
+    alone: bool,
+    /// Its frames as the file will have them.
+    records: Vec<u8>,
 }
 
 impl Capture {
-    /// Creates the file and starts its writer. `mcs` is that of an HT mode.
+    /// Creates the file and starts its writer.
     ///
     /// # Errors
     /// The file exists already, or cannot be created or written.
-    pub fn create(path: &Path, mode: Mode, mcs: Option<Mcs>) -> io::Result<Self> {
+    pub fn create(path: &Path, names: Names) -> io::Result<Self> {
         let mut file = BufWriter::new(File::create_new(path)?);
         file.write_all(&pcap::file_header())?;
-        let (records, queue) = channel::<Vec<u8>>();
-        let writer = std::thread::Builder::new()
-            .name("capture".into())
-            .spawn(move || {
-                for record in queue {
-                    file.write_all(&record)?;
-                }
-                file.flush()?;
-                file.get_ref().sync_all()
-            })?;
+        let finish = |file: BufWriter<File>| file.into_inner()?.sync_all();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
-            records,
-            writer,
+            writer: Writer::start(file, finish, LIMIT_B)?,
             origin_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
-            mode,
-            data: Radiotap {
-                mcs,
-                ..legacy(&mode, !matches!(mode.class(), Class::Ht | Class::Vht))
-            },
+            scoreboards: vec![Scoreboard::default(); names.addresses.len()],
+            names,
             on_air: Vec::new(),
-            answer: None,
             ampdu_reference: 0,
         })
     }
 
-    /// A transmission of these MPDUs (without FCS) starts at `at`, or goes on with more of them.
-    pub fn begin<'m>(&mut self, at: Nanos, mpdus: impl Iterator<Item = &'m [u8]>) {
-        self.on_air.clear();
-        self.answer = None;
-        self.ampdu_reference += 1;
-        let mut mpdus = mpdus.peekable();
-        let mut first = None;
-        let mut index = 0;
-        while let Some(mpdu) = mpdus.next() {
-            let last = mpdus.peek().is_none();
-            let ampdu = (index > 0 || !last).then_some(AmpduStatus {
+    /// A PPDU of data starts, with these MPDUs (without FCS).
+    pub fn begin_data<'m>(&mut self, ppdu: &Ppdu, mpdus: impl Iterator<Item = &'m [u8]>) {
+        let Kind::Data { mpdus: count } = ppdu.kind else {
+            return;
+        };
+        let radiotap = radiotap(&ppdu.mode);
+        let in_ampdu = count > 1 || ppdu.mode.always_ampdu();
+        self.ampdu_reference = self.ampdu_reference.wrapping_add(u32::from(in_ampdu));
+        let mut air = self.take_air(ppdu);
+        let mut offset_b = 0;
+        for (index, mpdu) in mpdus.enumerate() {
+            let status = AmpduStatus {
                 reference: self.ampdu_reference,
-                last: Some(last),
-            });
-            let record = self.record(at, Radiotap { ampdu, ..self.data }, mpdu);
-            self.on_air.push(record);
-            first = first.or_else(|| DataHeader::parse(mpdu).ok());
-            index += 1;
+                last: Some(index + 1 == count),
+                // The delimiters of HT have no such bit.
+                eof: ppdu.mode.always_ampdu().then_some(count == 1),
+            };
+            let delimiter_b = if in_ampdu { Delimiter::LEN } else { 0 };
+            let at = first_bit(ppdu, offset_b + delimiter_b);
+            let radiotap = Radiotap {
+                ampdu: in_ampdu.then_some(status),
+                ..radiotap
+            };
+            self.record(&mut air.records, at, radiotap, mpdu);
+            offset_b += ampdu::subframe_len(mpdu.len() + fcs::FCS_LEN);
         }
-        self.answer = first.map(|first| {
-            if index > 1 {
-                Answer::BlockAck(BlockAck {
-                    duration_us: 0,
-                    ra: first.addr2,
-                    ta: first.addr1,
-                    tid: first.tid(),
-                    starting_sequence: first.sequence.number,
-                    bitmap: u64::MAX >> (64 - index.min(64)),
-                })
-            } else {
-                Answer::Ack { ra: first.addr2 }
-            }
-        });
+        self.on_air.push(air);
     }
 
-    /// The transmission ends at `at`; `arrived` unless it collided.
-    pub fn end(&mut self, at: Nanos, arrived: bool) {
-        let answer = self.answer.take();
-        if !arrived {
-            self.on_air.clear();
-            return;
-        }
-        for record in self.on_air.drain(..) {
-            // The receiver is gone only after a write failed, which `finish` reports.
-            let _ = self.records.send(record);
-        }
-        let mut octets = [0; BlockAck::LEN];
-        let len = match answer {
-            None => return,
-            Some(Answer::Ack { ra }) => Ack { duration_us: 0, ra }.emit(&mut octets),
-            Some(Answer::BlockAck(block_ack)) => block_ack.emit(&mut octets),
+    /// A PPDU without data starts. It bids others be silent for `duration` after its end; `asked` is the first
+    /// sequence number that a `BlockAckReq` asks about.
+    pub fn begin(&mut self, ppdu: &Ppdu, duration: Nanos, asked: Option<u16>) {
+        let duration_us = duration_us(duration);
+        let ta = self.names.addresses[ppdu.sender];
+        let ra = ppdu
+            .receiver
+            .map_or(MacAddr::BROADCAST, |station| self.names.addresses[station]);
+        let tid = self.names.tid;
+        let mut octets = [0; beacon::LEN_B];
+        let len = match ppdu.kind {
+            Kind::Data { .. } => return,
+            Kind::Rts => Rts { duration_us, ra, ta }.emit(&mut octets),
+            Kind::Cts => Cts { duration_us, ra }.emit(&mut octets),
+            Kind::CtsToSelf => Cts { duration_us, ra: ta }.emit(&mut octets),
+            Kind::Ack => Ack { duration_us, ra }.emit(&mut octets),
+            Kind::BlockAck => {
+                let scoreboard = self.scoreboards[ppdu.sender];
+                BlockAck {
+                    duration_us,
+                    ra,
+                    ta,
+                    tid,
+                    starting_sequence: scoreboard.start(),
+                    bitmap: scoreboard.bitmap(),
+                }
+                .emit(&mut octets)
+            }
+            Kind::BlockAckReq => {
+                let starting_sequence = asked.unwrap_or_default();
+                if let Some(station) = ppdu.receiver {
+                    self.scoreboards[station].ask(starting_sequence);
+                }
+                BlockAckReq {
+                    duration_us,
+                    ra,
+                    ta,
+                    tid,
+                    starting_sequence,
+                }
+                .emit(&mut octets)
+            }
+            Kind::Beacon => {
+                let timestamp = first_bit(ppdu, Beacon::TIMESTAMP_AT);
+                self.names
+                    .access_point
+                    .beacon(timestamp.0 / 1000)
+                    .emit(&mut octets)
+            }
         };
-        let response = Bss::for_mode(&self.mode).control_response(&self.mode);
-        let record = self.record(
-            at + Bss::for_mode(&self.mode).sifs(),
-            legacy(&response, true),
-            &octets[..len],
-        );
-        let _ = self.records.send(record);
+        let mut air = self.take_air(ppdu);
+        let at = first_bit(ppdu, 0);
+        self.record(&mut air.records, at, radiotap(&ppdu.mode), &octets[..len]);
+        self.on_air.push(air);
+    }
+
+    /// A PPDU ends. `arrived` are the sequence numbers of its MPDUs that its receiver has.
+    pub fn end(&mut self, ppdu: &Ppdu, arrived: impl Iterator<Item = u16>) {
+        if let Some(station) = ppdu.receiver {
+            for sequence in arrived {
+                self.scoreboards[station].receive(sequence);
+            }
+        }
+        let Some(index) = self.on_air.iter().position(|air| air.sender == ppdu.sender) else {
+            return;
+        };
+        let air = self.on_air.swap_remove(index);
+        if air.alone {
+            self.writer.write(air.records);
+        } else {
+            self.writer.give_back(air.records);
+        }
+    }
+
+    /// PPDUs that the file lacks because the disk did not keep up.
+    pub fn lost(&self) -> u64 {
+        self.writer.lost()
     }
 
     /// Writes what is queued, and says whether all of it reached the disk.
@@ -139,35 +199,93 @@ impl Capture {
     /// # Errors
     /// The first write that failed.
     pub fn finish(self) -> io::Result<()> {
-        drop(self.records);
-        self.writer
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        self.writer.finish()
     }
 
-    /// One record of the file: its header, the radiotap header, the frame and its FCS.
-    fn record(&self, at: Nanos, radiotap: Radiotap, mpdu: &[u8]) -> Vec<u8> {
+    /// A PPDU that joins those on the air.
+    fn take_air(&mut self, ppdu: &Ppdu) -> OnAir {
+        for other in &mut self.on_air {
+            other.alone = false;
+        }
+        OnAir {
+            sender: ppdu.sender,
+            alone: self.on_air.is_empty(),
+            records: self.writer.buffer(),
+        }
+    }
+
+    /// Appends one record of the file: its header, the radiotap header, the frame and its FCS.
+    fn record(&self, records: &mut Vec<u8>, at: Nanos, radiotap: Radiotap, mpdu: &[u8]) {
         let radiotap = Radiotap {
             tsft_us: Some(at.0 / 1000),
             ..radiotap
         };
-        let len = radiotap.len() + mpdu.len() + fcs::FCS_LEN;
-        let mut record = pcap::record_header(self.origin_ns + at.0, len).to_vec();
-        let radiotap_at = record.len();
-        record.resize(radiotap_at + radiotap.len(), 0);
-        radiotap.emit(&mut record[radiotap_at..]);
-        record.extend_from_slice(mpdu);
-        record.extend_from_slice(&fcs::fcs(mpdu).to_le_bytes());
-        record
+        let mut header = [0; Radiotap::MAX_LEN];
+        let header_len = radiotap.emit(&mut header);
+        let len = header_len + mpdu.len() + fcs::FCS_LEN;
+        records.extend_from_slice(&pcap::record_header(self.origin_ns + at.0, len));
+        records.extend_from_slice(&header[..header_len]);
+        records.extend_from_slice(mpdu);
+        records.extend_from_slice(&fcs::fcs(mpdu).to_le_bytes());
     }
 }
 
-/// A radiotap header that says the channel, and the rate where the frame has one that is not an MCS.
-fn legacy(mode: &Mode, with_rate: bool) -> Radiotap {
-    Radiotap {
-        flags: Some(FLAG_FCS),
-        channel: Some(Channel::ofdm_5ghz(CHANNEL_MHZ)),
-        rate_500kbps: with_rate.then(|| u8::try_from(mode.rate_kbps() / 500).unwrap_or(u8::MAX)),
+/// A Duration field: whole microseconds, rounded up (9.2.5.1), at most 32 767 (9.2.4.2).
+pub fn duration_us(duration: Nanos) -> u16 {
+    u16::try_from(duration.0.div_ceil(1000).min(32_767)).unwrap_or(32_767)
+}
+
+/// When the bit after so many octets of the PSDU is sent.
+fn first_bit(ppdu: &Ppdu, octets: usize) -> Nanos {
+    let psdu_at = ppdu.start + ppdu.mode.preamble();
+    psdu_at + Nanos(octets as u64 * 8_000_000 / ppdu.mode.rate_kbps())
+}
+
+/// What a radiotap header says of a mode: the channel, and rate, MCS or VHT. Channel flags are those of Linux
+/// (`ieee80211_add_rx_radiotap_header` of mac80211).
+fn radiotap(mode: &Mode) -> Radiotap {
+    let flags = match mode.class() {
+        Class::Dsss => CHANNEL_CCK | CHANNEL_2GHZ,
+        Class::Ht => CHANNEL_DYNAMIC | CHANNEL_2GHZ,
+        _ => CHANNEL_OFDM | CHANNEL_2GHZ,
+    };
+    let freq_mhz = beacon::channel_mhz(mode.band());
+    let short_preamble = mode.dsss_preamble() == Some(Preamble::Short);
+    let short_gi = mode.guard_interval() == Some(GuardInterval::Short);
+    let of_mode = Radiotap {
+        flags: Some(FLAG_FCS | if short_preamble { FLAG_SHORT_PREAMBLE } else { 0 }),
+        channel: Some(match mode.band() {
+            Band::Ghz2_4 => Channel { freq_mhz, flags },
+            Band::Ghz5 => Channel::ofdm_5ghz(freq_mhz),
+        }),
         ..Radiotap::default()
+    };
+    match (mode.class(), mode.mcs()) {
+        (Class::Ht, Some(index)) => Radiotap {
+            mcs: Some(Mcs {
+                forty_mhz: mode.bandwidth_mhz() == 40,
+                short_gi,
+                index,
+            }),
+            ..of_mode
+        },
+        (Class::Vht, Some(mcs)) => Radiotap {
+            vht: Some(Vht {
+                bandwidth: match mode.bandwidth_mhz() {
+                    20 => VhtBandwidth::Mhz20,
+                    40 => VhtBandwidth::Mhz40,
+                    80 => VhtBandwidth::Mhz80,
+                    _ => VhtBandwidth::Mhz160,
+                },
+                short_gi,
+                mcs,
+                streams: mode.streams(),
+            }),
+            ..of_mode
+        },
+        _ => Radiotap {
+            rate_500kbps: u8::try_from(mode.rate_kbps() / 500).ok(),
+            ..of_mode
+        },
     }
 }

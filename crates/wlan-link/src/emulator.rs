@@ -11,7 +11,7 @@
 //!
 //! Only the end of a transmission has to be met to the microsecond, for then a host sees something. Its start may come
 //! late as long as sealing and opening are done by the end. Once the frames have grown, nothing here allocates but for
-//! the capture.
+//! the queue of the capture, whose buffers come back.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,7 +29,8 @@ use wlan_air::queue::Packet;
 use wlan_air::{Event, Kind, Medium, Nanos, Ppdu, Route};
 use wlan_ciphers::Suite;
 
-use crate::capture::Capture;
+use crate::beacon::AccessPoint;
+use crate::capture::{Capture, Names, duration_us};
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, Lateness};
@@ -115,6 +116,8 @@ pub struct Report {
     pub unclassified: u64,
     /// Packets from a host that could not be made into MSDUs: too long, or split in a way that nobody knows.
     pub unsplittable: u64,
+    /// PPDUs that the capture lacks because the disk did not keep up; none without a capture.
+    pub capture_lost: Option<u64>,
     /// Transmissions, collisions included.
     pub transmissions: u64,
     /// Transmissions in which PPDUs collided.
@@ -171,11 +174,16 @@ impl Emulator {
     /// The configuration is wrong, or the kernel refuses a namespace, a device or the capture file.
     pub fn start(config: &Config) -> Result<Self, EmulatorError> {
         let scenario = config.scenario.build()?;
-        let air = config.scenario.air();
-        let mode = air.mode()?;
+        let mode = config.scenario.air().mode()?;
         let suite = config.scenario.suite()?;
         let coalesce = config.scenario.coalesce();
+        let tid = config.scenario.tid()?;
         let station = scenario.medium.stations[0].clone();
+        let names = Names {
+            addresses: [Role::Ap, Role::Sta].map(Role::address).into(),
+            tid: tid.unwrap_or_default(),
+            access_point: AccessPoint::new(Role::Ap.address(), &scenario.medium, tid, suite),
+        };
         let medium = Medium::new(scenario.medium)?;
         let host = |role| {
             let protection = suite
@@ -186,15 +194,14 @@ impl Emulator {
                 .transpose()?;
             let (namespace, tun) = netns::create(Tun::create).map_err(EmulatorError::Setup)?;
             let offloads = tun.offloads();
-            let station = Station::new(role, tun, &mode, protection, coalesce);
+            let station = Station::new(role, tun, tid, protection, coalesce);
             Ok::<_, EmulatorError>((namespace, station, offloads))
         };
         let ((ap_namespace, ap, offloads), (sta_namespace, sta, _)) = (host(Role::Ap)?, host(Role::Sta)?);
-        let mcs = air.radiotap_mcs()?;
         let capture = config
             .pcap
             .as_deref()
-            .map(|path| Capture::create(path, mode, mcs))
+            .map(|path| Capture::create(path, names))
             .transpose()
             .map_err(EmulatorError::Capture)?;
         let wake = Arc::new(
@@ -385,6 +392,7 @@ impl Mac {
             refused: self.counters.refused,
             unclassified: self.counters.unclassified,
             unsplittable: self.counters.unsplittable,
+            capture_lost: self.capture.as_ref().map(Capture::lost),
             transmissions: medium.transmissions,
             collisions: medium.collisions,
             ap,
@@ -444,43 +452,75 @@ impl Mac {
                 self.protect(&ppdu);
                 Ok(())
             }
-            Some(Event::PpduEnd { ppdu, received }) if is_data(&ppdu) => {
+            Some(Event::PpduStart(ppdu)) => {
+                if let Some(capture) = &mut self.capture {
+                    let asked = self.medium.outstanding(ppdu.sender).next();
+                    let asked = asked.and_then(|(frame, _)| frame.numbers.map(|numbers| numbers.sequence));
+                    capture.begin(&ppdu, self.medium.duration(ppdu.sender), asked);
+                }
+                Ok(())
+            }
+            Some(Event::PpduEnd { ppdu, received }) => {
+                if let Some(capture) = &mut self.capture {
+                    let outstanding = self.medium.outstanding(ppdu.sender);
+                    let arrived = outstanding.filter(|&(_, arrived)| arrived && is_data(&ppdu));
+                    let numbers = arrived.filter_map(|(frame, _)| frame.numbers);
+                    capture.end(&ppdu, numbers.map(|numbers| numbers.sequence));
+                }
+                if !is_data(&ppdu) {
+                    self.hand_up();
+                    self.recycle();
+                    return Ok(());
+                }
                 self.data_on_air -= 1;
                 if received {
                     self.counters
                         .record_lateness(self.clock.now().saturating_sub(ppdu.end));
                 }
-                let arrived = self.medium.deliver().map(|(_, frame)| &*frame);
-                let undelivered = self.stations[peer(ppdu.sender)].deliver(arrived);
-                self.counters.open_errors += undelivered.rejected as u64;
-                self.counters.refused += undelivered.refused as u64;
-                if let Some(capture) = &mut self.capture {
-                    capture.end(ppdu.end, received);
-                }
+                self.hand_up();
                 // What waits in the devices came at some time since the last look; the end of the transmission is the
                 // latest that does not make a sender seem idle when it was not.
                 self.read_arrivals(Whose::All, ppdu.end)
             }
-            _ => {
-                for gone in self.medium.take_gone() {
-                    self.pool.give(gone.frame);
-                }
+            Some(Event::Elapsed { .. }) => {
+                self.hand_up();
+                self.recycle();
                 Ok(())
             }
+            None => Ok(()),
+        }
+    }
+
+    /// Gives hosts what their stations can hand on since the last event: what a data PPDU brought, and what waited for
+    /// an MPDU that was given up.
+    fn hand_up(&mut self) {
+        let now = self.medium.now();
+        let mut arrived = self.medium.deliver().peekable();
+        let Some((first, _)) = arrived.peek() else { return };
+        let station = peer(first.route.from);
+        // Events without data are performed ahead of their time.
+        self.clock.wait_until(now);
+        let undelivered = self.stations[station].deliver(arrived.map(|(_, frame)| &*frame));
+        self.counters.open_errors += undelivered.rejected as u64;
+        self.counters.refused += undelivered.refused as u64;
+    }
+
+    /// Takes back the frames that have left the medium.
+    fn recycle(&mut self) {
+        for gone in self.medium.take_gone() {
+            self.pool.give(gone.frame);
         }
     }
 
     /// Steps 3 to 5, for the frames on the air.
     fn protect(&mut self, ppdu: &Ppdu) {
+        let duration_us = duration_us(self.medium.duration(ppdu.sender));
         let start = self.clock.now();
-        self.stations[ppdu.sender].seal(self.medium.on_air(ppdu.sender));
+        self.stations[ppdu.sender].seal(self.medium.on_air(ppdu.sender), duration_us);
         if let Some(capture) = &mut self.capture {
             let sealed = self.clock.now();
             self.counters.crypto += sealed - start;
-            capture.begin(
-                ppdu.start,
-                self.medium.on_air(ppdu.sender).map(|frame| frame.mpdu()),
-            );
+            capture.begin_data(ppdu, self.medium.on_air(ppdu.sender).map(|frame| frame.mpdu()));
         }
         let start = if self.capture.is_some() {
             self.clock.now()

@@ -9,9 +9,10 @@
 //!
 //! Beneath them, private: `station` (IP packets to MPDUs and back), `frame` (the MPDUs and their buffers), `protection`
 //! (any cipher suite), `offload` (super-packets of the host's stack split and joined), `capture` (what an observer of the
-//! air would see), `netns`, `tun`, `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
+//! air would see), `beacon` (what the access point says of its BSS), `netns`, `tun`, `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
 //! two ioctls and two scheduling calls.
 
+mod beacon;
 mod capture;
 mod clock;
 pub mod config;

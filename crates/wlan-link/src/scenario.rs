@@ -17,10 +17,9 @@ use wlan_air::{
 use wlan_ciphers::Suite;
 use wlan_frames::LlcSnap;
 
+use crate::beacon;
 use crate::words::{Air, WordError};
 
-/// Octets of a beacon with the elements that an access point of today sends, FCS included.
-const BEACON_LEN_B: usize = 240;
 /// Octets that a processor's queue holds: a ring of descriptors as drivers have it, frames.
 const PROCESSOR_LIMIT: usize = 512;
 /// Octets of UDP header; of TCP's with timestamps.
@@ -284,6 +283,18 @@ impl Scenario {
         Ok(station)
     }
 
+    /// The TID of QoS data frames, the user priority of their access category (Table 10-1); none for frames without
+    /// a QoS Control field.
+    pub(crate) fn tid(&self) -> Result<Option<u8>, BadScenario> {
+        Ok(match self.access_category.as_deref() {
+            Some("bk") => Some(1),
+            Some("vi") => Some(5),
+            Some("vo") => Some(6),
+            Some(_) => Some(0),
+            None => self.air().mode()?.max_ampdu_len_b().map(|_| 0),
+        })
+    }
+
     /// The cipher suite; none for `open`.
     pub(crate) fn suite(&self) -> Result<Option<Suite>, BadScenario> {
         Ok(self.air().suite(&self.security)?)
@@ -310,7 +321,7 @@ impl Scenario {
         if let Some(interval_tu @ 1..) = self.beacon_interval_tu {
             medium.beacons = Some(Beacons {
                 interval: Beacons::TU * interval_tu,
-                len_b: BEACON_LEN_B,
+                len_b: beacon::LEN_B,
                 dtim_period: self.dtim_period.unwrap_or(1),
                 power_save: false,
             });

@@ -4,7 +4,6 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use arrayvec::ArrayVec;
-use wlan_air::phy::{Bss, Mode};
 use wlan_ciphers::{OpenJob, SealJob};
 use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl};
 
@@ -17,9 +16,6 @@ use crate::tun::Tun;
 
 #[cfg(test)]
 mod tests;
-
-/// All traffic is best effort.
-const TID: u8 = 0;
 
 /// Frames that are sealed or opened together: an A-MPDU has no more (IEEE 802.11-2020 9.3.1.8.2).
 const BATCH: usize = 64;
@@ -38,7 +34,7 @@ pub enum Role {
 
 impl Role {
     /// A locally administered address.
-    fn address(self) -> MacAddr {
+    pub fn address(self) -> MacAddr {
         MacAddr([2, 0, 0, 0, 0, if self == Role::Ap { 1 } else { 2 }])
     }
 }
@@ -79,25 +75,25 @@ pub struct Station {
 }
 
 impl Station {
-    /// An end that sends in `mode` and protects frames in this way, if in any. With `coalesce` it hands packets up
-    /// joined, as far as the device allows.
-    pub fn new(role: Role, tun: Tun, mode: &Mode, protection: Option<Protection>, coalesce: bool) -> Self {
+    /// An end that sends QoS data frames of this TID, or data frames without, and protects them in this way, if in any.
+    /// With `coalesce` it hands packets up joined, as far as the device allows.
+    pub fn new(
+        role: Role,
+        tun: Tun,
+        tid: Option<u8>,
+        protection: Option<Protection>,
+        coalesce: bool,
+    ) -> Self {
         let (ap, sta) = (Role::Ap.address(), Role::Sta.address());
-        let bss = Bss::for_mode(mode);
-        let response = bss.sifs() + bss.ack_duration(mode);
         let header = DataHeader {
             to_ds: role == Role::Sta,
             from_ds: role == Role::Ap,
             protected: protection.is_some(),
-            duration_us: u16::try_from(response.0.div_ceil(1000)).unwrap_or(u16::MAX >> 1),
             addr1: if role == Role::Sta { ap } else { sta },
             addr2: role.address(),
             // Destination or source behind the receiver or transmitter: the hosts themselves.
             addr3: ap,
-            qos: mode
-                .max_ampdu_len_b()
-                .is_some()
-                .then(|| QosControl::new(TID, AckPolicy::Normal)),
+            qos: tid.map(|tid| QosControl::new(tid, AckPolicy::Normal)),
             ..DataHeader::default()
         };
         let offloads = tun.offloads();
@@ -212,8 +208,8 @@ impl Station {
     }
 
     /// Makes `frames` ready for the air: numbers and header, and the cipher over the batch. Frames that are sent
-    /// again keep their numbers and get the Retry bit, which no cipher covers.
-    pub fn seal<'f>(&mut self, frames: impl Iterator<Item = &'f mut Frame>) {
+    /// again keep their numbers and get the Retry bit, which no cipher covers, nor the Duration field.
+    pub fn seal<'f>(&mut self, frames: impl Iterator<Item = &'f mut Frame>, duration_us: u16) {
         let header_len = self.header.len();
         let mut batch: ArrayVec<SealJob<'_>, BATCH> = ArrayVec::new();
         for frame in frames {
@@ -224,6 +220,7 @@ impl Station {
             };
             DataHeader {
                 retry,
+                duration_us,
                 sequence: SequenceControl {
                     number: numbers.sequence,
                     fragment: 0,

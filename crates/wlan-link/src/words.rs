@@ -1,9 +1,8 @@
 //! The words of study files for the air and what protects it, and what they stand for.
 
 use serde::Deserialize;
-use wlan_air::phy::{Band, Bss, Class, GuardInterval, Mode, PhyError, Preamble};
+use wlan_air::phy::{Band, Bss, GuardInterval, Mode, PhyError, Preamble};
 use wlan_ciphers::Suite;
-use wlan_frames::radiotap::Mcs;
 
 /// The PHY rate, in the words of the study files.
 #[derive(Clone, Debug, Deserialize)]
@@ -211,22 +210,6 @@ impl Air {
     /// As [`Air::suite`].
     pub fn security_b(&self, security: &str) -> Result<usize, WordError> {
         Ok(self.suite(security)?.map_or(0, Suite::overhead))
-    }
-
-    /// The MCS as radiotap says it; none for a PHY without.
-    ///
-    /// # Errors
-    /// As [`Air::mode`].
-    pub fn radiotap_mcs(&self) -> Result<Option<Mcs>, WordError> {
-        let mode = self.mode()?;
-        Ok(match (mode.class(), mode.mcs()) {
-            (Class::Ht, Some(index)) => Some(Mcs {
-                forty_mhz: self.bandwidth == 40,
-                short_gi: self.gi == "short",
-                index,
-            }),
-            _ => None,
-        })
     }
 
     /// MSDUs in a queue that drains in 10 ms at the PHY rate when all are of 1500 octets, and at least 128. A short queue

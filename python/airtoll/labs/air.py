@@ -30,17 +30,17 @@ from airtoll.study.scenario import Scenario, scenario_of
 from airtoll.study.schema import level_text
 
 CAN: Mapping[str, tuple[object, ...]] = {
-    "phy": ("ofdm", "ht", "vht"),
+    "phy": ("dsss", "ofdm", "erp", "ht", "vht"),
     "topology": ("point-to-point",),
     "stations": (1,),
     "direction": ("up",),
-    "snr": ("none",),
     "crypto_at": ("host",),
 }
 """The levels that the emulator and the probes of this lab can do; factors that are not named have no limit here."""
 
 CAN_SET = (
-    *("access_category", "txop_limit", "retry_limit", "ampdu"),
+    *("preamble", "band", "access_category", "txop_limit", "retry_limit", "rate_control", "ampdu"),
+    *("rts_threshold", "protection", "beacon_interval", "dtim_period", "error_model"),
     *("queue", "queue_limit", "coalesce"),
 )
 """The settings of a study's [link] that this lab can change."""
@@ -112,10 +112,7 @@ class Air:
                 "temporal_key": temporal_key,
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": capacity_bit_per_s(self._scenario(cell, security="open")),
-                # No closed form stands for TCP's acknowledgements and windows.
-                "predicted_bit_per_s": capacity_bit_per_s(self._scenario(cell))
-                if cell.transport == "udp"
-                else None,
+                "predicted_bit_per_s": self._predicted_bit_per_s(cell),
             }
             yield Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=emulator.counters)
         except AirtollError as error:
@@ -125,6 +122,22 @@ class Air:
         finally:
             emulator.close()
         emulator.check_end()
+
+    def _predicted_bit_per_s(self, cell: Cell) -> float | None:
+        """What the closed form says; None where there is none for what the link has."""
+        settings = self._settings
+        # Not for TCP's acknowledgements and windows, noise, another rate than the cell's, frames before the data,
+        # beacons, or several exchanges a TXOP.
+        beyond = (
+            cell.transport != "udp",
+            cell.snr != "none",
+            settings.rate_control == "minstrel",
+            settings.rts_threshold is not None,
+            settings.protection not in (None, "none"),
+            settings.beacon_interval not in (None, 0),
+            settings.txop_limit not in (None, 0.0) or settings.access_category in ("vi", "vo"),
+        )
+        return None if any(beyond) else capacity_bit_per_s(self._scenario(cell))
 
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
         levels = {"transport": "udp", "traffic": "saturated", **words}

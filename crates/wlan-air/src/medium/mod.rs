@@ -31,7 +31,7 @@ use std::vec::Drain;
 use rand_pcg::Pcg32;
 
 use self::flow::{Flow, Receipt};
-use self::station::{Contender, Exchange, Station};
+use self::station::{Contender, Exchange, Payload, Station};
 use crate::phy::Mode;
 use crate::queue::{Discipline, Packet, Queue};
 use crate::rate::Rate;
@@ -418,6 +418,35 @@ impl<F> Medium<F> {
                 std::iter::once(&mut slot.msdu.frame)
                     .chain(slot.joined.iter_mut().map(|msdu| &mut msdu.frame))
             })
+    }
+
+    /// The Duration field of the PPDU that `sender` has on the air (9.2.5): for how long after its end it bids other
+    /// stations be silent. Zero while it sends nothing.
+    #[must_use]
+    pub fn duration(&self, sender: usize) -> Nanos {
+        let air = self.on_air.iter().find(|air| air.ppdu.sender == sender);
+        air.map_or(Nanos::ZERO, |air| air.nav_until.saturating_sub(air.ppdu.end))
+    }
+
+    /// The MPDUs that the exchange of `sender` is to settle, oldest first: those of its data PPDU, or all that its
+    /// `BlockAckReq` asks about. Each with whether its receiver has it, by this PPDU or an earlier one. Of an A-MSDU
+    /// the first MSDU stands for the MPDU. None without an exchange.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn outstanding(&self, sender: usize) -> impl Iterator<Item = (&F, bool)> {
+        let station = &self.stations[sender];
+        let exchange = station
+            .exchange
+            .filter(|exchange| exchange.kind != Payload::Beacon);
+        exchange.into_iter().flat_map(|exchange| {
+            let flow = &station.contenders[exchange.contender].flows[exchange.flow];
+            let asked = exchange.kind == Payload::BlockAckReq;
+            let slots = flow.window.iter();
+            slots
+                .filter(move |slot| slot.on_air || asked && !slot.acked)
+                .map(|slot| (&slot.msdu.frame, slot.arrived() || slot.fragment_received))
+        })
     }
 
     /// Every MSDU that its receiver can hand on since the last event, in order. To be called after each

@@ -2,7 +2,6 @@
 
 use std::os::unix::net::UnixDatagram;
 
-use wlan_air::phy::{Band, GuardInterval};
 use wlan_ciphers::Suite;
 
 use super::*;
@@ -18,16 +17,16 @@ struct Host {
 fn host(role: Role, suite: Option<Suite>, coalesce: bool) -> Host {
     let (stack, device) = UnixDatagram::pair().unwrap();
     stack.set_nonblocking(true).unwrap();
-    let mode = match suite {
-        Some(Suite::Wep40 | Suite::Wep104 | Suite::Tkip) => Mode::ofdm(54),
-        _ => Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5),
+    let tid = match suite {
+        Some(Suite::Wep40 | Suite::Wep104 | Suite::Tkip) => None,
+        _ => Some(6),
     };
     let key: Vec<u8> = (0..64).collect();
     let protection = suite.map(|suite| Protection::new(suite, &key[..suite.key_len()], role).unwrap());
     let tun = Tun::of(device, Offloads { tcp: true, udp: true });
     Host {
         stack,
-        station: Station::new(role, tun, &mode.unwrap(), protection, coalesce),
+        station: Station::new(role, tun, tid, protection, coalesce),
     }
 }
 
@@ -83,7 +82,7 @@ fn a_super_packet_crosses_the_air_in_parts_and_arrives_whole_under_every_suite()
             sta.sends(packet.vnet(100), &packet.with_partial_checksum());
             assert_eq!(sta.read(&mut Pool::new(0), &mut frames), Arrival::Nothing);
             assert_eq!(frames.len(), 40);
-            sta.station.seal(frames.iter_mut());
+            sta.station.seal(frames.iter_mut(), 0);
             let plaintext = &packet.payload[..20];
             let is_readable = frames[0].mpdu().windows(20).any(|octets| octets == plaintext);
             assert_eq!(is_readable, suite.is_none(), "{suite:?}");
@@ -106,7 +105,7 @@ fn without_coalescing_every_packet_goes_up_by_itself() {
         let mut frames = Vec::new();
         sta.sends(packet.vnet(100), &packet.with_partial_checksum());
         sta.read(&mut Pool::new(0), &mut frames);
-        sta.station.seal(frames.iter_mut());
+        sta.station.seal(frames.iter_mut(), 0);
         ap.station.open(frames.iter_mut());
         ap.station.deliver(frames.iter());
         let received = ap.received();
@@ -127,7 +126,7 @@ fn packets_on_both_sides_of_a_lost_mpdu_go_up_apart() {
         let mut frames = Vec::new();
         sta.sends(packet.vnet(100), &packet.with_partial_checksum());
         sta.read(&mut Pool::new(0), &mut frames);
-        sta.station.seal(frames.iter_mut());
+        sta.station.seal(frames.iter_mut(), 0);
         ap.station.open(frames.iter_mut());
         let arrived = frames.iter().enumerate().filter(|(index, _)| *index != 2);
         ap.station.deliver(arrived.map(|(_, frame)| frame));
@@ -147,22 +146,22 @@ fn a_frame_is_delivered_once_and_only_if_it_opened() {
     let mut frames = Vec::new();
     sta.sends(VnetHeader::default(), &packet.octets());
     sta.read(&mut Pool::new(0), &mut frames);
-    sta.station.seal(frames.iter_mut());
+    sta.station.seal(frames.iter_mut(), 0);
     assert_eq!(ap.station.deliver(frames.iter()).rejected, 1, "still sealed");
     ap.station.open(frames.iter_mut());
     assert_eq!(ap.station.deliver(frames.iter()).rejected, 0);
     assert_eq!(ap.station.deliver(frames.iter()).rejected, 1, "replayed");
     // Sent again, as after a lost answer: the same octets but for the Retry bit, and again a replay.
     let first = |frames: &[Frame]| frames[0].mpdu().to_vec();
-    sta.station.seal(frames.iter_mut());
+    sta.station.seal(frames.iter_mut(), 0);
     let again = first(&frames);
-    sta.station.seal(frames.iter_mut());
+    sta.station.seal(frames.iter_mut(), 0);
     assert_eq!(first(&frames), again);
     ap.station.open(frames.iter_mut());
     assert_eq!(ap.station.deliver(frames.iter()).rejected, 1);
     // Damaged.
     frames[0].buffer[60] ^= 1;
-    sta.station.seal(frames.iter_mut());
+    sta.station.seal(frames.iter_mut(), 0);
     frames[0].buffer[60] ^= 1;
     ap.station.open(frames.iter_mut());
     assert_eq!(ap.station.deliver(frames.iter()).rejected, 1);
@@ -200,7 +199,7 @@ fn nothing_on_the_way_allocates() {
         }
         let allocated = allocation_counter::measure(|| {
             sta.read(&mut pool, &mut frames);
-            sta.station.seal(frames.iter_mut());
+            sta.station.seal(frames.iter_mut(), 0);
             ap.station.open(frames.iter_mut());
             ap.station.deliver(frames.iter());
             frames.drain(..).for_each(|frame| pool.give(frame));

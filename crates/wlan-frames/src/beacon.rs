@@ -1,0 +1,172 @@
+//! Beacon frames, IEEE 802.11-2020 9.3.3.2, and the elements that they are made of, 9.4.2.
+//!
+//! ```text
+//!  octet 0 frame control   2 duration   4 DA   10 SA   16 BSSID   22 sequence control
+//!       24 timestamp (8)   32 beacon interval   34 capability information   36 elements
+//!
+//!  element  octet 0 element ID   1 length of the body   2 body
+//! ```
+//! Lengths without FCS. The header is that of every management frame; a beacon has no HT Control field here.
+
+use crate::bytes::{array, get_addr, get_u16, put};
+use crate::error::need;
+use crate::frame_control::SUBTYPE_BEACON;
+use crate::{FrameControl, FrameError, FrameType, MacAddr, SequenceControl};
+
+const DURATION: usize = 2;
+const DA: usize = 4;
+const SA: usize = 10;
+const BSSID: usize = 16;
+const SEQUENCE: usize = 22;
+const TIMESTAMP: usize = 24;
+const INTERVAL: usize = 32;
+const CAPABILITY: usize = 34;
+const ELEMENTS: usize = 36;
+
+/// Capability (9.4.1.4): an access point sends this.
+pub const CAPABILITY_ESS: u16 = 1 << 0;
+/// Capability: data frames are protected.
+pub const CAPABILITY_PRIVACY: u16 = 1 << 4;
+/// Capability: frames with the short preamble of DSSS are understood.
+pub const CAPABILITY_SHORT_PREAMBLE: u16 = 1 << 5;
+/// Capability: QoS.
+pub const CAPABILITY_QOS: u16 = 1 << 9;
+/// Capability: the slot of an ERP BSS is of 9 us.
+pub const CAPABILITY_SHORT_SLOT: u16 = 1 << 10;
+
+/// A Beacon frame to all stations, whose sender is the BSS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beacon<'e> {
+    /// The address of the access point.
+    pub bssid: MacAddr,
+    /// Its sequence number, 0 to 4095.
+    pub sequence: u16,
+    /// The access point's clock when the first bit of this field is sent, in microseconds (11.1.3.1).
+    pub timestamp_us: u64,
+    /// From one target beacon transmission time to the next, in time units of 1024 us.
+    pub interval_tu: u16,
+    /// Capability Information: the sum of `CAPABILITY_` constants.
+    pub capability: u16,
+    /// The elements, one after another: see [`push_element`] and [`elements`].
+    pub elements: &'e [u8],
+}
+
+impl<'e> Beacon<'e> {
+    /// Length in octets of a beacon without elements, without FCS.
+    pub const FIXED_LEN: usize = ELEMENTS;
+    /// Where the Timestamp field is, in octets.
+    pub const TIMESTAMP_AT: usize = TIMESTAMP;
+
+    /// Length in octets, without FCS.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        ELEMENTS + self.elements.len()
+    }
+
+    /// Writes the frame at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`len`](Self::len), or `sequence` is out of its range.
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        let sequence = SequenceControl {
+            number: self.sequence,
+            fragment: 0,
+        };
+        put(
+            buf,
+            0,
+            FrameControl::new(FrameType::Management, SUBTYPE_BEACON)
+                .0
+                .to_le_bytes(),
+        );
+        // Nothing answers a group-addressed frame (9.2.5.2).
+        put(buf, DURATION, [0; 2]);
+        put(buf, DA, MacAddr::BROADCAST.0);
+        put(buf, SA, self.bssid.0);
+        put(buf, BSSID, self.bssid.0);
+        put(buf, SEQUENCE, sequence.bits().to_le_bytes());
+        put(buf, TIMESTAMP, self.timestamp_us.to_le_bytes());
+        put(buf, INTERVAL, self.interval_tu.to_le_bytes());
+        put(buf, CAPABILITY, self.capability.to_le_bytes());
+        buf[ELEMENTS..self.len()].copy_from_slice(self.elements);
+        self.len()
+    }
+
+    /// Reads the frame that fills `bytes`. The elements are whole: [`elements`] gives them one by one.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`]; [`FrameError::Truncated`], also for an
+    /// element that goes past the end; [`FrameError::Field`] for a beacon with an HT Control field, a fragment, a
+    /// reserved medium, and one whose addresses are not those of the BSS and all stations.
+    pub fn parse(bytes: &'e [u8]) -> Result<Beacon<'e>, FrameError> {
+        let fc = FrameControl::parse(bytes)?;
+        let found = fc.frame_type();
+        if found != FrameType::Management {
+            return Err(FrameError::Type {
+                expected: FrameType::Management,
+                found,
+            });
+        }
+        if fc.subtype() != SUBTYPE_BEACON {
+            return Err(FrameError::Subtype {
+                frame_type: found,
+                subtype: fc.subtype(),
+            });
+        }
+        need("a Beacon frame", bytes, Self::FIXED_LEN)?;
+        if fc != FrameControl::new(FrameType::Management, SUBTYPE_BEACON) {
+            return Err(FrameError::Field("a flag of the beacon's Frame Control is set"));
+        }
+        let sequence = SequenceControl::from_bits(get_u16(bytes, SEQUENCE));
+        if sequence.fragment != 0 {
+            return Err(FrameError::Field("the beacon is a fragment"));
+        }
+        if get_u16(bytes, DURATION) != 0 {
+            return Err(FrameError::Field("the beacon reserves the medium"));
+        }
+        let bssid = get_addr(bytes, BSSID);
+        if get_addr(bytes, DA) != MacAddr::BROADCAST || get_addr(bytes, SA) != bssid {
+            return Err(FrameError::Field(
+                "the beacon is not from its BSS to all stations",
+            ));
+        }
+        let elements = &bytes[ELEMENTS..];
+        self::elements(elements).try_for_each(|element| element.map(drop))?;
+        Ok(Beacon {
+            bssid,
+            sequence: sequence.number,
+            timestamp_us: u64::from_le_bytes(array(bytes, TIMESTAMP)),
+            interval_tu: get_u16(bytes, INTERVAL),
+            capability: get_u16(bytes, CAPABILITY),
+            elements,
+        })
+    }
+}
+
+/// Appends an element.
+///
+/// # Panics
+/// If the body is longer than 255 octets.
+pub fn push_element(elements: &mut Vec<u8>, id: u8, body: &[u8]) {
+    let len = u8::try_from(body.len()).expect("the body of an element has at most 255 octets");
+    elements.extend_from_slice(&[id, len]);
+    elements.extend_from_slice(body);
+}
+
+/// The elements one by one: element ID and body. After one that is cut off there is nothing more.
+pub fn elements(octets: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), FrameError>> {
+    let mut left = octets;
+    std::iter::from_fn(move || {
+        let octets = std::mem::take(&mut left);
+        if octets.is_empty() {
+            return None;
+        }
+        let len = 2 + octets.get(1).map_or(0, |&len| usize::from(len));
+        Some(need("an element", octets, len).map(|()| {
+            let (element, rest) = octets.split_at(len);
+            left = rest;
+            (element[0], &element[2..])
+        }))
+    })
+}

@@ -1,0 +1,295 @@
+//! What the emulated access point says of its BSS in a beacon (IEEE Std 802.11-2020, 9.3.3.2, Table 9-34).
+
+use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
+use wlan_air::{Access, Beacons, Category, MediumConfig, Nanos, Protection};
+use wlan_ciphers::Suite;
+use wlan_frames::beacon::{
+    Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE,
+    CAPABILITY_SHORT_SLOT, push_element,
+};
+use wlan_frames::fcs::FCS_LEN;
+use wlan_frames::{MacAddr, SequenceControl};
+
+/// Octets of a beacon with the elements that an access point of today sends, FCS included.
+pub const LEN_B: usize = 240;
+
+const SSID: &[u8] = b"airtoll";
+/// The primary channels that the emulated air says it is, and their centres in MHz (17.3.8.4.2, 16.3.6.3).
+const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
+const CHANNEL_5GHZ: (u8, u16) = (36, 5180);
+
+// Element IDs (Table 9-92).
+const ID_SSID: u8 = 0;
+const ID_SUPPORTED_RATES: u8 = 1;
+const ID_DSSS_PARAMETER_SET: u8 = 3;
+const ID_TIM: u8 = 5;
+const ID_EDCA_PARAMETER_SET: u8 = 12;
+const ID_ERP: u8 = 42;
+const ID_HT_CAPABILITIES: u8 = 45;
+const ID_RSN: u8 = 48;
+const ID_EXTENDED_SUPPORTED_RATES: u8 = 50;
+const ID_HT_OPERATION: u8 = 61;
+const ID_VHT_CAPABILITIES: u8 = 191;
+const ID_VHT_OPERATION: u8 = 192;
+const ID_VENDOR_SPECIFIC: u8 = 221;
+
+/// Of what fills the beacon up to its length. A locally administered OUI can be nobody else's.
+const FILLING_OUI: [u8; 3] = [0x02, 0x41, 0x54];
+/// Rates that one Supported Rates element holds (9.4.2.3).
+const SUPPORTED_RATES_MAX: usize = 8;
+/// Marks a rate as basic (9.4.2.3).
+const BASIC: u8 = 0x80;
+/// AKM suite of a preshared key (Table 9-151).
+const AKM_PSK: [u8; 4] = [0x00, 0x0f, 0xac, 2];
+
+/// Centre of the primary 20 MHz of the emulated air, MHz.
+pub fn channel_mhz(band: Band) -> u16 {
+    channel(band).1
+}
+
+fn channel(band: Band) -> (u8, u16) {
+    match band {
+        Band::Ghz2_4 => CHANNEL_2GHZ,
+        Band::Ghz5 => CHANNEL_5GHZ,
+    }
+}
+
+/// An access point and the beacons that it sends.
+pub struct AccessPoint {
+    bssid: MacAddr,
+    interval_tu: u16,
+    capability: u16,
+    elements: Vec<u8>,
+    /// Where the DTIM count is in them.
+    dtim_count_at: usize,
+    dtim_period: u8,
+    /// Beacons so far. They have sequence numbers of their own, as drivers count them apart from data.
+    sent: u64,
+}
+
+impl AccessPoint {
+    /// Station 0 of this medium. `tid` is that of the stations' QoS data frames.
+    pub fn new(bssid: MacAddr, medium: &MediumConfig, tid: Option<u8>, suite: Option<Suite>) -> Self {
+        let station = &medium.stations[0];
+        let mode = station.rate.modes().last().expect("a station has a rate");
+        let (interval, dtim_period) = medium.beacons.map_or((Beacons::TU, 1), |beacons| {
+            (beacons.interval, beacons.dtim_period)
+        });
+        let (band, class) = (mode.band(), mode.class());
+        let is_protecting = station.protection != Protection::None;
+        let mut elements = Vec::with_capacity(LEN_B);
+        push_element(&mut elements, ID_SSID, SSID);
+        let rates = supported_rates(medium, mode);
+        let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
+        push_element(&mut elements, ID_SUPPORTED_RATES, rates);
+        if band == Band::Ghz2_4 {
+            push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(band).0]);
+        }
+        let dtim_count_at = elements.len() + 2;
+        // DTIM count, DTIM period, and a bitmap that announces nothing (9.4.2.5.1).
+        push_element(&mut elements, ID_TIM, &[0, dtim_period, 0, 0]);
+        if band == Band::Ghz2_4 && class != Class::Dsss {
+            // NonERP_Present and Use_Protection (9.4.2.11).
+            push_element(&mut elements, ID_ERP, &[if is_protecting { 0b011 } else { 0 }]);
+        }
+        if !extended.is_empty() {
+            push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
+        }
+        // WEP is no suite of an RSN (9.4.2.24.2): only the Privacy bit tells of it.
+        if let Some(suite) = suite.filter(|suite| !matches!(suite, Suite::Wep40 | Suite::Wep104)) {
+            push_element(&mut elements, ID_RSN, &rsn(suite));
+        }
+        if let Some(tid) = tid {
+            push_element(
+                &mut elements,
+                ID_EDCA_PARAMETER_SET,
+                &edca_parameter_set(tid, &station.access[0]),
+            );
+        }
+        if matches!(class, Class::Ht | Class::Vht) {
+            push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
+            push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
+        }
+        if class == Class::Vht {
+            push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
+            push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
+        }
+        let mut filling = vec![0; LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
+        filling[..FILLING_OUI.len()].copy_from_slice(&FILLING_OUI);
+        push_element(&mut elements, ID_VENDOR_SPECIFIC, &filling);
+        Self {
+            bssid,
+            interval_tu: u16::try_from(interval.0 / Beacons::TU.0).unwrap_or(u16::MAX),
+            capability: capability(medium, mode, tid, suite),
+            elements,
+            dtim_count_at,
+            dtim_period,
+            sent: 0,
+        }
+    }
+
+    /// The next beacon; the first one has a DTIM.
+    pub fn beacon(&mut self, timestamp_us: u64) -> Beacon<'_> {
+        let since_dtim = self.sent % u64::from(self.dtim_period);
+        let until_dtim = (u64::from(self.dtim_period) - since_dtim) % u64::from(self.dtim_period);
+        self.elements[self.dtim_count_at] = u8::try_from(until_dtim).unwrap_or(0);
+        let sequence = self.sent % u64::from(SequenceControl::MODULUS);
+        self.sent += 1;
+        Beacon {
+            bssid: self.bssid,
+            sequence: u16::try_from(sequence).unwrap_or(0),
+            timestamp_us,
+            interval_tu: self.interval_tu,
+            capability: self.capability,
+            elements: &self.elements,
+        }
+    }
+}
+
+fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, suite: Option<Suite>) -> u16 {
+    let has_short_preamble = medium
+        .bss
+        .basic_rates()
+        .any(|rate| rate.dsss_preamble() == Some(Preamble::Short));
+    let has_short_slot = mode.band() == Band::Ghz2_4 && medium.bss.slot() == Nanos::from_us(9);
+    let bits = [
+        (CAPABILITY_ESS, true),
+        (CAPABILITY_PRIVACY, suite.is_some()),
+        (CAPABILITY_SHORT_PREAMBLE, has_short_preamble),
+        (CAPABILITY_QOS, tid.is_some()),
+        (CAPABILITY_SHORT_SLOT, has_short_slot),
+    ];
+    bits.into_iter()
+        .filter(|&(_, is_set)| is_set)
+        .map(|(bit, _)| bit)
+        .sum()
+}
+
+/// The rates of the BSS in units of 500 kb/s, with the basic ones marked (9.4.2.3, 9.4.2.13).
+fn supported_rates(medium: &MediumConfig, mode: &Mode) -> Vec<u8> {
+    let dsss: &[u8] = &[2, 4, 11, 22];
+    let ofdm: &[u8] = &[12, 18, 24, 36, 48, 72, 96, 108];
+    let rates = match (mode.band(), mode.class()) {
+        (_, Class::Dsss) => dsss.to_vec(),
+        (Band::Ghz2_4, _) => [dsss, ofdm].concat(),
+        (Band::Ghz5, _) => ofdm.to_vec(),
+    };
+    let marked = rates.into_iter().map(|rate| {
+        let mut basic = medium.bss.basic_rates();
+        let is_basic = basic.any(|mode| mode.rate_kbps() == u64::from(rate) * 500);
+        rate | if is_basic { BASIC } else { 0 }
+    });
+    marked.collect()
+}
+
+/// RSN element (9.4.2.24): version, group cipher, one pairwise cipher, one AKM, capabilities.
+fn rsn(suite: Suite) -> Vec<u8> {
+    let one = [1, 0];
+    let cipher = suite.selector();
+    [&one[..], &cipher, &one, &cipher, &one, &AKM_PSK, &[0; 2]].concat()
+}
+
+/// EDCA Parameter Set element (9.4.2.28): what is usual, and what the stations use in the category of their TID.
+fn edca_parameter_set(tid: u8, used: &Access) -> Vec<u8> {
+    // In the order of their ACI (Table 9-154).
+    let categories = [Category::Be, Category::Bk, Category::Vi, Category::Vo];
+    // Table 10-1.
+    let of_tid = match tid {
+        1 | 2 => Category::Bk,
+        0 | 3 => Category::Be,
+        4 | 5 => Category::Vi,
+        _ => Category::Vo,
+    };
+    let mut body = vec![0; 2];
+    for (aci, category) in (0u8..).zip(categories) {
+        let usual = Access::edca(category);
+        let access = if category == of_tid { used } else { &usual };
+        let exponent = |window: u16| u8::try_from((window + 1).trailing_zeros()).unwrap_or(15);
+        let txop_limit = u16::try_from(access.txop_limit.0 / 32_000).unwrap_or(u16::MAX);
+        body.push(access.aifsn & 0xf | aci << 5);
+        body.push(exponent(access.cw_min) | exponent(access.cw_max) << 4);
+        body.extend(txop_limit.to_le_bytes());
+    }
+    body
+}
+
+fn is_short(mode: &Mode) -> bool {
+    mode.guard_interval() == Some(GuardInterval::Short)
+}
+
+/// HT Capabilities element (9.4.2.55).
+fn ht_capabilities(mode: &Mode) -> [u8; 26] {
+    /// Spatial multiplexing power save is off, A-MSDUs of 7935 octets.
+    const ALWAYS: u16 = 0b11 << 2 | 1 << 11;
+    const FORTY_MHZ: u16 = 1 << 1;
+    const SHORT_GI_20_AND_40: u16 = 0b11 << 5;
+    /// A-MPDUs of 65 535 octets (9.4.2.55.3).
+    const AMPDU_EXPONENT: u8 = 3;
+    const TX_MCS_SET_DEFINED: u8 = 1;
+    let mut info = ALWAYS;
+    if mode.bandwidth_mhz() >= 40 {
+        info |= FORTY_MHZ;
+    }
+    if is_short(mode) {
+        info |= SHORT_GI_20_AND_40;
+    }
+    let mut body = [0; 26];
+    body[..2].copy_from_slice(&info.to_le_bytes());
+    body[2] = AMPDU_EXPONENT;
+    body[3..3 + usize::from(mode.streams().min(4))].fill(0xff);
+    body[15] = TX_MCS_SET_DEFINED;
+    body
+}
+
+/// HT Operation element (9.4.2.56).
+fn ht_operation(mode: &Mode, is_protecting: bool) -> [u8; 22] {
+    /// The secondary channel is above, and any width is allowed.
+    const FORTY_MHZ: u8 = 0b101;
+    /// There are stations without HT.
+    const MIXED: u8 = 3;
+    let mut body = [0; 22];
+    body[0] = channel(mode.band()).0;
+    body[1] = if mode.bandwidth_mhz() >= 40 { FORTY_MHZ } else { 0 };
+    body[2] = if is_protecting { MIXED } else { 0 };
+    body
+}
+
+/// VHT-MCSs 0 to 9 on each of so many streams (9.4.2.157.3).
+fn vht_mcs_map(streams: u8) -> [u8; 2] {
+    let of = |stream: u8| if stream < streams { 0b10 } else { 0b11 };
+    let map = (0..8).fold(0u16, |map, stream| map | of(stream) << (2 * stream));
+    map.to_le_bytes()
+}
+
+/// VHT Capabilities element (9.4.2.157).
+fn vht_capabilities(mode: &Mode) -> [u8; 12] {
+    /// MPDUs of 11 454 octets, A-MPDUs of 1 048 575.
+    const ALWAYS: u32 = 0b10 | 7 << 23;
+    const ONE_SIXTY_MHZ: u32 = 0b01 << 2;
+    const SHORT_GI_80: u32 = 1 << 5;
+    const SHORT_GI_160: u32 = 1 << 6;
+    let mut info = ALWAYS;
+    if is_short(mode) {
+        info |= SHORT_GI_80;
+    }
+    if mode.bandwidth_mhz() == 160 {
+        info |= ONE_SIXTY_MHZ | if is_short(mode) { SHORT_GI_160 } else { 0 };
+    }
+    let mut body = [0; 12];
+    body[..4].copy_from_slice(&info.to_le_bytes());
+    let map = vht_mcs_map(mode.streams());
+    body[4..6].copy_from_slice(&map);
+    body[8..10].copy_from_slice(&map);
+    body
+}
+
+/// VHT Operation element (9.4.2.158): what channel 36 is the first part of.
+fn vht_operation(mode: &Mode) -> [u8; 5] {
+    let [low, high] = vht_mcs_map(1);
+    let (width, centre_80, centre_160) = match mode.bandwidth_mhz() {
+        80 => (1, 42, 0),
+        160 => (1, 42, 50),
+        _ => (0, 0, 0),
+    };
+    [width, centre_80, centre_160, low, high]
+}
