@@ -32,7 +32,7 @@ MAX_LATENESS_P99_US: Final = 1000.0
 """Bound on the lateness that 99 % of deliveries keep to. It is twice the 500 us that an emulator without
 real-time priority is to keep to: beyond it a run says more about the machine than about the link."""
 
-MAX_EMULATOR_CPU_CORES: Final = 0.95
+MAX_EMULATOR_CPU_CORES: Final = 0.90
 """With more than this of a core in use the emulator, and not the emulated air, is what limits the rate."""
 
 THROUGHPUT: Final = "throughput"

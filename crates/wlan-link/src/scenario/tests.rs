@@ -1,0 +1,142 @@
+//! Scenarios by name, and their answers.
+
+use serde_json::{Value, json};
+
+use super::{BadScenario, Scenario};
+
+/// One 802.11a station at 54 Mbit/s that sends 1472 octets of UDP payload for a second; `words` replace what they
+/// name.
+pub(crate) fn scenario(words: &[(&str, Value)]) -> Scenario {
+    read(words).unwrap()
+}
+
+fn read(words: &[(&str, Value)]) -> Result<Scenario, BadScenario> {
+    let mut all = json!({
+        "phy": "ofdm", "rate": "54 Mbit/s", "bandwidth": 20, "gi": "long", "streams": 1,
+        "security": "open", "crypto_at": "host", "stations": 1, "topology": "point-to-point",
+        "direction": "up", "transport": "udp", "ip": "ipv4", "packet_size": 1472, "traffic": "saturated",
+        "error_model": "none", "seed": 1, "duration_s": 1.0, "warmup_s": 0.1,
+    });
+    for (word, value) in words {
+        all[*word] = value.clone();
+    }
+    Scenario::read(&all.to_string())
+}
+
+fn refused(words: &[(&str, Value)]) -> String {
+    read(words)
+        .and_then(|scenario| scenario.check())
+        .expect_err("it cannot be")
+        .to_string()
+}
+
+fn number(answer: &Value, path: &str) -> f64 {
+    answer.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
+}
+
+#[test]
+fn a_simulation_agrees_with_the_model_beside_it() {
+    for (words, tolerance) in [
+        (vec![], 0.01),
+        (vec![("security", "ccmp".into())], 0.01),
+        (
+            vec![
+                ("phy", "vht".into()),
+                ("rate", "mcs9".into()),
+                ("bandwidth", 80.into()),
+                ("streams", 3.into()),
+            ],
+            0.01,
+        ),
+        (vec![("phy", "dsss".into()), ("rate", "11 Mbit/s".into())], 0.01),
+        (
+            vec![("stations", 5.into()), ("topology", "stations".into())],
+            0.03,
+        ),
+    ] {
+        let scenario = scenario(&words);
+        let (measured, model) = (scenario.simulate().unwrap(), scenario.model().unwrap());
+        let expected = number(&model, "/countdown/throughput_mbps");
+        let measured = number(&measured, "/throughput_mbps");
+        assert!(
+            (measured / expected - 1.0).abs() < tolerance,
+            "{words:?}: {measured}, {expected}"
+        );
+    }
+}
+
+#[test]
+fn sealing_costs_a_whole_symbol_at_54() {
+    // 1500 octets: 57 symbols open, 58 with CCMP's 16 octets (Table 17-4: 216 bits a symbol).
+    let cycle = |security: &str| {
+        let model = scenario(&[("security", security.into())]).model().unwrap();
+        number(&model, "/single_station/cycle_us")
+    };
+    assert!((cycle("open") - (34.0 + 67.5 + 20.0 + 57.0 * 4.0 + 16.0 + 28.0)).abs() < 1e-9);
+    assert!((cycle("ccmp") - cycle("open") - 4.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_slow_card_costs_delay_and_a_fast_host_does_not() {
+    let round_trip = |words: &[(&str, Value)]| {
+        let words = [
+            words,
+            &[
+                ("traffic", "request-response".into()),
+                ("security", "ccmp".into()),
+            ],
+        ]
+        .concat();
+        number(&scenario(&words).simulate().unwrap(), "/rtt_ms/mean")
+    };
+    let host = round_trip(&[("crypto_at", "host".into())]);
+    let card = round_trip(&[("crypto_at", "card".into())]);
+    let slower = round_trip(&[
+        ("crypto_at", "card".into()),
+        ("processor", json!({"frame_us": 1000.0, "byte_ns": 0.0})),
+    ]);
+    assert!(card > host + 1.0, "{card} {host}");
+    // Sealed and opened, there and back: four times 1 ms, or 5 us and 225 ns for each of 1508 octets.
+    assert!(
+        (slower - card - 4.0 * (1.0 - 0.3443)).abs() < 0.001,
+        "{slower} {card}"
+    );
+}
+
+#[test]
+fn what_crosses_the_air_twice_halves() {
+    let throughput = |topology: &str| {
+        let words = [("topology", topology.into()), ("security", "ccmp".into())];
+        number(&scenario(&words).simulate().unwrap(), "/throughput_mbps")
+    };
+    let (direct, relayed) = (throughput("point-to-point"), throughput("through-ap"));
+    assert!((0.4..0.6).contains(&(relayed / direct)), "{direct} {relayed}");
+    assert!((throughput("wired-ap") / direct - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line_that_names_the_clause() {
+    let matrix = json!([[0.0, 20.0, 20.0], [20.0, 0.0, 20.0], [20.0, 20.0, 0.0]]);
+    for (words, named) in [
+        (vec![("phy", "vht".into()), ("rate", "mcs9".into())], "21.5"),
+        (vec![("txop_limit_us", 3_000_000.into())], "9.4.2.28"),
+        (
+            vec![
+                ("phy", "ht".into()),
+                ("rate", "mcs7".into()),
+                ("security", "tkip".into()),
+            ],
+            "12.6.3",
+        ),
+        (vec![("snr_db", matrix), ("error_model", "nist".into())], "2"),
+        (vec![("stations", 0.into())], "4.3.2"),
+        (vec![("ampdu", true.into())], "9.7"),
+        (vec![("fragmentation_threshold", 100.into())], "10.4"),
+        (vec![("traffic", "cbr".into())], "offered"),
+        (vec![("security", "paper-lanes".into())], "docs/enhanced-ccmp.md"),
+        (vec![("colour", "red".into())], "colour"),
+    ] {
+        let line = refused(&words);
+        assert!(line.contains(named) && !line.contains('\n'), "{words:?}: {line}");
+    }
+}
