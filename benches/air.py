@@ -10,7 +10,6 @@
 4. The round trip on an idle link beside its airtime.
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,17 +17,18 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from rich.console import Console
+from idle_link import median_round_trip_us
+from page import publish
 
 from airtoll.labs import air
 from airtoll.labs.air import ADDRESSES, Air
-from airtoll.labs.base import Link
 from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import model, simulate
 from airtoll.study.cell import Cell
@@ -50,23 +50,6 @@ PHYS = {
 """By the PHY rate in Mbit/s."""
 
 
-def main() -> None:
-    """Measure everything, print it and, if asked to, write it to a file."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--write", type=Path, metavar="FILE", help="write the Markdown here too")
-    path: Path | None = arguments.parse_args().write
-    console = Console(stderr=True, highlight=False)
-    pages = [introduction()]
-    for section in (beside_ns3, speed, real_time, tcp, idle_round_trip):
-        with console.status(f"measuring {section.__name__.replace('_', ' ')}"):
-            pages.append(section())
-        console.print(f"measured {section.__name__.replace('_', ' ')}")
-    page = "\n\n".join(pages) + "\n"
-    print(page)
-    if path is not None:
-        path.write_text(page, encoding="utf-8")
-
-
 def introduction() -> str:
     """What was measured where."""
     machine = machine_facts()
@@ -78,9 +61,9 @@ def introduction() -> str:
     )
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows as Markdown."""
-    lines = [heads, ("---",) * len(heads), *rows]
+    lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -175,7 +158,6 @@ class Measured:
     """One run of iperf3 over the emulated air."""
 
     mbps: float
-    packets_per_s: float
     lateness_us: dict[str, float]
     slips: int
     emulator_cores: float
@@ -186,8 +168,7 @@ def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds
     with Air(settings).open(cell, seed) as link:
         server = link.hosts["ap"].popen(["iperf3", "-s", "-1", "--forceflush"])
         assert server.stdout is not None
-        while b"listening" not in server.stdout.readline():
-            pass
+        next(line for line in server.stdout if b"listening" in line)
         before = link.counters()
         command = ["iperf3", "-c", ADDRESSES["ap", "ipv4"], "-t", str(seconds), "-J", *options]
         report = json.loads(link.hosts["sta"].run(command, timeout_s=60).stdout)
@@ -199,31 +180,24 @@ def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds
     elapsed = after["elapsed_s"] - before["elapsed_s"]
     return Measured(
         mbps=mbps,
-        packets_per_s=mbps * 1e6 / 8 / cell.packet_size,
         lateness_us=after["lateness_us"],
         slips=after["slips"] - before["slips"],
         emulator_cores=(after["emulator_cpu_s"] - before["emulator_cpu_s"]) / elapsed,
     )
 
 
-def udp(cell: Cell, seed: int, settings: LinkSettings) -> Measured:
-    """UDP at 1.25 times what the air carries."""
-    capacity_mbps = model(scenario_of(cell, settings, traffic="saturated")).values["single_station"][
-        "throughput_mbps"
-    ]
-    offered = ["-u", "-b", f"{1.25 * capacity_mbps:.3f}M", "-l", str(cell.packet_size), "-w", "400K"]
-    return iperf3(cell, seed, settings, *offered)
+def udp_options(cell: Cell) -> tuple[str, ...]:
+    """Options of iperf3 that offer UDP at 1.25 times what the air carries."""
+    of_model = model(scenario_of(cell, LinkSettings(), traffic="saturated")).values
+    offered_mbps = 1.25 * of_model["single_station"]["throughput_mbps"]
+    return ("-u", "-b", f"{offered_mbps:.3f}M", "-l", str(cell.packet_size), "-w", "400K")
 
 
 @contextmanager
 def rootless() -> Iterator[None]:
     """Links stand in a user namespace, without real-time priority, as those of an ordinary user do."""
-    usual = air._unshare_options
-    air._unshare_options = lambda: ("--user", "--map-root-user")
-    try:
+    with mock.patch.object(air, "_unshare_options", return_value=("--user", "--map-root-user")):
         yield
-    finally:
-        air._unshare_options = usual
 
 
 def real_time() -> str:
@@ -232,44 +206,13 @@ def real_time() -> str:
         *("PHY, Mbit/s", "traffic", "virtual time", "measured (lowest to highest)", "difference"),
         *("late p50 / p99, us", "slips", "emulator, cores"),
     )
+    rates = ("54", "300", "866.7", "1300")
+    cases = [(rate, transport, 1408) for rate in rates for transport in ("udp", "tcp")]
+    cases.append(("1300", "udp", 128))
     parts = []
-    for title, who in (("As root (SCHED_FIFO)", None), ("Without root", rootless)):
-        rows = []
-        for rate in ("54", "300", "866.7", "1300"):
-            for name, levels, options in (
-                ("UDP 1408 B, Mbit/s", {}, None),
-                ("TCP, Mbit/s", {"transport": "tcp"}, ("-O", "1", "-C", "cubic")),
-                ("UDP 128 B, kpps", {"packet_size": 128}, None),
-            ):
-                if name.startswith("UDP 128") and rate != "1300":
-                    continue
-                cell = cell_of(rate, **levels)
-                settings = LinkSettings()
-                runs = []
-                for seed in range(1, REPEATS + 1):
-                    if who is None:
-                        runs.append(_run(cell, seed, settings, options))
-                    else:
-                        with who():
-                            runs.append(_run(cell, seed, settings, options))
-                kpps = name.endswith("kpps")
-                got = [run.packets_per_s / 1e3 if kpps else run.mbps for run in runs]
-                asked = scenario_of(cell, settings, traffic="saturated", duration=4.0, warmup=1.0, seed=1)
-                expected = simulate(asked).values["throughput_mbps"]
-                expected = expected * 1e3 / 8 / cell.packet_size if kpps else expected
-                middle = statistics.median(got)
-                late = statistics.median(run.lateness_us["p50"] for run in runs)
-                latest = statistics.median(run.lateness_us["p99"] for run in runs)
-                rows.append(
-                    (
-                        *(rate, name, f"{expected:.1f}"),
-                        f"{middle:.1f} ({min(got):.1f} to {max(got):.1f})",
-                        f"{100 * (middle / expected - 1):+.2f} %",
-                        f"{late:.1f} / {latest:.0f}",
-                        str(sum(run.slips for run in runs)),
-                        f"{statistics.median(run.emulator_cores for run in runs):.2f}",
-                    )
-                )
+    for title, links in (("As root (SCHED_FIFO)", nullcontext), ("Without root", rootless)):
+        with links():
+            rows = [real_time_row(*case) for case in cases]
         parts.append(f"### {title}\n\n" + table(heads, rows))
     load = os.getloadavg()[1]
     return (
@@ -281,8 +224,30 @@ def real_time() -> str:
     )
 
 
-def _run(cell: Cell, seed: int, settings: LinkSettings, options: tuple[str, ...] | None) -> Measured:
-    return udp(cell, seed, settings) if options is None else iperf3(cell, seed, settings, *options)
+def real_time_row(rate: str, transport: str, packet_size: int) -> tuple[str, ...]:
+    """One kind of traffic at one PHY rate, in virtual and in real time; packets a second where they are small."""
+    cell = cell_of(rate, transport=transport, packet_size=packet_size)
+    settings = LinkSettings()
+    options = udp_options(cell) if transport == "udp" else ("-O", "1", "-C", "cubic")
+    runs = [iperf3(cell, seed, settings, *options) for seed in range(1, REPEATS + 1)]
+    asked = scenario_of(cell, settings, traffic="saturated", duration=4.0, warmup=1.0, seed=1)
+    throughput_mbps = [simulate(asked).values["throughput_mbps"], *(run.mbps for run in runs)]
+    if packet_size == 128:
+        name = "UDP 128 B, kpps"
+        expected, *got = (mbps * 1e3 / 8 / packet_size for mbps in throughput_mbps)
+    else:
+        name = "TCP, Mbit/s" if transport == "tcp" else f"UDP {packet_size} B, Mbit/s"
+        expected, *got = throughput_mbps
+    middle = statistics.median(got)
+    late, latest = (statistics.median(run.lateness_us[of] for run in runs) for of in ("p50", "p99"))
+    return (
+        *(rate, name, f"{expected:.1f}"),
+        f"{middle:.1f} ({min(got):.1f} to {max(got):.1f})",
+        f"{100 * (middle / expected - 1):+.2f} %",
+        f"{late:.1f} / {latest:.0f}",
+        str(sum(run.slips for run in runs)),
+        f"{statistics.median(run.emulator_cores for run in runs):.2f}",
+    )
 
 
 def tcp() -> str:
@@ -324,28 +289,6 @@ def tcp() -> str:
     )
 
 
-ANSWER = """
-import socket, sys
-sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-sock.bind((sys.argv[1], 7))
-print("up", flush=True)
-while True:
-    message, peer = sock.recvfrom(2048)
-    sock.sendto(message, peer)
-"""
-ASK = """
-import socket, sys, time
-sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-sock.connect((sys.argv[1], 7))
-for _ in range(500):
-    time.sleep(0.002)
-    start = time.perf_counter_ns()
-    sock.send(bytes(128))
-    sock.recv(2048)
-    print(time.perf_counter_ns() - start)
-"""
-
-
 def idle_round_trip() -> str:
     """Datagrams on the idle link, beside their mean round trip in closed form."""
     rows = []
@@ -354,11 +297,7 @@ def idle_round_trip() -> str:
         expected_us = model(scenario_of(cell, LinkSettings(), traffic="saturated")).values[
             "idle_round_trip_us"
         ]
-        medians = []
-        for seed in range(1, REPEATS + 1):
-            with Air().open(cell, seed) as link:
-                medians.append(statistics.median(_asked(link)) / 1000)
-        middle = statistics.median(medians)
+        middle = statistics.median(median_round_trip_us(cell, seed) for seed in range(1, REPEATS + 1))
         rows.append((rate, f"{expected_us:.0f}", f"{middle:.0f}", f"{middle - expected_us:+.0f}"))
     return (
         "## Round trip on the idle link\n\n"
@@ -369,15 +308,5 @@ def idle_round_trip() -> str:
     )
 
 
-def _asked(link: Link) -> list[int]:
-    address = ADDRESSES["ap", "ipv4"]
-    with link.hosts["ap"].popen([sys.executable, "-c", ANSWER, address]) as server:
-        assert server.stdout is not None
-        server.stdout.readline()
-        done = link.hosts["sta"].run([sys.executable, "-c", ASK, address], timeout_s=60)
-        server.kill()
-    return [int(line) for line in done.stdout.split()]
-
-
 if __name__ == "__main__":
-    main()
+    publish(__doc__.splitlines()[0], introduction(), (beside_ns3, speed, real_time, tcp, idle_round_trip))

@@ -11,7 +11,6 @@
 Every figure is the median of several runs.
 """
 
-import argparse
 import statistics
 import subprocess
 import sys
@@ -19,7 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console
+from idle_link import median_round_trip_us
+from page import publish
 
 from airtoll.labs.air import Air
 from airtoll.labs.namespace import machine_facts
@@ -53,23 +53,6 @@ def air_cell(rate: str, security: Security, packet_size: int) -> Cell:
         packet_size=packet_size,
         security=security,
     )
-
-
-def main() -> None:
-    """Measure everything, print it and, if asked to, write it to a file."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--write", type=Path, metavar="FILE", help="write the Markdown here too")
-    path: Path | None = arguments.parse_args().write
-    console = Console(stderr=True, highlight=False)
-    sections = [introduction()]
-    for section in (throughput, added_delay, durations):
-        with console.status(f"measuring {section.__name__.replace('_', ' ')}"):
-            sections.append(section())
-        console.print(f"measured {section.__name__.replace('_', ' ')}")
-    page = "\n\n".join(sections) + "\n"
-    print(page)
-    if path is not None:
-        path.write_text(page, encoding="utf-8")
 
 
 def introduction() -> str:
@@ -128,30 +111,6 @@ def received_bit_per_s(measurement: Measurement) -> float:
     return bits / sum(sample.dur_ns for sample in intervals)
 
 
-ANSWER = """
-import socket, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-    server.bind((sys.argv[1], 5000))
-    print("bound", flush=True)
-    while True:
-        message, peer = server.recvfrom(2048)
-        server.sendto(message, peer)
-"""
-ASK = """
-import socket, sys, time
-message = bytes(int(sys.argv[2]))
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-    client.settimeout(1)
-    client.connect((sys.argv[1], 5000))
-    for _ in range(1000):
-        time.sleep(0.002)
-        start = time.perf_counter_ns()
-        client.send(message)
-        client.recv(2048)
-        print(time.perf_counter_ns() - start)
-"""
-
-
 def added_delay() -> str:
     """Datagrams on the idle link, one every few milliseconds, less the medium's share of the round trip."""
     packet_size = 128
@@ -162,17 +121,7 @@ def added_delay() -> str:
             scenario = scenario_of(cell, LinkSettings(), traffic="saturated")
             mean_us = model(scenario).values["idle_round_trip_us"]
             medium_us = mean_us - MEAN_BACKOFF_US
-            medians_us = []
-            for seed in range(1, REPEATS + 1):
-                with Air().open(cell, seed) as link:
-                    address = link.addresses["ap", "ipv4"]
-                    with link.hosts["ap"].popen([sys.executable, "-c", ANSWER, address]) as server:
-                        assert server.stdout is not None
-                        server.stdout.readline()
-                        ask = [sys.executable, "-c", ASK, address, str(packet_size)]
-                        asked = link.hosts["sta"].run(ask, timeout_s=60)
-                        server.kill()
-                medians_us.append(statistics.median(map(int, asked.stdout.split())) / 1000)
+            medians_us = [median_round_trip_us(cell, seed) for seed in range(1, REPEATS + 1)]
             added = [median_us - medium_us for median_us in medians_us]
             rows.append(
                 f"| {rate} | {security} | {medium_us:.0f} | {statistics.median(medians_us):.0f} "
@@ -216,4 +165,4 @@ def seconds(command: list[str | Path]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    publish(__doc__.splitlines()[0], introduction(), (throughput, added_delay, durations))

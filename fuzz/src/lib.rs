@@ -41,34 +41,19 @@ const TKIP: [u8; 32] = [
 /// Parsers of wlan-frames: none panics, and what was parsed is emitted to something that parses to the same.
 pub fn frames(data: &[u8]) {
     let mut buf = [0; 64];
-    if let Ok(header) = DataHeader::parse(data) {
-        let len = header.emit(&mut buf);
-        assert_eq!(DataHeader::parse(&buf[..len]), Ok(header));
+    macro_rules! parses_as_emitted {
+        ($($frame:ty),*) => {$(
+            if let Ok(frame) = <$frame>::parse(data) {
+                let len = frame.emit(&mut buf);
+                assert_eq!(<$frame>::parse(&buf[..len]), Ok(frame));
+            }
+        )*};
     }
+    parses_as_emitted!(DataHeader, BlockAck, Ack, BlockAckReq, Rts, Cts, Delimiter);
     if let Ok((radiotap, len)) = Radiotap::parse(data) {
         assert!(len <= data.len());
         let len = radiotap.emit(&mut buf);
         assert_eq!(Radiotap::parse(&buf[..len]), Ok((radiotap, len)));
-    }
-    if let Ok(block_ack) = BlockAck::parse(data) {
-        let len = block_ack.emit(&mut buf);
-        assert_eq!(BlockAck::parse(&buf[..len]), Ok(block_ack));
-    }
-    if let Ok(ack) = Ack::parse(data) {
-        let len = ack.emit(&mut buf);
-        assert_eq!(Ack::parse(&buf[..len]), Ok(ack));
-    }
-    if let Ok(request) = BlockAckReq::parse(data) {
-        let len = request.emit(&mut buf);
-        assert_eq!(BlockAckReq::parse(&buf[..len]), Ok(request));
-    }
-    if let Ok(rts) = Rts::parse(data) {
-        let len = rts.emit(&mut buf);
-        assert_eq!(Rts::parse(&buf[..len]), Ok(rts));
-    }
-    if let Ok(cts) = Cts::parse(data) {
-        let len = cts.emit(&mut buf);
-        assert_eq!(Cts::parse(&buf[..len]), Ok(cts));
     }
     if let Ok(beacon) = Beacon::parse(data) {
         let mut emitted = vec![0; data.len() + 64];
@@ -78,10 +63,6 @@ pub fn frames(data: &[u8]) {
     if let Ok(llc) = LlcSnap::parse(data) {
         llc.emit(&mut buf);
         assert_eq!(buf[..LlcSnap::LEN], data[..LlcSnap::LEN]);
-    }
-    if let Ok(delimiter) = Delimiter::parse(data) {
-        let len = delimiter.emit(&mut buf);
-        assert_eq!(Delimiter::parse(&buf[..len]), Ok(delimiter));
     }
     if let Ok(fc) = FrameControl::parse(data) {
         assert!(

@@ -424,9 +424,7 @@ impl Mac {
                     };
                     medium.enqueue(route, msdu);
                 })?;
-                for gone in self.medium.take_gone() {
-                    self.pool.give(gone.frame);
-                }
+                recycle(&mut self.medium, &mut self.pool);
                 read += match found {
                     Arrival::Packets(packets) => packets,
                     Arrival::Unclassified => {
@@ -450,7 +448,6 @@ impl Mac {
             Some(Event::PpduStart(ppdu)) if is_data(&ppdu) => {
                 self.data_on_air += 1;
                 self.protect(&ppdu);
-                Ok(())
             }
             Some(Event::PpduStart(ppdu)) => {
                 if let Some(capture) = &mut self.capture {
@@ -458,7 +455,6 @@ impl Mac {
                     let asked = asked.and_then(|(frame, _)| frame.numbers.map(|numbers| numbers.sequence));
                     capture.begin(&ppdu, self.medium.duration(ppdu.sender), asked);
                 }
-                Ok(())
             }
             Some(Event::PpduEnd { ppdu, received }) => {
                 if let Some(capture) = &mut self.capture {
@@ -467,28 +463,25 @@ impl Mac {
                     let numbers = arrived.filter_map(|(frame, _)| frame.numbers);
                     capture.end(&ppdu, numbers.map(|numbers| numbers.sequence));
                 }
-                if !is_data(&ppdu) {
-                    self.hand_up();
-                    self.recycle();
-                    return Ok(());
-                }
-                self.data_on_air -= 1;
-                if received {
-                    self.counters
-                        .record_lateness(self.clock.now().saturating_sub(ppdu.end));
+                if is_data(&ppdu) {
+                    self.data_on_air -= 1;
+                    if received {
+                        self.counters
+                            .record_lateness(self.clock.now().saturating_sub(ppdu.end));
+                    }
                 }
                 self.hand_up();
-                // What waits in the devices came at some time since the last look; the end of the transmission is the
-                // latest that does not make a sender seem idle when it was not.
-                self.read_arrivals(Whose::All, ppdu.end)
+                if is_data(&ppdu) {
+                    // What waits in the devices came at some time since the last look; the end of the transmission is
+                    // the latest that does not make a sender seem idle when it was not.
+                    self.read_arrivals(Whose::All, ppdu.end)?;
+                }
             }
-            Some(Event::Elapsed { .. }) => {
-                self.hand_up();
-                self.recycle();
-                Ok(())
-            }
-            None => Ok(()),
+            Some(Event::Elapsed { .. }) => self.hand_up(),
+            None => {}
         }
+        recycle(&mut self.medium, &mut self.pool);
+        Ok(())
     }
 
     /// Gives hosts what their stations can hand on since the last event: what a data PPDU brought, and what waited for
@@ -503,13 +496,6 @@ impl Mac {
         let undelivered = self.stations[station].deliver(arrived.map(|(_, frame)| &*frame));
         self.counters.open_errors += undelivered.rejected as u64;
         self.counters.refused += undelivered.refused as u64;
-    }
-
-    /// Takes back the frames that have left the medium.
-    fn recycle(&mut self) {
-        for gone in self.medium.take_gone() {
-            self.pool.give(gone.frame);
-        }
     }
 
     /// Steps 3 to 5, for the frames on the air.
@@ -529,6 +515,13 @@ impl Mac {
         };
         self.stations[peer(ppdu.sender)].open(self.medium.on_air(ppdu.sender));
         self.counters.crypto += self.clock.now() - start;
+    }
+}
+
+/// Takes back the frames that have left the medium.
+fn recycle(medium: &mut Medium<Frame>, pool: &mut Pool) {
+    for gone in medium.take_gone() {
+        pool.give(gone.frame);
     }
 }
 

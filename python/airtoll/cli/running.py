@@ -4,15 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from airtoll.cli.progress import counting
 from airtoll.cli.results import print_summary
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
@@ -86,16 +79,7 @@ class _Display:
     def __init__(self, console: Console, total: int, finished: int) -> None:
         self._console = console
         self._total = total
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
+        self._progress = counting(console)
         self._task = self._progress.add_task("starting", total=total, completed=finished)
 
     def __enter__(self) -> "_Display":

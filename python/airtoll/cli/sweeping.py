@@ -9,16 +9,9 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from airtoll import _rust
+from airtoll.cli.progress import counting
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.store import default_directory
 from airtoll.store.durable import make_directory, reporting
@@ -92,18 +85,8 @@ def _perform(
 ) -> None:
     """Perform what is left; however it ends, say what is kept and how to go on."""
     jobs = [(place, cell) for place, cell in enumerate(grid.cells) if place not in journal.done]
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
     try:
-        with progress, _stopping(console) as stop:
+        with counting(console) as progress, _stopping(console) as stop:
             task = progress.add_task("cells", total=len(grid.cells), completed=len(journal.done))
             if scheduler is None:
                 results = on_cores(jobs, _rust.simulate, stop.asked, workers)

@@ -23,7 +23,7 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link, last_words
 from airtoll.labs.namespace import NamespaceHost
-from airtoll.labs.sim import model
+from airtoll.labs.sim import model, obstacle
 from airtoll.study.cell import Cell, Ip
 from airtoll.study.link import LinkSettings
 from airtoll.study.scenario import Scenario, scenario_of
@@ -79,11 +79,7 @@ class Air:
             if level not in levels:
                 there = ", ".join(level_text(factor, known) for known in levels)  # type: ignore[arg-type]
                 return f"{factor} '{level_text(factor, level)}': lab air has {there}"
-        try:
-            _rust.check_scenario(self._scenario(cell).to_json())
-        except ValueError as error:
-            return str(error)
-        return None
+        return obstacle(self._scenario(cell))
 
     def missing(self) -> str | None:
         """What keeps the lab from working on this machine, with the remedy; None if nothing does."""

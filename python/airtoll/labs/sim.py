@@ -45,6 +45,15 @@ def model(scenario: Scenario, engine: Engine = _rust.model) -> Answer:
     return _ask(scenario, engine)
 
 
+def obstacle(scenario: Scenario, check: Check = _rust.check_scenario) -> str | None:
+    """Why the medium cannot be as the scenario says, in one line; None if it can."""
+    try:
+        check(scenario.to_json())
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _ask(scenario: Scenario, engine: Engine) -> Answer:
     asked = scenario.to_json()
     try:
@@ -81,11 +90,7 @@ class Sim:
 
     def check(self, cell: Cell) -> str | None:
         """Why this lab cannot do the cell, or None if it can."""
-        try:
-            self._check(self._scenario(cell).to_json())
-        except ValueError as error:
-            return str(error)
-        return None
+        return obstacle(self._scenario(cell), self._check)
 
     def missing(self) -> str | None:
         """Nothing: it works on every machine."""

@@ -481,12 +481,6 @@ impl Channel {
         self.error_model
     }
 
-    /// Whether the SNR of every pair stays as it is.
-    #[must_use]
-    pub fn is_constant(&self) -> bool {
-        self.fading == Fading::None
-    }
-
     fn faded(&self, from: usize, to: usize, at: Nanos) -> f64 {
         assert!(
             from < self.stations && to < self.stations,

@@ -130,11 +130,11 @@ pub struct Medium<F> {
     silent_from: Nanos,
     /// Group-addressed MSDUs that wait for the next DTIM.
     dozing: Vec<(Route, Packet<F>)>,
-    // Reused, so that no event allocates.
     /// The flow, by sender and contender, of which the last event made MSDUs ready.
     fresh: Option<(usize, usize, usize)>,
     /// The flow whose ready MSDUs the driver took last.
     taken: Option<(usize, usize, usize)>,
+    // Reused, so that no event allocates.
     gone: Vec<Gone<F>>,
     dropped: Vec<Packet<F>>,
     counters: Counters,
@@ -241,7 +241,6 @@ impl<F> Medium<F> {
             return;
         }
         self.queue(route, msdu);
-        self.next = self.find_next();
     }
 
     fn queue(&mut self, route: Route, mut msdu: Packet<F>) {
@@ -284,6 +283,7 @@ impl<F> Medium<F> {
         }
         if sender.backlog == 1 {
             self.contend(from, contender, arrival, late);
+            self.next = self.find_next();
         }
     }
 
@@ -515,11 +515,5 @@ impl<F> Medium<F> {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
-    }
-
-    /// The configuration it was made with.
-    #[must_use]
-    pub fn config(&self) -> &MediumConfig {
-        &self.config
     }
 }

@@ -192,26 +192,21 @@ impl Network<'_> {
     /// on before that: they are looked at again then, not planned anew each time.
     fn plan_timers(&mut self, flow: u32) {
         let now = self.now;
-        let Host::Tcp(connection) = &mut self.hosts[flow as usize] else {
-            return;
-        };
-        let timeouts = [
-            connection.sender.next_timeout(),
-            connection.receiver.next_timeout(),
-        ];
-        let mut wanted = [None; 2];
-        for (index, timeout) in timeouts.into_iter().enumerate() {
+        for receiver in [false, true] {
+            let Host::Tcp(connection) = &mut self.hosts[flow as usize] else {
+                return;
+            };
+            let timeout = if receiver {
+                connection.receiver.next_timeout()
+            } else {
+                connection.sender.next_timeout()
+            };
+            let planned = &mut connection.planned[usize::from(receiver)];
             if let Some(at) = timeout
-                && at < connection.planned[index]
+                && at < *planned
             {
                 let at = at.max(now);
-                connection.planned[index] = at;
-                wanted[index] = Some(at);
-            }
-        }
-        for (index, at) in wanted.into_iter().enumerate() {
-            if let Some(at) = at {
-                let receiver = index == 1;
+                *planned = at;
                 self.plan(at, What::Timer { flow, receiver });
             }
         }

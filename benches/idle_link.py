@@ -1,0 +1,43 @@
+"""Round trips over an idle link of lab air."""
+
+import statistics
+import sys
+
+from airtoll.labs.air import Air
+from airtoll.study.cell import Cell
+
+ANSWER = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    server.bind((sys.argv[1], 5000))
+    print("bound", flush=True)
+    while True:
+        message, peer = server.recvfrom(2048)
+        server.sendto(message, peer)
+"""
+ASK = """
+import socket, sys, time
+message = bytes(int(sys.argv[2]))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+    client.settimeout(1)
+    client.connect((sys.argv[1], 5000))
+    for _ in range(1000):
+        time.sleep(0.002)
+        start = time.perf_counter_ns()
+        client.send(message)
+        client.recv(2048)
+        print(time.perf_counter_ns() - start)
+"""
+
+
+def median_round_trip_us(cell: Cell, seed: int) -> float:
+    """Of datagrams of the cell's packet size from the station, one every 2 ms, each answered at once."""
+    with Air().open(cell, seed) as link:
+        address = link.addresses["ap", "ipv4"]
+        with link.hosts["ap"].popen([sys.executable, "-c", ANSWER, address]) as server:
+            assert server.stdout is not None
+            server.stdout.readline()
+            ask = [sys.executable, "-c", ASK, address, str(cell.packet_size)]
+            asked = link.hosts["sta"].run(ask, timeout_s=60)
+            server.kill()
+    return statistics.median(map(int, asked.stdout.split())) / 1000
