@@ -28,7 +28,7 @@ from idle_link import median_round_trip_us
 from page import publish
 
 from airtoll.labs import air
-from airtoll.labs.air import ADDRESSES, Air
+from airtoll.labs.air import Air
 from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import model, simulate
 from airtoll.study.cell import Cell
@@ -170,7 +170,7 @@ def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds
         assert server.stdout is not None
         next(line for line in server.stdout if b"listening" in line)
         before = link.counters()
-        command = ["iperf3", "-c", ADDRESSES["ap", "ipv4"], "-t", str(seconds), "-J", *options]
+        command = ["iperf3", "-c", link.addresses["ap", "ipv4"], "-t", str(seconds), "-J", *options]
         report = json.loads(link.hosts["sta"].run(command, timeout_s=60).stdout)
         after = link.counters()
         server.wait()

@@ -50,8 +50,8 @@ pub struct Capture {
     /// Wall-clock time at which the emulator's clock read zero.
     origin_ns: u64,
     names: Names,
-    /// What each station has received.
-    scoreboards: Vec<Scoreboard>,
+    /// What each station has received from each: by recipient, then by originator.
+    scoreboards: Vec<Vec<Scoreboard>>,
     /// PPDUs on the air.
     on_air: Vec<OnAir>,
     ampdu_reference: u32,
@@ -79,7 +79,7 @@ impl Capture {
         Ok(Self {
             writer: Writer::start(file, finish, LIMIT_B)?,
             origin_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
-            scoreboards: vec![Scoreboard::default(); names.addresses.len()],
+            scoreboards: vec![vec![Scoreboard::default(); names.addresses.len()]; names.addresses.len()],
             names,
             on_air: Vec::new(),
             ampdu_reference: 0,
@@ -132,7 +132,9 @@ impl Capture {
             Kind::CtsToSelf => Cts { duration_us, ra: ta }.emit(&mut octets),
             Kind::Ack => Ack { duration_us, ra }.emit(&mut octets),
             Kind::BlockAck => {
-                let scoreboard = self.scoreboards[ppdu.sender];
+                let scoreboard = ppdu.receiver.map_or_else(Scoreboard::default, |originator| {
+                    self.scoreboards[ppdu.sender][originator]
+                });
                 BlockAck {
                     duration_us,
                     ra,
@@ -146,7 +148,7 @@ impl Capture {
             Kind::BlockAckReq => {
                 let starting_sequence = asked.unwrap_or_default();
                 if let Some(station) = ppdu.receiver {
-                    self.scoreboards[station].ask(starting_sequence);
+                    self.scoreboards[station][ppdu.sender].ask(starting_sequence);
                 }
                 BlockAckReq {
                     duration_us,
@@ -175,7 +177,7 @@ impl Capture {
     pub fn end(&mut self, ppdu: &Ppdu, arrived: impl Iterator<Item = u16>) {
         if let Some(station) = ppdu.receiver {
             for sequence in arrived {
-                self.scoreboards[station].receive(sequence);
+                self.scoreboards[station][ppdu.sender].receive(sequence);
             }
         }
         let Some(index) = self.on_air.iter().position(|air| air.sender == ppdu.sender) else {

@@ -10,7 +10,7 @@ use wlan_air::Nanos;
 
 /// How early a sleep is ended so that the rest is spent spinning: a timer fires a few microseconds late, and
 /// longer spins are punished by the scheduler.
-const SPIN: Nanos = Nanos(25_000);
+pub const SPIN: Nanos = Nanos(25_000);
 
 /// `CLOCK_MONOTONIC`, counted from the moment the emulated link came up.
 pub struct Clock {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use wlan_ciphers::Suite;
 
+use crate::roster::MAX_HOSTS;
 use crate::scenario::Scenario;
 
 /// The configuration of one emulated link.
@@ -12,8 +13,8 @@ use crate::scenario::Scenario;
 pub struct Config {
     /// The air and what protects it. Its words for traffic and time say nothing here: hosts send what programs send.
     pub scenario: Scenario,
-    /// The pairwise temporal key in hexadecimal digits; none for `open`.
-    pub temporal_key: Option<String>,
+    /// The pairwise temporal key of each station in hexadecimal digits; none for `open`.
+    pub temporal_keys: Vec<String>,
     /// Where to write a capture of the air.
     pub pcap: Option<PathBuf>,
 }
@@ -21,21 +22,24 @@ pub struct Config {
 /// A configuration that asks for something that there is not.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The temporal key does not fit the suite.
-    #[error("temporal_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
+    /// A temporal key does not fit the suite, or a station has none.
+    #[error("temporal_keys: {} needs {} octets in hexadecimal digits for each station", .0.name(), .0.key_len())]
     TemporalKey(Suite),
+    /// More hosts than can be kept in time.
+    #[error("stations: {0} are too many for a link in real time: {MAX_HOSTS} hosts are the most")]
+    Hosts(usize),
 }
 
 impl Config {
-    /// The temporal key for `suite`.
+    /// The temporal key for `suite` that station `station` (from 1) has with the access point.
     ///
     /// # Errors
     /// It is missing, not hexadecimal, or of another length.
-    pub fn temporal_key(&self, suite: Suite) -> Result<Vec<u8>, ConfigError> {
+    pub fn temporal_key(&self, suite: Suite, station: usize) -> Result<Vec<u8>, ConfigError> {
         let (pairs, rest) = self
-            .temporal_key
-            .as_deref()
-            .unwrap_or_default()
+            .temporal_keys
+            .get(station - 1)
+            .map_or("", String::as_str)
             .as_bytes()
             .as_chunks::<2>();
         let digit = |octet: u8| {
@@ -60,7 +64,7 @@ mod tests {
     fn config(security: &str, temporal_key: Option<&str>) -> Config {
         Config {
             scenario: scenario(&[("security", security.into())]),
-            temporal_key: temporal_key.map(Into::into),
+            temporal_keys: temporal_key.map(Into::into).into_iter().collect(),
             pcap: None,
         }
     }
@@ -70,7 +74,7 @@ mod tests {
         let digits: String = (0..64_u8).map(|octet| format!("{octet:02x}")).collect();
         for suite in Suite::ALL.into_iter().filter(|suite| !suite.is_bip()) {
             let len_b = suite.key_len();
-            let key = |digits| config(suite.name(), digits).temporal_key(suite);
+            let key = |digits| config(suite.name(), digits).temporal_key(suite, 1);
             let octets: Vec<u8> = (0..64).take(len_b).collect();
             assert_eq!(key(Some(&digits[..2 * len_b])).unwrap(), octets);
             let multibyte = format!("é{}", &digits[..2 * len_b - 2]);

@@ -19,6 +19,8 @@ pub struct Counters {
     pub unclassified: u64,
     /// Packets from a host that could not be made into MSDUs.
     pub unsplittable: u64,
+    /// Packets from a host for an address that no host has.
+    pub unroutable: u64,
     /// How late the first MSDU of each PPDU was delivered, in nanoseconds after the ideal end of the PPDU.
     lateness_ns: Histogram<u64>,
     slips: u64,
@@ -32,6 +34,7 @@ impl Default for Counters {
             refused: 0,
             unclassified: 0,
             unsplittable: 0,
+            unroutable: 0,
             lateness_ns: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid"),
             slips: 0,
         }

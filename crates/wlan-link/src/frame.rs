@@ -1,6 +1,7 @@
 //! MPDUs on their way between two hosts, and the buffers that they live in.
 
 use wlan_ciphers::{Opened, PacketNumber};
+use wlan_frames::LlcSnap;
 
 /// Octets of a frame buffer: the largest MSDU (IEEE 802.11-2020 9.2.4.8.1: 2304) with its header and security
 /// fields, rounded up.
@@ -14,6 +15,25 @@ pub struct Frame {
     /// Given at the first transmission, kept for every later one.
     pub(crate) numbers: Option<Numbers>,
     pub(crate) state: State,
+    /// The hosts that its packet comes from and goes to; behind the access point others than those of this hop.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+/// Octets of a frame around its IP packet; the same on every hop of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Before it: MAC header, security header, LLC/SNAP.
+    pub packet_at: usize,
+    /// Behind it.
+    pub mic_b: usize,
+}
+
+impl Around {
+    /// Octets of an MPDU, without FCS, around its MSDU.
+    pub fn msdu_b(self) -> usize {
+        self.packet_at - LlcSnap::LEN + self.mic_b
+    }
 }
 
 /// What tells an MPDU from every other of its sender.
@@ -44,11 +64,24 @@ impl Default for Frame {
             len_b: 0,
             numbers: None,
             state: State::Plain,
+            from: 0,
+            to: 0,
         }
     }
 }
 
 impl Frame {
+    /// The IP packet in a frame that is not sealed.
+    pub fn packet(&self, around: Around) -> &[u8] {
+        &self.buffer[around.packet_at..self.len_b - around.mic_b]
+    }
+
+    /// Makes it a frame that no one has sent yet.
+    pub fn renew(&mut self) {
+        self.numbers = None;
+        self.state = State::Plain;
+    }
+
     /// The MPDU without its FCS.
     pub fn mpdu(&self) -> &[u8] {
         &self.buffer[..self.len_b]
@@ -67,6 +100,17 @@ impl Pool {
     /// A frame whose content is whatever it was.
     pub fn take(&mut self) -> Frame {
         self.0.pop().unwrap_or_default()
+    }
+
+    /// A copy of an opened frame: the sender may have to send its own again.
+    pub fn copy(&mut self, of: &Frame) -> Frame {
+        let mut frame = self.take();
+        frame.buffer[..of.len_b].copy_from_slice(of.mpdu());
+        frame.len_b = of.len_b;
+        frame.numbers = of.numbers;
+        frame.state = State::Plain;
+        (frame.from, frame.to) = (of.from, of.to);
+        frame
     }
 
     /// Takes a frame back.

@@ -7,9 +7,11 @@
 //! - [`pingpong`]: round-trip times over real sockets
 //! - [`decrypt`]: capture files decrypted
 //!
-//! Beneath them, private: `station` (IP packets to MPDUs and back), `frame` (the MPDUs and their buffers), `protection`
-//! (any cipher suite), `offload` (super-packets of the host's stack split and joined), `capture` (what an observer of the
-//! air would see), `beacon` (what the access point says of its BSS), `netns`, `tun`, `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
+//! Beneath them, private: `roster` (who the hosts are), `host` (IP packets to frames and back), `station` (MPDUs sealed
+//! and opened at the ends of an association), `stage` (processors and wires that take their time), `frame` (the MPDUs and
+//! their buffers), `protection` (any cipher suite), `offload` (super-packets of the host's stack split and joined),
+//! `capture` (what an observer of the air would see), `beacon` (what the access point says of its BSS), `netns`, `tun`,
+//! `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
 //! two ioctls and two scheduling calls.
 
 mod beacon;
@@ -20,13 +22,16 @@ mod counters;
 pub mod decrypt;
 pub mod emulator;
 mod frame;
+mod host;
 mod netns;
 mod offload;
 pub mod pingpong;
 pub mod process;
 mod protection;
+mod roster;
 pub mod scenario;
 mod schedule;
+mod stage;
 mod station;
 mod tun;
 pub mod words;

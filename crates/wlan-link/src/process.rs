@@ -4,27 +4,32 @@
 //! that each line `"counters"` is answered by the [`Report`](crate::emulator::Report). The end of the input is
 //! the end of the emulator: whoever started it need not live to stop it.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::emulator::{Emulator, Facts};
+use crate::emulator::{Emulator, Facts, HostFacts};
 
 #[derive(Serialize)]
 struct Ready {
     /// As `/proc` knows the process, which is in a PID namespace of its own.
     pid: u32,
-    namespace_fds: NamespaceFds,
+    /// By host: the descriptor of its network namespace.
+    namespace_fds: BTreeMap<String, i32>,
+    /// By host.
+    addresses: BTreeMap<String, Addresses>,
     #[serde(flatten)]
     facts: Facts,
 }
 
 #[derive(Serialize)]
-struct NamespaceFds {
-    ap: i32,
-    sta: i32,
+struct Addresses {
+    ipv4: Ipv4Addr,
+    ipv6: Ipv6Addr,
 }
 
 #[derive(Serialize)]
@@ -56,12 +61,17 @@ fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), String> 
         .ok()
         .and_then(|link| link.to_str()?.parse().ok())
         .ok_or("/proc is not mounted")?;
-    let [ap, sta] = emulator.namespaces().map(AsRawFd::as_raw_fd);
+    let fd = |host: HostFacts<'_>| (host.name, host.namespace.as_raw_fd());
+    let addresses = |host: HostFacts<'_>| {
+        let HostFacts { name, ipv4, ipv6, .. } = host;
+        (name, Addresses { ipv4, ipv6 })
+    };
     answer(
         output,
         &Ready {
             pid,
-            namespace_fds: NamespaceFds { ap, sta },
+            namespace_fds: emulator.hosts().map(fd).collect(),
+            addresses: emulator.hosts().map(addresses).collect(),
             facts: emulator.facts(),
         },
     )?;

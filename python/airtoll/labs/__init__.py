@@ -2,7 +2,7 @@
 
 `open_lab(name)` gives a lab; every lab keeps to the contracts in `labs.base`:
 
-- `air` (`labs.air`): an access point and a station in network namespaces of this machine, joined by the
+- `air` (`labs.air`): an access point, stations and a server in network namespaces of this machine, joined by the
   emulator process, which builds, seals, holds, opens and delivers real MPDUs in real time;
 - `sim` (`labs.sim`): the same medium in virtual time, without hosts and programs.
 """

@@ -1,6 +1,6 @@
 """Lab `air`: real programs and the real Linux TCP/IP stack over emulated air, in real time.
 
-One emulator process (Rust, `wlan-link`) holds the two hosts' network namespaces and a TUN device in each. It
+One emulator process (Rust, `wlan-link`) holds the hosts' network namespaces and a TUN device in each. It
 is the init process of a PID namespace that every command on the hosts joins, and it ends when its standard
 input closes. So everything goes with airtoll itself, even when that is killed: nothing has a name in the file
 system, and nothing has to be cleaned up. Without root, all of this stands in a user namespace.
@@ -12,7 +12,7 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -29,12 +29,12 @@ from airtoll.study.link import LinkSettings
 from airtoll.study.scenario import Scenario, scenario_of
 from airtoll.study.schema import level_text
 
+STATIONS_MAX = 16
+"""Stations, or pairs of them with topology through-ap: each runs a measuring program of its own on this machine."""
+
 CAN: Mapping[str, tuple[object, ...]] = {
     "phy": ("dsss", "ofdm", "erp", "ht", "vht"),
-    "topology": ("point-to-point",),
-    "stations": (1,),
-    "direction": ("up",),
-    "crypto_at": ("host",),
+    "stations": tuple(range(1, STATIONS_MAX + 1)),
 }
 """The levels that the emulator and the probes of this lab can do; factors that are not named have no limit here."""
 
@@ -42,16 +42,9 @@ CAN_SET = (
     *("preamble", "band", "access_category", "txop_limit", "retry_limit", "rate_control", "ampdu"),
     *("rts_threshold", "protection", "beacon_interval", "dtim_period", "error_model"),
     *("queue", "queue_limit", "coalesce"),
+    *("processor_frame", "processor_byte", "wired_rate", "wired_delay"),
 )
 """The settings of a study's [link] that this lab can change."""
-
-ADDRESSES: dict[tuple[str, Ip], str] = {
-    ("ap", "ipv4"): "192.0.2.1",
-    ("sta", "ipv4"): "192.0.2.2",
-    ("ap", "ipv6"): "2001:db8::1",
-    ("sta", "ipv6"): "2001:db8::2",
-}
-"""Documentation prefixes (RFC 5737, RFC 3849): they stand for no one's network."""
 
 MTU_B = 1500
 
@@ -60,7 +53,7 @@ _ANSWER_TIMEOUT_S = 20.0
 
 
 class Air:
-    """Access point and station as namespaces of this machine, joined by the emulator."""
+    """An access point, stations and a server behind it as namespaces of this machine, joined by the emulator."""
 
     name = "air"
     virtual = False
@@ -77,8 +70,15 @@ class Air:
         for factor, levels in CAN.items():
             level = getattr(cell, factor)
             if level not in levels:
-                there = ", ".join(level_text(factor, known) for known in levels)  # type: ignore[arg-type]
+                there = _levels(factor, levels)
                 return f"{factor} '{level_text(factor, level)}': lab air has {there}"
+        most = _datagram_senders(cell)
+        if cell.transport == "udp" and cell.stations > most:
+            return (
+                f"stations '{cell.stations}': over udp lab air has up to {most} of them with topology "
+                f"'{cell.topology}' and direction '{cell.direction}', as iperf3 begins no stream on a link that others "
+                "fill; lab sim has any number"
+            )
         return obstacle(self._scenario(cell))
 
     def missing(self) -> str | None:
@@ -88,29 +88,32 @@ class Air:
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
-        temporal_key = None
-        if cell.security != "open":
-            digest = hashlib.sha256(f"airtoll temporal key {seed}".encode()).digest()
-            temporal_key = digest[: _rust.temporal_key_len(cell.security)].hex()
+        keys = [] if cell.security == "open" else _keys(cell, seed)
         config = {
             "scenario": self._scenario(cell, seed=seed).wire(),
-            "temporal_key": temporal_key,
+            "temporal_keys": keys,
             "pcap": None if pcap is None else str(pcap),
         }
         emulator = _Emulator(config)
         try:
-            hosts = {role: emulator.host(role) for role in ("ap", "sta")}
-            for role, host in hosts.items():
-                _configure(host, role)
+            hosts = {role: emulator.host(role) for role in emulator.roles}
+            for host in hosts.values():
+                _configure(host, emulator.addresses)
             facts = {
                 **emulator.facts,
                 "emulated": True,
-                "temporal_key": temporal_key,
+                **_key_facts(keys),
                 "mtu_bytes": MTU_B,
-                "capacity_open_bit_per_s": capacity_bit_per_s(self._scenario(cell, security="open")),
+                "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
                 "predicted_bit_per_s": self._predicted_bit_per_s(cell),
             }
-            yield Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=emulator.counters)
+            yield Link(
+                hosts=hosts,
+                addresses=emulator.addresses,
+                facts=facts,
+                counters=emulator.counters,
+                pairs=pairs(cell),
+            )
         except AirtollError as error:
             if (death := emulator.died()) is not None:
                 raise death from error
@@ -119,13 +122,23 @@ class Air:
             emulator.close()
         emulator.check_end()
 
+    def _capacity_bit_per_s(self, cell: Cell, **words: Any) -> float:
+        """UDP payload that the senders of the cell get on the air, at most, when all of them always have some.
+
+        Through the access point it takes as large a share as each of them: to send their packets again.
+        """
+        one_hop = capacity_bit_per_s(self._scenario(cell, **words))
+        return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
+
     def _predicted_bit_per_s(self, cell: Cell) -> float | None:
         """What the closed form says; None where there is none for what the link has."""
         settings = self._settings
-        # Not for TCP's acknowledgements and windows, noise, another rate than the cell's, frames before the data,
-        # beacons, or several exchanges a TXOP.
+        # Not for TCP's acknowledgements and windows, several senders, what is slower than the air, noise, another rate
+        # than the cell's, frames before the data, beacons, or several exchanges a TXOP.
         beyond = (
             cell.transport != "udp",
+            cell.stations != 1 or cell.direction == "both" or cell.topology != "point-to-point",
+            cell.crypto_at == "card",
             cell.snr != "none",
             settings.rate_control == "minstrel",
             settings.rts_threshold is not None,
@@ -133,11 +146,48 @@ class Air:
             settings.beacon_interval not in (None, 0),
             settings.txop_limit not in (None, 0.0) or settings.access_category in ("vi", "vo"),
         )
-        return None if any(beyond) else capacity_bit_per_s(self._scenario(cell))
+        return None if any(beyond) else self._capacity_bit_per_s(cell)
 
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
         levels = {"transport": "udp", "traffic": "saturated", **words}
         return scenario_of(cell, self._settings, **levels)
+
+
+def _datagram_senders(cell: Cell) -> int:
+    """Stations, or pairs of them, of which the last still begins while the others fill the access point's queue."""
+    if cell.direction == "both":
+        return 3
+    return 4 if cell.topology == "through-ap" else STATIONS_MAX
+
+
+def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:
+    """Who talks to whom: a station, and who is the server to it."""
+    if cell.topology == "through-ap":
+        return tuple((f"sta{2 * pair + 1}", f"sta{2 * pair + 2}") for pair in range(cell.stations))
+    stations = ["sta"] if cell.stations == 1 else [f"sta{number + 1}" for number in range(cell.stations)]
+    return tuple((station, "server" if cell.topology == "wired-ap" else "ap") for station in stations)
+
+
+def _keys(cell: Cell, seed: int) -> list[str]:
+    """The pairwise key of each station, in hexadecimal digits."""
+    octets = _rust.temporal_key_len(cell.security)
+    stations = cell.stations * (2 if cell.topology == "through-ap" else 1)
+    names = ["", *(f" of station {station}" for station in range(2, stations + 1))]
+    texts = [f"airtoll temporal key {seed}{name}" for name in names]
+    return [hashlib.sha256(text.encode()).digest()[:octets].hex() for text in texts]
+
+
+def _key_facts(keys: Sequence[str]) -> dict[str, Any]:
+    """What decrypts a capture: the key of the one station, or those of several by role."""
+    if len(keys) > 1:
+        return {"temporal_keys": {f"sta{station}": key for station, key in enumerate(keys, start=1)}}
+    return {"temporal_key": keys[0] if keys else None}
+
+
+def _levels(factor: str, levels: tuple[Any, ...]) -> str:
+    """What there is of a factor, in words."""
+    texts = [level_text(factor, level) for level in levels]
+    return f"{texts[0]} to {texts[-1]}" if factor == "stations" else ", ".join(texts)
 
 
 def capacity_bit_per_s(scenario: Scenario) -> float:
@@ -181,19 +231,19 @@ def _unshare_options() -> tuple[str, ...] | None:
     return None
 
 
-def _configure(host: NamespaceHost, role: str) -> None:
+def _configure(host: NamespaceHost, addresses: Mapping[tuple[str, Ip], str]) -> None:
     """Give the host its addresses. TUN devices have no neighbours to resolve: no ARP, no DAD."""
     commands = "\n".join(
         [
             "link set lo up",
             f"link set {_rust.DEVICE_NAME} mtu {MTU_B} txqueuelen 1000 addrgenmode none up",
-            f"addr add {ADDRESSES[role, 'ipv4']}/24 dev {_rust.DEVICE_NAME}",
-            f"addr add {ADDRESSES[role, 'ipv6']}/64 dev {_rust.DEVICE_NAME} nodad",
+            f"addr add {addresses[host.name, 'ipv4']}/24 dev {_rust.DEVICE_NAME}",
+            f"addr add {addresses[host.name, 'ipv6']}/64 dev {_rust.DEVICE_NAME} nodad",
         ]
     )
     done = host.run(["sh", "-c", f"ip -batch - <<'END'\n{commands}\nEND"], timeout_s=_ANSWER_TIMEOUT_S)
     if done.returncode != 0:
-        raise AirtollError(f"lab air: configuring {role}: {last_words(done.stderr, done.stdout)}")
+        raise AirtollError(f"lab air: configuring {host.name}: {last_words(done.stderr, done.stdout)}")
 
 
 class _Emulator:
@@ -219,6 +269,10 @@ class _Emulator:
             raise
         self._pid: int = ready.pop("pid")
         self._namespace_fds: dict[str, int] = ready.pop("namespace_fds")
+        self.roles: Sequence[str] = tuple(self._namespace_fds)
+        self.addresses: dict[tuple[str, Ip], str] = {
+            (role, ip): address for role, own in ready.pop("addresses").items() for ip, address in own.items()
+        }
         self.facts: dict[str, Any] = ready
 
     def host(self, role: str) -> NamespaceHost:

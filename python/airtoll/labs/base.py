@@ -45,12 +45,16 @@ class CpuTimes:
 
 @dataclass(frozen=True)
 class Link:
-    """Two hosts joined by the thing that is measured."""
+    """Hosts joined by the thing that is measured."""
 
-    hosts: Mapping[str, Host]  # by role: "ap", "sta"; none where time is virtual
+    hosts: Mapping[
+        str, Host
+    ]  # by role: "ap"; "sta", or "sta1", "sta2"...; "server"; none where time is virtual
     addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
     facts: Mapping[str, Any]  # what the link is: PHY, rate, cipher, queue, scheduling
     counters: "Counters" = field(repr=False)
+    pairs: tuple[tuple[str, str], ...] = (("sta", "ap"),)
+    """Who talks to whom, by role: a station, and who is the server to it; all pairs talk at the same time."""
 
 
 class Counters(Protocol):

@@ -1,10 +1,12 @@
 """Throughput, jitter, loss and TCP's own view of the link, by iperf3; CPU load over the same window.
 
-The server runs on the access point's host, the client on the station's, so payload goes up. The figures are
-the *server's*: what the sender reports is what it gave to its own stack. Warm-up is cut from the intervals
-afterwards, never by -O: with -u, iperf3 3.12 counts losses over the omitted time but datagrams without it. -t
-takes whole seconds only, so the client is given more than it needs and interrupted after the window; both
-ends then still print a whole report, with "the client has terminated" as its error.
+Payload goes from client to server. For direction up the client runs on the station's host and the server on the
+access point's, or on the one that stands for it in the topology (a server behind it, another station); for down
+they change places; for both there is a pair for each way. The figures are the *server's*: what the sender reports
+is what it gave to its own stack. Warm-up is cut from the intervals afterwards, never by -O: with -u, iperf3 3.12
+counts losses over the omitted time but datagrams without it. -t takes whole seconds only, so the client is given
+more than it needs and interrupted after the window; both ends then still print a whole report, with "the client
+has terminated" as its error.
 
 | metric         | unit  | endpoint | what it is                                                             |
 |----------------|-------|----------|------------------------------------------------------------------------|
@@ -18,13 +20,20 @@ ends then still print a whole report, with "the client has terminated" as its er
 | tcp_cwnd       | B     | sta      | TCP's congestion window                                                |
 | cpu_process    | %     | ap, sta  | CPU of the iperf3 process over the whole test, one core = 100 %        |
 
+The endpoints are those of direction up; for down `sta` receives. Several stations each have a client and a server of
+their own, all at the same time, and a window that opens when the last has begun. `throughput` is then the sum over the
+stations; what each has is `throughput_station`, at endpoints like ap/sta1, and so have the other metrics.
+
 UDP is offered 1.25 times what the link could carry *open*, at every security level alike: within a block,
 loss is compared at an equal load.
 """
 
 import math
+import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -33,10 +42,10 @@ from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, Link, last_words
 from airtoll.probes import cpu, process
 from airtoll.probes.base import Measurement, Phase, Sample
+from airtoll.probes.flows import ENDS, PORT, Flow, Way, flows_of
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method, Transport
 
-PORT = 5201
 OVERLOAD = 1.25
 """Enough to keep a queue of 128 MPDUs full after 0.2 s."""
 
@@ -49,7 +58,16 @@ UDP_BUFFERS = ("2M", "400K", None)
 """Socket buffers to ask for, the largest that the kernel grants: 400K fits the usual net.core.rmem_max of 208
 KiB, which the kernel doubles; None takes the system's default."""
 
+BEGIN_TIMEOUT_S = 10.0
+"""By then a client has begun on a link that others load already: its connection may lose its first packets there."""
+
+BEGIN_ATTEMPTS = 3
+"""Of several clients the last begin on a link that the others load already."""
+
 _INTERRUPTED = ("interrupt - the client has terminated", "the client has terminated")
+_AFTER_INTERRUPTION = "getsockopt - Bad file descriptor"
+"""What a server may also say then (3.12), as a second "error": it asks a socket for statistics that it has closed."""
+
 _BUFFER_REFUSED = "socket buffer size not set correctly"
 
 _Seconds = Annotated[float, Field(ge=0, le=1e6)]
@@ -115,6 +133,10 @@ class _BufferRefusedError(AirtollError):
     """The kernel's limits do not allow the socket buffer asked for."""
 
 
+class _NotBegunError(AirtollError):
+    """A client's test has not begun: UDP's first datagram, which iperf3 does not repeat, or its answer was lost."""
+
+
 class Throughput:
     """Measures a cell by iperf3, with CPU load taken over the same window."""
 
@@ -131,6 +153,7 @@ class Throughput:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError when iperf3 fails, with its own words."""
+        attempts = BEGIN_ATTEMPTS if len(link.pairs) > 1 or cell.direction == "both" else 1
         while True:
             try:
                 return self._measure(link, cell, method, self._buffers[0])
@@ -138,79 +161,160 @@ class Throughput:
                 if len(self._buffers) == 1:
                     raise
                 del self._buffers[0]
+            except _NotBegunError:
+                attempts -= 1
+                if attempts == 0:
+                    raise
 
     def _measure(self, link: Link, cell: Cell, method: Method, buffer: str | None) -> Measurement:
-        window = Window.of(method)
-        stop_s = window.closes_s + STOP_MARGIN_S
-        address = link.addresses["ap", cell.ip]
-        every = ["-J", "-p", str(PORT), "-i", str(INTERVAL_S)]
-        server_argv = ["iperf3", "-s", "-1", *every, "-B", address]
-        client_argv = [
-            "iperf3",
-            "-c",
-            address,
-            *every,
-            "-t",
-            str(math.ceil(stop_s)),
-            "-l",
-            str(cell.packet_size),
+        planned = Window.of(method)
+        flows = flows_of(link, cell)
+        # Of several clients none may end before the window of the last is over; they are interrupted then.
+        stop_s = planned.closes_s + STOP_MARGIN_S + (BEGIN_TIMEOUT_S * len(flows) if len(flows) > 1 else 0.0)
+        offered = [
+            offered_load_bit_per_s(link, flow.share) if cell.transport == "udp" else None for flow in flows
         ]
-        offered_bit_per_s = None
-        if cell.transport == "udp":
-            offered_bit_per_s = offered_load_bit_per_s(link)
-            client_argv += ["-u", "-b", str(offered_bit_per_s), *(["-w", buffer] if buffer else [])]
-        else:
-            client_argv += ["-C", "cubic"]
-        # timeout(1) counts on the client's host and also ends a client that ignores the interruption.
-        stopper = ["timeout", "--signal=INT", f"--kill-after={process.GRACE_S}", f"{stop_s:.3f}"]
-
-        ap, sta = link.hosts["ap"], link.hosts["sta"]
-        with process.serving(ap, server_argv, "tcp", PORT, _who("server", ap)) as server:
-            if server.poll() is not None:
-                _refuse_early_end(*process.finish(server, process.GRACE_S, _who("server", ap)), ap)
-            started_s = time.monotonic()
-            with process.started(sta, [*stopper, *client_argv]) as client:
-                process.wait_until(client, started_s + window.opens_s)
-                opening = cpu.snapshot(link)
-                process.wait_until(client, started_s + window.closes_s)
-                closing = cpu.snapshot(link)
-                client_output, client_stderr = process.finish(
-                    client, stop_s + 2 * process.GRACE_S, _who("client", sta)
-                )
-            client_report = parse(client_output, client_stderr, _who("client", sta))
-            server_output, server_stderr = process.finish(server, process.GRACE_S, _who("server", ap))
-            server_report = parse(server_output, server_stderr, _who("server", ap))
-
-        opened_ns = round(window.opens_s * NS_PER_S)
+        commands = [
+            _commands(flow, cell, stop_s, load, buffer) for flow, load in zip(flows, offered, strict=True)
+        ]
+        done = _perform(link, cell.transport, flows, commands, planned, stop_s)
+        samples: list[Sample] = []
+        found: list[str] = []
+        raw: dict[str, bytes] = {}
+        totals: dict[tuple[Way, str], list[Report]] = {}
+        for index, flow in enumerate(flows):
+            sender, receiver = ENDS[flow.way]
+            began_s = done.began_s[index]
+            client = later(parse(*done.clients[index], _who("client", flow.client)), began_s)
+            server = later(parse(*done.servers[index], _who("server", flow.server)), began_s)
+            own = [
+                *server_samples(server, cell.transport, done.window, receiver, flow.way),
+                *client_samples(client, cell.transport, done.window, sender, flow.way),
+            ]
+            samples += [flow.label(sample) for sample in own]
+            own_faults = faults(client, server, done.window, offered[index], flow.station)
+            found += [flow.said(fault) for fault in own_faults]
+            name = flow.name if len(flows) > 1 else "iperf3"
+            raw |= {
+                f"{name}-server.json": done.servers[index][0],
+                f"{name}-client.json": done.clients[index][0],
+            }
+            totals.setdefault((flow.way, receiver), []).append(server)
+            totals.setdefault((flow.way, sender), []).append(client)
+        if flows[0].station is not None:
+            for (way, endpoint), summed in totals.items():
+                samples += total_samples(summed, done.window, endpoint, way)
+        opened_ns = round(done.window.opens_s * NS_PER_S)
+        first_server, first_client = (totals[flows[0].way, end][0] for end in reversed(ENDS[flows[0].way]))
         return Measurement(
-            samples=[
-                *server_samples(server_report, cell.transport, window),
-                *client_samples(client_report, cell.transport, window),
-                *cpu.between(opening, closing, opened_ns),
-            ],
-            raw={"iperf3-server.json": server_output, "iperf3-client.json": client_output},
+            samples=[*samples, *cpu.between(done.opening, done.closing, opened_ns)],
+            raw=raw,
             facts={
-                "version": server_report.start.version,
-                "server": server_argv,
-                "client": client_argv,
+                "version": first_server.start.version,
+                "flows": len(flows),
+                "server": commands[0][0],
+                "client": commands[0][1],
                 "stopped_after_s": stop_s,
-                "offered_bit_per_s": offered_bit_per_s,
+                "offered_bit_per_s": offered[0],
                 "socket_buffer": buffer if cell.transport == "udp" else None,
-                "tcp_congestion": client_report.end.sender_tcp_congestion,
-                "tcp_mss_bytes": client_report.start.tcp_mss_default if cell.transport == "tcp" else None,
+                "tcp_congestion": first_client.end.sender_tcp_congestion,
+                "tcp_mss_bytes": first_client.start.tcp_mss_default if cell.transport == "tcp" else None,
             },
-            faults=faults(client_report, server_report, window, offered_bit_per_s),
+            faults=found,
         )
 
 
-def offered_load_bit_per_s(link: Link) -> int:
-    """UDP payload to offer: more than the open link carries, the same at every security level of a block."""
+@dataclass(frozen=True)
+class _Done:
+    """What the servers and clients of all flows printed, and when."""
+
+    clients: list[tuple[bytes, bytes]]  # stdout and stderr
+    servers: list[tuple[bytes, bytes]]
+    began_s: list[float]  # seconds from the first client's begin
+    window: Window  # from there
+    opening: cpu.Snapshot
+    closing: cpu.Snapshot
+
+
+def _perform(
+    link: Link,
+    transport: Transport,
+    flows: Sequence[Flow],
+    commands: Sequence[tuple[list[str], list[str]]],
+    planned: Window,
+    stop_s: float,
+) -> _Done:
+    """Run the commands of all flows at the same time."""
+    with ExitStack() as running:
+        servers, clients, started_s = [], [], []
+        for flow, (server_argv, _) in zip(flows, commands, strict=True):
+            who = _who("server", flow.server)
+            serving = process.serving(flow.server, server_argv, "tcp", flow.port, who)
+            server = running.enter_context(serving)
+            if server.poll() is not None:
+                _refuse_early_end(*process.finish(server, process.GRACE_S, who), flow.server)
+            servers.append(server)
+        for flow, (_, client_argv) in zip(flows, commands, strict=True):
+            started_s.append(time.monotonic())
+            clients.append(running.enter_context(process.started(flow.client, client_argv)))
+            if len(flows) > 1:
+                peers = 1 if transport == "udp" else 2  # TCP's control connection is one of them
+                by_s = started_s[-1] + BEGIN_TIMEOUT_S
+                process.wait_for_peers(flow.server, transport, flow.port, peers, by_s)
+                started_s[-1] = time.monotonic()
+        late_s = started_s[-1] - started_s[0]
+        window = Window(planned.opens_s + late_s, planned.closes_s + late_s)
+        process.wait_until(clients[-1], started_s[0] + window.opens_s)
+        opening = cpu.snapshot(link)
+        process.wait_until(clients[-1], started_s[0] + window.closes_s)
+        closing = cpu.snapshot(link)
+        if len(flows) > 1:
+            process.wait_until(clients[-1], started_s[0] + window.closes_s + STOP_MARGIN_S)
+            for client in clients:
+                client.send_signal(signal.SIGINT)
+        outputs = [
+            process.finish(client, stop_s + 2 * process.GRACE_S, _who("client", flow.client))
+            for flow, client in zip(flows, clients, strict=True)
+        ]
+        for flow, output in zip(flows, outputs, strict=True):
+            parse(*output, _who("client", flow.client))  # a server may wait for ever for a client that failed
+        return _Done(
+            clients=outputs,
+            servers=[
+                process.finish(server, process.GRACE_S, _who("server", flow.server))
+                for flow, server in zip(flows, servers, strict=True)
+            ],
+            began_s=[moment_s - started_s[0] for moment_s in started_s],
+            window=window,
+            opening=opening,
+            closing=closing,
+        )
+
+
+def _commands(
+    flow: Flow, cell: Cell, stop_s: float, offered_bit_per_s: int | None, buffer: str | None
+) -> tuple[list[str], list[str]]:
+    """The server's and the client's."""
+    every = ["-J", "-p", str(flow.port), "-i", str(INTERVAL_S)]
+    server = ["iperf3", "-s", "-1", *every, "-B", flow.address]
+    client = ["iperf3", "-c", flow.address, *every, "-t", str(math.ceil(stop_s)), "-l", str(cell.packet_size)]
+    if offered_bit_per_s is not None:
+        client += ["-u", "-b", str(offered_bit_per_s), *(["-w", buffer] if buffer else [])]
+    else:
+        client += ["-C", "cubic"]
+    # timeout(1) counts on the client's host and also ends a client that ignores the interruption.
+    stopper = ["timeout", "--signal=INT", f"--kill-after={process.GRACE_S}", f"{stop_s:.3f}"]
+    return server, [*stopper, *client]
+
+
+def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
+    """UDP payload that a flow with this share is to offer: more than the open link carries, whatever the security."""
     capacity = link.facts.get("capacity_open_bit_per_s")
     if capacity is None:
         raise AirtollError(
             "the lab does not say how much the open link carries, so no UDP load can be chosen"
         )
-    return round(OVERLOAD * float(capacity))
+    return round(OVERLOAD * float(capacity) * share)
 
 
 def parse(output: bytes, stderr: bytes, who: str) -> Report:
@@ -224,9 +328,11 @@ def parse(output: bytes, stderr: bytes, who: str) -> Report:
             ) from None
         raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
     error = report.error
+    if error is not None and error.endswith(_AFTER_INTERRUPTION):
+        error = next((known for known in _INTERRUPTED if f'"{known}"'.encode() in output), error)
     if error is None or error.startswith(_INTERRUPTED):
         if not report.intervals:
-            raise AirtollError(f"{who}: the test ended before it began")
+            raise _NotBegunError(f"{who}: the test ended before it began")
         return report
     if _BUFFER_REFUSED in error:
         raise _BufferRefusedError(f"{who}: {error}")
@@ -236,8 +342,45 @@ def parse(output: bytes, stderr: bytes, who: str) -> Report:
     raise AirtollError(f"{who}: {words or 'it failed without a word'}")
 
 
-def server_samples(report: Report, transport: Transport, window: Window) -> list[Sample]:
-    """What arrived at the access point, a sample for each metric and interval."""
+def later(report: Report, by_s: float) -> Report:
+    """The report of a client that began so much later than the clock of all."""
+
+    def moved(interval: _Interval) -> _Interval:
+        row = interval.sum
+        times = {"start": row.start + by_s, "end": row.end + by_s}
+        return interval.model_copy(update={"sum": row.model_copy(update=times)})
+
+    return report.model_copy(update={"intervals": [moved(interval) for interval in report.intervals]})
+
+
+def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way: Way) -> list[Sample]:
+    """Throughput of all stations together, in the intervals of the last that began."""
+    samples: list[Sample] = []
+    for interval in reports[-1].intervals:
+        row = interval.sum
+        parts = [_mean_over(report, row.start, row.end) for report in reports]
+        if None not in parts:
+            total = [("throughput", "bit/s", sum(part for part in parts if part is not None))]
+            samples += _interval_samples(total, endpoint, way, row, window)
+    return samples
+
+
+def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
+    """Mean throughput in a stretch of time; None unless (nearly) all of it was reported."""
+    bits, covered_s = 0.0, 0.0
+    for interval in report.intervals:
+        row = interval.sum
+        shared_s = min(end_s, row.end) - max(start_s, row.start)
+        if shared_s > 0:
+            bits += 8 * row.bytes * shared_s / (row.end - row.start)
+            covered_s += shared_s
+    return bits / covered_s if covered_s > 0.9 * (end_s - start_s) else None
+
+
+def server_samples(
+    report: Report, transport: Transport, window: Window, endpoint: str = "ap", way: Way = "up"
+) -> list[Sample]:
+    """What arrived at an end, a sample for each metric and interval."""
     samples: list[Sample] = []
     for interval in report.intervals:
         row = interval.sum
@@ -248,12 +391,14 @@ def server_samples(report: Report, transport: Transport, window: Window) -> list
                 ("datagrams_lost", "1", row.lost_packets),
                 ("datagrams_sent", "1", row.packets),
             ]
-        samples += _interval_samples(values, "ap", row, window)
-    return samples + _process_sample(report, "ap")
+        samples += _interval_samples(values, endpoint, way, row, window)
+    return samples + _process_sample(report, endpoint)
 
 
-def client_samples(report: Report, transport: Transport, window: Window) -> list[Sample]:
-    """What the station sent and how its TCP fared, a sample for each metric and interval."""
+def client_samples(
+    report: Report, transport: Transport, window: Window, endpoint: str = "sta", way: Way = "up"
+) -> list[Sample]:
+    """What an end sent and how its TCP fared, a sample for each metric and interval."""
     samples: list[Sample] = []
     for interval in report.intervals:
         row = interval.sum
@@ -265,12 +410,12 @@ def client_samples(report: Report, transport: Transport, window: Window) -> list
                     ("tcp_srtt", "ms", None if stream.rtt is None else stream.rtt / 1000),
                     ("tcp_cwnd", "B", stream.snd_cwnd),
                 ]
-        samples += _interval_samples(values, "sta", row, window)
-    return samples + _process_sample(report, "sta")
+        samples += _interval_samples(values, endpoint, way, row, window)
+    return samples + _process_sample(report, endpoint)
 
 
 def _interval_samples(
-    values: Sequence[tuple[str, str, float | None]], endpoint: str, row: _Sum, window: Window
+    values: Sequence[tuple[str, str, float | None]], endpoint: str, way: Way, row: _Sum, window: Window
 ) -> Iterator[Sample]:
     phase = _phase(row, window)
     if phase is None:
@@ -279,7 +424,7 @@ def _interval_samples(
     dur_ns = max(0, round(row.end * NS_PER_S) - t_ns)
     for metric, unit, value in values:
         number = None if value is None else float(value)
-        yield Sample("iperf3", metric, unit, endpoint, "up", t_ns, dur_ns, number, phase)
+        yield Sample("iperf3", metric, unit, endpoint, way, t_ns, dur_ns, number, phase)
 
 
 def _process_sample(report: Report, endpoint: str) -> list[Sample]:
@@ -289,8 +434,14 @@ def _process_sample(report: Report, endpoint: str) -> list[Sample]:
     return [Sample("iperf3", "cpu_process", "%", endpoint, "", 0, dur_ns, load)]
 
 
-def faults(client: Report, server: Report, window: Window, offered_bit_per_s: int | None) -> list[str]:
-    """Reasons for which the two reports make no valid run."""
+def faults(
+    client: Report,
+    server: Report,
+    window: Window,
+    offered_bit_per_s: int | None,
+    station: str | None = None,
+) -> list[str]:
+    """Reasons for which the two reports make no valid run. One `station` of several may get little of the air."""
     found = []
     if client.start.cookie != server.start.cookie:
         found.append("iperf3: client and server report different tests")
@@ -308,7 +459,7 @@ def faults(client: Report, server: Report, window: Window, offered_bit_per_s: in
     if covered_s < window.duration_s - INTERVAL_S:
         found.append(f"iperf3: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
     silent = sum(row.bytes == 0 for row in measured)
-    if silent:
+    if silent and station is None:
         found.append(f"iperf3: nothing arrived in {silent} of {len(measured)} intervals")
     if offered_bit_per_s is not None:
         offered = _measured(client, window)

@@ -22,6 +22,7 @@ GRACE_S = 10.0
 
 _POLL_S = 0.005
 _WAITING_STATES: dict[Transport, bytes] = {"tcp": b"0A", "udp": b"07"}  # LISTEN; not connected (proc(5))
+_CONNECTED = b"01"  # ESTABLISHED, also of UDP
 
 
 def lacking(packages: Mapping[str, str]) -> str | None:
@@ -65,8 +66,22 @@ def serving(
 
 
 def _listens(host: Host, transport: Transport, port: int) -> bool:
-    tables = output_of(host, ["cat", f"/proc/net/{transport}", f"/proc/net/{transport}6"])
-    return is_listening(tables, transport, port)
+    return is_listening(_tables(host, transport), transport, port)
+
+
+def _tables(host: Host, transport: Transport) -> bytes:
+    return output_of(host, ["cat", f"/proc/net/{transport}", f"/proc/net/{transport}6"])
+
+
+def wait_for_peers(host: Host, transport: Transport, port: int, peers: int, until: float) -> None:
+    """Return when so many sockets of a port are connected, or at `until` (time.monotonic) at the latest."""
+    while connected(_tables(host, transport), port) < peers and time.monotonic() < until:
+        time.sleep(_POLL_S)
+
+
+def connected(tables: bytes, port: int) -> int:
+    """How many sockets of a port have a peer, by the text of /proc/net/tcp, tcp6, udp or udp6."""
+    return sum(fields[3] == _CONNECTED for fields in _sockets(tables, port))
 
 
 def output_of(host: Host, argv: Sequence[str]) -> bytes:
@@ -88,12 +103,15 @@ def wait_until(process: subprocess.Popen[bytes], moment_s: float) -> None:
 
 def is_listening(tables: bytes, transport: Transport, port: int) -> bool:
     """Whether the text of /proc/net/tcp, tcp6, udp or udp6 has a socket that waits on the port."""
+    return any(fields[3] == _WAITING_STATES[transport] for fields in _sockets(tables, port))
+
+
+def _sockets(tables: bytes, port: int) -> Iterator[list[bytes]]:
     local_port = f":{port:04X}".encode()
     for line in tables.splitlines():
         fields = line.split()  # sl, local_address, rem_address, st, ...
-        if len(fields) > 3 and fields[1].endswith(local_port) and fields[3] == _WAITING_STATES[transport]:
-            return True
-    return False
+        if len(fields) > 3 and fields[1].endswith(local_port):
+            yield fields
 
 
 def finish(process: subprocess.Popen[bytes], timeout_s: float, what: str) -> tuple[bytes, bytes]:

@@ -10,6 +10,8 @@ next. On one path their medians agree within a few percent. Each sample's `probe
 `tool="auto"` takes sockperf for the IP versions that it speaks, and pingpong for the rest. Where datagrams
 are lost, sockperf's runs end invalid with that as their reason; `tool="pingpong"` measures such links.
 
+With several stations it is the first that asks, and the others are silent.
+
 | metric         | unit | what it is                                                                         |
 |----------------|------|------------------------------------------------------------------------------------|
 | rtt            | ms   | a round trip, from before the send to after the receive: both stacks and wake-ups  |
@@ -88,7 +90,7 @@ class Rtt:
         """Measure the cell once. Raises AirtollError when the tool fails, with its own words."""
         tool = self._tool
         if tool == "auto":
-            tool = "sockperf" if self._sockperf_speaks(link.hosts["sta"], cell.ip) else "pingpong"
+            tool = "sockperf" if self._sockperf_speaks(link.hosts[link.pairs[0][0]], cell.ip) else "pingpong"
         return _sockperf(link, cell, method) if tool == "sockperf" else _pingpong(link, cell, method)
 
     def _sockperf_speaks(self, host: Host, ip: Ip) -> bool:
@@ -102,7 +104,7 @@ class Rtt:
 def _sockperf(link: Link, cell: Cell, method: Method) -> Measurement:
     window = Window.of(method, least_warmup_s=SOCKPERF_WARMUP_S)
     seconds = math.ceil(window.closes_s + SOCKPERF_COOLDOWN_S)
-    common = ["-i", link.addresses["ap", cell.ip], "-p", str(SOCKPERF_PORT)]
+    common = ["-i", link.addresses[link.pairs[0][1], cell.ip], "-p", str(SOCKPERF_PORT)]
     common += ["--tcp"] if cell.transport == "tcp" else []
     server = ["sockperf", "server", *common]
     client = ["sockperf", "ping-pong", *common, "-m", str(cell.packet_size), "-t", str(seconds)]
@@ -115,7 +117,7 @@ def _sockperf(link: Link, cell: Cell, method: Method) -> Measurement:
 
 def _pingpong(link: Link, cell: Cell, method: Method) -> Measurement:
     window = Window.of(method)
-    address = link.addresses["ap", cell.ip]
+    address = link.addresses[link.pairs[0][1], cell.ip]
     where = [
         cell.transport,
         f"[{address}]:{PINGPONG_PORT}" if ":" in address else f"{address}:{PINGPONG_PORT}",
@@ -146,7 +148,7 @@ def _exchange(
     seconds: float,
 ) -> bytes:
     """Run server and client; the client's stdout. AirtollError if either fails."""
-    ap, sta = link.hosts["ap"], link.hosts["sta"]
+    sta, ap = (link.hosts[role] for role in link.pairs[0])
     tool = "sockperf" if server_argv[0] == "sockperf" else "pingpong"
     who = f"{tool} server on {ap.name}"
     with process.serving(ap, server_argv, transport, port, who) as server:

@@ -59,7 +59,8 @@ impl Wired {
     const FRAMING_B: usize = 14 + 4 + 8 + 12;
 
     /// Time on the wire of an IP packet of `ip_len_b` octets.
-    pub(super) fn frame(&self, ip_len_b: usize) -> Nanos {
+    #[must_use]
+    pub fn frame(&self, ip_len_b: usize) -> Nanos {
         let bits = 8 * (ip_len_b + Wired::FRAMING_B) as u128;
         Nanos(u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).unwrap_or(u64::MAX))
     }

@@ -518,6 +518,52 @@ fn what_is_sent_again_is_what_the_block_ack_lacked() {
 }
 
 #[test]
+fn a_block_ack_tells_of_what_came_from_the_station_that_it_is_for() {
+    let words = scenario(&[("stations", 2.into()), ("topology", "stations".into())]);
+    let config = words.build().unwrap().medium;
+    let addresses: Vec<_> = (1..=3).map(|last| MacAddr([2, 0, 0, 0, 0, last])).collect();
+    let names = Names {
+        access_point: AccessPoint::new(addresses[0], &config, Some(0), None),
+        addresses: addresses.clone(),
+        tid: 0,
+    };
+    let path = temporary_file();
+    let mut capture = Capture::create(&path, names).unwrap();
+    let ppdu = |sender, receiver, kind| Ppdu {
+        sender,
+        receiver: Some(receiver),
+        kind,
+        mode: words.air().mode().unwrap(),
+        psdu_len_b: 0,
+        start: Nanos::ZERO,
+        end: Nanos::ZERO,
+    };
+    let heard = [(1, vec![0, 1, 2]), (2, vec![5, 7])];
+    for (station, sequences) in &heard {
+        capture.end(
+            &ppdu(*station, 0, Kind::Data { mpdus: 3 }),
+            sequences.iter().copied(),
+        );
+    }
+    for (station, sequences) in heard {
+        let answer = ppdu(0, station, Kind::BlockAck);
+        capture.begin(&answer, Nanos::ZERO, None);
+        let file = [&pcap::file_header()[..], &capture.on_air.last().unwrap().records].concat();
+        let frame = pcap::records(&file).next().unwrap().unwrap().1.data;
+        let block_ack = BlockAck::parse(&frame[Radiotap::parse(frame).unwrap().1..]).unwrap();
+        assert_eq!(block_ack.ra, addresses[station]);
+        assert_eq!(block_ack.starting_sequence, 0);
+        let expected = sequences
+            .iter()
+            .fold(0, |bitmap, sequence| bitmap | 1 << sequence);
+        assert_eq!(block_ack.bitmap, expected);
+        capture.end(&answer, std::iter::empty());
+    }
+    capture.finish().unwrap();
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn what_collided_cannot_be_read_and_what_only_noise_hit_can() {
     let (told, file) = performed(&words(&json!({"queue_limit": 400})), 300, 300, Nanos::ZERO);
     let Some(seen) = seen(&told, &file, &["wlan.fc.retry"]) else {

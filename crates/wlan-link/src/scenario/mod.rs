@@ -399,6 +399,11 @@ impl Scenario {
         Ok((Snr::PathLoss(loss), fading))
     }
 
+    /// Whether a server is behind the access point.
+    pub(crate) fn has_server(&self) -> bool {
+        self.topology == "wired-ap"
+    }
+
     fn source(&self) -> Result<Source, BadScenario> {
         let payload_b = self.packet_size;
         let offered_bps = || match self.offered_mbps {

@@ -44,6 +44,12 @@ impl Scenario {
             octet_ns,
         })
     }
+
+    /// The processor of the cards that seal and open frames; none where hosts do it, or nothing is to be done.
+    pub(crate) fn card(&self) -> Result<Option<Processor>, BadScenario> {
+        let processor = self.processor()?;
+        Ok((self.crypto_at == "card" && processor != Processor::NONE).then_some(processor))
+    }
 }
 
 /// What sealing or opening a frame costs, by suite: ns for each frame, ns for each octet.

@@ -1,20 +1,24 @@
-//! Two stations back to back: what a host's stack hands to one comes out of the other.
+//! The ends of an association back to back: what one host's stack hands down comes out at the other.
 
 use std::os::unix::net::UnixDatagram;
 
 use wlan_ciphers::Suite;
 
 use super::*;
+use crate::frame::Pool;
+use crate::host::{Arrival, Host};
+use crate::offload::VnetHeader;
 use crate::offload::packet::{Packet, assert_checksums_are_right, usual, usual_ones};
-use crate::tun::Offloads;
+use crate::tun::{Offloads, Tun};
 
-/// A host's stack and the station that it sends through.
-struct Host {
+/// A host's stack and what it sends through.
+struct Side {
     stack: UnixDatagram,
-    station: Station,
+    host: Host,
+    end: End,
 }
 
-fn host(role: Role, suite: Option<Suite>, coalesce: bool) -> Host {
+fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
     let (stack, device) = UnixDatagram::pair().unwrap();
     stack.set_nonblocking(true).unwrap();
     let tid = match suite {
@@ -24,17 +28,19 @@ fn host(role: Role, suite: Option<Suite>, coalesce: bool) -> Host {
     let key: Vec<u8> = (0..64).collect();
     let protection = suite.map(|suite| Protection::new(suite, &key[..suite.key_len()], role).unwrap());
     let tun = Tun::of(device, Offloads { tcp: true, udp: true });
-    Host {
+    let end = End::new(role, 1, tid, protection);
+    Side {
         stack,
-        station: Station::new(role, tun, tid, protection, coalesce),
+        host: Host::new(tun, end.around(), coalesce),
+        end,
     }
 }
 
-fn pair(suite: Option<Suite>, coalesce: bool) -> (Host, Host) {
-    (host(Role::Sta, suite, coalesce), host(Role::Ap, suite, coalesce))
+fn pair(suite: Option<Suite>, coalesce: bool) -> (Side, Side) {
+    (side(Role::Sta, suite, coalesce), side(Role::Ap, suite, coalesce))
 }
 
-impl Host {
+impl Side {
     fn sends(&self, vnet: VnetHeader, packet: &[u8]) {
         self.stack.send(&[&vnet.emit(), packet].concat()).unwrap();
     }
@@ -42,12 +48,27 @@ impl Host {
     /// All that the station reads now.
     fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
         loop {
-            let found = self.station.read(pool, |frame| frames.push(frame));
+            let found = self.host.read(pool, |frame| frames.push(frame));
             match found.unwrap() {
                 Arrival::Packets(_) => {}
                 other => return other,
             }
         }
+    }
+
+    /// Hands up what arrived; how many frames it does not believe.
+    fn deliver<'f>(&mut self, frames: impl Iterator<Item = &'f Frame>) -> usize {
+        let mut up = self.host.up();
+        let mut rejected = 0;
+        for frame in frames {
+            if self.end.accept(frame) {
+                up.push(frame);
+            } else {
+                rejected += 1;
+            }
+        }
+        assert_eq!(up.finish(), 0, "the stack refuses nothing");
+        rejected
     }
 
     fn received(&self) -> Vec<(VnetHeader, Vec<u8>)> {
@@ -82,12 +103,12 @@ fn a_super_packet_crosses_the_air_in_parts_and_arrives_whole_under_every_suite()
             sta.sends(packet.vnet(100), &packet.with_partial_checksum());
             assert_eq!(sta.read(&mut Pool::new(0), &mut frames), Arrival::Nothing);
             assert_eq!(frames.len(), 40);
-            sta.station.seal(frames.iter_mut(), 0);
+            sta.end.seal(frames.iter_mut(), 0);
             let plaintext = &packet.payload[..20];
             let is_readable = frames[0].mpdu().windows(20).any(|octets| octets == plaintext);
             assert_eq!(is_readable, suite.is_none(), "{suite:?}");
-            ap.station.open(frames.iter_mut());
-            assert_eq!(ap.station.deliver(frames.iter()), Undelivered::default());
+            ap.end.open(frames.iter_mut());
+            assert_eq!(ap.deliver(frames.iter()), 0);
             assert_eq!(
                 ap.received(),
                 [(packet.vnet(100), packet.with_partial_checksum())],
@@ -105,9 +126,9 @@ fn without_coalescing_every_packet_goes_up_by_itself() {
         let mut frames = Vec::new();
         sta.sends(packet.vnet(100), &packet.with_partial_checksum());
         sta.read(&mut Pool::new(0), &mut frames);
-        sta.station.seal(frames.iter_mut(), 0);
-        ap.station.open(frames.iter_mut());
-        ap.station.deliver(frames.iter());
+        sta.end.seal(frames.iter_mut(), 0);
+        ap.end.open(frames.iter_mut());
+        ap.deliver(frames.iter());
         let received = ap.received();
         assert_eq!(received.len(), 5);
         for (vnet, packet) in received {
@@ -126,10 +147,10 @@ fn packets_on_both_sides_of_a_lost_mpdu_go_up_apart() {
         let mut frames = Vec::new();
         sta.sends(packet.vnet(100), &packet.with_partial_checksum());
         sta.read(&mut Pool::new(0), &mut frames);
-        sta.station.seal(frames.iter_mut(), 0);
-        ap.station.open(frames.iter_mut());
+        sta.end.seal(frames.iter_mut(), 0);
+        ap.end.open(frames.iter_mut());
         let arrived = frames.iter().enumerate().filter(|(index, _)| *index != 2);
-        ap.station.deliver(arrived.map(|(_, frame)| frame));
+        ap.deliver(arrived.map(|(_, frame)| frame));
         let sizes: Vec<_> = ap
             .received()
             .iter()
@@ -146,25 +167,25 @@ fn a_frame_is_delivered_once_and_only_if_it_opened() {
     let mut frames = Vec::new();
     sta.sends(VnetHeader::default(), &packet.octets());
     sta.read(&mut Pool::new(0), &mut frames);
-    sta.station.seal(frames.iter_mut(), 0);
-    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1, "still sealed");
-    ap.station.open(frames.iter_mut());
-    assert_eq!(ap.station.deliver(frames.iter()).rejected, 0);
-    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1, "replayed");
+    sta.end.seal(frames.iter_mut(), 0);
+    assert_eq!(ap.deliver(frames.iter()), 1, "still sealed");
+    ap.end.open(frames.iter_mut());
+    assert_eq!(ap.deliver(frames.iter()), 0);
+    assert_eq!(ap.deliver(frames.iter()), 1, "replayed");
     // Sent again, as after a lost answer: the same octets but for the Retry bit, and again a replay.
     let first = |frames: &[Frame]| frames[0].mpdu().to_vec();
-    sta.station.seal(frames.iter_mut(), 0);
+    sta.end.seal(frames.iter_mut(), 0);
     let again = first(&frames);
-    sta.station.seal(frames.iter_mut(), 0);
+    sta.end.seal(frames.iter_mut(), 0);
     assert_eq!(first(&frames), again);
-    ap.station.open(frames.iter_mut());
-    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1);
+    ap.end.open(frames.iter_mut());
+    assert_eq!(ap.deliver(frames.iter()), 1);
     // Damaged.
     frames[0].buffer[60] ^= 1;
-    sta.station.seal(frames.iter_mut(), 0);
+    sta.end.seal(frames.iter_mut(), 0);
     frames[0].buffer[60] ^= 1;
-    ap.station.open(frames.iter_mut());
-    assert_eq!(ap.station.deliver(frames.iter()).rejected, 1);
+    ap.end.open(frames.iter_mut());
+    assert_eq!(ap.deliver(frames.iter()), 1);
     assert_eq!(ap.received().len(), 1);
 }
 
@@ -199,9 +220,9 @@ fn nothing_on_the_way_allocates() {
         }
         let allocated = allocation_counter::measure(|| {
             sta.read(&mut pool, &mut frames);
-            sta.station.seal(frames.iter_mut(), 0);
-            ap.station.open(frames.iter_mut());
-            ap.station.deliver(frames.iter());
+            sta.end.seal(frames.iter_mut(), 0);
+            ap.end.open(frames.iter_mut());
+            ap.deliver(frames.iter());
             frames.drain(..).for_each(|frame| pool.give(frame));
         });
         assert_eq!(allocated.count_total, 0, "{suite:?}: {allocated:?}");

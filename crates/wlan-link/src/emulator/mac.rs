@@ -1,0 +1,336 @@
+//! The MAC thread.
+//!
+//! The hot path, on this one thread:
+//! 1. read IP packets from the TUN devices, split super-packets, encapsulate, queue at the station (sequential)
+//! 2. wait for the medium's next event (its time comes from the ideal previous event, never from the clock)
+//! 3. a transmission starts: sequence and packet numbers (sequential), seal the batch
+//! 4. capture what an observer would see
+//! 5. open the batch, still during its airtime
+//! 6. the transmission ends: replay check (sequential), decapsulate, join to super-packets where that is asked for,
+//!    write to the receiver's TUN device
+//!
+//! Where a station's card has a processor of its own, frames pass through it between 1 and 2 and before 6; what the access
+//! point receives for another host goes onto the wire behind it, or back to 1 (`relay`).
+//!
+//! Only the end of a transmission has to be met to the microsecond, for then a host sees something. Its start may come
+//! late as long as sealing and opening are done by the end. Once the frames have grown, nothing here allocates but for
+//! the queue of the capture, whose buffers come back.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
+
+use arrayvec::ArrayVec;
+use nix::poll::{PollFd, PollFlags};
+use nix::sys::eventfd::EventFd;
+use nix::time::{ClockId, clock_gettime};
+use wlan_air::{Event, Kind, Medium, Nanos, Ppdu};
+
+use super::report::{Report, Sent};
+use crate::capture::{Capture, duration_us};
+use crate::clock::{Clock, SPIN};
+use crate::counters::Counters;
+use crate::frame::{Around, Frame, Pool};
+use crate::host::{Arrival, Host};
+use crate::roster::{AP, MAX_HOSTS, Roster};
+use crate::stage::{Stages, Which};
+use crate::station::End;
+
+/// Packets for the air that are read from one device before the medium's time is looked at again: a host that sends
+/// faster than it is read must not hold up the air.
+const DRAIN_LIMIT: usize = 512;
+
+/// How often a host is looked at while a processor or wire works on what it sent before: what waits in its device must
+/// find no room at these, where it is counted, and not in the device.
+const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
+
+/// The state of the MAC thread.
+pub(super) struct Mac {
+    pub(super) clock: Clock,
+    pub(super) roster: Roster,
+    pub(super) around: Around,
+    pub(super) hosts: Vec<Host>,
+    /// By station from 1: the access point's end and the station's.
+    pub(super) associations: Vec<[End; 2]>,
+    pub(super) stages: Stages,
+    pub(super) medium: Medium<Frame>,
+    pub(super) counters: Counters,
+    pub(super) capture: Option<Capture>,
+    /// Data PPDUs on the air.
+    pub(super) data_on_air: usize,
+    /// When all hosts before a processor or wire were looked at last.
+    pub(super) looked_at: Nanos,
+    pub(super) wake: Arc<EventFd>,
+    pub(super) requests: Receiver<Sender<Report>>,
+    /// Frames to use again.
+    pub(super) pool: Pool,
+    /// Frames between one place and the next, within one call. Reused, so that nothing allocates.
+    pub(super) passing: Vec<Frame>,
+}
+
+/// Whether the link goes on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Go,
+    Stop,
+}
+
+/// Whose packets are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Everyone's.
+    All,
+    /// Those of stations that contend already, of which more packets change nothing but the length of their queue.
+    Contending,
+    /// Those that go through a processor or over a wire first.
+    Staged,
+}
+
+impl Mac {
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        while self.answer_requests() == Next::Go {
+            if !self.stages.is_empty() {
+                self.catch_up(self.clock.now());
+            }
+            let air = self.medium.next_event();
+            // While data is on the air whatever comes to the air waits for its end anyway: no need to look, nor to wait
+            // for a processor or wire that has nothing for a host.
+            let idle = self.data_on_air == 0 && !self.medium.is_busy();
+            let stage = if idle {
+                self.stages.next()
+            } else {
+                self.stages.next_prompt()
+            };
+            // On a tie what reaches the air comes before what the air does.
+            let stage = stage.filter(|(at, _)| air.is_none_or(|air| *at <= air));
+            let due = stage.map_or(air, |(at, _)| Some(at));
+            // Whether a host sees when it happens.
+            let sharp = match stage.and_then(|(_, which)| self.stages.get(which)) {
+                Some(stage) => stage.is_sharp(),
+                None => self.data_on_air > 0,
+            };
+            // An exchange whose data is not on the air goes on by itself: no host notices when.
+            if idle || stage.is_some() || self.data_on_air > 0 {
+                if (idle || !self.stages.is_empty()) && self.wait_for_arrival(idle, due, sharp)? {
+                    // Empty unless a request woke us.
+                    let _ = self.wake.read();
+                    let now = self.clock.now();
+                    // What came after the next event was due must not change it.
+                    if due.is_none_or(|at| now < at) {
+                        self.catch_up(now);
+                        self.read_arrivals(if idle { Whose::All } else { Whose::Staged }, now)?;
+                        continue;
+                    }
+                }
+                if sharp {
+                    self.clock.wait_until(due.unwrap_or(Nanos::ZERO));
+                }
+                if let (true, None, Some(due)) = (idle, stage, due) {
+                    // A card fills its aggregate when it gets at the air, not when it begins to contend.
+                    self.read_arrivals(Whose::Contending, due)?;
+                }
+            }
+            // What does not go to a host and comes before it.
+            self.catch_up(due.unwrap_or(Nanos::ZERO));
+            let reached = |at| due.is_some_and(|due| at <= due);
+            let air = self.medium.next_event();
+            let next = self
+                .stages
+                .next()
+                .filter(|(at, _)| air.is_none_or(|air| *at <= air));
+            match next.filter(|(at, _)| reached(*at)) {
+                Some((at, which)) => self.hand_up(which, at),
+                None if stage.is_none() => self.perform_event()?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a packet at a host that has none before it in its queue (only those can change what comes next), or a
+    /// request (`true`), or until the next event is due (`false`), less what is left to spin for if that is to be met
+    /// sharply. On an `idle` medium these are stations that have none queued too.
+    fn wait_for_arrival(&self, idle: bool, due: Option<Nanos>, sharp: bool) -> io::Result<bool> {
+        let mut until = due.map(|due| due.saturating_sub(if sharp { SPIN } else { Nanos::ZERO }));
+        let mut polled: ArrayVec<PollFd<'_>, { MAX_HOSTS + 1 }> = ArrayVec::new();
+        let mut early = false;
+        let now = if self.stages.is_empty() {
+            Nanos::ZERO
+        } else {
+            self.clock.now()
+        };
+        for (index, host) in self.hosts.iter().enumerate() {
+            let waits = match self.first_stage(index).and_then(|which| self.stages.get(which)) {
+                None => idle && self.medium.queue_len(index) == 0,
+                Some(stage) => {
+                    let next_look = stage.free_at().min(self.looked_at + LOOK_INTERVAL);
+                    let waits = next_look <= now;
+                    if !waits && until.is_none_or(|until| next_look < until) {
+                        (until, early) = (Some(next_look), true);
+                    }
+                    waits
+                }
+            };
+            if waits {
+                polled.push(PollFd::new(host.device(), PollFlags::POLLIN));
+            }
+        }
+        polled.push(PollFd::new(self.wake.as_fd(), PollFlags::POLLIN));
+        Ok(self.clock.wait_readable(&mut polled, until)? || early)
+    }
+
+    fn answer_requests(&self) -> Next {
+        loop {
+            match self.requests.try_recv() {
+                // Who asked may have gone meanwhile.
+                Ok(answer) => drop(answer.send(self.report())),
+                Err(TryRecvError::Empty) => return Next::Go,
+                Err(TryRecvError::Disconnected) => return Next::Stop,
+            }
+        }
+    }
+
+    fn report(&self) -> Report {
+        let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("every Linux has this clock");
+        let medium = self.medium.counters();
+        let now = self.clock.now();
+        let processor = |station| self.stages.get(Which::Processor(station));
+        let stations = medium.stations.iter().enumerate().map(|(station, counters)| {
+            let sent = Sent::new(counters, processor(station), now);
+            (self.roster.name(station), sent)
+        });
+        let wire = |which| self.stages.get(which).map(|wire| wire.drops);
+        Report {
+            elapsed_s: now.as_secs_f64(),
+            emulator_cpu_s: Duration::from(cpu).as_secs_f64(),
+            crypto_s: self.counters.crypto.as_secs_f64(),
+            air_busy_s: medium.airtime.busy().as_secs_f64(),
+            lateness_us: self.counters.lateness_us(),
+            slips: self.counters.slips(),
+            open_errors: self.counters.open_errors,
+            refused: self.counters.refused,
+            unclassified: self.counters.unclassified,
+            unsplittable: self.counters.unsplittable,
+            capture_lost: self.capture.as_ref().map(Capture::lost),
+            transmissions: medium.transmissions,
+            collisions: medium.collisions,
+            unroutable: self.counters.unroutable,
+            drops_wired: wire(Which::Up).zip(wire(Which::Down)).map(|(up, down)| up + down),
+            stations: stations.collect(),
+        }
+    }
+
+    /// Step 1: queues what waits in the devices, as having arrived at `arrival`.
+    fn read_arrivals(&mut self, whose: Whose, arrival: Nanos) -> io::Result<()> {
+        if whose != Whose::Contending {
+            self.looked_at = arrival;
+        }
+        for index in 0..self.hosts.len() {
+            let staged = self.first_stage(index).is_some();
+            let wanted = match whose {
+                Whose::All => true,
+                Whose::Contending => !staged && self.medium.queue_len(index) > 0,
+                Whose::Staged => staged,
+            };
+            let mut read = 0;
+            while wanted && read < DRAIN_LIMIT {
+                let (passing, pool) = (&mut self.passing, &mut self.pool);
+                let found = self.hosts[index].read(pool, |frame| passing.push(frame))?;
+                self.pass_on(|mac, frame| mac.depart(index, frame, arrival));
+                read += match found {
+                    Arrival::Packets(packets) => packets,
+                    Arrival::Unclassified => {
+                        self.counters.unclassified += 1;
+                        1
+                    }
+                    Arrival::Unsplittable => {
+                        self.counters.unsplittable += 1;
+                        1
+                    }
+                    Arrival::Nothing => break,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps 3 to 6.
+    fn perform_event(&mut self) -> io::Result<()> {
+        match self.medium.advance() {
+            Some(Event::PpduStart(ppdu)) if is_data(&ppdu) => {
+                self.data_on_air += 1;
+                self.protect(&ppdu);
+            }
+            Some(Event::PpduStart(ppdu)) => {
+                if let Some(capture) = &mut self.capture {
+                    let asked = self.medium.outstanding(ppdu.sender).next();
+                    let asked = asked.and_then(|(frame, _)| frame.numbers.map(|numbers| numbers.sequence));
+                    capture.begin(&ppdu, self.medium.duration(ppdu.sender), asked);
+                }
+            }
+            Some(Event::PpduEnd { ppdu, received }) => {
+                if let Some(capture) = &mut self.capture {
+                    let outstanding = self.medium.outstanding(ppdu.sender);
+                    let arrived = outstanding.filter(|&(_, arrived)| arrived && is_data(&ppdu));
+                    let numbers = arrived.filter_map(|(frame, _)| frame.numbers);
+                    capture.end(&ppdu, numbers.map(|numbers| numbers.sequence));
+                }
+                if is_data(&ppdu) {
+                    self.data_on_air -= 1;
+                    if received {
+                        self.counters
+                            .record_lateness(self.clock.now().saturating_sub(ppdu.end));
+                    }
+                }
+                self.receive();
+                if is_data(&ppdu) {
+                    // What waits in the devices came at some time since the last look; the end of the transmission is
+                    // the latest that does not make a sender seem idle when it was not.
+                    self.read_arrivals(Whose::All, ppdu.end)?;
+                }
+            }
+            Some(Event::Elapsed { .. }) => self.receive(),
+            None => {}
+        }
+        self.take_gone();
+        Ok(())
+    }
+
+    /// Steps 3 to 5, for the frames on the air.
+    fn protect(&mut self, ppdu: &Ppdu) {
+        let duration_us = duration_us(self.medium.duration(ppdu.sender));
+        let start = self.clock.now();
+        let Some([sender, receiver]) = ends(&mut self.associations, ppdu.sender, ppdu.receiver) else {
+            return;
+        };
+        sender.seal(self.medium.on_air(ppdu.sender), duration_us);
+        if let Some(capture) = &mut self.capture {
+            let sealed = self.clock.now();
+            self.counters.crypto += sealed - start;
+            capture.begin_data(ppdu, self.medium.on_air(ppdu.sender).map(|frame| frame.mpdu()));
+        }
+        let start = if self.capture.is_some() {
+            self.clock.now()
+        } else {
+            start
+        };
+        receiver.open(self.medium.on_air(ppdu.sender));
+        self.counters.crypto += self.clock.now() - start;
+    }
+}
+
+fn is_data(ppdu: &Ppdu) -> bool {
+    matches!(ppdu.kind, Kind::Data { .. })
+}
+
+/// The sender's and the receiver's end of their association.
+pub(super) fn ends(
+    associations: &mut [[End; 2]],
+    sender: usize,
+    receiver: Option<usize>,
+) -> Option<[&mut End; 2]> {
+    let [ap, sta] = associations.get_mut(sender.max(receiver?).checked_sub(1)?)?;
+    Some(if sender == AP { [ap, sta] } else { [sta, ap] })
+}

@@ -1,0 +1,189 @@
+//! The way of a frame between a host and the medium: processors, the access point as a bridge, the wire behind it.
+//!
+//! ```text
+//! host -> [processor] -> queue, medium -> [processor] -> host
+//!                                            at the access point also -> [processor] -> queue, medium
+//!                                                                     -> wire -> server, and back
+//! ```
+//!
+//! All times are ideal. Only what reaches a host has to be met in real time.
+
+use wlan_air::queue::Packet;
+use wlan_air::{Delivery, Nanos, Route};
+
+use super::mac::{Mac, ends};
+use crate::frame::Frame;
+use crate::offload::coalesce::MAX_PACKETS;
+use crate::roster::AP;
+use crate::stage::{Way, Which};
+
+impl Mac {
+    /// The processor or wire that a host's packets come to first; none where they are queued for the air at once.
+    pub(super) fn first_stage(&self, host: usize) -> Option<Which> {
+        if Some(host) == self.roster.server() {
+            Some(Which::Down)
+        } else {
+            self.stages.has_processors().then_some(Which::Processor(host))
+        }
+    }
+
+    /// The host at the far end of a processor or wire.
+    fn behind(&self, which: Which) -> usize {
+        match which {
+            Which::Processor(station) => station,
+            Which::Up => self.roster.server().unwrap_or(AP),
+            Which::Down => AP,
+        }
+    }
+
+    /// Gives each frame that is passing to `to`.
+    pub(super) fn pass_on(&mut self, mut to: impl FnMut(&mut Self, Frame)) {
+        let mut passing = std::mem::take(&mut self.passing);
+        for frame in passing.drain(..) {
+            to(self, frame);
+        }
+        self.passing = passing;
+    }
+
+    /// A packet leaves the host that sends it.
+    pub(super) fn depart(&mut self, from: usize, mut frame: Frame, at: Nanos) {
+        let Some(to) = self.roster.destination(from, frame.packet(self.around)) else {
+            self.counters.unroutable += 1;
+            self.pool.give(frame);
+            return;
+        };
+        (frame.from, frame.to) = (from, to);
+        if Some(from) == self.roster.server() {
+            self.stage(Which::Down, at, Way::Crossed, frame);
+        } else if from == AP {
+            self.bridge(frame, at);
+        } else {
+            self.send(from, frame, at);
+        }
+    }
+
+    /// The access point passes on a packet that is not for its own host.
+    fn bridge(&mut self, frame: Frame, at: Nanos) {
+        if Some(frame.to) == self.roster.server() {
+            self.stage(Which::Up, at, Way::Crossed, frame);
+        } else {
+            self.send(AP, frame, at);
+        }
+    }
+
+    /// A station is to send a packet over the air.
+    fn send(&mut self, station: usize, frame: Frame, at: Nanos) {
+        if self.stages.has_processors() {
+            self.stage(Which::Processor(station), at, Way::Sealed, frame);
+        } else {
+            self.queue(station, frame, at);
+        }
+    }
+
+    fn stage(&mut self, which: Which, at: Nanos, way: Way, frame: Frame) {
+        if let Some(dropped) = self.stages.take(which, at, way, frame) {
+            self.pool.give(dropped);
+        }
+    }
+
+    /// A packet comes to the queue of a station: to the station that it is for from the access point, else to that.
+    fn queue(&mut self, station: usize, mut frame: Frame, at: Nanos) {
+        frame.renew();
+        let route = Route {
+            from: station,
+            to: Some(if station == AP { frame.to } else { AP }),
+            contender: 0,
+        };
+        let msdu = Packet {
+            arrival: at,
+            len_b: frame.mpdu().len() - self.around.msdu_b(),
+            flow: 0,
+            frame,
+        };
+        self.medium.enqueue(route, msdu);
+        self.take_gone();
+    }
+
+    /// Frames that have left the medium are there to be used again.
+    pub(super) fn take_gone(&mut self) {
+        for gone in self.medium.take_gone() {
+            self.pool.give(gone.frame);
+        }
+    }
+
+    /// What a station can hand on since the last event, by what a data PPDU brought or because an MPDU was given up that
+    /// others waited for: replay check, then up to the host, or on.
+    pub(super) fn receive(&mut self) {
+        let now = self.medium.now();
+        let mut arrived = self.medium.deliver().peekable();
+        let Some((Delivery { route, .. }, _)) = arrived.peek() else {
+            return;
+        };
+        let (Some([_, end]), Some(receiver)) = (ends(&mut self.associations, route.from, route.to), route.to)
+        else {
+            return;
+        };
+        // Events without data are performed ahead of their time.
+        self.clock.wait_until(now);
+        let processed = self.stages.has_processors();
+        let mut up = self.hosts[receiver].up();
+        for (_, frame) in arrived {
+            let frame = &*frame;
+            if !end.accept(frame) {
+                self.counters.open_errors += 1;
+            } else if processed || frame.to != receiver {
+                self.passing.push(self.pool.copy(frame));
+            } else {
+                up.push(frame);
+            }
+        }
+        self.counters.refused += up.finish() as u64;
+        self.pass_on(|mac, frame| {
+            if processed {
+                mac.stage(Which::Processor(receiver), now, Way::Opened, frame);
+            } else {
+                mac.bridge(frame, now);
+            }
+        });
+    }
+
+    /// All processors and wires let out what is due by `until` and before the next event of the medium, up to the first
+    /// frame that goes to a host.
+    pub(super) fn catch_up(&mut self, until: Nanos) {
+        while let Some((at, which)) = self.stages.next()
+            && self.medium.next_event().map_or(until, |air| air.min(until)) >= at
+            && let Some(stage) = self.stages.get_mut(which)
+            && !stage.hands_up()
+            && let Some((way, frame)) = stage.pop(at)
+        {
+            match (which, way) {
+                (Which::Processor(station), Way::Sealed) => self.queue(station, frame, at),
+                _ => self.bridge(frame, at),
+            }
+        }
+    }
+
+    /// Hands up all that is due to the host behind a processor or wire, from the frame on that was due at `at`: what
+    /// came together goes up together.
+    pub(super) fn hand_up(&mut self, which: Which, at: Nanos) {
+        let host = self.behind(which);
+        let Some(stage) = self.stages.get_mut(which) else {
+            return;
+        };
+        let now = self.clock.now().max(at);
+        while stage.hands_up()
+            && self.passing.len() < MAX_PACKETS
+            && let Some((_, frame)) = stage.pop(now)
+        {
+            self.passing.push(frame);
+        }
+        stage.handed_up(now);
+        let mut up = self.hosts[host].up();
+        for frame in &self.passing {
+            up.push(frame);
+        }
+        self.counters.refused += up.finish() as u64;
+        self.counters.record_lateness(now - at);
+        self.pass_on(|mac, frame| mac.pool.give(frame));
+    }
+}

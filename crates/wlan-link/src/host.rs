@@ -1,0 +1,196 @@
+//! A host's side of the link: its packets become frames, and the packets in frames go up to it.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use arrayvec::ArrayVec;
+use wlan_frames::{EtherType, LlcSnap, SequenceControl};
+
+use crate::frame::{Around, Frame, Pool};
+use crate::offload::VnetHeader;
+use crate::offload::coalesce::{MAX_PACKETS, Run, Takes};
+use crate::offload::segment::{SuperPacket, complete_checksum};
+use crate::tun::Tun;
+
+/// Octets of the largest super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
+const SUPER_PACKET_B: usize = 65_536;
+
+/// What was found when a host's device was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// So many packets for the link, from one of the host's.
+    Packets(usize),
+    /// A packet that is neither IPv4 nor IPv6.
+    Unclassified,
+    /// A packet that cannot be made into MSDUs: too long for one, or its headers do not say how to split it.
+    Unsplittable,
+    /// Nothing waits.
+    Nothing,
+}
+
+/// A host.
+pub struct Host {
+    tun: Tun,
+    around: Around,
+    /// What the host takes joined.
+    takes: Takes,
+    /// A packet that is longer than a frame's buffer, from its start.
+    long: Box<[u8]>,
+}
+
+impl Host {
+    /// A host behind this device, on a link of such frames. With `coalesce` it is given packets joined, as far as the
+    /// device allows.
+    pub fn new(tun: Tun, around: Around, coalesce: bool) -> Self {
+        let offloads = tun.offloads();
+        Self {
+            tun,
+            around,
+            takes: Takes {
+                tcp: coalesce && offloads.tcp,
+                udp: coalesce && offloads.udp,
+            },
+            long: vec![0; SUPER_PACKET_B + Frame::default().buffer.len()].into_boxed_slice(),
+        }
+    }
+
+    /// The host's device, to wait on.
+    pub fn device(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+
+    /// Reads one packet of the host, splits it where it is a super-packet, and gives each part to `queue`, in a frame
+    /// with LLC/SNAP in front and room for what sealing adds.
+    ///
+    /// # Errors
+    /// The device cannot be read.
+    pub fn read(&mut self, pool: &mut Pool, mut queue: impl FnMut(Frame)) -> io::Result<Arrival> {
+        let mut frame = pool.take();
+        let arrival = self.read_into(&mut frame, pool, &mut queue);
+        if let Ok(Arrival::Packets(_)) = arrival {
+            queue(frame);
+        } else {
+            pool.give(frame);
+        }
+        arrival
+    }
+
+    /// Reads one packet of the host; its last part, or all of it, is then in `frame`.
+    fn read_into(
+        &mut self,
+        frame: &mut Frame,
+        pool: &mut Pool,
+        queue: &mut impl FnMut(Frame),
+    ) -> io::Result<Arrival> {
+        let Around { packet_at, mic_b } = self.around;
+        let until = frame.buffer.len() - mic_b;
+        let room_b = until - packet_at;
+        let mut vnet = [0; VnetHeader::LEN];
+        let packet = &mut frame.buffer[packet_at..until];
+        let Some(packet_b) = self.tun.read(&mut vnet, packet, &mut self.long[room_b..])? else {
+            return Ok(Arrival::Nothing);
+        };
+        // The version is the first field of both headers (RFC 791 3.1, RFC 8200 3).
+        let ethertype = match packet[0] >> 4 {
+            4 => EtherType::IPV4,
+            6 => EtherType::IPV6,
+            _ => return Ok(Arrival::Unclassified),
+        };
+        let Some(vnet) = VnetHeader::parse(&vnet) else {
+            return Ok(Arrival::Unsplittable);
+        };
+        let encapsulate = |frame: &mut Frame, packet_b: usize| {
+            LlcSnap { ethertype }.emit(&mut frame.buffer[packet_at - LlcSnap::LEN..]);
+            frame.len_b = packet_at + packet_b + mic_b;
+            frame.renew();
+        };
+        if vnet.gso.is_none() {
+            let completed = match vnet.partial {
+                _ if packet_b > room_b => return Ok(Arrival::Unsplittable),
+                Some(partial) => complete_checksum(&mut packet[..packet_b], partial),
+                None => Ok(()),
+            };
+            if completed.is_err() {
+                return Ok(Arrival::Unsplittable);
+            }
+            encapsulate(frame, packet_b);
+            return Ok(Arrival::Packets(1));
+        }
+        self.long[..room_b].copy_from_slice(packet);
+        let Ok(whole) = SuperPacket::new(&vnet, &self.long[..packet_b]) else {
+            return Ok(Arrival::Unsplittable);
+        };
+        if whole.longest_b() > room_b {
+            return Ok(Arrival::Unsplittable);
+        }
+        let last = whole.packets() - 1;
+        let mut next = pool.take();
+        for index in 0..last {
+            let packet_b = whole.write(index, &mut next.buffer[packet_at..until]);
+            encapsulate(&mut next, packet_b);
+            queue(next);
+            next = pool.take();
+        }
+        pool.give(next);
+        let packet_b = whole.write(last, &mut frame.buffer[packet_at..until]);
+        encapsulate(frame, packet_b);
+        Ok(Arrival::Packets(last + 1))
+    }
+
+    /// Begins to hand packets to the host.
+    pub fn up(&self) -> Up<'_, '_> {
+        Up {
+            host: self,
+            run: None,
+            previous: None,
+            refused: 0,
+        }
+    }
+
+    /// Gives a run to the host; returns how many packets it refused.
+    fn hand_up(&self, run: &Run<'_>) -> usize {
+        let head = run.head();
+        let mut parts: ArrayVec<IoSlice<'_>, { 1 + MAX_PACKETS }> = ArrayVec::new();
+        parts.push(IoSlice::new(&head));
+        parts.extend(run.payloads().iter().map(|payload| IoSlice::new(payload)));
+        match self.tun.write(&parts) {
+            Ok(()) => 0,
+            Err(_) => run.packets(),
+        }
+    }
+}
+
+/// Packets on their way up to a host, in this order. Those whose MPDUs do not follow each other (one was lost) go up
+/// apart.
+pub struct Up<'h, 'f> {
+    host: &'h Host,
+    run: Option<Run<'f>>,
+    previous: Option<u16>,
+    refused: usize,
+}
+
+impl<'f> Up<'_, 'f> {
+    /// Hands up the packet of a frame.
+    pub fn push(&mut self, frame: &'f Frame) {
+        let packet = frame.packet(self.host.around);
+        let sequence = frame.numbers.map(|numbers| numbers.sequence);
+        // What came over no air lost nothing on it.
+        let next = self
+            .previous
+            .map(|previous| (previous + 1) % SequenceControl::MODULUS);
+        let follows = sequence == next;
+        self.previous = sequence;
+        if let Some(run) = &mut self.run {
+            if follows && run.join(packet) {
+                return;
+            }
+            self.refused += self.host.hand_up(run);
+        }
+        self.run = Some(Run::new(self.host.takes, packet));
+    }
+
+    /// Hands up the rest; how many packets the host's stack refused.
+    pub fn finish(self) -> usize {
+        self.refused + self.run.map_or(0, |run| self.host.hand_up(&run))
+    }
+}

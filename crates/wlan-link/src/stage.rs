@@ -1,0 +1,320 @@
+//! Servers that take frames one at a time and keep them for a while: a wireless card's processor, one direction of a
+//! wire. Their times are ideal: each follows from when a frame came and when the one before it was done, never from the
+//! clock.
+
+use std::collections::VecDeque;
+
+use wlan_air::Nanos;
+use wlan_air::sim::{Processor, Wired};
+use wlan_frames::LlcSnap;
+
+use crate::frame::{Around, Frame};
+use crate::roster::AP;
+
+/// From one delivery to a host to the next at least: a card raises no more interrupts than that, and its driver takes
+/// all frames that came since, so that they may be joined.
+const MODERATION: Nanos = Nanos::from_us(50);
+
+/// What was done with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A processor sealed it: it goes to the air.
+    Sealed,
+    /// A processor opened it: it goes to the host, or on.
+    Opened,
+    /// It crossed the wire.
+    Crossed,
+}
+
+/// A frame in a server.
+struct Waiting {
+    /// When it comes out.
+    at: Nanos,
+    way: Way,
+    /// Whether it goes up to the host behind.
+    up: bool,
+    /// Whether a host may soon see it.
+    prompt: bool,
+    frame: Frame,
+}
+
+/// A server with a queue.
+pub struct Stage {
+    waiting: VecDeque<Waiting>,
+    /// How many of them a host may soon see.
+    prompts: usize,
+    limit: usize,
+    free_at: Nanos,
+    held_until: Nanos,
+    busy: Nanos,
+    /// Frames that found no room.
+    pub drops: u64,
+}
+
+impl Stage {
+    fn new(limit: usize) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            prompts: 0,
+            limit,
+            free_at: Nanos::ZERO,
+            held_until: Nanos::ZERO,
+            busy: Nanos::ZERO,
+            drops: 0,
+        }
+    }
+
+    /// Takes a frame in that came at `came`, works on it for `service`, and lets it out as `waiting` says so much later;
+    /// gives it back if there is no room.
+    fn take(&mut self, came: Nanos, service: Nanos, mut waiting: Waiting) -> Option<Frame> {
+        if self.waiting.len() == self.limit {
+            self.drops += 1;
+            return Some(waiting.frame);
+        }
+        self.busy += service;
+        self.free_at = self.free_at.max(came) + service;
+        self.prompts += usize::from(waiting.prompt);
+        waiting.at += self.free_at;
+        self.waiting.push_back(waiting);
+        None
+    }
+
+    /// When the next frame comes out.
+    fn due(&self) -> Option<Nanos> {
+        self.waiting.front().map(|next| {
+            if next.up {
+                next.at.max(self.held_until)
+            } else {
+                next.at
+            }
+        })
+    }
+
+    /// Whether the next frame goes up to the host behind.
+    pub fn hands_up(&self) -> bool {
+        self.waiting.front().is_some_and(|next| next.up)
+    }
+
+    /// Whether a host expects the next frame at its very time: it goes up, and no other did just before.
+    pub fn is_sharp(&self) -> bool {
+        let next = self.waiting.front();
+        next.is_some_and(|next| next.up && next.at >= self.held_until)
+    }
+
+    /// Takes out the next frame if it is due by `until`.
+    pub fn pop(&mut self, until: Nanos) -> Option<(Way, Frame)> {
+        self.due().filter(|due| *due <= until)?;
+        let next = self.waiting.pop_front()?;
+        self.prompts -= usize::from(next.prompt);
+        Some((next.way, next.frame))
+    }
+
+    /// Notes that the host behind was handed frames at `now`.
+    pub fn handed_up(&mut self, now: Nanos) {
+        self.held_until = now + MODERATION;
+    }
+
+    /// When it has nothing more to work on.
+    pub fn free_at(&self) -> Nanos {
+        self.free_at
+    }
+
+    /// Time that it has worked up to `now`.
+    pub fn busy(&self, now: Nanos) -> Nanos {
+        self.busy.saturating_sub(self.free_at.saturating_sub(now))
+    }
+}
+
+/// Which of the servers of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The processor of a station.
+    Processor(usize),
+    /// The wire from the access point to the server.
+    Up,
+    /// The wire back.
+    Down,
+}
+
+/// The servers of a link: none where hosts seal frames themselves and no server is behind the access point.
+pub struct Stages {
+    around: Around,
+    processor: Processor,
+    /// By station; none without cards.
+    processors: Vec<Stage>,
+    wired: Wired,
+    /// Up and down; none without a server.
+    wires: Option<[Stage; 2]>,
+}
+
+impl Stages {
+    /// A processor of this kind, with room for so many frames, for each of `stations`; a wire if there is one.
+    pub fn new(
+        around: Around,
+        card: Option<(Processor, usize)>,
+        stations: usize,
+        wired: Option<Wired>,
+    ) -> Self {
+        let (processor, limit) = card.unwrap_or((Processor::NONE, 0));
+        Self {
+            around,
+            processor,
+            processors: (0..if card.is_some() { stations } else { 0 })
+                .map(|_| Stage::new(limit))
+                .collect(),
+            wired: wired.unwrap_or(Wired::gigabit()),
+            wires: wired.map(|wired| [(); 2].map(|()| Stage::new(wired.queue_limit))),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.processors.is_empty() && self.wires.is_none()
+    }
+
+    /// Whether stations have processors.
+    pub fn has_processors(&self) -> bool {
+        !self.processors.is_empty()
+    }
+
+    /// The one that is next to let a frame out, and when. Ties go to the lower station, and to the wire last.
+    pub fn next(&self) -> Option<(Nanos, Which)> {
+        self.earliest(|_| true)
+    }
+
+    /// The same of those that hold frames that a host may soon see: they go up to it, or onto the wire to it.
+    pub fn next_prompt(&self) -> Option<(Nanos, Which)> {
+        self.earliest(|stage| stage.prompts > 0)
+    }
+
+    fn earliest(&self, of: impl Fn(&Stage) -> bool) -> Option<(Nanos, Which)> {
+        let processors = self.processors.iter().enumerate();
+        let wires = self.wires.iter().flatten().zip([Which::Up, Which::Down]);
+        processors
+            .map(|(station, stage)| (stage, Which::Processor(station)))
+            .chain(wires)
+            .filter(|(stage, _)| of(stage))
+            .filter_map(|(stage, which)| Some((stage.due()?, which)))
+            .min_by_key(|(at, _)| *at)
+    }
+
+    /// One of them.
+    pub fn get(&self, which: Which) -> Option<&Stage> {
+        match which {
+            Which::Processor(station) => self.processors.get(station),
+            Which::Up => self.wires.as_ref().map(|[up, _]| up),
+            Which::Down => self.wires.as_ref().map(|[_, down]| down),
+        }
+    }
+
+    /// One of them.
+    pub fn get_mut(&mut self, which: Which) -> Option<&mut Stage> {
+        match which {
+            Which::Processor(station) => self.processors.get_mut(station),
+            Which::Up => self.wires.as_mut().map(|[up, _]| up),
+            Which::Down => self.wires.as_mut().map(|[_, down]| down),
+        }
+    }
+
+    /// Gives a frame to one of them that came to it at `at`; comes back if there is no room for it, or no such server.
+    pub fn take(&mut self, which: Which, at: Nanos, way: Way, frame: Frame) -> Option<Frame> {
+        let packet_b = frame.packet(self.around).len();
+        let (service, delay) = match which {
+            Which::Processor(_) => (self.processor.service(LlcSnap::LEN + packet_b), Nanos::ZERO),
+            Which::Up | Which::Down => (self.wired.frame(packet_b), self.wired.delay),
+        };
+        let up = match which {
+            Which::Processor(station) => way == Way::Opened && frame.to == station,
+            Which::Up => true,
+            Which::Down => frame.to == AP,
+        };
+        // The server comes behind the last station.
+        let to_server = way == Way::Opened && frame.to == self.processors.len();
+        let waiting = Waiting {
+            at: delay,
+            way,
+            up,
+            prompt: up || to_server,
+            frame,
+        };
+        match self.get_mut(which) {
+            Some(stage) => stage.take(at, service, waiting),
+            None => Some(waiting.frame),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AROUND: Around = Around {
+        packet_at: 40,
+        mic_b: 8,
+    };
+
+    fn frame(packet_b: usize) -> Frame {
+        Frame {
+            len_b: AROUND.packet_at + packet_b + AROUND.mic_b,
+            ..Frame::default()
+        }
+    }
+
+    fn us(of: u64) -> Nanos {
+        Nanos::from_us(of)
+    }
+
+    #[test]
+    fn a_processor_works_on_one_frame_at_a_time_and_an_octet_costs() {
+        let processor = Processor {
+            frame: us(100),
+            octet_ns: 1000.0,
+        };
+        let mut stages = Stages::new(AROUND, Some((processor, 2)), 2, None);
+        let first = Which::Processor(1);
+        // 92 octets and 8 of LLC/SNAP: 100 us more.
+        assert!(stages.take(first, us(10), Way::Sealed, frame(92)).is_none());
+        assert!(stages.take(first, us(20), Way::Opened, frame(92)).is_none());
+        assert!(
+            stages.take(first, us(30), Way::Sealed, frame(92)).is_some(),
+            "full"
+        );
+        assert_eq!(stages.next(), Some((us(210), first)));
+        let stage = stages.get_mut(first).unwrap();
+        assert!(stage.pop(us(209)).is_none());
+        assert_eq!(stage.pop(us(210)).map(|(way, _)| way), Some(Way::Sealed));
+        assert_eq!(stages.next(), Some((us(410), first)));
+        let stage = stages.get(first).unwrap();
+        assert_eq!(
+            (stage.drops, stage.free_at(), stage.busy(us(310))),
+            (1, us(410), us(300))
+        );
+        assert!(
+            stages.take(Which::Up, us(0), Way::Crossed, frame(1)).is_some(),
+            "no wire"
+        );
+    }
+
+    #[test]
+    fn a_wire_sends_the_next_frame_while_the_last_is_under_way() {
+        let wired = Wired {
+            rate_bps: 8_000_000, // an octet a microsecond
+            delay: us(5000),
+            queue_limit: 10,
+        };
+        let mut stages = Stages::new(AROUND, None, 2, Some(wired));
+        for _ in 0..2 {
+            assert!(stages.take(Which::Up, us(0), Way::Crossed, frame(62)).is_none());
+        }
+        // IEEE Std 802.3, 3.1.1: 14 + 4 + 8 + 12 octets around the packet.
+        assert_eq!(stages.next(), Some((us(5100), Which::Up)));
+        let up = stages.get_mut(Which::Up).unwrap();
+        assert!(up.pop(us(5100)).is_some());
+        assert_eq!(up.due(), Some(us(5200)));
+        assert!(up.is_sharp());
+        up.handed_up(us(5170));
+        // The next interrupt.
+        assert_eq!(stages.next_prompt(), Some((us(5220), Which::Up)));
+        assert!(!stages.get(Which::Up).unwrap().is_sharp());
+    }
+}
