@@ -66,6 +66,20 @@ class TestThroughput:
         assert set(measurement.raw) == {"iperf3-server.json", "iperf3-client.json"}
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    def test_what_the_receiving_host_does_not_fetch_is_not_blamed_on_the_link(
+        self, link_with: LinkWith, cell: MakeCell, method: Method, ip: str
+    ) -> None:
+        iperf3 = f'{which("iperf3")} "$@"'
+        stalls = (
+            f'test "$1" = -s || exec {iperf3}; {iperf3} & server=$!; trap "kill $server" TERM; '
+            "sleep 0.5; kill -STOP $server; sleep 0.5; kill -CONT $server; wait $server"
+        )
+        link = link_with("iperf3", stalls)
+        measurement = Throughput().measure(link, cell(transport="udp", ip=ip, packet_size=128), method)
+        (fault,) = [fault for fault in measurement.faults if "fetched" in fault]
+        assert "the receiving host, not the link, sets the result" in fault
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
     def test_tcp_uses_cubic_and_tells_how_it_fared(
         self, link: Link, cell: MakeCell, method: Method, ip: str
     ) -> None:

@@ -64,6 +64,9 @@ BEGIN_TIMEOUT_S = 10.0
 BEGIN_ATTEMPTS = 3
 """Of several clients the last begin on a link that the others load already."""
 
+UNFETCHED_MOST = 0.01
+"""Of the datagrams that arrive; when a server fetches fewer in time, its own host and not the link sets the result."""
+
 _INTERRUPTED = ("interrupt - the client has terminated", "the client has terminated")
 _AFTER_INTERRUPTION = "getsockopt - Bad file descriptor"
 """What a server may also say then (3.12), as a second "error": it asks a socket for statistics that it has closed."""
@@ -201,6 +204,11 @@ class Throughput:
             }
             totals.setdefault((flow.way, receiver), []).append(server)
             totals.setdefault((flow.way, sender), []).append(client)
+        if cell.transport == "udp":
+            servers = [
+                server for (way, end), summed in totals.items() if end == ENDS[way][1] for server in summed
+            ]
+            found += unfetched_fault(servers, done.unfetched)
         if flows[0].station is not None:
             for (way, endpoint), summed in totals.items():
                 samples += total_samples(summed, done.window, endpoint, way)
@@ -234,6 +242,7 @@ class _Done:
     window: Window  # from there
     opening: cpu.Snapshot
     closing: cpu.Snapshot
+    unfetched: int  # datagrams that arrived and found no room at the servers' sockets
 
 
 def _perform(
@@ -254,6 +263,8 @@ def _perform(
             if server.poll() is not None:
                 _refuse_early_end(*process.finish(server, process.GRACE_S, who), flow.server)
             servers.append(server)
+        receivers = {flow.server.name: flow.server for flow in flows}.values()
+        unfetched_before = sum(process.unfetched(host) for host in receivers)
         for flow, (_, client_argv) in zip(flows, commands, strict=True):
             started_s.append(time.monotonic())
             clients.append(running.enter_context(process.started(flow.client, client_argv)))
@@ -288,6 +299,7 @@ def _perform(
             window=window,
             opening=opening,
             closing=closing,
+            unfetched=sum(process.unfetched(host) for host in receivers) - unfetched_before,
         )
 
 
@@ -471,6 +483,19 @@ def faults(
                 f"{offered_bit_per_s / 1e6:.2f}, less than the open link carries"
             )
     return found
+
+
+def unfetched_fault(servers: Sequence[Report], unfetched: int) -> list[str]:
+    """That the servers' sockets had no room for so many datagrams, if that is more than a few."""
+    rows = [interval.sum for server in servers for interval in server.intervals]
+    fetched = sum((row.packets or 0) - (row.lost_packets or 0) for row in rows)
+    share = unfetched / max(fetched + unfetched, 1)
+    if share <= UNFETCHED_MOST:
+        return []
+    return [
+        f"iperf3: {100 * share:.1f} % of the datagrams that arrived were not fetched in time: "
+        "the receiving host, not the link, sets the result"
+    ]
 
 
 def _phase(row: _Sum, window: Window) -> Phase | None:

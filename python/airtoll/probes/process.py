@@ -84,6 +84,16 @@ def connected(tables: bytes, port: int) -> int:
     return sum(fields[3] == _CONNECTED for fields in _sockets(tables, port))
 
 
+def unfetched(host: Host) -> int:
+    """UDP datagrams that the host's sockets had no room for, as programs fetched others too late; since it came up."""
+    rows = [
+        line.split() for line in output_of(host, ["cat", "/proc/net/snmp", "/proc/net/snmp6"]).splitlines()
+    ]
+    ipv4 = [row for row in rows if row[:1] == [b"Udp:"]]  # names, and values under them
+    ipv6 = dict(row for row in rows if len(row) == 2)
+    return int(dict(zip(*ipv4, strict=True))[b"RcvbufErrors"]) + int(ipv6.get(b"Udp6RcvbufErrors", 0))
+
+
 def output_of(host: Host, argv: Sequence[str]) -> bytes:
     """All that a short command prints, whether it succeeds or not. AirtollError if it hangs."""
     try:
