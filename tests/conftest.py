@@ -1,10 +1,17 @@
 """What tests of several stages share."""
 
+import signal
 from collections.abc import Callable
 
 import pytest
 
 from airtoll.study.cell import Cell
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_interrupts() -> None:
+    """Also where the tests were started in the background, with the signal ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

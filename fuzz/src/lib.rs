@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use wlan_ciphers::bip::IgtkId;
+use wlan_ciphers::bip::IntegrityKeyId;
 use wlan_ciphers::decap::{CaptureKey, Decap};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
@@ -220,7 +220,7 @@ pub fn seal(data: &[u8]) {
     }
     for suite in BIP_SUITES {
         let (bip, mut copy) = (bip_key(suite), mpdu.to_vec());
-        let key_id = IgtkId::new(4 + (how & 1)).expect("4 or 5");
+        let key_id = IntegrityKeyId::new(4 + (how & 3)).expect("4 to 7");
         if bip.protect(&mut copy, pn, key_id).is_ok() {
             let checked = bip.check(&copy).expect("what was protected checks");
             assert_eq!((checked.ipn, checked.key_id), (pn, key_id));

@@ -159,8 +159,8 @@ def test_every_mpdu_of_a_batch_has_its_own_verdict(suite: str) -> None:
     protection, frame, mpdu = sealed(suite)
     wrong = "icv" if suite.startswith("wep") or suite == "tkip" else "mic"
     damaged = mpdu[:-1] + bytes([mpdu[-1] ^ 1])
-    beacon = b"\x80" + mpdu[1:]
-    batch = [mpdu, damaged, mpdu[:25], b"", beacon, frame, mpdu]
+    probe_request = b"\x40" + mpdu[1:]
+    batch = [mpdu, damaged, mpdu[:25], b"", probe_request, frame, mpdu]
     verdicts = protection.open(batch)
     expected = ["opened", wrong, "short", "short", "bad_header", "not_protected", "opened"]
     assert reasons(verdicts) == expected
@@ -226,7 +226,7 @@ ACK = b"\xd4\x00" + bytes(12)
         ("frame 1: frames of this kind cannot", lambda: Protection("ccmp", bytes(16)).seal([FRAME, ACK], [1, 2])),
         ("frame 1: the frame is a fragment", lambda: Protection("tkip", bytes(32)).seal([FRAME, FIRST], [1, 2])),
         ("key_id: 4 is not 0 to 3", lambda: Protection("ccmp", bytes(16)).open([], 4)),
-        ("key_id: 0 is not 4 or 5", lambda: Protection("bip-cmac-128", bytes(16)).open([], 0)),
+        ("key_id: 0 is not 4 to 7", lambda: Protection("bip-cmac-128", bytes(16)).open([], 0)),
         ("key_id: -1 is out of range", lambda: Protection("ccmp", bytes(16)).open([], -1)),
         ("start: -1 is no packet number", lambda: ReplayWindow(-1)),
         ("WEP has no replay protection", lambda: Protection("wep40", bytes(5)).open([], window=ReplayWindow())),

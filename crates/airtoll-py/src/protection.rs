@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
-use wlan_ciphers::bip::IgtkId;
+use wlan_ciphers::bip::IntegrityKeyId;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
     Backend, Bip, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError,
@@ -176,7 +176,7 @@ impl Protection {
 enum AnyKeyId {
     /// Of all suites but BIP.
     Traffic(KeyId),
-    Igtk(IgtkId),
+    Integrity(IntegrityKeyId),
 }
 
 /// An MPDU being sealed.
@@ -196,7 +196,7 @@ struct Opened {
 impl Protection {
     fn key_id(&self, value: u8) -> PyResult<AnyKeyId> {
         let (key_id, allowed) = match self.key {
-            Key::Bip(_) => (IgtkId::new(value).map(AnyKeyId::Igtk), "4 or 5"),
+            Key::Bip(_) => (IntegrityKeyId::new(value).map(AnyKeyId::Integrity), "4 to 7"),
             _ => (KeyId::new(value).map(AnyKeyId::Traffic), "0 to 3"),
         };
         key_id.ok_or_else(|| value_error(format!("key_id: {value} is not {allowed}")))
@@ -232,7 +232,7 @@ impl Protection {
             .map(|(job, (frame, pn))| self.lay_out(frame, pn).map_err(of(job)))
             .collect::<Result<Vec<_>, _>>()?;
         match (&self.key, key_id) {
-            (Key::Bip(key), AnyKeyId::Igtk(key_id)) => {
+            (Key::Bip(key), AnyKeyId::Integrity(key_id)) => {
                 for (job, laid) in batch.iter_mut().enumerate() {
                     key.protect(&mut laid.mpdu, laid.pn, key_id).map_err(of(job))?;
                 }
@@ -268,7 +268,7 @@ impl Protection {
             .map(|mpdu| (mpdu.to_vec(), Err(refused(OpenError::Pending))))
             .collect();
         match (&self.key, key_id) {
-            (Key::Bip(key), AnyKeyId::Igtk(key_id)) => {
+            (Key::Bip(key), AnyKeyId::Integrity(key_id)) => {
                 for (mpdu, verdict) in &mut batch {
                     *verdict = check(key, mpdu, key_id);
                 }
@@ -374,7 +374,7 @@ fn open_those(
     }
 }
 
-fn check(key: &Bip, mpdu: &[u8], expected: IgtkId) -> Result<Opened, Refused> {
+fn check(key: &Bip, mpdu: &[u8], expected: IntegrityKeyId) -> Result<Opened, Refused> {
     let (_, found) = key.peek(mpdu).map_err(refused)?;
     if found != expected {
         let (found, expected) = (found.get(), expected.get());

@@ -125,7 +125,7 @@ const MOST_ROUNDS: usize = 60;
 fn speed(figures: &Figures, figure: &Figure) -> Speed {
     let (implementation, interface) = match figure.who {
         Who::Airtoll(backend) => {
-            let is_rc4 = matches!(figures.case.suite, Suite::Wep40 | Suite::Wep104 | Suite::Tkip);
+            let is_rc4 = figures.case.suite.is_rc4();
             ("airtoll", (!is_rc4).then(|| backend.name()))
         }
         Who::Peer(interface) => (interface.library().name(), Some(interface.name())),

@@ -1,4 +1,5 @@
-//! BIP: CMAC or GMAC over group addressed robust management frames, IEEE 802.11-2020 12.5.4.
+//! BIP: CMAC or GMAC over group addressed robust management frames and, with keys of their own, beacons, IEEE
+//! 802.11-2020 12.5.4 and 11.52.
 //!
 //! ```text
 //!  MPDU   MAC header   body   MME (18 or 26)   [FCS, not ours]
@@ -7,10 +8,11 @@
 //!         4C       length  key ID, low bits first IPN0 ... IPN5   MIC (8 in BIP-CMAC-128, else 16)
 //! ```
 //! BIP authenticates and does not encipher: the Protected bit stays clear and the body can be read by anyone. The MIC
-//! covers Frame Control (retry, power management and more data masked), the addresses, the body, and the MME with
-//! zeros for the MIC; the MME holds the key identifier, so a right MIC vouches for that too.
+//! covers Frame Control (retry, power management and more data masked), the addresses, the body (but zeros for a beacon's
+//! timestamp, which is filled in as it leaves), and the MME with zeros for the MIC; the MME holds the key identifier, so a
+//! right MIC vouches for that too.
 //!
-//! Such frames are rare, thus there are no batches here. Replays are found by a [`ReplayWindow`] of each IGTK's own,
+//! Such frames are rare, thus there are no batches here. Replays are found by a [`ReplayWindow`] of each key's own,
 //! at [`Priority::Management`] (12.5.4.4).
 //!
 //! [`ReplayWindow`]: crate::ReplayWindow
@@ -25,6 +27,8 @@ use cmac::{Cmac, Mac};
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use subtle::ConstantTimeEq;
+use wlan_frames::beacon::Beacon;
+use wlan_frames::frame_control::SUBTYPE_BEACON;
 use wlan_frames::{FrameControl, FrameType};
 
 use crate::aad::{Header, HeaderError};
@@ -40,24 +44,31 @@ const AAD_LEN: usize = 20;
 const ADDRESSES: Range<usize> = 4..22;
 const ADDR2: Range<usize> = 10..16;
 
-/// Which of the two integrity group temporal keys, 4 or 5 (9.4.2.54).
+/// Which key of a BSS for its management frames to all: 4 or 5 an integrity group temporal key (IGTK), 6 or 7 a beacon
+/// integrity group temporal key (BIGTK) (9.4.2.54).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct IgtkId(u8);
+pub struct IntegrityKeyId(u8);
 
-impl IgtkId {
-    /// The key identifier `value`, if it is 4 or 5.
+impl IntegrityKeyId {
+    /// The key identifier `value`, if it is 4 to 7.
     #[must_use]
-    pub const fn new(value: u8) -> Option<IgtkId> {
+    pub const fn new(value: u8) -> Option<IntegrityKeyId> {
         match value {
-            4 | 5 => Some(IgtkId(value)),
+            4..=7 => Some(IntegrityKeyId(value)),
             _ => None,
         }
     }
 
-    /// The number, 4 or 5.
+    /// The number, 4 to 7.
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
+    }
+
+    /// Whether it is of a BIGTK, which protects beacons and nothing else.
+    #[must_use]
+    pub const fn is_for_beacons(self) -> bool {
+        self.0 >= 6
     }
 }
 
@@ -67,12 +78,12 @@ pub struct Checked {
     /// Its packet number, not yet checked against replay.
     pub ipn: PacketNumber,
     /// The key it is protected with.
-    pub key_id: IgtkId,
+    pub key_id: IntegrityKeyId,
     /// Where the body lies in the MPDU, without the MME.
     pub body: Range<usize>,
 }
 
-/// One integrity group temporal key. It is wiped when dropped and never printed.
+/// One integrity group temporal key, for beacons or for the other frames. It is wiped when dropped and never printed.
 #[derive(Clone)]
 pub struct Bip {
     suite: Suite,
@@ -100,14 +111,14 @@ impl Bip {
     ///
     /// # Errors
     /// [`KeyError::Length`]; [`KeyError::Suite`] for a suite that is not BIP.
-    pub fn new(suite: Suite, igtk: &[u8]) -> Result<Bip, KeyError> {
-        let found = igtk.len();
+    pub fn new(suite: Suite, key: &[u8]) -> Result<Bip, KeyError> {
+        let found = key.len();
         let length = |_| KeyError::Length { suite, found };
         let key = match suite {
-            Suite::BipCmac128 => Key::Cmac128(Cmac::new_from_slice(igtk).map_err(length)?),
-            Suite::BipCmac256 => Key::Cmac256(Cmac::new_from_slice(igtk).map_err(length)?),
-            Suite::BipGmac128 => Key::Gmac128(Gmac::new(Aes128::new_from_slice(igtk).map_err(length)?)),
-            Suite::BipGmac256 => Key::Gmac256(Gmac::new(Aes256::new_from_slice(igtk).map_err(length)?)),
+            Suite::BipCmac128 => Key::Cmac128(Cmac::new_from_slice(key).map_err(length)?),
+            Suite::BipCmac256 => Key::Cmac256(Cmac::new_from_slice(key).map_err(length)?),
+            Suite::BipGmac128 => Key::Gmac128(Gmac::new(Aes128::new_from_slice(key).map_err(length)?)),
+            Suite::BipGmac256 => Key::Gmac256(Gmac::new(Aes256::new_from_slice(key).map_err(length)?)),
             _ => return Err(KeyError::Suite(suite)),
         };
         Ok(Bip { suite, key })
@@ -123,12 +134,17 @@ impl Bip {
     ///
     /// # Errors
     /// [`SealFault::NotProtectable`] unless it is a group addressed robust management frame with the Protected bit
-    /// clear; [`SealFault::Short`].
-    pub fn protect(&self, mpdu: &mut [u8], ipn: PacketNumber, key_id: IgtkId) -> Result<(), SealFault> {
+    /// clear, or a beacon for the key identifier of a BIGTK; [`SealFault::Short`].
+    pub fn protect(
+        &self,
+        mpdu: &mut [u8],
+        ipn: PacketNumber,
+        key_id: IntegrityKeyId,
+    ) -> Result<(), SealFault> {
         let body_at = match body_offset(mpdu) {
-            Ok(at) => at,
+            Ok(at) if is_beacon(mpdu) == key_id.is_for_beacons() => at,
             Err(OpenError::Short) => return Err(SealFault::Short),
-            Err(_) => return Err(SealFault::NotProtectable),
+            _ => return Err(SealFault::NotProtectable),
         };
         let Some(mme_at) = mpdu
             .len()
@@ -161,9 +177,10 @@ impl Bip {
     /// IPN and key identifier that a received MPDU claims, before anything is verified: for choosing the key.
     ///
     /// # Errors
-    /// [`OpenError::Short`]; [`OpenError::BadHeader`] unless it is a group addressed robust management frame with the
-    /// Protected bit clear; [`OpenError::NotProtected`] if it does not end with an MME of this suite.
-    pub fn peek(&self, mpdu: &[u8]) -> Result<(PacketNumber, IgtkId), OpenError> {
+    /// [`OpenError::Short`]; [`OpenError::BadHeader`] unless it is a beacon or group addressed robust management frame
+    /// with the Protected bit clear; [`OpenError::NotProtected`] if it does not end with an MME of this suite and a key
+    /// for this kind of frame.
+    pub fn peek(&self, mpdu: &[u8]) -> Result<(PacketNumber, IntegrityKeyId), OpenError> {
         self.parse(mpdu).map(|checked| (checked.ipn, checked.key_id))
     }
 
@@ -200,7 +217,8 @@ impl Bip {
         else {
             return Err(OpenError::Short);
         };
-        let key_id = IgtkId::new(key_low).filter(|_| key_high == 0);
+        let key_id = IntegrityKeyId::new(key_low)
+            .filter(|key_id| key_high == 0 && key_id.is_for_beacons() == is_beacon(mpdu));
         match key_id {
             Some(key_id) if id == MME && len == self.mme_len() => Ok(Checked {
                 ipn: PacketNumber::from_be_octets([ipn5, ipn4, ipn3, ipn2, ipn1, ipn0]),
@@ -219,7 +237,13 @@ impl Bip {
         aad[..2].copy_from_slice(&fc.to_le_bytes());
         aad[2..].copy_from_slice(&mpdu[ADDRESSES]);
         let mic_len = mpdu.len() - covered.end;
-        let parts = [&aad, &mpdu[covered], &[0; MAX_MIC_LEN][..mic_len]];
+        let masked = if is_beacon(mpdu) { Beacon::TIMESTAMP_LEN } else { 0 };
+        let parts = [
+            &aad,
+            &[0; Beacon::TIMESTAMP_LEN][..masked],
+            &mpdu[covered.start + masked..covered.end],
+            &[0; MAX_MIC_LEN][..mic_len],
+        ];
         match &self.key {
             Key::Cmac128(key) => cmac(key.clone(), parts),
             Key::Cmac256(key) => cmac(key.clone(), parts),
@@ -231,6 +255,16 @@ impl Bip {
 
 /// Where the body begins, if this is a kind of frame that BIP protects.
 fn body_offset(mpdu: &[u8]) -> Result<usize, OpenError> {
+    if is_beacon(mpdu) {
+        let fc = FrameControl::parse(mpdu).map_err(|_| OpenError::BadHeader)?;
+        let body_at = fc.header_len().filter(|_| !fc.has(FrameControl::PROTECTED));
+        let body_at = body_at.ok_or(OpenError::BadHeader)?;
+        return if mpdu.len() < body_at + Beacon::TIMESTAMP_LEN {
+            Err(OpenError::Short)
+        } else {
+            Ok(body_at)
+        };
+    }
     let header = Header::parse(mpdu).map_err(|error| match error {
         HeaderError::Short => OpenError::Short,
         HeaderError::NotProtectable => OpenError::BadHeader,
@@ -243,7 +277,12 @@ fn body_offset(mpdu: &[u8]) -> Result<usize, OpenError> {
     Ok(header.len())
 }
 
-fn cmac<M: Mac<OutputSize = U16>>(mut mac: M, parts: [&[u8]; 3]) -> [u8; MAX_MIC_LEN] {
+fn is_beacon(mpdu: &[u8]) -> bool {
+    FrameControl::parse(mpdu)
+        .is_ok_and(|fc| fc.frame_type() == FrameType::Management && fc.subtype() == SUBTYPE_BEACON)
+}
+
+fn cmac<M: Mac<OutputSize = U16>>(mut mac: M, parts: [&[u8]; 4]) -> [u8; MAX_MIC_LEN] {
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }
@@ -272,7 +311,7 @@ impl<C: BlockCipherEncrypt<BlockSize = U16>> Gmac<C> {
         Gmac { aes, ghash }
     }
 
-    fn mic(&self, nonce: [u8; 12], parts: [&[u8]; 3]) -> [u8; MAX_MIC_LEN] {
+    fn mic(&self, nonce: [u8; 12], parts: [&[u8]; 4]) -> [u8; MAX_MIC_LEN] {
         let mut hash = self.ghash.clone();
         let mut block = ghash::Block::default();
         let mut len = 0u64;
@@ -357,7 +396,7 @@ mod tests {
             let mme_at = mpdu.len() - v.mme.0.len();
             mpdu[mme_at..].fill(0xee);
             v.bip()
-                .protect(&mut mpdu, v.ipn(), IgtkId::new(v.key_id).unwrap())
+                .protect(&mut mpdu, v.ipn(), IntegrityKeyId::new(v.key_id).unwrap())
                 .unwrap();
             assert_eq!(mpdu, v.protected(), "{}", v.name);
             let checked = v.bip().check(&mpdu).unwrap();
@@ -404,7 +443,8 @@ mod tests {
         let refused = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut mpdu = v.protected();
             change(&mut mpdu);
-            v.bip().protect(&mut mpdu, v.ipn(), IgtkId::new(4).unwrap())
+            v.bip()
+                .protect(&mut mpdu, v.ipn(), IntegrityKeyId::new(4).unwrap())
         };
         assert_eq!(
             refused(&|mpdu| mpdu[4] = 0x02),
@@ -414,7 +454,7 @@ mod tests {
         assert_eq!(
             refused(&|mpdu| mpdu[0] = 0x80),
             Err(SealFault::NotProtectable),
-            "a beacon"
+            "a beacon, with a key that is not for beacons"
         );
         assert_eq!(
             refused(&|mpdu| mpdu[0] = 0x08),
@@ -430,6 +470,54 @@ mod tests {
         assert_eq!(v.bip().check(&v.protected()[..24 + 17]), Err(OpenError::Short));
     }
 
+    /// The MIC of a beacon by the letter of 12.5.4.3 to 12.5.4.5 and CMAC alone.
+    #[test]
+    fn a_beacon_is_protected_whatever_its_timestamp() {
+        let key = [0x3c; 16];
+        let header = [
+            &[0x80, 0, 0, 0][..],
+            &[0xff; 6],
+            &[2, 0, 0, 0, 0, 1],
+            &[2, 0, 0, 0, 0, 1],
+            &[0x70, 0x12],
+        ]
+        .concat();
+        let after_timestamp = [&[100, 0, 0x11, 0, 0, 4][..], b"toll"].concat();
+        let mme = [0x4c, 16, 6, 0, 9, 0, 0, 0, 0, 0];
+        let covered = [
+            &[0x80, 0][..],
+            &header[4..22],
+            &[0; 8],
+            &after_timestamp,
+            &mme,
+            &[0; 8],
+        ]
+        .concat();
+        let mut cmac = <Cmac<Aes128> as KeyInit>::new_from_slice(&key).unwrap();
+        cmac.update(&covered);
+        let mic: [u8; 16] = cmac.finalize().into_bytes().into();
+
+        let bip = Bip::new(Suite::BipCmac128, &key).unwrap();
+        let (ipn, bigtk) = (PacketNumber::new(9).unwrap(), IntegrityKeyId::new(6).unwrap());
+        for timestamp in [[0; 8], [7; 8]] {
+            let mut beacon = [&header[..], &timestamp, &after_timestamp, &[0xee; 18]].concat();
+            bip.protect(&mut beacon, ipn, bigtk).unwrap();
+            assert_eq!(beacon[42..], [&mme[..], &mic[..8]].concat());
+            assert_eq!(bip.check(&beacon).unwrap().ipn, ipn);
+            beacon[24] ^= 1;
+            assert!(bip.check(&beacon).is_ok(), "the timestamp may change");
+            beacon[32] ^= 1;
+            assert_eq!(bip.check(&beacon), Err(OpenError::Mic));
+        }
+        let igtk = IntegrityKeyId::new(4).unwrap();
+        let mut beacon = [&header[..], &[0; 26]].concat();
+        assert_eq!(
+            bip.protect(&mut beacon, ipn, igtk),
+            Err(SealFault::NotProtectable)
+        );
+        assert_eq!(bip.protect(&mut beacon[..31], ipn, bigtk), Err(SealFault::Short));
+    }
+
     #[test]
     fn keys_are_of_the_length_and_of_a_suite_of_bip() {
         let (suite, found) = (Suite::BipGmac256, 16);
@@ -441,7 +529,7 @@ mod tests {
             Bip::new(Suite::Ccmp128, &[0; 16]).unwrap_err(),
             KeyError::Suite(Suite::Ccmp128)
         );
-        assert_eq!(IgtkId::new(3), None);
+        assert_eq!(IntegrityKeyId::new(3), None);
         let bip = Bip::new(Suite::BipCmac128, &[7; 16]).unwrap();
         assert_eq!(format!("{bip:?}"), "Bip { suite: BipCmac128, .. }");
     }

@@ -59,7 +59,7 @@ pub mod wep;
 mod vectors;
 
 pub use aad::Priority;
-pub use bip::{Bip, IgtkId};
+pub use bip::{Bip, IntegrityKeyId};
 pub use ccmp::Ccmp;
 pub use countermeasures::Countermeasures;
 pub use engine::Backend;
@@ -202,6 +202,12 @@ impl Suite {
             Suite::Ccmp128 | Suite::Enhanced(_) => 8,
             Suite::Ccmp256 | Suite::Gcmp128 | Suite::Gcmp256 => 16,
         }
+    }
+
+    /// Whether it is WEP or TKIP, which the standard has retired.
+    #[must_use]
+    pub const fn is_rc4(self) -> bool {
+        matches!(self, Suite::Wep40 | Suite::Wep104 | Suite::Tkip)
     }
 
     /// Octets that protection adds to an MPDU.

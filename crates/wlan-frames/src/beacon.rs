@@ -56,6 +56,8 @@ impl<'e> Beacon<'e> {
     pub const FIXED_LEN: usize = ELEMENTS;
     /// Where the Timestamp field is, in octets.
     pub const TIMESTAMP_AT: usize = TIMESTAMP;
+    /// Its length in octets.
+    pub const TIMESTAMP_LEN: usize = 8;
 
     /// Length in octets, without FCS.
     #[allow(clippy::len_without_is_empty)]

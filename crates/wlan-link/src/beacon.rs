@@ -2,7 +2,8 @@
 
 use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
 use wlan_air::{Access, Beacons, Category, MediumConfig, Nanos, Protection};
-use wlan_ciphers::Suite;
+use wlan_ciphers::bip::{Bip, IntegrityKeyId};
+use wlan_ciphers::{PacketNumber, Suite};
 use wlan_frames::beacon::{
     Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE,
     CAPABILITY_SHORT_SLOT, push_element,
@@ -11,7 +12,13 @@ use wlan_frames::fcs::FCS_LEN;
 use wlan_frames::{MacAddr, SequenceControl};
 
 /// Octets of a beacon with the elements that an access point of today sends, FCS included.
-pub const LEN_B: usize = 240;
+const USUAL_LEN_B: usize = 240;
+/// Octets of the longest.
+pub const MAX_LEN_B: usize = USUAL_LEN_B + GROUP_MANAGEMENT.overhead();
+/// What protects management frames to all; hostapd's usual.
+pub const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
+/// The key identifier of the access point's one BIGTK.
+const BIGTK: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
 
 const SSID: &[u8] = b"airtoll";
 /// The primary channels that the emulated air says it is, and their centres in MHz (17.3.8.4.2, 16.3.6.3).
@@ -28,6 +35,7 @@ const ID_ERP: u8 = 42;
 const ID_HT_CAPABILITIES: u8 = 45;
 const ID_RSN: u8 = 48;
 const ID_EXTENDED_SUPPORTED_RATES: u8 = 50;
+const ID_EXTENDED_CAPABILITIES: u8 = 127;
 const ID_HT_OPERATION: u8 = 61;
 const ID_VHT_CAPABILITIES: u8 = 191;
 const ID_VHT_OPERATION: u8 = 192;
@@ -54,6 +62,30 @@ fn channel(band: Band) -> (u8, u16) {
     }
 }
 
+// RSN capabilities (9.4.2.24.4).
+const MANAGEMENT_PROTECTION_REQUIRED: u16 = 1 << 6;
+const MANAGEMENT_PROTECTION_CAPABLE: u16 = 1 << 7;
+/// Beacon Protection Enabled, a bit of the Extended Capabilities element (9.4.2.26).
+const BEACON_PROTECTION: usize = 84;
+
+/// How management frames are protected (hostapd's `ieee80211w` and `beacon_prot`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ManagementProtection {
+    /// Whether stations may protect theirs.
+    pub is_capable: bool,
+    /// Whether they must.
+    pub is_required: bool,
+    /// Whether beacons are.
+    pub of_beacons: bool,
+}
+
+impl ManagementProtection {
+    /// Octets of a beacon, FCS included.
+    pub fn beacon_len_b(self) -> usize {
+        if self.of_beacons { MAX_LEN_B } else { USUAL_LEN_B }
+    }
+}
+
 /// An access point and the beacons that it sends.
 pub struct AccessPoint {
     bssid: MacAddr,
@@ -63,13 +95,22 @@ pub struct AccessPoint {
     /// Where the DTIM count is in them.
     dtim_count_at: usize,
     dtim_period: u8,
+    /// The key that protects beacons, if any does.
+    bigtk: Option<Bip>,
     /// Beacons so far. They have sequence numbers of their own, as drivers count them apart from data.
     sent: u64,
 }
 
 impl AccessPoint {
-    /// Station 0 of this medium. `tid` is that of the stations' QoS data frames.
-    pub fn new(bssid: MacAddr, medium: &MediumConfig, tid: Option<u8>, suite: Option<Suite>) -> Self {
+    /// Station 0 of this medium. `tid` is that of the stations' QoS data frames; `bigtk` protects the beacons.
+    pub fn new(
+        bssid: MacAddr,
+        medium: &MediumConfig,
+        tid: Option<u8>,
+        suite: Option<Suite>,
+        management: ManagementProtection,
+        bigtk: Option<Bip>,
+    ) -> Self {
         let station = &medium.stations[0];
         let mode = station.rate.modes().last().expect("a station has a rate");
         let (interval, dtim_period) = medium.beacons.map_or((Beacons::TU, 1), |beacons| {
@@ -77,7 +118,7 @@ impl AccessPoint {
         });
         let (band, class) = (mode.band(), mode.class());
         let is_protecting = station.protection != Protection::None;
-        let mut elements = Vec::with_capacity(LEN_B);
+        let mut elements = Vec::with_capacity(USUAL_LEN_B);
         push_element(&mut elements, ID_SSID, SSID);
         let rates = supported_rates(medium, mode);
         let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
@@ -97,7 +138,7 @@ impl AccessPoint {
         }
         // WEP is no suite of an RSN (9.4.2.24.2): only the Privacy bit tells of it.
         if let Some(suite) = suite.filter(|suite| !matches!(suite, Suite::Wep40 | Suite::Wep104)) {
-            push_element(&mut elements, ID_RSN, &rsn(suite));
+            push_element(&mut elements, ID_RSN, &rsn(suite, management));
         }
         if let Some(tid) = tid {
             push_element(
@@ -110,11 +151,16 @@ impl AccessPoint {
             push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
             push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
         }
+        if bigtk.is_some() {
+            let mut capabilities = [0; BEACON_PROTECTION / 8 + 1];
+            capabilities[BEACON_PROTECTION / 8] |= 1 << (BEACON_PROTECTION % 8);
+            push_element(&mut elements, ID_EXTENDED_CAPABILITIES, &capabilities);
+        }
         if class == Class::Vht {
             push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
             push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
         }
-        let mut filling = vec![0; LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
+        let mut filling = vec![0; USUAL_LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
         filling[..FILLING_OUI.len()].copy_from_slice(&FILLING_OUI);
         push_element(&mut elements, ID_VENDOR_SPECIFIC, &filling);
         Self {
@@ -124,25 +170,37 @@ impl AccessPoint {
             elements,
             dtim_count_at,
             dtim_period,
+            bigtk,
             sent: 0,
         }
     }
 
-    /// The next beacon; the first one has a DTIM.
-    pub fn beacon(&mut self, timestamp_us: u64) -> Beacon<'_> {
+    /// Writes the next beacon, without FCS, and returns its length in octets; the first one has a DTIM.
+    ///
+    /// # Panics
+    /// If there are fewer than [`MAX_LEN_B`] octets.
+    pub fn beacon(&mut self, timestamp_us: u64, octets: &mut [u8]) -> usize {
         let since_dtim = self.sent % u64::from(self.dtim_period);
         let until_dtim = (u64::from(self.dtim_period) - since_dtim) % u64::from(self.dtim_period);
         self.elements[self.dtim_count_at] = u8::try_from(until_dtim).unwrap_or(0);
         let sequence = self.sent % u64::from(SequenceControl::MODULUS);
         self.sent += 1;
-        Beacon {
+        let beacon = Beacon {
             bssid: self.bssid,
             sequence: u16::try_from(sequence).unwrap_or(0),
             timestamp_us,
             interval_tu: self.interval_tu,
             capability: self.capability,
             elements: &self.elements,
-        }
+        };
+        let len = beacon.emit(octets);
+        let Some(bigtk) = &self.bigtk else { return len };
+        let len = len + GROUP_MANAGEMENT.overhead();
+        let bipn = PacketNumber::new(self.sent).expect("48 bits of beacons outlast any link");
+        bigtk
+            .protect(&mut octets[..len], bipn, BIGTK)
+            .expect("it is a beacon with room for an MME");
+        len
     }
 }
 
@@ -182,11 +240,27 @@ fn supported_rates(medium: &MediumConfig, mode: &Mode) -> Vec<u8> {
     marked.collect()
 }
 
-/// RSN element (9.4.2.24): version, group cipher, one pairwise cipher, one AKM, capabilities.
-fn rsn(suite: Suite) -> Vec<u8> {
+/// RSN element (9.4.2.24): version, group cipher, one pairwise cipher, one AKM, capabilities; no PMKID and the group
+/// management cipher where management frames are protected.
+fn rsn(suite: Suite, management: ManagementProtection) -> Vec<u8> {
     let one = [1, 0];
     let cipher = suite.selector();
-    [&one[..], &cipher, &one, &cipher, &one, &AKM_PSK, &[0; 2]].concat()
+    let bits = [
+        (MANAGEMENT_PROTECTION_CAPABLE, management.is_capable),
+        (MANAGEMENT_PROTECTION_REQUIRED, management.is_required),
+    ];
+    let capabilities: u16 = bits
+        .iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(bit, _)| bit)
+        .sum();
+    let mut body = [&one[..], &cipher, &one, &cipher, &one, &AKM_PSK].concat();
+    body.extend(capabilities.to_le_bytes());
+    if management.is_capable {
+        body.extend([0; 2]);
+        body.extend(GROUP_MANAGEMENT.selector());
+    }
+    body
 }
 
 /// EDCA Parameter Set element (9.4.2.28): what is usual, and what the stations use in the category of their TID.

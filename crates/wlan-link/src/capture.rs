@@ -124,7 +124,7 @@ impl Capture {
             .receiver
             .map_or(MacAddr::BROADCAST, |station| self.names.addresses[station]);
         let tid = self.names.tid;
-        let mut octets = [0; beacon::LEN_B];
+        let mut octets = [0; beacon::MAX_LEN_B];
         let len = match ppdu.kind {
             Kind::Data { .. } => return,
             Kind::Rts => Rts { duration_us, ra, ta }.emit(&mut octets),
@@ -161,10 +161,7 @@ impl Capture {
             }
             Kind::Beacon => {
                 let timestamp = first_bit(ppdu, Beacon::TIMESTAMP_AT);
-                self.names
-                    .access_point
-                    .beacon(timestamp.0 / 1000)
-                    .emit(&mut octets)
+                self.names.access_point.beacon(timestamp.0 / 1000, &mut octets)
             }
         };
         let mut air = self.take_air(ppdu);

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use wlan_ciphers::Suite;
+use wlan_ciphers::{Bip, Suite};
 
+use crate::beacon::GROUP_MANAGEMENT;
 use crate::roster::MAX_HOSTS;
 use crate::scenario::Scenario;
 
@@ -15,6 +16,8 @@ pub struct Config {
     pub scenario: Scenario,
     /// The pairwise temporal key of each station in hexadecimal digits; none for `open`.
     pub temporal_keys: Vec<String>,
+    /// The beacon integrity group temporal key in hexadecimal digits, for `beacon_prot`.
+    pub beacon_key: Option<String>,
     /// Where to write a capture of the air.
     pub pcap: Option<PathBuf>,
 }
@@ -25,6 +28,9 @@ pub enum ConfigError {
     /// A temporal key does not fit the suite, or a station has none.
     #[error("temporal_keys: {} needs {} octets in hexadecimal digits for each station", .0.name(), .0.key_len())]
     TemporalKey(Suite),
+    /// The beacon key does not fit.
+    #[error("beacon_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
+    BeaconKey(Suite),
     /// More hosts than can be kept in time.
     #[error("stations: {0} are too many for a link in real time: {MAX_HOSTS} hosts are the most")]
     Hosts(usize),
@@ -36,24 +42,35 @@ impl Config {
     /// # Errors
     /// It is missing, not hexadecimal, or of another length.
     pub fn temporal_key(&self, suite: Suite, station: usize) -> Result<Vec<u8>, ConfigError> {
-        let (pairs, rest) = self
-            .temporal_keys
-            .get(station - 1)
-            .map_or("", String::as_str)
-            .as_bytes()
-            .as_chunks::<2>();
-        let digit = |octet: u8| {
-            char::from(octet)
-                .to_digit(16)
-                .and_then(|digit| u8::try_from(digit).ok())
-        };
-        let key: Option<Vec<u8>> = pairs
-            .iter()
-            .map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?))
-            .collect();
-        key.filter(|key| rest.is_empty() && key.len() == suite.key_len())
+        let digits = self.temporal_keys.get(station - 1).map_or("", String::as_str);
+        octets(digits)
+            .filter(|key| key.len() == suite.key_len())
             .ok_or(ConfigError::TemporalKey(suite))
     }
+
+    /// The key that protects beacons.
+    ///
+    /// # Errors
+    /// It is missing, not hexadecimal, or of another length.
+    pub fn beacon_key(&self) -> Result<Bip, ConfigError> {
+        octets(self.beacon_key.as_deref().unwrap_or_default())
+            .and_then(|key| Bip::new(GROUP_MANAGEMENT, &key).ok())
+            .ok_or(ConfigError::BeaconKey(GROUP_MANAGEMENT))
+    }
+}
+
+/// The octets that hexadecimal digits stand for.
+fn octets(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let digit = |octet: u8| {
+        char::from(octet)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    let octets = pairs
+        .iter()
+        .map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?));
+    octets.collect::<Option<_>>().filter(|_| rest.is_empty())
 }
 
 #[cfg(test)]
@@ -65,6 +82,7 @@ mod tests {
         Config {
             scenario: scenario(&[("security", security.into())]),
             temporal_keys: temporal_key.map(Into::into).into_iter().collect(),
+            beacon_key: None,
             pcap: None,
         }
     }

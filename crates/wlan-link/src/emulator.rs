@@ -101,10 +101,12 @@ impl Emulator {
         let stations = scenario.medium.stations.len() - 1;
         let wired = config.scenario.has_server().then_some(scenario.wired);
         let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
+        let management = config.scenario.management_protection()?;
+        let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
         let names = Names {
             addresses: (0..roster.on_air()).map(roster::mac).collect(),
             tid: tid.unwrap_or_default(),
-            access_point: AccessPoint::new(roster::mac(AP), &scenario.medium, tid, suite),
+            access_point: AccessPoint::new(roster::mac(AP), &scenario.medium, tid, suite, management, bigtk),
         };
         let medium = Medium::new(scenario.medium)?;
         let associations: Result<Vec<_>, _> = (1..=stations)

@@ -17,7 +17,7 @@ from airtoll.study.scenario import Scenario, WordError, read_scenario
 
 _PANELS: dict[str, tuple[str, ...]] = {
     "PHY": ("phy", "rate", "bandwidth", "gi", "streams", "band", "preamble"),
-    "Security": ("security", "crypto_at", "processor_frame", "processor_byte"),
+    "Security": ("security", "ieee80211w", "beacon_prot", "crypto_at", "processor_frame", "processor_byte"),
     "Stations": ("stations", "topology", "direction", "hears", "wired_rate", "wired_delay"),
     "Traffic": (
         *("transport", "ip", "packet_size", "traffic", "offered"),
@@ -48,7 +48,7 @@ _METAVARS = {
     }.items()
     for word in words
 }
-_SWITCHES = ("ampdu", "delayed_ack", "coalesce")
+_SWITCHES = ("beacon_prot", "ampdu", "delayed_ack", "coalesce")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 _NONE = "\N{EN DASH}"
 

@@ -39,7 +39,17 @@ CAN: Mapping[str, tuple[object, ...]] = {
 """The levels that the emulator and the probes of this lab can do; factors that are not named have no limit here."""
 
 CAN_SET = (
-    *("preamble", "band", "access_category", "txop_limit", "retry_limit", "rate_control", "ampdu"),
+    *(
+        "preamble",
+        "band",
+        "ieee80211w",
+        "beacon_prot",
+        "access_category",
+        "txop_limit",
+        "retry_limit",
+        "rate_control",
+        "ampdu",
+    ),
     *("rts_threshold", "protection", "beacon_interval", "dtim_period", "error_model"),
     *("queue", "queue_limit", "coalesce"),
     *("processor_frame", "processor_byte", "wired_rate", "wired_delay"),
@@ -47,6 +57,8 @@ CAN_SET = (
 """The settings of a study's [link] that this lab can change."""
 
 MTU_B = 1500
+
+_BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
 
 _EMULATOR = [sys.executable, "-I", "-c", "import sys; from airtoll._rust import emulate; sys.exit(emulate())"]
 _ANSWER_TIMEOUT_S = 20.0
@@ -92,6 +104,7 @@ class Air:
         config = {
             "scenario": self._scenario(cell, seed=seed).wire(),
             "temporal_keys": keys,
+            "beacon_key": _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS),
             "pcap": None if pcap is None else str(pcap),
         }
         emulator = _Emulator(config)
@@ -103,6 +116,7 @@ class Air:
                 **emulator.facts,
                 "emulated": True,
                 **_key_facts(keys),
+                "beacon_key": config["beacon_key"] if keys and self._settings.beacon_prot else None,
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
                 "predicted_bit_per_s": self._predicted_bit_per_s(cell),
@@ -174,7 +188,12 @@ def _keys(cell: Cell, seed: int) -> list[str]:
     stations = cell.stations * (2 if cell.topology == "through-ap" else 1)
     names = ["", *(f" of station {station}" for station in range(2, stations + 1))]
     texts = [f"airtoll temporal key {seed}{name}" for name in names]
-    return [hashlib.sha256(text.encode()).digest()[:octets].hex() for text in texts]
+    return [_key(text, octets) for text in texts]
+
+
+def _key(text: str, octets: int) -> str:
+    """A key that the text stands for, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).digest()[:octets].hex()
 
 
 def _key_facts(keys: Sequence[str]) -> dict[str, Any]:

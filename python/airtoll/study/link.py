@@ -14,6 +14,7 @@ Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
 Queue = Literal["fifo", "fq_codel"]
 Protection = Literal["none", "cts-to-self", "rts-cts"]
+ManagementFrameProtection = Literal["disabled", "optional", "required"]
 AccessCategory = Literal["be", "bk", "vi", "vo"]
 RateControl = Literal["fixed", "minstrel"]
 ErrorModel = Literal["none", "nist", "yans"]
@@ -34,6 +35,10 @@ class LinkSettings(BaseModel):
     band: Annotated[Band, *name_of(Band)] | None = Field(
         default=None, description="Frequency band of ht: 2.4 GHz or 5 GHz."
     )
+    ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = Field(
+        default=None, description="Protection of management frames: disabled, optional or required."
+    )
+    beacon_prot: _Switch | None = Field(default=None, description="Whether beacons are protected too.")
     access_category: Annotated[AccessCategory, *name_of(AccessCategory)] | None = Field(
         default=None, description="EDCA access category of the data: be, bk, vi or vo."
     )

@@ -11,13 +11,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use wlan_air::queue::Packet;
 use wlan_air::{Event, Medium, Route};
-use wlan_ciphers::Suite;
+use wlan_ciphers::{Bip, Suite};
 use wlan_frames::pcap;
 use wlan_frames::{AckPolicy, DataHeader, QosControl, SequenceControl};
 
 use self::observer::tshark;
 use super::*;
+use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::scenario::tests::scenario;
+
+const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
 
 /// An MSDU on its way.
 #[derive(Default)]
@@ -64,11 +67,14 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
     const BODY_B: usize = 1000;
     let words = scenario(words);
     let (tid, suite) = (words.tid().unwrap(), words.suite().unwrap());
+    let management = words.management_protection().unwrap();
+    let bigtk = Bip::new(GROUP_MANAGEMENT, &BIGTK_OCTETS).unwrap();
+    let bigtk = management.of_beacons.then_some(bigtk);
     let config = words.build().unwrap().medium;
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
     let names = Names {
-        access_point: AccessPoint::new(addresses[0], &config, tid, suite),
+        access_point: AccessPoint::new(addresses[0], &config, tid, suite, management, bigtk),
         addresses: addresses.clone(),
         tid: tid.unwrap_or_default(),
     };
@@ -396,9 +402,7 @@ fn beacons_say_what_the_bss_is_like() {
     for (mut of, name) in phys() {
         of["beacon_interval_tu"] = 20.into();
         of["dtim_period"] = 3.into();
-        let forbidden = |suite: &Suite| {
-            matches!(suite, Suite::Wep40 | Suite::Wep104 | Suite::Tkip) && matches!(name, "7" | "8")
-        };
+        let forbidden = |suite: &Suite| suite.is_rc4() && matches!(name, "7" | "8");
         let suite = securities.find(|suite| !forbidden(suite)).unwrap();
         of["security"] = suite.name().into();
         let (told, file) = performed(&words(&of), 0, 0, Nanos::from_ms(150));
@@ -442,6 +446,41 @@ fn beacons_say_what_the_bss_is_like() {
             assert_eq!(frame[12], if name == "8" { width } else { "" }, "{of}");
         }
     }
+}
+
+#[test]
+fn protected_beacons_end_with_a_mic_under_the_beacon_key() {
+    let of = |beacon_prot: bool| {
+        json!({
+            "phy": "ht", "rate": "mcs7", "security": "ccmp", "ieee80211w": "required", "beacon_prot": beacon_prot,
+            "beacon_interval_tu": 20, "dtim_period": 2,
+        })
+    };
+    let (told, file) = performed(&words(&of(true)), 0, 0, Nanos::from_ms(150));
+    let bip = Bip::new(GROUP_MANAGEMENT, &BIGTK_OCTETS).unwrap();
+    let beacons = pcap::records(&file).map(|record| {
+        let data = record.unwrap().1.data;
+        &data[Radiotap::parse(data).unwrap().1..data.len() - fcs::FCS_LEN]
+    });
+    for (number, beacon) in (1..).zip(beacons) {
+        let checked = bip.check(beacon).unwrap();
+        assert_eq!((checked.ipn.get(), checked.key_id.get()), (number, 6));
+    }
+    let (plain, _) = performed(&words(&of(false)), 0, 0, Nanos::from_ms(150));
+    assert_eq!(told[0].ppdu.psdu_len_b, plain[0].ppdu.psdu_len_b + 18);
+
+    let fields = [
+        "wlan.rsn.capabilities.mfpr",
+        "wlan.rsn.capabilities.mfpc",
+        "wlan.rsn.gmcs.type",
+        "wlan.extcap.b84",
+        "wlan.mmie.keyid",
+        "wlan.mmie.ipn",
+    ];
+    let Some(seen) = seen(&told, &file, &fields) else {
+        return;
+    };
+    assert_eq!(seen[0].1[0][..6], ["1", "1", "6", "1", "6", "010000000000"]);
 }
 
 #[test]
@@ -523,7 +562,14 @@ fn a_block_ack_tells_of_what_came_from_the_station_that_it_is_for() {
     let config = words.build().unwrap().medium;
     let addresses: Vec<_> = (1..=3).map(|last| MacAddr([2, 0, 0, 0, 0, last])).collect();
     let names = Names {
-        access_point: AccessPoint::new(addresses[0], &config, Some(0), None),
+        access_point: AccessPoint::new(
+            addresses[0],
+            &config,
+            Some(0),
+            None,
+            ManagementProtection::default(),
+            None,
+        ),
         addresses: addresses.clone(),
         tid: 0,
     };

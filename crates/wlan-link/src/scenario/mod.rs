@@ -17,7 +17,7 @@ use wlan_air::{
 use wlan_ciphers::Suite;
 use wlan_frames::LlcSnap;
 
-use crate::beacon;
+use crate::beacon::ManagementProtection;
 use crate::words::{Air, WordError};
 
 /// Frames that a processor's queue holds: a ring of descriptors as drivers have it.
@@ -39,6 +39,8 @@ pub struct Scenario {
     band: Option<String>,
     preamble: Option<String>,
     security: String,
+    ieee80211w: Option<String>,
+    beacon_prot: Option<bool>,
     crypto_at: String,
     processor: Option<ProcessorWords>,
     stations: usize,
@@ -300,6 +302,38 @@ impl Scenario {
         Ok(self.air().suite(&self.security)?)
     }
 
+    /// How management frames are protected: by CCMP, GCMP and BIP (12.5.3 to 12.5.5), and so not where there is no
+    /// security, WEP or TKIP.
+    pub(crate) fn management_protection(&self) -> Result<ManagementProtection, BadScenario> {
+        let (is_capable, is_required) = match self.ieee80211w.as_deref() {
+            None | Some("disabled") => (false, false),
+            Some("optional") => (true, false),
+            Some("required") => (true, true),
+            Some(other) => {
+                return Err(WordError::unknown("ieee80211w", other, "disabled, optional, required").into());
+            }
+        };
+        let of_beacons = self.beacon_prot.unwrap_or(false);
+        if of_beacons && !is_capable {
+            return Err(BadScenario::Together(
+                "beacon_prot needs ieee80211w optional or required (IEEE Std 802.11-2020, 11.52)",
+            ));
+        }
+        if of_beacons && self.beacon_interval_tu.unwrap_or(0) == 0 {
+            return Err(BadScenario::Together(
+                "beacon_prot protects beacons, and none are sent: give a beacon_interval",
+            ));
+        }
+        if self.suite()?.is_none_or(Suite::is_rc4) {
+            return Ok(ManagementProtection::default());
+        }
+        Ok(ManagementProtection {
+            is_capable,
+            is_required,
+            of_beacons,
+        })
+    }
+
     /// Whether a host gets consecutive packets of a flow that arrive together as one super-packet, as from a card whose
     /// driver uses GRO. TCP then acknowledges less often, which costs less airtime.
     pub(crate) fn coalesce(&self) -> bool {
@@ -318,10 +352,11 @@ impl Scenario {
             medium.hearing = Hearing::Matrix(heard.collect());
         }
         medium.channel = self.channel(stations)?;
+        let management = self.management_protection()?;
         if let Some(interval_tu @ 1..) = self.beacon_interval_tu {
             medium.beacons = Some(Beacons {
                 interval: Beacons::TU * interval_tu,
-                len_b: beacon::LEN_B,
+                len_b: management.beacon_len_b(),
                 dtim_period: self.dtim_period.unwrap_or(1),
                 power_save: false,
             });

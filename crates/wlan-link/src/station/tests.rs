@@ -22,7 +22,7 @@ fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
     let (stack, device) = UnixDatagram::pair().unwrap();
     stack.set_nonblocking(true).unwrap();
     let tid = match suite {
-        Some(Suite::Wep40 | Suite::Wep104 | Suite::Tkip) => None,
+        Some(suite) if suite.is_rc4() => None,
         _ => Some(6),
     };
     let key: Vec<u8> = (0..64).collect();
