@@ -70,7 +70,17 @@ def transfer(link: Link, transport: str, ip: Ip) -> None:
 
 
 def totals(link: Link) -> tuple[int, ...]:
-    """Of what the station sent: MPDUs that arrived, packets that its device got and the access point's gave, faults."""
+    """Of what the station sent: MPDUs that arrived, packets that its device got and the access point's gave, faults.
+
+    As soon as nothing is on its way, so that all of them tell of the same packets.
+    """
+    found = counted(link)
+    while (later := counted(link)) != found:
+        found = later
+    return found
+
+
+def counted(link: Link) -> tuple[int, ...]:
     counters = link.counters()
     wrong = [counters[name] for name in ("open_errors", "refused", "unclassified", "unsplittable")]
     devices = device_packets(link.hosts["sta"], "tx"), device_packets(link.hosts["ap"], "rx")

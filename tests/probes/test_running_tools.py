@@ -53,13 +53,15 @@ class TestThroughput:
         assert measurement.faults == []
         offered = measurement.facts["offered_bit_per_s"]
         assert offered == round(OVERLOAD * link.facts["capacity_open_bit_per_s"])
-        arrived = values(measurement, "throughput", "ap")
-        assert len(arrived) == 5
-        assert sum(arrived) / len(arrived) == pytest.approx(offered, rel=0.1)
+        assert len(values(measurement, "throughput", "ap")) == 5
+        # From the beginning: what a busy machine kept iperf3 from sending it sends at once later.
+        arrived = [s.value for s in measurement.samples if (s.metric, s.endpoint) == ("throughput", "ap")]
+        assert sum(value or 0.0 for value in arrived) / len(arrived) == pytest.approx(offered, rel=0.1)
         assert len(values(measurement, "jitter", "ap")) == 5
         sent, lost = (sum(values(measurement, f"datagrams_{what}", "ap")) for what in ("sent", "lost"))
         assert 0 <= lost <= sent
-        assert sent == pytest.approx(0.5 * offered / 1408 / 8, rel=0.1)
+        received_bit_per_s = sum(values(measurement, "throughput", "ap")) / 5
+        assert sent - lost == pytest.approx(0.5 * received_bit_per_s / 1408 / 8, rel=0.01)
         assert values(measurement, "cpu_emulator", "link") == [pytest.approx(50)]
         assert values(measurement, "cpu_crypto", "link") == [pytest.approx(5)]
         assert len(values(measurement, "cpu_system", "machine")) == 1
