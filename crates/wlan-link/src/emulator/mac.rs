@@ -35,7 +35,7 @@ use crate::counters::Counters;
 use crate::frame::{Around, Frame, Pool};
 use crate::host::{Arrival, Host};
 use crate::roster::{AP, MAX_HOSTS, Roster};
-use crate::stage::{Stages, Which};
+use crate::stage::{Stage, Stages, Which};
 use crate::station::End;
 
 /// Packets for the air that are read from one device before the medium's time is looked at again: a host that sends
@@ -88,72 +88,92 @@ enum Whose {
     Staged,
 }
 
+/// What comes next.
+struct Ahead {
+    /// When; none if nothing will by itself.
+    due: Option<Nanos>,
+    /// Whether a processor or a wire lets a frame out, and not the medium has an event.
+    of_stage: bool,
+    /// Whether a host expects it at its very time.
+    sharp: bool,
+    /// Whether the medium is idle, so that a packet that comes before may change it.
+    idle: bool,
+}
+
 impl Mac {
     pub(super) fn run(&mut self) -> io::Result<()> {
         while self.answer_requests() == Next::Go {
             if !self.stages.is_empty() {
                 self.catch_up(self.clock.now());
             }
-            let air = self.medium.next_event();
-            // While data is on the air whatever comes to the air waits for its end anyway: no need to look, nor to wait
-            // for a processor or wire that has nothing for a host.
-            let idle = self.data_on_air == 0 && !self.medium.is_busy();
-            let stage = if idle {
-                self.stages.next()
-            } else {
-                self.stages.next_prompt()
-            };
-            // On a tie what reaches the air comes before what the air does.
-            let stage = stage.filter(|(at, _)| air.is_none_or(|air| *at <= air));
-            let due = stage.map_or(air, |(at, _)| Some(at));
-            // Whether a host sees when it happens.
-            let sharp = match stage.and_then(|(_, which)| self.stages.get(which)) {
-                Some(stage) => stage.is_sharp(),
-                None => self.data_on_air > 0,
-            };
-            // An exchange whose data is not on the air goes on by itself: no host notices when.
-            if idle || stage.is_some() || self.data_on_air > 0 {
-                if (idle || !self.stages.is_empty()) && self.wait_for_arrival(idle, due, sharp)? {
-                    // Empty unless a request woke us.
-                    let _ = self.wake.read();
-                    let now = self.clock.now();
-                    // What came after the next event was due must not change it.
-                    if due.is_none_or(|at| now < at) {
-                        self.catch_up(now);
-                        self.read_arrivals(if idle { Whose::All } else { Whose::Staged }, now)?;
-                        continue;
-                    }
-                }
-                if sharp {
-                    self.clock.wait_until(due.unwrap_or(Nanos::ZERO));
-                }
-                if let (true, None, Some(due)) = (idle, stage, due) {
-                    // A card fills its aggregate when it gets at the air, not when it begins to contend.
-                    self.read_arrivals(Whose::Contending, due)?;
-                }
-            }
-            // What does not go to a host and comes before it.
-            self.catch_up(due.unwrap_or(Nanos::ZERO));
-            let reached = |at| due.is_some_and(|due| at <= due);
-            let air = self.medium.next_event();
-            let next = self
-                .stages
-                .next()
-                .filter(|(at, _)| air.is_none_or(|air| *at <= air));
-            match next.filter(|(at, _)| reached(*at)) {
-                Some((at, which)) => self.hand_up(which, at),
-                None if stage.is_none() => self.perform_event()?,
-                None => {}
+            let ahead = self.look_ahead();
+            if self.wait_for(&ahead)? {
+                self.perform(&ahead)?;
             }
         }
         Ok(())
     }
 
+    fn look_ahead(&self) -> Ahead {
+        let air = self.medium.next_event();
+        // While data is on the air whatever comes to the air waits for its end anyway: no need to wait for a processor or
+        // wire that has nothing for a host.
+        let idle = self.data_on_air == 0 && !self.medium.is_busy();
+        let stage = if idle {
+            self.stages.next()
+        } else {
+            self.stages.next_prompt()
+        };
+        // On a tie what reaches the air comes before what the air does.
+        match stage.filter(|(at, _)| air.is_none_or(|air| *at <= air)) {
+            Some((at, which)) => Ahead {
+                due: Some(at),
+                of_stage: true,
+                sharp: self.stages.get(which).is_some_and(Stage::is_sharp),
+                idle,
+            },
+            None => Ahead {
+                due: air,
+                of_stage: false,
+                sharp: self.data_on_air > 0,
+                idle,
+            },
+        }
+    }
+
+    /// Waits for it as exactly as it has to be met; `false` if something else came up before.
+    fn wait_for(&mut self, ahead: &Ahead) -> io::Result<bool> {
+        // An exchange whose data is not on the air goes on by itself: no host notices when.
+        if !ahead.idle && !ahead.of_stage && self.data_on_air == 0 {
+            return Ok(true);
+        }
+        if (ahead.idle || !self.stages.is_empty()) && self.wait_for_arrival(ahead)? {
+            // Empty unless a request woke us.
+            let _ = self.wake.read();
+            let now = self.clock.now();
+            // What came after the next event was due must not change it.
+            if ahead.due.is_none_or(|due| now < due) {
+                self.catch_up(now);
+                self.read_arrivals(if ahead.idle { Whose::All } else { Whose::Staged }, now)?;
+                return Ok(false);
+            }
+        }
+        if let (true, Some(due)) = (ahead.sharp, ahead.due) {
+            self.clock.wait_until(due);
+        }
+        if let (true, false, Some(due)) = (ahead.idle, ahead.of_stage, ahead.due) {
+            // A card fills its aggregate when it gets at the air, not when it begins to contend.
+            self.read_arrivals(Whose::Contending, due)?;
+        }
+        Ok(true)
+    }
+
     /// Waits for a packet at a host that has none before it in its queue (only those can change what comes next), or a
-    /// request (`true`), or until the next event is due (`false`), less what is left to spin for if that is to be met
-    /// sharply. On an `idle` medium these are stations that have none queued too.
-    fn wait_for_arrival(&self, idle: bool, due: Option<Nanos>, sharp: bool) -> io::Result<bool> {
-        let mut until = due.map(|due| due.saturating_sub(if sharp { SPIN } else { Nanos::ZERO }));
+    /// request (`true`), or until what is ahead is due (`false`), less what is left to spin for if that is sharp. On an
+    /// idle medium these are stations that have none queued too.
+    fn wait_for_arrival(&self, ahead: &Ahead) -> io::Result<bool> {
+        let spin = if ahead.sharp { SPIN } else { Nanos::ZERO };
+        let mut until = ahead.due.map(|due| due.saturating_sub(spin));
         let mut polled: ArrayVec<PollFd<'_>, { MAX_HOSTS + 1 }> = ArrayVec::new();
         let mut early = false;
         let now = if self.stages.is_empty() {
@@ -163,7 +183,7 @@ impl Mac {
         };
         for (index, host) in self.hosts.iter().enumerate() {
             let waits = match self.first_stage(index).and_then(|which| self.stages.get(which)) {
-                None => idle && self.medium.queue_len(index) == 0,
+                None => ahead.idle && self.medium.queue_len(index) == 0,
                 Some(stage) => {
                     let next_look = stage.free_at().min(self.looked_at + LOOK_INTERVAL);
                     let waits = next_look <= now;
@@ -179,6 +199,21 @@ impl Mac {
         }
         polled.push(PollFd::new(self.wake.as_fd(), PollFlags::POLLIN));
         Ok(self.clock.wait_readable(&mut polled, until)? || early)
+    }
+
+    /// Does what was ahead, after all that does not go to a host and comes before it.
+    fn perform(&mut self, ahead: &Ahead) -> io::Result<()> {
+        self.catch_up(ahead.due.unwrap_or(Nanos::ZERO));
+        let air = self.medium.next_event();
+        let is_next = |(at, _): &(Nanos, Which)| {
+            air.is_none_or(|air| *at <= air) && ahead.due.is_some_and(|due| *at <= due)
+        };
+        match self.stages.next().filter(is_next) {
+            Some((at, which)) => self.hand_up(which, at),
+            None if !ahead.of_stage => self.perform_event()?,
+            None => {}
+        }
+        Ok(())
     }
 
     fn answer_requests(&self) -> Next {
