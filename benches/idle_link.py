@@ -4,6 +4,7 @@ import statistics
 import sys
 
 from airtoll.labs.air import Air
+from airtoll.labs.base import Host
 from airtoll.study.cell import Cell
 
 ANSWER = """
@@ -33,11 +34,19 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
 def median_round_trip_us(cell: Cell, seed: int) -> float:
     """Of datagrams of the cell's packet size from the station, one every 2 ms, each answered at once."""
     with Air().open(cell, seed) as link:
-        address = link.addresses["ap", "ipv4"]
-        with link.hosts["ap"].popen([sys.executable, "-c", ANSWER, address]) as server:
-            assert server.stdout is not None
-            server.stdout.readline()
-            ask = [sys.executable, "-c", ASK, address, str(cell.packet_size)]
-            asked = link.hosts["sta"].run(ask, timeout_s=60)
-            server.kill()
+        return _median_us(link.hosts["sta"], link.hosts["ap"], link.addresses["ap", "ipv4"], cell.packet_size)
+
+
+def median_without_air_us(cell: Cell) -> float:
+    """Of the same datagrams between the same programs on one host: what they and the machine take themselves."""
+    with Air().open(cell, seed=1) as link:
+        return _median_us(link.hosts["ap"], link.hosts["ap"], "127.0.0.1", cell.packet_size)
+
+
+def _median_us(client: Host, server: Host, address: str, size: int) -> float:
+    with server.popen([sys.executable, "-c", ANSWER, address]) as answering:
+        assert answering.stdout is not None
+        answering.stdout.readline()
+        asked = client.run([sys.executable, "-c", ASK, address, str(size)], timeout_s=60)
+        answering.kill()
     return statistics.median(map(int, asked.stdout.split())) / 1000
