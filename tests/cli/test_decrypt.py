@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -244,17 +245,21 @@ def test_what_may_not_be_read_or_written_is_named(
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_one_line_and_leaves_nothing(tmp_path: Path, wep40: Path, stop: signal.Signals) -> None:
-    """The capture comes through a pipe, and stays away in the middle."""
+@pytest.mark.parametrize("octets", [None, 0, 1000])
+def test_a_signal_is_one_line_and_leaves_nothing(
+    tmp_path: Path, wep40: Path, stop: signal.Signals, octets: int | None
+) -> None:
+    """The capture comes through a pipe, and stays away: it has no writer yet, or one that has written so much."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [AIRTOLL, "decrypt", pipe, "--key", WEP40, "--out", tmp_path / "out.pcap"]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
-        pipe.open("wb") as writer,
+        nullcontext() if octets is None else pipe.open("wb") as writer,
     ):
-        writer.write(wep40.read_bytes()[:1000])
-        writer.flush()
+        if writer:
+            writer.write(wep40.read_bytes()[:octets])
+            writer.flush()
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob(".tmp-*")):
             assert process.poll() is None, process.communicate()

@@ -6,6 +6,8 @@
 //! 4. at the end of the capture flush to the disk and rename. Whatever goes wrong before, nothing bears the output's name
 //!    that did not before.
 
+mod input;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
@@ -18,6 +20,8 @@ use nix::errno::Errno;
 use wlan_ciphers::decap::{CaptureKey, Counts, Decap};
 use wlan_frames::captured;
 use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, PcapError, Step};
+
+use self::input::Input;
 
 /// Octets read, and written, at a time.
 const PIECE: usize = 1 << 20;
@@ -118,7 +122,7 @@ pub fn decrypt(
         path: out.into(),
         error,
     };
-    let mut input = File::open(capture).map_err(reading)?;
+    let mut input = Input::open(capture).map_err(reading)?;
     let from = input.metadata().map_err(reading)?;
     let target = match fs::metadata(out) {
         Err(error) if error.kind() == ErrorKind::NotFound => out.to_path_buf(),
@@ -255,7 +259,7 @@ fn stream(
                         unread.end += len;
                         octets_read += len as u64;
                     }
-                    // By a signal, which may be the user's.
+                    // By a signal, which may be the user's, or nothing came.
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) => return Err(StreamError::Read(error)),
                 }
