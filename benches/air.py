@@ -209,7 +209,7 @@ def real_time() -> str:
             "PHY, Mbit/s",
             "traffic",
             "virtual time",
-            "air carried",
+            "MPDUs carried, kpps",
             "iperf3 received (lowest to highest)",
             "difference",
         ),

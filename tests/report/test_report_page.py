@@ -327,7 +327,7 @@ def test_several_levels_and_rates_are_told_apart(make: Make) -> None:
     assert table.levels == ("ccmp", "gcmp")
     flows = list(table.by_flow())
     assert len(flows) == len(set(flows)) == 16
-    assert flows[0] == "TCP IPv4 128 B 6 Mbit/s"
+    assert flows[0] == "TCP IPv4 128 B, 6 Mbit/s"
     assert "GCMP" in written(result).text
 
 

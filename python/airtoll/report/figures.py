@@ -86,7 +86,7 @@ def differences(data: ReportData) -> Figure | None:
 
 
 def _panel(data: ReportData, cell: Cell) -> str:
-    return " ".join(text.factor(name, getattr(cell, name)) for name in ("transport", *data.varying))
+    return ", ".join(text.factor(name, getattr(cell, name)) for name in ("transport", *data.varying))
 
 
 def _caption(metric: Metric) -> str:

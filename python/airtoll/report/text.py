@@ -58,8 +58,9 @@ def factor(name: str, value: Any) -> str:
 
 
 def flow(cell: Cell, varying: Iterable[str] = ()) -> str:
-    """What a cell is besides its security: "UDP IPv4 1408 B", and the other factors that vary."""
-    return " ".join(factor(name, getattr(cell, name)) for name in (*IN_FLOW, *varying))
+    """What a cell is besides its security: "UDP IPv4 1408 B", and after commas the other factors that vary."""
+    name = " ".join(factor(each, getattr(cell, each)) for each in IN_FLOW)
+    return ", ".join((name, *(factor(each, getattr(cell, each)) for each in varying)))
 
 
 def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
