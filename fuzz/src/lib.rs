@@ -3,11 +3,15 @@
 //! ```text
 //!  cargo install cargo-fuzz
 //!  cargo run --no-default-features --bin seeds             (in this folder) writes corpus/, to start from
-//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal
+//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal, handshake
 //!  cargo test --no-default-features                        the same functions over the seeds and changes of them
 //! ```
 
+mod handshake;
+
 use std::path::Path;
+
+pub use handshake::handshake;
 
 use wlan_ciphers::bip::IntegrityKeyId;
 use wlan_ciphers::decap::{CaptureKey, Decap};
@@ -21,7 +25,9 @@ use wlan_frames::beacon::Beacon;
 use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
 use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, Step};
 use wlan_frames::radiotap::Radiotap;
-use wlan_frames::{DataHeader, FrameControl, LlcSnap, MacAddr, captured, fcs};
+use wlan_frames::{
+    DataHeader, EapolKey, FrameControl, KeyData, LlcSnap, MacAddr, RsnElement, WpaElement, captured, fcs,
+};
 
 const LINK_TYPES: [u32; 6] = [1, 105, 119, 127, 163, 192];
 const BIP_SUITES: [Suite; 4] = [
@@ -59,6 +65,30 @@ pub fn frames(data: &[u8]) {
         let mut emitted = vec![0; data.len() + 64];
         let len = beacon.emit(&mut emitted);
         assert_eq!(Beacon::parse(&emitted[..len]), Ok(beacon));
+    }
+    macro_rules! element_parses_as_emitted {
+        ($($element:ty),*) => {$(
+            if let Ok(element) = <$element>::parse(data) {
+                let mut emitted = [0; 257];
+                let len = element.emit(&mut emitted);
+                assert!(len <= data.len());
+                assert_eq!(<$element>::parse(&emitted[..len]), Ok(element));
+            }
+        )*};
+    }
+    element_parses_as_emitted!(RsnElement, WpaElement);
+    for mic_len in [16, 24] {
+        if let Ok((key, len)) = EapolKey::parse(data, mic_len) {
+            let mut emitted = vec![0; len];
+            assert_eq!(key.emit(&mut emitted), len);
+            assert_eq!(EapolKey::parse(&emitted, mic_len), Ok((key, len)));
+        }
+    }
+    for item in KeyData::each(data).take_while(Result::is_ok).flatten() {
+        let mut emitted = Vec::new();
+        item.push(&mut emitted);
+        let mut again = KeyData::each(&emitted);
+        assert_eq!((again.next(), again.next()), (Some(Ok(item)), None));
     }
     if let Ok(llc) = LlcSnap::parse(data) {
         llc.emit(&mut buf);
@@ -325,6 +355,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     deauthentication.resize(24 + 2 + 26, 0);
     seeds.push([&[0; 7][..], &deauthentication].concat());
     seeds.push(deauthentication);
+    seeds.extend(handshake::seeds());
     seeds.push([&[0x94, 0, 0, 0][..], &[2; 12], &[5, 0x50, 0, 0], &[0; 8]].concat());
     seeds
 }

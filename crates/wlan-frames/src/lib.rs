@@ -16,6 +16,8 @@
 //! | [`data`] | MAC header of Data and QoS Data frames | 9.3.2 |
 //! | [`control`] | RTS, CTS, Ack, compressed BlockAck and BlockAckReq | 9.3.1 |
 //! | [`beacon`] | Beacon frames and the elements in them | 9.3.3.2, 9.4 |
+//! | [`rsn`] | RSN and WPA elements | 9.4.2.24 |
+//! | [`eapol`] | EAPOL-Key frames, elements and KDEs in their key data | 12.7.2 |
 //! | [`llc`] | LLC/SNAP in front of an IP packet | IEEE Std 802-2014, RFC 1042 |
 //! | [`ampdu`] | MPDU delimiter and padding of an A-MPDU | 9.7.1 |
 //! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
@@ -42,14 +44,18 @@ pub mod beacon;
 pub mod captured;
 pub mod control;
 pub mod data;
+pub mod eapol;
 pub mod fcs;
 pub mod frame_control;
 pub mod llc;
 pub mod pcap;
 pub mod radiotap;
+pub mod rsn;
 
 pub use addr::{AddrError, MacAddr};
 pub use data::{AckPolicy, DataHeader, QosControl, SequenceControl};
+pub use eapol::{EapolKey, KeyData};
 pub use error::FrameError;
 pub use frame_control::{FrameControl, FrameType};
 pub use llc::{EtherType, LlcSnap};
+pub use rsn::{RsnElement, WpaElement};

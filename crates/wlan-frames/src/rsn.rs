@@ -1,0 +1,377 @@
+//! The elements that say how a network is protected: RSN (IEEE 802.11-2020 9.4.2.24) and, before it, WPA.
+//!
+//! ```text
+//!  RSN, octet 0 ID 48   1 length   2 version (2)    then, each there only if all before it are:
+//!       group cipher (4)   pairwise count (2), list (4 each)   AKM count (2), list (4 each)   capabilities (2)
+//!       PMKID count (2), list (16 each)   group management cipher (4)
+//!
+//!  WPA, octet 0 ID 221  1 length   2 00-50-F2   5 type 1   6 version (2)   then group cipher, pairwise list, AKM list and
+//!       capabilities as above, with selectors of the OUI 00-50-F2
+//! ```
+//! Numbers least significant octet first, lengths in octets. Both are read and written as whole elements, with ID and
+//! length, because the 4-way handshake compares them octet for octet (12.7.6.3, 12.7.6.4).
+
+use std::fmt;
+
+use crate::FrameError;
+use crate::bytes::{array, get_u16, put};
+use crate::error::need;
+
+/// Element ID of the RSN element (9.4.2.1).
+pub const ID_RSN: u8 = 48;
+/// Element ID of vendor specific elements, WPA's among them, and of KDEs (9.4.2.25, 12.7.2).
+pub const ID_VENDOR: u8 = 221;
+/// Element ID of the RSN Extension element (9.4.2.241).
+pub const ID_RSNX: u8 = 244;
+
+/// OUI and type of the WPA element.
+pub const WPA_OUI_TYPE: [u8; 4] = [0x00, 0x50, 0xf2, 1];
+
+/// The only version there is, of both elements.
+const VERSION: u16 = 1;
+const SELECTOR_LEN: usize = 4;
+const PMKID_LEN: usize = 16;
+
+/// OUI and type of a cipher suite or AKM (9.4.2.24.2, 9.4.2.24.3).
+pub type Selector = [u8; SELECTOR_LEN];
+
+/// RSN Capabilities (9.4.2.24.4) as the 16-bit number that the standard draws.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct RsnCapabilities(pub u16);
+
+impl RsnCapabilities {
+    /// Pre-authentication is supported.
+    pub const PREAUTHENTICATION: u16 = 1 << 0;
+    /// The station cannot hold a WEP default key beside a pairwise key.
+    pub const NO_PAIRWISE: u16 = 1 << 1;
+    /// Management frames must be protected (MFPR).
+    pub const MFP_REQUIRED: u16 = 1 << 6;
+    /// Management frames can be protected (MFPC).
+    pub const MFP_CAPABLE: u16 = 1 << 7;
+    /// Pairwise keys may have Key ID 0 or 1.
+    pub const EXTENDED_KEY_ID: u16 = 1 << 13;
+    /// Operating channels are validated.
+    pub const OCV_CAPABLE: u16 = 1 << 14;
+
+    /// True if any bit of `mask` (one of the constants of this type) is set.
+    #[must_use]
+    pub const fn has(self, mask: u16) -> bool {
+        self.0 & mask != 0
+    }
+
+    /// This field with the bits of `mask` set where `on`, untouched otherwise.
+    #[must_use]
+    pub const fn with(self, mask: u16, on: bool) -> RsnCapabilities {
+        RsnCapabilities(if on { self.0 | mask } else { self.0 })
+    }
+
+    /// Replay counters of each pairwise key: 1, 2, 4 or 16 (Table 9-152).
+    #[must_use]
+    pub const fn ptksa_replay_counters(self) -> u8 {
+        [1, 2, 4, 16][(self.0 >> 2 & 3) as usize]
+    }
+
+    /// Replay counters of each group key: 1, 2, 4 or 16.
+    #[must_use]
+    pub const fn gtksa_replay_counters(self) -> u8 {
+        [1, 2, 4, 16][(self.0 >> 4 & 3) as usize]
+    }
+}
+
+impl fmt::Debug for RsnCapabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RsnCapabilities({:#06x})", self.0)
+    }
+}
+
+/// An RSN element. A field is `None` where the element ends before it; then all fields after it are `None` as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RsnElement<'a> {
+    /// Group data cipher suite.
+    pub group: Option<Selector>,
+    /// Pairwise cipher suites; at least one.
+    pub pairwise: Option<&'a [Selector]>,
+    /// Authentication and key management suites; at least one.
+    pub akms: Option<&'a [Selector]>,
+    /// RSN Capabilities.
+    pub capabilities: Option<RsnCapabilities>,
+    /// PMKs that the sender would reuse; may be empty.
+    pub pmkids: Option<&'a [[u8; PMKID_LEN]]>,
+    /// Group management cipher suite.
+    pub group_management: Option<Selector>,
+}
+
+impl<'a> RsnElement<'a> {
+    /// Length in octets, with ID and length.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        4 + suites_len(self.group, self.pairwise, self.akms, self.capabilities)
+            + self.pmkids.map_or(0, |list| 2 + list.len() * PMKID_LEN)
+            + self.group_management.map_or(0, |_| SELECTOR_LEN)
+    }
+
+    /// Writes the element at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`len`](Self::len), that is over 257, a list of suites is empty, or a field is there
+    /// behind one that is not.
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        let there = [
+            self.group.is_some(),
+            self.pairwise.is_some(),
+            self.akms.is_some(),
+            self.capabilities.is_some(),
+            self.pmkids.is_some(),
+            self.group_management.is_some(),
+        ];
+        assert!(
+            there.is_sorted_by(|before, after| before >= after),
+            "a field behind one that is not there"
+        );
+        let mut writer = Writer::new(buf, ID_RSN, self.len());
+        writer.put(VERSION.to_le_bytes());
+        writer.suites(self.group, self.pairwise, self.akms, self.capabilities);
+        if let Some(pmkids) = self.pmkids {
+            writer.list(pmkids);
+        }
+        if let Some(selector) = self.group_management {
+            writer.put(selector);
+        }
+        writer.at
+    }
+
+    /// Reads the element that `bytes` begins with: ID, length, body. Octets behind the last field are left alone, as
+    /// 9.4.3 has it, and so are too few of them for the next field from the capabilities on: implementations differ in
+    /// where they end.
+    ///
+    /// # Errors
+    /// [`FrameError::Truncated`], also for a list that goes past the end; [`FrameError::Field`] for another element, a
+    /// version other than 1 and an empty list of suites.
+    pub fn parse(bytes: &'a [u8]) -> Result<RsnElement<'a>, FrameError> {
+        let body = body("an RSN element", bytes, ID_RSN)?;
+        need("an RSN element", body, 2)?;
+        let mut reader = Reader::after_version("an RSN element", body, 0)?;
+        let suites = reader.suites()?;
+        let pmkids = match suites.capabilities {
+            Some(_) if reader.left.len() >= 2 => Some(reader.list()?),
+            _ => None,
+        };
+        let group_management = match pmkids {
+            Some(_) if reader.left.len() >= SELECTOR_LEN => Some(array(reader.left, 0)),
+            _ => None,
+        };
+        Ok(RsnElement {
+            group: suites.group,
+            pairwise: suites.pairwise,
+            akms: suites.akms,
+            capabilities: suites.capabilities,
+            pmkids,
+            group_management,
+        })
+    }
+
+    /// RSN Capabilities; all zero where the element has none (9.4.2.24.1).
+    #[must_use]
+    pub fn capabilities_or_default(&self) -> RsnCapabilities {
+        self.capabilities.unwrap_or_default()
+    }
+}
+
+/// A WPA element, of before the standard. A field is `None` where the element ends before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WpaElement<'a> {
+    /// Group cipher suite.
+    pub group: Option<Selector>,
+    /// Pairwise cipher suites; at least one.
+    pub pairwise: Option<&'a [Selector]>,
+    /// Authentication and key management suites; at least one.
+    pub akms: Option<&'a [Selector]>,
+    /// Capabilities, laid out as [`RsnCapabilities`]; nearly always left out.
+    pub capabilities: Option<RsnCapabilities>,
+}
+
+impl<'a> WpaElement<'a> {
+    /// Length in octets, with ID and length.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        8 + suites_len(self.group, self.pairwise, self.akms, self.capabilities)
+    }
+
+    /// Writes the element at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// As [`RsnElement::emit`].
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        let there = [
+            self.group.is_some(),
+            self.pairwise.is_some(),
+            self.akms.is_some(),
+            self.capabilities.is_some(),
+        ];
+        assert!(
+            there.is_sorted_by(|before, after| before >= after),
+            "a field behind one that is not there"
+        );
+        let mut writer = Writer::new(buf, ID_VENDOR, self.len());
+        writer.put(WPA_OUI_TYPE);
+        writer.put(VERSION.to_le_bytes());
+        writer.suites(self.group, self.pairwise, self.akms, self.capabilities);
+        writer.at
+    }
+
+    /// Reads the element that `bytes` begins with: ID, length, body. Octets behind the last field are left alone.
+    ///
+    /// # Errors
+    /// As [`RsnElement::parse`]; [`FrameError::Field`] also for other vendor specific elements.
+    pub fn parse(bytes: &'a [u8]) -> Result<WpaElement<'a>, FrameError> {
+        let body = body("a WPA element", bytes, ID_VENDOR)?;
+        need("a WPA element", body, 6)?;
+        if body[..4] != WPA_OUI_TYPE {
+            return Err(FrameError::Field("the vendor specific element is not WPA's"));
+        }
+        let suites = Reader::after_version("a WPA element", body, 4)?.suites()?;
+        Ok(WpaElement {
+            group: suites.group,
+            pairwise: suites.pairwise,
+            akms: suites.akms,
+            capabilities: suites.capabilities,
+        })
+    }
+}
+
+/// The body of the element that `bytes` begins with, if it is one of this ID.
+fn body<'a>(what: &'static str, bytes: &'a [u8], id: u8) -> Result<&'a [u8], FrameError> {
+    need(what, bytes, 2)?;
+    if bytes[0] != id {
+        return Err(FrameError::Field("the element has another ID"));
+    }
+    let len = 2 + usize::from(bytes[1]);
+    need(what, bytes, len)?;
+    Ok(&bytes[2..len])
+}
+
+fn suites_len(
+    group: Option<Selector>,
+    pairwise: Option<&[Selector]>,
+    akms: Option<&[Selector]>,
+    capabilities: Option<RsnCapabilities>,
+) -> usize {
+    let list_len = |list: Option<&[Selector]>| list.map_or(0, |list| 2 + list.len() * SELECTOR_LEN);
+    group.map_or(0, |_| SELECTOR_LEN) + list_len(pairwise) + list_len(akms) + capabilities.map_or(0, |_| 2)
+}
+
+/// The fields that both elements have.
+struct Suites<'a> {
+    group: Option<Selector>,
+    pairwise: Option<&'a [Selector]>,
+    akms: Option<&'a [Selector]>,
+    capabilities: Option<RsnCapabilities>,
+}
+
+/// What of an element is not read yet.
+struct Reader<'a> {
+    what: &'static str,
+    left: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn after_version(what: &'static str, body: &'a [u8], at: usize) -> Result<Reader<'a>, FrameError> {
+        if get_u16(body, at) != VERSION {
+            return Err(FrameError::Field("the element's version is not 1"));
+        }
+        let left = &body[at + 2..];
+        Ok(Reader { what, left })
+    }
+
+    fn suites(&mut self) -> Result<Suites<'a>, FrameError> {
+        let group = if self.left.is_empty() {
+            None
+        } else {
+            need(self.what, self.left, SELECTOR_LEN)?;
+            let (group, left) = self.left.split_at(SELECTOR_LEN);
+            self.left = left;
+            Some(array(group, 0))
+        };
+        let pairwise = self.selectors()?;
+        let akms = self.selectors()?;
+        let capabilities = if akms.is_some() && self.left.len() >= 2 {
+            let bits = get_u16(self.left, 0);
+            self.left = &self.left[2..];
+            Some(RsnCapabilities(bits))
+        } else {
+            None
+        };
+        Ok(Suites {
+            group,
+            pairwise,
+            akms,
+            capabilities,
+        })
+    }
+
+    fn selectors(&mut self) -> Result<Option<&'a [Selector]>, FrameError> {
+        if self.left.is_empty() {
+            return Ok(None);
+        }
+        let list = self.list()?;
+        if list.is_empty() {
+            return Err(FrameError::Field("a list of suites is empty"));
+        }
+        Ok(Some(list))
+    }
+
+    fn list<const N: usize>(&mut self) -> Result<&'a [[u8; N]], FrameError> {
+        need(self.what, self.left, 2)?;
+        let len = 2 + usize::from(get_u16(self.left, 0)) * N;
+        need(self.what, self.left, len)?;
+        let (list, left) = self.left.split_at(len);
+        self.left = left;
+        Ok(list[2..].as_chunks().0)
+    }
+}
+
+struct Writer<'b> {
+    buf: &'b mut [u8],
+    at: usize,
+}
+
+impl<'b> Writer<'b> {
+    /// Writes ID and length of an element of so many octets in all.
+    fn new(buf: &'b mut [u8], id: u8, len: usize) -> Writer<'b> {
+        let body = u8::try_from(len - 2).expect("the body of an element has at most 255 octets");
+        put(buf, 0, [id, body]);
+        Writer { buf, at: 2 }
+    }
+
+    fn put<const N: usize>(&mut self, octets: [u8; N]) {
+        put(self.buf, self.at, octets);
+        self.at += N;
+    }
+
+    fn list<const N: usize>(&mut self, list: &[[u8; N]]) {
+        let count = u16::try_from(list.len()).expect("an element holds fewer");
+        self.put(count.to_le_bytes());
+        list.iter().for_each(|&entry| self.put(entry));
+    }
+
+    fn suites(
+        &mut self,
+        group: Option<Selector>,
+        pairwise: Option<&[Selector]>,
+        akms: Option<&[Selector]>,
+        capabilities: Option<RsnCapabilities>,
+    ) {
+        if let Some(group) = group {
+            self.put(group);
+        }
+        for list in [pairwise, akms].into_iter().flatten() {
+            assert!(!list.is_empty(), "a list of suites is empty");
+            self.list(list);
+        }
+        if let Some(capabilities) = capabilities {
+            self.put(capabilities.0.to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! What both ends advertise, and what they agree on (IEEE 802.11-2020 12.6.3).
+
+use wlan_ciphers::Suite;
+use wlan_frames::rsn::{RsnCapabilities, RsnElement, Selector, WpaElement};
+
+use crate::{Akm, Protocol};
+
+/// What an access point offers, or a station chooses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Of RSN or of WPA.
+    pub protocol: Protocol,
+    /// Cipher of group addressed frames.
+    pub group: Suite,
+    /// Ciphers of individually addressed frames: a station names one.
+    pub pairwise: Vec<Suite>,
+    /// Key managements: a station names one.
+    pub akms: Vec<Akm>,
+    /// RSN Capabilities: MFPR, MFPC, replay counters, extended Key IDs.
+    pub capabilities: RsnCapabilities,
+    /// Cipher of group addressed management frames, where they are protected: BIP.
+    pub group_management: Option<Suite>,
+}
+
+impl Policy {
+    /// One cipher for everything, one key management, no protection of management frames.
+    #[must_use]
+    pub fn of(protocol: Protocol, akm: Akm, suite: Suite) -> Policy {
+        Policy {
+            protocol,
+            group: suite,
+            pairwise: vec![suite],
+            akms: vec![akm],
+            capabilities: RsnCapabilities::default(),
+            group_management: None,
+        }
+    }
+
+    /// The same with protected management frames, required of the other end.
+    #[must_use]
+    pub fn with_mfp(mut self, bip: Suite) -> Policy {
+        let mfp = RsnCapabilities::MFP_CAPABLE | RsnCapabilities::MFP_REQUIRED;
+        self.capabilities = self.capabilities.with(mfp, true);
+        self.group_management = Some(bip);
+        self
+    }
+
+    /// The same with pairwise keys under Key ID 0 and 1 in turns, so that replacing one loses no frame.
+    #[must_use]
+    pub fn with_extended_key_id(mut self) -> Policy {
+        self.capabilities = self.capabilities.with(RsnCapabilities::EXTENDED_KEY_ID, true);
+        self
+    }
+
+    /// The element that advertises it, whole, in the octets that hostapd sends: an RSN element ends with its
+    /// capabilities unless management frames are protected by another suite than the default, BIP-CMAC-128; a WPA element
+    /// ends before them.
+    ///
+    /// # Panics
+    /// If a list is empty, holds too many for an element, or something that [`Protocol::Wpa`] has no selector for.
+    #[must_use]
+    pub fn element(&self) -> Vec<u8> {
+        let cipher = |suite| {
+            self.protocol
+                .cipher_selector(suite)
+                .expect("the protocol has this cipher suite")
+        };
+        let pairwise: Vec<Selector> = self.pairwise.iter().map(|&suite| cipher(suite)).collect();
+        let akm = |akm: &Akm| {
+            akm.selector(self.protocol)
+                .expect("the protocol has this key management")
+        };
+        let akms: Vec<Selector> = self.akms.iter().map(akm).collect();
+        let mut octets = vec![0; 257];
+        let len = match self.protocol {
+            Protocol::Rsn => {
+                let group_management = self
+                    .group_management
+                    .filter(|&suite| suite != Suite::BipCmac128)
+                    .map(Suite::selector);
+                RsnElement {
+                    group: Some(cipher(self.group)),
+                    pairwise: Some(&pairwise),
+                    akms: Some(&akms),
+                    capabilities: Some(self.capabilities),
+                    pmkids: group_management.map(|_| &[][..]),
+                    group_management,
+                }
+                .emit(&mut octets)
+            }
+            Protocol::Wpa => WpaElement {
+                group: Some(cipher(self.group)),
+                pairwise: Some(&pairwise),
+                akms: Some(&akms),
+                capabilities: None,
+            }
+            .emit(&mut octets),
+        };
+        octets.truncate(len);
+        octets
+    }
+}
+
+/// The elements that one end advertised, octet for octet: an access point in its beacons, a station when it associated.
+/// Empty where there was none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Elements {
+    /// RSN element.
+    pub rsn: Vec<u8>,
+    /// RSN Extension element.
+    pub rsnx: Vec<u8>,
+    /// WPA element.
+    pub wpa: Vec<u8>,
+}
+
+impl Elements {
+    /// Those of one policy.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Elements {
+        let element = policy.element();
+        match policy.protocol {
+            Protocol::Rsn => Elements {
+                rsn: element,
+                ..Elements::default()
+            },
+            Protocol::Wpa => Elements {
+                wpa: element,
+                ..Elements::default()
+            },
+        }
+    }
+}
+
+/// Why two ends cannot associate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// An element is missing or malformed.
+    #[error("the {0} has no valid RSN or WPA element (IEEE 802.11-2020 9.4.2.24)")]
+    Element(&'static str),
+    /// The group ciphers differ, or it is none that a group key is of.
+    #[error("the group cipher is not the access point's (IEEE 802.11-2020 12.6.3)")]
+    Group,
+    /// Not exactly one pairwise cipher, or none that is offered.
+    #[error(
+        "the station does not choose one of the pairwise ciphers that are offered (IEEE 802.11-2020 12.6.3)"
+    )]
+    Pairwise,
+    /// Not exactly one key management, or none that is offered.
+    #[error(
+        "the station does not choose one of the key managements that are offered (IEEE 802.11-2020 12.6.3)"
+    )]
+    Akm,
+    /// One end requires protected management frames, the other cannot; or they differ about how.
+    #[error("protection of management frames does not fit (IEEE 802.11-2020 12.6.3, Table 12-5)")]
+    ManagementProtection,
+}
+
+impl Mismatch {
+    /// The status code with which an access point refuses the association (Table 9-50).
+    #[must_use]
+    pub const fn status_code(self) -> u16 {
+        match self {
+            Mismatch::Element(_) => 40,
+            Mismatch::Group => 41,
+            Mismatch::Pairwise => 42,
+            Mismatch::Akm => 43,
+            Mismatch::ManagementProtection => 31,
+        }
+    }
+}
+
+/// What an access point and a station agreed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Association {
+    /// RSN or WPA.
+    pub protocol: Protocol,
+    /// Key management.
+    pub akm: Akm,
+    /// Cipher of individually addressed frames.
+    pub pairwise: Suite,
+    /// Cipher of group addressed frames.
+    pub group: Suite,
+    /// Cipher of group addressed management frames, if both ends protect them.
+    pub group_management: Option<Suite>,
+    /// Both ends take pairwise keys under Key ID 0 and 1 (12.7.6.1).
+    pub extended_key_id: bool,
+    /// What the access point advertised.
+    pub access_point: Elements,
+    /// What the station advertised.
+    pub station: Elements,
+}
+
+/// One element, read.
+pub(crate) struct Chosen {
+    pub(crate) group: Option<Suite>,
+    pub(crate) pairwise: Vec<Option<Suite>>,
+    pub(crate) akms: Vec<Option<Akm>>,
+    pub(crate) capabilities: RsnCapabilities,
+    pub(crate) group_management: Option<Suite>,
+}
+
+impl Chosen {
+    /// Reads an element of this protocol, with the standard's defaults for what it leaves out (9.4.2.24.1): CCMP. The
+    /// default key management, 802.1X, is none of ours.
+    pub(crate) fn read(protocol: Protocol, element: &[u8]) -> Option<Chosen> {
+        let (group, pairwise, akms, capabilities, group_management) = match protocol {
+            Protocol::Rsn => {
+                let rsn = RsnElement::parse(element).ok()?;
+                let capabilities = rsn.capabilities_or_default();
+                (
+                    rsn.group,
+                    rsn.pairwise,
+                    rsn.akms,
+                    capabilities,
+                    rsn.group_management,
+                )
+            }
+            Protocol::Wpa => {
+                let wpa = WpaElement::parse(element).ok()?;
+                let capabilities = RsnCapabilities::default();
+                (wpa.group, wpa.pairwise, wpa.akms, capabilities, None)
+            }
+        };
+        let default = protocol.cipher_selector(Suite::Ccmp128)?;
+        let default_list = [default];
+        let pairwise = pairwise.unwrap_or(&default_list);
+        // An unknown suite is never taken for BIP-CMAC-128, the default of an element that names none.
+        let management = match group_management {
+            Some(selector) => protocol.cipher(selector),
+            None => Some(Suite::BipCmac128),
+        };
+        Some(Chosen {
+            group: protocol.cipher(group.unwrap_or(default)),
+            pairwise: pairwise.iter().map(|&suite| protocol.cipher(suite)).collect(),
+            akms: akms
+                .unwrap_or_default()
+                .iter()
+                .map(|&akm| Akm::from_selector(protocol, akm))
+                .collect(),
+            capabilities,
+            group_management: management.filter(|suite| suite.is_bip()),
+        })
+    }
+
+    /// The one pairwise cipher and key management of a station.
+    pub(crate) fn of_station(&self) -> (Option<Suite>, Option<Akm>) {
+        let pairwise = match self.pairwise[..] {
+            [Some(suite)] if is_data_cipher(suite) => Some(suite),
+            _ => None,
+        };
+        let akm = match self.akms[..] {
+            [akm] => akm,
+            _ => None,
+        };
+        (pairwise, akm)
+    }
+}
+
+/// Whether keys of the handshakes are of this suite: not WEP, whose keys nobody derives, nor BIP.
+fn is_data_cipher(suite: Suite) -> bool {
+    !suite.is_bip() && !matches!(suite, Suite::Wep40 | Suite::Wep104)
+}
+
+impl Association {
+    /// What follows from the elements that both ends advertised. A station with an RSN element speaks RSN, one with a WPA
+    /// element alone WPA.
+    ///
+    /// # Errors
+    /// [`Mismatch`].
+    pub fn negotiate(access_point: &Elements, station: &Elements) -> Result<Association, Mismatch> {
+        let (protocol, offered, chosen) = if station.rsn.is_empty() {
+            (Protocol::Wpa, &access_point.wpa, &station.wpa)
+        } else {
+            (Protocol::Rsn, &access_point.rsn, &station.rsn)
+        };
+        let offered = Chosen::read(protocol, offered).ok_or(Mismatch::Element("access point"))?;
+        let chosen = Chosen::read(protocol, chosen).ok_or(Mismatch::Element("station"))?;
+        let group = chosen
+            .group
+            .filter(|&suite| offered.group == Some(suite) && is_data_cipher(suite))
+            .ok_or(Mismatch::Group)?;
+        let (pairwise, akm) = chosen.of_station();
+        let pairwise = pairwise
+            .filter(|&suite| offered.pairwise.contains(&Some(suite)))
+            .ok_or(Mismatch::Pairwise)?;
+        let akm = akm
+            .filter(|&akm| offered.akms.contains(&Some(akm)))
+            .ok_or(Mismatch::Akm)?;
+
+        let both = |mask| offered.capabilities.has(mask) && chosen.capabilities.has(mask);
+        let either = |mask| offered.capabilities.has(mask) || chosen.capabilities.has(mask);
+        let mfp = both(RsnCapabilities::MFP_CAPABLE);
+        if either(RsnCapabilities::MFP_REQUIRED) && !mfp {
+            return Err(Mismatch::ManagementProtection);
+        }
+        let group_management = if mfp {
+            let suite = offered
+                .group_management
+                .filter(|&suite| chosen.group_management == Some(suite));
+            Some(suite.ok_or(Mismatch::ManagementProtection)?)
+        } else {
+            None
+        };
+        Ok(Association {
+            protocol,
+            akm,
+            pairwise,
+            group,
+            group_management,
+            // TKIP and WEP know one pairwise key (12.7.6.1 speaks of CCMP and GCMP).
+            extended_key_id: both(RsnCapabilities::EXTENDED_KEY_ID) && pairwise != Suite::Tkip,
+            access_point: access_point.clone(),
+            station: station.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    fn rsn(akm: Akm, suite: Suite) -> Policy {
+        Policy::of(Protocol::Rsn, akm, suite)
+    }
+
+    /// What hostapd 2.10 has in its beacons.
+    #[test]
+    fn elements_are_those_of_hostapd() {
+        let ccmp = rsn(Akm::WpaPsk, Suite::Ccmp128);
+        assert_eq!(
+            ccmp.element(),
+            hex("30140100000fac040100000fac040100000fac020000")
+        );
+        let sae = rsn(Akm::Sae, Suite::Ccmp128).with_mfp(Suite::BipCmac128);
+        assert_eq!(sae.element(), hex("30140100000fac040100000fac040100000fac08c000"));
+        let gmac = rsn(Akm::Sae, Suite::Gcmp256).with_mfp(Suite::BipGmac256);
+        assert_eq!(
+            gmac.element(),
+            hex("301a0100000fac090100000fac090100000fac08c0000000000fac0c")
+        );
+        let wpa = Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip);
+        assert_eq!(
+            wpa.element(),
+            hex("dd160050f20101000050f20201000050f20201000050f202")
+        );
+    }
+
+    #[test]
+    fn a_station_chooses_one_of_what_is_offered() {
+        let offer = Policy {
+            pairwise: vec![Suite::Gcmp128, Suite::Ccmp128],
+            akms: vec![Akm::WpaPsk, Akm::WpaPskSha256],
+            ..rsn(Akm::WpaPsk, Suite::Ccmp128)
+        };
+        let choice = Policy {
+            pairwise: vec![Suite::Gcmp128],
+            ..rsn(Akm::WpaPskSha256, Suite::Ccmp128)
+        };
+        let (ap, station) = (Elements::of(&offer), Elements::of(&choice));
+        let association = Association::negotiate(&ap, &station).unwrap();
+        assert_eq!(association.pairwise, Suite::Gcmp128);
+        assert_eq!(association.akm, Akm::WpaPskSha256);
+        assert_eq!(association.group_management, None);
+        assert!(!association.extended_key_id);
+
+        for (wrong, expected) in [
+            (rsn(Akm::Sae, Suite::Ccmp128), Mismatch::Akm),
+            (rsn(Akm::WpaPsk, Suite::Gcmp256), Mismatch::Group),
+            (
+                Policy {
+                    pairwise: vec![Suite::Ccmp256],
+                    ..rsn(Akm::WpaPsk, Suite::Ccmp128)
+                },
+                Mismatch::Pairwise,
+            ),
+            (offer, Mismatch::Pairwise),
+            (
+                rsn(Akm::WpaPsk, Suite::Ccmp128).with_mfp(Suite::BipCmac128),
+                Mismatch::ManagementProtection,
+            ),
+        ] {
+            let found = Association::negotiate(&ap, &Elements::of(&wrong));
+            assert_eq!(found, Err(expected));
+        }
+        let wpa = Elements::of(&Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip));
+        assert_eq!(
+            Association::negotiate(&ap, &wpa),
+            Err(Mismatch::Element("access point"))
+        );
+    }
+
+    #[test]
+    fn extended_key_ids_take_both_ends() {
+        let with = Elements::of(&rsn(Akm::WpaPsk, Suite::Ccmp128).with_extended_key_id());
+        let without = Elements::of(&rsn(Akm::WpaPsk, Suite::Ccmp128));
+        assert!(Association::negotiate(&with, &with).unwrap().extended_key_id);
+        assert!(!Association::negotiate(&with, &without).unwrap().extended_key_id);
+    }
+}

@@ -1,0 +1,202 @@
+//! The group keys of an access point (IEEE 802.11-2020 12.7.1.4, 12.7.1.5, 12.7.7).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use wlan_ciphers::{IgtkId, KeyId, PacketNumber, Suite};
+use wlan_frames::MacAddr;
+use wlan_frames::eapol::{KeyData, KeyInfo};
+use zeroize::Zeroizing;
+
+use super::Authenticator;
+use super::station::{Kind, Slot, Station, Wait};
+use crate::output::Output;
+use crate::{Key, Protocol};
+
+/// One group key, and the integrity group key that goes with it.
+pub(super) struct GroupKeys {
+    /// Counts them.
+    pub(super) generation: u64,
+    cipher: Suite,
+    key_id: KeyId,
+    gtk: Key,
+    integrity: Option<Integrity>,
+    /// Packet number that was used last.
+    pub(super) rsc: u64,
+}
+
+struct Integrity {
+    suite: Suite,
+    key_id: IgtkId,
+    igtk: Key,
+    ipn: u64,
+}
+
+impl GroupKeys {
+    /// Draws them. The standard derives a GTK from a master key and a nonce, if the access point likes (12.7.1.4); a good
+    /// generator gives it as well.
+    fn draw(generation: u64, cipher: Suite, integrity: Option<Suite>, rng: &mut dyn CryptoRng) -> GroupKeys {
+        let mut key = |suite: Suite| Key::filled(suite.key_len(), |out| rng.fill_bytes(out));
+        let second = u8::from(generation % 2 == 1);
+        GroupKeys {
+            generation,
+            cipher,
+            // Key IDs 1 and 2, and 4 and 5, in turns (12.7.7.1): 0 is the pairwise key's where cards know no better.
+            key_id: KeyId::new(1 + second).expect("1 or 2"),
+            gtk: key(cipher),
+            integrity: integrity.map(|suite| Integrity {
+                suite,
+                key_id: IgtkId::new(4 + second).expect("4 or 5"),
+                igtk: key(suite),
+                ipn: 0,
+            }),
+            rsc: 0,
+        }
+    }
+
+    /// Appends the KDEs that tell them (Table 12-9).
+    pub(super) fn push(&self, with_integrity: bool, data: &mut Vec<u8>) {
+        KeyData::Gtk {
+            key_id: self.key_id.get(),
+            transmit: false,
+            key: self.gtk.as_octets(),
+        }
+        .push(data);
+        if let Some(integrity) = self.integrity.as_ref().filter(|_| with_integrity) {
+            let [a, b, c, d, e, f, ..] = integrity.ipn.to_le_bytes();
+            KeyData::Igtk {
+                key_id: integrity.key_id.get().into(),
+                ipn: [a, b, c, d, e, f],
+                key: integrity.igtk.as_octets(),
+            }
+            .push(data);
+        }
+    }
+}
+
+/// The group keys of an access point: those it sends with, and those that it gives out meanwhile.
+pub(super) struct Group {
+    present: GroupKeys,
+    next: Option<GroupKeys>,
+}
+
+impl Group {
+    pub(super) fn new(cipher: Suite, integrity: Option<Suite>, rng: &mut dyn CryptoRng) -> Group {
+        Group {
+            present: GroupKeys::draw(0, cipher, integrity, rng),
+            next: None,
+        }
+    }
+
+    /// Those that stations are told: the newest.
+    pub(super) fn told(&self) -> &GroupKeys {
+        self.next.as_ref().unwrap_or(&self.present)
+    }
+
+    /// Draws the next ones, unless they are being given out.
+    pub(super) fn begin_rekey(&mut self, rng: &mut dyn CryptoRng) -> bool {
+        if self.next.is_some() {
+            return false;
+        }
+        let integrity = self.present.integrity.as_ref().map(|integrity| integrity.suite);
+        let generation = self.present.generation + 1;
+        self.next = Some(GroupKeys::draw(generation, self.present.cipher, integrity, rng));
+        true
+    }
+
+    pub(super) fn note_numbers(&mut self, group: u64, integrity: u64) {
+        let limit = |number: u64| number.min(PacketNumber::MAX.get());
+        self.present.rsc = limit(group);
+        if let Some(present) = &mut self.present.integrity {
+            present.ipn = limit(integrity);
+        }
+    }
+
+    /// Has the present ones used.
+    pub(super) fn install(&self, peer: MacAddr, outputs: &mut VecDeque<Output>) {
+        outputs.push_back(Output::InstallGroup {
+            peer,
+            key_id: self.present.key_id,
+            suite: self.present.cipher,
+            key: self.present.gtk.clone(),
+            rsc: PacketNumber::ZERO,
+        });
+        if let Some(integrity) = &self.present.integrity {
+            outputs.push_back(Output::InstallIntegrity {
+                peer,
+                key_id: integrity.key_id,
+                suite: integrity.suite,
+                key: integrity.igtk.clone(),
+                ipn: PacketNumber::ZERO,
+            });
+        }
+    }
+}
+
+impl Authenticator {
+    /// Tells a station the newest group key, if it has a session and not the key, and is not being told one (12.7.7.2).
+    pub(super) fn update_group(&mut self, address: MacAddr, now: Duration) {
+        let Some(station) = self.stations.get_mut(&address) else {
+            return;
+        };
+        let keys = self.group.told();
+        let counter = station.counter;
+        let Some(session) = &mut station.session else {
+            return;
+        };
+        if session.wait.is_some() || session.generation == Some(keys.generation) {
+            return;
+        }
+        let mut info = KeyInfo::ACK | KeyInfo::SECURE;
+        let mut data = Zeroizing::new(Vec::with_capacity(256));
+        let key_len = match session.association.protocol {
+            Protocol::Rsn => {
+                info |= KeyInfo::ENCRYPTED;
+                keys.push(session.association.group_management.is_some(), &mut data);
+                0
+            }
+            Protocol::Wpa => {
+                info |= u16::from(keys.key_id.get()) << 4;
+                data.extend_from_slice(keys.gtk.as_octets());
+                keys.gtk.as_octets().len()
+            }
+        };
+        // RC4 takes an IV that no other message has under this key: the replay counter is such a number.
+        let mut iv = [0; 16];
+        if session.protection.version == 1 {
+            iv[8..].copy_from_slice(&counter.to_be_bytes());
+        }
+        session.wait = Some(Wait {
+            key_len,
+            iv,
+            rsc: keys.rsc,
+            data: session.protection.wrap(&session.ptk, &iv, data),
+            ..Wait::new(Kind::Group(keys.generation), true, info)
+        });
+        self.send_again(address, Slot::Session, now);
+    }
+
+    /// Sends with the next group key once no station with a session is without it (12.7.7.1).
+    pub(super) fn settle_group(&mut self) {
+        let Some(next) = &self.group.next else {
+            return;
+        };
+        let generation = Some(next.generation);
+        // A handshake in which message 3 told the key of before is waited for as well.
+        let lacks = |station: &Station| {
+            let session = station.session.as_ref().map(|session| session.generation);
+            let handshake = station.handshake.as_ref();
+            let answer = handshake.and_then(|handshake| handshake.answer.as_ref());
+            session.is_some_and(|told| told != generation)
+                || answer.is_some_and(|answer| answer.generation != generation)
+        };
+        if self.stations.values().any(lacks) {
+            return;
+        }
+        if let Some(next) = self.group.next.take() {
+            self.group.present = next;
+            self.group.install(self.address, &mut self.outputs);
+        }
+    }
+}

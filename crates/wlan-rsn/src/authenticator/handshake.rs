@@ -1,0 +1,314 @@
+//! What an access point does about a packet.
+
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use wlan_frames::MacAddr;
+use wlan_frames::eapol::{KeyData, KeyInfo};
+use zeroize::Zeroizing;
+
+use super::station::{Answer, Handshake, Kind, Session, Slot, Wait};
+use super::{Authenticator, Elements};
+use crate::message::{Received, elements};
+use crate::output::{Direction, Discard, Failure, Output};
+use crate::protection::Ptk;
+use crate::{Association, Protocol};
+
+impl Authenticator {
+    /// Sends message 1, or sends it again; then the tries that were made count.
+    pub(super) fn send_message_1(&mut self, address: MacAddr, now: Duration) {
+        let Some(station) = self.stations.get_mut(&address) else {
+            return;
+        };
+        let Some(handshake) = &mut station.handshake else {
+            return;
+        };
+        let first = handshake.message_1();
+        if handshake.wait.get_or_insert(first).tries < self.timing.tries {
+            self.send_again(address, Slot::Handshake, now);
+        }
+    }
+
+    /// An EAPOL packet has come from a station; `sealed` says whether under its pairwise key.
+    ///
+    /// # Errors
+    /// [`Discard`]: the packet was left out.
+    pub fn receive(
+        &mut self,
+        address: MacAddr,
+        packet: &[u8],
+        sealed: bool,
+        now: Duration,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(), Discard> {
+        let station = self.stations.get(&address).ok_or(Discard::UnknownPeer)?;
+        // Sealed is what belongs to a session (12.6.14); only a station that begins anew has no key to seal with.
+        let in_session = station.session.as_ref().filter(|_| sealed);
+        let handshake = station.handshake.as_ref();
+        let protection = match (in_session, handshake.filter(|handshake| !handshake.sealed)) {
+            (Some(session), _) => session.protection,
+            (None, Some(handshake)) => handshake.protection,
+            (None, None) => return Err(Discard::Unprotected),
+        };
+        let received = Received::parse(protection, packet)?;
+        if received.has(KeyInfo::ACK) || !received.has(KeyInfo::MIC) {
+            return Err(Discard::Unexpected);
+        }
+        let pairwise = received.has(KeyInfo::PAIRWISE);
+        if received.has(KeyInfo::REQUEST) || !pairwise {
+            if in_session.is_none() {
+                return Err(Discard::Unprotected);
+            }
+            return if received.has(KeyInfo::REQUEST) {
+                self.request(address, &received, now, rng)
+            } else {
+                self.group_answer(address, &received, now)
+            };
+        }
+        if handshake.is_none_or(|handshake| handshake.sealed != in_session.is_some()) {
+            return Err(Discard::Unexpected);
+        }
+        if received.key.data.is_empty() {
+            self.message_4(address, &received, now)
+        } else {
+            self.message_2(address, &received, now, rng)
+        }
+    }
+
+    /// 12.7.6.3.
+    fn message_2(
+        &mut self,
+        address: MacAddr,
+        received: &Received<'_>,
+        now: Duration,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(), Discard> {
+        let own = self.address;
+        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+        let handshake = station.handshake.as_mut().ok_or(Discard::Unexpected)?;
+        let (counter, snonce) = (received.key.replay_counter, received.key.nonce);
+        if !(handshake.first_1.unwrap_or(u64::MAX)..=handshake.last_1).contains(&counter) {
+            return Err(Discard::Replay);
+        }
+        // A station may draw another SNonce for a message 1 that came again, and then message 3 must follow that. An
+        // older message 2 must not bring back the key of before.
+        if let Some(answer) = &handshake.answer {
+            if counter <= answer.counter {
+                return Err(Discard::Replay);
+            }
+            if snonce == answer.snonce {
+                return Err(Discard::Unexpected);
+            }
+        }
+        let ptk = handshake.derive(own, address, &snonce);
+        if let Err(discard) = received.verify(&ptk) {
+            handshake.wrong_mics = handshake.wrong_mics.saturating_add(1);
+            return Err(discard);
+        }
+        // Whoever answered rightly knows the key: it is no longer one of those that may be displaced.
+        if let Some(order) = station.half_open.take() {
+            self.half_open.remove(&(order, address));
+        }
+        if !is_same(&elements(received.key.data)?, &handshake.association) {
+            self.fail(address, Slot::Handshake, Failure::ElementsDiffer, now);
+            return Err(Discard::KeyData);
+        }
+        let answer = Answer {
+            ptk,
+            snonce,
+            counter,
+            generation: None,
+        };
+        if let Some(before) = handshake.answer.replace(answer) {
+            self.outputs.push_back(Output::Retire {
+                peer: address,
+                key: before.ptk.tk(),
+            });
+        }
+        self.send_message_3(address, now, rng);
+        Ok(())
+    }
+
+    /// 12.7.6.4.
+    fn send_message_3(&mut self, address: MacAddr, now: Duration, rng: &mut dyn CryptoRng) {
+        let Some(station) = self.stations.get_mut(&address) else {
+            return;
+        };
+        let Some(handshake) = &mut station.handshake else {
+            return;
+        };
+        let Some(answer) = &mut handshake.answer else {
+            return;
+        };
+        let association = &handshake.association;
+        let offered = &self.elements;
+        let mut iv = [0; 16];
+        let mut info = KeyInfo::PAIRWISE | KeyInfo::INSTALL | KeyInfo::ACK;
+        let mut rsc = 0;
+        let data = match association.protocol {
+            Protocol::Wpa => offered.wpa.clone(),
+            Protocol::Rsn => {
+                info |= KeyInfo::SECURE | KeyInfo::ENCRYPTED;
+                let keys = self.group.told();
+                answer.generation = Some(keys.generation);
+                rsc = keys.rsc;
+                let mut data = Zeroizing::new(Vec::with_capacity(1024));
+                for element in [&offered.rsn, &offered.rsnx, &offered.wpa] {
+                    data.extend_from_slice(element);
+                }
+                if association.extended_key_id {
+                    KeyData::KeyId(handshake.key_id.get()).push(&mut data);
+                }
+                keys.push(association.group_management.is_some(), &mut data);
+                // AES key wrap uses none (12.7.2 e).
+                if handshake.protection.version == 1 {
+                    rng.fill_bytes(&mut iv);
+                }
+                handshake.protection.wrap(&answer.ptk, &iv, data)
+            }
+        };
+        let wait = Wait {
+            key_len: association.pairwise.key_len(),
+            iv,
+            rsc,
+            data,
+            ..Wait::new(Kind::Three, handshake.sealed, info)
+        };
+        handshake.wait = Some(wait);
+        let outputs = &mut self.outputs;
+        if let Some(answer) = &handshake.answer {
+            outputs.push_back(install(address, handshake, &answer.ptk, Direction::Receive));
+        }
+        self.send_again(address, Slot::Handshake, now);
+    }
+
+    /// 12.7.6.5.
+    fn message_4(&mut self, address: MacAddr, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
+        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+        let handshake = station.handshake.as_ref().ok_or(Discard::Unexpected)?;
+        let (Some(answer), Some(wait)) = (&handshake.answer, &handshake.wait) else {
+            return Err(Discard::Unexpected);
+        };
+        if !wait.is_of(received.key.replay_counter) {
+            return Err(Discard::Replay);
+        }
+        received.verify(&answer.ptk)?;
+
+        self.outputs
+            .push_back(install(address, handshake, &answer.ptk, Direction::Transmit));
+        let handshake = station.handshake.take().ok_or(Discard::Unexpected)?;
+        let Handshake {
+            association,
+            protection,
+            pmk,
+            key_id,
+            sealed,
+            answer: Some(Answer { ptk, generation, .. }),
+            ..
+        } = handshake
+        else {
+            return Err(Discard::Unexpected);
+        };
+        let before = station.session.take();
+        if let Some(session) = &before {
+            let (key, outputs) = (session.ptk.tk(), &mut self.outputs);
+            station.retiring.push(key, address, &self.timing, now, outputs);
+        }
+        let before = before.filter(|_| sealed);
+        // A WPA station that begins has no group key yet.
+        let is_opening = association.protocol == Protocol::Wpa && before.is_none();
+        let known = before.and_then(|session| session.generation);
+        station.session = Some(Session {
+            association,
+            protection,
+            pmk,
+            ptk,
+            key_id,
+            generation: generation.or(known),
+            // Requests count from zero under each key.
+            last_request: None,
+            is_opening,
+            wait: None,
+        });
+        if !is_opening {
+            self.outputs.push_back(Output::Established { peer: address });
+        }
+        self.set_timer(address);
+        self.update_group(address, now);
+        self.settle_group();
+        Ok(())
+    }
+
+    /// 12.7.7.3.
+    fn group_answer(
+        &mut self,
+        address: MacAddr,
+        received: &Received<'_>,
+        now: Duration,
+    ) -> Result<(), Discard> {
+        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+        let session = station.session.as_mut().ok_or(Discard::Unexpected)?;
+        let wait = session.wait.as_ref().ok_or(Discard::Unexpected)?;
+        if !wait.is_of(received.key.replay_counter) {
+            return Err(Discard::Replay);
+        }
+        received.verify(&session.ptk)?;
+        if let Kind::Group(generation) = wait.kind {
+            session.generation = Some(generation);
+        }
+        session.wait = None;
+        if std::mem::take(&mut session.is_opening) {
+            self.outputs.push_back(Output::Established { peer: address });
+        }
+        self.set_timer(address);
+        // Another one may have been made meanwhile.
+        self.update_group(address, now);
+        self.settle_group();
+        Ok(())
+    }
+
+    /// A station asks for new keys, or reports a forged MIC (12.7.2 b 9, 10).
+    fn request(
+        &mut self,
+        address: MacAddr,
+        received: &Received<'_>,
+        now: Duration,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(), Discard> {
+        let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
+        let session = station.session.as_mut().ok_or(Discard::Unexpected)?;
+        let counter = received.key.replay_counter;
+        if session.last_request.is_some_and(|last| counter <= last) {
+            return Err(Discard::Replay);
+        }
+        received.verify(&session.ptk)?;
+        session.last_request = Some(counter);
+        if received.has(KeyInfo::ERROR) {
+            self.outputs.push_back(Output::MichaelFailure { peer: address });
+        } else if received.has(KeyInfo::PAIRWISE) {
+            self.rekey_pairwise(address, now, rng);
+        } else {
+            self.rekey_group(now, rng);
+        }
+        Ok(())
+    }
+}
+
+fn install(peer: MacAddr, handshake: &Handshake, ptk: &Ptk, direction: Direction) -> Output {
+    Output::InstallPairwise {
+        peer,
+        key_id: handshake.key_id,
+        suite: handshake.association.pairwise,
+        key: ptk.tk(),
+        direction,
+    }
+}
+
+/// Whether message 2 has the elements of the association.
+fn is_same(told: &Elements, association: &Association) -> bool {
+    let station = &association.station;
+    match association.protocol {
+        Protocol::Rsn => told.rsn == station.rsn && told.rsnx == station.rsnx,
+        Protocol::Wpa => told.wpa == station.wpa,
+    }
+}

@@ -1,0 +1,281 @@
+//! What an access point knows of one station.
+
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use subtle::ConstantTimeEq;
+use wlan_ciphers::KeyId;
+use wlan_frames::MacAddr;
+use wlan_frames::eapol::{KeyData, KeyInfo};
+
+use crate::message::Message;
+use crate::output::Failure;
+use crate::protection::{Inputs, Protection, Ptk};
+use crate::retiring::Retiring;
+use crate::{Association, Pmk, Protocol};
+
+#[derive(Default)]
+pub(super) struct Station {
+    /// What is installed.
+    pub(super) session: Option<Session>,
+    /// A 4-way handshake under way.
+    pub(super) handshake: Option<Handshake>,
+    /// Its place among those that have not answered yet.
+    pub(super) half_open: Option<u64>,
+    /// The replay counter that was used last: it rises as long as the station is known.
+    pub(super) counter: u64,
+    pub(super) retiring: Retiring,
+    /// What stands in the access point's timers.
+    pub(super) timer: Option<Duration>,
+}
+
+/// What is installed, and may be used to prove who a packet is from.
+pub(super) struct Session {
+    pub(super) association: Association,
+    pub(super) protection: Protection,
+    pub(super) pmk: Pmk,
+    pub(super) ptk: Ptk,
+    pub(super) key_id: KeyId,
+    /// Which of the group keys the station has.
+    pub(super) generation: Option<u64>,
+    /// Replay counter of its last request.
+    pub(super) last_request: Option<u64>,
+    /// WPA: the group key has not been acknowledged for the first time.
+    pub(super) is_opening: bool,
+    /// The group message whose answer is waited for.
+    pub(super) wait: Option<Wait>,
+}
+
+impl Session {
+    /// The handshake that replaces its pairwise key.
+    pub(super) fn rekey(&self, rng: &mut dyn CryptoRng) -> Handshake {
+        let mut handshake = Handshake::new(self.association.clone(), self.protection, self.pmk.clone(), rng);
+        handshake.sealed = true;
+        if self.association.extended_key_id {
+            handshake.key_id = KeyId::new(1 - self.key_id.get()).expect("0 or 1");
+        }
+        handshake
+    }
+}
+
+/// A 4-way handshake under way.
+pub(super) struct Handshake {
+    pub(super) association: Association,
+    pub(super) protection: Protection,
+    pub(super) pmk: Pmk,
+    pub(super) anonce: [u8; 32],
+    pub(super) key_id: KeyId,
+    /// It replaces the pairwise key of a session, under whose protection it goes.
+    pub(super) sealed: bool,
+    /// Replay counters of message 1, first and last.
+    pub(super) first_1: Option<u64>,
+    pub(super) last_1: u64,
+    /// Messages 2 whose MIC was wrong.
+    pub(super) wrong_mics: u32,
+    pub(super) answer: Option<Answer>,
+    /// The message whose answer is waited for.
+    pub(super) wait: Option<Wait>,
+}
+
+/// What message 2 brought.
+pub(super) struct Answer {
+    pub(super) ptk: Ptk,
+    pub(super) snonce: [u8; 32],
+    /// Replay counter of message 2.
+    pub(super) counter: u64,
+    /// Which group key message 3 tells.
+    pub(super) generation: Option<u64>,
+}
+
+impl Handshake {
+    pub(super) fn new(
+        association: Association,
+        protection: Protection,
+        pmk: Pmk,
+        rng: &mut dyn CryptoRng,
+    ) -> Handshake {
+        Handshake {
+            association,
+            protection,
+            pmk,
+            anonce: crate::nonce(rng),
+            key_id: KeyId::PAIRWISE,
+            sealed: false,
+            first_1: None,
+            last_1: 0,
+            wrong_mics: 0,
+            answer: None,
+            wait: None,
+        }
+    }
+
+    /// Whether it is one for the same association.
+    pub(super) fn is_for(&self, association: &Association, pmk: &Pmk) -> bool {
+        self.association == *association && bool::from(self.pmk.as_octets().ct_eq(pmk.as_octets()))
+    }
+
+    pub(super) fn derive(&self, aa: MacAddr, spa: MacAddr, snonce: &[u8; 32]) -> Ptk {
+        let inputs = Inputs {
+            aa,
+            spa,
+            anonce: &self.anonce,
+            snonce,
+        };
+        Ptk::derive(self.protection, self.pmk.as_octets(), inputs)
+    }
+}
+
+/// Which message it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    One,
+    Three,
+    /// A group message that tells the group key of this generation.
+    Group(u64),
+}
+
+/// A message whose answer is waited for. Its key data is kept as it is sent: enciphered.
+pub(super) struct Wait {
+    pub(super) kind: Kind,
+    pub(super) sealed: bool,
+    /// Key Information without version and MIC bit.
+    pub(super) info: u16,
+    pub(super) key_len: usize,
+    pub(super) iv: [u8; 16],
+    pub(super) rsc: u64,
+    pub(super) data: Vec<u8>,
+    /// Replay counters of this message, first and last.
+    pub(super) first_counter: u64,
+    pub(super) last_counter: u64,
+    pub(super) tries: u8,
+    pub(super) deadline: Duration,
+}
+
+impl Wait {
+    /// A message that was not sent yet, without key data.
+    pub(super) fn new(kind: Kind, sealed: bool, info: u16) -> Wait {
+        Wait {
+            kind,
+            sealed,
+            info,
+            key_len: 0,
+            iv: [0; 16],
+            rsc: 0,
+            data: Vec::new(),
+            first_counter: 0,
+            last_counter: 0,
+            tries: 0,
+            deadline: Duration::ZERO,
+        }
+    }
+
+    /// Whether an answer may name this replay counter (12.7.2 d).
+    pub(super) fn is_of(&self, counter: u64) -> bool {
+        (self.first_counter..=self.last_counter).contains(&counter)
+    }
+}
+
+impl Station {
+    /// The messages that wait for an answer: of the handshake, of the session.
+    pub(super) fn waits(&self) -> [Option<&Wait>; 2] {
+        [
+            self.handshake
+                .as_ref()
+                .and_then(|handshake| handshake.wait.as_ref()),
+            self.session.as_ref().and_then(|session| session.wait.as_ref()),
+        ]
+    }
+
+    fn wait_mut(&mut self, slot: Slot) -> Option<&mut Wait> {
+        match slot {
+            Slot::Handshake => self.handshake.as_mut()?.wait.as_mut(),
+            Slot::Session => self.session.as_mut()?.wait.as_mut(),
+        }
+    }
+
+    /// The packet of the message in this slot, with the next replay counter, and whether it goes sealed. `deadline` gives
+    /// the deadline from the tries before and the kind.
+    pub(super) fn send_again(
+        &mut self,
+        slot: Slot,
+        deadline: impl FnOnce(u8, Kind) -> Duration,
+    ) -> Option<(Vec<u8>, bool)> {
+        let counter = self.counter + 1;
+        let wait = self.wait_mut(slot)?;
+        wait.deadline = deadline(wait.tries, wait.kind);
+        wait.tries += 1;
+        if wait.tries == 1 {
+            wait.first_counter = counter;
+        }
+        wait.last_counter = counter;
+        let sealed = wait.sealed;
+        self.counter = counter;
+        Some((self.build(slot)?, sealed))
+    }
+
+    fn build(&mut self, slot: Slot) -> Option<Vec<u8>> {
+        let message = |wait: &Wait, nonce, protection, ptk: Option<&Ptk>| {
+            Message {
+                info: wait.info,
+                key_len: wait.key_len,
+                replay_counter: wait.last_counter,
+                nonce,
+                iv: wait.iv,
+                rsc: wait.rsc,
+                data: &wait.data,
+            }
+            .build(protection, ptk)
+        };
+        match slot {
+            Slot::Session => {
+                let session = self.session.as_ref()?;
+                let wait = session.wait.as_ref()?;
+                Some(message(wait, [0; 32], session.protection, Some(&session.ptk)))
+            }
+            Slot::Handshake => {
+                let handshake = self.handshake.as_mut()?;
+                let wait = handshake.wait.as_ref()?;
+                if wait.kind == Kind::One {
+                    handshake.first_1.get_or_insert(wait.first_counter);
+                    handshake.last_1 = wait.last_counter;
+                }
+                let ptk = handshake.answer.as_ref().map(|answer| &answer.ptk);
+                Some(message(wait, handshake.anonce, handshake.protection, ptk))
+            }
+        }
+    }
+}
+
+/// Which of the two messages that a station may be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// Of the 4-way handshake.
+    Handshake,
+    /// Of the session: the group key.
+    Session,
+}
+
+impl Handshake {
+    /// Message 1.
+    pub(super) fn message_1(&self) -> Wait {
+        let mut data = Vec::new();
+        if let (Some(pmkid), Protocol::Rsn) = (self.pmk.pmkid(), self.association.protocol) {
+            KeyData::Pmkid(pmkid).push(&mut data);
+        }
+        // The initial exchange is over when a key is replaced (12.7.2 b 7).
+        let secure = if self.sealed { KeyInfo::SECURE } else { 0 };
+        Wait {
+            key_len: self.association.pairwise.key_len(),
+            data,
+            ..Wait::new(Kind::One, self.sealed, KeyInfo::PAIRWISE | KeyInfo::ACK | secure)
+        }
+    }
+
+    pub(super) fn why_no_answer(&self) -> Failure {
+        if self.answer.is_none() && self.wrong_mics > 0 {
+            Failure::WrongKey
+        } else {
+            Failure::NoAnswer
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Group keys that a station has, so that none is installed twice (IEEE 802.11-2020 12.7.7.4, KRACK): that would set its
+//! replay window back.
+
+use std::collections::VecDeque;
+
+use wlan_ciphers::{IgtkId, KeyId};
+use wlan_frames::MacAddr;
+
+use crate::message::{Contents, GroupKey};
+use crate::output::Output;
+use crate::{Association, Key};
+
+#[derive(Default)]
+pub(crate) struct InstalledGroupKeys {
+    /// By their Key ID.
+    gtks: [Option<Key>; 4],
+    /// By their Key ID, less 4.
+    igtks: [Option<Key>; 2],
+}
+
+impl InstalledGroupKeys {
+    /// Has those used that are not in use.
+    pub(crate) fn install(
+        &mut self,
+        contents: Contents,
+        association: &Association,
+        peer: MacAddr,
+        outputs: &mut VecDeque<Output>,
+    ) {
+        if let Some(GroupKey { key_id, key, rsc }) = contents.gtk
+            && let Some(key_id) = u8::try_from(key_id).ok().and_then(KeyId::new)
+            && is_new(&mut self.gtks, usize::from(key_id.get()), &key)
+        {
+            outputs.push_back(Output::InstallGroup {
+                peer,
+                key_id,
+                suite: association.group,
+                key,
+                rsc,
+            });
+        }
+        if let Some(GroupKey { key_id, key, rsc }) = contents.igtk
+            && let Some(suite) = association.group_management
+            && let Some(key_id) = u8::try_from(key_id).ok().and_then(IgtkId::new)
+            && is_new(&mut self.igtks, usize::from(key_id.get()) - 4, &key)
+        {
+            outputs.push_back(Output::InstallIntegrity {
+                peer,
+                key_id,
+                suite,
+                key,
+                ipn: rsc,
+            });
+        }
+    }
+}
+
+/// Notes a key, unless it is there, under whatever Key ID.
+fn is_new(keys: &mut [Option<Key>], at: usize, key: &Key) -> bool {
+    if keys.iter().flatten().any(|known| known == key) {
+        return false;
+    }
+    keys[at] = Some(key.clone());
+    true
+}

@@ -1,0 +1,367 @@
+//! Keys out of a capture, for whoever knows the passphrase.
+//!
+//! The observer is fed the EAPOL-Key packets that it saw between an access point and a station, in any order and with any
+//! of them missing. It derives a PTK as soon as it has an ANonce (message 1 or 3) and an SNonce (message 2), which the MIC
+//! of message 2 proves right, and takes the group keys out of message 3 and of group messages. Ciphers and key management
+//! are those of the element in message 2: no beacon is needed.
+//!
+//! Packets of a rekey go sealed: decrypt them with the keys learned so far, and feed them here too.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use wlan_ciphers::{IgtkId, KeyId, Suite};
+use wlan_frames::eapol::{Descriptor, EapolKey, KeyInfo};
+use wlan_frames::rsn::RsnCapabilities;
+use wlan_frames::{FrameError, MacAddr};
+
+use crate::association::Chosen;
+use crate::message::{Received, elements};
+use crate::protection::{Inputs, Protection, Ptk};
+use crate::{Association, Elements, Key, Pmk, Protocol};
+
+/// Pairs of an access point and a station that are remembered, at most.
+const MAX_CONVERSATIONS: usize = 4096;
+/// Nonces, messages without a PTK, and PTKs that are remembered of each, at most: as many as a message is sent again.
+const MAX_REMEMBERED: usize = 8;
+/// Octets of MICs (Table 12-8).
+const MIC_LENS: [usize; 2] = [16, 24];
+
+/// A key that was learned, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Learned {
+    /// The temporal key between an access point and a station.
+    Pairwise {
+        /// The access point.
+        bssid: MacAddr,
+        /// The station.
+        station: MacAddr,
+        /// Its cipher.
+        suite: Suite,
+        /// Its octets, in the layout of `wlan-ciphers`.
+        key: Key,
+    },
+    /// A group key of an access point.
+    Group {
+        /// The access point.
+        bssid: MacAddr,
+        /// Its Key ID.
+        key_id: KeyId,
+        /// Its cipher.
+        suite: Suite,
+        /// Its octets, in the layout of `wlan-ciphers`.
+        key: Key,
+    },
+    /// A key for group addressed management frames.
+    Integrity {
+        /// The access point.
+        bssid: MacAddr,
+        /// Its Key ID.
+        key_id: IgtkId,
+        /// Its cipher.
+        suite: Suite,
+        /// Its octets.
+        key: Key,
+    },
+}
+
+/// What became of the packets so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// EAPOL-Key packets.
+    pub packets: u64,
+    /// Messages 2: each of a handshake that began, sent again or not.
+    pub answers: u64,
+    /// Messages 2 whose suites are none of ours: 802.1X, fast transition.
+    pub unknown_suites: u64,
+    /// Messages 2 that a key was found for.
+    pub verified: u64,
+    /// Messages 2 that have not been verified so far: the passphrase is another, or message 1 and 3 are missing.
+    pub open: u64,
+}
+
+/// Learns keys from handshakes that were overheard.
+#[derive(Default)]
+pub struct Observer {
+    pmks: Vec<(Option<MacAddr>, Pmk)>,
+    conversations: BTreeMap<(MacAddr, MacAddr), Conversation>,
+    /// Their keys, the oldest first.
+    order: VecDeque<(MacAddr, MacAddr)>,
+    counts: Counts,
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer")
+            .field("pmks", &self.pmks.len())
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Conversation {
+    anonces: VecDeque<[u8; 32]>,
+    /// Messages 2 that no key was found for.
+    answers: VecDeque<Answer>,
+    sessions: VecDeque<Session>,
+    /// Messages 3 and group messages that no PTK was right for.
+    unread: VecDeque<Vec<u8>>,
+    /// Group keys that were learned.
+    group: VecDeque<Key>,
+}
+
+struct Answer {
+    snonce: [u8; 32],
+    packet: Vec<u8>,
+    association: Association,
+}
+
+struct Session {
+    ptk: Ptk,
+    protection: Protection,
+    association: Association,
+}
+
+impl Observer {
+    /// An observer that knows no key yet.
+    #[must_use]
+    pub fn new() -> Observer {
+        Observer::default()
+    }
+
+    /// Tries this PMK, on handshakes with one access point or with any: a passphrase makes another PMK for each SSID.
+    pub fn add_pmk(&mut self, bssid: Option<MacAddr>, pmk: Pmk) {
+        self.pmks.push((bssid, pmk));
+    }
+
+    /// What became of the packets so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let open = self
+            .conversations
+            .values()
+            .map(|one| one.answers.len() as u64)
+            .sum();
+        Counts { open, ..self.counts }
+    }
+
+    /// Takes an EAPOL-Key packet between an access point and a station, either way, and gives the keys that it told.
+    ///
+    /// # Errors
+    /// [`FrameError`] if it is none.
+    pub fn packet(
+        &mut self,
+        bssid: MacAddr,
+        station: MacAddr,
+        packet: &[u8],
+    ) -> Result<Vec<Learned>, FrameError> {
+        let (key, len) = parse(packet)?;
+        let packet = &packet[..len];
+        self.counts.packets += 1;
+        let of = (bssid, station);
+        if !self.conversations.contains_key(&of) {
+            if self.order.len() == MAX_CONVERSATIONS
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.conversations.remove(&oldest);
+            }
+            self.order.push_back(of);
+        }
+        let conversation = self.conversations.entry(of).or_default();
+        let mut learned = Vec::new();
+        let from_ap = key.info.has(KeyInfo::ACK) && !key.info.has(KeyInfo::REQUEST);
+        let pairwise = key.info.has(KeyInfo::PAIRWISE);
+        match (from_ap, pairwise) {
+            (true, _) => {
+                if pairwise && key.nonce != [0; 32] && !conversation.anonces.contains(&key.nonce) {
+                    remember(&mut conversation.anonces, key.nonce);
+                    conversation.derive(of, &self.pmks, &mut self.counts, &mut learned);
+                }
+                if key.info.has(KeyInfo::MIC) && !conversation.read(of, packet, &mut learned) {
+                    remember(&mut conversation.unread, packet.to_vec());
+                }
+            }
+            // Message 4 and answers to group messages have no key data.
+            (false, true) if key.info.has(KeyInfo::MIC) && !key.data.is_empty() => {
+                self.counts.answers += 1;
+                match association(&key) {
+                    Some(association) => {
+                        let answer = Answer {
+                            snonce: key.nonce,
+                            packet: packet.to_vec(),
+                            association,
+                        };
+                        remember(&mut conversation.answers, answer);
+                        conversation.derive(of, &self.pmks, &mut self.counts, &mut learned);
+                    }
+                    None => self.counts.unknown_suites += 1,
+                }
+            }
+            (false, _) => {}
+        }
+        Ok(learned)
+    }
+}
+
+impl Conversation {
+    /// Looks for the PTK of every message 2 that is without one.
+    fn derive(
+        &mut self,
+        of: (MacAddr, MacAddr),
+        pmks: &[(Option<MacAddr>, Pmk)],
+        counts: &mut Counts,
+        learned: &mut Vec<Learned>,
+    ) {
+        let (bssid, station) = of;
+        let mut found = Vec::new();
+        let anonces = &self.anonces;
+        self.answers.retain(|answer| {
+            let session = find(bssid, station, answer, anonces, pmks);
+            let is_open = session.is_none();
+            found.extend(session);
+            is_open
+        });
+        for session in found {
+            counts.verified += 1;
+            let key = session.ptk.tk();
+            if self.sessions.iter().any(|known| known.ptk.tk() == key) {
+                continue;
+            }
+            learned.push(Learned::Pairwise {
+                bssid,
+                station,
+                suite: session.association.pairwise,
+                key,
+            });
+            remember(&mut self.sessions, session);
+            for packet in std::mem::take(&mut self.unread) {
+                if !self.read(of, &packet, learned) {
+                    remember(&mut self.unread, packet);
+                }
+            }
+        }
+    }
+
+    /// Takes the group keys out of message 3 or a group message. False if no PTK is right for it.
+    fn read(&mut self, of: (MacAddr, MacAddr), packet: &[u8], learned: &mut Vec<Learned>) -> bool {
+        let (bssid, _) = of;
+        for session in self.sessions.iter().rev() {
+            let Ok(received) = Received::parse(session.protection, packet) else {
+                continue;
+            };
+            if received.verify(&session.ptk).is_err() {
+                continue;
+            }
+            let Ok(contents) = received.contents(&session.ptk, &session.association) else {
+                return true;
+            };
+            let association = &session.association;
+            if let Some(gtk) = contents.gtk
+                && !self.group.contains(&gtk.key)
+                && let Some(key_id) = u8::try_from(gtk.key_id).ok().and_then(KeyId::new)
+            {
+                remember(&mut self.group, gtk.key.clone());
+                learned.push(Learned::Group {
+                    bssid,
+                    key_id,
+                    suite: association.group,
+                    key: gtk.key,
+                });
+            }
+            if let (Some(igtk), Some(suite)) = (contents.igtk, association.group_management)
+                && !self.group.contains(&igtk.key)
+                && let Some(key_id) = u8::try_from(igtk.key_id).ok().and_then(IgtkId::new)
+            {
+                remember(&mut self.group, igtk.key.clone());
+                learned.push(Learned::Integrity {
+                    bssid,
+                    key_id,
+                    suite,
+                    key: igtk.key,
+                });
+            }
+            return true;
+        }
+        false
+    }
+}
+
+/// The PMK and ANonce under which the MIC of message 2 is right.
+fn find(
+    bssid: MacAddr,
+    station: MacAddr,
+    answer: &Answer,
+    anonces: &VecDeque<[u8; 32]>,
+    pmks: &[(Option<MacAddr>, Pmk)],
+) -> Option<Session> {
+    let association = &answer.association;
+    for (_, pmk) in pmks.iter().filter(|(of, _)| of.is_none_or(|of| of == bssid)) {
+        let octets = pmk.as_octets();
+        let Some(protection) = Protection::of(
+            association.protocol,
+            association.akm,
+            association.pairwise,
+            octets.len(),
+        ) else {
+            continue;
+        };
+        let Ok(received) = Received::parse(protection, &answer.packet) else {
+            continue;
+        };
+        // The newest is the likeliest.
+        for anonce in anonces.iter().rev() {
+            let inputs = Inputs {
+                aa: bssid,
+                spa: station,
+                anonce,
+                snonce: &answer.snonce,
+            };
+            let ptk = Ptk::derive(protection, octets, inputs);
+            if received.verify(&ptk).is_ok() {
+                return Some(Session {
+                    ptk,
+                    protection,
+                    association: association.clone(),
+                });
+            }
+        }
+    }
+    None
+}
+
+/// An EAPOL-Key packet with whatever MIC its lengths fit.
+fn parse(packet: &[u8]) -> Result<(EapolKey<'_>, usize), FrameError> {
+    let [short, long] = MIC_LENS;
+    EapolKey::parse(packet, short).or_else(|error| EapolKey::parse(packet, long).map_err(|_| error))
+}
+
+/// What a station chose, as the element in its message 2 says.
+fn association(key: &EapolKey<'_>) -> Option<Association> {
+    let station = elements(key.data).ok()?;
+    let (protocol, element) = match key.descriptor {
+        Descriptor::Rsn => (Protocol::Rsn, &station.rsn),
+        Descriptor::Wpa => (Protocol::Wpa, &station.wpa),
+    };
+    let chosen = Chosen::read(protocol, element)?;
+    let (pairwise, akm) = chosen.of_station();
+    let mfp = chosen.capabilities.has(RsnCapabilities::MFP_CAPABLE);
+    Some(Association {
+        protocol,
+        akm: akm?,
+        pairwise: pairwise?,
+        group: chosen.group?,
+        group_management: chosen.group_management.filter(|_| mfp),
+        extended_key_id: false,
+        access_point: Elements::default(),
+        station,
+    })
+}
+
+/// Adds to what is remembered, and forgets the oldest where it is full.
+fn remember<T>(memory: &mut VecDeque<T>, one: T) {
+    if memory.len() == MAX_REMEMBERED {
+        memory.pop_front();
+    }
+    memory.push_back(one);
+}

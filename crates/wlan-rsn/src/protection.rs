@@ -1,0 +1,389 @@
+//! Pairwise transient keys, and what their KCK and KEK do to EAPOL-Key frames (IEEE 802.11-2020 12.7.1.3, 12.7.3).
+
+use aes_kw::{KwAes128, KwAes256};
+use cmac::Cmac;
+use hmac::{Hmac, KeyInit, Mac};
+use md5::Md5;
+use rc4::{Rc4, StreamCipher};
+use sha1::Sha1;
+use sha2::{Sha256, Sha384};
+use subtle::ConstantTimeEq;
+use wlan_ciphers::Suite;
+use wlan_frames::eapol::{Descriptor, EapolKey};
+use wlan_frames::{MacAddr, eapol};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::prf::{finish, kdf_sha256, kdf_sha384, keyed, prf};
+use crate::secret::SecretOctets;
+use crate::{Akm, Key, Protocol};
+
+/// Label of the PTK (12.7.1.3).
+const PTK_LABEL: &str = "Pairwise key expansion";
+/// Octets of the longest MIC.
+pub(crate) const MAX_MIC_LEN: usize = 24;
+/// Keystream that RC4 leaves out before key data (12.7.2 k, WPA).
+const RC4_SKIPPED: usize = 256;
+
+/// The MIC of EAPOL-Key frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Integrity {
+    HmacMd5,
+    HmacSha1,
+    AesCmac,
+    HmacSha256,
+    HmacSha384,
+}
+
+/// What the PTK is derived by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Derivation {
+    Sha1,
+    Sha256,
+    Sha384,
+}
+
+/// How EAPOL-Key frames of an association are protected: a row of Table 12-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Protection {
+    pub(crate) descriptor: Descriptor,
+    /// Key descriptor version.
+    pub(crate) version: u8,
+    pub(crate) mic_len: usize,
+    integrity: Integrity,
+    derivation: Derivation,
+    kek_len: usize,
+    tk_len: usize,
+}
+
+impl Protection {
+    /// The row of these suites, for a PMK of so many octets: with OWE it tells the hash (RFC 8110 4.4). `None` where the
+    /// key management has no such PMK.
+    pub(crate) fn of(protocol: Protocol, akm: Akm, pairwise: Suite, pmk_len: usize) -> Option<Protection> {
+        let (descriptor, version, integrity, derivation) = match (protocol, akm, pairwise) {
+            (Protocol::Wpa, _, Suite::Tkip) => (Descriptor::Wpa, 1, Integrity::HmacMd5, Derivation::Sha1),
+            (Protocol::Wpa, ..) => (Descriptor::Wpa, 2, Integrity::HmacSha1, Derivation::Sha1),
+            (_, Akm::WpaPsk, Suite::Tkip) => (Descriptor::Rsn, 1, Integrity::HmacMd5, Derivation::Sha1),
+            (_, Akm::WpaPsk, _) => (Descriptor::Rsn, 2, Integrity::HmacSha1, Derivation::Sha1),
+            (_, Akm::WpaPskSha256, _) => (Descriptor::Rsn, 3, Integrity::AesCmac, Derivation::Sha256),
+            (_, Akm::Sae, _) => (Descriptor::Rsn, 0, Integrity::AesCmac, Derivation::Sha256),
+            (_, Akm::Owe, _) if pmk_len == 48 => {
+                (Descriptor::Rsn, 0, Integrity::HmacSha384, Derivation::Sha384)
+            }
+            (_, Akm::Owe, _) => (Descriptor::Rsn, 0, Integrity::HmacSha256, Derivation::Sha256),
+        };
+        let sha384 = derivation == Derivation::Sha384;
+        if pmk_len != if sha384 { 48 } else { 32 } {
+            return None;
+        }
+        Some(Protection {
+            descriptor,
+            version,
+            mic_len: if sha384 { 24 } else { 16 },
+            integrity,
+            derivation,
+            kek_len: if sha384 { 32 } else { 16 },
+            tk_len: pairwise.key_len(),
+        })
+    }
+
+    /// Octets of the KCK: as many as of the MIC, in every row.
+    fn kck_len(self) -> usize {
+        self.mic_len
+    }
+
+    /// Writes the MIC of a frame into it.
+    pub(crate) fn sign(self, ptk: &Ptk, frame: &mut [u8]) {
+        let mut mic = [0; MAX_MIC_LEN];
+        self.mic(ptk, frame, &mut mic[..self.mic_len]);
+        frame[EapolKey::MIC_AT..][..self.mic_len].copy_from_slice(&mic[..self.mic_len]);
+    }
+
+    /// Whether the MIC of a frame is right; `frame` is the EAPOL packet, no octet more.
+    pub(crate) fn verify(self, ptk: &Ptk, frame: &[u8]) -> bool {
+        let mut mic = [0; MAX_MIC_LEN];
+        self.mic(ptk, frame, &mut mic[..self.mic_len]);
+        mic[..self.mic_len]
+            .ct_eq(&frame[EapolKey::MIC_AT..][..self.mic_len])
+            .into()
+    }
+
+    fn mic(self, ptk: &Ptk, frame: &[u8], out: &mut [u8]) {
+        // Over the whole packet, with a MIC of zeros (12.7.2 h).
+        fn over<M: Mac + KeyInit>(kck: &[u8], frame: &[u8], out: &mut [u8]) {
+            let mut mac: M = keyed(kck);
+            mac.update(&frame[..EapolKey::MIC_AT]);
+            mac.update(&[0; MAX_MIC_LEN][..out.len()]);
+            mac.update(&frame[EapolKey::MIC_AT + out.len()..]);
+            finish(mac, out);
+        }
+        let kck = ptk.kck();
+        match self.integrity {
+            Integrity::HmacMd5 => over::<Hmac<Md5>>(kck, frame, out),
+            Integrity::HmacSha1 => over::<Hmac<Sha1>>(kck, frame, out),
+            Integrity::AesCmac => over::<Cmac<aes::Aes128>>(kck, frame, out),
+            Integrity::HmacSha256 => over::<Hmac<Sha256>>(kck, frame, out),
+            Integrity::HmacSha384 => over::<Hmac<Sha384>>(kck, frame, out),
+        }
+    }
+
+    /// Enciphers key data for sending. `iv` is the EAPOL-Key IV, which only RC4 uses.
+    pub(crate) fn wrap(self, ptk: &Ptk, iv: &[u8; 16], mut data: SecretOctets) -> Vec<u8> {
+        if self.version == 1 {
+            rc4_apply(ptk.kek(), iv, &mut data);
+            return std::mem::take(&mut *data);
+        }
+        eapol::pad_key_data(&mut data);
+        let mut out = vec![0; data.len() + 8];
+        let wrapped = match ptk.kek() {
+            kek if kek.len() == 32 => key_wrap::<KwAes256>(kek).wrap_key(&data, &mut out).is_ok(),
+            kek => key_wrap::<KwAes128>(kek).wrap_key(&data, &mut out).is_ok(),
+        };
+        assert!(wrapped, "padded key data fits AES key wrap");
+        out
+    }
+
+    /// Deciphers key data, or says that it was not enciphered so.
+    pub(crate) fn unwrap(self, ptk: &Ptk, iv: &[u8; 16], data: &[u8]) -> Option<SecretOctets> {
+        if self.version == 1 {
+            let mut out = Zeroizing::new(data.to_vec());
+            rc4_apply(ptk.kek(), iv, &mut out);
+            return Some(out);
+        }
+        let mut out = Zeroizing::new(vec![0; data.len().checked_sub(8)?]);
+        let unwrapped = match ptk.kek() {
+            kek if kek.len() == 32 => key_wrap::<KwAes256>(kek).unwrap_key(data, &mut out).is_ok(),
+            kek => key_wrap::<KwAes128>(kek).unwrap_key(data, &mut out).is_ok(),
+        };
+        unwrapped.then_some(out)
+    }
+}
+
+/// AES key wrap of RFC 3394 with a KEK of the right length.
+fn key_wrap<K: aes_kw::KeyInit>(kek: &[u8]) -> K {
+    K::new_from_slice(kek).expect("a KEK of AES key wrap has 16 or 32 octets")
+}
+
+/// RC4 under IV and KEK joined.
+fn rc4_apply(kek: &[u8], iv: &[u8; 16], data: &mut [u8]) {
+    let key = Zeroizing::new([&iv[..], kek].concat());
+    let mut rc4: Rc4 = keyed(&key);
+    let mut skipped = [0; RC4_SKIPPED];
+    rc4.apply_keystream(&mut skipped);
+    skipped.zeroize();
+    rc4.apply_keystream(data);
+}
+
+/// The addresses and nonces that go into a PTK.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) aa: MacAddr,
+    pub(crate) spa: MacAddr,
+    pub(crate) anonce: &'a [u8; 32],
+    pub(crate) snonce: &'a [u8; 32],
+}
+
+/// A pairwise transient key: KCK, KEK and TK in one.
+#[derive(Clone)]
+pub(crate) struct Ptk {
+    octets: Key,
+    kck_len: usize,
+    kek_len: usize,
+}
+
+impl Ptk {
+    /// Derives it (12.7.1.3).
+    pub(crate) fn derive(protection: Protection, pmk: &[u8], inputs: Inputs<'_>) -> Ptk {
+        let Inputs {
+            aa,
+            spa,
+            anonce,
+            snonce,
+        } = inputs;
+        let (kck_len, kek_len) = (protection.kck_len(), protection.kek_len);
+        let context: [&[u8]; 4] = [
+            &aa.min(spa).0,
+            &aa.max(spa).0,
+            anonce.min(snonce),
+            anonce.max(snonce),
+        ];
+        let octets = Key::filled(kck_len + kek_len + protection.tk_len, |out| {
+            match protection.derivation {
+                Derivation::Sha1 => prf(pmk, PTK_LABEL, &context, out),
+                Derivation::Sha256 => kdf_sha256(pmk, PTK_LABEL, &context, out),
+                Derivation::Sha384 => kdf_sha384(pmk, PTK_LABEL, &context, out),
+            }
+        });
+        Ptk {
+            octets,
+            kck_len,
+            kek_len,
+        }
+    }
+
+    fn kck(&self) -> &[u8] {
+        &self.octets.as_octets()[..self.kck_len]
+    }
+
+    fn kek(&self) -> &[u8] {
+        &self.octets.as_octets()[self.kck_len..][..self.kek_len]
+    }
+
+    /// The temporal key; that of TKIP with the Michael keys of the authenticator and of the supplicant behind it, in this
+    /// order at both ends (12.7.1.3).
+    pub(crate) fn tk(&self) -> Key {
+        Key::new(&self.octets.as_octets()[self.kck_len + self.kek_len..])
+    }
+}
+
+/// The name of a PMK that is a pre-shared key (12.7.1.3): `None` where the key management agrees on it.
+#[must_use]
+pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]> {
+    fn of<M: Mac + KeyInit>(pmk: &[u8], aa: MacAddr, spa: MacAddr) -> [u8; 16] {
+        let mut mac: M = keyed(pmk);
+        mac.update(b"PMK Name");
+        mac.update(&aa.0);
+        mac.update(&spa.0);
+        let mut out = [0; 16];
+        finish(mac, &mut out);
+        out
+    }
+    match akm {
+        Akm::WpaPsk => Some(of::<Hmac<Sha1>>(pmk, aa, spa)),
+        Akm::WpaPskSha256 => Some(of::<Hmac<Sha256>>(pmk, aa, spa)),
+        Akm::Sae | Akm::Owe => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::psk::psk;
+    use crate::testing::hex;
+
+    fn ptk(kck: &[u8], kek: &[u8]) -> Ptk {
+        Ptk {
+            octets: Key::new(&[kck, kek, &[0; 16]].concat()),
+            kck_len: kck.len(),
+            kek_len: kek.len(),
+        }
+    }
+
+    fn row(akm: Akm, pairwise: Suite, pmk_len: usize) -> Protection {
+        Protection::of(Protocol::Rsn, akm, pairwise, pmk_len).unwrap()
+    }
+
+    /// IEEE 802.11i-2004 Tables H.14 and H.15, whose nonces are of 20 octets.
+    #[test]
+    fn pairwise_key_expansion_of_the_standard() {
+        let pmk = hex("0dc0d6eb90555ed6419756b9a15ec3e3209b63df707dd508d14581f8982721af");
+        let (aa, spa) = (hex("a0a1a1a3a4a5"), hex("b0b1b2b3b4b5"));
+        let snonce = hex("c0c1c2c3c4c5c6c7c8c9d0d1d2d3d4d5d6d7d8d9");
+        let anonce = hex("e0e1e2e3e4e5e6e7e8e9f0f1f2f3f4f5f6f7f8f9");
+        let mut out = [0; 48];
+        prf(&pmk, PTK_LABEL, &[&aa, &spa, &snonce, &anonce], &mut out);
+        assert_eq!(
+            out[..],
+            hex(
+                "aa7cfc8560251e4bc687e0cb8d298363ba53163df32a8638f479abe34bfd2bc88cb778332e94aca6d30b89cbe82a9ca9"
+            )
+        );
+    }
+
+    /// Addresses and nonces go in by size, whoever has them (12.7.1.3).
+    #[test]
+    fn a_ptk_is_the_same_from_either_end() {
+        let (a, b) = (MacAddr([1; 6]), MacAddr([2; 6]));
+        let protection = row(Akm::WpaPsk, Suite::Ccmp128, 32);
+        let derive = |aa, spa, anonce, snonce| {
+            let inputs = Inputs {
+                aa,
+                spa,
+                anonce,
+                snonce,
+            };
+            Ptk::derive(protection, &[7; 32], inputs).octets
+        };
+        let there = derive(a, b, &[3; 32], &[4; 32]);
+        assert_eq!(there, derive(b, a, &[4; 32], &[3; 32]));
+        assert_eq!(there, derive(b, a, &[3; 32], &[4; 32]));
+        assert_ne!(there, derive(a, b, &[3; 32], &[3; 32]));
+    }
+
+    #[test]
+    fn keys_are_as_long_as_the_standard_has_them() {
+        for (akm, pairwise, pmk_len, kck, kek, tk) in [
+            (Akm::WpaPsk, Suite::Tkip, 32, 16, 16, 32),
+            (Akm::WpaPsk, Suite::Ccmp128, 32, 16, 16, 16),
+            (Akm::WpaPskSha256, Suite::Gcmp256, 32, 16, 16, 32),
+            (Akm::Sae, Suite::Ccmp256, 32, 16, 16, 32),
+            (Akm::Owe, Suite::Ccmp128, 32, 16, 16, 16),
+            (Akm::Owe, Suite::Gcmp256, 48, 24, 32, 32),
+        ] {
+            let inputs = Inputs {
+                aa: MacAddr([1; 6]),
+                spa: MacAddr([2; 6]),
+                anonce: &[3; 32],
+                snonce: &[4; 32],
+            };
+            let ptk = Ptk::derive(row(akm, pairwise, pmk_len), &vec![7; pmk_len], inputs);
+            let lens = (ptk.kck().len(), ptk.kek().len(), ptk.tk().as_octets().len());
+            assert_eq!(lens, (kck, kek, tk), "{akm:?}");
+        }
+        assert_eq!(Protection::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128, 48), None);
+        assert_eq!(
+            Protection::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128, 16),
+            None
+        );
+    }
+
+    /// RFC 3394 4.1 and 4.3.
+    #[test]
+    fn key_wrap_of_the_rfc() {
+        let data = hex("00112233445566778899aabbccddeeff");
+        for (protection, kek, wrapped) in [
+            (
+                row(Akm::WpaPsk, Suite::Ccmp128, 32),
+                "000102030405060708090a0b0c0d0e0f",
+                "1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5",
+            ),
+            (
+                row(Akm::Owe, Suite::Ccmp128, 48),
+                "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+                "64e8c3f9ce0f5ba263e9777905818a2a93c8191e7d6e8ae7",
+            ),
+        ] {
+            let ptk = ptk(&[0; 16], &hex(kek));
+            let found = protection.wrap(&ptk, &[0; 16], Zeroizing::new(data.clone()));
+            assert_eq!(found, hex(wrapped));
+            assert_eq!(*protection.unwrap(&ptk, &[0; 16], &found).unwrap(), data);
+            let mut forged = found.clone();
+            forged[3] ^= 1;
+            assert!(protection.unwrap(&ptk, &[0; 16], &forged).is_none());
+            for len in 0..found.len() {
+                assert!(protection.unwrap(&ptk, &[0; 16], &found[..len]).is_none());
+            }
+        }
+    }
+
+    /// RFC 6229, keys of 256 bits: keystream from octet 256 on.
+    #[test]
+    fn rc4_begins_behind_256_octets() {
+        let key = hex("0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20");
+        let mut data = [0; 16];
+        rc4_apply(&key[16..], key[..16].try_into().unwrap(), &mut data);
+        assert_eq!(data[..], hex("02e1e7056b0f623900496422943e97b6"));
+    }
+
+    /// The PMKID that hashcat publishes as its example, of the passphrase "hashcat!".
+    #[test]
+    fn pmkid_of_a_real_access_point() {
+        let psk = psk(b"hashcat!", b"hashcat-essid").unwrap();
+        let (aa, spa) = (
+            "fc:69:0c:15:82:64".parse().unwrap(),
+            "f4:74:7f:87:f9:f4".parse().unwrap(),
+        );
+        let found = pmkid(Akm::WpaPsk, psk.as_octets(), aa, spa).unwrap();
+        assert_eq!(found[..], hex("4d4fe7aac3a2cecab195321ceb99a7d0"));
+        assert_eq!(pmkid(Akm::Sae, psk.as_octets(), aa, spa), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! Keys: wiped when dropped, never printed, compared in constant time.
+
+use std::fmt;
+
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// The octets of a key, on the heap, so that moving it leaves no copy behind.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Key(Vec<u8>);
+
+impl Key {
+    /// A key of these octets.
+    #[must_use]
+    pub fn new(octets: &[u8]) -> Key {
+        Key(octets.to_vec())
+    }
+
+    /// A key of `len` octets that `fill` writes.
+    pub(crate) fn filled(len: usize, fill: impl FnOnce(&mut [u8])) -> Key {
+        let mut key = Key(vec![0; len]);
+        fill(&mut key.0);
+        key
+    }
+
+    /// Its octets.
+    #[must_use]
+    pub fn as_octets(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Key {}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key of {} octets", self.0.len())
+    }
+}
+
+/// Octets that hold keys, such as plain key data.
+pub(crate) type SecretOctets = Zeroizing<Vec<u8>>;
+
+/// Why there is no such PMK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a PMK has 32 octets, or 48 with OWE in group 20, not {0}")]
+pub struct PmkLength(pub usize);
+
+/// A pairwise master key (IEEE 802.11-2020 12.7.1.3), and its name where both ends agreed on one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pmk {
+    key: Key,
+    pmkid: Option<[u8; 16]>,
+}
+
+impl Pmk {
+    /// The PMK of a passphrase: [`psk`](crate::psk::psk) gives it. It goes without a name: a PMKID in message 1 would let
+    /// anyone guess at the passphrase without a station that knows it.
+    #[must_use]
+    pub fn of_psk(psk: Key) -> Pmk {
+        Pmk {
+            key: psk,
+            pmkid: None,
+        }
+    }
+
+    /// A PMK that SAE or OWE agreed on, with its PMKID.
+    ///
+    /// # Errors
+    /// [`PmkLength`] if it has neither 32 nor 48 octets.
+    pub fn agreed(pmk: &[u8], pmkid: [u8; 16]) -> Result<Pmk, PmkLength> {
+        if !matches!(pmk.len(), 32 | 48) {
+            return Err(PmkLength(pmk.len()));
+        }
+        Ok(Pmk {
+            key: Key::new(pmk),
+            pmkid: Some(pmkid),
+        })
+    }
+
+    /// Its octets.
+    #[must_use]
+    pub fn as_octets(&self) -> &[u8] {
+        self.key.as_octets()
+    }
+
+    /// Its name, which message 1 carries.
+    #[must_use]
+    pub fn pmkid(&self) -> Option<[u8; 16]> {
+        self.pmkid
+    }
+}

@@ -1,0 +1,134 @@
+//! Authentication and key management suites, and the selectors of both generations (IEEE 802.11-2020 9.4.2.24).
+
+use wlan_ciphers::Suite;
+use wlan_frames::rsn::Selector;
+
+/// OUI of the standard's suites.
+const OUI_RSN: [u8; 3] = [0x00, 0x0f, 0xac];
+/// OUI of WPA's suites.
+const OUI_WPA: [u8; 3] = [0x00, 0x50, 0xf2];
+
+/// Which generation of the handshake is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// RSN: WPA2, WPA3.
+    Rsn,
+    /// WPA, before the standard.
+    Wpa,
+}
+
+impl Protocol {
+    fn oui(self) -> [u8; 3] {
+        match self {
+            Protocol::Rsn => OUI_RSN,
+            Protocol::Wpa => OUI_WPA,
+        }
+    }
+
+    /// The selector of a cipher suite, or `None` where this generation has none.
+    #[must_use]
+    pub fn cipher_selector(self, suite: Suite) -> Option<Selector> {
+        match (self, suite) {
+            (Protocol::Rsn, _) => Some(suite.selector()),
+            (Protocol::Wpa, Suite::Tkip | Suite::Ccmp128) => {
+                let [.., suite_type] = suite.selector();
+                let [a, b, c] = OUI_WPA;
+                Some([a, b, c, suite_type])
+            }
+            (Protocol::Wpa, _) => None,
+        }
+    }
+
+    /// The cipher suite of a selector.
+    #[must_use]
+    pub fn cipher(self, selector: Selector) -> Option<Suite> {
+        Suite::ALL
+            .into_iter()
+            .find(|&suite| self.cipher_selector(suite) == Some(selector))
+    }
+}
+
+/// An authentication and key management suite (9.4.2.24.3), by hostapd's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Akm {
+    /// A pre-shared key, with SHA-1.
+    WpaPsk,
+    /// A pre-shared key, with SHA-256.
+    WpaPskSha256,
+    /// Simultaneous authentication of equals (12.4): WPA3.
+    Sae,
+    /// Opportunistic wireless encryption (RFC 8110): no authentication at all.
+    Owe,
+}
+
+impl Akm {
+    /// All of them.
+    pub const ALL: [Akm; 4] = [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
+
+    /// hostapd's name, in small letters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Akm::WpaPsk => "wpa-psk",
+            Akm::WpaPskSha256 => "wpa-psk-sha256",
+            Akm::Sae => "sae",
+            Akm::Owe => "owe",
+        }
+    }
+
+    /// The suite of this [`name`](Akm::name).
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Akm> {
+        Akm::ALL.into_iter().find(|akm| akm.name() == name)
+    }
+
+    /// Its selector, or `None` where this generation has none.
+    #[must_use]
+    pub fn selector(self, protocol: Protocol) -> Option<Selector> {
+        let suite_type = match (protocol, self) {
+            (_, Akm::WpaPsk) => 2,
+            (Protocol::Wpa, _) => return None,
+            (Protocol::Rsn, Akm::WpaPskSha256) => 6,
+            (Protocol::Rsn, Akm::Sae) => 8,
+            (Protocol::Rsn, Akm::Owe) => 18,
+        };
+        let [a, b, c] = protocol.oui();
+        Some([a, b, c, suite_type])
+    }
+
+    /// The suite of a selector.
+    #[must_use]
+    pub fn from_selector(protocol: Protocol, selector: Selector) -> Option<Akm> {
+        Akm::ALL
+            .into_iter()
+            .find(|akm| akm.selector(protocol) == Some(selector))
+    }
+
+    /// Whether its PMK is the pre-shared key itself.
+    #[must_use]
+    pub const fn is_psk(self) -> bool {
+        matches!(self, Akm::WpaPsk | Akm::WpaPskSha256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_selectors_lead_back() {
+        for akm in Akm::ALL {
+            assert_eq!(Akm::from_name(akm.name()), Some(akm));
+            let selector = akm.selector(Protocol::Rsn).unwrap();
+            assert_eq!(Akm::from_selector(Protocol::Rsn, selector), Some(akm));
+            assert_eq!(Akm::from_selector(Protocol::Wpa, selector), None);
+        }
+        for suite in Suite::ALL {
+            let selector = Protocol::Rsn.cipher_selector(suite).unwrap();
+            assert_eq!(Protocol::Rsn.cipher(selector), Some(suite));
+        }
+        assert_eq!(Protocol::Wpa.cipher([0, 0x50, 0xf2, 2]), Some(Suite::Tkip));
+        assert_eq!(Protocol::Wpa.cipher([0, 0x50, 0xf2, 4]), Some(Suite::Ccmp128));
+        assert_eq!(Protocol::Wpa.cipher([0, 0x50, 0xf2, 8]), None);
+    }
+}

@@ -1,0 +1,395 @@
+//! What whoever reads and writes the air, without the key, can bring about: nothing but delay.
+
+mod world;
+
+use std::time::Duration;
+
+use wlan_ciphers::Suite;
+use wlan_frames::MacAddr;
+use wlan_frames::eapol::EapolKey;
+use wlan_rsn::authenticator::Limits;
+use wlan_rsn::cookie::Cookies;
+use wlan_rsn::{Akm, Discard, Elements, Failure, Policy, Protocol};
+use world::{AP, Flight, STA, World, pmk, policy};
+
+fn established() -> World {
+    let mut world = World::of(&policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128));
+    world.run();
+    assert!(world.agrees(STA));
+    world
+}
+
+/// What a station has installed, to compare.
+fn installed(world: &World, station: MacAddr) -> String {
+    let end = &world.ends[&station];
+    let octets = |key: &wlan_rsn::Key| format!("{:02x?}", key.as_octets());
+    let transmit = end.transmit.as_ref().map(|(_, key)| octets(key));
+    let groups: Vec<_> = end.groups.values().map(octets).collect();
+    format!("{transmit:?} {groups:?} {}", end.established)
+}
+
+/// Key reinstallation, CVE-2017-13077: message 3 comes again. `World` checks that no key is installed twice.
+#[test]
+fn a_message_3_that_comes_again_is_answered_and_no_more() {
+    let mut world = World::of(&policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128));
+    for _ in 0..3 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    let before = installed(&world, STA);
+    // Message 4 is lost; the access point sends message 3 with the next replay counter, in the open.
+    world.next();
+    world.wait();
+    let again = world.next();
+    assert_eq!(again.key, None);
+    assert_eq!(world.deliver(&again), Some(Ok(())));
+    assert_eq!(installed(&world, STA), before);
+    // The very same packet once more is a replay.
+    assert_eq!(world.deliver(&again), Some(Err(Discard::Replay)));
+    world.run();
+    assert!(world.agrees(STA));
+}
+
+#[test]
+fn packets_of_before_are_replays() {
+    let mut world = established();
+    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    world.run();
+    world.settle();
+    let (before, agreed) = (installed(&world, STA), world.ap_ends[&STA].established);
+    for flight in world.sent.clone() {
+        // The link's own replay protection aside: as if the attacker could seal.
+        for key in [None, Some(world.ends[&STA].tk().clone())] {
+            let replayed = Flight {
+                key,
+                ..flight.clone()
+            };
+            assert!(matches!(world.deliver(&replayed), Some(Err(_))));
+        }
+    }
+    assert_eq!(installed(&world, STA), before);
+    assert_eq!(world.ap_ends[&STA].established, agreed);
+    assert!(world.agrees(STA));
+}
+
+/// CVE-2017-13078 to 13081: a group message comes again, or an old key under a new packet; its replay window stays.
+#[test]
+fn a_group_key_is_installed_once() {
+    let mut world = established();
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    let first = world.next();
+    world.deliver(&first);
+    // The answer is lost, and the key comes with the next replay counter.
+    world.next();
+    let before = installed(&world, STA);
+    world.wait();
+    let again = world.next();
+    assert_ne!(again.packet, first.packet);
+    assert_eq!(world.deliver(&again), Some(Ok(())));
+    assert_eq!(world.deliver(&first), Some(Err(Discard::Replay)));
+    assert_eq!(installed(&world, STA), before);
+    world.run();
+    assert!(world.agrees(STA));
+}
+
+/// KRACK on rekeys in the open: messages of a handshake that are not sealed although keys are installed.
+#[test]
+fn a_rekey_in_the_open_is_refused() {
+    let mut world = established();
+    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+    world.collect();
+    while let Some(flight) = world.air.pop_front() {
+        let open = Flight {
+            key: None,
+            ..flight.clone()
+        };
+        assert_eq!(world.deliver(&open), Some(Err(Discard::Unprotected)));
+        assert_eq!(world.deliver(&flight), Some(Ok(())));
+    }
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    let group = Flight {
+        key: None,
+        ..world.next()
+    };
+    assert_eq!(world.deliver(&group), Some(Err(Discard::Unprotected)));
+}
+
+/// A message 1 of the attacker's between the access point's messages: the handshake goes on (He and Mitchell, 2004).
+#[test]
+fn forged_messages_1_do_not_stop_a_handshake() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let first = world.next();
+    world.deliver(&first);
+    let forge = |world: &mut World, n: u8| {
+        let mut forged = first.clone();
+        forged.packet[17] ^= n;
+        forged.packet[9] = 0x7f;
+        let deadline = world.stations[&STA].next_timeout(world.now);
+        assert_eq!(world.deliver(&forged), Some(Ok(())));
+        assert_eq!(
+            world.stations[&STA].next_timeout(world.now),
+            deadline,
+            "no longer wait"
+        );
+        let answer = world.air.pop_back().expect("a message 2");
+        assert!(matches!(world.deliver(&answer), Some(Err(Discard::Replay))));
+    };
+    for n in 1..20 {
+        forge(&mut world, n);
+    }
+    let message_2 = world.next();
+    world.deliver(&message_2);
+    forge(&mut world, 99);
+    world.run();
+    assert!(world.agrees(STA));
+}
+
+#[test]
+fn forged_messages_2_do_not_stop_a_handshake() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let first = world.next();
+    world.deliver(&first);
+    let message_2 = world.next();
+    for n in 0..message_2.packet.len() {
+        let mut forged = message_2.clone();
+        forged.packet[n] ^= 1;
+        let outcome = world.deliver(&forged);
+        // The EAPOL version alone goes with any value, but under the MIC.
+        assert!(matches!(outcome, Some(Err(_))), "octet {n}: {outcome:?}");
+    }
+    assert!(world.air.is_empty());
+    world.deliver(&message_2);
+    world.run();
+    assert!(world.agrees(STA));
+}
+
+#[test]
+fn every_octet_of_the_other_messages_is_under_the_mic() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    for _ in 0..2 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    while let Some(flight) = world.air.pop_front() {
+        for n in 0..flight.packet.len() {
+            let mut forged = flight.clone();
+            forged.packet[n] ^= 0x10;
+            assert!(matches!(world.deliver(&forged), Some(Err(_))), "octet {n}");
+        }
+        assert_eq!(world.deliver(&flight), Some(Ok(())));
+    }
+    assert!(world.agrees(STA));
+}
+
+/// An attacker showed the station a beacon, or the access point an association, with weaker elements.
+#[test]
+fn a_downgrade_is_found_on_either_side() {
+    let strong = Policy {
+        pairwise: vec![Suite::Ccmp128, Suite::Tkip],
+        group: Suite::Tkip,
+        ..policy(Suite::Ccmp128)
+    };
+    let weak = Policy {
+        pairwise: vec![Suite::Tkip],
+        ..strong.clone()
+    };
+    let chosen = Policy {
+        pairwise: vec![Suite::Ccmp128],
+        ..strong.clone()
+    };
+    // The station saw an access point with TKIP alone, and so asked for TKIP: message 3 has the true element.
+    let mut world = World::new(Elements::of(&weak));
+    world.join(STA, &Elements::of(&weak), &pmk(7), &pmk(7));
+    let weaker = world.stations.remove(&STA).unwrap();
+    let mut world = World::new(Elements::of(&strong));
+    world.join(STA, &Elements::of(&weak), &pmk(7), &pmk(7));
+    world.stations.insert(STA, weaker);
+    world.run();
+    assert_eq!(world.ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
+    assert!(!world.ends[&STA].is_established);
+    assert_eq!(world.ends[&STA].transmit, None, "nothing was installed");
+
+    // The station asked for CCMP, and the access point was shown another association request of the same ciphers.
+    let other = Policy {
+        capabilities: wlan_frames::rsn::RsnCapabilities(wlan_frames::rsn::RsnCapabilities::MFP_CAPABLE),
+        ..chosen.clone()
+    };
+    let mut world = World::new(Elements::of(&strong));
+    world.join(STA, &Elements::of(&chosen), &pmk(7), &pmk(7));
+    let supplicant = world.stations.remove(&STA).unwrap();
+    world.ap.remove(STA);
+    world.join(STA, &Elements::of(&other), &pmk(7), &pmk(7));
+    world.air.pop_front();
+    world.stations.insert(STA, supplicant);
+    world.run();
+    let reasons = &world.ap_ends[&STA].failures;
+    assert_eq!(reasons.last(), Some(&(Failure::ElementsDiffer, false)));
+    assert!(!world.ap_ends[&STA].is_established);
+}
+
+#[test]
+fn a_hidden_rsn_element_is_found_by_a_wpa_station() {
+    let wpa = Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip);
+    let both = Elements {
+        rsn: Policy {
+            group: Suite::Tkip,
+            ..policy(Suite::Ccmp128)
+        }
+        .element(),
+        ..Elements::of(&wpa)
+    };
+    // Seen with its RSN element: fine. A WPA station is not told it again (12.7.6.4 knows one element).
+    let mut world = World::new(both.clone());
+    world.join(STA, &Elements::of(&wpa), &pmk(7), &pmk(7));
+    world.run();
+    assert!(world.agrees(STA));
+    // An RSN station is told both, and one that saw no WPA element where there is one was deceived.
+    let rsn_only = Elements {
+        wpa: Vec::new(),
+        ..both.clone()
+    };
+    let rsn = Elements {
+        rsn: both.rsn.clone(),
+        ..Elements::default()
+    };
+    let mut world = World::new(rsn_only);
+    world.join(STA, &rsn, &pmk(7), &pmk(7));
+    let deceived = world.stations.remove(&STA).unwrap();
+    let mut world = World::new(both);
+    world.join(STA, &rsn, &pmk(7), &pmk(7));
+    world.stations.insert(STA, deceived);
+    world.run();
+    assert_eq!(world.ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
+}
+
+#[test]
+fn ten_thousand_starts_are_bounded_and_hold_up_nobody() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let limits = Limits {
+        half_open: 100,
+        ..Limits::default()
+    };
+    let mut world = World::with_limits(elements.clone(), limits);
+    world.join(STA, &elements, &pmk(7), &pmk(7));
+    world.run();
+    let victim = MacAddr([2, 0, 0, 0, 0, 3]);
+    let mut joined = false;
+    for n in 0u16..10_000 {
+        let [high, low] = n.to_be_bytes();
+        let forged = MacAddr([2, 0xff, 0, 0, high, low]);
+        world
+            .ap
+            .start(forged, &elements, &pmk(7), world.now, &mut world.rng)
+            .unwrap();
+        world.collect();
+        world
+            .air
+            .retain(|flight| flight.to == victim || flight.from == victim);
+        world.sent.clear();
+        assert!(world.ap.half_open() <= 100);
+        // An honest station answers while forty more begin between each of its messages.
+        if n == 5000 {
+            world.join(victim, &elements, &pmk(7), &pmk(7));
+        } else if n > 5000 && n % 40 == 0 {
+            if let Some(flight) = world.air.pop_front() {
+                world.deliver(&flight);
+            }
+            joined = joined || world.agrees(victim);
+        }
+    }
+    assert!(joined);
+    assert!(world.ap.is_crowded());
+    assert!(world.agrees(STA), "a session is never displaced");
+    let displaced = world
+        .ap_ends
+        .values()
+        .filter(|end| end.failures == [(Failure::Displaced, false)])
+        .count();
+    assert_eq!(displaced, 9900);
+    // The rest ends by itself.
+    for _ in 0..10 {
+        world.air.clear();
+        world.wait();
+    }
+    assert_eq!(world.ap.half_open(), 0);
+    assert!(!world.ap.is_crowded());
+}
+
+#[test]
+fn cookies_keep_stations_out_that_cannot_be_reached() {
+    let cookies = Cookies::new(&[5; 32]);
+    let now = Duration::from_secs(77);
+    let cookie = cookies.issue(STA, now);
+    assert!(cookies.check(STA, &cookie, now));
+    assert!(!cookies.check(AP, &cookie, now));
+}
+
+/// Whoever begins under the address of another station disturbs neither its session nor its handshake.
+#[test]
+fn a_start_under_a_false_address_changes_nothing() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let start = |world: &mut World| {
+        let _ = world.ap.start(STA, &elements, &pmk(7), world.now, &mut world.rng);
+        world.collect();
+    };
+    // During its handshake, before each message.
+    for _ in 0..3 {
+        start(&mut world);
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    world.settle();
+    assert!(world.agrees(STA));
+    // During its session, without end: rekeys go on.
+    for _ in 0..20 {
+        start(&mut world);
+        world.air.clear();
+        world.ap.rekey_group(world.now, &mut world.rng);
+        world.collect();
+        world.run();
+        world.wait();
+        assert!(world.ap_ends[&STA].is_established);
+    }
+    assert!(world.ap.rekey_pairwise(STA, world.now, &mut world.rng));
+    world.collect();
+    start(&mut world);
+    world.settle();
+    assert!(world.agrees(STA));
+    assert!(world.ap_ends[&STA].failures.iter().all(|&(_, still)| still));
+    let tries = world
+        .sent
+        .iter()
+        .filter(|flight| flight.from == AP && EapolKey::parse(&flight.packet, 16).unwrap().0.info.0 == 0x8a)
+        .count();
+    assert!(tries < 60, "at most four messages 1 for each attempt: {tries}");
+}
+
+/// An old message 2, though genuine, does not bring back a key of before.
+#[test]
+fn a_second_snonce_is_followed_and_the_first_not_brought_back() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    let first_2 = world.next();
+    world.wait();
+    let again_1 = world.next();
+    world.deliver(&first_2);
+    let _lost_3 = world.next();
+    // The station restarted meanwhile, and answers the second message 1 with another SNonce.
+    let mut other = World::new(elements.clone());
+    other.rng.0 = 99;
+    other.join(STA, &elements, &pmk(7), &pmk(7));
+    world.stations.insert(STA, other.stations.remove(&STA).unwrap());
+    assert_eq!(world.deliver(&again_1), Some(Ok(())));
+    let second_2 = world.next();
+    assert_eq!(world.deliver(&second_2), Some(Ok(())));
+    assert_eq!(world.deliver(&first_2), Some(Err(Discard::Replay)));
+    world.run();
+    assert_eq!(world.ap_ends[&STA].transmit, world.ends[&STA].transmit);
+}

@@ -1,0 +1,445 @@
+//! What a caller of the state machines can rely on, where nobody means harm.
+
+mod world;
+
+use std::time::Duration;
+
+use wlan_ciphers::Suite;
+use wlan_frames::MacAddr;
+use wlan_frames::eapol::{EapolKey, KeyInfo};
+use wlan_rsn::authenticator::{Limits, StartError};
+use wlan_rsn::{Akm, Discard, Elements, Failure, Pmk, Policy, Protocol};
+use world::{AP, STA, World, pmk, policy};
+
+/// Every policy that there is: generation, key management, cipher, protected management frames, extended Key IDs.
+fn policies() -> Vec<Policy> {
+    let mut policies = vec![
+        Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip),
+        Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Ccmp128),
+        policy(Suite::Tkip),
+    ];
+    for suite in Suite::OF_TEMPORAL_KEYS {
+        for akm in [Akm::WpaPsk, Akm::WpaPskSha256] {
+            let policy = Policy::of(Protocol::Rsn, akm, suite);
+            policies.push(policy.clone());
+            policies.push(policy.with_extended_key_id().with_mfp(Suite::BipGmac128));
+        }
+    }
+    policies.push(Policy {
+        group: Suite::Tkip,
+        ..policy(Suite::Ccmp128)
+    });
+    policies
+}
+
+#[test]
+fn both_ends_agree_under_every_policy() {
+    for policy in policies() {
+        let mut world = World::of(&policy);
+        world.run();
+        assert!(world.agrees(STA), "{policy:?}");
+        assert!(world.data_flows(STA));
+        assert_eq!(
+            world.ends[&STA].tk().as_octets().len(),
+            policy.pairwise[0].key_len()
+        );
+        let protects_management = policy.group_management.is_some();
+        assert_eq!(world.ends[&STA].integrity.len(), usize::from(protects_management));
+        assert_eq!(world.ap_ends[&STA].established, 1);
+        assert!(!world.wait(), "nothing is left to wait for");
+    }
+}
+
+#[test]
+fn pmks_of_sae_and_owe() {
+    for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48)] {
+        let elements =
+            Elements::of(&Policy::of(Protocol::Rsn, akm, Suite::Gcmp256).with_mfp(Suite::BipCmac128));
+        let pmk = Pmk::agreed(&vec![9; len], [3; 16]).unwrap();
+        let mut world = World::new(elements.clone());
+        world.join(STA, &elements, &pmk, &pmk);
+        world.run();
+        assert!(world.agrees(STA), "{akm:?}");
+        // Message 1 names the PMK.
+        assert!(world.sent[0].packet.windows(16).any(|name| name == [3; 16]));
+
+        let named_otherwise = Pmk::agreed(&vec![9; len], [4; 16]).unwrap();
+        let mut world = World::new(elements.clone());
+        world.join(STA, &elements, &named_otherwise, &pmk);
+        let message_1 = world.next();
+        assert_eq!(world.deliver(&message_1), Some(Err(Discard::KeyData)));
+    }
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::new(elements.clone());
+    let long = Pmk::agreed(&[9; 48], [3; 16]).unwrap();
+    let refused = world
+        .ap
+        .start(STA, &elements, &long, Duration::ZERO, &mut world.rng);
+    assert!(matches!(refused, Err(StartError::Pmk(_))));
+}
+
+#[test]
+fn a_pre_shared_key_is_not_named() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    let (key, _) = EapolKey::parse(&message_1.packet, 16).unwrap();
+    assert_eq!(key.data, []);
+    assert_eq!((key.info.0, key.key_len), (0x008a, 16));
+}
+
+/// What hostapd 2.10 and wpa_supplicant 2.10 have on the air.
+#[test]
+fn key_information_is_that_of_hostapd() {
+    for (policy, expected) in [
+        (policy(Suite::Ccmp128), vec![0x008a, 0x010a, 0x13ca, 0x030a]),
+        (policy(Suite::Tkip), vec![0x0089, 0x0109, 0x13c9, 0x0309]),
+        (
+            Policy::of(Protocol::Rsn, Akm::WpaPskSha256, Suite::Ccmp128),
+            vec![0x008b, 0x010b, 0x13cb, 0x030b],
+        ),
+        (
+            Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip),
+            vec![0x0089, 0x0109, 0x01c9, 0x0109, 0x0391, 0x0311],
+        ),
+    ] {
+        let mut world = World::of(&policy);
+        world.run();
+        let infos: Vec<u16> = world
+            .sent
+            .iter()
+            .map(|flight| EapolKey::parse(&flight.packet, 16).unwrap().0.info.0)
+            .collect();
+        assert_eq!(infos, expected, "{policy:?}");
+    }
+}
+
+#[test]
+fn lost_messages_are_sent_again() {
+    for lost in 0..4 {
+        let mut world = World::of(&policy(Suite::Ccmp128));
+        for _ in 0..lost {
+            let flight = world.next();
+            world.deliver(&flight);
+        }
+        world.next();
+        world.settle();
+        assert!(world.agrees(STA), "message {} was lost", lost + 1);
+        assert_eq!(world.ends[&STA].established, 1);
+    }
+}
+
+#[test]
+fn tries_and_waits_are_those_of_hostapd() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let mut times = vec![world.now];
+    while world.ap_ends[&STA].failures.is_empty() {
+        world.air.clear();
+        world.wait();
+        times.push(world.now);
+    }
+    // Sent at 0, 100 ms, 1.1 s and 2.1 s, given up at 3.1 s.
+    assert_eq!(times, [0, 100, 1100, 2100, 3100].map(Duration::from_millis));
+    assert_eq!(world.ap_ends[&STA].failures, [(Failure::NoAnswer, false)]);
+    world.settle();
+    assert_eq!(world.ends[&STA].failures, [(Failure::NoAnswer, false)]);
+    assert_eq!(world.ap.established() + world.ap.half_open(), 0);
+}
+
+#[test]
+fn a_wrong_passphrase_is_told_on_both_sides_and_brings_no_storm() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::new(elements.clone());
+    world.join(STA, &elements, &pmk(7), &pmk(8));
+    world.settle();
+    assert_eq!(world.ap_ends[&STA].failures, [(Failure::WrongKey, false)]);
+    assert_eq!(world.ends[&STA].failures, [(Failure::WrongKey, false)]);
+    assert_eq!(world.sent.len(), 8, "four messages 1, four messages 2");
+
+    // The link may tell the station sooner.
+    let mut world = World::new(elements.clone());
+    world.join(STA, &elements, &pmk(7), &pmk(8));
+    world.run();
+    world.stations.get_mut(&STA).unwrap().peer_gone();
+    world.collect();
+    assert_eq!(world.ends[&STA].failures, [(Failure::WrongKey, false)]);
+}
+
+#[test]
+fn replacing_the_pairwise_key_loses_no_frame() {
+    for policy in policies() {
+        let extended = policy.capabilities.0 & 1 << 13 != 0;
+        let mut world = World::of(&policy);
+        world.run();
+        for round in 1u8..5 {
+            let before = world.ends[&STA].tk().clone();
+            assert!(world.ap.rekey_pairwise(STA, world.now, &mut world.rng));
+            assert!(!world.ap.rekey_pairwise(STA, world.now, &mut world.rng));
+            world.collect();
+            while let Some(flight) = world.air.pop_front() {
+                assert!(flight.key.is_some(), "the handshake goes sealed");
+                assert_eq!(world.deliver(&flight), Some(Ok(())));
+                assert!(world.data_flows(STA), "at every moment");
+            }
+            assert!(world.agrees(STA));
+            assert_ne!(*world.ends[&STA].tk(), before);
+            let key_id = world.ends[&STA].transmit.as_ref().unwrap().0.get();
+            assert_eq!(key_id, if extended { round % 2 } else { 0 });
+            // Frames of before are still on their way.
+            assert!(world.ends[&STA].receive.iter().any(|(_, key)| *key == before));
+            world.settle();
+            assert_eq!(world.ends[&STA].receive.len(), 1);
+            assert_eq!(world.ap_ends[&STA].receive.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn replacing_the_pairwise_key_survives_the_loss_of_each_message() {
+    for lost in 0..4 {
+        let mut world = World::of(&policy(Suite::Ccmp128).with_extended_key_id());
+        world.run();
+        world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+        world.collect();
+        for _ in 0..lost {
+            let flight = world.next();
+            world.deliver(&flight);
+        }
+        world.next();
+        assert!(world.data_flows(STA));
+        world.settle();
+        assert!(world.agrees(STA), "message {} was lost", lost + 1);
+        assert_eq!(world.ends[&STA].established, 2);
+    }
+}
+
+#[test]
+fn a_station_may_ask_for_new_keys() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let station = |world: &mut World, pairwise| world.stations.get_mut(&STA).unwrap().request_rekey(pairwise);
+    assert!(!station(&mut world, true), "there is none yet");
+    world.run();
+    let (tk, group) = (world.ends[&STA].tk().clone(), world.group.clone());
+    assert!(station(&mut world, true));
+    world.collect();
+    let request = world.air[0].clone();
+    world.run();
+    assert_ne!(*world.ends[&STA].tk(), tk);
+    assert!(station(&mut world, false));
+    world.collect();
+    world.run();
+    assert_eq!(world.group.len(), group.len() + 1);
+    assert!(world.agrees(STA));
+    let again = world
+        .ap
+        .receive(STA, &request.packet, true, world.now, &mut world.rng);
+    assert_eq!(again, Err(Discard::Replay), "asked twice with one packet");
+}
+
+#[test]
+fn forged_michaels_are_reported() {
+    let mut world = World::of(&Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip));
+    world.run();
+    assert!(world.stations.get_mut(&STA).unwrap().report_michael_failure(true));
+    world.collect();
+    world.run();
+    assert_eq!(world.ap_ends[&STA].michael_failures, 1);
+}
+
+/// Stations 2, 3, ... of the access point.
+fn stations(count: u8) -> Vec<MacAddr> {
+    (0..count).map(|n| MacAddr([2, 0, 0, 0, 1, n])).collect()
+}
+
+#[test]
+fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
+    let elements = Elements::of(&policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128));
+    let mut world = World::new(elements.clone());
+    for station in stations(5) {
+        world.join(station, &elements, &pmk(7), &pmk(7));
+    }
+    world.run();
+    for round in 0..4 {
+        let before = world.group.len();
+        assert!(world.ap.rekey_group(world.now, &mut world.rng));
+        assert!(!world.ap.rekey_group(world.now, &mut world.rng), "one at a time");
+        world.collect();
+        // The third station does not hear it the first time.
+        world.air.retain(|flight| flight.to != stations(5)[2]);
+        world.run();
+        assert_eq!(world.group.len(), before, "one station lacks it");
+        world.settle();
+        assert_eq!(world.group.len(), before + 1);
+        assert!(stations(5).iter().all(|&station| world.agrees(station)));
+        let key_ids = [1, 2];
+        assert_eq!(world.group.last().unwrap().0, key_ids[(round + 1) % 2]);
+        // The key of before is still known for frames on their way.
+        assert_eq!(world.ends[&stations(5)[0]].groups.len(), 2);
+    }
+}
+
+#[test]
+fn a_station_that_does_not_answer_holds_up_a_group_key_only_so_long() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::new(elements.clone());
+    for station in stations(2) {
+        world.join(station, &elements, &pmk(7), &pmk(7));
+    }
+    world.run();
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    let silent = stations(2)[1];
+    while !world.ap_ends[&silent]
+        .failures
+        .contains(&(Failure::NoGroupAnswer, false))
+    {
+        world.air.retain(|flight| flight.to != silent);
+        world.run();
+        assert!(world.wait());
+    }
+    assert!(world.agrees(stations(2)[0]));
+    assert_eq!(world.group.len(), 2);
+    assert_eq!(
+        world.now,
+        Duration::from_millis(3500),
+        "500 ms, then 1 s three times"
+    );
+}
+
+#[test]
+fn a_station_that_joins_during_a_group_rekey_gets_the_new_key() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    // Messages 1 and 2: then message 3 with the first key is on its way.
+    for _ in 0..2 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    assert_eq!(world.group.len(), 1, "message 3 told the key of before");
+    world.run();
+    assert!(world.agrees(STA));
+    assert_eq!(world.group.len(), 2);
+    let late = MacAddr([2, 0, 0, 0, 0, 9]);
+    world.join(late, &elements, &pmk(1), &pmk(1));
+    world.run();
+    assert!(world.agrees(late));
+}
+
+#[test]
+fn a_newcomer_learns_where_the_group_key_stands() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.ap.note_group_numbers(0x0102_0304_0506, 0);
+    for _ in 0..2 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    let message_3 = world.next();
+    let (key, _) = EapolKey::parse(&message_3.packet, 16).unwrap();
+    assert_eq!(key.rsc, [6, 5, 4, 3, 2, 1, 0, 0]);
+}
+
+#[test]
+fn a_station_that_restarted_comes_back_and_the_session_of_before_lasts_until_then() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    let before = world.ap_ends[&STA].tk().clone();
+    world.join(STA, &elements, &pmk(7), &pmk(7));
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    assert_eq!(*world.ap_ends[&STA].tk(), before);
+    world.run();
+    assert!(world.agrees(STA));
+    assert_ne!(*world.ap_ends[&STA].tk(), before);
+    world.settle();
+    assert_eq!(world.ap_ends[&STA].receive.len(), 1);
+}
+
+#[test]
+fn a_station_is_removed_when_the_link_says_so() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    world.ap.remove(STA);
+    world.stations.get_mut(&STA).unwrap().peer_gone();
+    world.collect();
+    assert_eq!(world.ap_ends[&STA].failures, [(Failure::PeerGone, false)]);
+    assert_eq!(world.ends[&STA].failures, [(Failure::PeerGone, false)]);
+    assert_eq!(world.ap.established(), 0);
+    assert!(!world.wait());
+}
+
+#[test]
+fn stations_are_bounded() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let limits = Limits {
+        stations: 2,
+        half_open: 2,
+    };
+    let mut world = World::with_limits(elements.clone(), limits);
+    for station in stations(2) {
+        world.join(station, &elements, &pmk(7), &pmk(7));
+    }
+    world.run();
+    let refused = world.ap.start(STA, &elements, &pmk(7), world.now, &mut world.rng);
+    assert_eq!(refused, Err(StartError::Full(2)));
+    assert!(stations(2).iter().all(|&station| world.agrees(station)));
+}
+
+#[test]
+fn the_clock_may_jump() {
+    let day = Duration::from_secs(86_400);
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.now = 10 * day;
+    world.air.clear();
+    world.ap.timeout(world.now);
+    world.collect();
+    assert_eq!(world.air.len(), 1, "one message, however much time went by");
+    // Back again: what was due in ten days is due now.
+    world.air.clear();
+    world.now = Duration::from_secs(1);
+    assert_eq!(world.ap.next_timeout(world.now), Some(world.now));
+    world.ap.timeout(world.now);
+    world.collect();
+    assert_eq!(world.air.len(), 1);
+    assert_eq!(world.ap.next_timeout(world.now), Some(Duration::from_secs(2)));
+    world.run();
+    assert!(world.agrees(STA));
+    world.now = Duration::MAX;
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    world.settle();
+    assert!(world.agrees(STA));
+}
+
+#[test]
+fn other_packets_are_left_out() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    let message_2 = world.next();
+    let mut receive = |packet: &[u8]| world.ap.receive(STA, packet, false, world.now, &mut world.rng);
+    assert!(matches!(receive(&[2, 0, 0, 0]), Err(Discard::Malformed(_))));
+    assert!(matches!(receive(&[]), Err(Discard::Malformed(_))));
+    assert_eq!(receive(&message_1.packet), Err(Discard::Unexpected), "reflected");
+    let mut wpa = message_2.packet.clone();
+    wpa[4] = 254;
+    assert_eq!(receive(&wpa), Err(Discard::Descriptor));
+    let mut version = message_2.packet.clone();
+    version[6] = version[6] & !7 | 3;
+    assert_eq!(receive(&version), Err(Discard::Descriptor));
+    for len in 0..message_2.packet.len() {
+        assert!(receive(&message_2.packet[..len]).is_err());
+    }
+    let stranger = world
+        .ap
+        .receive(AP, &message_2.packet, false, world.now, &mut world.rng);
+    assert_eq!(stranger, Err(Discard::UnknownPeer));
+    // Padding of a short Ethernet frame is no part of the packet.
+    let mut padded = message_2;
+    padded.packet.extend([0; 20]);
+    assert_eq!(world.deliver(&padded), Some(Ok(())));
+    let message_3 = world.next();
+    let (key, _) = EapolKey::parse(&message_3.packet, 16).unwrap();
+    assert!(key.info.has(KeyInfo::INSTALL));
+}

@@ -1,0 +1,386 @@
+//! Handshakes that both machines held, read by others who have nothing but the passphrase: tshark, airdecap-ng, and our own
+//! observer.
+
+#[path = "../../wlan-frames/tests/observer/mod.rs"]
+mod observer;
+mod world;
+
+use std::process::{Command, Stdio};
+
+use observer::{capture, tshark};
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
+use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
+use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
+use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, SequenceControl, fcs};
+use wlan_rsn::{Akm, Elements, Key, Learned, Observer, Pmk, Policy, Protocol, psk::psk};
+use world::{AP, STA, World, policy};
+
+const SSID: &[u8] = b"airtoll";
+const PASSPHRASE: &[u8] = b"a toll on the air";
+const WRONG: &[u8] = b"a troll on the air";
+const MESSAGE: &[u8] = b"the toll of the air";
+
+/// An IPv4 packet with a UDP datagram, without checksums.
+fn ip_packet(message: &[u8]) -> Vec<u8> {
+    let udp_len = u8::try_from(8 + message.len()).unwrap();
+    let ip = [
+        &[0x45, 0, 0, 20 + udp_len, 0, 0, 0x40, 0, 64, 17, 0, 0][..],
+        &[10, 0, 0, 1, 10, 0, 0, 2],
+    ];
+    let udp = [0x14, 0x51, 0x14, 0x52, 0, udp_len, 0, 0];
+    [&ip.concat()[..], &udp, message].concat()
+}
+
+/// What there is to seal with.
+enum Seal<'a> {
+    Open,
+    With(Suite, KeyId, &'a Key),
+}
+
+/// The frames of a capture, in their order.
+#[derive(Default)]
+struct Air {
+    frames: Vec<Vec<u8>>,
+    sequence: u16,
+    numbers: u64,
+}
+
+impl Air {
+    fn push(&mut self, mut mpdu: Vec<u8>) {
+        let radiotap = Radiotap {
+            flags: Some(FLAG_FCS),
+            rate_500kbps: Some(12),
+            ..Radiotap::default()
+        };
+        let mut frame = vec![0; radiotap.len()];
+        radiotap.emit(&mut frame);
+        fcs::append(&mut mpdu);
+        frame.extend(mpdu);
+        self.frames.push(frame);
+    }
+
+    fn beacon(&mut self, elements: &Elements) {
+        let mut body = Vec::new();
+        push_element(&mut body, 0, SSID);
+        push_element(&mut body, 1, &[0x8c, 0x12, 0x98, 0x24]);
+        for element in [&elements.rsn, &elements.wpa] {
+            body.extend(element);
+        }
+        let beacon = Beacon {
+            bssid: AP,
+            sequence: 1,
+            timestamp_us: 1,
+            interval_tu: 100,
+            capability: CAPABILITY_ESS | CAPABILITY_PRIVACY,
+            elements: &body,
+        };
+        let mut mpdu = vec![0; beacon.len()];
+        beacon.emit(&mut mpdu);
+        self.push(mpdu);
+    }
+
+    fn data(&mut self, from: MacAddr, to: MacAddr, ethertype: EtherType, payload: &[u8], seal: &Seal<'_>) {
+        self.sequence += 1;
+        let from_ap = from == AP;
+        let header = DataHeader {
+            to_ds: !from_ap,
+            from_ds: from_ap,
+            addr1: if from_ap { to } else { AP },
+            addr2: from,
+            addr3: if from_ap { AP } else { to },
+            sequence: SequenceControl {
+                number: self.sequence,
+                fragment: 0,
+            },
+            ..DataHeader::default()
+        };
+        let overhead = match seal {
+            Seal::Open => (0, 0),
+            Seal::With(suite, ..) => (suite.header_len(), suite.mic_len()),
+        };
+        let mut mpdu = vec![0; header.len() + overhead.0 + LlcSnap::LEN + payload.len() + overhead.1];
+        let at = header.emit(&mut mpdu) + overhead.0;
+        let at = at + LlcSnap { ethertype }.emit(&mut mpdu[at..]);
+        mpdu[at..at + payload.len()].copy_from_slice(payload);
+        if let Seal::With(suite, key_id, key) = *seal {
+            self.numbers += 1;
+            let mut batch = [SealJob {
+                mpdu: &mut mpdu,
+                header_len: header.len(),
+                pn: PacketNumber::new(self.numbers).unwrap(),
+                key_id,
+            }];
+            match suite {
+                Suite::Tkip => {
+                    let role = if from_ap {
+                        Role::Authenticator
+                    } else {
+                        Role::Supplicant
+                    };
+                    Tkip::new(key.as_octets().try_into().unwrap(), role)
+                        .seal(&mut batch)
+                        .unwrap();
+                }
+                suite => TemporalKey::new(suite, key.as_octets())
+                    .unwrap()
+                    .seal(&mut batch)
+                    .unwrap(),
+            }
+        }
+        self.push(mpdu);
+    }
+}
+
+/// A beacon, a handshake, then a data frame each way and one to all; a group rekey, and a frame to all under the new key.
+/// With the number of data frames.
+fn conversation(policy: &Policy) -> (Vec<Vec<u8>>, World) {
+    let elements = Elements::of(policy);
+    let pmk = Pmk::of_psk(psk(PASSPHRASE, SSID).unwrap());
+    let mut air = Air::default();
+    air.beacon(&elements);
+    let mut world = World::new(elements.clone());
+    world.join(STA, &elements, &pmk, &pmk);
+    let run = |air: &mut Air, world: &mut World| {
+        while let Some(flight) = world.air.pop_front() {
+            let key = flight.key.clone();
+            let seal = match &key {
+                Some(key) => Seal::With(policy.pairwise[0], KeyId::PAIRWISE, key),
+                None => Seal::Open,
+            };
+            air.data(flight.from, flight.to, EtherType::EAPOL, &flight.packet, &seal);
+            assert_eq!(world.deliver(&flight), Some(Ok(())));
+        }
+    };
+    run(&mut air, &mut world);
+    let packet = ip_packet(MESSAGE);
+    let tk = world.ends[&STA].tk().clone();
+    let pairwise = Seal::With(policy.pairwise[0], KeyId::PAIRWISE, &tk);
+    air.data(AP, STA, EtherType::IPV4, &packet, &pairwise);
+    air.data(STA, AP, EtherType::IPV4, &packet, &pairwise);
+    let to_all = |air: &mut Air, world: &World| {
+        let (key_id, key) = world.group.last().unwrap();
+        let group = Seal::With(policy.group, KeyId::new(*key_id).unwrap(), key);
+        air.data(AP, MacAddr::BROADCAST, EtherType::IPV4, &packet, &group);
+    };
+    to_all(&mut air, &world);
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    run(&mut air, &mut world);
+    to_all(&mut air, &world);
+    (air.frames, world)
+}
+
+fn policies() -> Vec<Policy> {
+    let of = |protocol, akm, suite| Policy::of(protocol, akm, suite);
+    vec![
+        of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip),
+        policy(Suite::Tkip),
+        policy(Suite::Ccmp128),
+        of(Protocol::Rsn, Akm::WpaPskSha256, Suite::Ccmp128),
+        policy(Suite::Ccmp256),
+        policy(Suite::Gcmp128),
+        policy(Suite::Gcmp256),
+        Policy {
+            group: Suite::Tkip,
+            ..policy(Suite::Ccmp128)
+        },
+    ]
+}
+
+#[test]
+fn tshark_decrypts_with_the_passphrase_alone() {
+    for policy in policies() {
+        // tshark 4.0 reads no group key where RC4 enciphers more than the bare key, as in RSN, and tries group addressed
+        // frames with the pairwise cipher.
+        let is_rsn_with_rc4 = policy.protocol == Protocol::Rsn && policy.pairwise[0] == Suite::Tkip;
+        let all = if is_rsn_with_rc4 || policy.group != policy.pairwise[0] {
+            2
+        } else {
+            4
+        };
+        for (passphrase, expected) in [(PASSPHRASE, all), (WRONG, 0)] {
+            let (frames, _) = conversation(&policy);
+            let key = format!(
+                "uat:80211_keys:\"wpa-pwd\",\"{}:{}\"",
+                String::from_utf8_lossy(passphrase),
+                String::from_utf8_lossy(SSID)
+            );
+            let options = ["-o", "wlan.enable_decryption:TRUE", "-o", &key];
+            let Some(seen) = tshark(&capture(&frames), &options, &["ip.src", "data.data"]) else {
+                return;
+            };
+            let message: String = MESSAGE.iter().map(|octet| format!("{octet:02x}")).collect();
+            let read = seen
+                .iter()
+                .filter(|frame| frame[..] == ["10.0.0.1", &message])
+                .count();
+            assert_eq!(read, expected, "{policy:?}");
+        }
+    }
+}
+
+#[test]
+fn tshark_finds_nothing_wrong_with_the_elements_and_packets() {
+    for policy in policies() {
+        let (frames, _) = conversation(&policy);
+        let fields = [
+            "_ws.malformed",
+            "_ws.expert.message",
+            "wlan_rsna_eapol.keydes.msgnr",
+        ];
+        let Some(seen) = tshark(&capture(&frames), &[], &fields) else {
+            return;
+        };
+        let numbers: Vec<&str> = seen.iter().map(|frame| frame[2].as_str()).collect();
+        assert_eq!(numbers[..5], ["", "1", "2", "3", "4"], "{policy:?}");
+        for frame in seen {
+            assert_eq!(frame[..2], ["", ""], "{policy:?}");
+        }
+    }
+}
+
+/// airdecap-ng knows TKIP and CCMP, with SHA-1.
+#[test]
+fn airdecap_decrypts_with_the_passphrase_alone() {
+    let folder = std::env::temp_dir().join(format!("airtoll-rsn-{}", std::process::id()));
+    for policy in &policies()[..3] {
+        let (frames, _) = conversation(policy);
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("handshake.cap");
+        // It reads captures with times in microseconds only (pcap-savefile(5)); ours are in whole seconds.
+        let mut octets = capture(&frames);
+        octets[..4].copy_from_slice(&0xa1b2_c3d4_u32.to_le_bytes());
+        std::fs::write(&file, octets).unwrap();
+        let run = Command::new("airdecap-ng")
+            .args(["-e", std::str::from_utf8(SSID).unwrap()])
+            .args(["-p", std::str::from_utf8(PASSPHRASE).unwrap()])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = run else {
+            eprintln!("skipped: airdecap-ng is not installed");
+            return;
+        };
+        assert!(output.status.success(), "{output:?}");
+        let decrypted = std::fs::read(folder.join("handshake-dec.cap")).unwrap();
+        // Both data frames between the two ends; it leaves group addressed ones alone.
+        let read = decrypted
+            .windows(MESSAGE.len())
+            .filter(|octets| *octets == MESSAGE)
+            .count();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            read >= 2,
+            "{policy:?}: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+    }
+}
+
+/// What our observer learns of the packets that `seen` lets through: those of the handshake, and of the group rekey.
+fn learn(world: &World, passphrase: &[u8], seen: impl Fn(usize) -> bool) -> (Vec<Learned>, Observer) {
+    let mut observer = Observer::new();
+    observer.add_pmk(Some(AP), Pmk::of_psk(psk(passphrase, SSID).unwrap()));
+    let mut learned = Vec::new();
+    for (n, flight) in world.sent.iter().enumerate() {
+        if seen(n) {
+            learned.extend(observer.packet(AP, STA, &flight.packet).unwrap());
+        }
+    }
+    (learned, observer)
+}
+
+#[test]
+fn our_observer_learns_all_keys() {
+    for policy in policies() {
+        let (_, world) = conversation(&policy);
+        let (learned, observer) = learn(&world, PASSPHRASE, |_| true);
+        let pairwise: Vec<&Key> = learned
+            .iter()
+            .filter_map(|learned| match learned {
+                Learned::Pairwise { key, suite, .. } => {
+                    assert_eq!(*suite, policy.pairwise[0]);
+                    Some(key)
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(pairwise, [world.ends[&STA].tk()], "{policy:?}");
+        let groups: Vec<(u8, &Key)> = learned
+            .iter()
+            .filter_map(|learned| match learned {
+                Learned::Group { key, key_id, .. } => Some((key_id.get(), key)),
+                _ => None,
+            })
+            .collect();
+        let expected: Vec<(u8, &Key)> = world.group.iter().map(|(id, key)| (*id, key)).collect();
+        assert_eq!(groups, expected, "{policy:?}");
+        assert_eq!((observer.counts().verified, observer.counts().open), (1, 0));
+
+        let (nothing, observer) = learn(&world, WRONG, |_| true);
+        assert_eq!(nothing, []);
+        assert_eq!((observer.counts().verified, observer.counts().open), (0, 1));
+    }
+}
+
+#[test]
+fn our_observer_does_with_half_a_handshake() {
+    let (_, world) = conversation(&policy(Suite::Ccmp128));
+    for (seen, keys) in [
+        // Messages 1 and 2: the pairwise key. 2 and 3: with the group key. The rest: nothing, there is no SNonce.
+        (&[0, 1][..], 1),
+        (&[1, 2][..], 2),
+        (&[0, 1, 2][..], 2),
+        (&[0, 2, 3, 4, 5][..], 0),
+        (&[1, 3][..], 0),
+        (&[1, 2, 4][..], 3),
+    ] {
+        let (learned, _) = learn(&world, PASSPHRASE, |n| seen.contains(&n));
+        assert_eq!(learned.len(), keys, "packets {seen:?}");
+    }
+}
+
+#[test]
+fn our_observer_copes_with_disorder_and_repetition() {
+    let (_, mut world) = conversation(&policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128));
+    let in_order = learn(&world, PASSPHRASE, |_| true).0;
+    assert_eq!(in_order.len(), 5, "a pairwise key, and two of each group key");
+    world.sent.reverse();
+    let twice = [world.sent.clone(), world.sent.clone()].concat();
+    world.sent = twice;
+    let mut backwards = learn(&world, PASSPHRASE, |_| true).0;
+    assert_eq!(backwards.len(), in_order.len());
+    backwards.retain(|key| !in_order.contains(key));
+    assert_eq!(backwards, []);
+}
+
+#[test]
+fn our_observer_follows_rekeys_and_several_stations() {
+    let offered = policy(Suite::Ccmp128).with_extended_key_id();
+    let elements = Elements::of(&offered);
+    let mut world = World::of(&offered);
+    let other = MacAddr([2, 0, 0, 0, 0, 3]);
+    world.join(other, &elements, &world::pmk(7), &world::pmk(7));
+    world.run();
+    for _ in 0..3 {
+        world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+        world.collect();
+        world.run();
+    }
+    let mut observer = Observer::new();
+    observer.add_pmk(None, world::pmk(9));
+    observer.add_pmk(None, world::pmk(7));
+    let mut pairwise = Vec::new();
+    for flight in &world.sent {
+        let station = if flight.to == AP { flight.from } else { flight.to };
+        for learned in observer.packet(AP, station, &flight.packet).unwrap() {
+            if let Learned::Pairwise { station, key, .. } = learned {
+                pairwise.push((station, key));
+            }
+        }
+    }
+    assert_eq!(pairwise.len(), 5, "four of one station, one of the other");
+    assert_eq!(pairwise.last().unwrap(), &(STA, world.ends[&STA].tk().clone()));
+    assert!(pairwise.contains(&(other, world.ends[&other].tk().clone())));
+}

@@ -1,0 +1,365 @@
+//! An access point, its stations, and what lies between them, in virtual time: the caller's part of the state machines,
+//! which checks what is promised to a caller.
+
+#![allow(dead_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use rand_core::{TryCryptoRng, TryRng};
+use wlan_ciphers::{KeyId, Suite};
+use wlan_frames::MacAddr;
+use wlan_rsn::authenticator::Limits;
+use wlan_rsn::{
+    Akm, Association, Authenticator, Direction, Elements, Failure, Key, Output, Pmk, Policy, Protocol,
+    Supplicant, Timing,
+};
+
+pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
+pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
+
+/// SplitMix64 (Steele, Lea and Flood, 2014), which is fit for tests only.
+pub struct TestRng(pub u64);
+
+impl TryRng for TestRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.try_next_u64().map(|wide| wide.to_le_bytes()[0].into())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Ok(z ^ z >> 31)
+    }
+
+    fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in octets.chunks_mut(8) {
+            let word = self.try_next_u64()?.to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for TestRng {}
+
+/// A key that is quick to make.
+pub fn pmk(octet: u8) -> Pmk {
+    Pmk::of_psk(Key::new(&[octet; 32]))
+}
+
+pub fn policy(suite: Suite) -> Policy {
+    Policy::of(Protocol::Rsn, Akm::WpaPsk, suite)
+}
+
+/// A packet on its way.
+#[derive(Debug, Clone)]
+pub struct Flight {
+    pub from: MacAddr,
+    pub to: MacAddr,
+    pub packet: Vec<u8>,
+    /// The key that it was sealed with.
+    pub key: Option<Key>,
+}
+
+/// What one end of a link has installed.
+#[derive(Debug, Default)]
+pub struct End {
+    pub transmit: Option<(KeyId, Key)>,
+    pub receive: Vec<(KeyId, Key)>,
+    pub groups: BTreeMap<u8, Key>,
+    pub integrity: BTreeMap<u8, Key>,
+    pub is_established: bool,
+    pub established: u32,
+    pub failures: Vec<(Failure, bool)>,
+    pub michael_failures: u32,
+    /// All keys that were ever installed, by what for.
+    history: Vec<(u8, Key)>,
+}
+
+impl End {
+    /// Does what an output asks, and checks that no key comes twice for the same use.
+    fn apply(&mut self, output: Output) {
+        match output {
+            Output::InstallPairwise {
+                key_id,
+                key,
+                direction,
+                ..
+            } => {
+                self.once(direction as u8, &key);
+                match direction {
+                    Direction::Receive => self.receive.push((key_id, key)),
+                    Direction::Transmit => self.transmit = Some((key_id, key)),
+                }
+            }
+            Output::Retire { key, .. } => {
+                let before = self.receive.len();
+                self.receive.retain(|(_, known)| *known != key);
+                assert_eq!(self.receive.len() + 1, before, "a key that is there");
+                let in_use = self.transmit.as_ref().is_some_and(|(_, known)| *known == key);
+                assert!(!in_use, "no longer in use");
+            }
+            Output::InstallGroup { key_id, key, .. } => {
+                self.once(2, &key);
+                self.groups.insert(key_id.get(), key);
+            }
+            Output::InstallIntegrity { key_id, key, .. } => {
+                self.once(3, &key);
+                self.integrity.insert(key_id.get(), key);
+            }
+            Output::Established { .. } => {
+                self.is_established = true;
+                self.established += 1;
+                assert_eq!(
+                    self.transmit.as_ref(),
+                    self.receive.last(),
+                    "one key for both directions"
+                );
+            }
+            Output::Failed {
+                reason,
+                still_established,
+                ..
+            } => {
+                self.failures.push((reason, still_established));
+                if !still_established {
+                    self.is_established = false;
+                    self.transmit = None;
+                    self.receive.clear();
+                    self.groups.clear();
+                    self.integrity.clear();
+                }
+            }
+            Output::MichaelFailure { .. } => self.michael_failures += 1,
+            Output::Send { .. } => unreachable!("sent"),
+        }
+    }
+
+    fn once(&mut self, what: u8, key: &Key) {
+        let entry = (what, key.clone());
+        assert!(key.as_octets().iter().any(|&octet| octet != 0), "a key of zeros");
+        assert!(!self.history.contains(&entry), "a key was installed twice");
+        self.history.push(entry);
+    }
+
+    pub fn tk(&self) -> &Key {
+        &self.transmit.as_ref().expect("a key to send with").1
+    }
+
+    fn opens(&self, key: &Key) -> bool {
+        self.receive.iter().any(|(_, known)| known == key)
+    }
+}
+
+pub struct World {
+    pub ap: Authenticator,
+    pub stations: BTreeMap<MacAddr, Supplicant>,
+    /// The access point's end of each link.
+    pub ap_ends: BTreeMap<MacAddr, End>,
+    /// The stations' ends.
+    pub ends: BTreeMap<MacAddr, End>,
+    /// The access point's own group keys: those it sends with come last.
+    pub group: Vec<(u8, Key)>,
+    pub air: VecDeque<Flight>,
+    /// All packets that were ever sent.
+    pub sent: Vec<Flight>,
+    pub now: Duration,
+    pub rng: TestRng,
+    pub elements: Elements,
+}
+
+impl World {
+    /// An access point of this policy, without stations.
+    pub fn new(elements: Elements) -> World {
+        World::with_limits(elements, Limits::default())
+    }
+
+    pub fn with_limits(elements: Elements, limits: Limits) -> World {
+        let mut rng = TestRng(1);
+        let ap = Authenticator::new(AP, elements.clone(), Timing::default(), limits, &mut rng).unwrap();
+        let mut world = World {
+            ap,
+            stations: BTreeMap::new(),
+            ap_ends: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            group: Vec::new(),
+            air: VecDeque::new(),
+            sent: Vec::new(),
+            now: Duration::ZERO,
+            rng,
+            elements,
+        };
+        world.collect();
+        world
+    }
+
+    /// An access point and one station of this policy, which both begin.
+    pub fn of(policy: &Policy) -> World {
+        let elements = Elements::of(policy);
+        let mut world = World::new(elements.clone());
+        world.join(STA, &elements, &pmk(7), &pmk(7));
+        world
+    }
+
+    /// A station that associates, with its PMK and the access point's.
+    pub fn join(&mut self, station: MacAddr, elements: &Elements, its: &Pmk, ours: &Pmk) {
+        let association = Association::negotiate(&self.elements, elements).unwrap();
+        let mut supplicant =
+            Supplicant::new(station, AP, association, its.clone(), Timing::default()).unwrap();
+        supplicant.start(self.now, &mut self.rng);
+        self.stations.insert(station, supplicant);
+        self.ends.insert(station, End::default());
+        self.ap
+            .start(station, elements, ours, self.now, &mut self.rng)
+            .unwrap();
+        self.collect();
+    }
+
+    /// Does what the machines ask for.
+    pub fn collect(&mut self) {
+        while let Some(output) = self.ap.poll_output() {
+            let peer = peer_of(&output);
+            match output {
+                Output::Send { to, packet, sealed } => {
+                    let end = self.ap_ends.entry(to).or_default();
+                    let key = sealed.then(|| end.tk().clone());
+                    self.fly(Flight {
+                        from: AP,
+                        to,
+                        packet,
+                        key,
+                    });
+                }
+                Output::InstallGroup { key_id, key, .. } => self.group.push((key_id.get(), key)),
+                Output::InstallIntegrity { .. } => {}
+                output => self.ap_ends.entry(peer).or_default().apply(output),
+            }
+        }
+        for (&from, station) in &mut self.stations {
+            let end = self.ends.entry(from).or_default();
+            while let Some(output) = station.poll_output() {
+                match output {
+                    Output::Send { to, packet, sealed } => {
+                        let key = sealed.then(|| end.tk().clone());
+                        let flight = Flight {
+                            from,
+                            to,
+                            packet,
+                            key,
+                        };
+                        self.sent.push(flight.clone());
+                        self.air.push_back(flight);
+                    }
+                    output => end.apply(output),
+                }
+            }
+        }
+    }
+
+    fn fly(&mut self, flight: Flight) {
+        self.sent.push(flight.clone());
+        self.air.push_back(flight);
+    }
+
+    /// A packet arrives: opened if the receiver has the key, and lost otherwise.
+    pub fn deliver(&mut self, flight: &Flight) -> Option<Result<(), wlan_rsn::Discard>> {
+        let sealed = flight.key.is_some();
+        let (now, rng) = (self.now, &mut self.rng);
+        let outcome = if flight.to == AP {
+            let end = self.ap_ends.entry(flight.from).or_default();
+            if flight.key.as_ref().is_some_and(|key| !end.opens(key)) {
+                return None;
+            }
+            self.ap.receive(flight.from, &flight.packet, sealed, now, rng)
+        } else {
+            let end = self.ends.entry(flight.to).or_default();
+            if flight.key.as_ref().is_some_and(|key| !end.opens(key)) {
+                return None;
+            }
+            let station = self.stations.get_mut(&flight.to)?;
+            station.receive(&flight.packet, sealed, now, rng)
+        };
+        self.collect();
+        Some(outcome)
+    }
+
+    /// Everything on its way arrives, in order, and so does what it brings about.
+    pub fn run(&mut self) {
+        while let Some(flight) = self.air.pop_front() {
+            let _ = self.deliver(&flight);
+        }
+    }
+
+    /// The next packet, which must be there.
+    pub fn next(&mut self) -> Flight {
+        self.air.pop_front().expect("a packet is on its way")
+    }
+
+    /// The time of the next deadline comes. False if none is waited for.
+    pub fn wait(&mut self) -> bool {
+        let stations = self.stations.values();
+        let deadlines = stations.map(|station| station.next_timeout(self.now));
+        let Some(next) = deadlines.chain([self.ap.next_timeout(self.now)]).flatten().min() else {
+            return false;
+        };
+        self.now = self.now.max(next);
+        self.ap.timeout(self.now);
+        for station in self.stations.values_mut() {
+            station.timeout(self.now);
+        }
+        self.collect();
+        true
+    }
+
+    /// Until nobody waits for anything and nothing is on its way.
+    pub fn settle(&mut self) {
+        for _ in 0..1000 {
+            self.run();
+            if !self.wait() {
+                return;
+            }
+        }
+        panic!("this never ends");
+    }
+
+    /// Both ends of a station's link have the same keys.
+    pub fn agrees(&self, station: MacAddr) -> bool {
+        let (Some(ap), Some(end)) = (self.ap_ends.get(&station), self.ends.get(&station)) else {
+            return false;
+        };
+        let (id, group) = self.group.last().expect("the access point has a group key");
+        ap.is_established
+            && end.is_established
+            && ap.transmit == end.transmit
+            && end.groups.get(id) == Some(group)
+    }
+
+    /// Data both ways would be opened.
+    pub fn data_flows(&self, station: MacAddr) -> bool {
+        let (ap, end) = (&self.ap_ends[&station], &self.ends[&station]);
+        let one_way = |from: &End, to: &End| {
+            let (key_id, key) = from.transmit.as_ref().expect("a key to send with");
+            to.receive.contains(&(*key_id, key.clone()))
+        };
+        one_way(ap, end) && one_way(end, ap)
+    }
+}
+
+fn peer_of(output: &Output) -> MacAddr {
+    match output {
+        Output::Send { to, .. } => *to,
+        Output::InstallPairwise { peer, .. }
+        | Output::Retire { peer, .. }
+        | Output::InstallGroup { peer, .. }
+        | Output::InstallIntegrity { peer, .. }
+        | Output::Established { peer }
+        | Output::Failed { peer, .. }
+        | Output::MichaelFailure { peer } => *peer,
+    }
+}
