@@ -12,11 +12,11 @@ use wlan_rsn::{
     Timing,
 };
 
-const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
-const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+pub(crate) const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+pub(crate) const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
 /// Draws what it counts: the same in every run.
-struct Counter(u64);
+pub(crate) struct Counter(pub(crate) u64);
 
 impl TryRng for Counter {
     type Error = Infallible;

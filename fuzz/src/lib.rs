@@ -3,15 +3,17 @@
 //! ```text
 //!  cargo install cargo-fuzz
 //!  cargo run --no-default-features --bin seeds             (in this folder) writes corpus/, to start from
-//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal, handshake
+//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal, handshake, sae
 //!  cargo test --no-default-features                        the same functions over the seeds and changes of them
 //! ```
 
 mod handshake;
+mod sae;
 
 use std::path::Path;
 
 pub use handshake::handshake;
+pub use sae::sae;
 
 use wlan_ciphers::bip::IntegrityKeyId;
 use wlan_ciphers::decap::{CaptureKey, Decap};
@@ -356,6 +358,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push([&[0; 7][..], &deauthentication].concat());
     seeds.push(deauthentication);
     seeds.extend(handshake::seeds());
+    seeds.extend(sae::seeds());
     seeds.push([&[0x94, 0, 0, 0][..], &[2; 12], &[5, 0x50, 0, 0], &[0; 8]].concat());
     seeds
 }

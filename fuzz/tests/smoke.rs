@@ -36,6 +36,7 @@ fn no_change_of_a_seed_breaks_a_promise() {
         airtoll_fuzz::open,
         airtoll_fuzz::seal,
         airtoll_fuzz::handshake,
+        airtoll_fuzz::sae,
     ];
     let mut changes = Changes(1);
     for seed in airtoll_fuzz::seeds() {

@@ -1,8 +1,11 @@
 //! The published vectors, `vectors/` at the root of the repository; `SOURCES.md` there says whose they are. Here are
-//! the reader of the files and the MPDUs of CCMP and GCMP; what is below MPDUs is in [`aead`], and the other suites have
-//! their tests beside them.
+//! the MPDUs of CCMP and GCMP; what is below MPDUs is in [`aead`], and the other suites have their tests beside them.
 
 mod aead;
+#[path = "../../../vectors/reader.rs"]
+mod reader;
+
+pub(crate) use reader::{Octets, load};
 
 use serde::Deserialize;
 use wlan_frames::fcs::fcs;
@@ -10,35 +13,6 @@ use wlan_frames::fcs::fcs;
 use crate::aad::Header;
 use crate::key::b0_flags;
 use crate::{Backend, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
-
-#[derive(Deserialize)]
-struct File<V> {
-    vectors: Vec<V>,
-}
-
-/// An octet string, hexadecimal in the file.
-#[derive(Clone, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Octets(pub(crate) Vec<u8>);
-
-impl TryFrom<String> for Octets {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let digits = |at| u8::from_str_radix(text.get(at..at + 2).unwrap_or("odd length"), 16);
-        let octets: Result<_, _> = (0..text.len()).step_by(2).map(digits).collect();
-        octets.map(Octets).map_err(|error| format!("{text}: {error}"))
-    }
-}
-
-/// The vectors of one file under `vectors/`, at least one.
-pub(crate) fn load<V: for<'de> Deserialize<'de>>(name: &str) -> Vec<V> {
-    let path = format!("{}/../../vectors/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let file: File<V> = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
-    assert!(!file.vectors.is_empty(), "{path}: no vectors");
-    file.vectors
-}
 
 /// Says how many checks a test made, and fails if it made none.
 fn ran(count: usize, what: &str) {

@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use wlan_frames::MacAddr;
 
 use crate::Key;
-use crate::prf::{finish, keyed};
+use crate::hash::{finish, keyed};
 
 /// A cookie is good for at least this long, and at most for twice as long.
 const LIFETIME: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use wlan_ciphers::{IgtkId, KeyId};
+use wlan_ciphers::{IntegrityKeyId, KeyId};
 use wlan_frames::MacAddr;
 
 use crate::message::{Contents, GroupKey};
@@ -41,7 +41,10 @@ impl InstalledGroupKeys {
         }
         if let Some(GroupKey { key_id, key, rsc }) = contents.igtk
             && let Some(suite) = association.group_management
-            && let Some(key_id) = u8::try_from(key_id).ok().and_then(IgtkId::new)
+            && let Some(key_id) = u8::try_from(key_id)
+                .ok()
+                .and_then(IntegrityKeyId::new)
+                .filter(|key_id| !key_id.is_for_beacons())
             && is_new(&mut self.igtks, usize::from(key_id.get()) - 4, &key)
         {
             outputs.push_back(Output::InstallIntegrity {

@@ -23,6 +23,8 @@
 //! | [`psk`] | pre-shared key of a passphrase | IEEE 802.11-2020 J.4.1 |
 //! | [`prf`] | PRF and KDF | 12.7.1.2, 12.7.1.6.2 |
 //! | [`suites`] | key managements, selectors of RSN and WPA | 9.4.2.24 |
+//! | [`sae`] | a PMK of a password, which no one who listens can guess at | 12.4 |
+//! | [`owe`] | a PMK of nothing | RFC 8110 |
 //! | [`association`] | what is offered, chosen, agreed on | 12.6.3 |
 //! | [`supplicant`] | the station's side | 12.7.6, 12.7.7 |
 //! | [`authenticator`] | the access point's side, for many stations | 12.7.6, 12.7.7 |
@@ -42,24 +44,32 @@
 pub mod association;
 pub mod authenticator;
 pub mod cookie;
+mod ecc;
+mod hash;
 mod installed;
 mod message;
 pub mod observer;
 pub mod output;
+pub mod owe;
 pub mod prf;
 mod protection;
 pub mod psk;
 mod retiring;
+pub mod sae;
 mod secret;
 pub mod suites;
 pub mod supplicant;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+#[path = "../../../vectors/reader.rs"]
+mod vectors;
 
 use rand_core::CryptoRng;
 
 pub use association::{Association, Elements, Mismatch, Policy};
 pub use authenticator::Authenticator;
+pub use ecc::Group;
 pub use observer::{Learned, Observer};
 pub use output::{Direction, Discard, Failure, Output, Timing};
 pub use protection::pmkid;

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use wlan_ciphers::{IgtkId, KeyId, Suite};
+use wlan_ciphers::{IntegrityKeyId, KeyId, Suite};
 use wlan_frames::eapol::{Descriptor, EapolKey, KeyInfo};
 use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{FrameError, MacAddr};
@@ -57,7 +57,7 @@ pub enum Learned {
         /// The access point.
         bssid: MacAddr,
         /// Its Key ID.
-        key_id: IgtkId,
+        key_id: IntegrityKeyId,
         /// Its cipher.
         suite: Suite,
         /// Its octets.
@@ -271,7 +271,10 @@ impl Conversation {
             }
             if let (Some(igtk), Some(suite)) = (contents.igtk, association.group_management)
                 && !self.group.contains(&igtk.key)
-                && let Some(key_id) = u8::try_from(igtk.key_id).ok().and_then(IgtkId::new)
+                && let Some(key_id) = u8::try_from(igtk.key_id)
+                    .ok()
+                    .and_then(IntegrityKeyId::new)
+                    .filter(|key_id| !key_id.is_for_beacons())
             {
                 remember(&mut self.group, igtk.key.clone());
                 learned.push(Learned::Integrity {

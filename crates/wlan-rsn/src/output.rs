@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wlan_ciphers::{IgtkId, KeyId, PacketNumber, Suite};
+use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, Suite};
 use wlan_frames::{FrameError, MacAddr};
 
 use crate::Key;
@@ -70,7 +70,7 @@ pub enum Output {
         /// The access point.
         peer: MacAddr,
         /// Its Key ID, 4 or 5.
-        key_id: IgtkId,
+        key_id: IntegrityKeyId,
         /// Its cipher, one of BIP.
         suite: Suite,
         /// Its octets.

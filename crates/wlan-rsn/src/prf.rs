@@ -1,10 +1,10 @@
 //! Pseudorandom functions: PRF of HMAC-SHA-1 (IEEE 802.11-2020 12.7.1.2), and the KDF of HMAC-SHA-256 and -384
 //! (12.7.1.6.2).
 
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::{Hmac, Mac};
 use sha1::Sha1;
-use sha2::{Sha256, Sha384};
-use zeroize::Zeroize;
+
+use crate::hash::{Hash, finish, keyed};
 
 /// PRF: fills `out` from a key, a label and the context, whose parts are joined (12.7.1.2). The standard's PRF-n is this
 /// with n / 8 octets.
@@ -29,7 +29,7 @@ pub fn prf(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
 /// # Panics
 /// If `out` is longer than 8191 octets: its length in bits is two octets of the input.
 pub fn kdf_sha256(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
-    kdf::<Hmac<Sha256>>(key, label, context, out, 32);
+    Hash::Sha256.kdf(key, label, context, bits(out), out);
 }
 
 /// The KDF of HMAC-SHA-384, as [`kdf_sha256`].
@@ -37,38 +37,11 @@ pub fn kdf_sha256(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
 /// # Panics
 /// As [`kdf_sha256`].
 pub fn kdf_sha384(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
-    kdf::<Hmac<Sha384>>(key, label, context, out, 48);
+    Hash::Sha384.kdf(key, label, context, bits(out), out);
 }
 
-fn kdf<M: Mac + KeyInit + Clone>(
-    key: &[u8],
-    label: &str,
-    context: &[&[u8]],
-    out: &mut [u8],
-    block_len: usize,
-) {
-    let bits = u16::try_from(out.len() * 8).expect("at most 65535 bits");
-    let start: M = keyed(key);
-    for (n, block) in (1u16..).zip(out.chunks_mut(block_len)) {
-        let mut mac = start.clone();
-        mac.update(&n.to_le_bytes());
-        mac.update(label.as_bytes());
-        context.iter().for_each(|part| mac.update(part));
-        mac.update(&bits.to_le_bytes());
-        finish(mac, block);
-    }
-}
-
-/// A MAC with its key.
-pub(crate) fn keyed<M: KeyInit>(key: &[u8]) -> M {
-    M::new_from_slice(key).expect("HMAC takes keys of any length")
-}
-
-/// Writes as much of the MAC as `out` is long.
-pub(crate) fn finish<M: Mac>(mac: M, out: &mut [u8]) {
-    let mut whole = mac.finalize().into_bytes();
-    out.copy_from_slice(&whole[..out.len()]);
-    whole.as_mut_slice().zeroize();
+fn bits(out: &[u8]) -> u16 {
+    u16::try_from(out.len() * 8).expect("at most 65535 bits")
 }
 
 #[cfg(test)]

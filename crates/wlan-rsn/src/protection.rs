@@ -13,7 +13,8 @@ use wlan_frames::eapol::{Descriptor, EapolKey};
 use wlan_frames::{MacAddr, eapol};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::prf::{finish, kdf_sha256, kdf_sha384, keyed, prf};
+use crate::hash::{finish, keyed};
+use crate::prf::{kdf_sha256, kdf_sha384, prf};
 use crate::secret::SecretOctets;
 use crate::{Akm, Key, Protocol};
 

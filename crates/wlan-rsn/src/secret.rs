@@ -49,7 +49,7 @@ pub(crate) type SecretOctets = Zeroizing<Vec<u8>>;
 
 /// Why there is no such PMK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a PMK has 32 octets, or 48 with OWE in group 20, not {0}")]
+#[error("a PMK has 32 octets, or with OWE as many as the hash of its group: 48 or 64; not {0}")]
 pub struct PmkLength(pub usize);
 
 /// A pairwise master key (IEEE 802.11-2020 12.7.1.3), and its name where both ends agreed on one.
@@ -73,9 +73,9 @@ impl Pmk {
     /// A PMK that SAE or OWE agreed on, with its PMKID.
     ///
     /// # Errors
-    /// [`PmkLength`] if it has neither 32 nor 48 octets.
+    /// [`PmkLength`] if it has neither 32 nor 48 nor 64 octets.
     pub fn agreed(pmk: &[u8], pmkid: [u8; 16]) -> Result<Pmk, PmkLength> {
-        if !matches!(pmk.len(), 32 | 48) {
+        if !matches!(pmk.len(), 32 | 48 | 64) {
             return Err(PmkLength(pmk.len()));
         }
         Ok(Pmk {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
-use wlan_ciphers::{IgtkId, KeyId, PacketNumber, Suite};
+use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, Suite};
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::{KeyData, KeyInfo};
 use zeroize::Zeroizing;
@@ -28,7 +28,7 @@ pub(super) struct GroupKeys {
 
 struct Integrity {
     suite: Suite,
-    key_id: IgtkId,
+    key_id: IntegrityKeyId,
     igtk: Key,
     ipn: u64,
 }
@@ -47,7 +47,7 @@ impl GroupKeys {
             gtk: key(cipher),
             integrity: integrity.map(|suite| Integrity {
                 suite,
-                key_id: IgtkId::new(4 + second).expect("4 or 5"),
+                key_id: IntegrityKeyId::new(4 + second).expect("4 or 5"),
                 igtk: key(suite),
                 ipn: 0,
             }),

@@ -1,0 +1,300 @@
+//! The body of an Authentication frame with algorithm 3 (IEEE 802.11-2020 9.3.3.11, Table 9-41).
+//!
+//! ```text
+//!  octet 0 algorithm: 3   2 transaction: 1 Commit, 2 Confirm   4 status   6 ...
+//!
+//!  Commit           group (2) [token] scalar element              hunting-and-pecking, status 0
+//!                   group (2) scalar element elements             hash-to-element, status 126
+//!  token required   group (2) token, or an element that holds it  status 76
+//!  group refused    group (2)                                     status 77
+//!  Confirm          send-confirm (2) confirm                      status 0
+//! ```
+//! Elements after a Commit: Password Identifier, Rejected Groups, Anti-Clogging Token Container; others are passed over.
+
+use wlan_frames::FrameError;
+use wlan_frames::beacon::{elements, push_element};
+
+use super::Method;
+use crate::Group;
+
+const ALGORITHM_SAE: u16 = 3;
+const HEADER_LEN: usize = 6;
+const COMMIT: u16 = 1;
+const CONFIRM: u16 = 2;
+
+/// Status codes that SAE uses (9.4.1.9).
+pub mod status {
+    /// Success.
+    pub const SUCCESS: u16 = 0;
+    /// Unspecified failure.
+    pub const UNSPECIFIED_FAILURE: u16 = 1;
+    /// The Confirm does not fit: the peer has another password (12.4.7.6).
+    pub const CHALLENGE_FAILURE: u16 = 15;
+    /// A Commit has to come with an anti-clogging token.
+    pub const ANTI_CLOGGING_TOKEN_REQUIRED: u16 = 76;
+    /// The group is not one that the peer takes.
+    pub const UNSUPPORTED_FINITE_CYCLIC_GROUP: u16 = 77;
+    /// The peer has no password of this identifier.
+    pub const UNKNOWN_PASSWORD_IDENTIFIER: u16 = 123;
+    /// A Commit made by hash-to-element.
+    pub const SAE_HASH_TO_ELEMENT: u16 = 126;
+}
+
+const ELEMENT_ID_EXTENSION: u8 = 255;
+const PASSWORD_IDENTIFIER: u8 = 33;
+const REJECTED_GROUPS: u8 = 92;
+const TOKEN_CONTAINER: u8 = 93;
+
+/// What an Authentication frame of SAE says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// Commit.
+    Commit(Commit<'a>),
+    /// A Commit in a group that is not supported, of which thus no more can be read.
+    ForeignCommit {
+        /// How its password element was made.
+        method: Method,
+        /// The number of the group.
+        group: u16,
+    },
+    /// Confirm.
+    Confirm {
+        /// How many Confirms were sent, this one included; 65535 once the sender has accepted.
+        send_confirm: u16,
+        /// The digest.
+        confirm: &'a [u8],
+    },
+    /// The answer to a Commit that needs a token.
+    TokenRequired {
+        /// The number of the Commit's group.
+        group: u16,
+        /// The token, in an element of its own where the Commit was made by hash-to-element: see [`token_of`].
+        rest: &'a [u8],
+    },
+    /// The answer to a Commit whose group is not taken.
+    GroupRefused {
+        /// The number of that group.
+        group: u16,
+    },
+    /// Another answer.
+    Refused {
+        /// 1 to a Commit, 2 to a Confirm.
+        transaction: u16,
+        /// Why, one of 9.4.1.9; see [`status`].
+        status: u16,
+    },
+}
+
+/// A Commit. That scalar and element are right is not yet checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit<'a> {
+    /// How its password element was made.
+    pub method: Method,
+    /// The group.
+    pub group: Group,
+    /// The anti-clogging token. Hunting-and-pecking has it in front of the scalar, without a length of its own.
+    pub token: Option<&'a [u8]>,
+    /// The scalar, [`Group::field_len`] octets.
+    pub scalar: &'a [u8],
+    /// The element, twice as many.
+    pub element: &'a [u8],
+    /// The identifier of the password.
+    pub identifier: Option<&'a [u8]>,
+    /// The numbers of the groups that were refused before, two octets each, as they go over the air. Empty if none.
+    pub rejected: &'a [u8],
+}
+
+fn u16_at(octets: &[u8], at: usize, what: &'static str) -> Result<u16, FrameError> {
+    match octets.get(at..at + 2) {
+        Some(&[low, high]) => Ok(u16::from_le_bytes([low, high])),
+        _ => Err(FrameError::Truncated {
+            what,
+            needed: at + 2,
+            have: octets.len(),
+        }),
+    }
+}
+
+impl<'a> Message<'a> {
+    /// Reads the body of an Authentication frame, which starts with the algorithm.
+    ///
+    /// # Errors
+    /// [`FrameError::Truncated`]; [`FrameError::Field`] for another algorithm or transaction, and for elements of a Commit
+    /// that contradict each other.
+    pub fn parse(body: &'a [u8]) -> Result<Message<'a>, FrameError> {
+        const WHAT: &str = "the body of an SAE Authentication frame";
+        let status = u16_at(body, 4, WHAT)?;
+        if u16_at(body, 0, WHAT)? != ALGORITHM_SAE {
+            return Err(FrameError::Field("the authentication algorithm is not 3, SAE"));
+        }
+        let contents = &body[HEADER_LEN..];
+        match (u16_at(body, 2, WHAT)?, status) {
+            (COMMIT, status::SUCCESS) => parse_commit(Method::HuntingAndPecking, contents),
+            (COMMIT, status::SAE_HASH_TO_ELEMENT) => parse_commit(Method::HashToElement, contents),
+            (COMMIT, status::ANTI_CLOGGING_TOKEN_REQUIRED) => Ok(Message::TokenRequired {
+                group: u16_at(contents, 0, "the group of an SAE answer")?,
+                rest: &contents[2..],
+            }),
+            (COMMIT, status::UNSUPPORTED_FINITE_CYCLIC_GROUP) => Ok(Message::GroupRefused {
+                group: u16_at(contents, 0, "the group of an SAE answer")?,
+            }),
+            (CONFIRM, status::SUCCESS) => Ok(Message::Confirm {
+                send_confirm: u16_at(contents, 0, "an SAE Confirm")?,
+                confirm: &contents[2..],
+            }),
+            (transaction @ (COMMIT | CONFIRM), status) => Ok(Message::Refused { transaction, status }),
+            _ => Err(FrameError::Field("an SAE transaction is 1 or 2")),
+        }
+    }
+
+    /// The body as it goes over the air.
+    ///
+    /// # Panics
+    /// If an identifier, a list of groups or a token for an element is longer than 254 octets.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let (transaction, status) = match *self {
+            Message::Commit(Commit { method, .. }) | Message::ForeignCommit { method, .. } => {
+                (COMMIT, method.status())
+            }
+            Message::Confirm { .. } => (CONFIRM, status::SUCCESS),
+            Message::TokenRequired { .. } => (COMMIT, status::ANTI_CLOGGING_TOKEN_REQUIRED),
+            Message::GroupRefused { .. } => (COMMIT, status::UNSUPPORTED_FINITE_CYCLIC_GROUP),
+            Message::Refused { transaction, status } => (transaction, status),
+        };
+        let mut body = [ALGORITHM_SAE, transaction, status]
+            .map(u16::to_le_bytes)
+            .concat();
+        match *self {
+            Message::Commit(ref commit) => commit.push(&mut body),
+            Message::ForeignCommit { group, .. } | Message::GroupRefused { group } => {
+                body.extend_from_slice(&group.to_le_bytes());
+            }
+            Message::Confirm {
+                send_confirm,
+                confirm,
+            } => {
+                body.extend_from_slice(&send_confirm.to_le_bytes());
+                body.extend_from_slice(confirm);
+            }
+            Message::TokenRequired { group, rest } => {
+                body.extend_from_slice(&group.to_le_bytes());
+                body.extend_from_slice(rest);
+            }
+            Message::Refused { .. } => {}
+        }
+        body
+    }
+}
+
+impl Commit<'_> {
+    fn push(&self, body: &mut Vec<u8>) {
+        body.extend_from_slice(&self.group.number().to_le_bytes());
+        if self.method == Method::HuntingAndPecking {
+            body.extend_from_slice(self.token.unwrap_or_default());
+        }
+        body.extend_from_slice(self.scalar);
+        body.extend_from_slice(self.element);
+        if self.method == Method::HashToElement {
+            if let Some(identifier) = self.identifier {
+                push_extension(body, PASSWORD_IDENTIFIER, identifier);
+            }
+            if !self.rejected.is_empty() {
+                push_extension(body, REJECTED_GROUPS, self.rejected);
+            }
+            if let Some(token) = self.token {
+                push_extension(body, TOKEN_CONTAINER, token);
+            }
+        }
+    }
+}
+
+fn push_extension(body: &mut Vec<u8>, extension: u8, octets: &[u8]) {
+    push_element(body, ELEMENT_ID_EXTENSION, &[&[extension], octets].concat());
+}
+
+fn parse_commit(method: Method, contents: &[u8]) -> Result<Message<'_>, FrameError> {
+    const WHAT: &str = "an SAE Commit";
+    let number = u16_at(contents, 0, WHAT)?;
+    let Some(group) = Group::from_number(number) else {
+        return Ok(Message::ForeignCommit {
+            method,
+            group: number,
+        });
+    };
+    let len = group.field_len();
+    let spare = contents
+        .len()
+        .checked_sub(2 + 3 * len)
+        .ok_or(FrameError::Truncated {
+            what: WHAT,
+            needed: 2 + 3 * len,
+            have: contents.len(),
+        })?;
+    // Without elements, whatever there is too much of is the token (9.4.1.38).
+    let token_len = match method {
+        Method::HuntingAndPecking => spare,
+        Method::HashToElement => 0,
+    };
+    let (token, contents) = contents[2..].split_at(token_len);
+    let (scalar, contents) = contents.split_at(len);
+    let (element, rest) = contents.split_at(2 * len);
+    let mut commit = Commit {
+        method,
+        group,
+        token: (!token.is_empty()).then_some(token),
+        scalar,
+        element,
+        identifier: None,
+        rejected: &[],
+    };
+    let mut rejected = None;
+    for element in elements(rest) {
+        let (id, body) = element?;
+        let (ELEMENT_ID_EXTENSION, [extension, octets @ ..]) = (id, body) else {
+            continue;
+        };
+        let place = match *extension {
+            PASSWORD_IDENTIFIER => &mut commit.identifier,
+            REJECTED_GROUPS => &mut rejected,
+            TOKEN_CONTAINER => &mut commit.token,
+            _ => continue,
+        };
+        if octets.is_empty() || place.replace(octets).is_some() {
+            return Err(FrameError::Field(
+                "an element of the SAE Commit is empty or there twice",
+            ));
+        }
+    }
+    commit.rejected = rejected.unwrap_or_default();
+    if !commit.rejected.len().is_multiple_of(2) {
+        return Err(FrameError::Field(
+            "the Rejected Groups element holds half a number",
+        ));
+    }
+    Ok(Message::Commit(commit))
+}
+
+/// The token of a [`Message::TokenRequired`] that answers a Commit of `method`.
+#[must_use]
+pub fn token_of(method: Method, rest: &[u8]) -> Option<&[u8]> {
+    let token = match method {
+        Method::HuntingAndPecking => rest,
+        Method::HashToElement => elements(rest).find_map(|element| match element {
+            Ok((ELEMENT_ID_EXTENSION, [TOKEN_CONTAINER, token @ ..])) => Some(token),
+            _ => None,
+        })?,
+    };
+    // It has to fit into an element with its extension ID, and nobody's is longer than that.
+    (1..=254).contains(&token.len()).then_some(token)
+}
+
+/// What follows the group in a [`Message::TokenRequired`] that hands out `token`.
+pub(crate) fn token_rest(method: Method, token: &[u8]) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(3 + token.len());
+    match method {
+        Method::HuntingAndPecking => rest.extend_from_slice(token),
+        Method::HashToElement => push_extension(&mut rest, TOKEN_CONTAINER, token),
+    }
+    rest
+}

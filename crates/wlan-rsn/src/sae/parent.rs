@@ -1,0 +1,275 @@
+//! The access point's side: exchanges with many stations, and what keeps forged Commits from costing much (IEEE
+//! 802.11-2020 12.4.6, 12.4.8.6.1).
+//!
+//! What a Commit costs before the sender showed that it receives what is sent to its address: nothing but a keyed hash, once
+//! [`Limits::threshold`] exchanges are open. A token is that hash of the address and the minute, so that none is stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use subtle::{Choice, ConstantTimeEq};
+use wlan_frames::MacAddr;
+use zeroize::Zeroizing;
+
+use super::frame::{Commit, Message, status, token_rest};
+use super::instance::{CommitFault, Sae};
+use super::{Config, Method, Password, Reply, State};
+use crate::hash::{Hash, MAX_DIGEST_LEN, Octets};
+
+/// A token is good for this long at the least and twice as long at the most.
+const TOKEN_PERIOD_S: u64 = 60;
+
+/// How much is kept for stations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Exchanges that may be open before a Commit needs a token: dot11RSNASAEAntiCloggingThreshold.
+    pub threshold: usize,
+    /// Exchanges that may be open; further Commits are passed over until one ends.
+    pub open: usize,
+    /// Ended exchanges that are kept to say the last Confirm again and to know a Commit that was seen before; the oldest
+    /// goes first.
+    pub accepted: usize,
+}
+
+impl Default for Limits {
+    /// The standard's threshold (IEEE 802.11-2020 C.3); about a kilobyte for each exchange.
+    fn default() -> Limits {
+        Limits {
+            threshold: 5,
+            open: 64,
+            accepted: 256,
+        }
+    }
+}
+
+/// The exchanges of one access point.
+pub struct Parent {
+    own: MacAddr,
+    config: Arc<Config>,
+    passwords: Vec<Arc<Password>>,
+    limits: Limits,
+    token_key: Zeroizing<[u8; 32]>,
+    open: BTreeMap<MacAddr, Sae>,
+    accepted: BTreeMap<MacAddr, Ended>,
+    /// How many have ended.
+    ended: u64,
+}
+
+struct Ended {
+    number: u64,
+    sae: Sae,
+}
+
+impl fmt::Debug for Parent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parent")
+            .field("own", &self.own)
+            .field("open", &self.open.len())
+            .field("accepted", &self.accepted.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Parent {
+    /// An access point of address `own`. A station that names no identifier is given the password that has none. The
+    /// `token_key` is random and nobody else's.
+    #[must_use]
+    pub fn new(
+        own: MacAddr,
+        config: Arc<Config>,
+        passwords: Vec<Arc<Password>>,
+        limits: Limits,
+        token_key: [u8; 32],
+    ) -> Parent {
+        Parent {
+            own,
+            config,
+            passwords,
+            limits,
+            token_key: Zeroizing::new(token_key),
+            open: BTreeMap::new(),
+            accepted: BTreeMap::new(),
+            ended: 0,
+        }
+    }
+
+    /// How many exchanges are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// How many exchanges that ended with a key are kept.
+    #[must_use]
+    pub fn accepted(&self) -> usize {
+        self.accepted.len()
+    }
+
+    /// When [`expire`](Self::expire) is to be called; `None` if there is nothing to wait for.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Duration> {
+        self.open.values().filter_map(Sae::deadline).min()
+    }
+
+    /// What the clock leads to for one station, and for which. To be called until it is `None`.
+    pub fn expire(&mut self, now: Duration) -> Option<(MacAddr, Reply)> {
+        let is_due = |sae: &Sae| sae.deadline().is_some_and(|deadline| deadline <= now);
+        let (&peer, sae) = self.open.iter_mut().find(|(_, sae)| is_due(sae))?;
+        let reply = sae.expire(now);
+        self.settle(peer);
+        Some((peer, reply))
+    }
+
+    /// Forgets the station: it left, or its key is not used any more.
+    pub fn forget(&mut self, peer: MacAddr) {
+        self.open.remove(&peer);
+        self.accepted.remove(&peer);
+    }
+
+    /// What the body of an Authentication frame from `peer` leads to.
+    pub fn receive(&mut self, now: Duration, peer: MacAddr, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
+        match Message::parse(body) {
+            Ok(Message::Commit(commit)) => self.receive_commit(now, peer, &commit, body, rng),
+            Ok(Message::ForeignCommit { group, method }) if self.takes(method) => {
+                one(&Message::GroupRefused { group })
+            }
+            Ok(Message::Confirm { .. }) => {
+                // A Confirm said again is not for the exchange that the station has begun since.
+                if let Some(ended) = self.accepted.get_mut(&peer) {
+                    let reply = ended.sae.receive(now, body, rng);
+                    if !reply.frames.is_empty() {
+                        return reply;
+                    }
+                }
+                self.pass_on(now, peer, body, rng)
+            }
+            // An access point asks nobody, so an answer is to nothing.
+            Ok(_) | Err(_) => Reply::default(),
+        }
+    }
+
+    fn receive_commit(
+        &mut self,
+        now: Duration,
+        peer: MacAddr,
+        commit: &Commit<'_>,
+        body: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Reply {
+        let is_known = |sae: &Sae| sae.began_with(commit);
+        match self.open.get(&peer) {
+            Some(sae) if is_known(sae) => return self.pass_on(now, peer, body, rng),
+            // Another Commit is another's, unless the station went silent: then it may have started anew.
+            Some(sae) if !sae.has_stalled() => return Reply::default(),
+            _ => {}
+        }
+        // A Commit of an exchange that is over (12.4.8.6.1), a method that is off, or one's own address.
+        if self.accepted.get(&peer).is_some_and(|ended| is_known(&ended.sae))
+            || !self.takes(commit.method)
+            || peer == self.own
+        {
+            return Reply::default();
+        }
+        if self.open.len() >= self.limits.threshold {
+            match commit.token {
+                None => return self.ask_for_token(now, peer, commit),
+                Some(token) if !self.is_token(now, peer, token) => return Reply::default(),
+                Some(_) => {}
+            }
+        }
+        // A station that started anew takes the place that it had.
+        if self.open.len() >= self.limits.open && !self.open.contains_key(&peer) {
+            return Reply::default();
+        }
+        if !self.config.groups.contains(&commit.group) {
+            return one(&Message::GroupRefused {
+                group: commit.group.number(),
+            });
+        }
+        let refused = |status| {
+            one(&Message::Refused {
+                transaction: 1,
+                status,
+            })
+        };
+        let of_identifier = |password: &&Arc<Password>| password.identifier() == commit.identifier;
+        let Some(password) = self.passwords.iter().find(of_identifier) else {
+            return refused(status::UNKNOWN_PASSWORD_IDENTIFIER);
+        };
+        let (config, password) = (self.config.clone(), password.clone());
+        match Sae::answer(now, [self.own, peer], config, password, commit, rng) {
+            Some(Ok((sae, reply))) => {
+                self.open.insert(peer, sae);
+                reply
+            }
+            Some(Err(CommitFault::Bad | CommitFault::Downgraded)) => refused(status::UNSPECIFIED_FAILURE),
+            None => one(&Message::GroupRefused {
+                group: commit.group.number(),
+            }),
+        }
+    }
+
+    fn takes(&self, method: Method) -> bool {
+        method == Method::HashToElement || self.config.hunting_and_pecking
+    }
+
+    fn pass_on(&mut self, now: Duration, peer: MacAddr, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
+        let Some(sae) = self.open.get_mut(&peer) else {
+            return Reply::default();
+        };
+        let reply = sae.receive(now, body, rng);
+        self.settle(peer);
+        reply
+    }
+
+    /// Moves an exchange that has ended to where it belongs.
+    fn settle(&mut self, peer: MacAddr) {
+        match self.open.get(&peer).map(Sae::state) {
+            Some(State::Nothing) => {
+                self.open.remove(&peer);
+            }
+            Some(State::Accepted) => {
+                if let Some(sae) = self.open.remove(&peer) {
+                    let number = self.ended;
+                    self.ended += 1;
+                    self.accepted.insert(peer, Ended { number, sae });
+                }
+                let oldest = self.accepted.iter().min_by_key(|(_, ended)| ended.number);
+                if self.accepted.len() > self.limits.accepted
+                    && let Some((&oldest, _)) = oldest
+                {
+                    self.accepted.remove(&oldest);
+                }
+            }
+            None | Some(State::Committed | State::Confirmed) => {}
+        }
+    }
+
+    fn token(&self, peer: MacAddr, period: u64) -> Octets<MAX_DIGEST_LEN> {
+        Hash::Sha256.hmac(self.token_key.as_slice(), &[&period.to_le_bytes(), &peer.0])
+    }
+
+    fn is_token(&self, now: Duration, peer: MacAddr, token: &[u8]) -> bool {
+        let period = now.as_secs() / TOKEN_PERIOD_S;
+        let is_of = |period| self.token(peer, period).ct_eq(token);
+        let earlier = period.checked_sub(1).map_or(Choice::from(0), is_of);
+        (is_of(period) | earlier).into()
+    }
+
+    fn ask_for_token(&self, now: Duration, peer: MacAddr, commit: &Commit<'_>) -> Reply {
+        let token = self.token(peer, now.as_secs() / TOKEN_PERIOD_S);
+        one(&Message::TokenRequired {
+            group: commit.group.number(),
+            rest: &token_rest(commit.method, &token),
+        })
+    }
+}
+
+fn one(message: &Message<'_>) -> Reply {
+    let mut reply = Reply::default();
+    reply.frames.push(message.emit());
+    reply
+}

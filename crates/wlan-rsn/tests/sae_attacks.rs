@@ -1,0 +1,198 @@
+//! SAE with somebody in between.
+
+mod common;
+#[path = "common/sae.rs"]
+mod sides;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::Draws;
+use proptest::prelude::*;
+use sides::{ACCESS_POINT, STATION, parent, password, start};
+use wlan_rsn::Group;
+use wlan_rsn::sae::{Config, Event, Limits, Message, Method, Parent, State, status};
+
+#[test]
+fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
+    let mut rng = Draws::new(5);
+    let now = Duration::ZERO;
+    let secret = password("mekmitasdigoat", None, &[Group::P256]);
+    let mut parent = parent(&[Group::P256], vec![secret.clone()]);
+    let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret, &mut rng);
+    let refusal = |transaction, status| Message::Refused { transaction, status }.emit();
+    let forged_confirm = Message::Confirm {
+        send_confirm: 1,
+        confirm: &[0x55; 32],
+    }
+    .emit();
+    for forged in [
+        refusal(1, status::UNSPECIFIED_FAILURE),
+        refusal(1, status::UNKNOWN_PASSWORD_IDENTIFIER),
+        Message::GroupRefused { group: 19 }.emit(),
+    ] {
+        assert!(station.receive(now, &forged, &mut rng).event.is_none());
+    }
+    let theirs = parent.receive(now, STATION, &commit, &mut rng);
+    // A Commit of somebody else in the station's name, and nonsense.
+    let (_, other) = start(
+        Method::HashToElement,
+        &[Group::P256],
+        password("x", None, &[Group::P256]),
+        &mut rng,
+    );
+    assert!(parent.receive(now, STATION, &other, &mut rng).frames.is_empty());
+    assert!(
+        parent
+            .receive(now, STATION, &forged_confirm, &mut rng)
+            .event
+            .is_none()
+    );
+    let confirm = station.receive(now, &theirs.frames[0], &mut rng);
+    assert!(station.receive(now, &forged_confirm, &mut rng).event.is_none());
+    assert!(
+        station
+            .receive(now, &refusal(2, status::CHALLENGE_FAILURE), &mut rng)
+            .event
+            .is_none()
+    );
+    let theirs = parent.receive(now, STATION, &confirm.frames[0], &mut rng);
+    assert!(matches!(theirs.event, Some(Event::Accepted(_))));
+    assert_eq!(
+        station.receive(now, &theirs.frames[0], &mut rng).event,
+        theirs.event
+    );
+    // Nor one that is over.
+    for frame in [forged_confirm, refusal(2, 1), other, theirs.frames[0].clone()] {
+        let reply = station.receive(now, &frame, &mut rng);
+        assert!(reply.event.is_none() && reply.frames.is_empty());
+        assert_eq!(station.state(), State::Accepted);
+    }
+}
+
+#[test]
+fn a_commit_or_confirm_reflected_is_passed_over() {
+    let mut rng = Draws::new(6);
+    let secret = password("mekmitasdigoat", None, &[Group::P256]);
+    let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret.clone(), &mut rng);
+    let reply = station.receive(Duration::ZERO, &commit, &mut rng);
+    assert!(reply.frames.is_empty() && reply.event.is_none());
+    assert_eq!(station.state(), State::Committed);
+    let mut parent = parent(&[Group::P256], vec![secret]);
+    let theirs = parent.receive(Duration::ZERO, STATION, &commit, &mut rng);
+    let confirm = station.receive(Duration::ZERO, &theirs.frames[0], &mut rng);
+    assert!(
+        station
+            .receive(Duration::ZERO, &confirm.frames[0], &mut rng)
+            .event
+            .is_none()
+    );
+    assert_eq!(station.state(), State::Confirmed);
+    assert!(
+        parent
+            .receive(Duration::ZERO, ACCESS_POINT, &commit, &mut rng)
+            .frames
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_forged_refusal_of_a_group_is_found_out() {
+    let mut rng = Draws::new(8);
+    let groups = [Group::P384, Group::P256];
+    let secret = password("mekmitasdigoat", None, &groups);
+    let (mut station, _) = start(Method::HashToElement, &groups, secret.clone(), &mut rng);
+    let forged = Message::GroupRefused { group: 20 }.emit();
+    let commit = station
+        .receive(Duration::ZERO, &forged, &mut rng)
+        .frames
+        .pop()
+        .unwrap();
+    let Ok(Message::Commit(said)) = Message::parse(&commit) else {
+        panic!("{commit:02x?}")
+    };
+    assert_eq!((said.group, said.rejected), (Group::P256, &[20, 0][..]));
+    let mut parent = parent(&groups, vec![secret]);
+    let reply = parent.receive(Duration::ZERO, STATION, &commit, &mut rng);
+    let refusal = Message::Refused {
+        transaction: 1,
+        status: status::UNSPECIFIED_FAILURE,
+    };
+    assert_eq!(reply.frames.to_vec(), [refusal.emit()]);
+    assert_eq!(parent.open(), 0);
+}
+
+#[test]
+fn hunting_and_pecking_is_answered_only_where_it_is_allowed() {
+    let mut rng = Draws::new(10);
+    let secret = password("mekmitasdigoat", None, &[Group::P256]);
+    let strict = Arc::new(Config::default());
+    let mut parent = Parent::new(
+        ACCESS_POINT,
+        strict,
+        vec![secret.clone()],
+        Limits::default(),
+        [7; 32],
+    );
+    let (mut station, commit) = start(
+        Method::HuntingAndPecking,
+        &[Group::P256],
+        secret.clone(),
+        &mut rng,
+    );
+    assert!(
+        parent
+            .receive(Duration::ZERO, STATION, &commit, &mut rng)
+            .frames
+            .is_empty()
+    );
+    // Nor does a station go along with the other method than its own.
+    let (_, other) = start(Method::HashToElement, &[Group::P256], secret, &mut rng);
+    assert!(
+        station
+            .receive(Duration::ZERO, &other, &mut rng)
+            .frames
+            .is_empty()
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn arbitrary_frames_never_panic_nor_lead_to_a_key(
+        seed in any::<u64>(),
+        frames in prop::collection::vec((0_u8..4, 0_u8..130, prop::collection::vec(any::<u8>(), 0..160)), 1..8),
+        flips in prop::collection::vec((0_usize..110, 1_u8..), 1..4),
+    ) {
+        let mut rng = Draws::new(seed);
+        let secret = password("mekmitasdigoat", None, &[Group::P256]);
+        let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret.clone(), &mut rng);
+        let mut parent = parent(&[Group::P256], vec![secret]);
+        let mut bodies: Vec<Vec<u8>> = frames
+            .into_iter()
+            .flat_map(|(transaction, status, rest)| {
+                [[&[3, 0, transaction, 0, status, 0], &rest[..]].concat(), rest]
+            })
+            .collect();
+        // A frame that is right but for some octets.
+        let mut almost = commit;
+        for (at, with) in flips {
+            let at = at % almost.len();
+            almost[at] ^= with;
+        }
+        bodies.push(almost);
+        for body in &bodies {
+            if let Ok(message) = Message::parse(body) {
+                let emitted = message.emit();
+                prop_assert_eq!(Message::parse(&emitted), Ok(message));
+            }
+            for reply in [
+                station.receive(Duration::ZERO, body, &mut rng),
+                parent.receive(Duration::ZERO, STATION, body, &mut rng),
+            ] {
+                prop_assert!(reply.event.is_none());
+            }
+        }
+    }
+}

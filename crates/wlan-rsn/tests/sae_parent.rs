@@ -1,0 +1,335 @@
+//! The access point's side of SAE under load, attack and loss.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::Draws;
+use wlan_frames::MacAddr;
+use wlan_rsn::Group;
+use wlan_rsn::sae::{
+    Config, Event, Failure, Limits, Message, Method, Parent, Password, Reply, Sae, State, token_of,
+};
+
+const ACCESS_POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+const METHODS: [Method; 2] = [Method::HashToElement, Method::HuntingAndPecking];
+const START: Duration = Duration::from_secs(90);
+
+struct Net {
+    config: Arc<Config>,
+    password: Arc<Password>,
+    parent: Parent,
+    rng: Draws,
+}
+
+impl Net {
+    fn new(limits: Limits) -> Net {
+        let config = Arc::new(Config {
+            hunting_and_pecking: true,
+            ..Config::default()
+        });
+        let password = Arc::new(Password::new(b"net", b"mekmitasdigoat", None, &[Group::P256]).unwrap());
+        let parent = Parent::new(
+            ACCESS_POINT,
+            config.clone(),
+            vec![password.clone()],
+            limits,
+            [7; 32],
+        );
+        let rng = Draws::new(1);
+        Net {
+            config,
+            password,
+            parent,
+            rng,
+        }
+    }
+
+    fn start(&mut self, method: Method, station: MacAddr) -> (Sae, Vec<u8>) {
+        let (config, password) = (self.config.clone(), self.password.clone());
+        let addresses = [station, ACCESS_POINT];
+        let (sae, mut reply) =
+            Sae::initiate(START, addresses, method, config, password, &mut self.rng).unwrap();
+        (sae, reply.frames.pop().unwrap())
+    }
+
+    fn hear(&mut self, now: Duration, station: MacAddr, frame: &[u8]) -> Reply {
+        self.parent.receive(now, station, frame, &mut self.rng)
+    }
+
+    /// Passes frames to and fro until one side is silent, and says how it ended for the access point.
+    fn talk(&mut self, station: &mut Sae, mut frame: Vec<u8>) -> Option<Event> {
+        let peer = station.peer();
+        assert_eq!(peer, ACCESS_POINT);
+        let mut end = None;
+        loop {
+            let reply = self.hear(START, STATION, &frame);
+            end = end.or(reply.event);
+            let Some(said) = reply.frames.first() else {
+                return end;
+            };
+            match station.receive(START, said, &mut self.rng).frames.pop() {
+                Some(next) => frame = next,
+                None => return end,
+            }
+        }
+    }
+}
+
+const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+fn forged(n: u16) -> MacAddr {
+    let [high, low] = n.to_be_bytes();
+    MacAddr([2, 1, 0, 0, high, low])
+}
+
+fn token_in(method: Method, reply: &Reply) -> Vec<u8> {
+    match Message::parse(&reply.frames[0]) {
+        Ok(Message::TokenRequired { group: 19, rest }) => token_of(method, rest).unwrap().to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The Commit with a token put in.
+fn with_token(commit: &[u8], token: &[u8]) -> Vec<u8> {
+    let Ok(Message::Commit(mut said)) = Message::parse(commit) else {
+        panic!("{commit:02x?}")
+    };
+    said.token = Some(token);
+    Message::Commit(said).emit()
+}
+
+#[test]
+fn ten_thousand_forged_commits_take_no_memory_and_keep_no_station_out() {
+    for method in METHODS {
+        let limits = Limits::default();
+        let mut net = Net::new(limits);
+        let (mut station, commit) = net.start(method, STATION);
+        for n in 0..10_000 {
+            let reply = net.hear(START, forged(n), &commit);
+            assert_eq!(reply.frames.len(), 1);
+            assert!(net.parent.open() <= limits.threshold);
+            if usize::from(n) >= limits.threshold {
+                assert_eq!(token_in(method, &reply).len(), 32);
+            }
+        }
+        assert_eq!((net.parent.open(), net.parent.accepted()), (limits.threshold, 0));
+        assert!(matches!(net.talk(&mut station, commit), Some(Event::Accepted(_))));
+        assert_eq!(station.state(), State::Accepted);
+
+        // Nobody is behind the others: they go by themselves.
+        let mut failed = 0;
+        while let Some(now) = net.parent.deadline() {
+            assert!(now < START + Duration::from_secs(1));
+            while let Some((_, reply)) = net.parent.expire(now) {
+                failed += usize::from(reply.event == Some(Event::Failed(Failure::NoAnswer)));
+            }
+        }
+        assert_eq!(
+            (failed, net.parent.open(), net.parent.accepted()),
+            (limits.threshold, 0, 1)
+        );
+    }
+}
+
+#[test]
+fn a_token_is_good_for_its_address_and_a_minute_or_two() {
+    for method in METHODS {
+        let mut net = Net::new(Limits {
+            threshold: 0,
+            ..Limits::default()
+        });
+        let (_, commit) = net.start(method, STATION);
+        let token = token_in(method, &net.hear(START, STATION, &commit));
+        let right = with_token(&commit, &token);
+        let mut wrong = token.clone();
+        wrong[31] ^= 1;
+        for (station, now, body) in [
+            (forged(1), START, &right),
+            (STATION, START, &with_token(&commit, &wrong)),
+            (STATION, START, &with_token(&commit, &token[..31])),
+            (STATION, START + Duration::from_secs(91), &right),
+            (STATION, START - Duration::from_secs(31), &right),
+        ] {
+            assert!(net.hear(now, station, body).frames.is_empty());
+            assert_eq!(net.parent.open(), 0);
+        }
+        assert_eq!(
+            net.hear(START + Duration::from_secs(89), STATION, &right)
+                .frames
+                .len(),
+            1
+        );
+        assert_eq!(net.parent.open(), 1);
+    }
+}
+
+#[test]
+fn one_who_receives_tokens_for_many_addresses_meets_a_bound() {
+    let limits = Limits {
+        threshold: 1,
+        open: 3,
+        accepted: 2,
+    };
+    let mut net = Net::new(limits);
+    let (_, commit) = net.start(Method::HashToElement, STATION);
+    for n in 0..100 {
+        let reply = net.hear(START, forged(n), &commit);
+        if n > 0 {
+            let token = token_in(Method::HashToElement, &reply);
+            net.hear(START, forged(n), &with_token(&commit, &token));
+        }
+        assert!(net.parent.open() <= limits.open);
+    }
+    assert_eq!(net.parent.open(), limits.open);
+}
+
+#[test]
+fn ended_exchanges_are_kept_up_to_a_bound_and_forgotten_on_request() {
+    let mut net = Net::new(Limits {
+        accepted: 2,
+        ..Limits::default()
+    });
+    for n in 0..3 {
+        let (mut station, commit) = net.start(Method::HashToElement, forged(n));
+        let theirs = net.hear(START, forged(n), &commit).frames.pop().unwrap();
+        let confirm = station
+            .receive(START, &theirs, &mut net.rng)
+            .frames
+            .pop()
+            .unwrap();
+        assert!(net.hear(START, forged(n), &confirm).event.is_some());
+        assert_eq!(net.parent.accepted(), usize::from(n + 1).min(2));
+        // The oldest went: its Commit, said again, is news.
+        assert!(net.hear(START, forged(n), &commit).frames.is_empty());
+    }
+    net.parent.forget(forged(2));
+    assert_eq!(net.parent.accepted(), 1);
+}
+
+#[test]
+fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
+    let mut net = Net::new(Limits::default());
+    let (mut station, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    let confirm = station
+        .receive(START, &theirs, &mut net.rng)
+        .frames
+        .pop()
+        .unwrap();
+    let accepted = net.hear(START, STATION, &confirm);
+    // It is lost. The same Confirm, replayed, leads to nothing, as does the Commit.
+    assert!(net.hear(START, STATION, &confirm).frames.is_empty());
+    assert!(net.hear(START, STATION, &commit).frames.is_empty());
+    let again = station.expire(station.deadline().unwrap()).frames.pop().unwrap();
+    let last = net.hear(START, STATION, &again);
+    assert!(last.event.is_none(), "it is accepted once");
+    assert_eq!(last.frames[0][6..8], [0xff, 0xff]);
+    assert_eq!(
+        station.receive(START, &last.frames[0], &mut net.rng).event,
+        accepted.event
+    );
+    assert!(net.hear(START, STATION, &again).frames.is_empty());
+}
+
+#[test]
+fn two_that_have_accepted_say_nothing_more() {
+    let mut net = Net::new(Limits::default());
+    let (mut station, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    let confirm = station
+        .receive(START, &theirs, &mut net.rng)
+        .frames
+        .pop()
+        .unwrap();
+    let again = station.expire(station.deadline().unwrap()).frames.pop().unwrap();
+    // Both arrive, and both answers do.
+    let first = net.hear(START, STATION, &confirm).frames.pop().unwrap();
+    let last = net.hear(START, STATION, &again).frames.pop().unwrap();
+    assert!(station.receive(START, &first, &mut net.rng).event.is_some());
+    let reply = station.receive(START, &last, &mut net.rng);
+    assert!(reply.frames.is_empty() && reply.event.is_none());
+}
+
+#[test]
+fn a_station_that_starts_anew_gets_a_new_key_and_the_old_holds_until_then() {
+    let mut net = Net::new(Limits::default());
+    let (mut first, commit) = net.start(Method::HashToElement, STATION);
+    let Some(Event::Accepted(old)) = net.talk(&mut first, commit) else {
+        panic!("no key")
+    };
+    let (mut second, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    assert_eq!((net.parent.open(), net.parent.accepted()), (1, 1));
+    let confirm = second.receive(START, &theirs, &mut net.rng).frames.pop().unwrap();
+    let Some(Event::Accepted(new)) = net.hear(START, STATION, &confirm).event else {
+        panic!("no key")
+    };
+    assert_ne!(old.as_octets(), new.as_octets());
+    assert_eq!((net.parent.open(), net.parent.accepted()), (0, 1));
+}
+
+#[test]
+fn a_station_that_went_silent_may_start_anew_at_once() {
+    let mut net = Net::new(Limits::default());
+    let (_, commit) = net.start(Method::HashToElement, STATION);
+    net.hear(START, STATION, &commit);
+    let (mut second, commit) = net.start(Method::HashToElement, STATION);
+    assert!(
+        net.hear(START, STATION, &commit).frames.is_empty(),
+        "the first goes on"
+    );
+    let now = net.parent.deadline().unwrap();
+    assert_eq!(net.parent.expire(now).unwrap().1.frames.len(), 1);
+    assert!(matches!(net.talk(&mut second, commit), Some(Event::Accepted(_))));
+}
+
+#[test]
+fn an_access_point_that_starts_anew_is_gone_along_with_once_it_was_silent() {
+    let mut net = Net::new(Limits::default());
+    let (mut station, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    station.receive(START, &theirs, &mut net.rng);
+    // Its memory is gone, and a Commit that was under way for long arrives.
+    net.parent.forget(STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    assert!(station.receive(START, &theirs, &mut net.rng).frames.is_empty());
+    station.expire(station.deadline().unwrap());
+    let answer = station.receive(START, &theirs, &mut net.rng).frames;
+    assert_eq!(answer.len(), 2);
+    let last = net.hear(START, STATION, &answer[1]);
+    assert!(last.event.is_some());
+    assert_eq!(
+        station.receive(START, &last.frames[0], &mut net.rng).event,
+        last.event
+    );
+}
+
+#[test]
+fn a_clock_that_jumps_ends_an_exchange_at_most() {
+    for jump in [Duration::MAX, Duration::ZERO] {
+        let mut net = Net::new(Limits::default());
+        let (mut station, commit) = net.start(Method::HashToElement, STATION);
+        net.hear(jump, STATION, &commit);
+        station.expire(jump);
+        for _ in 0..20 {
+            let Some(deadline) = net.parent.deadline() else {
+                break;
+            };
+            net.parent.expire(deadline.max(jump));
+        }
+        assert_eq!(net.parent.open(), 0);
+    }
+}
+
+#[test]
+fn neither_secrets_nor_passwords_are_printed() {
+    let net = Net::new(Limits::default());
+    let printed = format!("{:?} {:?}", net.password, net.parent);
+    assert!(!printed.contains("mekmitasdigoat"), "{printed}");
+    assert_eq!(
+        printed,
+        "Password { identifier: None, .. } Parent { own: 02:00:00:00:00:02, open: 0, accepted: 0, .. }"
+    );
+}

@@ -1,0 +1,37 @@
+//! Where a PMK was, nothing of it is left when it is dropped. Copies that a move leaves on the stack are not looked at: the
+//! compiler makes them and no library can wipe them.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::os::unix::fs::FileExt;
+
+use common::Draws;
+use wlan_frames::MacAddr;
+use wlan_rsn::Group;
+use wlan_rsn::owe::{AccessPoint, Station};
+
+/// The memory of this process as the kernel sees it, which there is also where no value is any more.
+fn memory(address: usize, len: usize) -> Vec<u8> {
+    let mut octets = vec![0; len];
+    let file = std::fs::File::open("/proc/self/mem").unwrap();
+    file.read_exact_at(&mut octets, address as u64).unwrap();
+    octets
+}
+
+#[test]
+fn a_pmk_is_wiped_when_dropped() {
+    let mut rng = Draws::new(1);
+    for group in Group::ALL {
+        let element = Station::new(&[group], &mut rng).unwrap().element();
+        let mut access_point = AccessPoint::new(&[group], 1);
+        let (_, pmk) = access_point.answer(MacAddr([2; 6]), &element, &mut rng).unwrap();
+        let octets = pmk.as_octets();
+        let (address, len) = (octets.as_ptr().addr(), octets.len());
+        assert_eq!(memory(address, len), octets, "the PMK is where it is looked for");
+        drop(pmk);
+        // The allocator writes notes of its own at the start of what it has got back.
+        let after = memory(address, len);
+        assert!(after[16..].iter().all(|&octet| octet == 0), "{after:02x?}");
+    }
+}
