@@ -6,13 +6,14 @@
 //! - [`scenario`]: a simulation in virtual time and the models beside it, by name
 //! - [`pingpong`]: round-trip times over real sockets
 //! - [`decrypt`]: capture files decrypted
+//! - [`link`]: hosts joined by an open network, and the hot path of that step by step
 //!
 //! Beneath them, private: `roster` (who the hosts are), `host` (IP packets to frames and back), `station` (MPDUs sealed
 //! and opened at the ends of an association), `stage` (processors and wires that take their time), `frame` (the MPDUs and
 //! their buffers), `protection` (any cipher suite), `offload` (super-packets of the host's stack split and joined),
 //! `capture` (what an observer of the air would see), `beacon` (what the access point says of its BSS), `netns`, `tun`,
 //! `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
-//! two ioctls and two scheduling calls.
+//! ioctls, two scheduling calls, and what of sockets `nix` has no wrappers for.
 
 mod beacon;
 mod capture;
@@ -23,7 +24,11 @@ pub mod decrypt;
 pub mod emulator;
 mod frame;
 mod host;
+pub mod link;
 mod netns;
+#[cfg(test)]
+#[path = "../../wlan-frames/tests/observer/mod.rs"]
+mod observer;
 mod offload;
 pub mod pingpong;
 pub mod process;

@@ -1,4 +1,4 @@
-//! TUN devices: the end of the emulated link that a host's IP stack sees.
+//! TUN and TAP devices: the end of a link that a host's IP stack sees.
 //!
 //! Every packet comes and goes with a [`VnetHeader`], so that the stack may leave checksums and splitting to the device
 //! and take super-packets from it.
@@ -25,7 +25,17 @@ pub struct Offloads {
     pub udp: bool,
 }
 
-/// A TUN device: one IP packet a read or write, super-packets among them.
+/// What a device carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// IP packets: TUN.
+    Ip,
+    /// Ethernet frames: TAP.
+    Ethernet,
+}
+
+/// A TUN or TAP device: one IP packet or Ethernet frame a read or write, super-packets among them.
 pub struct Tun {
     device: File,
     offloads: Offloads,
@@ -37,14 +47,22 @@ impl Tun {
     /// # Errors
     /// `/dev/net/tun` is missing or may not be opened, or the device is refused.
     pub fn create() -> io::Result<Self> {
+        Self::named(DEVICE_NAME, Kind::Ip)
+    }
+
+    /// The same, with this name and for this.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create); a device of that name exists.
+    pub fn named(name: &str, kind: Kind) -> io::Result<Self> {
         let device = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")
             .map_err(|error| io::Error::new(error.kind(), format!("/dev/net/tun: {error}")))?;
-        sys::set_interface(&device, DEVICE_NAME)
-            .map_err(|error| io::Error::new(error.kind(), format!("creating a TUN device: {error}")))?;
+        sys::set_interface(&device, name, kind)
+            .map_err(|error| io::Error::new(error.kind(), format!("creating the device {name}: {error}")))?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
         // A kernel refuses the whole set for one that it does not know.
@@ -118,7 +136,7 @@ impl AsFd for Tun {
 /// The ioctls that make a TUN device of an open `/dev/net/tun`.
 #[allow(unsafe_code)]
 mod sys {
-    use super::{AsRawFd, File, io, libc};
+    use super::{AsRawFd, File, Kind, io, libc};
 
     nix::ioctl_write_ptr_bad!(
         tun_set_interface,
@@ -130,8 +148,8 @@ mod sys {
         nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>())
     );
 
-    /// Asks for device `name` in TUN mode without packet information, with virtio-net headers.
-    pub fn set_interface(control: &File, name: &str) -> io::Result<()> {
+    /// Asks for device `name` without packet information, with virtio-net headers.
+    pub fn set_interface(control: &File, name: &str, kind: Kind) -> io::Result<()> {
         // SAFETY: ifreq is a plain C struct for which all zeroes is a valid value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request
@@ -141,8 +159,12 @@ mod sys {
         {
             *to = from.cast_signed();
         }
+        let mode = match kind {
+            Kind::Ip => libc::IFF_TUN,
+            Kind::Ethernet => libc::IFF_TAP,
+        };
         #[allow(clippy::cast_possible_truncation)] // all flags fit in the short that the kernel reads
-        let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
+        let flags = (mode | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         request.ifr_ifru.ifru_flags = flags;
         // SAFETY: the descriptor is open for the whole call and TUNSETIFF reads one ifreq, which `request` is.
         unsafe { tun_set_interface(control.as_raw_fd(), &raw const request) }?;

@@ -1,9 +1,5 @@
 //! The capture of a medium in virtual time, as tshark reads it.
 
-#[path = "../../../wlan-frames/tests/observer/mod.rs"]
-#[allow(dead_code, reason = "shared with tests that need other parts of it")]
-mod observer;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,9 +11,9 @@ use wlan_ciphers::{Bip, Suite};
 use wlan_frames::pcap;
 use wlan_frames::{AckPolicy, DataHeader, QosControl, SequenceControl};
 
-use self::observer::tshark;
 use super::*;
 use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
+use crate::observer::tshark;
 use crate::scenario::tests::scenario;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];

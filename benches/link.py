@@ -1,0 +1,362 @@
+"""The data plane of a link beside tunnels of WireGuard, measured on this machine; prints Markdown.
+
+    make bench-link                        on the terminal
+    make bench-link WRITE=docs/link.md     and into the documentation
+
+Two network namespaces joined by a veth pair; in each one end of the tunnel. TCP by iperf3, the highest rate of UDP that
+loses nothing, the round trip on the idle tunnel. The contestants take turns, so that all meet the same noise.
+wireguard-go, boringtun-cli and wg(8) are taken from PATH, WireGuard of the kernel where it is there:
+
+    go install golang.zx2c4.com/wireguard@latest       (the program is named wireguard)
+    cargo install boringtun-cli
+    apt-get install wireguard-tools
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from idle_link import ANSWER, ASK
+from page import publish
+
+from airtoll.labs.namespace import machine_facts
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+LINK_BENCH = TARGET / "release/examples/link_bench"
+ROUNDS = 2
+TCP_SECONDS = 4
+UDP_SECONDS = 2
+UDP_OCTETS = 1408
+OUTER_MTU = 1560
+"""So that a datagram of 1408 octets goes unfragmented through all of them."""
+INNER_MTU = 1440
+"""The same for all, so that all carry segments of one length."""
+RATE_STEP = 0.04
+"""How close the search for the highest rate comes."""
+SIDES = ("a", "b")
+OUTER = {"a": "198.51.100.1", "b": "198.51.100.2"}
+INNER = {"a": "192.0.2.1", "b": "192.0.2.2"}
+MAC = {"a": "02:00:00:00:00:01", "b": "02:00:00:00:00:02"}
+DEVICE = "link0"
+
+
+class Side:
+    """A network namespace, and how commands run in it."""
+
+    def __init__(self, stack: ExitStack, name: str) -> None:
+        """The namespace lives as long as the stack."""
+        self.name = name
+        keeper = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=-1)
+        stack.callback(keeper.wait)
+        stack.callback(keeper.kill)
+        assert keeper.stdout is not None
+        keeper.stdout.readline()
+        self.pid = keeper.pid
+        self.enter = ["nsenter", f"--target={self.pid}", "--net", "--"]
+
+    @property
+    def peer(self) -> str:
+        """The other's name."""
+        return SIDES[1 - SIDES.index(self.name)]
+
+    def run(self, *command: str, stdin: str | None = None, timeout: float = 60) -> str:
+        """Run a command to its end and return what it printed."""
+        return subprocess.run(
+            [*self.enter, *command], input=stdin, capture_output=True, text=True, check=True, timeout=timeout
+        ).stdout
+
+    def start(self, stack: ExitStack, *command: str) -> subprocess.Popen[str]:
+        """Start a command that lives as long as the stack, unless its input ends before."""
+        process = subprocess.Popen([*self.enter, *command], stdin=-1, stdout=-1, stderr=-2, text=True)
+
+        def end() -> None:
+            process.kill()
+            process.communicate()
+
+        stack.callback(end)
+        return process
+
+    def until(self, command: Sequence[str], what: str) -> None:
+        """Wait until a command succeeds."""
+        deadline = time.monotonic() + 10
+        while subprocess.run([*self.enter, *command], capture_output=True, check=False).returncode:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"bench-link: {what} did not come up")
+            time.sleep(0.02)
+
+
+@contextmanager
+def wire() -> Iterator[dict[str, Side]]:
+    """Two namespaces and the veth pair between them."""
+    with ExitStack() as stack:
+        sides = {name: Side(stack, name) for name in SIDES}
+        a, b = sides.values()
+        a.run(*f"ip link add eth0 type veth peer name eth0 netns {b.pid}".split())
+        for side in sides.values():
+            side.run(*f"ip link set eth0 address {MAC[side.name]} mtu {OUTER_MTU} up".split())
+            side.run(*f"ip address add {OUTER[side.name]}/24 dev eth0".split())
+            side.run("ip", "link", "set", "lo", "up")
+        yield sides
+
+
+def airtoll_link(transport: str, suite: str) -> Callable[[ExitStack, dict[str, Side]], None]:
+    """The link, with a fixed key."""
+
+    def up(stack: ExitStack, sides: dict[str, Side]) -> None:
+        for side in sides.values():
+            peer = side.peer
+            asked: dict[str, object] = {
+                "role": "ap" if side.name == "a" else "sta",
+                "transport": transport,
+                "suite": suite,
+                "peer_address": MAC[peer],
+                "networks": [f"{INNER[peer]}/32"] if side.name == "a" else [],
+            }
+            if transport == "udp":
+                asked |= {"local": f"{OUTER[side.name]}:5678", "peer": f"{OUTER[peer]}:5678"}
+                asked |= {"address": MAC[side.name], "outer_mtu": OUTER_MTU}
+            else:
+                asked["interface"] = "eth0"
+            process = side.start(stack, str(LINK_BENCH), json.dumps(asked))
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            if not said.startswith('{"mtu"'):
+                raise SystemExit(said)
+
+    return up
+
+
+def wireguard(*command: str) -> Callable[[ExitStack, dict[str, Side]], None]:
+    """A tunnel of WireGuard: by a program, which is given the device's name, or by the kernel."""
+
+    def up(stack: ExitStack, sides: dict[str, Side]) -> None:
+        keys = {name: subprocess.check_output(["wg", "genkey"], text=True) for name in SIDES}
+        public = {
+            name: subprocess.check_output(["wg", "pubkey"], input=key, text=True).strip()
+            for name, key in keys.items()
+        }
+        for side in sides.values():
+            # Sockets of all programs lie in one directory, so that the names must differ until they are known.
+            name = f"wg-{side.name}"
+            if command:
+                side.start(stack, *command, name)
+                socket = Path(f"/var/run/wireguard/{name}.sock")
+                side.until(["test", "-S", str(socket)], command[0])
+                stack.callback(socket.unlink, missing_ok=True)
+            else:
+                side.run(*f"ip link add {name} type wireguard".split())
+            with tempfile.NamedTemporaryFile("w") as file:
+                file.write(keys[side.name])
+                file.flush()
+                peer = (
+                    f"{public[side.peer]} endpoint {OUTER[side.peer]}:5678 allowed-ips {INNER[side.peer]}/32"
+                )
+                side.run(*f"wg set {name} listen-port 5678 private-key {file.name} peer {peer}".split())
+            side.run(*f"ip link set {name} name {DEVICE}".split())
+
+    return up
+
+
+def contestants() -> dict[str, Callable[[ExitStack, dict[str, Side]], None] | None]:
+    """All that can run here, by name; no tunnel is None."""
+    found: dict[str, Callable[[ExitStack, dict[str, Side]], None] | None] = {"no tunnel": None}
+    for transport in ("udp", "ethernet"):
+        for suite in ("ccmp", "enhanced4"):
+            found[f"airtoll link, {transport}, {suite}"] = airtoll_link(transport, suite)
+    have_wg = shutil.which("wg") is not None
+    go = shutil.which("wireguard-go") or shutil.which("wireguard")
+    if have_wg and go:
+        found["wireguard-go"] = wireguard(go, "--foreground")
+    if have_wg and (boringtun := shutil.which("boringtun-cli")):
+        found["boringtun"] = wireguard(boringtun, "--foreground", "--disable-drop-privileges")
+    if (
+        have_wg
+        and not subprocess.run(
+            ["unshare", "--net", "ip", "link", "add", "wg0", "type", "wireguard"],
+            capture_output=True,
+            check=False,
+        ).returncode
+    ):
+        found["WireGuard of the kernel"] = wireguard()
+    return found
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one turn of a contestant gave."""
+
+    tcp_mbps: float
+    udp_mbps: float
+    round_trip_us: float
+
+
+@contextmanager
+def iperf3_server(side: Side) -> Iterator[None]:
+    """A server for one measurement."""
+    with ExitStack() as stack:
+        server = side.start(stack, "iperf3", "-s", "-1", "--forceflush")
+        assert server.stdout is not None
+        next(line for line in server.stdout if "listening" in line)
+        yield
+
+
+def tcp_mbps(sides: dict[str, Side], address: str) -> float:
+    """One stream of TCP, from b to a, as received."""
+    with iperf3_server(sides["a"]):
+        command = f"iperf3 -c {address} -t {TCP_SECONDS} -O 1 -C cubic -J"
+        report = json.loads(sides["b"].run(*command.split()))
+    return float(report["end"]["sum_received"]["bits_per_second"]) / 1e6
+
+
+def udp_loses_nothing(sides: dict[str, Side], address: str, mbps: float) -> bool:
+    """Whether all datagrams at this rate arrive, and iperf3 could send at it."""
+    with iperf3_server(sides["a"]):
+        command = f"iperf3 -c {address} -u -b {mbps:.1f}M -l {UDP_OCTETS} -w 4M -t {UDP_SECONDS} -J"
+        report = json.loads(sides["b"].run(*command.split()))
+    end = report["end"]["sum"]
+    return bool(end["lost_packets"] == 0 and end["bits_per_second"] > (1 - RATE_STEP) * mbps * 1e6)
+
+
+def udp_mbps(sides: dict[str, Side], address: str) -> float:
+    """The highest rate that loses nothing; of two tries each, for whatever else runs here loses datagrams too."""
+    low, high = 50.0, 6400.0
+    while high / low > 1 + RATE_STEP:
+        middle = (low * high) ** 0.5
+        if any(udp_loses_nothing(sides, address, middle) for _ in range(2)):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def round_trip_us(sides: dict[str, Side], address: str) -> float:
+    """Median of datagrams of 128 octets, one every 2 ms, each answered at once."""
+    with ExitStack() as stack:
+        answering = sides["a"].start(stack, sys.executable, "-uc", ANSWER, address)
+        assert answering.stdout is not None
+        answering.stdout.readline()
+        asked = sides["b"].run(sys.executable, "-c", ASK, address, "128")
+    return statistics.median(map(int, asked.split())) / 1000
+
+
+def open_tunnel(
+    stack: ExitStack, sides: dict[str, Side], up: Callable[[ExitStack, dict[str, Side]], None]
+) -> None:
+    """Bring a tunnel up, and wait until it carries packets."""
+    up(stack, sides)
+    for side in sides.values():
+        side.run(*f"ip address add {INNER[side.name]}/24 dev {DEVICE}".split())
+        side.run(*f"ip link set {DEVICE} mtu {INNER_MTU} up".split())
+    sides["b"].until(["ping", "-c", "1", "-W", "1", INNER["a"]], "the tunnel")
+
+
+def turn(up: Callable[[ExitStack, dict[str, Side]], None] | None) -> Figures:
+    """One turn of a contestant, on a wire of its own."""
+    with wire() as sides, ExitStack() as stack:
+        address = OUTER["a"] if up is None else INNER["a"]
+        if up is not None:
+            open_tunnel(stack, sides, up)
+        return Figures(
+            tcp_mbps=tcp_mbps(sides, address),
+            udp_mbps=udp_mbps(sides, address),
+            round_trip_us=round_trip_us(sides, address),
+        )
+
+
+def introduction() -> str:
+    """What was measured where."""
+    machine = machine_facts()
+    return (
+        "# The link beside WireGuard\n\n"
+        f"Made by `make bench-link WRITE=docs/link.md` on {machine['processor']}, {machine['cores']} cores, "
+        f"Linux {machine['kernel']},\nload over five minutes {os.getloadavg()[1]:.1f}. Machines are noisy: ratios "
+        "carry over to others, absolute figures do not."
+    )
+
+
+def side_by_side() -> str:
+    """The table."""
+    subprocess.run(
+        ["cargo", "build", "--release", "--quiet", "-p", "wlan-link", "--example", "link_bench"],
+        cwd=ROOT,
+        check=True,
+    )
+    fields: dict[str, list[Figures]] = {}
+    field = contestants()
+    for _ in range(ROUNDS):
+        for name, up in field.items():
+            fields.setdefault(name, []).append(turn(up))
+            print(name, fields[name][-1], file=sys.stderr)
+
+    def median(name: str, of: Callable[[Figures], float]) -> float:
+        return statistics.median(map(of, fields[name]))
+
+    bare_us = median("no tunnel", lambda figures: figures.round_trip_us)
+    rows = []
+    for name in fields:
+        tcp, udp, trip = (
+            median(name, of) for of in (lambda f: f.tcp_mbps, lambda f: f.udp_mbps, lambda f: f.round_trip_us)
+        )
+        ratios = [
+            f"{tcp / median(rival, lambda f: f.tcp_mbps):.2f} / {udp / median(rival, lambda f: f.udp_mbps):.2f}"
+            if rival in fields
+            else "not here"
+            for rival in ("wireguard-go", "boringtun")
+        ]
+        added = "" if name == "no tunnel" else f"{trip - bare_us:.0f}"
+        rows.append((name, f"{tcp:.0f}", f"{udp:.0f}", f"{trip:.0f}", added, *ratios))
+    heads = (
+        *("", "TCP, Mbit/s", "UDP, Mbit/s", "round trip, us", "added, us"),
+        *("TCP / UDP beside wireguard-go", "beside boringtun"),
+    )
+    return (
+        "## TCP, UDP, round trip\n\n"
+        f"Two namespaces joined by veth (MTU {OUTER_MTU}), the tunnel's device with MTU {INNER_MTU}; median of\n"
+        f"{ROUNDS} turns. All programs, both IP stacks and both ends share the cores. TCP: iperf3, one stream, CUBIC,\n"
+        f"{TCP_SECONDS} s. UDP: the highest rate at which no datagram of {UDP_OCTETS} octets is lost in "
+        f"{UDP_SECONDS} s,\nsearched to {100 * RATE_STEP:.0f} %. Round trip: datagrams of 128 octets on the idle link, "
+        "median of 1000.\n\n" + table(heads, rows)
+    )
+
+
+def under_a_flood() -> str:
+    """What garbage costs."""
+    rows = []
+    clean, flooded = ([] for _ in range(2))
+    for _ in range(ROUNDS):
+        for results, is_flooded in ((clean, False), (flooded, True)):
+            with wire() as sides, ExitStack() as stack:
+                open_tunnel(stack, sides, airtoll_link("udp", "ccmp"))
+                if is_flooded:
+                    asked = {"role": "flood", "transport": "udp", "suite": "ccmp", "peer_address": MAC["a"]}
+                    asked |= {"address": MAC["b"], "local": f"{OUTER['b']}:0", "peer": f"{OUTER['a']}:5678"}
+                    sides["b"].start(stack, str(LINK_BENCH), json.dumps(asked))
+                results.append(tcp_mbps(sides, INNER["a"]))
+    before, after = statistics.median(clean), statistics.median(flooded)
+    rows.append((f"{before:.0f}", f"{after:.0f}", f"{100 * (1 - after / before):.0f} %"))
+    return (
+        "## Under a flood\n\n"
+        "Transport UDP, ccmp, while 50 000 datagrams of 1400 octets a second come from elsewhere: half of them noise,\n"
+        "half with the right addresses and a wrong MIC. Whoever sends them has its share of the same cores. To be\n"
+        "within 20 %.\n\n" + table(("TCP, Mbit/s", "in the flood", "cost"), rows)
+    )
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows as Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    publish(__doc__.splitlines()[0], introduction(), (side_by_side, under_a_flood))

@@ -1,0 +1,146 @@
+//! One end of a link with a fixed key, for measurements only: there is no handshake, and the key is in this file.
+//!
+//! ```text
+//! link_bench '{"role": "ap", "transport": "udp", "local": "198.51.100.1:5678", "peer": "198.51.100.2:5678",
+//!              "peer_address": "02:00:00:00:00:02", "suite": "ccmp", "networks": ["192.0.2.2/32"]}'
+//! ```
+//! With role "flood" it sends garbage instead, 50 000 datagrams a second to `peer`: every other one a frame with the right
+//! addresses and a wrong MIC.
+//! Prints a line once packets can flow, and the counters when its standard input ends.
+
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use wlan_ciphers::{KeyId, Suite};
+use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
+use wlan_link::link::{
+    Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, keep_network_privileges,
+};
+
+/// As long as the longest key.
+const KEY: [u8; 32] = [0x5a; 32];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// "ap", "sta" or "flood".
+    role: String,
+    /// "udp", with `local`, `address` and `peer`, or "ethernet", with `interface`.
+    transport: String,
+    local: Option<SocketAddr>,
+    peer: Option<SocketAddr>,
+    /// Octets of the longest IP packet on the path.
+    outer_mtu: Option<usize>,
+    address: Option<String>,
+    interface: Option<String>,
+    peer_address: String,
+    suite: String,
+    #[serde(default)]
+    tap: bool,
+    #[serde(default)]
+    networks: Vec<String>,
+}
+
+fn network(text: &str) -> Option<Network> {
+    let (address, bits) = text.split_once('/')?;
+    Network::new(address.parse::<IpAddr>().ok()?, bits.parse().ok()?)
+}
+
+/// Datagrams a second of a flood, in so many bursts.
+const FLOOD: u32 = 50_000;
+const BURSTS: u32 = 1_000;
+
+/// Sends garbage until the process is killed.
+fn flood(asked: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let socket = UdpSocket::bind(asked.local.ok_or("local?")?)?;
+    let peer = asked.peer.ok_or("peer?")?;
+    let header = DataHeader {
+        to_ds: true,
+        protected: true,
+        addr1: asked.peer_address.parse()?,
+        addr2: asked.address.as_ref().ok_or("address?")?.parse()?,
+        qos: Some(QosControl::new(0, AckPolicy::NoAck)),
+        ..DataHeader::default()
+    };
+    let mut forged = [0xa5; 1400];
+    let at = header.emit(&mut forged);
+    // Packet number in the far future, so that only the MIC tells.
+    forged[at..at + 8].copy_from_slice(&[1, 1, 0, 0x20, 1, 1, 1, 0]);
+    let mut next = Instant::now();
+    loop {
+        for _ in 0..FLOOD / BURSTS / 2 {
+            // A full queue is the victim's matter.
+            let _ = socket.send_to(&forged, peer);
+            let _ = socket.send_to(&[0xa5; 1400], peer);
+        }
+        next += Duration::from_secs(1) / BURSTS;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let argument = std::env::args().nth(1).ok_or("usage: link_bench JSON")?;
+    let asked: Arguments = serde_json::from_str(&argument)?;
+    if asked.role == "flood" {
+        return flood(&asked);
+    }
+    let peer_address: MacAddr = asked.peer_address.parse()?;
+    let suite = Suite::from_name(&asked.suite).ok_or("there is no such suite")?;
+    let (transport, endpoint) = if asked.transport == "udp" {
+        let transport = Transport::Udp {
+            local: asked.local.ok_or("local?")?,
+            outer_mtu_b: asked.outer_mtu.unwrap_or(1500),
+            address: asked.address.ok_or("address?")?.parse()?,
+        };
+        (transport, Endpoint::Udp(asked.peer.ok_or("peer?")?))
+    } else {
+        let transport = Transport::Ethernet {
+            interface: asked.interface.ok_or("interface?")?,
+            ethertype: ETHERTYPE,
+        };
+        (transport, Endpoint::Ethernet(peer_address))
+    };
+    let link = Link::open(&Config {
+        role: if asked.role == "ap" { Role::Ap } else { Role::Sta },
+        transport,
+        device: "link0".into(),
+        kind: if asked.tap { Kind::Ethernet } else { Kind::Ip },
+        suites: vec![suite],
+    })?;
+    keep_network_privileges()?;
+    let mtu_b = link.mtu_b();
+    let running = link.start(16)?;
+    let networks: Option<Vec<Network>> = asked.networks.iter().map(|text| network(text)).collect();
+    let handle = running.handle();
+    handle.admit(
+        peer_address,
+        endpoint,
+        &networks.ok_or("networks are such as 192.0.2.0/24")?,
+    )?;
+    for direction in [Direction::Transmit, Direction::Receive] {
+        handle.install(
+            peer_address,
+            direction,
+            KeyId::PAIRWISE,
+            suite,
+            &KEY[..suite.key_len()],
+        )?;
+    }
+    println!("{{\"mtu\": {mtu_b}}}");
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    println!("{}", serde_json::to_string(&handle.counters())?);
+    Ok(running.end()?)
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("link_bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What the host gets: packets that follow each other in one flow go up as one (`offload::coalesce`).
+
+use std::io::IoSlice;
+
+use arrayvec::ArrayVec;
+
+use super::counters::Inbound;
+use super::source::shifted;
+use super::wire::ETHERNET_B;
+use crate::offload::VnetHeader;
+use crate::offload::coalesce::{MAX_PACKETS, Run, Takes};
+use crate::tun::Tun;
+
+/// Packets on their way up, in this order.
+pub struct Up<'d, 'f> {
+    tun: &'d Tun,
+    takes: Takes,
+    counters: &'d Inbound,
+    run: Option<Run<'f>>,
+    /// The Ethernet header of all packets of the run; nothing for packets of IP.
+    ethernet: &'f [u8],
+}
+
+impl<'d, 'f> Up<'d, 'f> {
+    /// Begins.
+    pub fn new(tun: &'d Tun, counters: &'d Inbound) -> Self {
+        let offloads = tun.offloads();
+        Self {
+            tun,
+            takes: Takes {
+                tcp: offloads.tcp,
+                udp: offloads.udp,
+            },
+            counters,
+            run: None,
+            ethernet: &[],
+        }
+    }
+
+    /// Hands up a packet, behind so many octets of Ethernet header.
+    pub fn push(&mut self, ethernet_b: usize, octets: &'f [u8]) {
+        let (ethernet, packet) = octets.split_at(ethernet_b);
+        if let Some(run) = &mut self.run {
+            if self.ethernet == ethernet && run.join(packet) {
+                return;
+            }
+            write(self.tun, self.counters, run, self.ethernet);
+        }
+        self.run = Some(Run::new(self.takes, packet));
+        self.ethernet = ethernet;
+    }
+
+    /// Hands up the rest.
+    pub fn finish(self) {
+        if let Some(run) = &self.run {
+            write(self.tun, self.counters, run, self.ethernet);
+        }
+    }
+}
+
+/// Gives a run to the host.
+fn write(tun: &Tun, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
+    let head = run.head();
+    let (vnet, headers) = head
+        .split_first_chunk::<{ VnetHeader::LEN }>()
+        .expect("it starts so");
+    let mut vnet = *vnet;
+    if !ethernet.is_empty() && run.packets() > 1 {
+        // In a TAP device's octets, the headers of IP start behind that of Ethernet.
+        let whole = VnetHeader::parse(&vnet).and_then(|vnet| shifted(vnet, |at| Some(at + ETHERNET_B)));
+        vnet = whole
+            .expect("the headers of a run are some dozens of octets")
+            .emit();
+    }
+    let mut parts: ArrayVec<IoSlice<'_>, { 3 + MAX_PACKETS }> = ArrayVec::new();
+    parts.extend([&vnet, ethernet, headers].map(IoSlice::new));
+    parts.extend(run.payloads().iter().map(|payload| IoSlice::new(payload)));
+    match tun.write(&parts) {
+        Ok(()) => counters.written.add(1),
+        Err(_) => counters.refused.add(run.packets()),
+    }
+}

@@ -1,0 +1,186 @@
+//! The way out: frames put one behind the other as they will be sent, numbered, sealed as a batch, handed to the kernel.
+
+use arrayvec::ArrayVec;
+use wlan_ciphers::SealJob;
+
+use super::counters::Outbound;
+use super::endpoint::{MESSAGE_B, Message, Outlet, SEGMENTS};
+use super::sys::datagrams::MESSAGES;
+use super::table::{Station, Table};
+use super::wire::{self, BODY_AT, End, HEADER_B};
+
+/// Frames that are sealed together at most.
+const BATCH: usize = MESSAGES;
+
+/// Why a packet cannot become frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsendable {
+    /// There is no key for the station.
+    NoKey,
+    /// It is longer than a frame can be.
+    TooLong,
+}
+
+/// A frame in the buffer.
+struct Placed {
+    at: usize,
+    len_b: usize,
+    station: usize,
+}
+
+/// Frames on their way out.
+pub struct Egress {
+    end: End,
+    /// Octets of the longest frame.
+    mpdu_b: usize,
+    octets: Box<[u8]>,
+    filled_b: usize,
+    frames: ArrayVec<Placed, BATCH>,
+}
+
+impl Egress {
+    /// For frames of this end, of so many octets at most.
+    pub fn new(end: End, mpdu_b: usize) -> Self {
+        Self {
+            end,
+            mpdu_b,
+            octets: vec![0; mpdu_b * BATCH].into_boxed_slice(),
+            filled_b: 0,
+            frames: ArrayVec::new(),
+        }
+    }
+
+    /// Which end's frames these are.
+    pub fn end(&self) -> End {
+        self.end
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Whether more frames would make a better batch; half of one, so that a super-packet seldom lies in two.
+    pub fn wants_more(&self) -> bool {
+        self.frames.len() < BATCH / 2
+    }
+
+    /// Adds `count` frames for a station, sending those that are there whenever there is no room for more. `fill` writes
+    /// the body of each, what is to be sealed, and returns its octets; it is given all the room that a body has, and that
+    /// must be `longest_b` or more.
+    ///
+    /// # Errors
+    /// Nothing was added.
+    pub fn push(
+        &mut self,
+        table: &Table,
+        station: usize,
+        (count, longest_b): (usize, usize),
+        mut fill: impl FnMut(usize, &mut [u8]) -> usize,
+        outlet: &impl Outlet,
+        counters: &Outbound,
+    ) -> Result<(), Unsendable> {
+        let to = &table.stations()[station];
+        let sealer = to.transmit.as_ref().ok_or(Unsendable::NoKey)?;
+        let mic_b = sealer.key.suite().mic_len();
+        if BODY_AT + longest_b + mic_b > self.mpdu_b {
+            return Err(Unsendable::TooLong);
+        }
+        if count > self.frames.remaining_capacity() {
+            self.flush(table, outlet, counters);
+        }
+        let header = self.end.header(to.address);
+        for index in 0..count {
+            if self.frames.is_full() {
+                self.flush(table, outlet, counters);
+            }
+            let at = self.filled_b;
+            let mpdu = &mut self.octets[at..at + self.mpdu_b];
+            mpdu[..HEADER_B].copy_from_slice(&header);
+            let len_b = BODY_AT + fill(index, &mut mpdu[BODY_AT..BODY_AT + longest_b]) + mic_b;
+            self.frames.push(Placed { at, len_b, station });
+            self.filled_b = at + len_b;
+        }
+        Ok(())
+    }
+
+    /// Numbers, seals and sends what waits.
+    pub fn flush(&mut self, table: &Table, outlet: &impl Outlet, counters: &Outbound) {
+        let mut messages: ArrayVec<Message, BATCH> = ArrayVec::new();
+        let most = if outlet.splits() { SEGMENTS } else { 1 };
+        for of_one in self.frames.chunk_by(|a, b| a.station == b.station) {
+            let station = &table.stations()[of_one[0].station];
+            let from = of_one[0].at;
+            let octets = of_one.iter().map(|frame| frame.len_b).sum();
+            if seal(station, of_one, &mut self.octets[from..from + octets], counters) {
+                append(&mut messages, station, of_one, most);
+                counters.sealed.add(of_one.len());
+                counters.sealed_octets.add(octets);
+                station.count_sent(of_one.len());
+            }
+        }
+        self.frames.clear();
+        self.filled_b = 0;
+        if !messages.is_empty() {
+            counters.unsent.add(outlet.send(&self.octets, &messages));
+        }
+    }
+}
+
+/// Numbers and seals frames to one station, which lie one behind the other in `octets`; `false` if that cannot be.
+fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outbound) -> bool {
+    let sealer = station
+        .transmit
+        .as_ref()
+        .expect("frames are only made where there is a key");
+    let Some(first) = sealer.take(frames.len()) else {
+        counters.exhausted.add(frames.len());
+        return false;
+    };
+    let mut batch: ArrayVec<SealJob<'_>, BATCH> = ArrayVec::new();
+    let (mut rest, mut pn) = (octets, Some(first));
+    for frame in frames {
+        let (mpdu, behind) = rest.split_at_mut(frame.len_b);
+        rest = behind;
+        let own = pn.expect("all of them were taken");
+        wire::number(mpdu, own);
+        batch.push(SealJob {
+            mpdu,
+            header_len: HEADER_B,
+            pn: own,
+            key_id: sealer.key_id,
+        });
+        pn = own.next().ok();
+    }
+    sealer
+        .key
+        .seal(&mut batch)
+        .expect("frames built here are whole data frames");
+    true
+}
+
+/// Makes messages of frames to one station: runs of one length, that of the last may be shorter.
+fn append(messages: &mut ArrayVec<Message, BATCH>, station: &Station, frames: &[Placed], most: usize) {
+    let to = station.endpoint();
+    let mut frames = frames.iter().peekable();
+    while let Some(first) = frames.next() {
+        let mut message = Message {
+            to,
+            at: first.at,
+            len_b: first.len_b,
+            segment_b: first.len_b,
+        };
+        let (mut count, mut is_open) = (1, true);
+        while let Some(next) = frames.next_if(|next| {
+            is_open
+                && count < most
+                && next.len_b <= message.segment_b
+                && message.len_b + next.len_b <= MESSAGE_B
+        }) {
+            message.len_b += next.len_b;
+            is_open = next.len_b == message.segment_b;
+            count += 1;
+        }
+        messages.push(message);
+    }
+}

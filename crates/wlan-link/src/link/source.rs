@@ -1,0 +1,250 @@
+//! What the host sends: packets and super-packets of the device become the bodies of frames.
+
+use std::io;
+
+use wlan_frames::{EtherType, LlcSnap, MacAddr};
+
+use super::counters::Outbound;
+use super::egress::{Egress, Unsendable};
+use super::endpoint::Outlet;
+use super::table::{IpAddress, Table};
+use super::wire::{self, ETHERNET_B, End, Kind, Role};
+use crate::offload::segment::{SuperPacket, complete_checksum};
+use crate::offload::{PartialChecksum, VnetHeader};
+use crate::tun::Tun;
+
+/// Octets of the largest packet: a super-packet (`GSO_LEGACY_MAX_SIZE` of Linux) behind an Ethernet header.
+const PACKET_B: usize = 65_536 + ETHERNET_B;
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To one station.
+    Station(usize),
+    /// To every station, but for the one that it came from.
+    All,
+    /// To this host.
+    Here,
+    /// To nobody that is known.
+    Nowhere,
+}
+
+/// Finds where a packet of IP or an Ethernet frame goes that station `from` sent, or this host.
+///
+/// Packets to many go to each station under its own key: no station then has a key with which it could speak to others in
+/// the access point's name, as it has with a group key (IEEE Std 802.11-2020 12.2.6).
+pub fn destination(role: Role, kind: Kind, table: &Table, octets: &[u8]) -> Destination {
+    if role == Role::Sta {
+        // There is but the access point.
+        return match table.stations().len() {
+            0 => Destination::Nowhere,
+            _ => Destination::Station(0),
+        };
+    }
+    let found = match kind {
+        Kind::Ip => match IpAddress::destination(octets) {
+            None => return Destination::Nowhere,
+            Some(address) if address.is_group() => return Destination::All,
+            Some(address) => table.route(address),
+        },
+        Kind::Ethernet => match octets.first_chunk().copied().map(MacAddr) {
+            None => return Destination::Nowhere,
+            Some(address) if address.is_group() => return Destination::All,
+            Some(address) => table.station(address),
+        },
+    };
+    found.map_or(Destination::Here, Destination::Station)
+}
+
+/// A packet or super-packet that is to become bodies of frames.
+pub struct Parcel<'a> {
+    /// The header of an Ethernet frame.
+    ethernet: Option<&'a [u8; ETHERNET_B]>,
+    /// The packet of IP, or what an Ethernet frame carries.
+    payload: &'a [u8],
+    ethertype: EtherType,
+    split: Option<SuperPacket<'a>>,
+}
+
+/// Why octets of the device are no packet of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoParcel {
+    /// Neither IPv4 nor IPv6, or shorter than an Ethernet header.
+    Unclassified,
+    /// It cannot be split, or its checksum not be completed.
+    Unsplittable,
+}
+
+impl<'a> Parcel<'a> {
+    /// A packet as the device gave it; its checksum is completed, where that is open and it is not to be split.
+    ///
+    /// # Errors
+    /// Each kind of [`NoParcel`].
+    pub fn new(kind: Kind, vnet: VnetHeader, octets: &'a mut [u8]) -> Result<Self, NoParcel> {
+        if let (Some(partial), None) = (vnet.partial, vnet.gso) {
+            complete_checksum(octets, partial).map_err(|_| NoParcel::Unsplittable)?;
+        }
+        let mut parcel = Self::whole(kind, octets)?;
+        if vnet.gso.is_some() {
+            let before_b = if parcel.ethernet.is_some() { ETHERNET_B } else { 0 };
+            let vnet = shifted(vnet, |at| at.checked_sub(before_b)).ok_or(NoParcel::Unsplittable)?;
+            let split = SuperPacket::new(&vnet, parcel.payload).map_err(|_| NoParcel::Unsplittable)?;
+            parcel.split = Some(split);
+        }
+        Ok(parcel)
+    }
+
+    /// A packet that is complete.
+    ///
+    /// # Errors
+    /// [`NoParcel::Unclassified`].
+    pub fn whole(kind: Kind, octets: &'a [u8]) -> Result<Self, NoParcel> {
+        if kind == Kind::Ethernet {
+            let (ethernet, payload) = octets.split_first_chunk().ok_or(NoParcel::Unclassified)?;
+            if wire::is_llc(ethernet) {
+                return Err(NoParcel::Unclassified);
+            }
+            let ethertype = EtherType(u16::from_be_bytes([ethernet[12], ethernet[13]]));
+            return Ok(Self {
+                ethernet: Some(ethernet),
+                payload,
+                ethertype,
+                split: None,
+            });
+        }
+        // The version is the first field of both headers (RFC 791 3.1, RFC 8200 3).
+        let ethertype = match octets.first().map(|octet| octet >> 4) {
+            Some(4) => EtherType::IPV4,
+            Some(6) => EtherType::IPV6,
+            _ => return Err(NoParcel::Unclassified),
+        };
+        Ok(Self {
+            ethernet: None,
+            payload: octets,
+            ethertype,
+            split: None,
+        })
+    }
+
+    /// Gives it to `egress` for a station.
+    pub fn push(
+        &self,
+        station: usize,
+        table: &Table,
+        egress: &mut Egress,
+        outlet: &impl Outlet,
+        counters: &Outbound,
+    ) {
+        let encapsulation_b = if self.ethernet.is_some() {
+            ETHERNET_B + LlcSnap::LEN
+        } else {
+            LlcSnap::LEN
+        };
+        let (count, longest_b) = match &self.split {
+            Some(split) => (split.packets(), split.longest_b()),
+            None => (1, self.payload.len()),
+        };
+        let fill = |index: usize, body: &mut [u8]| {
+            let (at, payload_b) = match (&self.split, self.ethernet) {
+                (Some(split), _) => (encapsulation_b, split.write(index, &mut body[encapsulation_b..])),
+                (None, Some(ethernet)) => (wire::encapsulation_b(ethernet), self.payload.len()),
+                (None, None) => (encapsulation_b, self.payload.len()),
+            };
+            if self.split.is_none() {
+                body[at..at + payload_b].copy_from_slice(self.payload);
+            }
+            match self.ethernet {
+                Some(ethernet) => wire::put_ethernet(body, ethernet, payload_b),
+                None => wire::put_ip(body, self.ethertype),
+            }
+            at + payload_b
+        };
+        let shape = (count, encapsulation_b + longest_b);
+        match egress.push(table, station, shape, fill, outlet, counters) {
+            Ok(()) => {}
+            Err(Unsendable::NoKey) => counters.no_key.add(1),
+            Err(Unsendable::TooLong) => counters.too_long.add(1),
+        }
+    }
+
+    /// Gives it to `egress` for each station but `from`.
+    pub fn push_to_all(
+        &self,
+        from: Option<usize>,
+        table: &Table,
+        egress: &mut Egress,
+        outlet: &impl Outlet,
+        counters: &Outbound,
+    ) {
+        for station in (0..table.stations().len()).filter(|&station| Some(station) != from) {
+            self.push(station, table, egress, outlet, counters);
+        }
+    }
+}
+
+/// A virtio-net header for octets that start elsewhere.
+pub fn shifted(vnet: VnetHeader, shift: impl Fn(usize) -> Option<usize>) -> Option<VnetHeader> {
+    let short = |at: u16| shift(at.into()).and_then(|at| u16::try_from(at).ok());
+    let partial = match vnet.partial {
+        Some(partial) => Some(PartialChecksum {
+            start: short(partial.start)?,
+            ..partial
+        }),
+        None => None,
+    };
+    // The length of the headers is a hint, and may be 0.
+    let header_len_b = short(vnet.header_len_b).unwrap_or(0);
+    Some(VnetHeader {
+        partial,
+        header_len_b,
+        ..vnet
+    })
+}
+
+/// The device's side of the way out.
+pub struct Source {
+    octets: Box<[u8]>,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self {
+            octets: vec![0; PACKET_B].into_boxed_slice(),
+        }
+    }
+}
+
+impl Source {
+    /// Reads one packet of the host and gives it to `egress`; `false` if none waits.
+    ///
+    /// # Errors
+    /// The device cannot be read.
+    pub fn read(
+        &mut self,
+        tun: &Tun,
+        table: &Table,
+        egress: &mut Egress,
+        outlet: &impl Outlet,
+        counters: &Outbound,
+    ) -> io::Result<bool> {
+        let mut vnet = [0; VnetHeader::LEN];
+        let Some(len_b) = tun.read(&mut vnet, &mut self.octets, &mut [])? else {
+            return Ok(false);
+        };
+        counters.read.add(1);
+        let octets = &mut self.octets[..len_b];
+        let End { role, kind, .. } = egress.end();
+        let destination = destination(role, kind, table, octets);
+        let parcel = VnetHeader::parse(&vnet)
+            .ok_or(NoParcel::Unsplittable)
+            .and_then(|vnet| Parcel::new(kind, vnet, octets));
+        match (parcel, destination) {
+            (Err(NoParcel::Unclassified), _) => counters.unclassified.add(1),
+            (Err(NoParcel::Unsplittable), _) => counters.unsplittable.add(1),
+            (Ok(parcel), Destination::Station(to)) => parcel.push(to, table, egress, outlet, counters),
+            (Ok(parcel), Destination::All) => parcel.push_to_all(None, table, egress, outlet, counters),
+            (Ok(_), Destination::Here | Destination::Nowhere) => counters.unroutable.add(1),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,134 @@
+//! Network interfaces by name: what they are, and how they are set (netdevice(7)).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::libc;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use wlan_frames::MacAddr;
+
+/// Requests about one interface of the calling thread's network namespace.
+pub struct Interface {
+    socket: OwnedFd,
+    name: [libc::c_char; libc::IFNAMSIZ],
+}
+
+impl Interface {
+    /// Says which.
+    ///
+    /// # Errors
+    /// The name is empty or longer than 15 octets, or there is no socket to be had.
+    pub fn named(name: &str) -> io::Result<Self> {
+        let mut octets = [0; libc::IFNAMSIZ];
+        if name.is_empty() || name.len() >= octets.len() || name.contains('\0') {
+            let wrong = format!("\"{name}\" is no name of an interface: 1 to 15 octets");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+        }
+        for (to, from) in octets.iter_mut().zip(name.bytes()) {
+            *to = from.cast_signed();
+        }
+        Ok(Self {
+            socket: socket(
+                AddressFamily::Unix,
+                SockType::Datagram,
+                SockFlag::SOCK_CLOEXEC,
+                None,
+            )?,
+            name: octets,
+        })
+    }
+
+    fn ask(&self, request: libc::c_ulong, set: impl FnOnce(&mut libc::ifreq)) -> io::Result<libc::ifreq> {
+        // SAFETY: ifreq is a plain C struct for which all zeroes is a valid value.
+        let mut asked: libc::ifreq = unsafe { std::mem::zeroed() };
+        asked.ifr_name = self.name;
+        set(&mut asked);
+        // SAFETY: the descriptor is open, and all requests used here read and write one ifreq, which `asked` is.
+        let done = unsafe { libc::ioctl(self.socket.as_fd().as_raw_fd(), request as _, &raw mut asked) };
+        nix::errno::Errno::result(done)?;
+        Ok(asked)
+    }
+
+    /// Its number.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn index(&self) -> io::Result<i32> {
+        let answer = self.ask(libc::SIOCGIFINDEX, |_| ())?;
+        // SAFETY: this request fills the number; any octets are one.
+        Ok(unsafe { answer.ifr_ifru.ifru_ifindex })
+    }
+
+    /// The octets of a packet that it carries at most.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn mtu_b(&self) -> io::Result<usize> {
+        let answer = self.ask(libc::SIOCGIFMTU, |_| ())?;
+        // SAFETY: this request fills the number; any octets are one.
+        Ok(usize::try_from(unsafe { answer.ifr_ifru.ifru_mtu }).unwrap_or(0))
+    }
+
+    /// Its address.
+    ///
+    /// # Errors
+    /// There is no such interface, or it has none of Ethernet.
+    pub fn address(&self) -> io::Result<MacAddr> {
+        let answer = self.ask(libc::SIOCGIFHWADDR, |_| ())?;
+        // SAFETY: this request fills an address; any octets are one.
+        let address = unsafe { answer.ifr_ifru.ifru_hwaddr };
+        if address.sa_family != libc::ARPHRD_ETHER {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the interface is not one of Ethernet",
+            ));
+        }
+        let mut octets = [0; 6];
+        for (to, from) in octets.iter_mut().zip(address.sa_data) {
+            *to = from.cast_unsigned();
+        }
+        Ok(MacAddr(octets))
+    }
+
+    /// Sets its address.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_address(&self, address: MacAddr) -> io::Result<()> {
+        let mut data = [0; 14];
+        for (to, from) in data.iter_mut().zip(address.0) {
+            *to = from.cast_signed();
+        }
+        self.ask(libc::SIOCSIFHWADDR, |asked| {
+            asked.ifr_ifru.ifru_hwaddr = libc::sockaddr {
+                sa_family: libc::ARPHRD_ETHER,
+                sa_data: data,
+            };
+        })
+        .map(drop)
+    }
+
+    /// Sets the octets of a packet that it carries at most.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_mtu_b(&self, mtu_b: usize) -> io::Result<()> {
+        let mtu = libc::c_int::try_from(mtu_b).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.ask(libc::SIOCSIFMTU, |asked| asked.ifr_ifru.ifru_mtu = mtu)
+            .map(drop)
+    }
+
+    /// Brings it up.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn set_up(&self) -> io::Result<()> {
+        let answer = self.ask(libc::SIOCGIFFLAGS, |_| ())?;
+        // SAFETY: this request fills the flags; any octets are some.
+        let flags = unsafe { answer.ifr_ifru.ifru_flags };
+        #[allow(clippy::cast_possible_truncation)] // the flag is 1
+        let up = libc::IFF_UP as libc::c_short;
+        self.ask(libc::SIOCSIFFLAGS, |asked| asked.ifr_ifru.ifru_flags = flags | up)
+            .map(drop)
+    }
+}

@@ -1,0 +1,143 @@
+//! A ring of received frames that the kernel fills and this process reads in place: `PACKET_RX_RING`, version 2
+//! (packet(7), Documentation/networking/packet_mmap.rst).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::libc;
+use wlan_frames::MacAddr;
+
+use super::set_option;
+
+/// Octets of a slot before its frame, at most: header, address, alignment.
+const BEFORE_FRAME_B: usize = 128;
+/// Octets of a block, which the kernel allocates as one.
+const BLOCK_B: usize = 1 << 18;
+/// Blocks, 8 MiB in all: 50 ms of frames of 1500 octets at 1 Gbit/s.
+const BLOCKS: usize = 32;
+
+/// The ring of a packet socket.
+pub struct Ring {
+    memory: NonNull<u8>,
+    slot_b: usize,
+    slots: usize,
+    next: usize,
+}
+
+// SAFETY: the memory is the ring's own; what it shares with the kernel is handed over by the status of each slot.
+unsafe impl Send for Ring {}
+
+/// A frame in the ring.
+pub struct Received<'a> {
+    /// The payload of the Ethernet frame.
+    pub payload: &'a mut [u8],
+    /// The Ethernet frame's source.
+    pub from: MacAddr,
+}
+
+impl Ring {
+    /// Gives the socket a ring for frames with so many octets of payload.
+    ///
+    /// # Errors
+    /// The kernel refuses: memory is short, or the socket is none of AF_PACKET.
+    pub fn new(socket: BorrowedFd<'_>, payload_b: usize) -> io::Result<Self> {
+        let slot_b = (payload_b + BEFORE_FRAME_B).next_power_of_two();
+        let slots = BLOCK_B / slot_b * BLOCKS;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
+        #[allow(clippy::cast_possible_truncation)] // some megabytes
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK_B as u32,
+            tp_block_nr: BLOCKS as u32,
+            tp_frame_size: slot_b as u32,
+            tp_frame_nr: slots as u32,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+        // SAFETY: a new mapping of a ring that has this many octets, at an address of the kernel's choice.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                BLOCK_B * BLOCKS,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            memory: NonNull::new(memory.cast()).expect("mmap gives no null unless asked for"),
+            slot_b,
+            slots,
+            next: 0,
+        })
+    }
+
+    /// The place of a slot, counted from the next.
+    fn slot(&self, index: usize) -> NonNull<u8> {
+        let at = (self.next + index) % self.slots * self.slot_b;
+        // SAFETY: slots times their octets are those of the mapping.
+        unsafe { self.memory.add(at) }
+    }
+
+    fn status(&self, index: usize) -> &AtomicU32 {
+        // SAFETY: a slot starts with its header, whose first field is the status, aligned as the slot is; kernel and
+        // process both take it as an atomic word.
+        unsafe { AtomicU32::from_ptr(self.slot(index).cast().as_ptr()) }
+    }
+
+    /// How many frames are there to be read, up to `most`.
+    pub fn ready(&self, most: usize) -> usize {
+        (0..most.min(self.slots))
+            .take_while(|&index| self.status(index).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0)
+            .count()
+    }
+
+    /// The first of the frames that are [`ready`](Self::ready).
+    pub fn frames(&mut self, count: usize) -> impl Iterator<Item = Received<'_>> {
+        assert!(count <= self.slots, "a slot is no two frames");
+        let (ring, slot_b) = (&*self, self.slot_b);
+        (0..count).map(move |index| {
+            assert!(ring.status(index).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0);
+            let slot = ring.slot(index);
+            // SAFETY: the slot is the process's, by its status, and starts with this header; the address stands behind
+            // it, aligned to 16 octets.
+            let (header, address) = unsafe {
+                let address_at = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+                (
+                    slot.cast::<libc::tpacket2_hdr>().read(),
+                    slot.add(address_at).cast::<libc::sockaddr_ll>().read(),
+                )
+            };
+            let at = usize::from(header.tp_net).min(slot_b);
+            let len_b = (header.tp_snaplen as usize).min(slot_b - at);
+            let [a, b, c, d, e, f, ..] = address.sll_addr;
+            Received {
+                // SAFETY: within the slot, which is the process's until it is released, for which the ring is borrowed
+                // anew; and each index is given out once.
+                payload: unsafe { std::slice::from_raw_parts_mut(slot.add(at).as_ptr(), len_b) },
+                from: MacAddr([a, b, c, d, e, f]),
+            }
+        })
+    }
+
+    /// Gives the first so many frames back to the kernel.
+    pub fn release(&mut self, count: usize) {
+        for index in 0..count {
+            self.status(index)
+                .store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        }
+        self.next = (self.next + count) % self.slots;
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length, and nothing borrows from it any more.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCK_B * BLOCKS) };
+    }
+}

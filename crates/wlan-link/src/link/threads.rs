@@ -1,0 +1,315 @@
+//! The two threads of an end.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use arrayvec::ArrayVec;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::EventFd;
+use nix::sys::socket::{LinkAddr, getsockopt, recvfrom, sockopt};
+use wlan_frames::MacAddr;
+
+use super::control::Handle;
+use super::egress::Egress;
+use super::endpoint::{Endpoint, Socket};
+use super::ingress::{BATCH, ControlBody, ControlFrame, Ingress};
+use super::source::Source;
+use super::sys::datagrams::Inbox;
+use super::sys::ring::Ring;
+use super::table::View;
+use super::{LinkError, Shared};
+
+/// How long a thread leaves a socket alone that has errors to tell.
+const PAUSE_MS: u16 = 50;
+
+/// Receptions between two looks at the socket for EAPOL, when there is always something at the other.
+const RECEPTIONS: usize = 16;
+
+/// A link that carries packets, until it is dropped.
+pub struct Running {
+    handle: Handle,
+    control: Receiver<ControlFrame>,
+    threads: Vec<JoinHandle<Result<(), LinkError>>>,
+}
+
+impl Running {
+    pub(super) fn start(shared: Arc<Shared>, control_frames: usize) -> Result<Self, LinkError> {
+        let (sender, control) = sync_channel(control_frames);
+        let incoming = Incoming::new(&shared)?;
+        let mut running = Self {
+            handle: Handle::new(Arc::clone(&shared)),
+            control,
+            threads: Vec::new(),
+        };
+        let (out, inward) = (Arc::clone(&shared), shared);
+        running.spawn("link-out", move || ending(&out, way_out(&out)))?;
+        running.spawn("link-in", move || {
+            ending(&inward, way_in(&inward, incoming, &sender))
+        })?;
+        Ok(running)
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        run: impl FnOnce() -> Result<(), LinkError> + Send + 'static,
+    ) -> Result<(), LinkError> {
+        let thread = thread::Builder::new()
+            .name(name.into())
+            .spawn(run)
+            .map_err(LinkError::Start)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// What the control plane says to the link; for any thread.
+    #[must_use]
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// What the link says to the control plane: frames that are not data. Closed once the link has ended.
+    #[must_use]
+    pub fn control(&self) -> &Receiver<ControlFrame> {
+        &self.control
+    }
+
+    /// Ends the link, and waits for that.
+    ///
+    /// # Errors
+    /// Why it had ended before: [`LinkError::Device`].
+    pub fn end(mut self) -> Result<(), LinkError> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<(), LinkError> {
+        self.handle.end();
+        let mut ended = Ok(());
+        for thread in self.threads.drain(..) {
+            let of_thread = thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            ended = ended.and(of_thread);
+        }
+        ended
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Whoever wants to know why it ended, asks `end`.
+        let _ = self.join();
+    }
+}
+
+/// If one thread ends, so does the other.
+fn ending(shared: &Shared, ended: Result<(), LinkError>) -> Result<(), LinkError> {
+    shared.end();
+    ended
+}
+
+impl Shared {
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.kick();
+    }
+
+    /// Has both threads look at what was published.
+    pub(super) fn kick(&self) {
+        for kick in &self.kicks {
+            // Refused only when it was kicked 2^64 times and never woke.
+            let _ = kick.write(1);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn device_error(&self, source: io::Error) -> LinkError {
+        let name = self.device.clone();
+        LinkError::Device { name, source }
+    }
+}
+
+/// Waits until a descriptor is readable or the thread is kicked, or for so long; returns what there is of the descriptors.
+fn wait<const N: usize>(kick: &EventFd, others: [BorrowedFd<'_>; N], timeout: PollTimeout) -> [PollFlags; N] {
+    let mut polled = ArrayVec::<PollFd<'_>, 3>::new();
+    polled.extend(others.map(|other| PollFd::new(other, PollFlags::POLLIN)));
+    polled.push(PollFd::new(kick.as_fd(), PollFlags::POLLIN));
+    // A signal is as good a reason to look as any.
+    let _ = poll(&mut polled, timeout);
+    if polled[N].any() == Some(true) {
+        let _ = kick.read();
+    }
+    std::array::from_fn(|n| polled[n].revents().unwrap_or(PollFlags::empty()))
+}
+
+/// Device to socket.
+fn way_out(shared: &Shared) -> Result<(), LinkError> {
+    let mut view = View::new(Arc::clone(&shared.published));
+    let mut egress = Egress::new(shared.end, shared.mpdu_b);
+    let mut source = Source::default();
+    let (socket, counters) = (&shared.socket, &shared.counters.outbound);
+    while !shared.has_ended() {
+        view.refresh();
+        let table = view.table();
+        let more = loop {
+            match source.read(&shared.tun, table, &mut egress, socket, counters) {
+                Ok(true) if egress.wants_more() => {}
+                Ok(true) => break Ok(()),
+                Ok(false) => break Err(None),
+                Err(error) => break Err(Some(error)),
+            }
+        };
+        if !egress.is_empty() {
+            egress.flush(table, socket, counters);
+        }
+        match more {
+            Ok(()) => {}
+            Err(None) => {
+                wait(&shared.kicks[0], [shared.tun.as_fd()], PollTimeout::NONE);
+            }
+            // Of a device that was taken away the kernel says EBADFD: all else passes.
+            Err(Some(error)) if error.raw_os_error() == Some(nix::libc::EBADFD) => {
+                return Err(shared.device_error(error));
+            }
+            Err(Some(_)) => {
+                wait(&shared.kicks[0], [], PAUSE_MS.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where frames come in.
+enum Incoming {
+    Datagrams(Box<Inbox>),
+    Ring(Ring),
+}
+
+impl Incoming {
+    fn new(shared: &Shared) -> Result<Self, LinkError> {
+        let message_b = shared.socket.message_b().map_err(LinkError::Transport)?;
+        match &shared.eapol {
+            None => Ok(Self::Datagrams(Box::new(Inbox::new(message_b)))),
+            Some(_) => Ring::new(shared.socket.as_fd(), message_b)
+                .map(Self::Ring)
+                .map_err(LinkError::Transport),
+        }
+    }
+}
+
+/// Socket to device.
+fn way_in(
+    shared: &Shared,
+    mut incoming: Incoming,
+    control: &SyncSender<ControlFrame>,
+) -> Result<(), LinkError> {
+    let mut view = View::new(Arc::clone(&shared.published));
+    let mut relay = Egress::new(shared.end, shared.mpdu_b);
+    let ingress = Ingress {
+        end: shared.end,
+        tun: &shared.tun,
+        outlet: &shared.socket,
+        counters: &shared.counters,
+        control,
+    };
+    let mut eapol_octets = [0; EAPOL_B];
+    let descriptor = shared.socket.as_fd();
+    while !shared.has_ended() {
+        let mut error = None;
+        let (mut is_empty, mut has_eapol) = (false, false);
+        for _ in 0..RECEPTIONS {
+            view.refresh();
+            let table = view.table();
+            match &mut incoming {
+                Incoming::Datagrams(inbox) => match inbox.receive(descriptor) {
+                    Ok(all) => {
+                        is_empty = all;
+                        let frames = inbox.datagrams();
+                        let known = frames.filter_map(|(from, mpdu)| Some((Endpoint::Udp(from?), mpdu)));
+                        ingress.receive(table, &mut relay, known);
+                    }
+                    Err(none) if none.kind() == io::ErrorKind::WouldBlock => is_empty = true,
+                    Err(other) => error = Some(other),
+                },
+                Incoming::Ring(ring) => match ring.ready(BATCH) {
+                    0 => is_empty = true,
+                    ready => {
+                        let frames = ring.frames(ready);
+                        let known = frames.map(|frame| (Endpoint::Ethernet(frame.from), frame.payload));
+                        ingress.receive(table, &mut relay, known);
+                        ring.release(ready);
+                        is_empty = ready < BATCH;
+                    }
+                },
+            }
+            if is_empty || error.is_some() {
+                break;
+            }
+        }
+        if is_empty {
+            let kick = &shared.kicks[1];
+            let eapol = shared.eapol.as_ref().map(Socket::as_fd);
+            let of_socket = match eapol {
+                Some(eapol) => {
+                    let [of_socket, of_eapol] = wait(kick, [descriptor, eapol], PollTimeout::NONE);
+                    has_eapol = !of_eapol.is_empty();
+                    of_socket
+                }
+                None => wait(kick, [descriptor], PollTimeout::NONE)[0],
+            };
+            if of_socket.contains(PollFlags::POLLERR) {
+                error = pending_error(&shared.socket);
+            }
+        }
+        if let (true, Some(socket)) = (has_eapol || !is_empty, &shared.eapol) {
+            receive_eapol(socket, &mut eapol_octets, &ingress);
+        }
+        if error.is_some() {
+            shared.counters.inbound.socket_errors.add(1);
+            wait(&shared.kicks[1], [], PAUSE_MS.into());
+            shared.socket.recover();
+        }
+    }
+    Ok(())
+}
+
+/// Octets of an EAPOL PDU that are looked at: more than fit an Ethernet frame.
+const EAPOL_B: usize = 2048;
+
+/// The error that a socket has to tell, if it has one.
+fn pending_error(socket: &Socket) -> Option<io::Error> {
+    match getsockopt(socket, sockopt::SocketError) {
+        Ok(0) => None,
+        Ok(code) => Some(io::Error::from_raw_os_error(code)),
+        Err(errno) => Some(errno.into()),
+    }
+}
+
+/// Fetches what waits of EAPOL in the open, a few frames at a time.
+fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socket>) {
+    for _ in 0..RECEPTIONS {
+        match fetch(socket, octets) {
+            Ok((len_b, from)) => {
+                let body = ControlBody::Eapol(octets[..len_b].to_vec());
+                ingress.counters.inbound.frames.add(1);
+                ingress.control(from, Endpoint::Ethernet(from), false, body);
+            }
+            Err(nix::errno::Errno::EAGAIN) => return,
+            // An interface that is down says so at the other socket too.
+            Err(_) => return socket.recover(),
+        }
+    }
+}
+
+fn fetch(socket: &Socket, octets: &mut [u8]) -> nix::Result<(usize, MacAddr)> {
+    let (len_b, from) = recvfrom::<LinkAddr>(socket.as_fd().as_raw_fd(), octets)?;
+    let from = from.and_then(|address| address.addr()).unwrap_or_default();
+    Ok((len_b, MacAddr(from)))
+}

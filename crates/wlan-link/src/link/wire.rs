@@ -1,0 +1,316 @@
+//! The frames of the link, octet by octet (`docs/link-protocol.md`): whole 802.11 MPDUs without FCS.
+//!
+//! ```text
+//!  octet  0            26              34                           end - MIC
+//!         MAC header   cipher header   LLC/SNAP, IP packet           MIC      devices of IP packets
+//!         MAC header   cipher header   DA, SA, length, LLC payload   MIC      devices of Ethernet frames
+//! ```
+//! Ethernet frames travel as the one subframe of an A-MSDU (IEEE Std 802.11-2020 9.3.2.2.2), so that their addresses go
+//! with them. A-MSDU Present is not covered by the MIC (12.5.3.3.3), and with it an attacker could have a payload taken
+//! for another kind; here all frames of a link are of one kind, and those of the other are refused.
+
+use wlan_ciphers::{OpenError, PacketNumber, ccmp};
+use wlan_frames::{
+    AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, QosControl, SequenceControl,
+};
+
+pub use crate::station::Role;
+pub use crate::tun::Kind;
+
+/// Octets of the MAC header of every data frame: QoS Data, three addresses.
+pub const HEADER_B: usize = 26;
+/// Where the frame body starts that is sealed: behind the header of the cipher, which has 8 octets in all suites here.
+pub const BODY_AT: usize = HEADER_B + 8;
+/// Octets of an Ethernet header, and of that of an A-MSDU subframe.
+pub const ETHERNET_B: usize = 14;
+/// Octets of the shortest payload of an Ethernet frame: shorter ones are padded (IEEE Std 802.3-2018 4.2.3.3).
+pub const ETHERNET_PAYLOAD_MIN_B: usize = 46;
+/// Octets of the MAC header of a management frame (9.3.3.2).
+pub const MANAGEMENT_HEADER_B: usize = 24;
+
+/// The octets of a MAC header where its second address, the transmitter's, stands.
+const TRANSMITTER: std::ops::Range<usize> = 10..16;
+const RECEIVER: std::ops::Range<usize> = 4..10;
+const SEQUENCE_AT: usize = 22;
+const QOS_AT: usize = 24;
+const TYPE_AT: usize = 12;
+
+/// LLC/SNAP as an address: an Ethernet frame to it would, with A-MSDU Present flipped, be read as an MSDU.
+/// Neither sent nor taken.
+const LLC_AS_ADDRESS: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+
+/// Values of a length or type field from here on are types (IEEE Std 802.3-2018 3.2.6).
+const TYPES_FROM: u16 = 0x600;
+
+/// Who sends frames, and of which kind.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// Which side of the link.
+    pub role: Role,
+    /// Its address.
+    pub address: MacAddr,
+    /// What its frames carry.
+    pub kind: Kind,
+}
+
+impl End {
+    /// The header of data frames to a peer; sequence number and Protected bit are still to come.
+    pub fn header(&self, peer: MacAddr) -> [u8; HEADER_B] {
+        let bssid = match self.role {
+            Role::Ap => self.address,
+            Role::Sta => peer,
+        };
+        let mut header = [0; HEADER_B];
+        // Nobody acknowledges here, and with one MSDU as with an A-MSDU the third address is the BSSID (Table 9-30):
+        // packets of IP have no other source or destination.
+        let written = DataHeader {
+            to_ds: self.role == Role::Sta,
+            from_ds: self.role == Role::Ap,
+            addr1: peer,
+            addr2: self.address,
+            addr3: bssid,
+            qos: Some(QosControl::new(0, AckPolicy::NoAck).with_amsdu(self.kind == Kind::Ethernet)),
+            ..DataHeader::default()
+        }
+        .emit(&mut header);
+        assert_eq!(written, HEADER_B);
+        header
+    }
+
+    /// Octets between the MAC header and the payload of IP or whatever an Ethernet frame carries, LLC/SNAP included.
+    pub const fn payload_at(&self) -> usize {
+        match self.kind {
+            Kind::Ip => BODY_AT + LlcSnap::LEN,
+            Kind::Ethernet => BODY_AT + ETHERNET_B + LlcSnap::LEN,
+        }
+    }
+
+    /// The longest packet, of IP or within an Ethernet frame, that goes into MPDUs of so many octets; `None` if none does.
+    pub fn mtu_b(&self, mpdu_b: usize, mic_b: usize) -> Option<usize> {
+        mpdu_b
+            .checked_sub(self.payload_at() + mic_b)
+            .filter(|&mtu_b| mtu_b > 0)
+    }
+
+    /// Looks at a frame that came in the open, the cheapest first.
+    ///
+    /// # Errors
+    /// Why it is to be dropped.
+    pub fn classify(&self, mpdu: &[u8]) -> Result<Class, Refusal> {
+        // Every frame here has this much: a management header, the shortest.
+        let Some(header) = mpdu.first_chunk::<MANAGEMENT_HEADER_B>() else {
+            return Err(Refusal::Truncated);
+        };
+        let control = FrameControl(u16::from_le_bytes([header[0], header[1]]));
+        let receiver = MacAddr(header[RECEIVER].try_into().expect("six octets"));
+        let transmitter = MacAddr(header[TRANSMITTER].try_into().expect("six octets"));
+        if control.0 & 0b11 != 0 {
+            return Err(Refusal::Header);
+        }
+        let protected = control.has(FrameControl::PROTECTED);
+        match control.frame_type() {
+            FrameType::Data => {
+                let direction = match self.role {
+                    Role::Ap => FrameControl::TO_DS,
+                    Role::Sta => FrameControl::FROM_DS,
+                };
+                let others = FrameControl::TO_DS
+                    | FrameControl::FROM_DS
+                    | FrameControl::MORE_FRAGMENTS
+                    | FrameControl::HTC_ORDER;
+                if !control.is_data_with_body() || !control.is_qos_data() || control.0 & others != direction {
+                    return Err(Refusal::Header);
+                }
+                if receiver != self.address {
+                    return Err(Refusal::NotForUs);
+                }
+                if !protected {
+                    let body = mpdu.get(HEADER_B..).ok_or(Refusal::Truncated)?;
+                    return match LlcSnap::parse(body) {
+                        Ok(LlcSnap {
+                            ethertype: EtherType::EAPOL,
+                        }) => Ok(Class::OpenEapol { transmitter }),
+                        _ => Err(Refusal::Unprotected),
+                    };
+                }
+                // The handshake of a rekey comes as an ordinary MSDU in either kind.
+                Ok(Class::Sealed { transmitter })
+            }
+            FrameType::Management => {
+                if receiver != self.address && !receiver.is_group() {
+                    return Err(Refusal::NotForUs);
+                }
+                Ok(if protected {
+                    Class::Sealed { transmitter }
+                } else {
+                    Class::OpenManagement { transmitter }
+                })
+            }
+            FrameType::Control | FrameType::Extension => Err(Refusal::Header),
+        }
+    }
+
+    /// What a data frame that opened carries; `body` is its plaintext.
+    ///
+    /// # Errors
+    /// [`Refusal::Body`].
+    pub fn body<'a>(&self, amsdu: bool, body: &'a mut [u8]) -> Result<Body<'a>, Refusal> {
+        if !amsdu {
+            let LlcSnap { ethertype } = LlcSnap::parse(body).map_err(|_| Refusal::Body)?;
+            let packet = &mut body[LlcSnap::LEN..];
+            return match (ethertype, self.kind, packet.first().map(|octet| octet >> 4)) {
+                (EtherType::EAPOL, ..) => Ok(Body::Eapol(packet)),
+                (EtherType::IPV4, Kind::Ip, Some(4)) | (EtherType::IPV6, Kind::Ip, Some(6)) => {
+                    Ok(Body::Packet {
+                        ethernet_b: 0,
+                        octets: packet,
+                    })
+                }
+                _ => Err(Refusal::Body),
+            };
+        }
+        if self.kind == Kind::Ip {
+            return Err(Refusal::Body);
+        }
+        ethernet_of(body).map(|octets| Body::Packet {
+            ethernet_b: ETHERNET_B,
+            octets,
+        })
+    }
+}
+
+/// What a frame is, before anything of it was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A protected frame.
+    Sealed {
+        /// Who says that it sent it.
+        transmitter: MacAddr,
+    },
+    /// A handshake in the open.
+    OpenEapol {
+        /// Who says that it sent it.
+        transmitter: MacAddr,
+    },
+    /// A management frame in the open.
+    OpenManagement {
+        /// Who says that it sent it.
+        transmitter: MacAddr,
+    },
+}
+
+/// Why a frame is dropped before it is opened, or for what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Shorter than its headers.
+    Truncated,
+    /// Another protocol, another kind or another direction than the frames of this link.
+    Header,
+    /// For another receiver.
+    NotForUs,
+    /// Data in the open.
+    Unprotected,
+    /// It opened, and is neither a packet nor a frame of the link's kind.
+    Body,
+}
+
+/// What a sealed data frame carried.
+#[derive(Debug)]
+pub enum Body<'a> {
+    /// A packet of IP or an Ethernet frame, behind so many octets of Ethernet header.
+    Packet {
+        /// 14, or 0 without one.
+        ethernet_b: usize,
+        /// All of it.
+        octets: &'a mut [u8],
+    },
+    /// An EAPOL PDU.
+    Eapol(&'a [u8]),
+}
+
+/// Puts the number of an MSDU into the header of its frame: the low bits of its packet number, which rise as it does.
+pub fn number(mpdu: &mut [u8], pn: PacketNumber) {
+    #[allow(clippy::cast_possible_truncation)] // below 4096
+    let number = (pn.get() % u64::from(SequenceControl::MODULUS)) as u16;
+    let bits = SequenceControl { number, fragment: 0 }.bits();
+    mpdu[SEQUENCE_AT..SEQUENCE_AT + 2].copy_from_slice(&bits.to_le_bytes());
+}
+
+/// Whether a data frame says that it holds an A-MSDU.
+pub fn is_amsdu(mpdu: &[u8]) -> bool {
+    QosControl(u16::from_le_bytes([mpdu[QOS_AT], mpdu[QOS_AT + 1]])).amsdu_present()
+}
+
+/// Packet number and key identifier that a frame claims.
+///
+/// # Errors
+/// [`Refusal::Truncated`], [`Refusal::Header`].
+pub fn claim(mpdu: &[u8]) -> Result<(PacketNumber, wlan_ciphers::KeyId), Refusal> {
+    ccmp::peek(mpdu).map_err(|error| match error {
+        OpenError::Short => Refusal::Truncated,
+        _ => Refusal::Header,
+    })
+}
+
+/// Writes what stands between the cipher header and an IP packet.
+pub fn put_ip(body: &mut [u8], ethertype: EtherType) {
+    LlcSnap { ethertype }.emit(body);
+}
+
+/// Writes what stands between the cipher header and the payload of an Ethernet frame with this header, where the payload
+/// has so many octets: [`encapsulation_b`] octets.
+///
+/// ```text
+///  octet  0    6    12       14          22
+///         DA   SA   length   LLC/SNAP    payload       a type
+///         DA   SA   length   payload                   a length, whose payload starts with LLC
+/// ```
+pub fn put_ethernet(body: &mut [u8], ethernet: &[u8; ETHERNET_B], payload_b: usize) {
+    let before_b = encapsulation_b(ethernet);
+    let length = u16::try_from(before_b - ETHERNET_B + payload_b).expect("an MSDU is shorter than 64 KiB");
+    body[..TYPE_AT].copy_from_slice(&ethernet[..TYPE_AT]);
+    body[TYPE_AT..ETHERNET_B].copy_from_slice(&length.to_be_bytes());
+    if before_b > ETHERNET_B {
+        let ethertype = EtherType(type_of(ethernet));
+        LlcSnap { ethertype }.emit(&mut body[ETHERNET_B..]);
+    }
+}
+
+/// The length or type field of an Ethernet header.
+fn type_of(ethernet: &[u8; ETHERNET_B]) -> u16 {
+    u16::from_be_bytes([ethernet[TYPE_AT], ethernet[TYPE_AT + 1]])
+}
+
+/// Octets between the cipher header and the payload of an Ethernet frame with this header.
+pub fn encapsulation_b(ethernet: &[u8; ETHERNET_B]) -> usize {
+    if type_of(ethernet) >= TYPES_FROM {
+        ETHERNET_B + LlcSnap::LEN
+    } else {
+        ETHERNET_B
+    }
+}
+
+/// Whether an Ethernet frame's destination could be mistaken for LLC/SNAP.
+pub fn is_llc(ethernet: &[u8; ETHERNET_B]) -> bool {
+    ethernet.starts_with(&LLC_AS_ADDRESS)
+}
+
+/// The Ethernet frame of an A-MSDU with one subframe, put together in its place.
+fn ethernet_of(body: &mut [u8]) -> Result<&mut [u8], Refusal> {
+    let header = body.first_chunk::<ETHERNET_B>().ok_or(Refusal::Body)?;
+    let length = usize::from(type_of(header));
+    // The last subframe of an A-MSDU has no padding (9.3.2.2.1), so that nothing follows.
+    if ETHERNET_B + length != body.len() || is_llc(header) {
+        return Err(Refusal::Body);
+    }
+    let typed = LlcSnap::parse(&body[ETHERNET_B..]).is_ok_and(|llc| llc.ethertype.0 >= TYPES_FROM);
+    if !typed {
+        return match u16::try_from(length) {
+            Ok(length) if length < TYPES_FROM => Ok(body),
+            _ => Err(Refusal::Body),
+        };
+    }
+    // The type is where it belongs, right before the payload; the addresses go in front of it.
+    body.copy_within(..TYPE_AT, LlcSnap::LEN);
+    Ok(&mut body[LlcSnap::LEN..])
+}

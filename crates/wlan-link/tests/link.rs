@@ -1,0 +1,461 @@
+//! Links over real sockets and devices: hosts are threads, each in a network namespace of its own, on one switch.
+
+mod hosts;
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use hosts::{Host, Switch};
+use wlan_ciphers::{KeyId, Lanes, Suite};
+use wlan_frames::MacAddr;
+use wlan_link::link::{
+    Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running,
+    Transport, keep_network_privileges,
+};
+
+const PORT: u16 = 5678;
+
+/// How the ends of a link are joined.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Udp4,
+    Udp6,
+    Ethernet,
+}
+
+fn outer(way: Way, host: u8) -> SocketAddr {
+    let address: IpAddr = match way {
+        Way::Udp6 => format!("2001:db8:ffff::{host}").parse().unwrap(),
+        _ => format!("198.51.100.{host}").parse().unwrap(),
+    };
+    (address, PORT).into()
+}
+
+fn inner(host: u8) -> [IpAddr; 2] {
+    [format!("192.0.2.{host}"), format!("2001:db8::{host}")].map(|text| text.parse().unwrap())
+}
+
+fn mac(host: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, host])
+}
+
+fn endpoint(way: Way, host: u8) -> Endpoint {
+    match way {
+        Way::Ethernet => Endpoint::Ethernet(mac(host)),
+        _ => Endpoint::Udp(outer(way, host)),
+    }
+}
+
+fn open(way: Way, kind: Kind, suite: Suite, host: u8) -> Result<Link, LinkError> {
+    Link::open(&Config {
+        role: if host == 1 { Role::Ap } else { Role::Sta },
+        transport: match way {
+            Way::Ethernet => Transport::Ethernet {
+                interface: "eth0".into(),
+                ethertype: ETHERTYPE,
+            },
+            _ => Transport::Udp {
+                local: outer(way, host),
+                outer_mtu_b: 1500,
+                address: mac(host),
+            },
+        },
+        device: "link0".into(),
+        kind,
+        suites: vec![suite],
+    })
+}
+
+/// A running end, whose device has its addresses.
+fn start(way: Way, kind: Kind, suite: Suite, host: u8) -> Running {
+    let running = open(way, kind, suite, host).unwrap().start(16).unwrap();
+    for address in inner(host) {
+        let bits = if address.is_ipv4() { 24 } else { 64 };
+        hosts::ip(&format!(
+            "address add {address}/{bits} dev link0 {}",
+            nodad(address)
+        ));
+    }
+    running
+}
+
+fn nodad(address: IpAddr) -> &'static str {
+    if address.is_ipv6() { "nodad" } else { "" }
+}
+
+fn admit(end: &Running, way: Way, suite: Suite, station: u8, key: u8) {
+    let networks = inner(station).map(|address| {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        Network::new(address, bits).unwrap()
+    });
+    let handle = end.handle();
+    handle
+        .admit(mac(station), endpoint(way, station), &networks)
+        .unwrap();
+    for direction in [Direction::Transmit, Direction::Receive] {
+        let key = vec![key; suite.key_len()];
+        handle
+            .install(mac(station), direction, KeyId::PAIRWISE, suite, &key)
+            .unwrap();
+    }
+}
+
+/// An access point, host 1, and so many stations.
+fn bss(switch: &Switch, way: Way, kind: Kind, suite: Suite, stations: u8) -> Vec<(Host, Running)> {
+    let ends: Vec<(Host, Running)> = (1..=1 + stations)
+        .map(|host| {
+            let end = switch.host(host);
+            let running = end.run(move || start(way, kind, suite, host));
+            (end, running)
+        })
+        .collect();
+    for station in 2..=1 + stations {
+        admit(&ends[0].1, way, suite, station, station);
+        admit(&ends[usize::from(station) - 1].1, way, suite, 1, station);
+    }
+    ends
+}
+
+fn echoed(from: &Host, to: &Host, address: IpAddr, octets: usize) -> bool {
+    let server = to.run(move || UdpSocket::bind((address, 7000)).unwrap());
+    let client = from.run(move || {
+        let client = UdpSocket::bind((if address.is_ipv4() { "0.0.0.0" } else { "::" }, 0)).unwrap();
+        client.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        client.connect((address, 7000)).unwrap();
+        client
+    });
+    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let message: Vec<u8> = (0..octets).map(|n| n.to_le_bytes()[0]).collect();
+    let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
+    // The first may be lost while neighbours are found.
+    (0..5).any(|_| {
+        if client.send(&message).is_err() {
+            return false;
+        }
+        let Ok((len, peer)) = server.recv_from(&mut there) else {
+            return false;
+        };
+        server.send_to(&there[..len], peer).unwrap();
+        client.recv(&mut back).is_ok_and(|len| back[..len] == message)
+    })
+}
+
+fn stream_arrives(from: &Host, to: &Host, address: IpAddr) {
+    const OCTETS: usize = 3 << 20;
+    let listener = to.run(move || TcpListener::bind((address, 7001)).unwrap());
+    let sent: Vec<u8> = (0..OCTETS).map(|n| (n / 7).to_le_bytes()[0]).collect();
+    let expected = sent.clone();
+    let receiving = std::thread::spawn(move || {
+        let mut received = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
+        received
+    });
+    let mut stream = from.run(move || TcpStream::connect((address, 7001)).unwrap());
+    stream.write_all(&sent).unwrap();
+    drop(stream);
+    assert!(receiving.join().unwrap() == expected, "TCP to {address}");
+}
+
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn three_stations_over_every_transport_with_either_device() {
+    for (way, kind, suite) in [
+        (Way::Udp4, Kind::Ip, Suite::Ccmp128),
+        (Way::Udp6, Kind::Ethernet, Suite::Gcmp256),
+        (Way::Ethernet, Kind::Ip, Suite::Enhanced(Lanes::Four)),
+        (Way::Ethernet, Kind::Ethernet, Suite::Ccmp256),
+    ] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss(&switch, way, kind, suite, 3);
+        let hosts: Vec<&Host> = ends.iter().map(|(host, _)| host).collect();
+        for version in [0, 1] {
+            // Up, down, and from station to station.
+            for (from, to) in [(1, 0), (0, 2), (3, 1)] {
+                let address = inner(u8::try_from(to + 1).unwrap())[version];
+                let context = format!("{way:?} {kind:?} {from} to {to} IP {version}");
+                assert!(echoed(hosts[from], hosts[to], address, 100), "{context}");
+                stream_arrives(hosts[from], hosts[to], address);
+            }
+        }
+        let counted = ends[0].1.handle().counters();
+        assert!(
+            counted.inbound.opened > 4000 && counted.relayed.sealed > 2000,
+            "{counted:?}"
+        );
+        assert_eq!(
+            (counted.inbound.forged, counted.inbound.unknown_transmitter),
+            (0, 0)
+        );
+    }
+}
+
+#[test]
+fn the_longest_packet_fits_and_a_longer_one_goes_in_fragments() {
+    for way in [Way::Udp4, Way::Udp6, Way::Ethernet] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
+        // 802.11 26, CCMP header 8, LLC/SNAP 8, MIC 8; below them UDP 8 and IP 20 or 40.
+        let mtu = match way {
+            Way::Udp4 => 1422,
+            Way::Udp6 => 1402,
+            Way::Ethernet => 1450,
+        };
+        let shown = ends[0].0.run(|| hosts::ip("link show link0"));
+        assert!(shown.contains(&format!("mtu {mtu} ")), "{shown}");
+        let address = inner(1)[0];
+        assert!(echoed(&ends[1].0, &ends[0].0, address, mtu - 28), "{way:?}");
+        assert!(echoed(&ends[1].0, &ends[0].0, address, 4000), "{way:?}");
+        let counted = ends[1].1.handle().counters().outbound;
+        assert_eq!((counted.too_long, counted.unsent), (0, 0));
+    }
+}
+
+#[test]
+fn garbage_and_replays_are_counted_and_packets_still_go_through() {
+    let Some(switch) = Switch::new() else { return };
+    let ends = bss(&switch, Way::Udp4, Kind::Ip, Suite::Ccmp128, 1);
+    let attacker = switch.host(9);
+    let mut forged = vec![0x88, 0x41, 0, 0];
+    forged.extend([mac(1).0, mac(2).0, mac(1).0].concat());
+    forged.extend([0x10, 0, 0x20, 0, 9, 9, 0, 0x20, 9, 9, 0, 0]);
+    forged.resize(600, 0x5a);
+    attacker.run(move || {
+        let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+        for n in 0..4000_usize {
+            let octets = if n.is_multiple_of(2) {
+                &forged[..]
+            } else {
+                &forged[..n % 24]
+            };
+            let _ = socket.send_to(octets, outer(Way::Udp4, 1));
+        }
+    });
+    stream_arrives(&ends[1].0, &ends[0].0, inner(1)[0]);
+    let counted = ends[0].1.handle().counters().inbound;
+    assert!(counted.forged > 0 && counted.truncated > 0, "{counted:?}");
+    // Who sends garbage did not draw the station's packets to himself.
+    assert_eq!(ends[0].1.handle().stations()[0].endpoint, endpoint(Way::Udp4, 2));
+}
+
+#[test]
+fn an_interface_that_goes_down_and_comes_up_again_carries_on() {
+    for way in [Way::Udp4, Way::Ethernet] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
+        assert!(echoed(&ends[1].0, &ends[0].0, inner(1)[0], 64));
+        for (host, _) in &ends {
+            host.run(|| hosts::ip("link set eth0 down"));
+        }
+        assert!(!echoed(&ends[1].0, &ends[0].0, inner(1)[0], 64));
+        for (host, _) in &ends {
+            host.run(|| hosts::ip("link set eth0 up"));
+        }
+        eventually("the link carries on", || {
+            echoed(&ends[1].0, &ends[0].0, inner(1)[0], 64)
+        });
+        for (_, running) in ends {
+            running.end().unwrap();
+        }
+    }
+}
+
+#[test]
+fn frames_of_the_control_plane_go_both_ways() {
+    for way in [Way::Udp4, Way::Ethernet] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss(&switch, way, Kind::Ethernet, Suite::Ccmp128, 1);
+        let [ap, station] = [&ends[0].1, &ends[1].1];
+        let wait = Duration::from_secs(5);
+        for protected in [false, true] {
+            station
+                .handle()
+                .send_eapol(mac(1), endpoint(way, 1), protected, &[2, 3, 0, 1, 0x77])
+                .unwrap();
+            let heard = ap.control().recv_timeout(wait).unwrap();
+            assert_eq!(
+                (heard.transmitter, heard.protected),
+                (mac(2), protected),
+                "{way:?}"
+            );
+            assert_eq!(heard.endpoint, endpoint(way, 2));
+            let ControlBody::Eapol(pdu) = heard.body else {
+                panic!("{heard:?}")
+            };
+            assert!(pdu.starts_with(&[2, 3, 0, 1, 0x77]));
+        }
+        // Deauthentication, reason 3: shorter than an Ethernet frame may be.
+        let mut leaving = vec![0xc0, 0, 0, 0];
+        leaving.extend([mac(1).0, mac(2).0, mac(1).0].concat());
+        leaving.extend([0, 0, 3, 0]);
+        for protected in [false, true] {
+            station
+                .handle()
+                .send_management(endpoint(way, 1), protected, &leaving)
+                .unwrap();
+            let heard = ap.control().recv_timeout(wait).unwrap();
+            assert_eq!((heard.transmitter, heard.protected), (mac(2), protected));
+            let ControlBody::Management(frame) = heard.body else {
+                panic!("{heard:?}")
+            };
+            assert_eq!((frame[0], &frame[24..26]), (0xc0, &[3, 0][..]));
+        }
+        assert!(
+            station
+                .handle()
+                .send_management(endpoint(way, 1), false, &[0x88; 40])
+                .is_err()
+        );
+    }
+}
+
+#[test]
+fn a_link_that_is_told_to_ends_and_one_without_its_device_says_so() {
+    let Some(switch) = Switch::new() else { return };
+    let mut ends = bss(&switch, Way::Udp4, Kind::Ip, Suite::Ccmp128, 1);
+    let (host, station) = ends.pop().unwrap();
+    station.end().unwrap();
+    assert!(
+        !host.run(|| hosts::ip("-brief link")).contains("link0"),
+        "the device goes with the link"
+    );
+    let (host, ap) = ends.pop().unwrap();
+    host.run(|| hosts::ip("link delete link0"));
+    eventually("the control plane hears of it", || {
+        ap.control().try_recv() == Err(std::sync::mpsc::TryRecvError::Disconnected)
+    });
+    let said = ap.end().unwrap_err().to_string();
+    assert!(said.contains("link0"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_opened_says_why_in_one_line() {
+    let Some(switch) = Switch::new() else { return };
+    let host = switch.host(1);
+    let refusal = |config: Config| host.run(move || Link::open(&config).err().map(|error| error.to_string()));
+    let good = Config {
+        role: Role::Ap,
+        transport: Transport::Udp {
+            local: outer(Way::Udp4, 1),
+            outer_mtu_b: 1500,
+            address: mac(1),
+        },
+        device: "link0".into(),
+        kind: Kind::Ip,
+        suites: vec![Suite::Ccmp128],
+    };
+    let ethernet = |interface: &str| Transport::Ethernet {
+        interface: interface.into(),
+        ethertype: ETHERTYPE,
+    };
+    let udp = |outer_mtu_b, address| Transport::Udp {
+        local: outer(Way::Udp4, 1),
+        outer_mtu_b,
+        address,
+    };
+    let not_here = Transport::Udp {
+        local: outer(Way::Udp4, 200),
+        outer_mtu_b: 1500,
+        address: mac(1),
+    };
+    for (config, named) in [
+        (
+            Config {
+                transport: ethernet("nothing0"),
+                ..good.clone()
+            },
+            "nothing0",
+        ),
+        (
+            Config {
+                transport: ethernet("lo"),
+                ..good.clone()
+            },
+            "lo",
+        ),
+        (
+            Config {
+                transport: udp(100, mac(1)),
+                ..good.clone()
+            },
+            "MTU",
+        ),
+        (
+            Config {
+                transport: udp(1500, MacAddr::BROADCAST),
+                ..good.clone()
+            },
+            "ff:ff",
+        ),
+        (
+            Config {
+                transport: not_here,
+                ..good.clone()
+            },
+            "198.51.100.200",
+        ),
+        (
+            Config {
+                suites: vec![Suite::Tkip],
+                ..good.clone()
+            },
+            "tkip",
+        ),
+        (
+            Config {
+                suites: vec![],
+                ..good.clone()
+            },
+            "suite",
+        ),
+        (
+            Config {
+                device: "a-name-that-is-too-long".into(),
+                ..good.clone()
+            },
+            "a-name-that-is",
+        ),
+        (
+            Config {
+                device: "eth0".into(),
+                ..good.clone()
+            },
+            "eth0",
+        ),
+    ] {
+        let said = refusal(config).expect(named);
+        assert!(said.contains(named) && !said.contains('\n'), "{said}");
+    }
+    assert_eq!(refusal(good), None);
+}
+
+#[test]
+fn of_privileges_only_those_of_the_network_stay() {
+    let Some(switch) = Switch::new() else { return };
+    let host = switch.host(1);
+    let link = host.run(|| open(Way::Ethernet, Kind::Ip, Suite::Ccmp128, 1).unwrap());
+    let status = host.run(|| {
+        keep_network_privileges().unwrap();
+        // A device that was opened before still carries packets.
+        link.start(1).unwrap().end().unwrap();
+        std::fs::read_to_string("/proc/thread-self/status").unwrap()
+    });
+    // CAP_NET_ADMIN is 12, CAP_NET_RAW 13 (capabilities(7)).
+    for (field, value) in [
+        ("CapEff", "0000000000003000"),
+        ("CapPrm", "0000000000003000"),
+        ("CapBnd", "0000000000003000"),
+        ("CapInh", "0000000000000000"),
+        ("NoNewPrivs", "1"),
+    ] {
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        assert_eq!(line.split_whitespace().last(), Some(value), "{line}");
+    }
+}
