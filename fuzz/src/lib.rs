@@ -3,16 +3,18 @@
 //! ```text
 //!  cargo install cargo-fuzz
 //!  cargo run --no-default-features --bin seeds             (in this folder) writes corpus/, to start from
-//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal, handshake, sae
+//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal, handshake, sae, phases
 //!  cargo test --no-default-features                        the same functions over the seeds and changes of them
 //! ```
 
 mod handshake;
+mod phases;
 mod sae;
 
 use std::path::Path;
 
 pub use handshake::handshake;
+pub use phases::phases;
 pub use sae::sae;
 
 use wlan_ciphers::bip::IntegrityKeyId;
@@ -28,7 +30,8 @@ use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
 use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, Step};
 use wlan_frames::radiotap::Radiotap;
 use wlan_frames::{
-    DataHeader, EapolKey, FrameControl, KeyData, LlcSnap, MacAddr, RsnElement, WpaElement, captured, fcs,
+    DataHeader, EapolKey, FrameControl, KeyData, LlcSnap, MacAddr, Management, RsnElement, WpaElement,
+    captured, fcs,
 };
 
 const LINK_TYPES: [u32; 6] = [1, 105, 119, 127, 163, 192];
@@ -67,6 +70,11 @@ pub fn frames(data: &[u8]) {
         let mut emitted = vec![0; data.len() + 64];
         let len = beacon.emit(&mut emitted);
         assert_eq!(Beacon::parse(&emitted[..len]), Ok(beacon));
+    }
+    if let Ok(frame) = Management::parse(data) {
+        let mut emitted = vec![0; data.len()];
+        assert_eq!(frame.emit(&mut emitted), data.len());
+        assert_eq!(Management::parse(&emitted), Ok(frame));
     }
     macro_rules! element_parses_as_emitted {
         ($($element:ty),*) => {$(
@@ -358,6 +366,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds.push([&[0; 7][..], &deauthentication].concat());
     seeds.push(deauthentication);
     seeds.extend(handshake::seeds());
+    seeds.extend(phases::seeds());
     seeds.extend(sae::seeds());
     seeds.push([&[0x94, 0, 0, 0][..], &[2; 12], &[5, 0x50, 0, 0], &[0; 8]].concat());
     seeds

@@ -37,6 +37,7 @@ fn no_change_of_a_seed_breaks_a_promise() {
         airtoll_fuzz::seal,
         airtoll_fuzz::handshake,
         airtoll_fuzz::sae,
+        airtoll_fuzz::phases,
     ];
     let mut changes = Changes(1);
     for seed in airtoll_fuzz::seeds() {

@@ -1,6 +1,7 @@
 //! `airtoll._rust`, the one door from Python to the Rust crates: conversions only, no logic.
 
 mod decrypt;
+mod link;
 mod protection;
 mod scenario;
 mod speed;
@@ -42,6 +43,8 @@ mod _rust {
     const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
     #[pymodule_export]
     use super::decrypt::decrypt_capture;
+    #[pymodule_export]
+    use super::link::run_link;
     #[pymodule_export]
     use super::protection::{Protection, Window, backends, suites, temporal_key_len};
     #[pymodule_export]

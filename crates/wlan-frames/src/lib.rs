@@ -16,6 +16,7 @@
 //! | [`data`] | MAC header of Data and QoS Data frames | 9.3.2 |
 //! | [`control`] | RTS, CTS, Ack, compressed BlockAck and BlockAckReq | 9.3.1 |
 //! | [`beacon`] | Beacon frames and the elements in them | 9.3.3.2, 9.4 |
+//! | [`management`] | the other management frames around an association | 9.3.3 |
 //! | [`rsn`] | RSN and WPA elements | 9.4.2.24 |
 //! | [`eapol`] | EAPOL-Key frames, elements and KDEs in their key data | 12.7.2 |
 //! | [`llc`] | LLC/SNAP in front of an IP packet | IEEE Std 802-2014, RFC 1042 |
@@ -48,6 +49,7 @@ pub mod eapol;
 pub mod fcs;
 pub mod frame_control;
 pub mod llc;
+pub mod management;
 pub mod pcap;
 pub mod radiotap;
 pub mod rsn;
@@ -58,4 +60,5 @@ pub use eapol::{EapolKey, KeyData};
 pub use error::FrameError;
 pub use frame_control::{FrameControl, FrameType};
 pub use llc::{EtherType, LlcSnap};
+pub use management::Management;
 pub use rsn::{RsnElement, WpaElement};

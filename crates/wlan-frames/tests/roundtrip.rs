@@ -4,9 +4,12 @@ use proptest::prelude::*;
 use wlan_frames::ampdu::Delimiter;
 use wlan_frames::beacon::{self, Beacon};
 use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
+use wlan_frames::management::Body;
 use wlan_frames::pcap;
 use wlan_frames::radiotap::{AmpduStatus, Channel, Mcs, Radiotap, Vht, VhtBandwidth};
-use wlan_frames::{DataHeader, EtherType, FrameError, LlcSnap, MacAddr, QosControl, SequenceControl, fcs};
+use wlan_frames::{
+    DataHeader, EtherType, FrameError, LlcSnap, MacAddr, Management, QosControl, SequenceControl, fcs,
+};
 
 fn addr() -> impl Strategy<Value = MacAddr> {
     any::<[u8; 6]>().prop_map(MacAddr)
@@ -184,6 +187,39 @@ proptest! {
     }
 
     #[test]
+    fn management_roundtrip(
+        (da, sa, bssid) in (addr(), addr(), addr()), sequence in 0u16..4096, (retry, protected) in any::<(bool, bool)>(),
+        (a, b, c, timestamp_us) in any::<(u16, u16, u16, u64)>(), kind in 0usize..8,
+        elements in proptest::collection::vec((any::<u8>(), proptest::collection::vec(any::<u8>(), 0..=255)), 0..4),
+    ) {
+        let mut octets = Vec::new();
+        for (id, body) in &elements {
+            beacon::push_element(&mut octets, *id, body);
+        }
+        let elements = &octets[..];
+        let bodies = [
+            Body::ProbeRequest { elements },
+            Body::ProbeResponse { timestamp_us, interval_tu: a, capability: b, elements },
+            Body::Authentication { algorithm: a, transaction: b, status: c, rest: elements },
+            Body::AssociationRequest { capability: a, listen_interval: b, elements },
+            Body::AssociationResponse { capability: a, status: b, aid: c, elements },
+            Body::Deauthentication { reason: a, elements },
+            Body::Disassociation { reason: a, elements },
+            Body::Action { category: timestamp_us.to_le_bytes()[0], rest: elements },
+        ];
+        let frame = Management { da, sa, bssid, sequence, retry, protected, body: bodies[kind] };
+        let mut buf = vec![0xee; frame.len()];
+        prop_assert_eq!(frame.emit(&mut buf), frame.len());
+        prop_assert_eq!(Management::parse(&buf), Ok(frame));
+        for short in 0..frame.len() - octets.len() {
+            let cut = Management::parse(&buf[..short]);
+            prop_assert!(matches!(cut, Err(FrameError::Truncated { .. })), "{} octets: {:?}", short, cut);
+        }
+        buf[1] |= 1;
+        prop_assert!(Management::parse(&buf).is_err(), "a frame to the distribution system");
+    }
+
+    #[test]
     fn block_ack_roundtrip(
         duration_us in any::<u16>(), ra in addr(), ta in addr(), tid in 0u8..16,
         starting_sequence in 0u16..4096, bitmap in any::<u64>(),
@@ -264,6 +300,7 @@ proptest! {
         let _ = Rts::parse(&octets);
         let _ = Cts::parse(&octets);
         let _ = Beacon::parse(&octets);
+        let _ = Management::parse(&octets);
         prop_assert!(beacon::elements(&octets).count() <= octets.len() / 2 + 1);
         let _ = LlcSnap::parse(&octets);
         let _ = Delimiter::parse(&octets);

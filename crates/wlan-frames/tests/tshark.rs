@@ -5,11 +5,14 @@ mod observer;
 use observer::{capture, tshark};
 use wlan_frames::beacon::{self, Beacon, CAPABILITY_ESS, CAPABILITY_SHORT_PREAMBLE};
 use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
+use wlan_frames::management::Body;
 use wlan_frames::radiotap::{
     AmpduStatus, CHANNEL_2GHZ, CHANNEL_CCK, Channel, FLAG_FCS, FLAG_SHORT_PREAMBLE, Mcs, Radiotap, Vht,
     VhtBandwidth,
 };
-use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl, fcs};
+use wlan_frames::{
+    AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, Management, QosControl, SequenceControl, fcs,
+};
 
 const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
 const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x02]);
@@ -444,4 +447,95 @@ fn compressed_block_ack() {
             "02:00:00:00:00:01"
         ]]
     );
+}
+
+#[test]
+fn management_frames_around_an_association() {
+    let mut ssid = Vec::new();
+    beacon::push_element(&mut ssid, 0, b"office");
+    let elements = &ssid[..];
+    let bodies = [
+        Body::ProbeRequest { elements },
+        Body::ProbeResponse {
+            timestamp_us: 9,
+            interval_tu: 1000,
+            capability: CAPABILITY_ESS,
+            elements,
+        },
+        Body::Authentication {
+            algorithm: 0,
+            transaction: 2,
+            status: 13,
+            rest: &[],
+        },
+        Body::AssociationRequest {
+            capability: CAPABILITY_ESS,
+            listen_interval: 1,
+            elements,
+        },
+        Body::AssociationResponse {
+            capability: CAPABILITY_ESS,
+            status: 30,
+            aid: 0xc007,
+            elements: &[],
+        },
+        Body::Deauthentication {
+            reason: 7,
+            elements: &[],
+        },
+        Body::Disassociation {
+            reason: 8,
+            elements: &[],
+        },
+        // An SA Query Request of transaction 0x0201.
+        Body::Action {
+            category: 8,
+            rest: &[0, 1, 2],
+        },
+    ];
+    let radiotap = Radiotap {
+        flags: Some(FLAG_FCS),
+        ..Radiotap::default()
+    };
+    let frames = bodies.map(|body| {
+        let frame = Management {
+            da: AP,
+            sa: STA,
+            bssid: AP,
+            sequence: 5,
+            retry: false,
+            protected: false,
+            body,
+        };
+        framed(&radiotap, |buf| frame.emit(buf))
+    });
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.bssid",
+        "wlan.seq",
+        "wlan.ssid",
+        "wlan.fixed.status_code",
+        "wlan.fixed.reason_code",
+        "wlan.fixed.aid",
+        "wlan.fixed.auth_seq",
+        "wlan.fixed.category_code",
+    ];
+    let Some(seen) = tshark(&capture(&frames), &[], &fields) else {
+        return;
+    };
+    let subtypes: Vec<&str> = seen.iter().map(|line| &line[0][..]).collect();
+    assert_eq!(
+        subtypes,
+        [
+            "0x0004", "0x0005", "0x000b", "0x0000", "0x0001", "0x000c", "0x000a", "0x000d"
+        ]
+    );
+    assert!(
+        seen.iter()
+            .all(|line| line[1] == AP.to_string() && line[2] == "5")
+    );
+    assert_eq!((&seen[2][4][..], &seen[2][7][..]), ("0x000d", "0x0002"));
+    assert_eq!((&seen[4][4][..], &seen[4][6][..]), ("0x001e", "0x0007"));
+    assert_eq!((&seen[5][5][..], &seen[6][5][..]), ("0x0007", "0x0008"));
+    assert_eq!(seen[7][8], "8");
 }

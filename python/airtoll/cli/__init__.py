@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from airtoll.cli.link import link
 from airtoll.errors import AirtollError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -266,6 +267,9 @@ def ciphers(
     from airtoll.cli.ciphers import benchmark
 
     benchmark(suite or (), size or (), backend, as_json=json, as_markdown=markdown, figure=figure)
+
+
+app.add_typer(link, name="link")
 
 
 def main() -> None:

@@ -24,10 +24,12 @@
 
 mod control;
 mod counters;
+pub mod daemon;
 mod deliver;
 mod egress;
 mod endpoint;
 mod ingress;
+pub mod phases;
 mod privileges;
 mod replay;
 mod source;

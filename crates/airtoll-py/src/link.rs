@@ -1,0 +1,19 @@
+//! One end of a link, from Python.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use wlan_link::link::Role;
+use wlan_link::link::daemon::{DaemonError, run};
+
+/// Runs one end of a link, `ap` or `sta`, until SIGINT or SIGTERM. `ValueError` if the configuration cannot be used,
+/// `RuntimeError` if there is no link or no more: one line each.
+#[pyfunction]
+pub(crate) fn run_link(py: Python<'_>, access_point: bool, config: PathBuf) -> PyResult<()> {
+    let role = if access_point { Role::Ap } else { Role::Sta };
+    py.detach(|| run(role, &config)).map_err(|error| match error {
+        DaemonError::Config(error) => PyValueError::new_err(error.to_string()),
+        other => PyRuntimeError::new_err(other.to_string()),
+    })
+}

@@ -1,0 +1,330 @@
+//! Management frames around an association, IEEE 802.11-2020 9.3.3; beacons are in [`beacon`](crate::beacon).
+//!
+//! ```text
+//!  octet 0 frame control   2 duration   4 DA   10 SA   16 BSSID   22 sequence control   24 body
+//!
+//!  Probe Request         24 elements
+//!  Probe Response        24 timestamp (8)   32 beacon interval   34 capability   36 elements
+//!  Authentication        24 algorithm   26 transaction   28 status   30 what the algorithm says, elements
+//!  Association Request   24 capability   26 listen interval   28 elements
+//!  Association Response  24 capability   26 status   28 AID   30 elements
+//!  Deauthentication, Disassociation      24 reason   26 elements
+//!  Action                24 category   25 what the category says
+//! ```
+//! Lengths without FCS. There is no HT Control field here, and nothing is a fragment.
+
+use crate::beacon::elements;
+use crate::bytes::{array, get_addr, get_u16, put};
+use crate::error::need;
+use crate::{FrameControl, FrameError, FrameType, MacAddr, SequenceControl};
+
+const DURATION: usize = 2;
+const DA: usize = 4;
+const SA: usize = 10;
+const BSSID: usize = 16;
+const SEQUENCE: usize = 22;
+const BODY: usize = 24;
+
+// Subtypes (Table 9-1).
+const ASSOCIATION_REQUEST: u8 = 0;
+const ASSOCIATION_RESPONSE: u8 = 1;
+const PROBE_REQUEST: u8 = 4;
+const PROBE_RESPONSE: u8 = 5;
+const DISASSOCIATION: u8 = 10;
+const AUTHENTICATION: u8 = 11;
+const DEAUTHENTICATION: u8 = 12;
+const ACTION: u8 = 13;
+
+/// A management frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Management<'a> {
+    /// Receiver.
+    pub da: MacAddr,
+    /// Transmitter.
+    pub sa: MacAddr,
+    /// The address of the access point; of a Probe Request to any BSS the broadcast address.
+    pub bssid: MacAddr,
+    /// Sequence number, 0 to 4095.
+    pub sequence: u16,
+    /// The frame is sent again.
+    pub retry: bool,
+    /// The body is, or was, protected.
+    pub protected: bool,
+    /// What it says.
+    pub body: Body<'a>,
+}
+
+/// What a management frame says. Elements stand one after another, and all are whole: see
+/// [`elements`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// Who is there? (9.3.3.9)
+    ProbeRequest {
+        /// Elements.
+        elements: &'a [u8],
+    },
+    /// I am (9.3.3.10): as a beacon.
+    ProbeResponse {
+        /// The access point's clock, in microseconds.
+        timestamp_us: u64,
+        /// From one target beacon transmission time to the next, in time units of 1024 us.
+        interval_tu: u16,
+        /// Capability Information.
+        capability: u16,
+        /// Elements.
+        elements: &'a [u8],
+    },
+    /// One step of an authentication (9.3.3.11).
+    Authentication {
+        /// 0 is open system, 3 SAE (9.4.1.1).
+        algorithm: u16,
+        /// Which step.
+        transaction: u16,
+        /// Status code (Table 9-50).
+        status: u16,
+        /// What the algorithm says, and elements: not looked at.
+        rest: &'a [u8],
+    },
+    /// May I join? (9.3.3.5)
+    AssociationRequest {
+        /// Capability Information.
+        capability: u16,
+        /// How often the station listens, in beacon intervals.
+        listen_interval: u16,
+        /// Elements.
+        elements: &'a [u8],
+    },
+    /// Yes or no (9.3.3.6).
+    AssociationResponse {
+        /// Capability Information.
+        capability: u16,
+        /// Status code (Table 9-50).
+        status: u16,
+        /// The association identifier as it is sent, with the two highest bits set (9.4.1.8).
+        aid: u16,
+        /// Elements.
+        elements: &'a [u8],
+    },
+    /// The end of an authentication and whatever rests on it (9.3.3.12).
+    Deauthentication {
+        /// Reason code (Table 9-49).
+        reason: u16,
+        /// Elements.
+        elements: &'a [u8],
+    },
+    /// The end of an association (9.3.3.4).
+    Disassociation {
+        /// Reason code (Table 9-49).
+        reason: u16,
+        /// Elements.
+        elements: &'a [u8],
+    },
+    /// Everything else (9.3.3.13).
+    Action {
+        /// Which kind (Table 9-51).
+        category: u8,
+        /// What the kind says: not looked at.
+        rest: &'a [u8],
+    },
+}
+
+impl<'a> Body<'a> {
+    fn subtype(&self) -> u8 {
+        match self {
+            Body::ProbeRequest { .. } => PROBE_REQUEST,
+            Body::ProbeResponse { .. } => PROBE_RESPONSE,
+            Body::Authentication { .. } => AUTHENTICATION,
+            Body::AssociationRequest { .. } => ASSOCIATION_REQUEST,
+            Body::AssociationResponse { .. } => ASSOCIATION_RESPONSE,
+            Body::Deauthentication { .. } => DEAUTHENTICATION,
+            Body::Disassociation { .. } => DISASSOCIATION,
+            Body::Action { .. } => ACTION,
+        }
+    }
+
+    /// Octets in front of what has no fixed length, and that.
+    fn split(&self) -> (usize, &'a [u8]) {
+        match *self {
+            Body::ProbeRequest { elements } => (0, elements),
+            Body::ProbeResponse { elements, .. } => (12, elements),
+            Body::Authentication { rest, .. } => (6, rest),
+            Body::AssociationRequest { elements, .. } => (4, elements),
+            Body::AssociationResponse { elements, .. } => (6, elements),
+            Body::Deauthentication { elements, .. } | Body::Disassociation { elements, .. } => (2, elements),
+            Body::Action { rest, .. } => (1, rest),
+        }
+    }
+
+    fn emit_fixed(&self, buf: &mut [u8]) {
+        let mut put_u16s = |values: &[u16]| {
+            for (at, value) in values.iter().enumerate() {
+                put(buf, 2 * at, value.to_le_bytes());
+            }
+        };
+        match *self {
+            Body::ProbeRequest { .. } => {}
+            Body::ProbeResponse {
+                timestamp_us,
+                interval_tu,
+                capability,
+                ..
+            } => {
+                put(buf, 0, timestamp_us.to_le_bytes());
+                put(buf, 8, interval_tu.to_le_bytes());
+                put(buf, 10, capability.to_le_bytes());
+            }
+            Body::Authentication {
+                algorithm,
+                transaction,
+                status,
+                ..
+            } => put_u16s(&[algorithm, transaction, status]),
+            Body::AssociationRequest {
+                capability,
+                listen_interval,
+                ..
+            } => put_u16s(&[capability, listen_interval]),
+            Body::AssociationResponse {
+                capability,
+                status,
+                aid,
+                ..
+            } => put_u16s(&[capability, status, aid]),
+            Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. } => {
+                put_u16s(&[reason]);
+            }
+            Body::Action { category, .. } => put(buf, 0, [category]),
+        }
+    }
+
+    fn parse(subtype: u8, bytes: &'a [u8]) -> Result<Body<'a>, FrameError> {
+        let fixed = |what, len: usize| need(what, bytes, len).map(|()| &bytes[len..]);
+        let whole = |octets: &'a [u8]| {
+            let all = elements(octets).try_for_each(|element| element.map(drop));
+            all.map(|()| octets)
+        };
+        let body = match subtype {
+            PROBE_REQUEST => Body::ProbeRequest {
+                elements: whole(bytes)?,
+            },
+            PROBE_RESPONSE => Body::ProbeResponse {
+                elements: whole(fixed("the body of a Probe Response frame", 12)?)?,
+                timestamp_us: u64::from_le_bytes(array(bytes, 0)),
+                interval_tu: get_u16(bytes, 8),
+                capability: get_u16(bytes, 10),
+            },
+            AUTHENTICATION => Body::Authentication {
+                rest: fixed("the body of an Authentication frame", 6)?,
+                algorithm: get_u16(bytes, 0),
+                transaction: get_u16(bytes, 2),
+                status: get_u16(bytes, 4),
+            },
+            ASSOCIATION_REQUEST => Body::AssociationRequest {
+                elements: whole(fixed("the body of an Association Request frame", 4)?)?,
+                capability: get_u16(bytes, 0),
+                listen_interval: get_u16(bytes, 2),
+            },
+            ASSOCIATION_RESPONSE => Body::AssociationResponse {
+                elements: whole(fixed("the body of an Association Response frame", 6)?)?,
+                capability: get_u16(bytes, 0),
+                status: get_u16(bytes, 2),
+                aid: get_u16(bytes, 4),
+            },
+            DEAUTHENTICATION => Body::Deauthentication {
+                elements: whole(fixed("the body of a Deauthentication frame", 2)?)?,
+                reason: get_u16(bytes, 0),
+            },
+            DISASSOCIATION => Body::Disassociation {
+                elements: whole(fixed("the body of a Disassociation frame", 2)?)?,
+                reason: get_u16(bytes, 0),
+            },
+            ACTION => Body::Action {
+                rest: fixed("the body of an Action frame", 1)?,
+                category: bytes[0],
+            },
+            _ => {
+                return Err(FrameError::Subtype {
+                    frame_type: FrameType::Management,
+                    subtype,
+                });
+            }
+        };
+        Ok(body)
+    }
+}
+
+impl<'a> Management<'a> {
+    /// Length in octets of the MAC header, behind which the body stands.
+    pub const HEADER_LEN: usize = BODY;
+
+    /// Length in octets, without FCS.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let (fixed_len, rest) = self.body.split();
+        BODY + fixed_len + rest.len()
+    }
+
+    /// Writes the frame at the start of `buf` and returns its length in octets.
+    ///
+    /// # Panics
+    /// If `buf` is shorter than [`len`](Self::len), or `sequence` is out of its range.
+    pub fn emit(&self, buf: &mut [u8]) -> usize {
+        let sequence = SequenceControl {
+            number: self.sequence,
+            fragment: 0,
+        };
+        let fc = FrameControl::new(FrameType::Management, self.body.subtype())
+            .with(FrameControl::RETRY, self.retry)
+            .with(FrameControl::PROTECTED, self.protected);
+        put(buf, 0, fc.0.to_le_bytes());
+        put(buf, DURATION, [0; 2]);
+        put(buf, DA, self.da.0);
+        put(buf, SA, self.sa.0);
+        put(buf, BSSID, self.bssid.0);
+        put(buf, SEQUENCE, sequence.bits().to_le_bytes());
+        let (fixed_len, rest) = self.body.split();
+        self.body.emit_fixed(&mut buf[BODY..BODY + fixed_len]);
+        buf[BODY + fixed_len..self.len()].copy_from_slice(rest);
+        self.len()
+    }
+
+    /// Reads the frame that fills `bytes`; of one whose body is protected, after that was opened. What it reserves of the
+    /// medium is not looked at, and 0 when it is emitted again.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`]; [`FrameError::Subtype`], also for beacons;
+    /// [`FrameError::Truncated`], also for an element that goes past the end; [`FrameError::Field`] for a frame with an HT
+    /// Control field, a fragment, and other flags than Retry and Protected.
+    pub fn parse(bytes: &'a [u8]) -> Result<Management<'a>, FrameError> {
+        let fc = FrameControl::parse(bytes)?;
+        let found = fc.frame_type();
+        if found != FrameType::Management {
+            return Err(FrameError::Type {
+                expected: FrameType::Management,
+                found,
+            });
+        }
+        need("a management frame", bytes, BODY)?;
+        let (retry, protected) = (fc.has(FrameControl::RETRY), fc.has(FrameControl::PROTECTED));
+        let plain = FrameControl::new(found, fc.subtype())
+            .with(FrameControl::RETRY, retry)
+            .with(FrameControl::PROTECTED, protected);
+        if fc != plain {
+            return Err(FrameError::Field("a flag of the management frame is set"));
+        }
+        let sequence = SequenceControl::from_bits(get_u16(bytes, SEQUENCE));
+        if sequence.fragment != 0 {
+            return Err(FrameError::Field("the management frame is a fragment"));
+        }
+        Ok(Management {
+            da: get_addr(bytes, DA),
+            sa: get_addr(bytes, SA),
+            bssid: get_addr(bytes, BSSID),
+            sequence: sequence.number,
+            retry,
+            protected,
+            body: Body::parse(fc.subtype(), &bytes[BODY..])?,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! Both machines of a link, told what to do by the fuzzer's octets.
+
+use std::time::Duration;
+
+use wlan_ciphers::Suite;
+use wlan_frames::MacAddr;
+use wlan_link::link::phases::{
+    AccessPoint, Action, Addressing, ApSettings, Credentials, Settings, StaSettings, Station,
+};
+use wlan_link::link::{ControlBody, ControlFrame, Direction, Endpoint, Kind};
+use wlan_rsn::{Key, Pmk};
+
+use crate::handshake::{AP, Counter, STATION};
+
+/// A frame on its way: to the station or not, sealed or not.
+type Flight = (bool, bool, ControlBody);
+
+#[derive(Default)]
+struct World {
+    air: Vec<Flight>,
+    /// Keys that each end was ever given to transmit.
+    used: [Vec<Key>; 2],
+    admitted: [bool; 2],
+}
+
+impl World {
+    fn take(&mut self, side: usize, action: Action) {
+        match action {
+            Action::Management { protected, frame, .. } => {
+                self.air
+                    .push((side == 0, protected, ControlBody::Management(frame)));
+            }
+            Action::Eapol { protected, pdu, .. } => {
+                self.air.push((side == 0, protected, ControlBody::Eapol(pdu)));
+            }
+            Action::Admit { .. } => {
+                assert!(!self.admitted[side], "admitted twice");
+                self.admitted[side] = true;
+            }
+            Action::Remove { .. } => {
+                assert!(self.admitted[side], "removed, and was not there");
+                self.admitted[side] = false;
+            }
+            Action::Install { direction, key, .. } => {
+                assert!(self.admitted[side], "a key of nobody");
+                if direction == Direction::Transmit {
+                    assert!(!self.used[side].contains(&key), "the same key twice");
+                    self.used[side].push(key);
+                }
+            }
+            Action::Retire { .. } => assert!(self.admitted[side], "a key of nobody"),
+            Action::Assign(_) | Action::Tell(_) => {}
+        }
+        // What piles up is lost: it would only take time.
+        self.air.truncate(64);
+    }
+}
+
+fn settings(address: MacAddr, owe: bool) -> Settings {
+    Settings {
+        ssid: b"fuzz".to_vec(),
+        address,
+        kind: Kind::Ip,
+        ciphers: vec![Suite::Ccmp128],
+        credentials: if owe {
+            Credentials::Owe
+        } else {
+            Credentials::Psk(Pmk::of_psk(Key::new(&[7; 32])))
+        },
+        rekey_after: Duration::from_secs(60),
+        rekey_packets: 1 << 40,
+        keep_alive: Duration::from_secs(5),
+    }
+}
+
+/// Both ends of a link: no panic, no key twice or of nobody, little kept. Octets say which frame arrives, perhaps changed,
+/// what is forged and where the clock goes.
+///
+/// # Panics
+/// If that does not hold.
+pub fn phases(data: &[u8]) {
+    let Some((&first, mut data)) = data.split_first() else {
+        return;
+    };
+    let rng = &mut Counter(0);
+    let owe = first & 1 == 1;
+    let broadcast = Endpoint::Ethernet(MacAddr::BROADCAST);
+    let prefix = "192.0.2.1/24".parse().expect("a prefix");
+    let ap = ApSettings {
+        common: settings(AP, owe),
+        beacons_to: Some(broadcast),
+        addressing: Addressing::new(&[prefix], true),
+        stations: 4,
+        rekey_group_after: Duration::from_secs(90),
+    };
+    let mut ap = AccessPoint::new(ap, rng).expect("its ciphers are of RSN");
+    let mut station = Station::new(StaSettings {
+        common: settings(STATION, owe),
+        probes_to: broadcast,
+        bssid: None,
+    });
+    let (mut world, mut now) = (World::default(), Duration::ZERO);
+    while let Some((&what, rest)) = data.split_first() {
+        data = rest;
+        let octet = data.first().copied().unwrap_or_default();
+        let mut arrives = |down: bool, protected: bool, body: ControlBody| {
+            let transmitter = if down { AP } else { STATION };
+            let endpoint = Endpoint::Ethernet(transmitter);
+            let frame = ControlFrame {
+                transmitter,
+                endpoint,
+                protected,
+                body,
+            };
+            if down {
+                station.receive(&frame, now, rng);
+            } else {
+                ap.receive(&frame, now, rng);
+            }
+        };
+        match what % 8 {
+            // The clock goes where it likes.
+            0 => now = Duration::from_millis(u64::from(octet) << (what >> 4)),
+            1 => now += Duration::from_millis(u64::from(octet)),
+            2 => {
+                ap.timeout(now, rng);
+                station.timeout(now, rng);
+            }
+            3 => {
+                let len = data.len().min(usize::from(octet) + 1);
+                let (octets, rest) = data.split_at(len);
+                data = rest;
+                let body = match what & 0x10 {
+                    0 => ControlBody::Management(octets.to_vec()),
+                    _ => ControlBody::Eapol(octets.to_vec()),
+                };
+                arrives(what & 0x20 != 0, false, body);
+            }
+            _ if world.air.is_empty() => {}
+            _ => {
+                let n = usize::from(octet) % world.air.len();
+                let (down, protected, mut body) = world.air[n].clone();
+                if what & 0x10 == 0 {
+                    world.air.remove(n);
+                }
+                let (ControlBody::Management(octets) | ControlBody::Eapol(octets)) = &mut body;
+                // What is sealed and changed does not open.
+                if what & 0x20 != 0 && !protected {
+                    let at = usize::from(what ^ octet) % octets.len();
+                    octets[at] ^= octet | 1;
+                }
+                arrives(down, protected, body);
+            }
+        }
+        while let Some(action) = ap.poll_action() {
+            world.take(0, action);
+        }
+        while let Some(action) = station.poll_action() {
+            world.take(1, action);
+        }
+        assert!(ap.kept().iter().all(|&kept| kept <= 4));
+    }
+}
+
+/// All phases, with each key management, and a silence.
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    let arrive = [4, 0];
+    let seed = |owe: u8| [&[owe, 2][..], &arrive.repeat(20), &[1, 250, 2], &arrive.repeat(4)].concat();
+    vec![seed(0), seed(1)]
+}

@@ -1,0 +1,92 @@
+"""`airtoll link`: one end of a protected link, and what it says of itself."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from airtoll.errors import AirtollError, UsageError
+
+_RUN: Final = Path("/run/airtoll")
+_PATIENCE_S: Final = 5
+
+link = typer.Typer(
+    help="Protect an open Wi-Fi or Ethernet between hosts: keys and ciphers on the CPU.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ConfigArgument = Annotated[
+    Path, typer.Argument(metavar="CONFIG", help="A configuration in TOML: docs/link.md.", readable=False)
+]
+
+
+@link.command("ap")
+def access_point(config: ConfigArgument) -> None:
+    """Be the access point of a link, until SIGINT or SIGTERM."""
+    _run(access_point=True, config=config)
+
+
+@link.command("sta")
+def station(config: ConfigArgument) -> None:
+    """Be a station of a link, until SIGINT or SIGTERM."""
+    _run(access_point=False, config=config)
+
+
+@link.command("status")
+def status(
+    at: Annotated[
+        Path | None,
+        typer.Option(
+            "--socket",
+            metavar="PATH",
+            help="The link's status socket.",
+            readable=False,
+            show_default="the one in /run/airtoll",
+        ),
+    ] = None,
+    openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Print OpenMetrics text.")] = False,
+) -> None:
+    """Print what a running link says of itself, as JSON."""
+    answer = _ask(at or _only_socket(), "openmetrics" if openmetrics else "status")
+    typer.echo(answer.rstrip("\n") if openmetrics else json.dumps(json.loads(answer), indent=2))
+
+
+def _run(*, access_point: bool, config: Path) -> None:
+    from airtoll._rust import run_link
+
+    try:
+        run_link(access_point, config)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except RuntimeError as error:
+        raise AirtollError(str(error)) from None
+
+
+def _only_socket() -> Path:
+    found = sorted(_RUN.glob("*.sock"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(
+            f"no link runs here: there is no socket in {_RUN}; --socket PATH names one elsewhere"
+        )
+    raise UsageError(f"several links run here: --socket {' or '.join(map(str, found))}")
+
+
+def _ask(path: Path, request: str) -> str:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_PATIENCE_S)
+        try:
+            connection.connect(str(path))
+            connection.sendall(f"{request}\n".encode())
+            answer = b""
+            while octets := connection.recv(1 << 16):
+                answer += octets
+        except OSError as error:
+            raise AirtollError(f"{path}: {error.strerror or error}") from None
+    if not answer:
+        raise AirtollError(f"{path}: no answer")
+    return answer.decode()

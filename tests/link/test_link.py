@@ -1,0 +1,215 @@
+"""`airtoll link` in real namespaces: all five phases, and what may go wrong with each."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from link_hosts import DEVICE, End, Host, Network
+
+AP = "10.77.0.1"
+
+
+def ping(host: Host, to: str = AP, count: int = 3, interval_s: float = 0.01) -> int:
+    """How many of so many requests were answered."""
+    out = host.run("ping", "-c", str(count), "-i", str(interval_s), "-W", "1", to, check=False)
+    found = re.search(r"(\d+) received", out)
+    assert found, out
+    return int(found[1])
+
+
+def connect(sta: End, times: int = 1) -> str:
+    """Waits for a session and its addresses; the line about the session."""
+    line = sta.wait("connected with", times)
+    sta.wait("addresses 10.77.0.", times)
+    return line
+
+
+def inject(host: Host, frames: int, kind: str) -> None:
+    """Sends forged frames from a host's interface, each from another address."""
+    script = f"""
+import socket, struct
+ap = bytes.fromhex("020000000001")
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
+    out.bind(("eth0", 0))
+    for n in range({frames}):
+        sta = {{"start": b"\\x06\\x00" + struct.pack(">I", n), "deauth": bytes.fromhex("020000000002")}}["{kind}"]
+        to, bssid = ap, ap
+        if "{kind}" == "deauth":
+            sta, to = (sta, ap) if n % 2 else (ap, sta)
+            body = b"\\xc0\\x00\\x00\\x00" + to + sta + bssid + b"\\x10\\x00" + b"\\x07\\x00"
+        else:
+            body = b"\\xb0\\x00\\x00\\x00" + to + sta + bssid + b"\\x10\\x00"
+            body += struct.pack("<HHHH", 3, 1, 126, 19) + bytes([5]) * 96
+        out.send(to + sta + b"\\x88\\xb5" + body.ljust(46, b"\\0"))
+"""
+    host.run(sys.executable, "-c", script)
+
+
+@pytest.mark.parametrize("transport", ["ethernet", "udp"])
+@pytest.mark.parametrize("akm", ["sae", "wpa-psk-sha256", "owe"])
+def test_ends_connect_carry_packets_and_leave_nothing_behind(
+    network: Network, transport: str, akm: str
+) -> None:
+    keys = {"akm": f'"{akm}"', **({"passphrase_file": ""} if akm == "owe" else {})}
+    ap = network.start("ap", 1, transport, **keys)
+    ap.wait("is up")
+    sta = network.start("sta", 2, transport, **keys)
+    line = connect(sta)
+    all_of_it = re.search(r"([0-9.]+) ms after it was found", line)
+    handshake = re.search(r"([0-9.]+) ms after its association", ap.wait("connected with"))
+    assert all_of_it
+    assert handshake
+    print(f"{akm} over {transport}: handshake {handshake[1]} ms, with SAE or OWE {all_of_it[1]} ms")
+    assert ping(sta.host) == 3
+    assert ping(sta.host, "fd77::1") == 3
+    shown = ap.status()
+    (member,) = shown["link"]["members"]
+    assert (member["address"], member["akm"], member["cipher"]) == ("02:00:00:00:00:02", akm, "enhanced4")
+    assert sta.status()["link"]["connected"] is True
+    assert sta.stop() == 0
+    ap.wait("the station leaves (reason code 3)")
+    assert ap.stop(signal.SIGINT) == 0
+    assert not sta.host.has_device()
+    assert not ap.host.has_device()
+    assert not list(network.folder.glob("*.sock"))
+
+
+@pytest.mark.parametrize("akm", ["sae", "wpa-psk-sha256"])
+def test_a_wrong_passphrase_is_said_on_both_sides(network: Network, akm: str) -> None:
+    (network.folder / "wrong").write_text("battery staple\n")
+    (network.folder / "wrong").chmod(0o600)
+    wrong = {"passphrase_file": '"wrong"'}
+    ap = network.start("ap", 1, akm=f'"{akm}"')
+    sta = network.start("sta", 2, akm=f'"{akm}"', **wrong)
+    ap.wait("wrong passphrase")
+    assert "next try in 30.0 s" in sta.wait("wrong passphrase")
+    assert ping(ap.host, "10.77.0.2", count=1) == 0
+    assert sta.said("wrong passphrase") == 1
+
+
+@pytest.mark.parametrize("transport", ["ethernet", "udp"])
+def test_ends_that_are_killed_and_come_again_are_let_in(network: Network, transport: str) -> None:
+    keys = {"keep_alive_s": "1"}
+    ap = network.start("ap", 1, transport, **keys)
+    sta = network.start("sta", 2, transport, **keys)
+    connect(sta)
+    assert sta.stop(signal.SIGKILL) != 0
+    sta = network.start("sta", 2, transport, **keys)
+    connect(sta)
+    assert ping(sta.host) == 3
+    ap.stop(signal.SIGKILL)
+    ap = network.start("ap", 1, transport, **keys)
+    connect(sta, 2)
+    assert ping(sta.host) == 3
+
+
+def test_a_cable_that_is_pulled_for_five_seconds_ends_nothing_for_long(network: Network) -> None:
+    network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    network.cable(2, "down")
+    time.sleep(5)  # what is tested
+    network.cable(2, "up")
+    deadline = time.monotonic() + 20
+    while not ping(sta.host, count=1):
+        assert time.monotonic() < deadline, sta.lines
+
+
+def test_new_keys_under_traffic_lose_no_packet(network: Network) -> None:
+    ap = network.start("ap", 1, rekey_packets="1000")
+    sta = network.start("sta", 2)
+    connect(sta)
+    assert ping(sta.host, count=4000, interval_s=0.002) == 4000
+    assert ap.said("has a new pairwise key") >= 2
+
+
+def test_forged_frames_and_ten_thousand_starts_disturb_nobody(network: Network) -> None:
+    ap = network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    attacker = network.forger(9)
+    inject(attacker, 2000, "deauth")
+    inject(attacker, 10_000, "start")
+    assert ping(sta.host) == 3
+    assert ap.said("connected with") == sta.said("connected with") == 1
+    assert len(ap.lines) < 60
+    second = network.start("sta", 3)
+    connect(second)
+    assert ping(second.host) == 3
+
+
+def test_two_stations_reach_each_other_and_cannot_take_each_others_address(network: Network) -> None:
+    listed = "\n".join(
+        f'[[station]]\naddress = "02:00:00:00:00:{n:02x}"\naddresses = ["10.77.0.{n}"]' for n in (2, 3)
+    )
+    ap = network.start("ap", 1, extra=listed, pool="false")
+    two, three = network.start("sta", 2), network.start("sta", 3)
+    connect(two)
+    connect(three)
+    assert ping(two.host, "10.77.0.3") == 3
+    two.host.ip(f"address add 10.77.0.3/32 dev {DEVICE}")
+    two.host.run("ping", "-c", "1", "-W", "1", "-I", "10.77.0.3", AP, check=False)
+    assert ap.status()["counters"]["inbound"]["spoofed"] >= 1
+    stranger = network.start("sta", 4)
+    stranger.wait("status code 37")
+
+
+def test_statistics_are_what_prometheus_can_scrape(network: Network) -> None:
+    ap = network.start("ap", 1, metrics='"127.0.0.1:9777"')
+    sta = network.start("sta", 2)
+    connect(sta)
+    script = """
+import urllib.request
+with urllib.request.urlopen("http://127.0.0.1:9777/metrics") as answer:
+    print(answer.headers["Content-Type"], answer.read().decode())
+"""
+    text = ap.host.run(sys.executable, "-c", script)
+    assert text.startswith("application/openmetrics-text")
+    assert 'airtoll_link_connected{link="office"} 1' in text
+    assert text.rstrip().endswith("# EOF")
+    status = Path(f"/proc/{ap.process.pid}/status").read_text()
+    effective = re.search(r"CapEff:\s*([0-9a-f]+)", status)
+    assert effective
+    assert int(effective[1], 16) == (1 << 12 | 1 << 13), "CAP_NET_ADMIN and CAP_NET_RAW"
+    assert "NoNewPrivs:\t1" in status
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ciphers": '["wep40"]'}, ':3: ciphers: "wep40" is no cipher of a link'),
+        ({"akm": '"wpa-eap"'}, 'akm: "wpa-eap" is no key management of a link'),
+        ({"colour": "1"}, "unknown field `colour`"),
+        ({"name": '""'}, ":1: name: an SSID has 1 to 32 octets"),
+        ({"metrics": '"0.0.0.0:1"'}, "metrics: anyone can read metrics"),
+        ({"bssid": '"02:00:00:00:00:01"'}, "bssid: only the station of a link has this"),
+        ({"addresses": '["10.77.0.1"]'}, 'addresses: "10.77.0.1" is not an address with the bits'),
+        ({"addresses": ""}, "an access point needs `addresses`"),
+        ({"passphrase_file": '"open"'}, "group or others may use this passphrase (mode 0644): chmod 600 it"),
+        ({"passphrase_file": '"none"'}, "none: No such file"),
+        ({"rekey_s": '"often"'}, "rekey_s: invalid type"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_one_line(
+    network: Network, change: dict[str, str], words: str
+) -> None:
+    (network.folder / "open").write_text("correct horse\n")
+    (network.folder / "open").chmod(0o644)
+    ap = network.start("ap", 1, **change)
+    assert ap.process.wait(timeout=20) == 2
+    assert ap.stop() == 2
+    (line,) = ap.lines
+    assert words in line
+    assert str(network.folder) in line
+
+
+def test_status_of_no_link_is_one_line(tmp_path: Path) -> None:
+    airtoll = Path(sys.executable).with_name("airtoll")
+    argv = [airtoll, "link", "status", "--socket", tmp_path / "none.sock"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"airtoll: {tmp_path}/none.sock: No such file or directory\n"
