@@ -12,13 +12,14 @@ mod phases;
 mod sae;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 pub use handshake::handshake;
 pub use phases::phases;
 pub use sae::sae;
 
 use wlan_ciphers::bip::IntegrityKeyId;
-use wlan_ciphers::decap::{CaptureKey, Decap};
+use wlan_ciphers::decap::{CaptureKey, Counts, Decap, KeyOwner, Receiver};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
@@ -33,6 +34,8 @@ use wlan_frames::{
     DataHeader, EapolKey, FrameControl, KeyData, LlcSnap, MacAddr, Management, RsnElement, WpaElement,
     captured, fcs,
 };
+use wlan_rsn::psk::psk;
+use wlan_rsn::{Key, Learned, Observer, Pmk};
 
 const LINK_TYPES: [u32; 6] = [1, 105, 119, 127, 163, 192];
 const BIP_SUITES: [Suite; 4] = [
@@ -119,8 +122,8 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// Capture files, classic and pcapng: reading and decrypting them never panics, in pieces they read as whole, and what
-/// comes out is a capture. The first octet says how long pieces are.
+/// Capture files, classic and pcapng: reading and decrypting them never panics, in pieces they read as whole, what comes out
+/// is a capture, and with keys learned on the way it does not depend on the batches. The first octet says how long pieces are.
 pub fn captures(data: &[u8]) {
     let Some((&piece, file)) = data.split_first() else {
         return;
@@ -166,6 +169,69 @@ pub fn captures(data: &[u8]) {
         counts.decrypted() + counts.skipped.values().sum::<u64>(),
         counts.records
     );
+    let learned = learning(file, usize::MAX);
+    assert_eq!(
+        learned,
+        learning(file, 1 + usize::from(piece)),
+        "in batches as at once"
+    );
+}
+
+/// What comes out of a capture whose handshakes tell their keys, decrypted in batches of so many records.
+fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
+    static PMK: LazyLock<Pmk> =
+        LazyLock::new(|| Pmk::of_psk(psk(b"correct-horse", b"airtoll").expect("a passphrase")));
+
+    struct Listener(Observer, Vec<u8>);
+
+    impl Receiver for Listener {
+        fn frame(&mut self, ts_ns: u64, head: &[u8], body: &[u8]) {
+            self.1.extend(pcap::record_header(ts_ns, head.len() + body.len()));
+            self.1.extend([head, body].concat());
+        }
+
+        fn eapol(&mut self, bssid: MacAddr, station: MacAddr, packet: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+            let learned = self.0.packet(bssid, station, packet).unwrap_or_default();
+            let key = |suite, key: &Key| match suite {
+                Suite::Tkip => CaptureKey::tkip(key.as_octets().try_into().expect("32 octets")),
+                suite => CaptureKey::Aes(Box::new(
+                    TemporalKey::new(suite, key.as_octets()).expect("the length is the suite's"),
+                )),
+            };
+            let learned = learned.into_iter().filter_map(|one| match one {
+                Learned::Pairwise {
+                    bssid,
+                    station,
+                    suite,
+                    key: octets,
+                } => Some((KeyOwner::Pairwise { bssid, station }, key(suite, &octets))),
+                Learned::Group {
+                    bssid,
+                    key_id,
+                    suite,
+                    key: octets,
+                } if !matches!(suite, Suite::Wep40 | Suite::Wep104) && !suite.is_bip() => {
+                    Some((KeyOwner::Group { bssid, key_id }, key(suite, &octets)))
+                }
+                _ => None,
+            });
+            learned.collect()
+        }
+    }
+
+    let mut observer = Observer::new();
+    observer.add_pmk(None, PMK.clone());
+    let mut to = Listener(observer, Vec::new());
+    let mut decap = Decap::learning(Vec::new());
+    let records: Vec<_> = pcap::records(file).filter_map(Result::ok).collect();
+    for records in records.chunks(at_once) {
+        let mut batch = decap.batch();
+        for (link_type, record) in records {
+            let _ = batch.push(*link_type, record, &mut to);
+        }
+        let _ = batch.finish(&mut to);
+    }
+    (to.1, decap.counts().clone())
 }
 
 /// Opening whatever comes from the air, under every suite: no panic, no plaintext of a frame that is refused, and every

@@ -28,9 +28,30 @@ class Protection:
         self, mpdus: list[bytes], key_id: int, window: ReplayWindow | None = None
     ) -> list[bytes | tuple[str, str]]: ...
 
+class CaptureStation:
+    bssid: str
+    station: str | None  # None: what is group addressed
+    ssid: bytes | None
+    akm: str | None
+    cipher: str | None
+    messages: list[int]  # of 4-way handshakes, by number
+    keys: int
+    finding: str
+    decrypted: int
+    without_key: int
+    wrong_key: int
+    other: int
+
+def check_passphrase(text: bytes) -> None: ...  # ValueError: one line
 def decrypt_capture(
-    capture: Path, out: Path, keys: Sequence[bytes], progress: Callable[[int], object]
-) -> tuple[int, int, int, dict[str, int], str | None]: ...
+    capture: Path,
+    out: Path,
+    keys: Sequence[bytes],
+    passphrase: bytes | None,
+    pmks: Sequence[bytes],
+    ssid: bytes | None,
+    progress: Callable[[int], object],
+) -> tuple[int, int, int, dict[str, int], str | None, list[CaptureStation], list[bytes]]: ...
 
 SPEED_BATCH: int  # frames of a batch that is measured
 

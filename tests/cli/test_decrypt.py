@@ -187,6 +187,35 @@ def test_a_capture_cut_short_is_decrypted_up_to_there_with_exit_status_2(
         (["wep40.pcap", "--key", "1f::2e:3d:4c:5b"], "--key: not pairs of hexadecimal digits"),
         (["wep40.pcap", "--key", ""], "--key: not pairs of hexadecimal digits"),
         (["wep40.pcap"], "--key HEX is needed"),
+        (["wep40.pcap", "--psk", "seven77"], "--psk: a passphrase has 8 to 63 characters, not 7"),
+        (["wep40.pcap", "--psk", "x" * 64], "--psk: 64 characters, but not all of them hexadecimal digits"),
+        (["wep40.pcap", "--psk", "x" * 65], "--psk: a passphrase has 8 to 63 characters, not 65"),
+        (
+            ["wep40.pcap", "--psk", "caf\u00e9 au lait"],
+            "--psk: character 4 of the passphrase is not printable",
+        ),
+        (["wep40.pcap", "--psk-file", "none.txt"], "none.txt: No such file or directory"),
+        (
+            ["wep40.pcap", "--psk-file", "empty.pcap"],
+            "empty.pcap: a passphrase has 8 to 63 characters, not 0",
+        ),
+        (["wep40.pcap", "--psk-file", "."], ".: Is a directory"),
+        (["wep40.pcap", "--psk-file", "wep40.pcap"], "wep40.pcap: "),
+        (
+            ["wep40.pcap", "--psk", "password", "--psk-file", "x"],
+            "--psk and --psk-file: one of them is enough",
+        ),
+        (
+            ["wep40.pcap", "--psk", "password", "--ssid", "x" * 33],
+            "--ssid: an SSID has 1 to 32 octets, not 33",
+        ),
+        (["wep40.pcap", "--psk", "password", "--ssid", ""], "--ssid: an SSID has 1 to 32 octets, not 0"),
+        (["wep40.pcap", "--key", WEP40, "--ssid", "x"], "--psk or --psk-file is needed"),
+        (["wep40.pcap", "--pmk", "1234"], "--pmk: 2 octets; a PMK has 32"),
+        (["wep40.pcap", "--pmk", "pmk"], "--pmk: not pairs of hexadecimal digits"),
+        (["empty.pcap", "--psk", "password"], "empty.pcap: the file is empty"),
+        (["page.pcap", "--psk", "password"], "page.pcap: not a pcap capture"),
+        (["wep40.pcap", "--psk", "password", "--out", "wep40.pcap"], "the output would replace the capture"),
     ],
 )
 @pytest.mark.usefixtures("wep40")
@@ -291,3 +320,67 @@ def test_a_capture_of_aircrack_ng_decrypts_as_airdecap_does(airtoll: Airtoll, tm
     done = airtoll("decrypt", wpa, "--key", WEP40, "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["not_decrypted"]["other_cipher"] > 0
+
+
+def test_without_a_handshake_that_is_said_with_exit_status_1(airtoll: Airtoll, tmp_path: Path) -> None:
+    capture = Path(shutil.copy(CAPTURES / "wep40.pcap", tmp_path))
+    done = airtoll("decrypt", capture, "--psk", "a toll on the air")
+    assert done.returncode == 1
+    assert one_line(done) == f"{capture}: no 4-way handshake in the capture, so no output is written"
+
+
+def test_a_passphrase_decrypts_from_the_option_and_from_a_file(airtoll: Airtoll, tmp_path: Path) -> None:
+    """tkip.pcap begins with the handshake."""
+    capture = Path(shutil.copy(CAPTURES / "tkip.pcap", tmp_path))
+    (tmp_path / "psk.txt").write_text("correct-horse\r\n")
+    outputs = []
+    for option in (("--psk", "correct-horse"), ("--psk-file", "psk.txt")):
+        done = airtoll("decrypt", capture, *option, "--ssid", "airtoll", "--json")
+        assert done.returncode == 0, done.stderr
+        counts = json.loads(done.stdout)
+        assert counts["decrypted"] == 8
+        [learned] = [one for one in counts["stations"] if one["finding"] == "learned"]
+        assert (learned["cipher"], learned["akm"], learned["ssid"]) == ("tkip", "wpa-psk", "airtoll")
+        outputs.append((tmp_path / "tkip-dec.pcap").read_bytes())
+    assert outputs[0] == outputs[1]
+    done = airtoll("decrypt", capture, "--psk", "incorrect-horse", "--ssid", "airtoll", "--out", "no.pcap")
+    assert done.returncode == 1
+    assert 'wrong SSID "airtoll" or the passphrase: the MIC of no handshake fits' in one_line(done)
+    assert not (tmp_path / "no.pcap").exists()
+
+
+def test_a_capture_cut_short_is_decrypted_up_to_there_with_a_passphrase_too(
+    airtoll: Airtoll, tmp_path: Path
+) -> None:
+    capture = tmp_path / "tkip.pcap"
+    capture.write_bytes((CAPTURES / "tkip.pcap").read_bytes()[:-10])
+    done = airtoll("decrypt", capture, "--psk", "correct-horse", "--ssid", "airtoll")
+    assert done.returncode == 2
+    assert "capture cut short" in one_line(done)
+    assert len(records((tmp_path / "tkip-dec.pcap").read_bytes())) == 7
+
+
+@pytest.mark.skipif("AIRTOLL_CAPTURES" not in os.environ, reason="AIRTOLL_CAPTURES names no folder")
+@pytest.mark.parametrize(
+    ("name", "ours", "theirs"), [("wpa-psk-linksys", 57, 53), ("wpa2-psk-linksys", 26, 25)]
+)
+def test_captures_of_aircrack_ng_decrypt_as_airdecap_does_and_group_frames_too(
+    airtoll: Airtoll, tmp_path: Path, name: str, ours: int, theirs: int
+) -> None:
+    capture = Path(shutil.copy(Path(os.environ["AIRTOLL_CAPTURES"]) / f"{name}.cap", tmp_path))
+    done = airtoll("decrypt", capture, "--psk", "dictionary")
+    assert done.returncode == 0, done.stderr
+    decrypted = records((tmp_path / f"{name}-dec.pcap").read_bytes())
+    assert len(decrypted) == ours
+    if shutil.which("airdecap-ng") is None:
+        pytest.skip("needs airdecap-ng: apt-get install aircrack-ng")
+    out = tmp_path / "airdecap.pcap"
+    command = ["airdecap-ng", "-e", "linksys", "-p", "dictionary", "-o", out, capture]
+    subprocess.run(command, check=True, capture_output=True)
+    expected = records(out.read_bytes())
+    assert len(expected) == theirs
+    # airdecap-ng has no group keys: what it lacks is what the access point sent to a group, and nothing else.
+    to_group = [
+        octets[0] & 1 == 1 and record not in expected for record in decrypted for octets in record[1:]
+    ]
+    assert [record for record, grouped in zip(decrypted, to_group, strict=True) if not grouped] == expected

@@ -9,26 +9,98 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use wlan_ciphers::Wep;
 use wlan_ciphers::decap::{CaptureKey, Skipped};
-use wlan_link::decrypt::{DecryptError, decrypt};
+use wlan_frames::MacAddr;
+use wlan_link::decrypt::{DecryptError, Finding, Passphrase, Secrets, Station, decrypt};
 
-/// Records in all, decrypted ones, Ethernet frames written, records left out by reason, where the capture breaks off.
-type Outcome = (u64, u64, u64, BTreeMap<&'static str, u64>, Option<String>);
+/// Records in all, decrypted ones, Ethernet frames written, records left out by reason, where the capture breaks off,
+/// stations, SSIDs.
+type Outcome = (
+    u64,
+    u64,
+    u64,
+    BTreeMap<&'static str, u64>,
+    Option<String>,
+    Vec<CaptureStation>,
+    Vec<Vec<u8>>,
+);
 
-/// Decrypts the file `capture` into the file `out` with WEP keys. `progress` is called now and then with the octets
-/// of the capture that were read; what it raises ends the work, and there is no output then.
+/// What became of a station.
+#[pyclass(frozen, get_all)]
+pub(crate) struct CaptureStation {
+    bssid: String,
+    station: Option<String>,
+    ssid: Option<Vec<u8>>,
+    akm: Option<String>,
+    cipher: Option<&'static str>,
+    messages: [u64; 4],
+    keys: u64,
+    finding: &'static str,
+    decrypted: u64,
+    without_key: u64,
+    wrong_key: u64,
+    other: u64,
+}
+
+impl From<Station> for CaptureStation {
+    fn from(station: Station) -> CaptureStation {
+        CaptureStation {
+            bssid: station.bssid.to_string(),
+            station: (station.station != MacAddr::BROADCAST).then(|| station.station.to_string()),
+            ssid: station.ssid,
+            akm: station.akm,
+            cipher: station.suite.map(|suite| suite.name()),
+            messages: station.messages,
+            keys: station.keys,
+            finding: found(station.finding),
+            decrypted: station.counts.decrypted,
+            without_key: station.counts.without_key,
+            wrong_key: station.counts.wrong_key,
+            other: station.counts.other,
+        }
+    }
+}
+
+/// Raises ValueError if the text is neither a passphrase nor a PSK in hexadecimal digits.
 #[pyfunction]
+pub(crate) fn check_passphrase(text: &[u8]) -> PyResult<()> {
+    match Passphrase::parse(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}
+
+/// Decrypts the file `capture` into the file `out` with WEP keys, with what handshakes tell whoever knows the passphrase (of
+/// one network or of all), and with PMKs. `progress` is called now and then with the octets of the capture that were read;
+/// what it raises ends the work, and there is no output then.
+#[pyfunction]
+#[pyo3(signature = (capture, out, keys, passphrase, pmks, ssid, progress))]
+#[allow(clippy::too_many_arguments, reason = "one for each thing that a user can say")]
 pub(crate) fn decrypt_capture(
     py: Python<'_>,
     capture: PathBuf,
     out: PathBuf,
     keys: Vec<PyBackedBytes>,
+    passphrase: Option<PyBackedBytes>,
+    pmks: Vec<PyBackedBytes>,
+    ssid: Option<PyBackedBytes>,
     progress: Py<PyAny>,
 ) -> PyResult<Outcome> {
-    let keys: Result<Vec<_>, _> = keys
-        .iter()
-        .map(|key| Wep::new(key).map(CaptureKey::Wep))
-        .collect();
-    let keys = keys.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let mut secrets = Secrets::default();
+    for key in keys {
+        let key = Wep::new(&key).map_err(|error| wrong(&error))?;
+        secrets.keys.push(CaptureKey::Wep(key));
+    }
+    if let Some(passphrase) = passphrase {
+        let passphrase = Passphrase::parse(&passphrase).map_err(|error| wrong(&error))?;
+        secrets.passphrase = Some(passphrase);
+    }
+    for pmk in pmks {
+        secrets.add_pmk(&pmk).map_err(|error| wrong(&error))?;
+    }
+    if let Some(ssid) = ssid {
+        secrets.set_ssid(&ssid).map_err(|error| wrong(&error))?;
+    }
     let mut raised = None;
     let tell = |octets| {
         Python::attach(|py| {
@@ -42,10 +114,10 @@ pub(crate) fn decrypt_capture(
             }
         })
     };
-    let decrypted = py.detach(|| decrypt(&capture, &out, keys, tell));
+    let decrypted = py.detach(|| decrypt(&capture, &out, secrets, tell));
     let decrypted = match (decrypted, raised) {
         (Err(DecryptError::Stopped), Some(error)) => return Err(error),
-        (decrypted, _) => decrypted.map_err(|error| PyValueError::new_err(error.to_string()))?,
+        (decrypted, _) => decrypted.map_err(|error| wrong(&error))?,
     };
     let mut left_out: BTreeMap<_, _> = decrypted
         .counts
@@ -62,6 +134,8 @@ pub(crate) fn decrypt_capture(
         decrypted.counts.frames,
         left_out,
         decrypted.broken.map(|error| error.to_string()),
+        decrypted.stations.into_iter().map(CaptureStation::from).collect(),
+        decrypted.ssids,
     ))
 }
 
@@ -74,9 +148,23 @@ fn name(reason: Skipped) -> &'static str {
         Skipped::Retransmission => "retransmission",
         Skipped::NoWepKey => "no_wep_key",
         Skipped::NoKey => "other_cipher",
+        Skipped::NotLearned => "no_key_yet",
         Skipped::WrongKey => "wrong_key",
         Skipped::Forged => "forged",
         Skipped::Fragment => "fragment",
         Skipped::NoMsdu => "no_msdu",
+    }
+}
+
+fn found(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Learned => "learned",
+        Finding::NoHandshake => "no_handshake",
+        Finding::HalfHandshake => "half_handshake",
+        Finding::WrongPassphrase => "wrong_passphrase",
+        Finding::NoSsid => "no_ssid",
+        Finding::OtherNetwork => "other_network",
+        Finding::NotOfPassphrase => "not_of_passphrase",
+        Finding::UnknownSuites => "unknown_suites",
     }
 }

@@ -42,7 +42,7 @@ mod _rust {
     #[pymodule_export]
     const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
     #[pymodule_export]
-    use super::decrypt::decrypt_capture;
+    use super::decrypt::{CaptureStation, check_passphrase, decrypt_capture};
     #[pymodule_export]
     use super::link::run_link;
     #[pymodule_export]

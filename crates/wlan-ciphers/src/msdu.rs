@@ -63,7 +63,7 @@ impl<'a> DataFrame<'a> {
     }
 
     /// Bit ToDS.
-    fn is_to_ds(&self) -> bool {
+    pub(crate) fn is_to_ds(&self) -> bool {
         self.fc.has(FrameControl::TO_DS)
     }
 
@@ -93,6 +93,11 @@ impl<'a> DataFrame<'a> {
     /// What the frame is numbered among.
     pub(crate) fn priority(&self) -> Priority {
         Priority::Tid(self.tid())
+    }
+
+    /// Who is to receive the frame.
+    pub(crate) fn receiver(&self) -> MacAddr {
+        self.addr(ADDR1)
     }
 
     /// Who sent the frame.

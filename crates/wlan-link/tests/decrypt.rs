@@ -126,6 +126,8 @@ fn a_file_is_decrypted_as_in_memory_in_either_format() {
             counts: counts.clone(),
             other_link_type,
             broken: None,
+            stations: vec![],
+            ssids: vec![],
         };
         assert_eq!(decrypted, as_expected);
         assert_eq!(folder.output(), expected);

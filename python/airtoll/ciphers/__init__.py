@@ -5,7 +5,17 @@ measures what this machine does beside other libraries, and `figure` draws it. T
 `wlan-ciphers`, the measuring `wlan-peers`; nothing here but conversions.
 """
 
-from airtoll.ciphers.capture import Decrypted, decrypt_capture, parse_wep_key
+from airtoll.ciphers.capture import (
+    Decrypted,
+    Secrets,
+    Station,
+    decrypt_capture,
+    parse_passphrase,
+    parse_pmk,
+    parse_ssid,
+    parse_wep_key,
+    read_passphrase,
+)
 from airtoll.ciphers.protection import Protection, Refused, ReplayWindow, backends, suites
 
 __all__ = [
@@ -13,8 +23,14 @@ __all__ = [
     "Protection",
     "Refused",
     "ReplayWindow",
+    "Secrets",
+    "Station",
     "backends",
     "decrypt_capture",
+    "parse_passphrase",
+    "parse_pmk",
+    "parse_ssid",
     "parse_wep_key",
+    "read_passphrase",
     "suites",
 ]

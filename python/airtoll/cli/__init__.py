@@ -206,6 +206,44 @@ def decrypt(
             show_default=False,
         ),
     ] = None,
+    psk: Annotated[
+        str | None,
+        typer.Option(
+            "--psk",
+            metavar="PASSPHRASE",
+            help="The passphrase of the network, or 64 hexadecimal digits: the PSK itself. Others can see it in the "
+            "list of processes: --psk-file.",
+            show_default=False,
+        ),
+    ] = None,
+    psk_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--psk-file",
+            metavar="FILE",
+            help="The same, as the one line of a file.",
+            readable=False,
+            show_default=False,
+        ),
+    ] = None,
+    ssid: Annotated[
+        str | None,
+        typer.Option(
+            "--ssid",
+            metavar="SSID",
+            help="The network that the passphrase is of.",
+            show_default="every network whose SSID is in CAPTURE",
+        ),
+    ] = None,
+    pmk: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pmk",
+            metavar="HEX",
+            help="A pairwise master key, such as SAE and OWE agree on; may be given repeatedly.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -220,12 +258,16 @@ def decrypt(
 ) -> None:
     """Decrypt a capture: write its Ethernet frames to a pcap file, and print what became of every frame.
 
+    WEP frames are decrypted with --key. For TKIP, CCMP and GCMP the 4-way handshake of each station must be in the
+    capture, before its frames.
+
     Exit status: 0 if frames were decrypted; 1 if none was, and there is no output then; 2 if a file or a key cannot
     be used, or if the capture breaks off: what comes before that is decrypted.
     """
-    from airtoll.cli.decrypt import decrypt_file
+    from airtoll.cli.decrypt import decrypt_file, read_secrets
 
-    decrypt_file(capture, key or [], out, as_json=as_json)
+    secrets = read_secrets(key or [], psk, psk_file, ssid, pmk or [])
+    decrypt_file(capture, secrets, out, as_json=as_json)
 
 
 @app.command()

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,17 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from airtoll.ciphers import Decrypted, decrypt_capture, parse_wep_key
+from airtoll.ciphers import (
+    Decrypted,
+    Secrets,
+    Station,
+    decrypt_capture,
+    parse_passphrase,
+    parse_pmk,
+    parse_ssid,
+    parse_wep_key,
+    read_passphrase,
+)
 from airtoll.errors import AirtollError, StoppedError, UsageError
 
 REASONS: Final = {
@@ -21,6 +32,7 @@ REASONS: Final = {
     "not_encrypted": "not encrypted",
     "no_wep_key": "WEP, and no WEP key given",
     "other_cipher": "another cipher: TKIP, CCMP or GCMP",
+    "no_key_yet": "no handshake that was understood came before them",
     "wrong_key": "ICV or MIC wrong: another key, or damaged",
     "forged": "MIC wrong behind a right ICV: forged",
     "retransmission": "retransmission of a frame decrypted already",
@@ -33,28 +45,107 @@ REASONS: Final = {
 """Why a frame was not decrypted, in words."""
 
 
-def decrypt_file(capture: Path, keys: Sequence[str], out: Path | None, *, as_json: bool) -> None:
+FINDINGS: Final = {
+    "learned": "key learned",
+    "no_handshake": "no 4-way handshake",
+    "half_handshake": "half a 4-way handshake: message 2 and one of 1 and 3 are needed",
+    "wrong_passphrase": "handshake with another passphrase: its MIC is wrong",
+    "no_ssid": "hides its SSID: --ssid is needed",
+    "other_network": "another network",
+    "not_of_passphrase": "its PMK is not made of the passphrase: --pmk is needed",
+    "unknown_suites": "a key management that has no PSK, or an unknown cipher",
+}
+"""Why a station's keys are known, or why not, in words."""
+
+MAX_NAMED: Final = 3
+"""Stations that one line names."""
+
+
+def read_secrets(
+    keys: Sequence[str], psk: str | None, psk_file: Path | None, ssid: str | None, pmks: Sequence[str]
+) -> Secrets:
+    """What the options say; UsageError if they go against each other, or there are none."""
+    if psk is not None and psk_file is not None:
+        raise UsageError("--psk and --psk-file: one of them is enough")
+    if not (keys or pmks or psk is not None or psk_file is not None):
+        raise UsageError("no key given: --key HEX is needed for WEP, --psk PASSPHRASE for all other ciphers")
+    passphrase = None
+    if psk is not None:
+        passphrase = parse_passphrase(os.fsencode(psk), "--psk")
+    elif psk_file is not None:
+        passphrase = read_passphrase(psk_file)
+    if ssid is not None and passphrase is None:
+        raise UsageError("--ssid says what network a passphrase is of: --psk or --psk-file is needed")
+    return Secrets(
+        wep_keys=[parse_wep_key(key) for key in keys],
+        passphrase=passphrase,
+        pmks=[parse_pmk(pmk) for pmk in pmks],
+        ssid=None if ssid is None else parse_ssid(os.fsencode(ssid)),
+    )
+
+
+def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: bool) -> None:
     """Decrypt, print the counts, and say in an error what they do not."""
-    if not keys:
-        raise UsageError("no key given: --key HEX is needed")
-    wep_keys = [parse_wep_key(key) for key in keys]
     target = out or _beside(capture)
     # As Ctrl-C does, it leaves no temporary file behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _showing_progress(capture) as progress:
-            decrypted = decrypt_capture(capture, target, wep_keys, progress)
+            decrypted = decrypt_capture(capture, target, secrets, progress)
     except KeyboardInterrupt:
         raise StoppedError("interrupted; no output is written") from None
     written = target if decrypted.ethernet_frames else None
     if as_json:
-        typer.echo(json.dumps(_as_json(capture, decrypted, written), indent=2))
+        typer.echo(json.dumps(_as_json(capture, decrypted, written, secrets), indent=2))
     else:
         _print(decrypted, written)
     if decrypted.broken:
         raise UsageError(f"{capture}: {decrypted.broken}")
     if written is None:
-        raise AirtollError(f"{capture}: nothing decrypted, so no output is written")
+        raise AirtollError(f"{capture}: {_why_nothing(decrypted, secrets)}, so no output is written")
+
+
+def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
+    """Why there is not one frame, in one clause that says what to do."""
+    nothing = "nothing decrypted"
+    if not secrets.learns:
+        return nothing
+    found: dict[str, list[Station]] = {}
+    for station in decrypted.stations:
+        found.setdefault(station.finding, []).append(station)
+
+    what = "passphrase" if secrets.passphrase is not None else "PMK"
+    which = f"SSID {_shown(secrets.ssid)} or the {what}" if secrets.ssid is not None else what
+    clauses = {
+        "learned": f"{nothing}: no frame that can be decrypted comes after the handshake of ",
+        "wrong_passphrase": f"wrong {which}: the MIC of no handshake fits, of ",
+        "no_ssid": "the SSID is not in the capture, and is needed: --ssid SSID; handshake of ",
+        "not_of_passphrase": "the PMK of SAE or OWE is not made of a passphrase: --pmk is needed; ",
+        "unknown_suites": "a key management that has no PSK, or an unknown cipher: ",
+        "half_handshake": "only half of a 4-way handshake: message 2 and one of 1 and 3 are needed, of ",
+        "other_network": f"no handshake of SSID {_shown(secrets.ssid)}: those are of ",
+    }
+    for finding, clause in clauses.items():
+        if stations := [one for one in found.get(finding, ()) if one.station]:
+            return clause + _named(stations)
+    return "no 4-way handshake in the capture"
+
+
+def _named(stations: Sequence[Station]) -> str:
+    """The first of some stations, with their networks."""
+    names = [
+        f"{station.station} with {station.bssid}"
+        + (f" (SSID {_shown(station.ssid)})" if station.ssid is not None else "")
+        for station in stations[:MAX_NAMED]
+    ]
+    more = len(stations) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def _shown(ssid: bytes | None) -> str:
+    """An SSID, which may hold any octets, on one line."""
+    text = (ssid or b"").decode("utf-8", "backslashreplace")
+    return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) + '"'
 
 
 def _beside(capture: Path) -> Path:
@@ -97,12 +188,39 @@ def _print(decrypted: Decrypted, written: Path | None) -> None:
             table.add_row(str(count), words)
     console = Console(highlight=False)
     console.print(table)
+    if decrypted.stations:
+        console.print()
+        for line in _station_lines(decrypted.stations):
+            console.print(line, markup=False, soft_wrap=True)
     if written:
         console.print(f"{written}: {decrypted.ethernet_frames} Ethernet frames", markup=False, soft_wrap=True)
 
 
-def _as_json(capture: Path, decrypted: Decrypted, written: Path | None) -> dict[str, object]:
-    return {
+def _station_lines(stations: Sequence[Station]) -> Iterator[str]:
+    """A line a station: what was learned, how many frames that opened, and how many not; as wide as it must be."""
+    rows: list[tuple[str, ...]] = [
+        ("access point", "station", "SSID", "cipher", "keys", "decrypted", "too early", "wrong key", "")
+    ]
+    for one in stations:
+        words = FINDINGS[one.finding]
+        if one.station is None and not one.keys:
+            words = "group key not learned"
+        counts = (str(count) for count in (one.keys, one.decrypted, one.without_key, one.wrong_key))
+        ssid = "-" if one.ssid is None else _shown(one.ssid)
+        rows.append((one.bssid, one.station or "(group)", ssid, one.cipher or "-", *counts, words))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if 4 <= at < 8 else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _as_json(
+    capture: Path, decrypted: Decrypted, written: Path | None, secrets: Secrets
+) -> dict[str, object]:
+    counts: dict[str, object] = {
         "capture": str(capture),
         "out": str(written) if written else None,
         "frames": decrypted.frames,
@@ -112,3 +230,9 @@ def _as_json(capture: Path, decrypted: Decrypted, written: Path | None) -> dict[
         "not_decrypted": {reason: decrypted.not_decrypted.get(reason, 0) for reason in REASONS},
         "broken": decrypted.broken,
     }
+    if secrets.learns:
+        counts["stations"] = [
+            asdict(station) | {"ssid": None if station.ssid is None else _shown(station.ssid)[1:-1]}
+            for station in decrypted.stations
+        ]
+    return counts

@@ -1,0 +1,381 @@
+//! Many records at once: steps 1 to 5 of [`decap`](super).
+
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
+use wlan_frames::pcap::Record;
+use wlan_frames::{EtherType, FrameControl, FrameType, LlcSnap, MacAddr, captured};
+
+use super::keys::Ends;
+use super::msdu::{emit_amsdu, emit_msdu};
+use super::{CaptureKey, Decap, Facts, KeyOwner, Skipped};
+use crate::aad::HeaderError;
+use crate::msdu::DataFrame;
+use crate::{KeyId, OpenError, OpenJob, TemporalKey, Tkip, Wep, key, tkip, wep};
+
+/// Octets that are deciphered together, if no frame is longer: they and what they come from fit a second-level cache.
+const BATCH_OCTETS: usize = 192 << 10;
+
+/// What takes what comes out of a capture.
+pub trait Receiver {
+    /// Takes an Ethernet frame of a record of this time, in nanoseconds: its addresses, perhaps with a length, and what
+    /// follows. It is not longer than [`MAX_RECORD_LEN`](wlan_frames::pcap::MAX_RECORD_LEN).
+    fn frame(&mut self, ts_ns: u64, head: &[u8], body: &[u8]);
+
+    /// Is shown a management frame, from its MAC header on and without FCS, and gives the keys that it can tell now.
+    fn management(&mut self, _mpdu: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+        Vec::new()
+    }
+
+    /// Is shown an EAPOL packet between an access point and a station, and gives the keys that it can tell now.
+    fn eapol(&mut self, _bssid: MacAddr, _station: MacAddr, _packet: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+        Vec::new()
+    }
+}
+
+/// A protected Data frame that waits for its batch.
+struct Pending<'r> {
+    ts_ns: u64,
+    mpdu: &'r [u8],
+    facts: Facts,
+    /// The place of its link.
+    place: Option<usize>,
+    /// The likeliest key, if there was one when the batch was opened.
+    key: Option<Arc<CaptureKey>>,
+    /// Where its copy lies in the arena.
+    at: usize,
+    /// Where in it the payload is, if it opened.
+    outcome: Result<Range<usize>, OpenError>,
+}
+
+/// Records of a capture that are decrypted together. They must stay in memory until they are: this is the one thing that
+/// [`Decap`] itself does not ask for. Dropping a batch without [`finish`](Batch::finish) loses them.
+pub struct Batch<'d, 'r> {
+    decap: &'d mut Decap,
+    pending: Vec<Pending<'r>>,
+    /// Octets of those.
+    octets: usize,
+}
+
+impl Decap {
+    /// Begins a batch, of any number of records.
+    #[must_use]
+    pub fn batch<'r>(&mut self) -> Batch<'_, 'r> {
+        Batch {
+            decap: self,
+            pending: Vec::new(),
+            octets: 0,
+        }
+    }
+}
+
+impl<'r> Batch<'_, 'r> {
+    /// Takes the next record of a capture of this link type. What comes of it, and of those before it, goes to `to` now or
+    /// later.
+    ///
+    /// # Errors
+    /// [`Skipped`], if it is known at once; it is counted.
+    pub fn push(
+        &mut self,
+        link_type: u32,
+        record: &Record<'r>,
+        to: &mut impl Receiver,
+    ) -> Result<(), Skipped> {
+        self.decap.counts.records += 1;
+        let sifted = self.sift(link_type, record, to);
+        if let Err(reason) = sifted {
+            self.decap.counts.skip(reason);
+        }
+        let (mpdu, facts) = sifted?;
+        if self.octets + mpdu.len() > BATCH_OCTETS {
+            // The outcome of the last one is counted, as that of all others.
+            let _ = self.settle_all(to);
+        }
+        self.octets += mpdu.len();
+        self.pending.push(Pending {
+            ts_ns: record.ts_ns,
+            mpdu,
+            facts,
+            place: self.decap.keys.place(&facts),
+            key: None,
+            at: 0,
+            outcome: Err(OpenError::Pending),
+        });
+        Ok(())
+    }
+
+    /// Decrypts what was not decrypted yet.
+    ///
+    /// # Errors
+    /// [`Skipped`] if the last record that was not skipped at once gave no frame; it is counted, as all are.
+    pub fn finish(mut self, to: &mut impl Receiver) -> Result<(), Skipped> {
+        self.settle_all(to)
+    }
+
+    /// Steps 1 and 2.
+    fn sift(
+        &mut self,
+        link_type: u32,
+        record: &Record<'r>,
+        to: &mut impl Receiver,
+    ) -> Result<(&'r [u8], Facts), Skipped> {
+        if record.data.len() < record.original_len as usize {
+            return Err(Skipped::CutShort);
+        }
+        let mpdu = captured::mpdu(link_type, record.data).map_err(|_| Skipped::Damaged)?;
+        let frame = DataFrame::parse(mpdu).map_err(|error| match error {
+            HeaderError::Short => Skipped::Damaged,
+            HeaderError::NotProtectable => Skipped::NotData,
+        });
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(reason) => {
+                let fc = FrameControl::parse(mpdu);
+                if fc.is_ok_and(|fc| fc.frame_type() == FrameType::Management) {
+                    let keys = to.management(mpdu);
+                    self.learn(keys, to);
+                }
+                return Err(reason);
+            }
+        };
+        let ends = ends(&frame);
+        if !frame.is_protected() {
+            if let (Some((bssid, station)), Some(packet)) = (ends, eapol(&mpdu[frame.len()..])) {
+                // Those before it are not to be decrypted with what it tells.
+                let _ = self.settle_all(to);
+                let keys = to.eapol(bssid, station, packet);
+                self.learn(keys, to);
+            }
+            return Err(Skipped::Open);
+        }
+        let key_octet = *mpdu.get(frame.len() + 3).ok_or(Skipped::Damaged)?;
+        let facts = Facts {
+            from_ds: frame.is_from_ds(),
+            has_four_addresses: frame.is_from_ds() && frame.is_to_ds(),
+            ends,
+            is_wep: key_octet & wep::EXT_IV == 0,
+            key_id: KeyId::from_key_id_octet(key_octet),
+            transmitter: frame.transmitter(),
+            tid: frame.tid(),
+            sequence: frame.sequence(),
+            is_retry: frame.has(FrameControl::RETRY),
+            more_fragments: frame.has(FrameControl::MORE_FRAGMENTS),
+            is_amsdu: frame.is_amsdu(),
+            michael: frame.michael(),
+        };
+        Ok((mpdu, facts))
+    }
+
+    /// Adds keys for the records to come.
+    fn learn(&mut self, keys: Vec<(KeyOwner, CaptureKey)>, to: &mut impl Receiver) {
+        if keys.is_empty() {
+            return;
+        }
+        let _ = self.settle_all(to);
+        for (owner, key) in keys {
+            self.decap.add_learned(owner, key);
+        }
+    }
+
+    /// Steps 3 to 6 for all that wait. Gives what became of the last.
+    fn settle_all(&mut self, to: &mut impl Receiver) -> Result<(), Skipped> {
+        let (decap, pending) = (&mut *self.decap, &mut self.pending);
+        let mut arena = mem::take(&mut decap.arena);
+        decap.open_likeliest(pending, &mut arena);
+        self.octets = 0;
+        let mut last = Ok(());
+        for frame in pending.drain(..) {
+            let opened = decap.settle(&frame, &arena, to);
+            if let Err(reason) = opened {
+                decap.counts.skip(reason);
+            }
+            if let Some(place) = frame.place {
+                let counts = decap.keys.counts_mut(place);
+                *match opened {
+                    Ok(()) => &mut counts.decrypted,
+                    Err(Skipped::NotLearned | Skipped::NoKey | Skipped::NoWepKey) => &mut counts.without_key,
+                    Err(Skipped::WrongKey | Skipped::Forged) => &mut counts.wrong_key,
+                    Err(_) => &mut counts.other,
+                } += 1;
+            }
+            last = opened;
+        }
+        decap.arena = arena;
+        last
+    }
+}
+
+impl Decap {
+    /// Step 3: opens a copy of each frame with the first of its keys.
+    fn open_likeliest(&self, pending: &mut [Pending<'_>], arena: &mut Vec<u8>) {
+        arena.clear();
+        for frame in &mut *pending {
+            frame.key = self.keys.candidates(&frame.facts, frame.place).next().cloned();
+            frame.at = arena.len();
+            if frame.key.is_some() {
+                arena.extend_from_slice(frame.mpdu);
+            }
+        }
+        let mut aes: Jobs<'_, '_, TemporalKey> = Jobs::default();
+        let mut tkip: Jobs<'_, '_, Tkip> = Jobs::default();
+        let mut wep: Jobs<'_, '_, Wep> = Jobs::default();
+        let mut left = &mut arena[..];
+        for frame in pending {
+            let Some(key) = &frame.key else { continue };
+            let (copy, rest) = mem::take(&mut left).split_at_mut(frame.mpdu.len());
+            left = rest;
+            let key_id = match key.peek(copy) {
+                Ok(key_id) => key_id,
+                Err(error) => {
+                    frame.outcome = Err(error);
+                    continue;
+                }
+            };
+            let job = OpenJob::new(copy, key_id);
+            match &**key {
+                CaptureKey::Aes(key) => aes.push(key, job, &mut frame.outcome),
+                CaptureKey::Tkip { .. } => tkip.push(key.michael(&frame.facts), job, &mut frame.outcome),
+                CaptureKey::Wep(key) => wep.push(key, job, &mut frame.outcome),
+            }
+        }
+        aes.open(key::open_each);
+        tkip.open(tkip::open_each);
+        wep.open(wep::open_each);
+    }
+
+    /// Steps 4 to 6.
+    fn settle(&mut self, frame: &Pending<'_>, arena: &[u8], to: &mut impl Receiver) -> Result<(), Skipped> {
+        let facts = &frame.facts;
+        let number = (facts.transmitter, facts.tid);
+        if facts.is_retry && self.last.get(&number) == Some(&facts.sequence) {
+            return Err(Skipped::Retransmission);
+        }
+        let (key, payload) = match (&frame.key, &frame.outcome) {
+            (Some(key), Ok(payload)) => (key.clone(), &arena[frame.at..][payload.clone()]),
+            _ => {
+                let (key, payload) = self.open_otherwise(frame)?;
+                (key, &self.copy[payload])
+            }
+        };
+        // A frame that did not open may have been damaged, and its retransmission be good.
+        self.last.insert(number, facts.sequence);
+
+        let reassembled;
+        let msdu = if facts.more_fragments || facts.sequence & 0xf != 0 {
+            let mut whole = self.partials.add(facts, payload).ok_or(Skipped::Fragment)?;
+            if let CaptureKey::Tkip { .. } = *key {
+                let verified = key.michael(facts).verify_msdu(facts.michael, &mut whole);
+                let len = verified.map_err(|_| Skipped::Forged)?.len();
+                whole.truncate(len);
+            }
+            reassembled = whole;
+            &reassembled[..]
+        } else {
+            payload
+        };
+
+        let mut emit = |head: &[u8], body: &[u8]| to.frame(frame.ts_ns, head, body);
+        self.counts.frames += if facts.is_amsdu {
+            emit_amsdu(msdu, &mut emit)?
+        } else {
+            emit_msdu(facts.michael.da, facts.michael.sa, msdu, &mut emit)?;
+            1
+        };
+        match *key {
+            CaptureKey::Wep(_) => self.counts.wep += 1,
+            CaptureKey::Tkip { .. } => self.counts.tkip += 1,
+            CaptureKey::Aes(_) => self.counts.aes += 1,
+        }
+        if let (Some(place), false, Some(packet)) = (frame.place, facts.is_amsdu, eapol(msdu)) {
+            let (bssid, station) = self.keys.ends(place);
+            for (owner, key) in to.eapol(bssid, station, packet) {
+                self.add_learned(owner, key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries, one by one, all keys but the one that failed; what was opened lies in `self.copy`.
+    fn open_otherwise(&mut self, frame: &Pending<'_>) -> Result<(Arc<CaptureKey>, Range<usize>), Skipped> {
+        let facts = &frame.facts;
+        let mut failure = match (facts.is_wep, self.learns) {
+            (_, true) => Skipped::NotLearned,
+            (true, false) => Skipped::NoWepKey,
+            (false, false) => Skipped::NoKey,
+        };
+        let mut fails = |key: &CaptureKey, error: &OpenError| match error {
+            // Behind a right ICV, so this was the key. No other can fit as well.
+            OpenError::Mic if matches!(key, CaptureKey::Tkip { .. }) => Err(Skipped::Forged),
+            OpenError::Short => {
+                failure = Skipped::Damaged;
+                Ok(())
+            }
+            _ => {
+                failure = Skipped::WrongKey;
+                Ok(())
+            }
+        };
+        if let (Some(key), Err(error)) = (&frame.key, &frame.outcome) {
+            fails(key, error)?;
+        }
+        let tried = |key: &Arc<CaptureKey>| frame.key.as_ref().is_some_and(|first| Arc::ptr_eq(first, key));
+        for key in self.keys.candidates(facts, frame.place).filter(|key| !tried(key)) {
+            self.copy.clear();
+            self.copy.extend_from_slice(frame.mpdu);
+            match key.open(facts, &mut self.copy) {
+                Ok(payload) => return Ok((key.clone(), payload)),
+                Err(error) => fails(key, &error)?,
+            }
+        }
+        Err(failure)
+    }
+}
+
+/// The jobs of one kind of key, and where their outcomes go.
+struct Jobs<'k, 'j, K> {
+    jobs: Vec<(&'k K, OpenJob<'j>)>,
+    outcomes: Vec<&'j mut Result<Range<usize>, OpenError>>,
+}
+
+impl<K> Default for Jobs<'_, '_, K> {
+    fn default() -> Self {
+        Jobs {
+            jobs: Vec::new(),
+            outcomes: Vec::new(),
+        }
+    }
+}
+
+impl<'k, 'j, K> Jobs<'k, 'j, K> {
+    fn push(&mut self, key: &'k K, job: OpenJob<'j>, outcome: &'j mut Result<Range<usize>, OpenError>) {
+        self.jobs.push((key, job));
+        self.outcomes.push(outcome);
+    }
+
+    fn open(&mut self, open_each: fn(&mut [(&K, OpenJob<'_>)])) {
+        open_each(&mut self.jobs);
+        for ((_, job), outcome) in self.jobs.iter().zip(&mut self.outcomes) {
+            **outcome = job.verdict().map(|opened| opened.payload.clone());
+        }
+    }
+}
+
+/// The access point and the station, or the address of all for a group, between which a frame goes; with four addresses
+/// these may be the other way round.
+fn ends(frame: &DataFrame<'_>) -> Option<Ends> {
+    let (to, from) = (frame.receiver(), frame.transmitter());
+    match (frame.is_to_ds(), frame.is_from_ds()) {
+        (true, _) => Some((to, from)),
+        (false, true) if to.is_group() => Some((from, MacAddr::BROADCAST)),
+        (false, true) => Some((from, to)),
+        // Of an independent BSS, or a direct link, whose keys come from other handshakes.
+        (false, false) => None,
+    }
+}
+
+/// The EAPOL packet in an MSDU.
+fn eapol(msdu: &[u8]) -> Option<&[u8]> {
+    let llc = LlcSnap::parse(msdu).ok()?;
+    (llc.ethertype == EtherType::EAPOL).then(|| &msdu[LlcSnap::LEN..])
+}

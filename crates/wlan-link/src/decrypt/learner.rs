@@ -1,0 +1,443 @@
+//! Keys learned from the handshakes of a capture: which SSID is whose, the PMKs that the passphrase makes of them, and what
+//! the handshakes told.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use wlan_ciphers::decap::{CaptureKey, KeyOwner, LinkCounts};
+use wlan_ciphers::{Suite, TemporalKey, Wep};
+use wlan_frames::beacon::elements;
+use wlan_frames::eapol::{Descriptor, KeyInfo};
+use wlan_frames::rsn::Selector;
+use wlan_frames::{EapolKey, FrameControl, KeyData, MacAddr, RsnElement, WpaElement};
+use wlan_rsn::psk::psk;
+use wlan_rsn::{Akm, Key, Learned, Observer, Pmk, Protocol};
+
+use super::{Finding, Passphrase, Secrets, Station};
+
+/// Access points, and pairs of one with a station, that are remembered, at most.
+const MAX_REMEMBERED: usize = 4096;
+/// SSIDs of one access point; each makes a PMK to try.
+const MAX_SSIDS_OF_ONE: usize = 8;
+/// PMKs that are made of the passphrase: each takes a millisecond.
+const MAX_PMKS: usize = 1024;
+/// Packets of a conversation that are kept for an SSID to come, and replay counters of a message.
+const MAX_KEPT: usize = 16;
+
+/// Element ID (9.4.2.1).
+const SSID_ID: u8 = 0;
+const BSSID_AT: usize = 16;
+
+/// Learns keys.
+pub(super) struct Learner {
+    observer: Observer,
+    passphrase: Option<Passphrase>,
+    ssid: Option<Vec<u8>>,
+    /// Whether there is anything but a passphrase that waits for SSIDs.
+    has_pmks: bool,
+    networks: BTreeMap<MacAddr, Network>,
+    /// By SSID, those that were made.
+    pmks: HashMap<Vec<u8>, Pmk>,
+    conversations: BTreeMap<(MacAddr, MacAddr), Conversation>,
+    /// Group keys of an access point: how many, the suite of the last, and the last few.
+    groups: BTreeMap<MacAddr, Group>,
+}
+
+/// What one access point calls itself.
+#[derive(Default)]
+struct Network {
+    ssids: Vec<Vec<u8>>,
+    /// How many of those have had their PMK made.
+    tried: usize,
+}
+
+/// The group keys of one access point.
+#[derive(Default)]
+struct Group {
+    keys: u64,
+    suite: Option<Suite>,
+    /// The last ones, which every station is told.
+    known: VecDeque<Key>,
+}
+
+/// What one station and its access point said to each other.
+#[derive(Default)]
+struct Conversation {
+    messages: [u64; 4],
+    /// Replay counters of messages 1 to 3: those of one handshake belong together (12.7.2 d).
+    counters: [VecDeque<u64>; 3],
+    /// Packets, until a key is learned.
+    packets: VecDeque<Vec<u8>>,
+    akm: Option<Selector>,
+    protocol: Option<Protocol>,
+    keys: u64,
+    suite: Option<Suite>,
+}
+
+impl Learner {
+    /// One with these secrets, and the keys among them that there is nothing to learn about.
+    pub(super) fn new(secrets: Secrets) -> (Vec<CaptureKey>, Learner) {
+        let mut learner = Learner {
+            observer: Observer::new(),
+            has_pmks: !secrets.pmks.is_empty(),
+            passphrase: None,
+            ssid: secrets.ssid,
+            networks: BTreeMap::new(),
+            pmks: HashMap::new(),
+            conversations: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        };
+        for pmk in secrets.pmks {
+            learner.observer.add_pmk(None, pmk);
+        }
+        match (secrets.passphrase, &learner.ssid) {
+            (Some(Passphrase::Psk(pmk)), _) => {
+                learner.observer.add_pmk(None, pmk.clone());
+                learner.passphrase = Some(Passphrase::Psk(pmk));
+            }
+            (Some(Passphrase::Characters(characters)), ssid) => {
+                // The SSID may be hidden, so the PMK is tried everywhere.
+                if let Some(psk) = ssid.as_ref().and_then(|ssid| psk(&characters, ssid).ok()) {
+                    learner.observer.add_pmk(None, Pmk::of_psk(psk));
+                }
+                learner.passphrase = Some(Passphrase::Characters(characters));
+            }
+            (None, _) => {}
+        }
+        (secrets.keys, learner)
+    }
+
+    /// Whether there is anything to learn with.
+    pub(super) fn has_secrets(&self) -> bool {
+        self.has_pmks || self.passphrase.is_some()
+    }
+
+    /// Notes the SSID in a management frame, and gives the keys that a handshake before it told.
+    pub(super) fn management(&mut self, mpdu: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+        if !self.has_secrets() {
+            return Vec::new();
+        }
+        let Some((bssid, ssid)) = announced(mpdu) else {
+            return Vec::new();
+        };
+        let is_known = self.networks.contains_key(&bssid);
+        if !is_known && self.networks.len() == MAX_REMEMBERED {
+            return Vec::new();
+        }
+        let network = self.networks.entry(bssid).or_default();
+        if network.ssids.len() == MAX_SSIDS_OF_ONE || network.ssids.iter().any(|known| known == ssid) {
+            return Vec::new();
+        }
+        network.ssids.push(ssid.to_vec());
+        let waits = |conversation: &Conversation| !conversation.packets.is_empty();
+        let ends = (bssid, MacAddr::default())..=(bssid, MacAddr::BROADCAST);
+        let waiting: Vec<_> = self
+            .conversations
+            .range_mut(ends)
+            .filter(|(_, conversation)| waits(conversation))
+            .map(|(&ends, conversation)| (ends, std::mem::take(&mut conversation.packets)))
+            .collect();
+        if waiting.is_empty() {
+            return Vec::new();
+        }
+        self.make_pmks(bssid);
+        let mut keys = Vec::new();
+        for (ends, packets) in waiting {
+            for packet in packets {
+                keys.extend(self.observe(ends, &packet));
+                self.keep(ends, packet);
+            }
+        }
+        keys
+    }
+
+    /// Notes an EAPOL packet, and gives the keys that it tells.
+    pub(super) fn eapol(
+        &mut self,
+        bssid: MacAddr,
+        station: MacAddr,
+        packet: &[u8],
+    ) -> Vec<(KeyOwner, CaptureKey)> {
+        // A MIC has 16 octets, or 24.
+        let parsed = EapolKey::parse(packet, 16).or_else(|_| EapolKey::parse(packet, 24));
+        let Ok((key, len)) = parsed else {
+            return Vec::new();
+        };
+        let ends = (bssid, station);
+        if !self.has_secrets()
+            || !self.conversations.contains_key(&ends) && self.conversations.len() == MAX_REMEMBERED
+        {
+            return Vec::new();
+        }
+        self.conversations.entry(ends).or_default().note(&key);
+        if self.is_other_network(bssid) {
+            return Vec::new();
+        }
+        self.make_pmks(bssid);
+        let keys = self.observe(ends, packet);
+        self.keep(ends, packet[..len].to_vec());
+        keys
+    }
+
+    /// Whether this is known not to be the network that was asked for.
+    fn is_other_network(&self, bssid: MacAddr) -> bool {
+        let ssids = self
+            .networks
+            .get(&bssid)
+            .map_or(&[][..], |network| &network.ssids);
+        self.ssid
+            .as_ref()
+            .is_some_and(|ssid| !ssids.is_empty() && !ssids.contains(ssid))
+    }
+
+    /// Gives the observer a PMK of each SSID of an access point.
+    fn make_pmks(&mut self, bssid: MacAddr) {
+        let (Some(Passphrase::Characters(characters)), None) = (&self.passphrase, &self.ssid) else {
+            return;
+        };
+        let Some(network) = self.networks.get_mut(&bssid) else {
+            return;
+        };
+        for ssid in &network.ssids[network.tried..] {
+            if !self.pmks.contains_key(ssid)
+                && self.pmks.len() < MAX_PMKS
+                && let Ok(psk) = psk(characters, ssid)
+            {
+                self.pmks.insert(ssid.clone(), Pmk::of_psk(psk));
+            }
+            if let Some(pmk) = self.pmks.get(ssid) {
+                self.observer.add_pmk(Some(bssid), pmk.clone());
+            }
+        }
+        network.tried = network.ssids.len();
+    }
+
+    /// Keeps a packet for an SSID that is still to come.
+    fn keep(&mut self, ends: (MacAddr, MacAddr), packet: Vec<u8>) {
+        let waits = matches!(self.passphrase, Some(Passphrase::Characters(_))) && self.ssid.is_none();
+        if let Some(conversation) = self.conversations.get_mut(&ends)
+            && conversation.keys == 0
+            && waits
+        {
+            remember(&mut conversation.packets, packet);
+        }
+    }
+
+    fn observe(&mut self, ends: (MacAddr, MacAddr), packet: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+        let learned = self.observer.packet(ends.0, ends.1, packet).unwrap_or_default();
+        let mut keys = Vec::new();
+        for one in learned {
+            let (owner, suite, key) = match one {
+                Learned::Pairwise {
+                    bssid,
+                    station,
+                    suite,
+                    key,
+                } => {
+                    if let Some(conversation) = self.conversations.get_mut(&ends) {
+                        conversation.keys += 1;
+                        conversation.suite = Some(suite);
+                        conversation.packets = VecDeque::new();
+                    }
+                    (KeyOwner::Pairwise { bssid, station }, suite, key)
+                }
+                Learned::Group {
+                    bssid,
+                    key_id,
+                    suite,
+                    key,
+                } => {
+                    let group = self.groups.entry(bssid).or_default();
+                    if group.known.contains(&key) {
+                        continue;
+                    }
+                    group.keys += 1;
+                    group.suite = Some(suite);
+                    remember(&mut group.known, key.clone());
+                    (KeyOwner::Group { bssid, key_id }, suite, key)
+                }
+                // Frames under it are readable as they are.
+                Learned::Integrity { .. } => continue,
+            };
+            keys.extend(capture_key(suite, &key).map(|key| (owner, key)));
+        }
+        keys
+    }
+
+    /// What became of each station, in the order of the addresses.
+    pub(super) fn stations(
+        &self,
+        links: impl Iterator<Item = ((MacAddr, MacAddr), LinkCounts)>,
+    ) -> Vec<Station> {
+        if !self.has_secrets() {
+            return Vec::new();
+        }
+        let mut all: BTreeMap<(MacAddr, MacAddr), LinkCounts> = links.collect();
+        for &ends in self.conversations.keys() {
+            all.entry(ends).or_default();
+        }
+        let nothing = Conversation::default();
+        all.into_iter()
+            .map(|((bssid, station), counts)| {
+                let conversation = self.conversations.get(&(bssid, station)).unwrap_or(&nothing);
+                let (keys, suite, finding) = if station == MacAddr::BROADCAST {
+                    match self.groups.get(&bssid) {
+                        Some(group) => (group.keys, group.suite, Finding::Learned),
+                        None => (0, None, Finding::NoHandshake),
+                    }
+                } else {
+                    let finding = self.finding(bssid, conversation);
+                    (conversation.keys, conversation.suite, finding)
+                };
+                let network = self
+                    .networks
+                    .get(&bssid)
+                    .filter(|network| !network.ssids.is_empty());
+                let asked = || self.ssid.clone().filter(|_| finding == Finding::Learned);
+                Station {
+                    bssid,
+                    station,
+                    ssid: network.map(|network| network.ssids[0].clone()).or_else(asked),
+                    akm: conversation.akm_name(),
+                    suite,
+                    messages: conversation.messages,
+                    keys,
+                    finding,
+                    counts,
+                }
+            })
+            .collect()
+    }
+
+    fn finding(&self, bssid: MacAddr, conversation: &Conversation) -> Finding {
+        let akm = conversation
+            .protocol
+            .zip(conversation.akm)
+            .and_then(|(protocol, akm)| Akm::from_selector(protocol, akm));
+        let has_ssid = self
+            .networks
+            .get(&bssid)
+            .is_some_and(|network| !network.ssids.is_empty());
+        let needs_ssid = matches!(self.passphrase, Some(Passphrase::Characters(_))) && self.ssid.is_none();
+        if conversation.keys > 0 {
+            Finding::Learned
+        } else if conversation.messages == [0; 4] {
+            Finding::NoHandshake
+        } else if self.is_other_network(bssid) {
+            Finding::OtherNetwork
+        } else if !conversation.is_enough() {
+            Finding::HalfHandshake
+        } else if akm.is_none() {
+            Finding::UnknownSuites
+        } else if akm.is_some_and(|akm| !akm.is_psk()) && !self.has_pmks {
+            Finding::NotOfPassphrase
+        } else if needs_ssid && !has_ssid && !self.has_pmks {
+            Finding::NoSsid
+        } else {
+            Finding::WrongPassphrase
+        }
+    }
+
+    /// The SSIDs that were seen.
+    pub(super) fn ssids(&self) -> Vec<Vec<u8>> {
+        let ssids = self.networks.values().flat_map(|network| &network.ssids);
+        let ssids: BTreeSet<_> = ssids.collect();
+        ssids.into_iter().take(MAX_REMEMBERED).cloned().collect()
+    }
+}
+
+impl Conversation {
+    /// Counts a packet.
+    fn note(&mut self, key: &EapolKey<'_>) {
+        let has = |mask| key.info.has(mask);
+        if !has(KeyInfo::PAIRWISE) {
+            return;
+        }
+        // Only messages 2 of those from the station have key data, and only message 1 of all goes without a MIC.
+        let number = match (has(KeyInfo::ACK), has(KeyInfo::MIC)) {
+            (true, false) => 1,
+            (false, _) if !key.data.is_empty() => 2,
+            (true, true) => 3,
+            (false, _) => 4,
+        };
+        self.messages[number - 1] += 1;
+        if let Some(counters) = self.counters.get_mut(number - 1) {
+            remember(counters, key.replay_counter);
+        }
+        if number != 2 {
+            return;
+        }
+        for item in KeyData::each(key.data).take_while(Result::is_ok).flatten() {
+            let (protocol, akms) = match (key.descriptor, item) {
+                (Descriptor::Rsn, KeyData::Rsn(element)) => (
+                    Protocol::Rsn,
+                    RsnElement::parse(element).ok().and_then(|rsn| rsn.akms),
+                ),
+                (Descriptor::Wpa, KeyData::Wpa(element)) => (
+                    Protocol::Wpa,
+                    WpaElement::parse(element).ok().and_then(|wpa| wpa.akms),
+                ),
+                _ => continue,
+            };
+            self.protocol = Some(protocol);
+            self.akm = akms.and_then(<[Selector]>::first).copied();
+        }
+    }
+
+    /// Whether message 2 is there with message 1 or 3 of the same handshake.
+    fn is_enough(&self) -> bool {
+        let [first, second, third] = &self.counters;
+        second
+            .iter()
+            .any(|counter| first.contains(counter) || third.contains(&counter.wrapping_add(1)))
+    }
+
+    fn akm_name(&self) -> Option<String> {
+        let (protocol, selector) = self.protocol.zip(self.akm)?;
+        let [a, b, c, kind] = selector;
+        Some(match Akm::from_selector(protocol, selector) {
+            Some(akm) => akm.name().into(),
+            None => format!("{a:02x}-{b:02x}-{c:02x}:{kind}"),
+        })
+    }
+}
+
+/// The BSSID and the SSID that a management frame tells, unless it hides it behind nothing or zeros: beacons and probe
+/// responses (9.3.3.2, 9.3.3.10), association and reassociation requests (9.3.3.5, 9.3.3.7).
+fn announced(mpdu: &[u8]) -> Option<(MacAddr, &[u8])> {
+    let fc = FrameControl::parse(mpdu)
+        .ok()
+        .filter(|fc| !fc.has(FrameControl::PROTECTED))?;
+    let fixed_len = match fc.subtype() {
+        0 => 4,
+        2 => 10,
+        5 | 8 => 12,
+        _ => return None,
+    };
+    let body = mpdu.get(fc.header_len()? + fixed_len..)?;
+    let (_, ssid) = elements(body)
+        .take_while(Result::is_ok)
+        .flatten()
+        .find(|&(id, _)| id == SSID_ID)?;
+    let bssid = *mpdu.get(BSSID_AT..)?.first_chunk()?;
+    (ssid.len() <= 32 && ssid.iter().any(|&octet| octet != 0)).then_some((MacAddr(bssid), ssid))
+}
+
+/// A key that was learned, as the engine takes it.
+fn capture_key(suite: Suite, key: &Key) -> Option<CaptureKey> {
+    let octets = key.as_octets();
+    match suite {
+        Suite::Tkip => octets.try_into().ok().map(CaptureKey::tkip),
+        Suite::Wep40 | Suite::Wep104 => Wep::new(octets).ok().map(CaptureKey::Wep),
+        suite => TemporalKey::new(suite, octets)
+            .ok()
+            .map(|key| CaptureKey::Aes(Box::new(key))),
+    }
+}
+
+/// Adds to what is kept, and forgets the oldest where it is full.
+fn remember<T>(kept: &mut VecDeque<T>, one: T) {
+    if kept.len() == MAX_KEPT {
+        kept.pop_front();
+    }
+    kept.push_back(one);
+}

@@ -1,0 +1,276 @@
+//! From the octets of a capture to those of the output: steps 1 to 3 of [`decrypt`](super).
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver as Fetch, SyncSender, channel, sync_channel};
+use std::thread;
+
+use wlan_ciphers::decap::{CaptureKey, Decap, KeyOwner, Receiver};
+use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, MAX_RECORD_LEN, PcapError, Step};
+use wlan_frames::{MacAddr, captured};
+
+use super::learner::Learner;
+use super::{Decrypted, Secrets};
+
+/// Octets read, and written, at a time: enough that calls cost nothing, few enough that they stay in a cache.
+const PIECE: usize = 512 << 10;
+/// Pieces that wait to be written: the writer is never without work while there is some.
+const WAITING: usize = 4;
+
+/// What ended [`stream`].
+#[derive(Debug)]
+pub(super) enum StreamError {
+    Read(io::Error),
+    Write(io::Error),
+    Pcap(PcapError),
+    LinkType(u32),
+    Stopped,
+}
+
+/// What takes the frames, and learns from them.
+struct Sink {
+    learner: Learner,
+    /// What is to be written next.
+    piece: Vec<u8>,
+    full: SyncSender<Vec<u8>>,
+    empty: Fetch<Vec<u8>>,
+    /// The writer has ended before its time.
+    is_broken: bool,
+}
+
+impl Sink {
+    fn pass_on(&mut self) {
+        let next = self.empty.try_recv().unwrap_or_else(|_| empty_piece());
+        self.is_broken |= self.full.send(mem::replace(&mut self.piece, next)).is_err();
+    }
+}
+
+impl Receiver for Sink {
+    fn frame(&mut self, ts_ns: u64, head: &[u8], body: &[u8]) {
+        self.piece
+            .extend_from_slice(&pcap::record_header(ts_ns, head.len() + body.len()));
+        self.piece.extend_from_slice(head);
+        self.piece.extend_from_slice(body);
+        if self.piece.len() >= PIECE {
+            self.pass_on();
+        }
+    }
+
+    fn management(&mut self, mpdu: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+        self.learner.management(mpdu)
+    }
+
+    fn eapol(&mut self, bssid: MacAddr, station: MacAddr, packet: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
+        self.learner.eapol(bssid, station, packet)
+    }
+}
+
+/// A piece with room for the record that makes it full.
+fn empty_piece() -> Vec<u8> {
+    Vec::with_capacity(PIECE + MAX_RECORD_LEN)
+}
+
+/// Decrypts a capture.
+pub(super) fn stream(
+    input: &mut impl Read,
+    output: &mut (impl Write + Send),
+    secrets: Secrets,
+    progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Decrypted, StreamError> {
+    let (full, to_write) = sync_channel::<Vec<u8>>(WAITING);
+    let (written, empty) = channel();
+    let (keys, learner) = Learner::new(secrets);
+    let mut sink = Sink {
+        learner,
+        piece: empty_piece(),
+        full,
+        empty,
+        is_broken: false,
+    };
+    sink.piece
+        .extend_from_slice(&pcap::file_header_of(LINKTYPE_ETHERNET));
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            for mut piece in to_write {
+                output.write_all(&piece)?;
+                piece.clear();
+                // Nobody wants it at the end.
+                let _ = written.send(piece);
+            }
+            Ok(())
+        });
+        let decrypted = read(input, keys, &mut sink, progress);
+        if decrypted.is_ok() {
+            sink.pass_on();
+        }
+        // This lets the writer end.
+        drop(sink);
+        let outcome = writer.join().expect("the writer does not panic");
+        outcome.map_err(StreamError::Write).and(decrypted)
+    })
+}
+
+/// Steps 1 and 2.
+fn read(
+    input: &mut impl Read,
+    keys: Vec<CaptureKey>,
+    sink: &mut Sink,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Decrypted, StreamError> {
+    let mut decap = if sink.learner.has_secrets() {
+        Decap::learning(keys)
+    } else {
+        Decap::new(keys)
+    };
+    let mut decoder = Decoder::default();
+    let (mut other_link_type, mut octets_read) = (0, 0);
+    let mut buffer = vec![0; PIECE];
+    let mut unread = 0..0;
+    let outcome = loop {
+        let mut batch = decap.batch();
+        let step = loop {
+            match decoder.step(&buffer[unread.clone()]) {
+                Err(error) => break Err(error),
+                Ok(Step::Need(len)) => break Ok(len),
+                Ok(Step::Skip(len)) => unread.start += len,
+                Ok(Step::Record(link_type, record, len)) => {
+                    unread.start += len;
+                    if captured::is_known(link_type) {
+                        // What is skipped is counted.
+                        let _ = batch.push(link_type, &record, sink);
+                        continue;
+                    }
+                    // Not even one interface of 802.11: no need to read on.
+                    if !decoder.link_types().iter().any(|&one| captured::is_known(one)) {
+                        return Err(StreamError::LinkType(link_type));
+                    }
+                    other_link_type += 1;
+                }
+            }
+        };
+        let _ = batch.finish(sink);
+        let len = match step {
+            Err(error) => break Err(error),
+            Ok(len) => len,
+        };
+        if sink.is_broken {
+            // The writer says why.
+            return Err(StreamError::Stopped);
+        }
+        buffer.copy_within(unread.clone(), 0);
+        unread = 0..unread.len();
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        match input.read(&mut buffer[unread.end..]) {
+            Ok(0) => break decoder.finish(unread.len()),
+            Ok(len) => {
+                unread.end += len;
+                octets_read += len as u64;
+            }
+            // By a signal, which may be the user's, or nothing came.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(StreamError::Read(error)),
+        }
+        if progress(octets_read).is_break() {
+            return Err(StreamError::Stopped);
+        }
+    };
+    let mut link_types = decoder.link_types().iter().copied();
+    match (link_types.next(), outcome) {
+        (None, Err(error)) => return Err(StreamError::Pcap(error)),
+        (Some(first), _) if !captured::is_known(first) && !link_types.any(captured::is_known) => {
+            return Err(StreamError::LinkType(first));
+        }
+        _ => {}
+    }
+    Ok(Decrypted {
+        counts: decap.counts().clone(),
+        other_link_type,
+        broken: outcome.err(),
+        stations: sink.learner.stations(decap.links()),
+        ssids: sink.learner.ssids(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use wlan_ciphers::Wep;
+    use wlan_ciphers::decap::CaptureKey;
+
+    use super::*;
+
+    const WEP40: [u8; 5] = [0x1f, 0x2e, 0x3d, 0x4c, 0x5b];
+
+    fn through(mut capture: &[u8]) -> (Result<Decrypted, StreamError>, Vec<u8>) {
+        let mut out = Vec::new();
+        let keys = vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())];
+        let outcome = stream(&mut capture, &mut out, keys.into(), |_| ControlFlow::Continue(()));
+        (outcome, out)
+    }
+
+    #[test]
+    fn a_capture_cut_anywhere_is_decrypted_up_to_there() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wlan-ciphers/tests/captures");
+        let whole = fs::read(folder.join("wep40.pcap")).unwrap();
+        let complete = through(&whole).1;
+        for len in 0..whole.len() {
+            let (outcome, out) = through(&whole[..len]);
+            assert!(complete.starts_with(&out), "{len}");
+            match outcome {
+                Ok(decrypted) => {
+                    assert!(len >= 24);
+                    let frames = pcap::records(&out)
+                        .inspect(|record| assert!(record.is_ok()))
+                        .count();
+                    assert_eq!(frames as u64, decrypted.counts.frames);
+                    let Some(broken) = decrypted.broken else { continue };
+                    let PcapError::Truncated {
+                        record, offset, have, ..
+                    } = broken
+                    else {
+                        panic!("{len}: {broken}")
+                    };
+                    assert_eq!(offset + have as u64, len as u64);
+                    assert_eq!(record, decrypted.counts.records + 1);
+                }
+                Err(StreamError::Pcap(error)) => {
+                    assert_eq!(error, PcapError::NoHeader { have: len });
+                    assert!(len < 24);
+                }
+                Err(other) => panic!("{len}: {other:?}"),
+            }
+        }
+    }
+
+    /// Gives one octet a time, with a signal before each, as a slow pipe might.
+    struct Trickle<'a>(&'a [u8], bool);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            self.0.read(&mut buffer[..1])
+        }
+    }
+
+    #[test]
+    fn a_capture_that_trickles_in_is_read_to_its_end() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wlan-ciphers/tests/captures");
+        let whole = fs::read(folder.join("wep40.pcap")).unwrap();
+        let (expected, complete) = through(&whole);
+        let mut out = Vec::new();
+        let keys = vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())];
+        let outcome = stream(&mut Trickle(&whole, false), &mut out, keys.into(), |_| {
+            ControlFlow::Continue(())
+        });
+        assert_eq!(outcome.unwrap(), expected.unwrap());
+        assert_eq!(out, complete);
+    }
+}

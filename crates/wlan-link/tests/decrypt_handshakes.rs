@@ -1,0 +1,345 @@
+//! Captures with handshakes decrypt with the passphrase alone: every cipher and key management, whatever happens on the way.
+
+mod made;
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use made::{AP, Air, Bss, PASSPHRASE, SSID, STA};
+use proptest::prelude::*;
+use wlan_ciphers::Suite;
+use wlan_frames::{EtherType, MacAddr, pcap};
+use wlan_link::decrypt::{DecryptError, Decrypted, Finding, Passphrase, Secrets, decrypt};
+use wlan_rsn::psk::psk;
+use wlan_rsn::{Akm, Pmk, Policy, Protocol};
+
+const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 3]);
+const PACKET: &[u8] = b"E the toll of the air, a packet that is long enough to be cut into pieces";
+const UP: bool = false;
+const DOWN: bool = true;
+
+/// PBKDF2 takes its time where nothing is optimised.
+static PMK: LazyLock<Pmk> = LazyLock::new(|| Pmk::of_psk(psk(PASSPHRASE, SSID).unwrap()));
+
+fn pmk() -> Pmk {
+    PMK.clone()
+}
+
+/// The PSK as digits.
+fn digits() -> String {
+    PMK.as_octets()
+        .iter()
+        .map(|octet| format!("{octet:02X}"))
+        .collect()
+}
+
+fn bss_of(suite: Suite) -> Bss {
+    Bss::new(AP, SSID, pmk(), &Policy::of(Protocol::Rsn, Akm::WpaPsk, suite))
+}
+
+fn passphrase(text: &[u8]) -> Secrets {
+    Secrets {
+        passphrase: Some(Passphrase::parse(text).unwrap()),
+        ..Secrets::default()
+    }
+}
+
+/// Decrypts a capture; what came of it, and the output if there is one.
+fn run(capture: &[u8], secrets: Secrets) -> (Result<Decrypted, DecryptError>, Option<Vec<u8>>) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder: PathBuf =
+        std::env::temp_dir().join(format!("airtoll-handshakes-{}-{number}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let (from, to) = (folder.join("in.pcap"), folder.join("out.pcap"));
+    fs::write(&from, capture).unwrap();
+    let decrypted = decrypt(&from, &to, secrets, |_| ControlFlow::Continue(()));
+    let out = fs::read(&to).ok();
+    fs::remove_dir_all(&folder).unwrap();
+    (decrypted, out)
+}
+
+/// Decrypts with the passphrase, and finds exactly what was put in.
+fn expect_all(air: &Air) -> Decrypted {
+    let (decrypted, out) = run(&air.file, passphrase(PASSPHRASE));
+    let decrypted = decrypted.unwrap();
+    assert_eq!(decrypted.broken, None);
+    let expected = air.expected.as_ref().unwrap();
+    assert_eq!(
+        decrypted.counts.frames,
+        expected.len() as u64,
+        "{}",
+        decrypted.counts
+    );
+    assert!(out.unwrap() == air.decrypted());
+    decrypted
+}
+
+fn finding(decrypted: &Decrypted, station: MacAddr) -> Finding {
+    let found = decrypted.stations.iter().find(|one| one.station == station);
+    found.expect("it is in the capture").finding
+}
+
+#[test]
+fn every_cipher_and_key_management_decrypts_both_ways_to_groups_in_parts_and_together() {
+    let of = |protocol, akm, suite| Policy::of(protocol, akm, suite);
+    let mixed = Policy {
+        group: Suite::Tkip,
+        ..of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128)
+    };
+    for policy in [
+        of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip),
+        of(Protocol::Wpa, Akm::WpaPsk, Suite::Ccmp128),
+        of(Protocol::Rsn, Akm::WpaPsk, Suite::Tkip),
+        of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128),
+        of(Protocol::Rsn, Akm::WpaPskSha256, Suite::Ccmp128).with_mfp(Suite::BipCmac128),
+        of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp256),
+        of(Protocol::Rsn, Akm::WpaPsk, Suite::Gcmp128),
+        of(Protocol::Rsn, Akm::WpaPsk, Suite::Gcmp256),
+        mixed,
+    ] {
+        let mut air = Air::new();
+        let mut bss = Bss::new(AP, SSID, pmk(), &policy);
+        bss.beacon(&mut air, SSID);
+        bss.join(&mut air, STA);
+        for from_ap in [UP, DOWN] {
+            bss.send(&mut air, from_ap, STA, EtherType::IPV4, PACKET);
+            bss.send_amsdu(&mut air, from_ap, STA, PACKET);
+            bss.send_fragments(&mut air, from_ap, STA, PACKET);
+        }
+        bss.send(&mut air, DOWN, MacAddr::BROADCAST, EtherType::ARP, PACKET);
+        let decrypted = expect_all(&air);
+        assert_eq!(finding(&decrypted, STA), Finding::Learned);
+        assert_eq!(finding(&decrypted, MacAddr::BROADCAST), Finding::Learned);
+        let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+        assert_eq!(station.suite, Some(policy.pairwise[0]));
+        assert_eq!(station.akm.as_deref(), Some(policy.akms[0].name()));
+        assert_eq!(station.messages, [1, 1, 1, 1]);
+        // WPA hands out its group key in a handshake of its own, of two sealed messages.
+        let of_group = if policy.protocol == Protocol::Wpa { 2 } else { 0 };
+        let counts = station.counts;
+        assert_eq!((counts.decrypted, counts.other), (6 + of_group, 4), "{policy:?}");
+    }
+}
+
+#[test]
+fn sae_and_owe_decrypt_with_the_pmk_and_say_that_no_passphrase_makes_it() {
+    for akm in [Akm::Sae, Akm::Owe] {
+        let octets = [0x5a; 32];
+        let mut air = Air::new();
+        let policy = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128);
+        let mut bss = Bss::new(AP, SSID, Pmk::agreed(&octets, [7; 16]).unwrap(), &policy);
+        bss.beacon(&mut air, SSID);
+        bss.join(&mut air, STA);
+        bss.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+        let (decrypted, out) = run(&air.file, passphrase(PASSPHRASE));
+        assert_eq!(finding(&decrypted.unwrap(), STA), Finding::NotOfPassphrase);
+        assert_eq!(out, None);
+        let mut secrets = Secrets::default();
+        secrets.add_pmk(&octets).unwrap();
+        let (decrypted, out) = run(&air.file, secrets);
+        assert_eq!(finding(&decrypted.unwrap(), STA), Finding::Learned);
+        assert!(out.unwrap() == air.decrypted());
+    }
+}
+
+#[test]
+fn keys_are_followed_through_rekeys_in_the_middle_of_a_batch() {
+    for suite in [Suite::Tkip, Suite::Ccmp128, Suite::Gcmp256] {
+        for extended in [false, true] {
+            let mut policy = Policy::of(Protocol::Rsn, Akm::WpaPsk, suite);
+            if extended {
+                policy = policy.with_extended_key_id();
+            }
+            let mut air = Air::new();
+            let mut bss = Bss::new(AP, SSID, pmk(), &policy);
+            bss.beacon(&mut air, SSID);
+            bss.join(&mut air, STA);
+            bss.join(&mut air, OTHER);
+            for _ in 0..3 {
+                for station in [STA, OTHER] {
+                    bss.send(&mut air, UP, station, EtherType::IPV4, PACKET);
+                    bss.send(&mut air, DOWN, station, EtherType::IPV4, PACKET);
+                }
+                bss.send(&mut air, DOWN, MacAddr::BROADCAST, EtherType::ARP, PACKET);
+                bss.rekey(&mut air, STA);
+                bss.rekey_group(&mut air);
+            }
+            let decrypted = expect_all(&air);
+            let keys = |station| {
+                let mut stations = decrypted.stations.iter();
+                stations.find(|one| one.station == station).unwrap().keys
+            };
+            assert_eq!((keys(STA), keys(OTHER)), (4, 1));
+            assert!(keys(MacAddr::BROADCAST) >= 4);
+        }
+    }
+}
+
+#[test]
+fn a_station_that_roams_and_networks_of_other_names_are_told_apart() {
+    let (far, foreign) = (MacAddr([2, 0, 0, 0, 0, 9]), MacAddr([2, 0, 0, 0, 0, 10]));
+    let policy = Policy::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128);
+    let mut air = Air::new();
+    let mut near = Bss::new(AP, SSID, pmk(), &policy);
+    let mut far = Bss::new(far, SSID, pmk(), &policy);
+    let of_foreign = Pmk::of_psk(psk(PASSPHRASE, b"foreign").unwrap());
+    let mut foreign = Bss::new(foreign, b"foreign", of_foreign, &policy);
+    near.beacon(&mut air, SSID);
+    far.management(&mut air, 5, 12, STA);
+    near.join(&mut air, STA);
+    near.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+    far.join(&mut air, STA);
+    far.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+    near.join(&mut air, STA);
+    near.send(&mut air, DOWN, STA, EtherType::IPV4, PACKET);
+    let asked = air.expected.clone();
+    foreign.beacon(&mut air, b"foreign");
+    foreign.join(&mut air, OTHER);
+    foreign.send(&mut air, UP, OTHER, EtherType::IPV4, PACKET);
+    let all = expect_all(&air);
+    assert_eq!(all.ssids, [&b"airtoll"[..], b"foreign"]);
+
+    let mut secrets = passphrase(PASSPHRASE);
+    secrets.set_ssid(SSID).unwrap();
+    air.expected = asked;
+    let (decrypted, out) = run(&air.file, secrets);
+    assert!(out.unwrap() == air.decrypted());
+    assert_eq!(finding(&decrypted.unwrap(), OTHER), Finding::OtherNetwork);
+}
+
+#[test]
+fn a_hidden_ssid_comes_from_a_request_to_associate_or_from_the_user_even_after_the_handshake() {
+    for (subtype, fixed_len) in [(0, 4), (2, 10), (5, 12)] {
+        for before in [true, false] {
+            let mut air = Air::new();
+            let mut bss = bss_of(Suite::Ccmp128);
+            bss.beacon(&mut air, b"");
+            bss.beacon(&mut air, &[0; 7]);
+            if before {
+                bss.management(&mut air, subtype, fixed_len, STA);
+            }
+            bss.join(&mut air, STA);
+            if !before {
+                bss.management(&mut air, subtype, fixed_len, STA);
+            }
+            bss.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+            expect_all(&air);
+        }
+    }
+    let mut air = Air::new();
+    let mut bss = bss_of(Suite::Ccmp128);
+    bss.beacon(&mut air, b"");
+    bss.join(&mut air, STA);
+    bss.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+    let (decrypted, out) = run(&air.file, passphrase(PASSPHRASE));
+    assert_eq!(finding(&decrypted.unwrap(), STA), Finding::NoSsid);
+    assert_eq!(out, None);
+    let mut with_ssid = passphrase(PASSPHRASE);
+    with_ssid.set_ssid(SSID).unwrap();
+    for secrets in [with_ssid, passphrase(digits().as_bytes())] {
+        let (decrypted, out) = run(&air.file, secrets);
+        assert_eq!(finding(&decrypted.unwrap(), STA), Finding::Learned);
+        assert!(out.unwrap() == air.decrypted());
+    }
+}
+
+#[test]
+fn what_is_missing_of_a_handshake_is_said_and_frames_before_it_are_left_out() {
+    let mut air = Air::new();
+    let mut bss = bss_of(Suite::Ccmp128);
+    bss.beacon(&mut air, SSID);
+    bss.join(&mut air, STA);
+    bss.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+    let records: Vec<_> = (0..air.records.len()).map(|n| air.octets(n)).collect();
+    assert_eq!(records.len(), 6, "a beacon, four messages, a frame");
+    let of = |order: &[usize]| {
+        let mut file = pcap::file_header().to_vec();
+        order.iter().for_each(|&n| file.extend(records[n]));
+        let (decrypted, out) = run(&file, passphrase(PASSPHRASE));
+        let decrypted = decrypted.unwrap();
+        assert_eq!(out.is_some(), decrypted.counts.frames > 0);
+        let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+        (
+            station.finding,
+            station.counts.decrypted,
+            station.counts.without_key,
+        )
+    };
+    for (order, expected) in [
+        (&[0, 1, 2, 5][..], (Finding::Learned, 1, 0)),
+        (&[0, 2, 3, 5], (Finding::Learned, 1, 0)),
+        (&[0, 5, 1, 2, 5], (Finding::Learned, 1, 1)),
+        (&[0, 5, 1, 2, 3, 4], (Finding::Learned, 0, 1)),
+        (&[0, 1, 3, 4, 5], (Finding::HalfHandshake, 0, 1)),
+        (&[0, 2, 4, 5], (Finding::HalfHandshake, 0, 1)),
+        (&[0, 5], (Finding::NoHandshake, 0, 1)),
+        (&[1, 2, 3, 4, 5], (Finding::NoSsid, 0, 1)),
+    ] {
+        assert_eq!(of(order), expected, "{order:?}");
+    }
+    let (decrypted, out) = run(&air.file, passphrase(b"a troll on the air"));
+    assert_eq!(finding(&decrypted.unwrap(), STA), Finding::WrongPassphrase);
+    assert_eq!(out, None);
+}
+
+#[test]
+fn many_frames_come_out_in_the_order_of_the_capture_whatever_their_cipher() {
+    let mut air = Air::new();
+    let mut networks: Vec<Bss> = [Suite::Tkip, Suite::Ccmp128, Suite::Gcmp256]
+        .into_iter()
+        .zip(20u8..)
+        .map(|(suite, n)| {
+            let policy = Policy::of(Protocol::Rsn, Akm::WpaPsk, suite);
+            let mut bss = Bss::new(MacAddr([2, 0, 0, 0, 0, n]), SSID, pmk(), &policy);
+            bss.beacon(&mut air, SSID);
+            bss.join(&mut air, STA);
+            bss
+        })
+        .collect();
+    let long = [0x45; 1400];
+    for n in 0usize..900 {
+        let payload = &long[..40 + n * 37 % 1360];
+        networks[n % 3].send(&mut air, n % 2 == 0, STA, EtherType::IPV4, payload);
+    }
+    expect_all(&air);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Records in any order, left out, repeated and damaged: no panic, and what comes out was put in.
+    #[test]
+    fn disorder_and_damage_bring_nothing_forth_that_was_not_there(
+        picks in prop::collection::vec((0usize..64, prop::option::weighted(0.2, (any::<prop::sample::Index>(), 1u8..))), 0..80),
+    ) {
+        let mut air = Air::new();
+        let mut bss = bss_of(Suite::Ccmp128);
+        bss.beacon(&mut air, SSID);
+        bss.join(&mut air, STA);
+        bss.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+        bss.send_amsdu(&mut air, DOWN, STA, PACKET);
+        bss.send(&mut air, DOWN, MacAddr::BROADCAST, EtherType::ARP, PACKET);
+        bss.rekey(&mut air, STA);
+        bss.send(&mut air, UP, STA, EtherType::IPV4, PACKET);
+        let mut file = pcap::file_header().to_vec();
+        for (n, damage) in picks {
+            let mut record = air.octets(n % air.records.len()).to_vec();
+            if let Some((at, change)) = damage {
+                let at = 16 + at.index(record.len() - 16);
+                record[at] ^= change;
+            }
+            file.extend(record);
+        }
+        let (decrypted, out) = run(&file, passphrase(digits().as_bytes()));
+        prop_assert_eq!(decrypted.unwrap().broken, None);
+        let genuine: Vec<_> = air.expected.as_ref().unwrap().iter().map(|(_, frame)| &frame[..]).collect();
+        for record in pcap::records(&out.unwrap_or_else(|| pcap::file_header_of(1).to_vec())) {
+            let (_, record) = record.unwrap();
+            prop_assert!(genuine.contains(&record.data));
+        }
+    }
+}

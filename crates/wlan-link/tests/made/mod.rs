@@ -1,0 +1,481 @@
+//! Captures made on the spot: networks whose keys come from handshakes of `wlan-rsn`, and what is to come out of them.
+
+#![allow(dead_code, reason = "shared by programs that need other parts of it")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use rand_core::{TryCryptoRng, TryRng};
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
+use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
+use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
+use wlan_frames::{
+    AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl, fcs, pcap,
+};
+use wlan_rsn::authenticator::Limits;
+use wlan_rsn::{
+    Association, Authenticator, Direction, Elements, Key, Output, Pmk, Policy, Supplicant, Timing,
+};
+
+pub const SSID: &[u8] = b"airtoll";
+pub const PASSPHRASE: &[u8] = b"a toll on the air";
+pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
+pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): the same captures in every run.
+pub struct MadeRng(pub u64);
+
+impl TryRng for MadeRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        let [a, b, c, d, ..] = self.try_next_u64()?.to_le_bytes();
+        Ok(u32::from_le_bytes([a, b, c, d]))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Ok(z ^ z >> 31)
+    }
+
+    fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in octets.chunks_mut(8) {
+            let word = self.try_next_u64()?.to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for MadeRng {}
+
+/// The records of a capture, and the Ethernet frames that they hold.
+pub struct Air {
+    pub file: Vec<u8>,
+    /// Time in nanoseconds and octets; only if wanted.
+    pub expected: Option<Vec<(u64, Vec<u8>)>>,
+    /// Where each record begins, and whether it is protected data.
+    pub records: Vec<(usize, bool)>,
+    time_ns: u64,
+}
+
+impl Air {
+    pub fn new() -> Air {
+        Air {
+            file: pcap::file_header().to_vec(),
+            expected: Some(Vec::new()),
+            records: Vec::new(),
+            time_ns: 1_700_000_000_000_000_000,
+        }
+    }
+
+    /// Adds an MPDU without FCS.
+    pub fn record(&mut self, mpdu: &[u8]) {
+        self.time_ns += 100_000;
+        let radiotap = Radiotap {
+            flags: Some(FLAG_FCS),
+            rate_500kbps: Some(108),
+            ..Radiotap::default()
+        };
+        let len = radiotap.len() + mpdu.len() + fcs::FCS_LEN;
+        self.records.push((self.file.len(), mpdu[1] & 0x40 != 0));
+        self.file.extend(pcap::record_header(self.time_ns, len));
+        let at = self.file.len();
+        self.file.resize(at + radiotap.len(), 0);
+        radiotap.emit(&mut self.file[at..]);
+        self.file.extend_from_slice(mpdu);
+        self.file.extend(fcs::fcs(mpdu).to_le_bytes());
+    }
+
+    /// Says that the record to come holds this Ethernet frame.
+    fn expect(&mut self, da: MacAddr, sa: MacAddr, ethertype: EtherType, payload: &[u8]) {
+        let time_ns = self.time_ns + 100_000;
+        if let Some(expected) = &mut self.expected {
+            let frame = [&da.0[..], &sa.0, &ethertype.0.to_be_bytes(), payload].concat();
+            expected.push((time_ns, frame));
+        }
+    }
+
+    /// What comes out of it, as a capture.
+    pub fn decrypted(&self) -> Vec<u8> {
+        let mut file = pcap::file_header_of(pcap::LINKTYPE_ETHERNET).to_vec();
+        for (time_ns, frame) in self.expected.as_ref().expect("wanted") {
+            file.extend(pcap::record_header(*time_ns, frame.len()));
+            file.extend_from_slice(frame);
+        }
+        file
+    }
+
+    /// The octets of the n-th record, with its header.
+    pub fn octets(&self, n: usize) -> &[u8] {
+        let end = self.records.get(n + 1).map_or(self.file.len(), |&(at, _)| at);
+        &self.file[self.records[n].0..end]
+    }
+}
+
+/// One direction of a link: the key, and how many frames went.
+struct Sealer {
+    key_id: KeyId,
+    suite: Suite,
+    key: Key,
+    cipher: Cipher,
+    pn: u64,
+}
+
+enum Cipher {
+    Tkip(Box<Tkip>),
+    Aes(Box<TemporalKey>),
+}
+
+impl Sealer {
+    fn new(key_id: KeyId, suite: Suite, key: Key, role: Role) -> Sealer {
+        let octets = key.as_octets();
+        let cipher = match suite {
+            Suite::Tkip => Cipher::Tkip(Box::new(Tkip::new(octets.try_into().unwrap(), role))),
+            suite => Cipher::Aes(Box::new(TemporalKey::new(suite, octets).unwrap())),
+        };
+        Sealer {
+            key_id,
+            suite,
+            cipher,
+            key,
+            pn: 0,
+        }
+    }
+
+    /// Seals what is laid out behind a header of this length.
+    fn seal(&mut self, mpdu: &mut [u8], header_len: usize, is_fragment: bool) {
+        self.pn += 1;
+        let mut jobs = [SealJob {
+            mpdu,
+            header_len,
+            pn: PacketNumber::new(self.pn).unwrap(),
+            key_id: self.key_id,
+        }];
+        match &self.cipher {
+            Cipher::Tkip(key) if is_fragment => key.seal_fragments(&mut jobs).unwrap(),
+            Cipher::Tkip(key) => key.seal(&mut jobs).unwrap(),
+            Cipher::Aes(key) => key.seal(&mut jobs).unwrap(),
+        }
+    }
+}
+
+/// A station, and what both ends send with.
+struct End {
+    supplicant: Supplicant,
+    up: Option<Sealer>,
+    down: Option<Sealer>,
+}
+
+/// An access point and its stations.
+pub struct Bss {
+    pub bssid: MacAddr,
+    pub ssid: Vec<u8>,
+    pub elements: Elements,
+    pmk: Pmk,
+    ap: Authenticator,
+    ends: BTreeMap<MacAddr, End>,
+    group: Option<Sealer>,
+    /// EAPOL packets on their way: from the access point or not, the station, sealed or not.
+    air: VecDeque<(bool, MacAddr, bool, Vec<u8>)>,
+    rng: MadeRng,
+    sequence: u16,
+    now: Duration,
+}
+
+impl Bss {
+    pub fn new(bssid: MacAddr, ssid: &[u8], pmk: Pmk, policy: &Policy) -> Bss {
+        let mut rng = MadeRng(u64::from(bssid.0[5]));
+        let elements = Elements::of(policy);
+        let (timing, limits) = (Timing::default(), Limits::default());
+        let ap = Authenticator::new(bssid, elements.clone(), timing, limits, &mut rng).unwrap();
+        let mut bss = Bss {
+            bssid,
+            ssid: ssid.to_vec(),
+            elements,
+            pmk,
+            ap,
+            ends: BTreeMap::new(),
+            group: None,
+            air: VecDeque::new(),
+            rng,
+            sequence: 0,
+            now: Duration::ZERO,
+        };
+        bss.collect();
+        bss
+    }
+
+    /// A beacon that says this name.
+    pub fn beacon(&self, air: &mut Air, ssid: &[u8]) {
+        let mut body = Vec::new();
+        push_element(&mut body, 0, ssid);
+        push_element(&mut body, 1, &[0x8c, 0x12, 0x98, 0x24]);
+        body.extend([&self.elements.rsn[..], &self.elements.wpa].concat());
+        let beacon = Beacon {
+            bssid: self.bssid,
+            sequence: 1,
+            timestamp_us: 1,
+            interval_tu: 100,
+            capability: CAPABILITY_ESS | CAPABILITY_PRIVACY,
+            elements: &body,
+        };
+        let mut mpdu = vec![0; beacon.len()];
+        beacon.emit(&mut mpdu);
+        air.record(&mpdu);
+    }
+
+    /// A management frame of this subtype with the SSID behind so many octets: a probe response (5, 12), a request to
+    /// associate (0, 4) or reassociate (2, 10).
+    pub fn management(&self, air: &mut Air, subtype: u8, fixed_len: usize, station: MacAddr) {
+        let (to, from) = if subtype == 5 {
+            (station, self.bssid)
+        } else {
+            (self.bssid, station)
+        };
+        let mut mpdu = vec![subtype << 4, 0, 0, 0];
+        for addr in [to, from, self.bssid] {
+            mpdu.extend(addr.0);
+        }
+        mpdu.extend([0x10, 0]);
+        mpdu.resize(mpdu.len() + fixed_len, 1);
+        push_element(&mut mpdu, 0, &self.ssid);
+        air.record(&mpdu);
+    }
+
+    /// A station associates, and all messages of its handshake go over the air.
+    pub fn join(&mut self, air: &mut Air, station: MacAddr) {
+        let association = Association::negotiate(&self.elements, &self.elements).unwrap();
+        let timing = Timing::default();
+        let mut supplicant =
+            Supplicant::new(station, self.bssid, association, self.pmk.clone(), timing).unwrap();
+        supplicant.start(self.now, &mut self.rng);
+        self.ends.insert(
+            station,
+            End {
+                supplicant,
+                up: None,
+                down: None,
+            },
+        );
+        let (elements, pmk) = (self.elements.clone(), self.pmk.clone());
+        self.ap
+            .start(station, &elements, &pmk, self.now, &mut self.rng)
+            .unwrap();
+        self.run(air);
+    }
+
+    pub fn rekey(&mut self, air: &mut Air, station: MacAddr) {
+        self.ap.rekey_pairwise(station, self.now, &mut self.rng);
+        self.run(air);
+    }
+
+    pub fn rekey_group(&mut self, air: &mut Air) {
+        self.ap.rekey_group(self.now, &mut self.rng);
+        self.run(air);
+    }
+
+    /// The pairwise key of a station.
+    pub fn key(&self, station: MacAddr) -> &Key {
+        &self.ends[&station].up.as_ref().expect("joined").key
+    }
+
+    fn run(&mut self, air: &mut Air) {
+        self.collect();
+        while let Some((from_ap, station, sealed, packet)) = self.air.pop_front() {
+            let payload = &packet[..];
+            if sealed {
+                self.send(air, from_ap, station, EtherType::EAPOL, payload);
+            } else {
+                let header = self.header(from_ap, station, false);
+                let mut mpdu = vec![0; header.len() + LlcSnap::LEN];
+                let at = header.emit(&mut mpdu);
+                LlcSnap {
+                    ethertype: EtherType::EAPOL,
+                }
+                .emit(&mut mpdu[at..]);
+                mpdu.extend_from_slice(payload);
+                air.record(&mpdu);
+            }
+            let (now, rng) = (self.now, &mut self.rng);
+            let taken = if from_ap {
+                let end = self.ends.get_mut(&station).unwrap();
+                end.supplicant.receive(&packet, sealed, now, rng)
+            } else {
+                self.ap.receive(station, &packet, sealed, now, rng)
+            };
+            assert_eq!(taken, Ok(()));
+            self.collect();
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some(output) = self.ap.poll_output() {
+            match output {
+                Output::Send { to, packet, sealed } => self.air.push_back((true, to, sealed, packet)),
+                Output::InstallGroup {
+                    key_id, suite, key, ..
+                } => self.group = Some(Sealer::new(key_id, suite, key, Role::Authenticator)),
+                Output::InstallPairwise {
+                    peer,
+                    key_id,
+                    suite,
+                    key,
+                    direction: Direction::Transmit,
+                } => {
+                    let end = self.ends.get_mut(&peer).unwrap();
+                    end.down = Some(Sealer::new(key_id, suite, key, Role::Authenticator));
+                }
+                Output::Failed { reason, .. } => panic!("{reason:?}"),
+                _ => {}
+            }
+        }
+        for (&station, end) in &mut self.ends {
+            while let Some(output) = end.supplicant.poll_output() {
+                match output {
+                    Output::Send { packet, sealed, .. } => {
+                        self.air.push_back((false, station, sealed, packet));
+                    }
+                    Output::InstallPairwise {
+                        key_id,
+                        suite,
+                        key,
+                        direction: Direction::Transmit,
+                        ..
+                    } => end.up = Some(Sealer::new(key_id, suite, key, Role::Supplicant)),
+                    Output::Failed { reason, .. } => panic!("{reason:?}"),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The header of the next frame between the access point and `station`, or the address of all.
+    fn header(&mut self, from_ap: bool, station: MacAddr, amsdu: bool) -> DataHeader {
+        self.sequence = (self.sequence + 1) % SequenceControl::MODULUS;
+        DataHeader {
+            to_ds: !from_ap,
+            from_ds: from_ap,
+            addr1: if from_ap { station } else { self.bssid },
+            addr2: if from_ap { self.bssid } else { station },
+            addr3: self.bssid,
+            qos: (!station.is_group()).then(|| QosControl::new(0, AckPolicy::Normal).with_amsdu(amsdu)),
+            sequence: SequenceControl {
+                number: self.sequence,
+                fragment: 0,
+            },
+            ..DataHeader::default()
+        }
+    }
+
+    fn sealer(&mut self, from_ap: bool, station: MacAddr) -> &mut Sealer {
+        let sealer = if station.is_group() {
+            self.group.as_mut()
+        } else {
+            let end = self.ends.get_mut(&station).expect("joined");
+            if from_ap {
+                end.down.as_mut()
+            } else {
+                end.up.as_mut()
+            }
+        };
+        sealer.expect("a key is installed")
+    }
+
+    /// A protected frame from or to the access point, whole.
+    pub fn send(&mut self, air: &mut Air, from_ap: bool, station: MacAddr, kind: EtherType, payload: &[u8]) {
+        let bssid = self.bssid;
+        let (da, sa) = if from_ap {
+            (station, bssid)
+        } else {
+            (bssid, station)
+        };
+        air.expect(da, sa, kind, payload);
+        let header = self.header(from_ap, station, false);
+        self.seal(air, from_ap, station, header, &msdu(kind, payload), false);
+    }
+
+    /// The same in an A-MSDU of two.
+    pub fn send_amsdu(&mut self, air: &mut Air, from_ap: bool, station: MacAddr, payload: &[u8]) {
+        let bssid = self.bssid;
+        let (da, sa) = if from_ap {
+            (station, bssid)
+        } else {
+            (bssid, station)
+        };
+        let mut amsdu = Vec::new();
+        for _ in 0..2 {
+            air.expect(da, sa, EtherType::IPV4, payload);
+            let msdu = msdu(EtherType::IPV4, payload);
+            let len = u16::try_from(msdu.len()).unwrap().to_be_bytes();
+            amsdu.resize(amsdu.len().next_multiple_of(4), 0);
+            amsdu.extend([&da.0[..], &sa.0, &len, &msdu].concat());
+        }
+        let header = self.header(from_ap, station, true);
+        self.seal(air, from_ap, station, header, &amsdu, false);
+    }
+
+    /// The same in three fragments.
+    pub fn send_fragments(&mut self, air: &mut Air, from_ap: bool, station: MacAddr, payload: &[u8]) {
+        let bssid = self.bssid;
+        let (da, sa) = if from_ap {
+            (station, bssid)
+        } else {
+            (bssid, station)
+        };
+        let mut text = msdu(EtherType::IPV4, payload);
+        if let Cipher::Tkip(key) = &self.sealer(from_ap, station).cipher {
+            let priority = 0;
+            let header = wlan_ciphers::michael::MichaelHeader { da, sa, priority };
+            let mic = key.msdu_mic(header, &text);
+            text.extend(mic);
+        }
+        let header = self.header(from_ap, station, false);
+        let parts: Vec<_> = text.chunks(text.len().div_ceil(3)).collect();
+        for (fragment, part) in (0u8..).zip(&parts) {
+            let mut header = header;
+            header.sequence.fragment = fragment;
+            header.more_fragments = usize::from(fragment) + 1 < parts.len();
+            if !header.more_fragments {
+                air.expect(da, sa, EtherType::IPV4, payload);
+            }
+            self.seal(air, from_ap, station, header, part, true);
+        }
+    }
+
+    /// Seals a body and puts the frame on the air.
+    fn seal(
+        &mut self,
+        air: &mut Air,
+        from_ap: bool,
+        station: MacAddr,
+        header: DataHeader,
+        body: &[u8],
+        is_fragment: bool,
+    ) {
+        let sealer = self.sealer(from_ap, station);
+        let mic_len = match sealer.suite {
+            // Without Michael's, which is of the MSDU.
+            Suite::Tkip if is_fragment => 4,
+            suite => suite.mic_len(),
+        };
+        let mut mpdu = vec![0; header.len() + sealer.suite.header_len()];
+        header.emit(&mut mpdu);
+        mpdu.extend_from_slice(body);
+        mpdu.resize(mpdu.len() + mic_len, 0);
+        sealer.seal(&mut mpdu, header.len(), is_fragment);
+        air.record(&mpdu);
+    }
+}
+
+fn msdu(ethertype: EtherType, payload: &[u8]) -> Vec<u8> {
+    let mut msdu = vec![0; LlcSnap::LEN];
+    LlcSnap { ethertype }.emit(&mut msdu);
+    msdu.extend_from_slice(payload);
+    msdu
+}
