@@ -1,13 +1,22 @@
 """tshark, which knows nothing of airtoll, reads what a monitor of the air captured."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 
 
-def tshark(capture: Path, *options: str, key: str | None = None) -> list[list[str]]:
+def since_joining(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """A filter for what was sent when all stations had come to the link."""
+    return "-Y", f"radiotap.mactime >= {int(facts['joining_ms'] * 1000)}"
+
+
+def tshark(
+    capture: Path, *options: str, key: str | None = None, passphrase: str | None = None
+) -> list[list[str]]:
     """The fields that tshark prints, a list a frame."""
     if which("tshark") is None:
         pytest.skip("tshark is not installed: apt-get install tshark")
@@ -15,6 +24,11 @@ def tshark(capture: Path, *options: str, key: str | None = None) -> list[list[st
     if key is not None:
         kind = "wep" if len(key) in (10, 26) else "tk"
         decryption = ["-o", "wlan.enable_decryption:TRUE", "-o", f'uat:80211_keys:"{kind}","{key}"']
+    if passphrase is not None:
+        decryption = [
+            *("-o", "wlan.enable_decryption:TRUE"),
+            *("-o", f'uat:80211_keys:"wpa-pwd","{passphrase}"'),
+        ]
     done = subprocess.run(
         ["tshark", "-n", "-r", str(capture), *decryption, "-T", "fields", *options],
         capture_output=True,

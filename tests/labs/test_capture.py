@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from observer import tshark
+from observer import since_joining, tshark
 from test_offload import transfer
 
 from airtoll.labs.air import Air
@@ -34,12 +34,13 @@ def captured(
     with air.open(link_cell, seed=11, pcap=capture) as link:
         transfer(link, "tcp", "ipv4")
         counters = link.counters()
-        key = link.facts["temporal_key"]
+        facts = link.facts
     rows = tshark(
         capture,
+        *since_joining(facts),
         *(word for field in FIELDS for word in ("-e", field)),
         *("-o", "wlan.check_checksum:TRUE"),
-        key=key,
+        key=facts["temporal_keys"]["sta"],
     )
     frames = [dict(zip(FIELDS, row, strict=True)) for row in rows]
     assert {frame["wlan.fcs.status"] for frame in frames} == {"1"}

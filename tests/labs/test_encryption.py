@@ -1,16 +1,19 @@
 """An independent observer, tshark, decides whether the link is really encrypted."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 from typing import get_args
 
 import pytest
-from observer import tshark
+from observer import since_joining, tshark
 
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.study.cell import Cell, Ip, Security
+from airtoll.study.link import KeyManagement, LinkSettings
 
 PORT = 4242
 DATAGRAMS = [f"datagram {number:03d} ".encode() * 20 for number in range(40)]
@@ -58,11 +61,15 @@ def test_what_an_observer_of_the_air_can_read(
     phy, rate = phy_rate
     with lab.open(cell(security=security, ip=ip, phy=phy, rate=rate), seed=7, pcap=capture) as link:
         assert send_datagrams(link, ip) == DATAGRAMS
-        key = link.facts["temporal_key"]
+        facts = link.facts
+        key = facts["temporal_keys"].get("sta")
 
     fields = ["wlan.fc.type", "wlan.fc.protected", "wlan.fcs.status", "wlan.fc.type_subtype"]
     frames = tshark(
-        capture, *(word for field in fields for word in ("-e", field)), "-o", "wlan.check_checksum:TRUE"
+        capture,
+        *since_joining(facts),
+        *(word for field in fields for word in ("-e", field)),
+        *("-o", "wlan.check_checksum:TRUE"),
     )
     data = [frame for frame in frames if frame[0] == "2"]
     assert len(data) >= len(DATAGRAMS)
@@ -89,7 +96,7 @@ def test_every_run_has_a_key_of_its_own(lab: Air, cell: Callable[..., Cell]) -> 
     keys = set()
     for seed in (1, 2):
         with lab.open(cell(security="ccmp"), seed=seed) as link:
-            keys.add(link.facts["temporal_key"])
+            keys.add(link.facts["temporal_keys"]["sta"])
     assert len(keys) == 2
 
 
@@ -103,7 +110,7 @@ def test_frames_of_every_suite_arrive_and_tshark_opens_those_that_it_knows(
         assert send_datagrams(link, "ipv4") == DATAGRAMS
         assert link.counters()["open_errors"] == 0
         assert link.facts["cipher"] == security
-        key = link.facts["temporal_key"]
+        key = link.facts["temporal_keys"].get("sta")
     payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
     opened = [bytes.fromhex(frame[0]) for frame in tshark(capture, *payloads, key=key)]
     # tshark takes no temporal key of TKIP, only what the handshake gives; Enhanced CCMP is airtoll's own.
@@ -113,3 +120,73 @@ def test_frames_of_every_suite_arrive_and_tshark_opens_those_that_it_knows(
     header = headers.get(security, "wlan.ccmp.extiv")
     assert len(tshark(capture, "-Y", header, "-e", "frame.number")) >= len(DATAGRAMS)
     assert (b"datagram" in capture.read_bytes()) == (security == "open")
+
+
+WITH_PASSPHRASE = ("tkip", "ccmp", "ccmp256", "gcmp", "gcmp256")
+
+
+@pytest.mark.parametrize("wpa_key_mgmt", ["wpa-psk", "wpa-psk-sha256"])
+@pytest.mark.parametrize("security", WITH_PASSPHRASE)
+def test_a_capture_is_read_with_the_passphrase_alone(
+    cell: Callable[..., Cell], tmp_path: Path, security: str, wpa_key_mgmt: KeyManagement
+) -> None:
+    lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt, beacon_interval=100))
+    of = cell(security=security)
+    if security == "tkip" and wpa_key_mgmt != "wpa-psk":
+        assert lab.check(of) == "security tkip is WPA, which has no other wpa_key_mgmt than wpa-psk"
+        return
+    capture = tmp_path / "air.pcap"
+    with lab.open(of, seed=3, pcap=capture) as link:
+        assert send_datagrams(link, "ipv4") == DATAGRAMS
+        assert link.facts["wpa_key_mgmt"] == wpa_key_mgmt
+        passphrase = link.facts["wpa_passphrase"]
+    payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
+    opened = tshark(capture, *payloads, passphrase=passphrase)
+    assert [bytes.fromhex(frame[0]) for frame in opened] == DATAGRAMS
+    assert tshark(capture, *payloads, passphrase="a troll on the air") == []
+
+    # Whoever wants Ethernet frames: airtoll, and where it knows the suite airdecap-ng, to the octet.
+    if which("airdecap-ng") is None:
+        pytest.skip("airdecap-ng is not installed: apt-get install aircrack-ng")
+    in_microseconds, ours = tmp_path / "us.pcap", tmp_path / "ours.pcap"
+    subprocess.run(["editcap", "-F", "pcap", capture, in_microseconds], check=True, timeout=60)
+    decrypt = [Path(sys.executable).with_name("airtoll"), "decrypt", in_microseconds, "--out", ours]
+    done = subprocess.run([*decrypt, "--psk", passphrase], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [bytes.fromhex(row[0]) for row in tshark(ours, *payloads)] == DATAGRAMS
+    if security in ("tkip", "ccmp") and wpa_key_mgmt == "wpa-psk":
+        airdecap = ["airdecap-ng", "-e", "airtoll", "-p", passphrase, in_microseconds]
+        subprocess.run(airdecap, stdout=subprocess.DEVNULL, check=True, timeout=60)
+        frames = [
+            subprocess.run(["tshark", "-r", path, "-x"], capture_output=True, check=True).stdout
+            for path in (ours, tmp_path / "us-dec.pcap")
+        ]
+        assert frames[0] == frames[1]
+
+
+def test_what_sae_agreed_on_is_not_read_with_the_passphrase(cell: Callable[..., Cell], tmp_path: Path) -> None:
+    capture = tmp_path / "air.pcap"
+    with Air(LinkSettings(wpa_key_mgmt="sae")).open(cell(security="ccmp"), seed=3, pcap=capture) as link:
+        assert send_datagrams(link, "ipv4") == DATAGRAMS
+        facts = link.facts
+    payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
+    assert tshark(capture, *payloads, passphrase=facts["wpa_passphrase"]) == []
+    opened = tshark(capture, *payloads, key=facts["temporal_keys"]["sta"])
+    assert [bytes.fromhex(frame[0]) for frame in opened] == DATAGRAMS
+
+
+def test_a_station_comes_to_the_link_by_the_frames_of_the_standard(
+    cell: Callable[..., Cell], tmp_path: Path
+) -> None:
+    capture = tmp_path / "air.pcap"
+    with Air().open(cell(security="ccmp"), seed=3, pcap=capture):
+        pass
+    rows = tshark(capture, *("-e", "wlan.fc.type_subtype"), *("-e", "wlan_rsna_eapol.keydes.msgnr"))
+    steps = [(subtype, message) for subtype, message in rows if subtype != "0x001d"]
+    assert steps[:10] == [
+        *(("0x0004", ""), ("0x0005", "")),  # Probe Request, Probe Response
+        *(("0x000b", ""), ("0x000b", "")),  # Authentication
+        *(("0x0000", ""), ("0x0001", "")),  # Association Request, Association Response
+        *(("0x0020", str(message)) for message in range(1, 5)),  # the 4-way handshake
+    ]
+    assert tshark(capture, "-Y", "_ws.malformed", "-e", "frame.number") == []

@@ -116,7 +116,7 @@ def test_super_packets_cross_the_air_as_valid_packets(
         on_air, sent, received, *wrong = (
             end - start for start, end in zip(before, totals(link), strict=True)
         )
-        key = link.facts["temporal_key"]
+        key = link.facts["temporal_keys"].get("sta")
     assert sent < on_air / 4, "the sending stack left the splitting to its device"
     assert received < on_air / 2 if coalesce else received == on_air
     assert wrong == [0, 0, 0, 0]

@@ -10,6 +10,9 @@ use wlan_frames::beacon::{
 };
 use wlan_frames::fcs::FCS_LEN;
 use wlan_frames::{MacAddr, SequenceControl};
+use wlan_rsn::Protocol;
+
+use crate::joining::Keys;
 
 /// Octets of a beacon with the elements that an access point of today sends, FCS included.
 const USUAL_LEN_B: usize = 240;
@@ -20,20 +23,20 @@ pub const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
 /// The key identifier of the access point's one BIGTK.
 const BIGTK: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
 
-const SSID: &[u8] = b"airtoll";
+/// What every emulated BSS is called.
+pub const SSID: &[u8] = b"airtoll";
 /// The primary channels that the emulated air says it is, and their centres in MHz (17.3.8.4.2, 16.3.6.3).
 const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
 const CHANNEL_5GHZ: (u8, u16) = (36, 5180);
 
-// Element IDs (Table 9-92).
-const ID_SSID: u8 = 0;
+/// Element ID of the SSID (Table 9-92), as the others below.
+pub const ID_SSID: u8 = 0;
 const ID_SUPPORTED_RATES: u8 = 1;
 const ID_DSSS_PARAMETER_SET: u8 = 3;
 const ID_TIM: u8 = 5;
 const ID_EDCA_PARAMETER_SET: u8 = 12;
 const ID_ERP: u8 = 42;
 const ID_HT_CAPABILITIES: u8 = 45;
-const ID_RSN: u8 = 48;
 const ID_EXTENDED_SUPPORTED_RATES: u8 = 50;
 const ID_EXTENDED_CAPABILITIES: u8 = 127;
 const ID_HT_OPERATION: u8 = 61;
@@ -43,12 +46,12 @@ const ID_VENDOR_SPECIFIC: u8 = 221;
 
 /// Of what fills the beacon up to its length. A locally administered OUI can be nobody else's.
 const FILLING_OUI: [u8; 3] = [0x02, 0x41, 0x54];
+/// Octets of a TIM element without stations.
+const TIM_LEN_B: usize = 6;
 /// Rates that one Supported Rates element holds (9.4.2.3).
 const SUPPORTED_RATES_MAX: usize = 8;
 /// Marks a rate as basic (9.4.2.3).
 const BASIC: u8 = 0x80;
-/// AKM suite of a preshared key (Table 9-151).
-const AKM_PSK: [u8; 4] = [0x00, 0x0f, 0xac, 2];
 
 /// Centre of the primary 20 MHz of the emulated air, MHz.
 pub fn channel_mhz(band: Band) -> u16 {
@@ -62,9 +65,6 @@ fn channel(band: Band) -> (u8, u16) {
     }
 }
 
-// RSN capabilities (9.4.2.24.4).
-const MANAGEMENT_PROTECTION_REQUIRED: u16 = 1 << 6;
-const MANAGEMENT_PROTECTION_CAPABLE: u16 = 1 << 7;
 /// Beacon Protection Enabled, a bit of the Extended Capabilities element (9.4.2.26).
 const BEACON_PROTECTION: usize = 84;
 
@@ -92,8 +92,10 @@ pub struct AccessPoint {
     interval_tu: u16,
     capability: u16,
     elements: Vec<u8>,
-    /// Where the DTIM count is in them.
-    dtim_count_at: usize,
+    /// Where the TIM is in them.
+    tim_at: usize,
+    /// What a station says of itself, which has all that the access point has: rates, RSN or WPA, HT, VHT.
+    of_station: Vec<u8>,
     dtim_period: u8,
     /// The key that protects beacons, if any does.
     bigtk: Option<Bip>,
@@ -107,8 +109,7 @@ impl AccessPoint {
         bssid: MacAddr,
         medium: &MediumConfig,
         tid: Option<u8>,
-        suite: Option<Suite>,
-        management: ManagementProtection,
+        keys: &Keys,
         bigtk: Option<Bip>,
     ) -> Self {
         let station = &medium.stations[0];
@@ -122,11 +123,13 @@ impl AccessPoint {
         push_element(&mut elements, ID_SSID, SSID);
         let rates = supported_rates(medium, mode);
         let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
+        let mut of_station = elements.clone();
         push_element(&mut elements, ID_SUPPORTED_RATES, rates);
+        push_element(&mut of_station, ID_SUPPORTED_RATES, rates);
         if band == Band::Ghz2_4 {
             push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(band).0]);
         }
-        let dtim_count_at = elements.len() + 2;
+        let tim_at = elements.len();
         // DTIM count, DTIM period, and a bitmap that announces nothing (9.4.2.5.1).
         push_element(&mut elements, ID_TIM, &[0, dtim_period, 0, 0]);
         if band == Band::Ghz2_4 && class != Class::Dsss {
@@ -135,10 +138,13 @@ impl AccessPoint {
         }
         if !extended.is_empty() {
             push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
+            push_element(&mut of_station, ID_EXTENDED_SUPPORTED_RATES, extended);
         }
         // WEP is no suite of an RSN (9.4.2.24.2): only the Privacy bit tells of it.
-        if let Some(suite) = suite.filter(|suite| !matches!(suite, Suite::Wep40 | Suite::Wep104)) {
-            push_element(&mut elements, ID_RSN, &rsn(suite, management));
+        let rsn_or_wpa = keys.policy().map(|policy| (policy.protocol, policy.element()));
+        if let Some((Protocol::Rsn, element)) = &rsn_or_wpa {
+            elements.extend(element);
+            of_station.extend(element);
         }
         if let Some(tid) = tid {
             push_element(
@@ -149,6 +155,7 @@ impl AccessPoint {
         }
         if matches!(class, Class::Ht | Class::Vht) {
             push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
+            push_element(&mut of_station, ID_HT_CAPABILITIES, &ht_capabilities(mode));
             push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
         }
         if bigtk.is_some() {
@@ -158,7 +165,12 @@ impl AccessPoint {
         }
         if class == Class::Vht {
             push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
+            push_element(&mut of_station, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
             push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
+        }
+        if let Some((Protocol::Wpa, element)) = &rsn_or_wpa {
+            elements.extend(element);
+            of_station.extend(element);
         }
         let mut filling = vec![0; USUAL_LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
         filling[..FILLING_OUI.len()].copy_from_slice(&FILLING_OUI);
@@ -166,13 +178,35 @@ impl AccessPoint {
         Self {
             bssid,
             interval_tu: u16::try_from(interval.0 / Beacons::TU.0).unwrap_or(u16::MAX),
-            capability: capability(medium, mode, tid, suite),
+            capability: capability(medium, mode, tid, !matches!(keys, Keys::Open)),
             elements,
-            dtim_count_at,
+            tim_at,
+            of_station,
             dtim_period,
             bigtk,
             sent: 0,
         }
+    }
+
+    /// What a station sends to join: its SSID, and what it can do. All of it is the access point's too.
+    pub fn of_station(&self) -> &[u8] {
+        &self.of_station
+    }
+
+    /// Capability Information (9.4.1.4).
+    pub fn capability(&self) -> u16 {
+        self.capability
+    }
+
+    /// From one beacon to the next, in time units of 1024 us.
+    pub fn interval_tu(&self) -> u16 {
+        self.interval_tu
+    }
+
+    /// The elements of a Probe Response: those of the beacon but for the TIM (9.3.3.10).
+    pub fn of_probe_response(&self) -> Vec<u8> {
+        let (before, rest) = self.elements.split_at(self.tim_at);
+        [before, &rest[TIM_LEN_B..]].concat()
     }
 
     /// Writes the next beacon, without FCS, and returns its length in octets; the first one has a DTIM.
@@ -182,7 +216,7 @@ impl AccessPoint {
     pub fn beacon(&mut self, timestamp_us: u64, octets: &mut [u8]) -> usize {
         let since_dtim = self.sent % u64::from(self.dtim_period);
         let until_dtim = (u64::from(self.dtim_period) - since_dtim) % u64::from(self.dtim_period);
-        self.elements[self.dtim_count_at] = u8::try_from(until_dtim).unwrap_or(0);
+        self.elements[self.tim_at + 2] = u8::try_from(until_dtim).unwrap_or(0);
         let sequence = self.sent % u64::from(SequenceControl::MODULUS);
         self.sent += 1;
         let beacon = Beacon {
@@ -204,7 +238,7 @@ impl AccessPoint {
     }
 }
 
-fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, suite: Option<Suite>) -> u16 {
+fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, is_private: bool) -> u16 {
     let has_short_preamble = medium
         .bss
         .basic_rates()
@@ -212,7 +246,7 @@ fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, suite: Option
     let has_short_slot = mode.band() == Band::Ghz2_4 && medium.bss.slot() == Nanos::from_us(9);
     let bits = [
         (CAPABILITY_ESS, true),
-        (CAPABILITY_PRIVACY, suite.is_some()),
+        (CAPABILITY_PRIVACY, is_private),
         (CAPABILITY_SHORT_PREAMBLE, has_short_preamble),
         (CAPABILITY_QOS, tid.is_some()),
         (CAPABILITY_SHORT_SLOT, has_short_slot),
@@ -238,29 +272,6 @@ fn supported_rates(medium: &MediumConfig, mode: &Mode) -> Vec<u8> {
         rate | if is_basic { BASIC } else { 0 }
     });
     marked.collect()
-}
-
-/// RSN element (9.4.2.24): version, group cipher, one pairwise cipher, one AKM, capabilities; no PMKID and the group
-/// management cipher where management frames are protected.
-fn rsn(suite: Suite, management: ManagementProtection) -> Vec<u8> {
-    let one = [1, 0];
-    let cipher = suite.selector();
-    let bits = [
-        (MANAGEMENT_PROTECTION_CAPABLE, management.is_capable),
-        (MANAGEMENT_PROTECTION_REQUIRED, management.is_required),
-    ];
-    let capabilities: u16 = bits
-        .iter()
-        .filter(|(_, is_set)| *is_set)
-        .map(|(bit, _)| bit)
-        .sum();
-    let mut body = [&one[..], &cipher, &one, &cipher, &one, &AKM_PSK].concat();
-    body.extend(capabilities.to_le_bytes());
-    if management.is_capable {
-        body.extend([0; 2]);
-        body.extend(GROUP_MANAGEMENT.selector());
-    }
-    body
 }
 
 /// EDCA Parameter Set element (9.4.2.28): what is usual, and what the stations use in the category of their TID.

@@ -24,6 +24,7 @@ use wlan_frames::{MacAddr, fcs, pcap};
 use self::scoreboard::Scoreboard;
 use self::writer::Writer;
 use crate::beacon::{self, AccessPoint};
+use crate::joining::Sent;
 
 mod scoreboard;
 #[cfg(test)]
@@ -47,8 +48,10 @@ pub struct Names {
 /// A capture that is being written.
 pub struct Capture {
     writer: Writer,
-    /// Wall-clock time at which the emulator's clock read zero.
+    /// Wall-clock time at which the first station came to the link.
     origin_ns: u64,
+    /// From then until the emulator's clock read zero.
+    before: Nanos,
     names: Names,
     /// What each station has received from each: by recipient, then by originator.
     scoreboards: Vec<Vec<Scoreboard>>,
@@ -79,11 +82,23 @@ impl Capture {
         Ok(Self {
             writer: Writer::start(file, finish, LIMIT_B)?,
             origin_ns: u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX),
+            before: Nanos::ZERO,
             scoreboards: vec![vec![Scoreboard::default(); names.addresses.len()]; names.addresses.len()],
             names,
             on_air: Vec::new(),
             ampdu_reference: 0,
         })
+    }
+
+    /// Before the emulator's clock read zero, `took` long, stations came to the link, with these frames.
+    pub fn joining(&mut self, sent: &[Sent], took: Nanos) {
+        self.origin_ns = self.origin_ns.saturating_sub(took.0);
+        let mut records = self.writer.buffer();
+        for Sent { at, mode, mpdu } in sent {
+            self.record(&mut records, *at + mode.preamble(), radiotap(mode), mpdu);
+        }
+        self.writer.write(records);
+        self.before = took;
     }
 
     /// A PPDU of data starts, with these MPDUs (without FCS).
@@ -160,7 +175,7 @@ impl Capture {
                 .emit(&mut octets)
             }
             Kind::Beacon => {
-                let timestamp = first_bit(ppdu, Beacon::TIMESTAMP_AT);
+                let timestamp = self.before + first_bit(ppdu, Beacon::TIMESTAMP_AT);
                 self.names.access_point.beacon(timestamp.0 / 1000, &mut octets)
             }
         };
@@ -215,6 +230,7 @@ impl Capture {
 
     /// Appends one record of the file: its header, the radiotap header, the frame and its FCS.
     fn record(&self, records: &mut Vec<u8>, at: Nanos, radiotap: Radiotap, mpdu: &[u8]) {
+        let at = self.before + at;
         let radiotap = Radiotap {
             tsft_us: Some(at.0 / 1000),
             ..radiotap

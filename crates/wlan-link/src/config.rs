@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use wlan_ciphers::{Bip, Suite};
+use wlan_rsn::Akm;
 
-use crate::beacon::GROUP_MANAGEMENT;
+use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
+use crate::joining::{JoiningError, Keys};
 use crate::roster::MAX_HOSTS;
 use crate::scenario::Scenario;
 
@@ -14,8 +16,10 @@ use crate::scenario::Scenario;
 pub struct Config {
     /// The air and what protects it. Its words for traffic and time say nothing here: hosts send what programs send.
     pub scenario: Scenario,
-    /// The pairwise temporal key of each station in hexadecimal digits; none for `open`.
-    pub temporal_keys: Vec<String>,
+    /// The key of WEP in hexadecimal digits.
+    pub wep_key: Option<String>,
+    /// What the keys of all other suites come from (hostapd's `wpa_passphrase`).
+    pub wpa_passphrase: Option<String>,
     /// The beacon integrity group temporal key in hexadecimal digits, for `beacon_prot`.
     pub beacon_key: Option<String>,
     /// Where to write a capture of the air.
@@ -25,9 +29,12 @@ pub struct Config {
 /// A configuration that asks for something that there is not.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A temporal key does not fit the suite, or a station has none.
-    #[error("temporal_keys: {} needs {} octets in hexadecimal digits for each station", .0.name(), .0.key_len())]
-    TemporalKey(Suite),
+    /// The key of WEP does not fit.
+    #[error("wep_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
+    WepKey(Suite),
+    /// No keys come of the passphrase.
+    #[error(transparent)]
+    Joining(#[from] JoiningError),
     /// The beacon key does not fit.
     #[error("beacon_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     BeaconKey(Suite),
@@ -37,15 +44,26 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The temporal key for `suite` that station `station` (from 1) has with the access point.
+    /// How the link is protected, by this suite if by any, and what its keys come from.
     ///
     /// # Errors
-    /// It is missing, not hexadecimal, or of another length.
-    pub fn temporal_key(&self, suite: Suite, station: usize) -> Result<Vec<u8>, ConfigError> {
-        let digits = self.temporal_keys.get(station - 1).map_or("", String::as_str);
-        octets(digits)
-            .filter(|key| key.len() == suite.key_len())
-            .ok_or(ConfigError::TemporalKey(suite))
+    /// A key or the passphrase is none.
+    pub fn keys(
+        &self,
+        suite: Option<Suite>,
+        akm: Akm,
+        management: ManagementProtection,
+    ) -> Result<Keys, ConfigError> {
+        let Some(suite) = suite else {
+            return Ok(Keys::Open);
+        };
+        if matches!(suite, Suite::Wep40 | Suite::Wep104) {
+            let key = self.wep_key.as_deref().and_then(octets);
+            let key = key.filter(|key| key.len() == suite.key_len());
+            return Ok(Keys::Wep(suite, key.ok_or(ConfigError::WepKey(suite))?));
+        }
+        let passphrase = self.wpa_passphrase.as_deref().unwrap_or_default();
+        Ok(Keys::of_handshake(suite, akm, passphrase, management)?)
     }
 
     /// The key that protects beacons.
@@ -75,40 +93,73 @@ fn octets(digits: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use wlan_rsn::Protocol;
+
     use super::*;
     use crate::scenario::tests::scenario;
 
-    fn config(security: &str, temporal_key: Option<&str>) -> Config {
+    fn config(security: &str) -> Config {
         Config {
             scenario: scenario(&[("security", security.into())]),
-            temporal_keys: temporal_key.map(Into::into).into_iter().collect(),
+            wep_key: None,
+            wpa_passphrase: None,
             beacon_key: None,
             pcap: None,
         }
     }
 
+    fn keys(config: &Config) -> Result<Keys, String> {
+        let (suite, akm) = (config.scenario.suite().unwrap(), Akm::WpaPsk);
+        let keys = config.keys(suite, akm, ManagementProtection::default());
+        keys.map_err(|error| error.to_string())
+    }
+
     #[test]
-    fn a_temporal_key_is_as_long_as_its_suite_wants_it() {
-        let digits: String = (0..64_u8).map(|octet| format!("{octet:02x}")).collect();
-        for suite in Suite::ALL.into_iter().filter(|suite| !suite.is_bip()) {
-            let len_b = suite.key_len();
-            let key = |digits| config(suite.name(), digits).temporal_key(suite, 1);
-            let octets: Vec<u8> = (0..64).take(len_b).collect();
-            assert_eq!(key(Some(&digits[..2 * len_b])).unwrap(), octets);
-            let multibyte = format!("é{}", &digits[..2 * len_b - 2]);
+    fn a_key_of_wep_is_as_long_as_its_suite_wants_it() {
+        for (suite, digits) in [("wep40", "1f2e3d4c5b"), ("wep104", "1f2e3d4c5b6a798897a6b5c4d3")] {
+            let of = |wep_key: Option<&str>| {
+                keys(&Config {
+                    wep_key: wep_key.map(Into::into),
+                    ..config(suite)
+                })
+            };
+            let Ok(Keys::Wep(_, key)) = of(Some(digits)) else {
+                panic!("{suite}")
+            };
+            assert_eq!((key[0], 2 * key.len()), (0x1f, digits.len()));
+            let multibyte = format!("é{}", &digits[2..]);
             for wrong in [
                 None,
                 Some(""),
-                Some(&digits[..2 * len_b - 1]),
-                Some(&digits[..2 * len_b + 2]),
+                Some(&digits[1..]),
+                Some(&digits[2..]),
                 Some(&multibyte),
             ] {
-                let words = key(wrong).unwrap_err().to_string();
-                assert!(
-                    words.contains(&format!("{} needs {len_b} octets", suite.name())),
-                    "{words}"
-                );
+                let words = of(wrong).err().unwrap();
+                let needed = format!("wep_key: {suite} needs {} octets", digits.len() / 2);
+                assert!(words.starts_with(&needed), "{words}");
             }
         }
+    }
+
+    #[test]
+    fn a_passphrase_is_one_of_the_standard() {
+        let of = |security, wpa_passphrase: &str| {
+            keys(&Config {
+                wpa_passphrase: Some(wpa_passphrase.into()),
+                ..config(security)
+            })
+        };
+        let protocol = |security| {
+            of(security, "a toll on the air").map(|keys| keys.policy().map(|policy| policy.protocol))
+        };
+        assert_eq!(protocol("open"), Ok(None));
+        assert_eq!(protocol("tkip"), Ok(Some(Protocol::Wpa)));
+        assert_eq!(protocol("ccmp"), Ok(Some(Protocol::Rsn)));
+        let said = of("ccmp", "short").err().unwrap();
+        assert!(
+            said.starts_with("wpa_passphrase: a passphrase has 8 to 63 characters, not 5"),
+            "{said}"
+        );
     }
 }

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use wlan_air::{Medium, Nanos};
 use wlan_ciphers::Suite;
+use wlan_rsn::Key;
 
 use self::mac::Mac;
 use crate::beacon::AccessPoint;
@@ -26,7 +27,7 @@ use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::frame::Pool;
 use crate::host::Host;
-use crate::protection::Protection;
+use crate::joining::{Joined, Joining, JoiningError};
 use crate::roster::{AP, Roster};
 use crate::scenario::BadScenario;
 use crate::schedule::{Scheduling, claim_real_time};
@@ -50,6 +51,9 @@ pub enum EmulatorError {
     /// A word of it stands for nothing.
     #[error(transparent)]
     Word(#[from] WordError),
+    /// The stations do not come to the link.
+    #[error(transparent)]
+    Joining(#[from] JoiningError),
     /// The medium cannot be like that.
     #[error(transparent)]
     Medium(#[from] wlan_air::ConfigError),
@@ -103,17 +107,34 @@ impl Emulator {
         let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
         let management = config.scenario.management_protection()?;
         let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
+        let keys = config.keys(suite, config.scenario.key_management()?, management)?;
+        let access_point = AccessPoint::new(roster::mac(AP), &scenario.medium, tid, &keys, bigtk);
+        let mut joining = Joining::new(
+            &scenario.medium.bss,
+            &access_point,
+            tid.is_some(),
+            &keys,
+            roster.on_air(),
+        )?;
+        let joined: Result<Vec<_>, _> = (1..=stations).map(|station| joining.join(station)).collect();
+        let joined = joined?;
+        let (before, joining_took) = joining.finish();
+        let temporal_keys = (1..).zip(&joined).filter_map(|(station, joined)| {
+            let key = joined.temporal_key.as_ref()?;
+            Some((roster.name(station), hexadecimal(key)))
+        });
+        let temporal_keys = temporal_keys.collect();
+        let associations: Vec<_> = (1..)
+            .zip(joined)
+            .map(|(station, joined)| ends(joined, station, tid))
+            .collect();
+        let around = associations[0][0].around();
         let names = Names {
             addresses: (0..roster.on_air()).map(roster::mac).collect(),
             tid: tid.unwrap_or_default(),
-            access_point: AccessPoint::new(roster::mac(AP), &scenario.medium, tid, suite, management, bigtk),
+            access_point,
         };
         let medium = Medium::new(scenario.medium)?;
-        let associations: Result<Vec<_>, _> = (1..=stations)
-            .map(|station| associate(config, tid, suite, station))
-            .collect();
-        let associations = associations?;
-        let around = associations[0][0].around();
         let card = config.scenario.card()?;
         let mut namespaces = Vec::new();
         let mut hosts = Vec::new();
@@ -124,12 +145,15 @@ impl Emulator {
             namespaces.push(namespace);
             hosts.push(Host::new(tun, around, coalesce));
         }
-        let capture = config
+        let mut capture = config
             .pcap
             .as_deref()
             .map(|path| Capture::create(path, names))
             .transpose()
             .map_err(EmulatorError::Capture)?;
+        if let Some(capture) = &mut capture {
+            capture.joining(&before, joining_took);
+        }
         let wake = Arc::new(
             EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|error| EmulatorError::Setup(error.into()))?,
@@ -174,6 +198,9 @@ impl Emulator {
             .map_err(EmulatorError::Setup)?;
         let facts = Facts {
             cipher: suite.map_or("open", Suite::name),
+            wpa_key_mgmt: keys.policy().map(|policy| policy.akms[0].name()),
+            temporal_keys,
+            joining_ms: joining_took.as_us_f64() / 1e3,
             scheduling: scheduling.recv().unwrap_or(Scheduling::Other),
             rate_kbit_per_s: mode.rate_kbps(),
             stations,
@@ -244,21 +271,23 @@ impl Emulator {
     }
 }
 
-/// Both ends of a station's association with the access point.
-fn associate(
-    config: &Config,
-    tid: Option<u8>,
-    suite: Option<Suite>,
-    station: usize,
-) -> Result<[End; 2], ConfigError> {
-    let end = |role| {
-        let protection = suite
-            .map(|suite| {
-                let key = config.temporal_key(suite, station)?;
-                Protection::new(suite, &key, role).ok_or(ConfigError::TemporalKey(suite))
-            })
-            .transpose()?;
-        Ok(End::new(role, station, tid, protection))
-    };
-    Ok([end(Role::Ap)?, end(Role::Sta)?])
+/// Both ends of a station's association.
+fn ends(joined: Joined, station: usize, tid: Option<u8>) -> [End; 2] {
+    let [ap, sta] = joined.protections;
+    // Frames of each TID are counted apart, those without together with management frames (10.3.2.14.2).
+    let [ap_next, sta_next] = if tid.is_some() { [0, 0] } else { joined.sequences };
+    [
+        End::new(Role::Ap, station, tid, ap, ap_next),
+        End::new(Role::Sta, station, tid, sta, sta_next),
+    ]
+}
+
+/// A key in hexadecimal digits.
+fn hexadecimal(key: &Key) -> String {
+    use std::fmt::Write;
+    let mut digits = String::new();
+    for octet in key.as_octets() {
+        let _ = write!(digits, "{octet:02x}");
+    }
+    digits
 }

@@ -24,6 +24,7 @@ pub mod decrypt;
 pub mod emulator;
 mod frame;
 mod host;
+mod joining;
 pub mod link;
 mod netns;
 #[cfg(test)]

@@ -36,8 +36,14 @@ pub struct End {
 
 impl End {
     /// An end of the association of host `station` that sends QoS data frames of this TID, or data frames without, and
-    /// protects them in this way, if in any.
-    pub fn new(role: Role, station: usize, tid: Option<u8>, protection: Option<Protection>) -> Self {
+    /// protects them in this way, if in any. The first has this sequence number.
+    pub fn new(
+        role: Role,
+        station: usize,
+        tid: Option<u8>,
+        protection: Option<Protection>,
+        next_sequence: u16,
+    ) -> Self {
         let (receiver, transmitter) = match role {
             Role::Ap => (station, AP),
             Role::Sta => (AP, station),
@@ -53,7 +59,7 @@ impl End {
         };
         Self {
             header,
-            next_sequence: 0,
+            next_sequence,
             protection,
         }
     }

@@ -17,7 +17,10 @@ from airtoll.study.scenario import Scenario, WordError, read_scenario
 
 _PANELS: dict[str, tuple[str, ...]] = {
     "PHY": ("phy", "rate", "bandwidth", "gi", "streams", "band", "preamble"),
-    "Security": ("security", "ieee80211w", "beacon_prot", "crypto_at", "processor_frame", "processor_byte"),
+    "Security": (
+        *("security", "wpa_key_mgmt", "ieee80211w", "beacon_prot"),
+        *("crypto_at", "processor_frame", "processor_byte"),
+    ),
     "Stations": ("stations", "topology", "direction", "hears", "wired_rate", "wired_delay"),
     "Traffic": (
         *("transport", "ip", "packet_size", "traffic", "offered"),

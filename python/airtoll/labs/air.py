@@ -42,6 +42,7 @@ CAN_SET = (
     *(
         "preamble",
         "band",
+        "wpa_key_mgmt",
         "ieee80211w",
         "beacon_prot",
         "access_category",
@@ -57,6 +58,9 @@ CAN_SET = (
 """The settings of a study's [link] that this lab can change."""
 
 MTU_B = 1500
+
+WPA_PASSPHRASE = "a toll on the air"
+"""What the keys of every link come from, by a handshake with random nonces: captures can be read with it."""
 
 _BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
 
@@ -100,10 +104,10 @@ class Air:
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
-        keys = [] if cell.security == "open" else _keys(cell, seed)
         config = {
             "scenario": self._scenario(cell, seed=seed).wire(),
-            "temporal_keys": keys,
+            "wep_key": _wep_key(cell, seed),
+            "wpa_passphrase": WPA_PASSPHRASE,
             "beacon_key": _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS),
             "pcap": None if pcap is None else str(pcap),
         }
@@ -115,8 +119,8 @@ class Air:
             facts = {
                 **emulator.facts,
                 "emulated": True,
-                **_key_facts(keys),
-                "beacon_key": config["beacon_key"] if keys and self._settings.beacon_prot else None,
+                "wpa_passphrase": WPA_PASSPHRASE if emulator.facts["wpa_key_mgmt"] else None,
+                "beacon_key": config["beacon_key"] if self._settings.beacon_prot and cell.security != "open" else None,
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
                 "predicted_bit_per_s": self._predicted_bit_per_s(cell),
@@ -182,25 +186,16 @@ def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:
     return tuple((station, "server" if cell.topology == "wired-ap" else "ap") for station in stations)
 
 
-def _keys(cell: Cell, seed: int) -> list[str]:
-    """The pairwise key of each station, in hexadecimal digits."""
-    octets = _rust.temporal_key_len(cell.security)
-    stations = cell.stations * (2 if cell.topology == "through-ap" else 1)
-    names = ["", *(f" of station {station}" for station in range(2, stations + 1))]
-    texts = [f"airtoll temporal key {seed}{name}" for name in names]
-    return [_key(text, octets) for text in texts]
+def _wep_key(cell: Cell, seed: int) -> str | None:
+    """The key that all stations of WEP have, in hexadecimal digits."""
+    if not cell.security.startswith("wep"):
+        return None
+    return _key(f"airtoll WEP key {seed}", _rust.temporal_key_len(cell.security))
 
 
 def _key(text: str, octets: int) -> str:
     """A key that the text stands for, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).digest()[:octets].hex()
-
-
-def _key_facts(keys: Sequence[str]) -> dict[str, Any]:
-    """What decrypts a capture: the key of the one station, or those of several by role."""
-    if len(keys) > 1:
-        return {"temporal_keys": {f"sta{station}": key for station, key in enumerate(keys, start=1)}}
-    return {"temporal_key": keys[0] if keys else None}
 
 
 def _levels(factor: str, levels: tuple[Any, ...]) -> str:

@@ -14,6 +14,7 @@ Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
 Queue = Literal["fifo", "fq_codel"]
 Protection = Literal["none", "cts-to-self", "rts-cts"]
+KeyManagement = Literal["wpa-psk", "wpa-psk-sha256", "sae"]
 ManagementFrameProtection = Literal["disabled", "optional", "required"]
 AccessCategory = Literal["be", "bk", "vi", "vo"]
 RateControl = Literal["fixed", "minstrel"]
@@ -34,6 +35,9 @@ class LinkSettings(BaseModel):
     )
     band: Annotated[Band, *name_of(Band)] | None = Field(
         default=None, description="Frequency band of ht: 2.4 GHz or 5 GHz."
+    )
+    wpa_key_mgmt: Annotated[KeyManagement, *name_of(KeyManagement)] | None = Field(
+        default=None, description="What the keys come from: wpa-psk, wpa-psk-sha256 or sae."
     )
     ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = Field(
         default=None, description="Protection of management frames: disabled, optional or required."

@@ -15,6 +15,12 @@ use crate::tun::Offloads;
 pub struct Facts {
     /// The cipher that seals the frames, by hostapd's name; `open` without one.
     pub cipher: &'static str,
+    /// How its keys were agreed on (hostapd's `wpa_key_mgmt`, in small letters); null for WEP and without a cipher.
+    pub wpa_key_mgmt: Option<&'static str>,
+    /// By station: the pairwise temporal key that the handshake led to, in hexadecimal digits; for WEP the key.
+    pub temporal_keys: BTreeMap<String, String>,
+    /// How long all stations together took on the air to come to the link.
+    pub joining_ms: f64,
     /// How the MAC thread is scheduled.
     pub scheduling: Scheduling,
     /// PHY rate in kbit/s.

@@ -16,6 +16,7 @@ use wlan_air::{
 };
 use wlan_ciphers::Suite;
 use wlan_frames::LlcSnap;
+use wlan_rsn::Akm;
 
 use crate::beacon::ManagementProtection;
 use crate::words::{Air, WordError};
@@ -39,6 +40,7 @@ pub struct Scenario {
     band: Option<String>,
     preamble: Option<String>,
     security: String,
+    wpa_key_mgmt: Option<String>,
     ieee80211w: Option<String>,
     beacon_prot: Option<bool>,
     crypto_at: String,
@@ -302,6 +304,25 @@ impl Scenario {
         Ok(self.air().suite(&self.security)?)
     }
 
+    /// What keys come from where there is a handshake: a passphrase, by one of these.
+    pub(crate) fn key_management(&self) -> Result<Akm, BadScenario> {
+        let akm = match self.wpa_key_mgmt.as_deref() {
+            None | Some("wpa-psk") => Akm::WpaPsk,
+            Some("wpa-psk-sha256") => Akm::WpaPskSha256,
+            Some("sae") => Akm::Sae,
+            Some(other) => {
+                let known = "wpa-psk, wpa-psk-sha256, sae";
+                return Err(WordError::unknown("wpa_key_mgmt", other, known).into());
+            }
+        };
+        if akm != Akm::WpaPsk && self.suite()? == Some(Suite::Tkip) {
+            return Err(BadScenario::Together(
+                "security tkip is WPA, which has no other wpa_key_mgmt than wpa-psk",
+            ));
+        }
+        Ok(akm)
+    }
+
     /// How management frames are protected: by CCMP, GCMP and BIP (12.5.3 to 12.5.5), and so not where there is no
     /// security, WEP or TKIP.
     pub(crate) fn management_protection(&self) -> Result<ManagementProtection, BadScenario> {
@@ -352,6 +373,7 @@ impl Scenario {
             medium.hearing = Hearing::Matrix(heard.collect());
         }
         medium.channel = self.channel(stations)?;
+        self.key_management()?;
         let management = self.management_protection()?;
         if let Some(interval_tu @ 1..) = self.beacon_interval_tu {
             medium.beacons = Some(Beacons {

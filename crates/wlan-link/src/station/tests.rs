@@ -28,7 +28,7 @@ fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
     let key: Vec<u8> = (0..64).collect();
     let protection = suite.map(|suite| Protection::new(suite, &key[..suite.key_len()], role).unwrap());
     let tun = Tun::of(device, Offloads { tcp: true, udp: true });
-    let end = End::new(role, 1, tid, protection);
+    let end = End::new(role, 1, tid, protection, 0);
     Side {
         stack,
         host: Host::new(tun, end.around(), coalesce),

@@ -1,0 +1,545 @@
+//! How the stations of an emulated link come to it, before the first packet: discovery, authentication, association and
+//! the handshake that their keys come from (IEEE Std 802.11-2020, 11.1.4, 11.3, 12.6).
+//!
+//! The machines are those of `wlan-rsn`; here are the frames around their packets, as they are on the air. They find an
+//! idle medium: each follows a DIFS after what came before it, at the lowest basic rate, and is acknowledged. None is
+//! lost, for what an attempt costs that fails is no part of what a link costs.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use getrandom::SysRng;
+use getrandom::rand_core::{CryptoRng, UnwrapErr};
+use wlan_air::Nanos;
+use wlan_air::phy::{Bss, Mode};
+use wlan_ciphers::{OpenJob, SealJob, Suite};
+use wlan_frames::control::Ack;
+use wlan_frames::fcs::FCS_LEN;
+use wlan_frames::management::{Body, Management};
+use wlan_frames::rsn::RsnCapabilities;
+use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl};
+use wlan_rsn::authenticator::{Limits, StartError};
+use wlan_rsn::psk::{PskError, psk};
+use wlan_rsn::sae::{self, Password, PasswordError, Sae};
+use wlan_rsn::{
+    Akm, Association, Authenticator, Elements, Group, Key, Mismatch, Output, Pmk, Policy, Protocol,
+    Supplicant, Timing, WrongPmk,
+};
+
+use crate::beacon::{AccessPoint, GROUP_MANAGEMENT, ManagementProtection, SSID};
+use crate::capture::duration_us;
+use crate::protection::{KEY_ID, Protection};
+use crate::roster::{AP, mac};
+use crate::station::Role;
+
+/// The TID of EAPOL frames of QoS stations: that of network control, as Linux has it.
+const EAPOL_TID: u8 = 7;
+/// How often a station listens, in beacon intervals (9.4.1.6).
+const LISTEN_INTERVAL: u16 = 1;
+// Authentication algorithms (9.4.1.1).
+const OPEN_SYSTEM: u16 = 0;
+const SAE: u16 = 3;
+/// Status code: it went well (Table 9-50).
+const SUCCESS: u16 = 0;
+/// An association identifier has these bits set on the air (9.4.1.8).
+const AID_BITS: u16 = 0xc000;
+/// Where the Duration field of a frame is.
+const DURATION_AT: usize = 2;
+
+/// Why the stations do not come to the link.
+#[derive(Debug, thiserror::Error)]
+pub enum JoiningError {
+    /// No passphrase of PSK.
+    #[error("wpa_passphrase: {0}")]
+    Passphrase(#[from] PskError),
+    /// No password of SAE.
+    #[error("wpa_passphrase: {0}")]
+    Password(#[from] PasswordError),
+    /// The ends would not agree.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// The access point takes no more.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The key management and its key do not fit.
+    #[error(transparent)]
+    Pmk(#[from] WrongPmk),
+    /// One end stopped without keys, which on this air is a fault of the program.
+    #[error("the handshake of station {0} came to nothing")]
+    Handshake(MacAddr),
+}
+
+/// How a link is protected, and what its keys come from.
+pub enum Keys {
+    /// Not at all.
+    Open,
+    /// By one key that all know, and no handshake (12.3.2).
+    Wep(Suite, Vec<u8>),
+    /// By keys of a handshake (12.6).
+    Rsn(Policy, Secret),
+}
+
+/// What both ends know beforehand.
+pub enum Secret {
+    /// The PMK itself.
+    Psk(Pmk),
+    /// A password of SAE.
+    Sae(Arc<Password>),
+}
+
+impl Keys {
+    /// Those of a suite: WPA with TKIP, RSN with the others of both.
+    ///
+    /// # Errors
+    /// The passphrase is none.
+    pub fn of_handshake(
+        suite: Suite,
+        akm: Akm,
+        passphrase: &str,
+        management: ManagementProtection,
+    ) -> Result<Keys, JoiningError> {
+        let protocol = if suite == Suite::Tkip {
+            Protocol::Wpa
+        } else {
+            Protocol::Rsn
+        };
+        let mut policy = Policy::of(protocol, akm, suite);
+        if management.is_capable {
+            policy = policy.with_mfp(GROUP_MANAGEMENT);
+            let required = RsnCapabilities::MFP_REQUIRED;
+            policy.capabilities = policy.capabilities.with(required, management.is_required);
+        }
+        let secret = if akm == Akm::Sae {
+            Secret::Sae(Arc::new(Password::new(
+                SSID,
+                passphrase.as_bytes(),
+                None,
+                &[Group::P256],
+            )?))
+        } else {
+            Secret::Psk(Pmk::of_psk(psk(passphrase.as_bytes(), SSID)?))
+        };
+        Ok(Keys::Rsn(policy, secret))
+    }
+
+    /// What the access point and its stations advertise; `None` without RSN.
+    pub fn policy(&self) -> Option<&Policy> {
+        match self {
+            Keys::Rsn(policy, _) => Some(policy),
+            Keys::Open | Keys::Wep(..) => None,
+        }
+    }
+}
+
+/// A frame that was sent.
+pub struct Sent {
+    /// When its PPDU starts.
+    pub at: Nanos,
+    /// How it is sent.
+    pub mode: Mode,
+    /// The MPDU, without FCS.
+    pub mpdu: Vec<u8>,
+}
+
+/// An association that stands.
+pub struct Joined {
+    /// How the access point's end and the station's protect their frames; none on an open link.
+    pub protections: [Option<Protection>; 2],
+    /// The pairwise key that both ends have.
+    pub temporal_key: Option<Key>,
+    /// The next sequence numbers of both that frames without QoS have: management frames count with them.
+    pub sequences: [u16; 2],
+}
+
+/// The BSS while stations come to it.
+pub struct Joining<'a> {
+    bss: &'a Bss,
+    access_point: &'a AccessPoint,
+    is_qos: bool,
+    keys: &'a Keys,
+    authenticator: Option<Authenticator>,
+    sae: Option<sae::Parent>,
+    now: Nanos,
+    /// By station: the next sequence number of its management frames.
+    sequences: Vec<u16>,
+    sent: Vec<Sent>,
+}
+
+impl<'a> Joining<'a> {
+    /// A BSS of so many stations, the access point among them. Time starts at zero.
+    ///
+    /// # Errors
+    /// The policy contradicts itself.
+    pub fn new(
+        bss: &'a Bss,
+        access_point: &'a AccessPoint,
+        is_qos: bool,
+        keys: &'a Keys,
+        stations: usize,
+    ) -> Result<Self, JoiningError> {
+        let mut rng = UnwrapErr(SysRng);
+        let authenticator = keys.policy().map(|policy| {
+            let elements = Elements::of(policy);
+            Authenticator::new(mac(AP), elements, Timing::default(), Limits::default(), &mut rng)
+        });
+        let sae = match keys {
+            Keys::Rsn(_, Secret::Sae(password)) => {
+                let mut token_key = [0; 32];
+                rand_core::Rng::fill_bytes(&mut rng, &mut token_key);
+                Some(sae::Parent::new(
+                    mac(AP),
+                    Arc::default(),
+                    vec![password.clone()],
+                    sae::Limits::default(),
+                    token_key,
+                ))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            bss,
+            access_point,
+            is_qos,
+            keys,
+            authenticator: authenticator.transpose()?,
+            sae,
+            now: Nanos::ZERO,
+            sequences: vec![0; stations],
+            sent: Vec::new(),
+        })
+    }
+
+    /// Station `station` comes to the link.
+    ///
+    /// # Errors
+    /// [`JoiningError`].
+    pub fn join(&mut self, station: usize) -> Result<Joined, JoiningError> {
+        let rng = &mut UnwrapErr(SysRng);
+        self.discover(station);
+        let pmk = match self.keys {
+            Keys::Rsn(_, Secret::Sae(password)) => Some(self.authenticate_sae(station, password, rng)?),
+            Keys::Rsn(_, Secret::Psk(pmk)) => {
+                self.authenticate(station);
+                Some(pmk.clone())
+            }
+            Keys::Open | Keys::Wep(..) => {
+                self.authenticate(station);
+                None
+            }
+        };
+        self.associate(station);
+        let (protections, temporal_key) = match (self.keys, pmk) {
+            (Keys::Rsn(policy, _), Some(pmk)) => {
+                let (protections, key) = self.handshake(station, policy, pmk, rng)?;
+                (protections.map(Some), Some(key))
+            }
+            (Keys::Wep(suite, key), _) => {
+                let end = |role| Protection::new(*suite, key, role);
+                ([end(Role::Ap), end(Role::Sta)], Some(Key::new(key)))
+            }
+            _ => ([None, None], None),
+        };
+        Ok(Joined {
+            protections,
+            temporal_key,
+            sequences: [self.sequences[AP], self.sequences[station]],
+        })
+    }
+
+    /// All that was sent, and when the last of it was over.
+    pub fn finish(self) -> (Vec<Sent>, Nanos) {
+        (self.sent, self.now)
+    }
+
+    /// 11.1.4.3.
+    fn discover(&mut self, station: usize) {
+        let access_point = self.access_point;
+        let request = Body::ProbeRequest {
+            elements: access_point.of_station(),
+        };
+        self.manage([station, AP], true, request);
+        let response = Body::ProbeResponse {
+            timestamp_us: self.now.0 / 1000,
+            interval_tu: access_point.interval_tu(),
+            capability: access_point.capability(),
+            elements: &access_point.of_probe_response(),
+        };
+        self.manage([AP, station], false, response);
+    }
+
+    /// 11.3.4, by the open system (12.3.3.2).
+    fn authenticate(&mut self, station: usize) {
+        for (ends, transaction) in [([station, AP], 1), ([AP, station], 2)] {
+            let step = Body::Authentication {
+                algorithm: OPEN_SYSTEM,
+                transaction,
+                status: SUCCESS,
+                rest: &[],
+            };
+            self.manage(ends, false, step);
+        }
+    }
+
+    /// 11.3.4, by SAE (12.4): the PMK that comes of it.
+    fn authenticate_sae(
+        &mut self,
+        station: usize,
+        password: &Arc<Password>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Pmk, JoiningError> {
+        let failed = || JoiningError::Handshake(mac(station));
+        let ends = [mac(station), mac(AP)];
+        let method = sae::Method::default();
+        let (mut exchange, reply) =
+            Sae::initiate(self.time(), ends, method, Arc::default(), password.clone(), rng)
+                .map_err(|_| failed())?;
+        let mut pmk = None;
+        let mut to_ap: VecDeque<_> = reply.frames.into_iter().collect();
+        while let Some(body) = to_ap.pop_front() {
+            self.authentication([station, AP], &body);
+            let (now, parent) = (self.time(), self.sae.as_mut().ok_or_else(failed)?);
+            for body in parent.receive(now, mac(station), &body, rng).frames {
+                self.authentication([AP, station], &body);
+                let reply = exchange.receive(self.time(), &body, rng);
+                to_ap.extend(reply.frames);
+                if let Some(sae::Event::Accepted(agreed)) = reply.event {
+                    pmk = Some(agreed);
+                }
+            }
+        }
+        pmk.ok_or_else(failed)
+    }
+
+    /// A frame of SAE, whose body is made already.
+    fn authentication(&mut self, ends: [usize; 2], body: &[u8]) {
+        let [algorithm, transaction, status] =
+            [0, 2, 4].map(|at| u16::from_le_bytes([body[at], body[at + 1]]));
+        debug_assert_eq!(algorithm, SAE);
+        let step = Body::Authentication {
+            algorithm,
+            transaction,
+            status,
+            rest: &body[6..],
+        };
+        self.manage(ends, false, step);
+    }
+
+    /// 11.3.5.
+    fn associate(&mut self, station: usize) {
+        let (capability, elements) = (self.access_point.capability(), self.access_point.of_station());
+        let request = Body::AssociationRequest {
+            capability,
+            listen_interval: LISTEN_INTERVAL,
+            elements,
+        };
+        self.manage([station, AP], false, request);
+        let response = Body::AssociationResponse {
+            capability,
+            status: SUCCESS,
+            aid: AID_BITS | u16::try_from(station).expect("no more stations than hosts"),
+            // Behind the SSID, which the request alone has.
+            elements: &elements[2 + SSID.len()..],
+        };
+        self.manage([AP, station], false, response);
+    }
+
+    /// 12.7.6, and with WPA 12.7.7: both ends, and the key that they have.
+    fn handshake(
+        &mut self,
+        station: usize,
+        policy: &Policy,
+        pmk: Pmk,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<([Protection; 2], Key), JoiningError> {
+        let elements = Elements::of(policy);
+        let association = Association::negotiate(&elements, &elements)?;
+        let mut authenticator = self
+            .authenticator
+            .take()
+            .expect("there is one where there is a policy");
+        let mut supplicant =
+            Supplicant::new(mac(station), mac(AP), association, pmk.clone(), Timing::default())?;
+        supplicant.start(self.time(), rng);
+        authenticator.start(mac(station), &elements, &pmk, self.time(), rng)?;
+        let mut ends = [HandshakeEnd::new(Role::Ap), HandshakeEnd::new(Role::Sta)];
+        loop {
+            while let Some(output) = authenticator.poll_output() {
+                ends[0].apply(output);
+            }
+            while let Some(output) = supplicant.poll_output() {
+                ends[1].apply(output);
+            }
+            // What one says is said before the other answers.
+            let from = usize::from(ends[0].to_send.is_empty());
+            let Some((packet, is_sealed)) = ends[from].to_send.pop_front() else {
+                break;
+            };
+            let packet = self.eapol(station, from, &mut ends, &packet, is_sealed);
+            let now = self.time();
+            // What is left out ends the handshake.
+            let _ = if from == 0 {
+                supplicant.receive(&packet, is_sealed, now, rng)
+            } else {
+                authenticator.receive(mac(station), &packet, is_sealed, now, rng)
+            };
+        }
+        self.authenticator = Some(authenticator);
+        match ends.map(|end| (end.protection, end.key, end.is_established)) {
+            [(Some(ap), Some(key), true), (Some(sta), Some(same), true)] if key == same => {
+                Ok(([ap, sta], key))
+            }
+            _ => Err(JoiningError::Handshake(mac(station))),
+        }
+    }
+
+    /// An EAPOL packet goes over the air, sealed or open; as the other end sees it.
+    fn eapol(
+        &mut self,
+        station: usize,
+        from: usize,
+        ends: &mut [HandshakeEnd; 2],
+        packet: &[u8],
+        is_sealed: bool,
+    ) -> Vec<u8> {
+        let [sender, receiver] = [[AP, station][from], [AP, station][1 - from]];
+        let protection = ends[from].protection.as_mut().filter(|_| is_sealed);
+        let sequence = self.next_sequence(sender);
+        let header = DataHeader {
+            to_ds: from == 1,
+            from_ds: from == 0,
+            protected: protection.is_some(),
+            addr1: mac(receiver),
+            addr2: mac(sender),
+            addr3: mac(AP),
+            qos: self.is_qos.then(|| QosControl::new(EAPOL_TID, AckPolicy::Normal)),
+            sequence: SequenceControl {
+                number: sequence,
+                fragment: 0,
+            },
+            ..DataHeader::default()
+        };
+        let suite = protection.as_ref().map(|protection| protection.suite());
+        let header_len = header.len();
+        let at = header_len + suite.map_or(0, Suite::header_len);
+        let mic_b = suite.map_or(0, Suite::mic_len);
+        let mut mpdu = vec![0; at + LlcSnap::LEN + packet.len() + mic_b];
+        header.emit(&mut mpdu);
+        LlcSnap {
+            ethertype: EtherType::EAPOL,
+        }
+        .emit(&mut mpdu[at..]);
+        mpdu[at + LlcSnap::LEN..][..packet.len()].copy_from_slice(packet);
+        if let Some(protection) = protection {
+            let pn = protection.next_pn();
+            protection.seal(&mut [SealJob {
+                mpdu: &mut mpdu,
+                header_len,
+                pn,
+                key_id: KEY_ID,
+            }]);
+        }
+        self.transmit(mpdu.clone(), Some(sender));
+        if let Some(protection) = ends[1 - from].protection.as_mut().filter(|_| is_sealed) {
+            let mut jobs = [OpenJob::new(&mut mpdu, KEY_ID)];
+            protection.open(&mut jobs);
+            let opened = jobs[0].verdict().ok().cloned();
+            if !opened.is_some_and(|opened| protection.accept(&opened)) {
+                return Vec::new();
+            }
+        }
+        mpdu[at + LlcSnap::LEN..][..packet.len()].to_vec()
+    }
+
+    /// A management frame goes over the air.
+    fn manage(&mut self, [from, to]: [usize; 2], is_broadcast: bool, body: Body<'_>) {
+        let frame = Management {
+            da: if is_broadcast { MacAddr::BROADCAST } else { mac(to) },
+            sa: mac(from),
+            bssid: if is_broadcast { MacAddr::BROADCAST } else { mac(AP) },
+            sequence: self.next_sequence(from),
+            retry: false,
+            protected: false,
+            body,
+        };
+        let mut mpdu = vec![0; frame.len()];
+        frame.emit(&mut mpdu);
+        self.transmit(mpdu, (!is_broadcast).then_some(from));
+    }
+
+    fn next_sequence(&mut self, station: usize) -> u16 {
+        let sequence = self.sequences[station];
+        self.sequences[station] = (sequence + 1) % SequenceControl::MODULUS;
+        sequence
+    }
+
+    /// An MPDU goes over the air, and the Ack to its transmitter, if it gets one (10.3.2.9).
+    fn transmit(&mut self, mut mpdu: Vec<u8>, acknowledged: Option<usize>) {
+        let mode = self.bss.beacon_mode();
+        let (sifs, ack) = (self.bss.sifs(), self.bss.ack_duration(&mode));
+        // DIFS (10.3.7).
+        let at = self.now + sifs + self.bss.slot() * 2;
+        let end = at + mode.ppdu_duration(mpdu.len() + FCS_LEN);
+        self.now = end;
+        let ack = acknowledged.map(|transmitter| {
+            mpdu[DURATION_AT..][..2].copy_from_slice(&duration_us(sifs + ack).to_le_bytes());
+            self.now = end + sifs + ack;
+            let mut octets = vec![0; Ack::LEN];
+            Ack {
+                duration_us: 0,
+                ra: mac(transmitter),
+            }
+            .emit(&mut octets);
+            Sent {
+                at: end + sifs,
+                mode: self.bss.control_response(&mode),
+                mpdu: octets,
+            }
+        });
+        self.sent.push(Sent { at, mode, mpdu });
+        self.sent.extend(ack);
+    }
+
+    fn time(&self) -> Duration {
+        Duration::from_nanos(self.now.0)
+    }
+}
+
+/// What one end of a handshake has so far.
+struct HandshakeEnd {
+    role: Role,
+    protection: Option<Protection>,
+    key: Option<Key>,
+    is_established: bool,
+    /// Packets, and whether they go sealed.
+    to_send: VecDeque<(Vec<u8>, bool)>,
+}
+
+impl HandshakeEnd {
+    fn new(role: Role) -> Self {
+        Self {
+            role,
+            protection: None,
+            key: None,
+            is_established: false,
+            to_send: VecDeque::new(),
+        }
+    }
+
+    /// Group keys are for group addressed frames, which no host of an emulated link sends.
+    fn apply(&mut self, output: Output) {
+        match output {
+            Output::Send { packet, sealed, .. } => self.to_send.push_back((packet, sealed)),
+            // It comes once for each direction.
+            Output::InstallPairwise { suite, key, .. } if self.protection.is_none() => {
+                self.protection = Protection::new(suite, key.as_octets(), self.role);
+                self.key = Some(key);
+            }
+            Output::Established { .. } => self.is_established = true,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What stations find when they come to an emulated link.
+
+use serde_json::Value;
+use wlan_air::MediumConfig;
+use wlan_rsn::{Learned, Observer};
+
+use super::*;
+use crate::scenario::tests::scenario;
+
+const PASSPHRASE: &str = "a toll on the air";
+/// The access point and two others.
+const STATIONS: usize = 3;
+/// Suites whose keys come of a handshake.
+fn suites() -> impl Iterator<Item = Suite> {
+    let without = |suite: &Suite| suite.is_bip() || matches!(suite, Suite::Wep40 | Suite::Wep104);
+    Suite::ALL.into_iter().filter(move |suite| !without(suite))
+}
+
+struct Network {
+    medium: MediumConfig,
+    keys: Keys,
+    access_point: AccessPoint,
+    is_qos: bool,
+}
+
+impl Network {
+    fn new(words: &[(&str, Value)], keys: Keys) -> Self {
+        let words = scenario(words);
+        let (tid, medium) = (words.tid().unwrap(), words.build().unwrap().medium);
+        Self {
+            access_point: AccessPoint::new(mac(AP), &medium, tid, &keys, None),
+            is_qos: tid.is_some(),
+            medium,
+            keys,
+        }
+    }
+
+    fn of(suite: Suite, akm: Akm) -> Self {
+        let keys = Keys::of_handshake(suite, akm, PASSPHRASE, ManagementProtection::default());
+        Self::new(&[("security", suite.name().into())], keys.unwrap())
+    }
+
+    /// All stations come: the associations, what was sent, and how long it took.
+    fn join(&self) -> (Vec<Joined>, Vec<Sent>, Nanos) {
+        let bss = &self.medium.bss;
+        let mut joining = Joining::new(bss, &self.access_point, self.is_qos, &self.keys, STATIONS).unwrap();
+        let joined = (1..STATIONS)
+            .map(|station| joining.join(station).unwrap())
+            .collect();
+        let (sent, took) = joining.finish();
+        (joined, sent, took)
+    }
+}
+
+/// The packet of an EAPOL frame in the open, and who it is from and to.
+fn eapol(sent: &Sent) -> Option<(MacAddr, MacAddr, &[u8])> {
+    let header = DataHeader::parse(&sent.mpdu).ok()?;
+    let body = sent.mpdu.get(header.len()..).filter(|_| !header.protected)?;
+    let snap = LlcSnap::parse(body).ok()?;
+    (snap.ethertype == EtherType::EAPOL).then_some((header.addr2, header.addr1, &body[LlcSnap::LEN..]))
+}
+
+/// A frame that one end sealed is the other's to open, and not twice.
+fn passes(from: &mut Protection, to: &mut Protection) -> bool {
+    let suite = from.suite();
+    let header = DataHeader {
+        to_ds: true,
+        protected: true,
+        ..DataHeader::default()
+    };
+    let mut mpdu = vec![0x2a; header.len() + suite.overhead() + 40];
+    header.emit(&mut mpdu);
+    let pn = from.next_pn();
+    from.seal(&mut [SealJob {
+        mpdu: &mut mpdu,
+        header_len: header.len(),
+        pn,
+        key_id: KEY_ID,
+    }]);
+    let mut jobs = [OpenJob::new(&mut mpdu, KEY_ID)];
+    to.open(&mut jobs);
+    let opened = jobs[0].verdict().ok().cloned();
+    opened.is_some_and(|opened| to.accept(&opened) && !to.accept(&opened))
+}
+
+#[test]
+fn both_ends_get_a_key_of_their_own_handshake() {
+    for akm in [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae] {
+        for suite in suites() {
+            if suite == Suite::Tkip && akm != Akm::WpaPsk {
+                continue;
+            }
+            let (joined, ..) = Network::of(suite, akm).join();
+            let keys: Vec<_> = joined
+                .iter()
+                .map(|one| one.temporal_key.clone().unwrap())
+                .collect();
+            assert_ne!(keys[0], keys[1], "{}", suite.name());
+            assert_eq!(keys[0].as_octets().len(), suite.key_len());
+            for Joined { protections, .. } in joined {
+                let [mut ap, mut sta] = protections.map(Option::unwrap);
+                assert!(passes(&mut ap, &mut sta), "{}", suite.name());
+                assert!(passes(&mut sta, &mut ap), "{}", suite.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn who_knows_the_passphrase_reads_the_keys_off_the_air() {
+    for suite in suites() {
+        let (joined, sent, _) = Network::of(suite, Akm::WpaPsk).join();
+        let mut observer = Observer::new();
+        let psk = psk(PASSPHRASE.as_bytes(), SSID).unwrap();
+        observer.add_pmk(None, Pmk::of_psk(psk));
+        let mut learned = Vec::new();
+        for (from, to, packet) in sent.iter().filter_map(eapol) {
+            let station = if from == mac(AP) { to } else { from };
+            for key in observer.packet(mac(AP), station, packet).unwrap() {
+                if let Learned::Pairwise { station, key, .. } = key {
+                    learned.push((station, key));
+                }
+            }
+        }
+        let expected = (1..)
+            .zip(joined)
+            .map(|(number, one)| (mac(number), one.temporal_key.unwrap()));
+        assert_eq!(learned, expected.collect::<Vec<_>>(), "{}", suite.name());
+    }
+}
+
+#[test]
+fn frames_are_sent_one_after_another_and_acknowledged() {
+    for phy in [
+        ("dsss", "11 Mbit/s"),
+        ("ofdm", "54 Mbit/s"),
+        ("erp", "54 Mbit/s"),
+        ("ht", "mcs7"),
+    ] {
+        let words = [("phy", phy.0.into()), ("rate", phy.1.into())];
+        let network = Network::new(&words, Network::of(Suite::Ccmp128, Akm::WpaPsk).keys);
+        let bss = &network.medium.bss;
+        let (_, sent, took) = network.join();
+        let end = |of: &Sent| of.at + of.mode.ppdu_duration(of.mpdu.len() + FCS_LEN);
+        assert!(sent.windows(2).all(|pair| {
+            let is_ack = pair[1].mpdu.len() == Ack::LEN;
+            let gap = if is_ack {
+                bss.sifs()
+            } else {
+                bss.sifs() + bss.slot() * 2
+            };
+            pair[1].at == end(&pair[0]) + gap
+        }));
+        assert_eq!(end(sent.last().unwrap()), took);
+        // Probe Request, which is for all; Probe Response, 2 of authentication, 2 of association, 4 messages.
+        assert_eq!(sent.len(), 2 * (1 + 2 * 9));
+        let duration_us = |of: &Sent| u16::from_le_bytes([of.mpdu[2], of.mpdu[3]]);
+        let reserved = super::duration_us(bss.sifs() + bss.ack_duration(&bss.beacon_mode()));
+        let acknowledged = sent.windows(2).filter(|pair| pair[1].mpdu.len() == Ack::LEN);
+        assert!(acknowledged.clone().all(|pair| duration_us(&pair[0]) == reserved));
+        assert_eq!(acknowledged.count(), 2 * 9);
+    }
+}
+
+#[test]
+fn links_without_a_handshake_have_one_key_or_none() {
+    let key = vec![0x1f; 5];
+    let (joined, sent, _) = Network::new(&[], Keys::Wep(Suite::Wep40, key.clone())).join();
+    assert!(sent.iter().all(|sent| eapol(sent).is_none()));
+    for Joined {
+        protections,
+        temporal_key,
+        ..
+    } in joined
+    {
+        assert_eq!(temporal_key.unwrap().as_octets(), key);
+        let [ap, sta] = protections.map(|end| end.unwrap().suite());
+        assert_eq!((ap, sta), (Suite::Wep40, Suite::Wep40));
+    }
+    let (joined, ..) = Network::new(&[], Keys::Open).join();
+    assert!(
+        joined
+            .iter()
+            .all(|one| one.protections.iter().all(Option::is_none) && one.temporal_key.is_none())
+    );
+}
