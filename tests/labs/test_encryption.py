@@ -1,8 +1,12 @@
 """An independent observer, tshark, decides whether the link is really encrypted."""
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from shutil import which
 from typing import get_args
@@ -10,6 +14,7 @@ from typing import get_args
 import pytest
 from observer import since_joining, tshark
 
+from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.study.cell import Cell, Ip, Security
@@ -105,7 +110,8 @@ def test_frames_of_every_suite_arrive_and_tshark_opens_those_that_it_knows(
     lab: Air, cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:
     capture = tmp_path / "air.pcap"
-    of_suite = cell().model_copy(update={"security": security})
+    # Where the hosts seal them, enhanced frames are payload of the air.
+    of_suite = cell(security=security, crypto_at="card" if security.startswith("enhanced") else "host")
     with lab.open(of_suite, seed=3, pcap=capture) as link:
         assert send_datagrams(link, "ipv4") == DATAGRAMS
         assert link.counters()["open_errors"] == 0
@@ -190,3 +196,46 @@ def test_a_station_comes_to_the_link_by_the_frames_of_the_standard(
         *(("0x0020", str(message)) for message in range(1, 5)),  # the 4-way handshake
     ]
     assert tshark(capture, "-Y", "_ws.malformed", "-e", "frame.number") == []
+
+
+@pytest.mark.parametrize("wpa_key_mgmt", [None, "wpa-psk-sha256"])
+def test_enhanced_frames_are_sealed_by_the_hosts_over_open_air(
+    cell: Callable[..., Cell], tmp_path: Path, wpa_key_mgmt: KeyManagement | None
+) -> None:
+    capture = tmp_path / "air.pcap"
+    lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt))
+    with lab.open(cell(security="enhanced4"), seed=3, pcap=capture) as link:
+        assert send_datagrams(link, "ipv4") == DATAGRAMS
+        assert send_datagrams(link, "ipv6") == DATAGRAMS
+        assert (link.facts["cipher"], link.facts["wpa_key_mgmt"]) == ("enhanced4", wpa_key_mgmt or "sae")
+        overhead_b = link.facts["link_overhead_bytes"]
+        counters = link.counters()
+    assert (counters["open_errors"], counters["link_dropped"]) == (0, 0)
+    assert b"datagram" not in capture.read_bytes()
+    # Data frames without security of their own, which carry the link's and nothing else.
+    rows = tshark(capture, "-Y", "llc", "-e", "wlan.fc.protected", "-e", "llc.type", "-e", "data.len")
+    assert {(protected, ethertype) for protected, ethertype, _ in rows} <= {("0", "0x88b5"), ("0", "0x888e")}
+    datagram_b = 20 + 8 + len(DATAGRAMS[0])
+    sealed = [row for row in rows if row[2] == str(datagram_b + overhead_b)]
+    assert len(sealed) >= len(DATAGRAMS)
+
+
+def test_an_end_of_the_link_that_dies_is_named(
+    lab: Air, cell: Callable[..., Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with (
+        pytest.raises(AirtollError, match="the link's end on sta ended"),
+        lab.open(cell(security="enhanced1"), seed=3) as link,
+    ):
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                program, *words = path.read_text().split("\0")
+                if "nsenter" not in program and f"{tmp_path}/" in " ".join(words) and "sta" in words:
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+        link.counters()
+
+
+def test_a_link_has_no_key_management_of_wpa2(cell: Callable[..., Cell]) -> None:
+    reason = Air(LinkSettings(wpa_key_mgmt="wpa-psk")).check(cell(security="enhanced4"))
+    assert reason == "wpa_key_mgmt 'wpa-psk': a link of enhanced frames has sae and wpa-psk-sha256"

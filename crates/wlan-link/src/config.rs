@@ -10,6 +10,7 @@ use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::joining::{JoiningError, Keys};
 use crate::roster::MAX_HOSTS;
 use crate::scenario::Scenario;
+use crate::tun::Kind;
 
 /// The configuration of one emulated link.
 #[derive(Debug, Deserialize)]
@@ -22,6 +23,8 @@ pub struct Config {
     pub wpa_passphrase: Option<String>,
     /// The beacon integrity group temporal key in hexadecimal digits, for `beacon_prot`.
     pub beacon_key: Option<String>,
+    /// What the hosts' devices carry.
+    pub device: Kind,
     /// Where to write a capture of the air.
     pub pcap: Option<PathBuf>,
 }
@@ -32,6 +35,9 @@ pub enum ConfigError {
     /// The key of WEP does not fit.
     #[error("wep_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     WepKey(Suite),
+    /// The air of such a link is open.
+    #[error("security: with crypto_at host, enhanced frames are sealed by a link over open air: take open")]
+    SealedByLink,
     /// No keys come of the passphrase.
     #[error(transparent)]
     Joining(#[from] JoiningError),
@@ -104,6 +110,7 @@ mod tests {
             wep_key: None,
             wpa_passphrase: None,
             beacon_key: None,
+            device: Kind::Ip,
             pcap: None,
         }
     }

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use wlan_air::{Medium, Nanos};
 use wlan_ciphers::Suite;
+use wlan_frames::MacAddr;
 use wlan_rsn::Key;
 
 use self::mac::Mac;
@@ -33,7 +34,7 @@ use crate::scenario::BadScenario;
 use crate::schedule::{Scheduling, claim_real_time};
 use crate::stage::Stages;
 use crate::station::{End, Role};
-use crate::tun::Tun;
+use crate::tun::{DEVICE_NAME, Tun};
 use crate::words::WordError;
 use crate::{netns, roster};
 
@@ -76,6 +77,8 @@ pub struct HostFacts<'e> {
     pub ipv4: Ipv4Addr,
     /// Its address in a network of 64 bits.
     pub ipv6: Ipv6Addr,
+    /// That of its device, if that carries Ethernet frames, and of its frames on the air.
+    pub mac: MacAddr,
     /// Its network namespace.
     pub namespace: &'e OwnedFd,
 }
@@ -98,6 +101,9 @@ impl Emulator {
     pub fn start(config: &Config) -> Result<Self, EmulatorError> {
         let scenario = config.scenario.build()?;
         let mode = config.scenario.air().mode()?;
+        if config.scenario.is_sealed_by_link()? {
+            return Err(ConfigError::SealedByLink.into());
+        }
         let suite = config.scenario.suite()?;
         let coalesce = config.scenario.coalesce();
         let tid = config.scenario.tid()?;
@@ -140,7 +146,8 @@ impl Emulator {
         let mut hosts = Vec::new();
         let mut offloads = None;
         for _ in 0..roster.len() {
-            let (namespace, tun) = netns::create(Tun::create).map_err(EmulatorError::Setup)?;
+            let create = || Tun::named(DEVICE_NAME, config.device);
+            let (namespace, tun) = netns::create(create).map_err(EmulatorError::Setup)?;
             offloads = offloads.or(Some(tun.offloads()));
             namespaces.push(namespace);
             hosts.push(Host::new(tun, around, coalesce));
@@ -238,6 +245,7 @@ impl Emulator {
                 name: self.roster.name(host),
                 ipv4: roster::ipv4(host),
                 ipv6: roster::ipv6(host),
+                mac: roster::mac(host),
                 namespace,
             })
     }

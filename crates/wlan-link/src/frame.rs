@@ -1,13 +1,13 @@
 //! MPDUs on their way between two hosts, and the buffers that they live in.
 
 use wlan_ciphers::{Opened, PacketNumber};
-use wlan_frames::LlcSnap;
+use wlan_frames::{LlcSnap, MacAddr};
 
 /// Octets of a frame buffer: the largest MSDU (IEEE 802.11-2020 9.2.4.8.1: 2304) with its header and security
 /// fields, rounded up.
 const BUFFER_B: usize = 2400;
 
-/// An MPDU on its way: header, security header, LLC/SNAP, IP packet and MIC in a buffer of its own, no FCS.
+/// An MPDU on its way: header, security header, LLC/SNAP, packet and MIC in a buffer of its own, no FCS.
 pub struct Frame {
     pub(crate) buffer: Box<[u8]>,
     /// End of the MPDU in the buffer.
@@ -18,9 +18,11 @@ pub struct Frame {
     /// The hosts that its packet comes from and goes to; behind the access point others than those of this hop.
     pub(crate) from: usize,
     pub(crate) to: usize,
+    /// Destination and source of the Ethernet frame that it was; none of an IP packet.
+    pub(crate) addresses: Option<[MacAddr; 2]>,
 }
 
-/// Octets of a frame around its IP packet; the same on every hop of a link.
+/// Octets of a frame around its packet; the same on every hop of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
     /// Before it: MAC header, security header, LLC/SNAP.
@@ -66,12 +68,13 @@ impl Default for Frame {
             state: State::Plain,
             from: 0,
             to: 0,
+            addresses: None,
         }
     }
 }
 
 impl Frame {
-    /// The IP packet in a frame that is not sealed.
+    /// The IP packet, or the payload of an Ethernet frame, in a frame that is not sealed.
     pub fn packet(&self, around: Around) -> &[u8] {
         &self.buffer[around.packet_at..self.len_b - around.mic_b]
     }
@@ -80,6 +83,12 @@ impl Frame {
     pub fn renew(&mut self) {
         self.numbers = None;
         self.state = State::Plain;
+    }
+
+    /// Whether it was an Ethernet frame to a group address.
+    pub fn is_for_many(&self) -> bool {
+        self.addresses
+            .is_some_and(|[destination, _]| destination.is_group())
     }
 
     /// The MPDU without its FCS.
@@ -109,7 +118,7 @@ impl Pool {
         frame.len_b = of.len_b;
         frame.numbers = of.numbers;
         frame.state = State::Plain;
-        (frame.from, frame.to) = (of.from, of.to);
+        (frame.from, frame.to, frame.addresses) = (of.from, of.to, of.addresses);
         frame
     }
 

@@ -1,26 +1,34 @@
-//! A host's side of the link: its packets become frames, and the packets in frames go up to it.
+//! A host's side of the link: its packets become frames, and the packets in frames go up to it. What its device carries
+//! are IP packets, or Ethernet frames whose type and payload are the packet.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use arrayvec::ArrayVec;
-use wlan_frames::{EtherType, LlcSnap, SequenceControl};
+use wlan_frames::{EtherType, LlcSnap, MacAddr, SequenceControl};
 
 use crate::frame::{Around, Frame, Pool};
 use crate::offload::VnetHeader;
 use crate::offload::coalesce::{MAX_PACKETS, Run, Takes};
 use crate::offload::segment::{SuperPacket, complete_checksum};
-use crate::tun::Tun;
+use crate::tun::{Kind, Tun};
 
 /// Octets of the largest super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
 const SUPER_PACKET_B: usize = 65_536;
+
+/// Octets of both addresses of an Ethernet frame, of its type, of both.
+const ADDRESSES_B: usize = 12;
+const TYPE_B: usize = 2;
+const ETHERNET_B: usize = ADDRESSES_B + TYPE_B;
+/// Values of the type field from here on are types (IEEE Std 802.3-2018 3.2.6).
+const TYPES_FROM: u16 = 0x600;
 
 /// What was found when a host's device was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// So many packets for the link, from one of the host's.
     Packets(usize),
-    /// A packet that is neither IPv4 nor IPv6.
+    /// A packet that is neither IPv4 nor IPv6, or an Ethernet frame without a type.
     Unclassified,
     /// A packet that cannot be made into MSDUs: too long for one, or its headers do not say how to split it.
     Unsplittable,
@@ -82,6 +90,9 @@ impl Host {
         pool: &mut Pool,
         queue: &mut impl FnMut(Frame),
     ) -> io::Result<Arrival> {
+        if self.tun.kind() == Kind::Ethernet {
+            return self.read_ethernet(frame);
+        }
         let Around { packet_at, mic_b } = self.around;
         let until = frame.buffer.len() - mic_b;
         let room_b = until - packet_at;
@@ -102,6 +113,7 @@ impl Host {
         let encapsulate = |frame: &mut Frame, packet_b: usize| {
             LlcSnap { ethertype }.emit(&mut frame.buffer[packet_at - LlcSnap::LEN..]);
             frame.len_b = packet_at + packet_b + mic_b;
+            frame.addresses = None;
             frame.renew();
         };
         if vnet.gso.is_none() {
@@ -137,6 +149,58 @@ impl Host {
         Ok(Arrival::Packets(last + 1))
     }
 
+    /// Reads one Ethernet frame, whose type becomes that of LLC/SNAP where it stands. None is split: nothing that leaves
+    /// that to its device is sent over such devices.
+    fn read_ethernet(&mut self, frame: &mut Frame) -> io::Result<Arrival> {
+        let Around { packet_at, mic_b } = self.around;
+        let (start, until) = (packet_at - ETHERNET_B, frame.buffer.len() - mic_b);
+        let mut vnet = [0; VnetHeader::LEN];
+        let octets = &mut frame.buffer[start..until];
+        let Some(len_b) = self.tun.read(&mut vnet, octets, &mut self.long)? else {
+            return Ok(Arrival::Nothing);
+        };
+        let plain = VnetHeader::parse(&vnet).is_some_and(|vnet| vnet.gso.is_none() && vnet.partial.is_none());
+        if !plain || len_b > octets.len() {
+            return Ok(Arrival::Unsplittable);
+        }
+        let Some(
+            &[
+                da0,
+                da1,
+                da2,
+                da3,
+                da4,
+                da5,
+                sa0,
+                sa1,
+                sa2,
+                sa3,
+                sa4,
+                sa5,
+                high,
+                low,
+            ],
+        ) = octets[..len_b].first_chunk::<ETHERNET_B>()
+        else {
+            return Ok(Arrival::Unclassified);
+        };
+        let ethertype = u16::from_be_bytes([high, low]);
+        if ethertype < TYPES_FROM {
+            return Ok(Arrival::Unclassified);
+        }
+        LlcSnap {
+            ethertype: EtherType(ethertype),
+        }
+        .emit(&mut frame.buffer[packet_at - LlcSnap::LEN..]);
+        frame.len_b = start + len_b + mic_b;
+        frame.addresses = Some([
+            MacAddr([da0, da1, da2, da3, da4, da5]),
+            MacAddr([sa0, sa1, sa2, sa3, sa4, sa5]),
+        ]);
+        frame.renew();
+        Ok(Arrival::Packets(1))
+    }
+
     /// Begins to hand packets to the host.
     pub fn up(&self) -> Up<'_, '_> {
         Up {
@@ -145,6 +209,19 @@ impl Host {
             previous: None,
             refused: 0,
         }
+    }
+
+    /// Gives an Ethernet frame to the host; returns how many it refused.
+    fn hand_up_ethernet(&self, addresses: [MacAddr; 2], frame: &Frame) -> usize {
+        let Around { packet_at, mic_b } = self.around;
+        let [MacAddr(da), MacAddr(sa)] = addresses;
+        let parts = [
+            IoSlice::new(&[0; VnetHeader::LEN]),
+            IoSlice::new(&da),
+            IoSlice::new(&sa),
+            IoSlice::new(&frame.buffer[packet_at - TYPE_B..frame.len_b - mic_b]),
+        ];
+        usize::from(self.tun.write(&parts).is_err())
     }
 
     /// Gives a run to the host; returns how many packets it refused.
@@ -172,6 +249,10 @@ pub struct Up<'h, 'f> {
 impl<'f> Up<'_, 'f> {
     /// Hands up the packet of a frame.
     pub fn push(&mut self, frame: &'f Frame) {
+        if let Some(addresses) = frame.addresses {
+            self.refused += self.host.hand_up_ethernet(addresses, frame);
+            return;
+        }
         let packet = frame.packet(self.host.around);
         let sequence = frame.numbers.map(|numbers| numbers.sequence);
         // What came over no air lost nothing on it.

@@ -30,6 +30,7 @@ struct Ready {
 struct Addresses {
     ipv4: Ipv4Addr,
     ipv6: Ipv6Addr,
+    mac: String,
 }
 
 #[derive(Serialize)]
@@ -63,8 +64,15 @@ fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), String> 
         .ok_or("/proc is not mounted")?;
     let fd = |host: HostFacts<'_>| (host.name, host.namespace.as_raw_fd());
     let addresses = |host: HostFacts<'_>| {
-        let HostFacts { name, ipv4, ipv6, .. } = host;
-        (name, Addresses { ipv4, ipv6 })
+        let HostFacts {
+            name,
+            ipv4,
+            ipv6,
+            mac,
+            ..
+        } = host;
+        let mac = mac.to_string();
+        (name, Addresses { ipv4, ipv6, mac })
     };
     answer(
         output,

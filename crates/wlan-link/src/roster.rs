@@ -74,6 +74,19 @@ impl Roster {
         }
     }
 
+    /// The host that an Ethernet frame to this address goes to; one for many goes to the access point, or from there to a
+    /// lone station.
+    pub fn addressed(&self, from: usize, to: MacAddr) -> Option<usize> {
+        if to.is_group() {
+            return if from != AP {
+                Some(AP)
+            } else {
+                (self.len() == 2).then_some(1)
+            };
+        }
+        (0..self.len()).find(|&host| host != from && mac(host) == to)
+    }
+
     /// The host with this address; `first` is that of host 0.
     fn of(&self, address: &[u8], first: &[u8]) -> Option<usize> {
         let ((last, prefix), (first, known)) = (address.split_last()?, first.split_last()?);
@@ -145,6 +158,18 @@ mod tests {
             assert_eq!(several.destination(AP, &stranger), None);
         }
         assert_eq!(Roster::new(1, false).unwrap().destination(1, &[0x45; 10]), None);
+    }
+
+    #[test]
+    fn a_frame_goes_to_the_host_that_has_its_destination() {
+        let roster = Roster::new(2, true).unwrap();
+        assert_eq!(roster.addressed(1, mac(3)), Some(3));
+        assert_eq!(roster.addressed(1, mac(1)), None);
+        assert_eq!(roster.addressed(1, mac(4)), None);
+        assert_eq!(roster.addressed(1, MacAddr::BROADCAST), Some(AP));
+        assert_eq!(roster.addressed(AP, MacAddr::BROADCAST), None);
+        let pair = Roster::new(1, false).unwrap();
+        assert_eq!(pair.addressed(AP, MacAddr::BROADCAST), Some(1));
     }
 
     #[test]

@@ -86,11 +86,12 @@ impl End {
                 None => *frame.numbers.insert(self.next_numbers()),
             };
             // Beside those of this hop: where the packet goes, or comes from (IEEE 802.11-2020 Table 9-30).
-            let behind = if self.header.to_ds { frame.to } else { frame.from };
+            let [destination, source] = frame.addresses.unwrap_or([mac(frame.to), mac(frame.from)]);
+            let behind = if self.header.to_ds { destination } else { source };
             DataHeader {
                 retry,
                 duration_us,
-                addr3: mac(behind),
+                addr3: behind,
                 sequence: SequenceControl {
                     number: numbers.sequence,
                     fragment: 0,

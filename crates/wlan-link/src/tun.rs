@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use nix::libc;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::offload::VnetHeader;
 
@@ -26,7 +26,7 @@ pub struct Offloads {
 }
 
 /// What a device carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// IP packets: TUN.
@@ -38,6 +38,7 @@ pub enum Kind {
 /// A TUN or TAP device: one IP packet or Ethernet frame a read or write, super-packets among them.
 pub struct Tun {
     device: File,
+    kind: Kind,
     offloads: Offloads,
 }
 
@@ -45,15 +46,7 @@ impl Tun {
     /// Creates the device in the calling thread's network namespace; it goes when the value is dropped.
     ///
     /// # Errors
-    /// `/dev/net/tun` is missing or may not be opened, or the device is refused.
-    pub fn create() -> io::Result<Self> {
-        Self::named(DEVICE_NAME, Kind::Ip)
-    }
-
-    /// The same, with this name and for this.
-    ///
-    /// # Errors
-    /// As of [`create`](Self::create); a device of that name exists.
+    /// `/dev/net/tun` is missing or may not be opened, or the device is refused: one of that name exists.
     pub fn named(name: &str, kind: Kind) -> io::Result<Self> {
         let device = OpenOptions::new()
             .read(true)
@@ -74,7 +67,11 @@ impl Tun {
                 tcp: false,
                 udp: false,
             });
-        Ok(Self { device, offloads })
+        Ok(Self {
+            device,
+            kind,
+            offloads,
+        })
     }
 
     /// A device that a test plays the kernel's part for, behind a datagram socket.
@@ -83,8 +80,14 @@ impl Tun {
         socket.set_nonblocking(true).unwrap();
         Self {
             device: File::from(std::os::fd::OwnedFd::from(socket)),
+            kind: Kind::Ip,
             offloads,
         }
+    }
+
+    /// What it carries.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// What the kernel granted.

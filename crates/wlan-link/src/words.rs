@@ -204,14 +204,6 @@ impl Air {
         }
     }
 
-    /// Octets that a security level adds to an MPDU.
-    ///
-    /// # Errors
-    /// As [`Air::suite`].
-    pub fn security_b(&self, security: &str) -> Result<usize, WordError> {
-        Ok(self.suite(security)?.map_or(0, Suite::overhead))
-    }
-
     /// MSDUs in a queue that drains in 10 ms at the PHY rate when all are of 1500 octets, and at least 128. A short queue
     /// keeps TCP from filling the aggregates of a fast PHY, a long one delays everything behind a slow one.
     ///
@@ -415,12 +407,5 @@ mod tests {
         let limit = |phy, rate| air(phy, rate).usual_queue_limit().unwrap();
         assert_eq!(limit("ofdm", "6 Mbit/s"), 128);
         assert_eq!(limit("ht", "mcs31"), 216); // 260 Mbit/s
-    }
-
-    #[test]
-    fn sealing_adds_the_octets_of_its_suite() {
-        let added_b = |security| air("ofdm", "54 Mbit/s").security_b(security).unwrap();
-        let levels = ["open", "wep40", "tkip", "ccmp", "ccmp256", "gcmp"];
-        assert_eq!(levels.map(added_b), [0, 8, 20, 16, 24, 24]);
     }
 }

@@ -13,7 +13,7 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from shutil import which
@@ -22,7 +22,8 @@ from typing import Any
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link, last_words
-from airtoll.labs.namespace import NamespaceHost
+from airtoll.labs.namespace import NamespaceHost, python_command
+from airtoll.labs.overlay import OVERHEAD_B, Member, Overlay, overlay
 from airtoll.labs.sim import model, obstacle
 from airtoll.study.cell import Cell, Ip
 from airtoll.study.link import LinkSettings
@@ -59,12 +60,14 @@ CAN_SET = (
 
 MTU_B = 1500
 
+IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
+
 WPA_PASSPHRASE = "a toll on the air"
 """What the keys of every link come from, by a handshake with random nonces: captures can be read with it."""
 
 _BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
 
-_EMULATOR = [sys.executable, "-I", "-c", "import sys; from airtoll._rust import emulate; sys.exit(emulate())"]
+_EMULATOR = python_command("import sys; from airtoll._rust import emulate; sys.exit(emulate())")
 _ANSWER_TIMEOUT_S = 20.0
 
 
@@ -95,6 +98,8 @@ class Air:
                 f"'{cell.topology}' and direction '{cell.direction}', as iperf3 begins no stream on a link that others "
                 "fill; lab sim has any number"
             )
+        if _is_sealed_by_link(cell) and self._settings.wpa_key_mgmt == "wpa-psk":
+            return "wpa_key_mgmt 'wpa-psk': a link of enhanced frames has sae and wpa-psk-sha256"
         return obstacle(self._scenario(cell))
 
     def missing(self) -> str | None:
@@ -104,41 +109,63 @@ class Air:
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
+        by_link = _is_sealed_by_link(cell)
+        words = {"security": "open"} if by_link else {}
         config = {
-            "scenario": self._scenario(cell, seed=seed).wire(),
+            "scenario": self._scenario(cell, seed=seed, **words).wire(),
+            "device": "ethernet" if by_link else "ip",
             "wep_key": _wep_key(cell, seed),
             "wpa_passphrase": WPA_PASSPHRASE,
             "beacon_key": _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS),
             "pcap": None if pcap is None else str(pcap),
         }
         emulator = _Emulator(config)
-        try:
+        with ExitStack() as stack:
+            stack.enter_context(emulator)
             hosts = {role: emulator.host(role) for role in emulator.roles}
             for host in hosts.values():
-                _configure(host, emulator.addresses)
+                _configure(host, emulator, by_link=by_link)
+            link = stack.enter_context(self._overlay(cell, hosts, emulator)) if by_link else None
             facts = {
                 **emulator.facts,
                 "emulated": True,
-                "wpa_passphrase": WPA_PASSPHRASE if emulator.facts["wpa_key_mgmt"] else None,
                 "beacon_key": config["beacon_key"] if self._settings.beacon_prot and cell.security != "open" else None,
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
                 "predicted_bit_per_s": self._predicted_bit_per_s(cell),
+                "link_overhead_bytes": OVERHEAD_B if link else None,
+                **(link.facts() if link else {}),
             }
+            facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] else None
+
+            def counters() -> dict[str, Any]:
+                return emulator.counters() | (link.counters() if link else {})
+
             yield Link(
                 hosts=hosts,
                 addresses=emulator.addresses,
                 facts=facts,
-                counters=emulator.counters,
+                counters=counters,
                 pairs=pairs(cell),
             )
-        except AirtollError as error:
-            if (death := emulator.died()) is not None:
-                raise death from error
-            raise
-        finally:
-            emulator.close()
-        emulator.check_end()
+
+    def _overlay(
+        self, cell: Cell, hosts: Mapping[str, NamespaceHost], emulator: "_Emulator"
+    ) -> AbstractContextManager[Overlay]:
+        """The link that seals the cell's packets: at the access point, or the server to which it passes the frames on."""
+        members = {
+            role: Member(host, emulator.macs[role], {ip: emulator.addresses[role, ip] for ip in IPS})
+            for role, host in hosts.items()
+        }
+        access_point = "server" if cell.topology == "wired-ap" else "ap"
+        return overlay(
+            members[access_point],
+            [member for role, member in members.items() if role.startswith("sta")],
+            interface=_rust.DEVICE_NAME,
+            cipher=cell.security,
+            akm=self._settings.wpa_key_mgmt or "sae",
+            passphrase=WPA_PASSPHRASE,
+        )
 
     def _capacity_bit_per_s(self, cell: Cell, **words: Any) -> float:
         """UDP payload that the senders of the cell get on the air, at most, when all of them always have some.
@@ -169,6 +196,11 @@ class Air:
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
         levels = {"transport": "udp", "traffic": "saturated", **words}
         return scenario_of(cell, self._settings, **levels)
+
+
+def _is_sealed_by_link(cell: Cell) -> bool:
+    """Whether the hosts seal the frames above their cards, by `airtoll link`."""
+    return cell.security.startswith("enhanced") and cell.crypto_at == "host"
 
 
 def _datagram_senders(cell: Cell) -> int:
@@ -245,19 +277,30 @@ def _unshare_options() -> tuple[str, ...] | None:
     return None
 
 
-def _configure(host: NamespaceHost, addresses: Mapping[tuple[str, Ip], str]) -> None:
-    """Give the host its addresses. TUN devices have no neighbours to resolve: no ARP, no DAD."""
-    commands = "\n".join(
-        [
-            "link set lo up",
-            f"link set {_rust.DEVICE_NAME} mtu {MTU_B} txqueuelen 1000 addrgenmode none up",
-            f"addr add {addresses[host.name, 'ipv4']}/24 dev {_rust.DEVICE_NAME}",
-            f"addr add {addresses[host.name, 'ipv6']}/64 dev {_rust.DEVICE_NAME} nodad",
+def _configure(host: NamespaceHost, emulator: "_Emulator", *, by_link: bool) -> None:
+    """Give the host its addresses. TUN devices have no neighbours to resolve: no ARP, no DAD.
+
+    Under a link the device has Ethernet frames of the link and nothing else: the link's device has the addresses.
+    """
+    device, role = _rust.DEVICE_NAME, host.name
+    if by_link:
+        own = f"mtu {MTU_B + OVERHEAD_B} address {emulator.macs[role]} arp off"
+        addresses = []
+    else:
+        own = f"mtu {MTU_B}"
+        addresses = [
+            f"addr add {emulator.addresses[role, 'ipv4']}/24 dev {device}",
+            f"addr add {emulator.addresses[role, 'ipv6']}/64 dev {device} nodad",
         ]
-    )
-    done = host.run(["sh", "-c", f"ip -batch - <<'END'\n{commands}\nEND"], timeout_s=_ANSWER_TIMEOUT_S)
+    up = ["link set lo up", f"link set {device} {own} txqueuelen 1000 addrgenmode none up"]
+    commands = "\n".join([*up, *addresses])
+    script = f"ip -batch - <<'END'\n{commands}\nEND"
+    if by_link:
+        # Else the kernel would report its group memberships on it; where it may not be told so, it does.
+        script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"
+    done = host.run(["sh", "-c", script], timeout_s=_ANSWER_TIMEOUT_S)
     if done.returncode != 0:
-        raise AirtollError(f"lab air: configuring {host.name}: {last_words(done.stderr, done.stdout)}")
+        raise AirtollError(f"lab air: configuring {role}: {last_words(done.stderr, done.stdout)}")
 
 
 class _Emulator:
@@ -284,10 +327,24 @@ class _Emulator:
         self._pid: int = ready.pop("pid")
         self._namespace_fds: dict[str, int] = ready.pop("namespace_fds")
         self.roles: Sequence[str] = tuple(self._namespace_fds)
+        addresses = ready.pop("addresses")
+        self.macs: dict[str, str] = {role: own.pop("mac") for role, own in addresses.items()}
         self.addresses: dict[tuple[str, Ip], str] = {
-            (role, ip): address for role, own in ready.pop("addresses").items() for ip, address in own.items()
+            (role, ip): address for role, own in addresses.items() for ip, address in own.items()
         }
         self.facts: dict[str, Any] = ready
+
+    def __enter__(self) -> "_Emulator":
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """End it; where it had ended already, or could not finish its work, that is the error to report."""
+        death = self.died() if isinstance(error, AirtollError) else None
+        self.close()
+        if death is not None:
+            raise death from error
+        if error is None:
+            self.check_end()
 
     def host(self, role: str) -> NamespaceHost:
         return NamespaceHost(role, self._pid, self._namespace_fds[role], user_namespace=self._user_namespace)

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from airtoll.labs.base import CpuTimes
 
 
-class _Command(subprocess.Popen[bytes]):
+class Command(subprocess.Popen[bytes]):
     """nsenter(1) and, as its child, the command.
 
     Signals are for the command: nsenter then ends with it. If nsenter went first, the command would become a
@@ -20,15 +21,30 @@ class _Command(subprocess.Popen[bytes]):
     """
 
     def send_signal(self, sig: int) -> None:
-        try:
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii").split()
-        except OSError:
-            children = []
+        children = self.commands()
         if not children:  # it has not forked yet, or has ended
             super().send_signal(sig)
         for child in children:
             with suppress(ProcessLookupError):
-                os.kill(int(child), sig)
+                os.kill(child, sig)
+
+    def commands(self) -> list[int]:
+        """The process identifier of the command, if it runs."""
+        try:
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
+        except OSError:
+            return []
+        return [int(child) for child in children.split()]
+
+    def cpu_s(self) -> float:
+        """CPU time of the command, all its threads together; 0 if it does not run."""
+        ticks = 0
+        for child in self.commands():
+            with suppress(OSError):
+                stat = Path(f"/proc/{child}/stat").read_text(encoding="ascii", errors="replace")
+                # proc_pid_stat(5): utime and stime are fields 14 and 15, the name before may hold anything
+                ticks += sum(int(field) for field in stat.rpartition(")")[2].split()[11:13])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class NamespaceHost:
@@ -49,9 +65,9 @@ class NamespaceHost:
             "--",
         ]
 
-    def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def popen(self, argv: Sequence[str]) -> Command:
         """Start a command with stdout and stderr piped; killing the process kills the command."""
-        return _Command(
+        return Command(
             [*self._enter, *argv],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -76,6 +92,11 @@ class NamespaceHost:
     def cpu(self) -> CpuTimes:
         """CPU time of this machine, which all namespaces share."""
         return machine_cpu_times()
+
+
+def python_command(program: str) -> list[str]:
+    """A command that runs this text with the Python and the packages of this process."""
+    return [sys.executable, "-I", "-c", program]
 
 
 def machine_facts() -> dict[str, Any]:

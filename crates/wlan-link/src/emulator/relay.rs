@@ -47,7 +47,11 @@ impl Mac {
 
     /// A packet leaves the host that sends it.
     pub(super) fn depart(&mut self, from: usize, mut frame: Frame, at: Nanos) {
-        let Some(to) = self.roster.destination(from, frame.packet(self.around)) else {
+        let to = match frame.addresses {
+            Some([destination, _]) => self.roster.addressed(from, destination),
+            None => self.roster.destination(from, frame.packet(self.around)),
+        };
+        let Some(to) = to else {
             self.counters.unroutable += 1;
             self.pool.give(frame);
             return;
@@ -135,6 +139,11 @@ impl Mac {
                 self.passing.push(self.pool.copy(frame));
             } else {
                 up.push(frame);
+                if let (true, Some(server)) = (frame.is_for_many(), self.roster.server()) {
+                    let mut copy = self.pool.copy(frame);
+                    copy.to = server;
+                    self.passing.push(copy);
+                }
             }
         }
         self.counters.refused += up.finish() as u64;

@@ -19,6 +19,7 @@ use wlan_frames::LlcSnap;
 use wlan_rsn::Akm;
 
 use crate::beacon::ManagementProtection;
+use crate::link;
 use crate::words::{Air, WordError};
 
 /// Frames that a processor's queue holds: a ring of descriptors as drivers have it.
@@ -233,7 +234,7 @@ impl Scenario {
     fn station(&self) -> Result<StationConfig, BadScenario> {
         let air = self.air();
         let mode = air.mode()?;
-        let mut station = StationConfig::new(mode, air.security_b(&self.security)?);
+        let mut station = StationConfig::new(mode, self.security_b()?);
         station.queue_limit = match self.queue_limit {
             Some(limit) => limit,
             None => air.usual_queue_limit()?,
@@ -302,6 +303,22 @@ impl Scenario {
     /// The cipher suite; none for `open`.
     pub(crate) fn suite(&self) -> Result<Option<Suite>, BadScenario> {
         Ok(self.air().suite(&self.security)?)
+    }
+
+    /// Whether the frames are sealed by `airtoll link` on the hosts, whose cards have no security at all: the system of
+    /// Hayajneh et al., section IV.
+    pub(crate) fn is_sealed_by_link(&self) -> Result<bool, BadScenario> {
+        let is_enhanced = matches!(self.suite()?, Some(Suite::Enhanced(_)));
+        Ok(is_enhanced && self.crypto_at == "host")
+    }
+
+    /// Octets that the security level adds to an MPDU. Those of a link are payload of the air (`docs/link-protocol.md`).
+    fn security_b(&self) -> Result<usize, BadScenario> {
+        Ok(match self.suite()? {
+            None => 0,
+            Some(suite) if self.is_sealed_by_link()? => link::overhead_b(suite),
+            Some(suite) => suite.overhead(),
+        })
     }
 
     /// What keys come from where there is a handshake: a passphrase, by one of these.

@@ -140,3 +140,35 @@ fn what_cannot_be_is_refused_in_one_line_that_names_the_clause() {
         assert!(line.contains(named) && !line.contains('\n'), "{words:?}: {line}");
     }
 }
+
+#[test]
+fn sealing_adds_the_octets_of_its_suite_and_a_link_those_of_its_frames() {
+    let added_b = |security: &str, crypto_at: &str| {
+        let words = [
+            ("phy", "ofdm".into()),
+            ("rate", "54 Mbit/s".into()),
+            ("security", security.into()),
+            ("crypto_at", crypto_at.into()),
+        ];
+        scenario(&words).build().unwrap().medium.stations[0]
+            .framing
+            .security_b
+    };
+    for (security, octets) in [
+        ("open", 0),
+        ("wep40", 8),
+        ("tkip", 20),
+        ("ccmp", 16),
+        ("ccmp256", 24),
+        ("gcmp", 24),
+    ] {
+        assert_eq!(
+            (added_b(security, "host"), added_b(security, "card")),
+            (octets, octets)
+        );
+    }
+    // MAC header, cipher header, LLC/SNAP and MIC in the body of an open frame; a card that knows the suite needs no more
+    // than with CCMP.
+    assert_eq!(added_b("enhanced4", "host"), 26 + 8 + 8 + 8);
+    assert_eq!(added_b("enhanced4", "card"), 16);
+}
