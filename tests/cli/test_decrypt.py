@@ -6,6 +6,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +16,9 @@ from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
 
 CAPTURES = Path(__file__).parents[2] / "crates/wlan-ciphers/tests/captures"
 WEP40, WEP104 = "1f2e3d4c5b", "746869727465656e2d63686172"
+PSK = ("--psk", "correct-horse")
+"""Of tkip.pcap: a beacon and a handshake, in DATA_AT octets, and eight frames."""
+DATA_AT = 816
 
 MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
 
@@ -22,10 +26,13 @@ Record = tuple[int, bytes]
 """Time in nanoseconds, octets."""
 
 
-def records(capture: bytes) -> list[Record]:
-    """The records of a classic capture, little-endian."""
-    magic, *_, link_type = struct.unpack_from("<IHHiIII", capture)
-    assert link_type == 1, "Ethernet"
+ETHERNET, IEEE802_11 = 1, 105
+
+
+def records(capture: bytes, link_type: int = ETHERNET) -> list[Record]:
+    """The records of a classic capture, little-endian, of this link type."""
+    magic, *_, found_type = struct.unpack_from("<IHHiIII", capture)
+    assert found_type == link_type
     found, at = [], 24
     while at < len(capture):
         seconds, fraction, kept = struct.unpack_from("<III", capture, at)
@@ -50,12 +57,12 @@ def remade(
     return out
 
 
-def airdecap(capture: Path, key: str) -> list[Record]:
+def airdecap(capture: Path, *options: str) -> list[Record]:
     """What airdecap-ng makes of a capture."""
     if shutil.which("airdecap-ng") is None:
         pytest.skip("needs airdecap-ng: apt-get install aircrack-ng")
     out = capture.with_name("airdecap.pcap")
-    subprocess.run(["airdecap-ng", "-w", key, "-o", out, capture], check=True, capture_output=True)
+    subprocess.run(["airdecap-ng", *options, "-o", out, capture], check=True, capture_output=True)
     return records(out.read_bytes())
 
 
@@ -91,7 +98,7 @@ def test_the_packets_are_those_of_airdecap(
     assert {path.name for path in tmp_path.iterdir()} == {"some.cap", "some-dec.pcap"}
     decrypted = records((tmp_path / "some-dec.pcap").read_bytes())
     assert len(decrypted) == 8
-    expected = airdecap(path, key)
+    expected = airdecap(path, "-w", key)
     if capture[:1] == b"\xa1":
         # airdecap-ng leaves the times of such a file in the order that they are in.
         decrypted, expected = ([(0, octets) for _, octets in some] for some in (decrypted, expected))
@@ -234,22 +241,25 @@ def test_what_cannot_be_used_is_one_line_and_exit_status_2(
     assert set(tmp_path.iterdir()) == before
 
 
-def long_capture(path: Path) -> None:
-    """A capture whose output is longer than what is written at a time."""
-    capture = remade("wep40.pcap")
-    path.write_bytes(capture + capture[24:] * 600)
+def long_capture(name: str, times: int = 600) -> bytes:
+    """One of our captures with its frames so many times more: as a rule more than is read or written at a time."""
+    capture = (CAPTURES / name).read_bytes()
+    return capture + capture[DATA_AT if name == "tkip.pcap" else 24 :] * times
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-def test_a_full_disk_leaves_nothing_half_written(airtoll: Airtoll, tmp_path: Path) -> None:
-    long_capture(tmp_path / "long.pcap")
+@pytest.mark.parametrize(("name", "secret"), [("wep40.pcap", ("--key", WEP40)), ("tkip.pcap", PSK)])
+def test_a_full_disk_leaves_nothing_half_written(
+    airtoll: Airtoll, tmp_path: Path, name: str, secret: tuple[str, str]
+) -> None:
+    (tmp_path / "long.pcap").write_bytes(long_capture(name))
     disk = tmp_path / "disk"
     disk.mkdir()
     small = (
         f"mount -t tmpfs -o size=256k none {disk}; status=0; "
         f'"$0" "$@" || status=$?; ls -A {disk} > {tmp_path}/left; exit $status'
     )
-    arguments = ("decrypt", "long.pcap", "--key", WEP40, "--out", disk / "out.pcap")
+    arguments = ("decrypt", "long.pcap", *secret, "--out", disk / "out.pcap")
     done = airtoll(*arguments, prefix=(*IN_OWN_MOUNTS, small))
     assert done.returncode == 2
     assert one_line(done) == f"{disk}/out.pcap: No space left on device"
@@ -257,19 +267,21 @@ def test_a_full_disk_leaves_nothing_half_written(airtoll: Airtoll, tmp_path: Pat
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
-@pytest.mark.parametrize("denied", ["wep40.pcap", "folder"])
+@pytest.mark.parametrize("denied", ["wep40.pcap", "folder", "psk.txt"])
 def test_what_may_not_be_read_or_written_is_named(
     airtoll: Airtoll, tmp_path: Path, wep40: Path, denied: str
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
+    (tmp_path / "psk.txt").write_text("a toll on the air")
     (tmp_path / denied).chmod(0o500 if denied == "folder" else 0)
     # Root may do anything, unless it gives that up.
     plain_root = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
     prefix = plain_root if os.geteuid() == 0 else ()
-    done = airtoll("decrypt", wep40, "--key", WEP40, "--out", "folder/out.pcap", prefix=prefix)
+    secrets = ("--key", WEP40, "--psk-file", "psk.txt")
+    done = airtoll("decrypt", wep40, *secrets, "--out", "folder/out.pcap", prefix=prefix)
     assert done.returncode == 2
-    named = wep40 if denied == "wep40.pcap" else "folder/out.pcap"
+    named = {"wep40.pcap": wep40, "folder": "folder/out.pcap", "psk.txt": "psk.txt"}[denied]
     assert one_line(done) == f"{named}: Permission denied"
 
 
@@ -301,6 +313,49 @@ def test_a_signal_is_one_line_and_leaves_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "wep40.pcap"}
 
 
+def test_killed_half_way_there_is_nothing_under_the_name_of_the_output(
+    airtoll: Airtoll, tmp_path: Path
+) -> None:
+    """And what is left under another name is in nobody's way."""
+    capture, pipe = long_capture("tkip.pcap"), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [AIRTOLL, "decrypt", pipe, *PSK, "--out", tmp_path / "out.pcap"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, pipe.open("wb") as writer:
+        writer.write(capture[: len(capture) // 2])
+        writer.flush()
+        deadline = time.monotonic() + 60
+        while not any(part.stat().st_size for part in tmp_path.glob(".tmp-*")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+    assert not (tmp_path / "out.pcap").exists()
+    (tmp_path / "whole.pcap").write_bytes(capture)
+    done = airtoll("decrypt", "whole.pcap", *PSK, "--out", "out.pcap")
+    assert done.returncode == 0, done.stderr
+    assert len(records((tmp_path / "out.pcap").read_bytes())) == 8 * 601
+
+
+# Its own memory is small, so that the peak is not the one of whoever forked the command.
+PEAK_KIB = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def test_ten_times_the_capture_takes_no_more_memory(airtoll: Airtoll, tmp_path: Path) -> None:
+    peaks_kib = []
+    for times in (1500, 15000):
+        capture = tmp_path / "long.pcap"
+        capture.write_bytes(long_capture("tkip.pcap", times))
+        done = airtoll("decrypt", capture, *PSK, prefix=(sys.executable, "-c", PEAK_KIB))
+        assert done.returncode == 0, done.stderr
+        peaks_kib.append(int(done.stdout))
+    # Of 5 and of 55 MB.
+    assert peaks_kib[1] < peaks_kib[0] + 8 * 1024
+
+
 def test_a_capture_can_come_through_a_pipe(airtoll: Airtoll, tmp_path: Path) -> None:
     from_pipe = ("sh", "-c", 'cat wep40.pcap | "$0" "$@"')
     shutil.copy(CAPTURES / "wep40.pcap", tmp_path)
@@ -315,7 +370,7 @@ def test_a_capture_of_aircrack_ng_decrypts_as_airdecap_does(airtoll: Airtoll, tm
     capture = Path(shutil.copy(folder / "wep_64_ptw.cap", tmp_path))
     counts = json.loads(airtoll("decrypt", capture, "--key", "1F1F1F1F1F", "--json").stdout)
     assert (counts["frames"], counts["decrypted"]) == (65282, 30630)
-    assert records((tmp_path / "wep_64_ptw-dec.pcap").read_bytes()) == airdecap(capture, "1F1F1F1F1F")
+    assert records((tmp_path / "wep_64_ptw-dec.pcap").read_bytes()) == airdecap(capture, "-w", "1F1F1F1F1F")
     wpa = Path(shutil.copy(folder / "wpa2-psk-linksys.cap", tmp_path))
     done = airtoll("decrypt", wpa, "--key", WEP40, "--json")
     assert done.returncode == 1
@@ -360,6 +415,25 @@ def test_a_capture_cut_short_is_decrypted_up_to_there_with_a_passphrase_too(
     assert len(records((tmp_path / "tkip-dec.pcap").read_bytes())) == 7
 
 
+@pytest.mark.parametrize(
+    ("octets", "messages", "finding"),
+    [(200, [0, 0, 0, 0], None), (400, [1, 0, 0, 0], "half_handshake"), (600, [1, 1, 0, 0], "learned")],
+)
+def test_a_capture_that_breaks_off_in_its_handshake_says_how_far_that_came(
+    airtoll: Airtoll, tmp_path: Path, octets: int, messages: list[int], finding: str | None
+) -> None:
+    capture = tmp_path / "tkip.pcap"
+    capture.write_bytes((CAPTURES / "tkip.pcap").read_bytes()[:octets])
+    done = airtoll("decrypt", capture, *PSK, "--json")
+    assert done.returncode == 2
+    assert one_line(done).startswith(f"{capture}: capture cut short: record ")
+    assert {path.name for path in tmp_path.iterdir()} == {"tkip.pcap"}
+    counts = json.loads(done.stdout)
+    assert counts["out"] is None
+    stations = [(one["messages"], one["finding"]) for one in counts["stations"]]
+    assert stations == ([(messages, finding)] if finding else [])
+
+
 @pytest.mark.skipif("AIRTOLL_CAPTURES" not in os.environ, reason="AIRTOLL_CAPTURES names no folder")
 @pytest.mark.parametrize(
     ("name", "ours", "theirs"), [("wpa-psk-linksys", 57, 53), ("wpa2-psk-linksys", 26, 25)]
@@ -372,15 +446,13 @@ def test_captures_of_aircrack_ng_decrypt_as_airdecap_does_and_group_frames_too(
     assert done.returncode == 0, done.stderr
     decrypted = records((tmp_path / f"{name}-dec.pcap").read_bytes())
     assert len(decrypted) == ours
-    if shutil.which("airdecap-ng") is None:
-        pytest.skip("needs airdecap-ng: apt-get install aircrack-ng")
-    out = tmp_path / "airdecap.pcap"
-    command = ["airdecap-ng", "-e", "linksys", "-p", "dictionary", "-o", out, capture]
-    subprocess.run(command, check=True, capture_output=True)
-    expected = records(out.read_bytes())
+    expected = airdecap(capture, "-e", "linksys", "-p", "dictionary")
     assert len(expected) == theirs
-    # airdecap-ng has no group keys: what it lacks is what the access point sent to a group, and nothing else.
-    to_group = [
-        octets[0] & 1 == 1 and record not in expected for record in decrypted for octets in record[1:]
-    ]
-    assert [record for record, grouped in zip(decrypted, to_group, strict=True) if not grouped] == expected
+    # airdecap-ng has no group keys: it lacks what came from the access point (From DS) to a group address, no more.
+    to_group_ns = {
+        ns
+        for ns, mpdu in records(capture.read_bytes(), IEEE802_11)
+        if len(mpdu) > 4 and mpdu[1] & 3 == 2 and mpdu[4] & 1
+    }
+    assert [(ns, frame) for ns, frame in decrypted if ns not in to_group_ns] == expected
+    assert all(frame[0] & 1 for ns, frame in decrypted if ns in to_group_ns)

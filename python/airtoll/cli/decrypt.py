@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,9 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from airtoll.ciphers import (
     Decrypted,
@@ -160,15 +158,20 @@ def _beside(capture: Path) -> Path:
 @contextmanager
 def _showing_progress(capture: Path) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal; on stderr, for stdout is for the counts."""
-    console = Console(stderr=True)
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    # Loading it takes longer than decrypting a hundred megabytes.
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=console,
+        console=Console(stderr=True),
         transient=True,
-        disable=not console.is_terminal,
     )
     size = os.path.getsize(capture) if os.path.isfile(capture) else None
     with progress:
@@ -177,23 +180,22 @@ def _showing_progress(capture: Path) -> Iterator[Callable[[int], None]]:
 
 
 def _print(decrypted: Decrypted, written: Path | None) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(justify="right")
-    table.add_column()
-    table.add_row(str(decrypted.frames), "frames")
-    table.add_row(str(decrypted.data_frames), "data frames")
-    table.add_row(str(decrypted.decrypted), "decrypted")
-    for reason, words in REASONS.items():
-        if count := decrypted.not_decrypted.get(reason):
-            table.add_row(str(count), words)
-    console = Console(highlight=False)
-    console.print(table)
+    rows = [
+        (decrypted.frames, "frames"),
+        (decrypted.data_frames, "data frames"),
+        (decrypted.decrypted, "decrypted"),
+    ]
+    counts = decrypted.not_decrypted
+    rows += [(counts[reason], words) for reason, words in REASONS.items() if counts.get(reason)]
+    width = max(len(str(count)) for count, _ in rows)
+    for count, words in rows:
+        typer.echo(f"{count:{width}}  {words}")
     if decrypted.stations:
-        console.print()
+        typer.echo()
         for line in _station_lines(decrypted.stations):
-            console.print(line, markup=False, soft_wrap=True)
+            typer.echo(line)
     if written:
-        console.print(f"{written}: {decrypted.ethernet_frames} Ethernet frames", markup=False, soft_wrap=True)
+        typer.echo(f"{written}: {decrypted.ethernet_frames} Ethernet frames")
 
 
 def _station_lines(stations: Sequence[Station]) -> Iterator[str]:

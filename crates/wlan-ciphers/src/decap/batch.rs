@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wlan_frames::pcap::Record;
 use wlan_frames::{EtherType, FrameControl, FrameType, LlcSnap, MacAddr, captured};
 
-use super::keys::Ends;
+use super::keys::{Ends, packed};
 use super::msdu::{emit_amsdu, emit_msdu};
 use super::{CaptureKey, Decap, Facts, KeyOwner, Skipped};
 use crate::aad::HeaderError;
@@ -247,15 +247,17 @@ impl Decap {
     /// Steps 4 to 6.
     fn settle(&mut self, frame: &Pending<'_>, arena: &[u8], to: &mut impl Receiver) -> Result<(), Skipped> {
         let facts = &frame.facts;
-        let number = (facts.transmitter, facts.tid);
+        let number = packed(facts.transmitter) << 8 | u64::from(facts.tid);
         if facts.is_retry && self.last.get(&number) == Some(&facts.sequence) {
             return Err(Skipped::Retransmission);
         }
+        let other;
         let (key, payload) = match (&frame.key, &frame.outcome) {
-            (Some(key), Ok(payload)) => (key.clone(), &arena[frame.at..][payload.clone()]),
+            (Some(key), Ok(payload)) => (&**key, &arena[frame.at..][payload.clone()]),
             _ => {
                 let (key, payload) = self.open_otherwise(frame)?;
-                (key, &self.copy[payload])
+                other = key;
+                (&*other, &self.copy[payload])
             }
         };
         // A frame that did not open may have been damaged, and its retransmission be good.
@@ -264,7 +266,7 @@ impl Decap {
         let reassembled;
         let msdu = if facts.more_fragments || facts.sequence & 0xf != 0 {
             let mut whole = self.partials.add(facts, payload).ok_or(Skipped::Fragment)?;
-            if let CaptureKey::Tkip { .. } = *key {
+            if let CaptureKey::Tkip { .. } = key {
                 let verified = key.michael(facts).verify_msdu(facts.michael, &mut whole);
                 let len = verified.map_err(|_| Skipped::Forged)?.len();
                 whole.truncate(len);
@@ -282,7 +284,7 @@ impl Decap {
             emit_msdu(facts.michael.da, facts.michael.sa, msdu, &mut emit)?;
             1
         };
-        match *key {
+        match key {
             CaptureKey::Wep(_) => self.counts.wep += 1,
             CaptureKey::Tkip { .. } => self.counts.tkip += 1,
             CaptureKey::Aes(_) => self.counts.aes += 1,

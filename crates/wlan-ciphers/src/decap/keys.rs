@@ -119,12 +119,21 @@ struct Link {
     counts: LinkCounts,
 }
 
+/// An address as a number, which is quicker to hash.
+pub(super) fn packed(MacAddr([a, b, c, d, e, f]): MacAddr) -> u64 {
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+}
+
+fn packed_ends((bssid, station): Ends) -> u128 {
+    u128::from(packed(bssid)) << 64 | u128::from(packed(station))
+}
+
 /// All keys: those that are tried on every frame, and those of each link.
 #[derive(Default)]
 pub(super) struct Keys {
     any: Vec<Arc<CaptureKey>>,
-    /// Places in `links`.
-    places: HashMap<Ends, usize>,
+    /// Places in `links`, by both addresses.
+    places: HashMap<u128, usize>,
     links: Vec<Link>,
 }
 
@@ -152,7 +161,7 @@ impl Keys {
 
     fn insert(&mut self, ends: Ends) -> usize {
         let links = &mut self.links;
-        *self.places.entry(ends).or_insert_with(|| {
+        *self.places.entry(packed_ends(ends)).or_insert_with(|| {
             links.push(Link {
                 ends,
                 keys: Vec::new(),
@@ -167,12 +176,12 @@ impl Keys {
         let ends = facts.ends?;
         // Four addresses do not say which end is the access point.
         let turned = (ends.1, ends.0);
-        let ends = if facts.has_four_addresses && self.places.contains_key(&turned) {
+        let ends = if facts.has_four_addresses && self.places.contains_key(&packed_ends(turned)) {
             turned
         } else {
             ends
         };
-        match self.places.get(&ends) {
+        match self.places.get(&packed_ends(ends)) {
             Some(&place) => Some(place),
             None if self.links.len() < MAX_LINKS => Some(self.insert(ends)),
             None => None,

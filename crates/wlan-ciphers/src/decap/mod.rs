@@ -140,8 +140,8 @@ pub struct Decap {
     keys: Keys,
     /// Whether keys of links are learned on the way, so that a frame without one came too early.
     learns: bool,
-    /// Sequence Control last seen of a transmitter and TID.
-    last: HashMap<(MacAddr, u8), u16>,
+    /// Sequence Control last seen of a transmitter and TID, which is in the lowest octet.
+    last: HashMap<u64, u16>,
     partials: Partials,
     counts: Counts,
     /// Where a batch is deciphered.

@@ -14,7 +14,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 const WAIT_MS: u8 = 100;
 
 /// A file or a pipe. [`ErrorKind::Interrupted`] from a read says that there is nothing yet.
-pub(super) struct Input(File);
+pub(super) struct Input {
+    file: File,
+    metadata: Metadata,
+}
 
 impl Input {
     /// Opens a file, or a pipe that nobody writes yet.
@@ -24,21 +27,25 @@ impl Input {
             .read(true)
             .custom_flags(O_NONBLOCK)
             .open(path)?;
-        Ok(Input(file))
+        let metadata = file.metadata()?;
+        Ok(Input { file, metadata })
     }
 
-    pub(super) fn metadata(&self) -> io::Result<Metadata> {
-        self.0.metadata()
+    pub(super) fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 }
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut waited = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut waited, PollTimeout::from(WAIT_MS))? == 0 {
-            return Err(ErrorKind::Interrupted.into());
+        // A regular file never lets anyone wait for more of it.
+        if !self.metadata.is_file() {
+            let mut waited = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut waited, PollTimeout::from(WAIT_MS))? == 0 {
+                return Err(ErrorKind::Interrupted.into());
+            }
         }
-        match self.0.read(buffer) {
+        match self.file.read(buffer) {
             // Another reader of the same pipe was faster.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(ErrorKind::Interrupted.into()),
             read => read,

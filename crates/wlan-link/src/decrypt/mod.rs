@@ -130,7 +130,7 @@ pub fn decrypt(
         error,
     };
     let mut input = Input::open(capture).map_err(reading)?;
-    let from = input.metadata().map_err(reading)?;
+    let from = input.metadata();
     let target = match fs::metadata(out) {
         Err(error) if error.kind() == ErrorKind::NotFound => out.to_path_buf(),
         Err(error) => return Err(writing(error)),

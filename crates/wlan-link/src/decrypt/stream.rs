@@ -13,8 +13,13 @@ use wlan_frames::{MacAddr, captured};
 use super::learner::Learner;
 use super::{Decrypted, Secrets};
 
-/// Octets read, and written, at a time: enough that calls cost nothing, few enough that they stay in a cache.
-const PIECE: usize = 512 << 10;
+/// Octets read at a time: enough that calls cost nothing, few enough that they, and the copy that is deciphered, stay in a
+/// second-level cache.
+const READ_OCTETS: usize = 128 << 10;
+/// Octets written at a time: enough that waking the writer costs nothing; they go to another core anyway.
+const WRITE_OCTETS: usize = 512 << 10;
+/// Octets read of a file between two looks at whether the user wants more.
+const TOLD_OCTETS: u64 = 512 << 10;
 /// Pieces that wait to be written: the writer is never without work while there is some.
 const WAITING: usize = 4;
 
@@ -52,7 +57,7 @@ impl Receiver for Sink {
             .extend_from_slice(&pcap::record_header(ts_ns, head.len() + body.len()));
         self.piece.extend_from_slice(head);
         self.piece.extend_from_slice(body);
-        if self.piece.len() >= PIECE {
+        if self.piece.len() >= WRITE_OCTETS {
             self.pass_on();
         }
     }
@@ -68,7 +73,7 @@ impl Receiver for Sink {
 
 /// A piece with room for the record that makes it full.
 fn empty_piece() -> Vec<u8> {
-    Vec::with_capacity(PIECE + MAX_RECORD_LEN)
+    Vec::with_capacity(WRITE_OCTETS + MAX_RECORD_LEN)
 }
 
 /// Decrypts a capture.
@@ -124,8 +129,8 @@ fn read(
         Decap::new(keys)
     };
     let mut decoder = Decoder::default();
-    let (mut other_link_type, mut octets_read) = (0, 0);
-    let mut buffer = vec![0; PIECE];
+    let (mut other_link_type, mut octets_read, mut told) = (0, 0, 0);
+    let mut buffer = vec![0; READ_OCTETS];
     let mut unread = 0..0;
     let outcome = loop {
         let mut batch = decap.batch();
@@ -163,18 +168,23 @@ fn read(
         if buffer.len() < len {
             buffer.resize(len, 0);
         }
-        match input.read(&mut buffer[unread.end..]) {
+        let room = &mut buffer[unread.end..];
+        let is_slow = match input.read(room) {
             Ok(0) => break decoder.finish(unread.len()),
             Ok(len) => {
                 unread.end += len;
                 octets_read += len as u64;
+                len < room.len()
             }
             // By a signal, which may be the user's, or nothing came.
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => true,
             Err(error) => return Err(StreamError::Read(error)),
-        }
-        if progress(octets_read).is_break() {
-            return Err(StreamError::Stopped);
+        };
+        if is_slow || octets_read - told >= TOLD_OCTETS {
+            told = octets_read;
+            if progress(told).is_break() {
+                return Err(StreamError::Stopped);
+            }
         }
     };
     let mut link_types = decoder.link_types().iter().copied();
