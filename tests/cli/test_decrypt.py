@@ -356,6 +356,14 @@ def test_ten_times_the_capture_takes_no_more_memory(airtoll: Airtoll, tmp_path: 
     assert peaks_kib[1] < peaks_kib[0] + 8 * 1024
 
 
+def test_a_name_that_is_no_utf_8_is_printed_as_it_is(tmp_path: Path, wep40: Path) -> None:
+    capture = os.fsencode(tmp_path) + b"/caf\xe9.pcap"
+    shutil.copy(wep40, capture)
+    done = subprocess.run([AIRTOLL, "decrypt", capture, "--key", WEP40], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"/caf\xe9-dec.pcap: 8 Ethernet frames" in done.stdout
+
+
 def test_a_capture_can_come_through_a_pipe(airtoll: Airtoll, tmp_path: Path) -> None:
     from_pipe = ("sh", "-c", 'cat wep40.pcap | "$0" "$@"')
     shutil.copy(CAPTURES / "wep40.pcap", tmp_path)

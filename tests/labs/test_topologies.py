@@ -86,12 +86,16 @@ def exchange(link: Link, client: str, server: str, ip: Ip, datagrams: int = 5) -
         {"topology": "through-ap", "stations": 2},
         {"topology": "wired-ap", "crypto_at": "card"},
         {"topology": "through-ap", "crypto_at": "card"},
+        {"topology": "stations", "stations": 3, "security": "enhanced4"},
+        {"topology": "wired-ap", "stations": 2, "security": "enhanced4"},
+        {"topology": "through-ap", "security": "enhanced4"},
+        {"topology": "wired-ap", "security": "enhanced4", "crypto_at": "card"},
     ],
 )
 def test_every_pair_of_a_topology_reaches_each_other(
     lab: Air, cell: MakeCell, levels: dict[str, Any]
 ) -> None:
-    of = cell(security="ccmp", **levels)
+    of = cell(**{"security": "ccmp", **levels})
     with lab.open(of, seed=1) as link:
         assert link.pairs == pairs(of)
         ips: tuple[Ip, ...] = ("ipv4", "ipv6")

@@ -6,6 +6,7 @@ are those of a stage. Exit status: 0 fine, 1 something failed, 2 what was asked 
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -316,6 +317,9 @@ app.add_typer(link, name="link")
 
 def main() -> None:
     """Entry point: every way to fail ends in one line on stderr and an exit status."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A file's name may be no UTF-8; it is printed as it is.
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         app()
     except AirtollError as error:

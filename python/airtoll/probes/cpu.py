@@ -9,6 +9,7 @@ and `between` makes samples of the two. Nothing is sampled in between, so it cos
 | cpu_system   | machine  | all cores busy         | Host.cpu(), of the access point's machine |
 | cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         |
 | cpu_crypto   | link     | one core busy          | the link's counter crypto_s               |
+| cpu_link     | link     | one core busy          | the link's counter link_cpu_s             |
 
 The kernel counts cpu_system in ticks of 1/100 s a core: over one second of two cores it is good to 0.5 %. A
 link that does not count its CPU time (a real radio) has no samples of it.
@@ -22,7 +23,7 @@ from typing import Any
 from airtoll.labs.base import CpuTimes, Link
 from airtoll.probes.base import Sample
 
-_LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s"}
+_LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "cpu_link": "link_cpu_s"}
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ METRICS: dict[str, Metric] = {
         _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together"),
         _cpu("cpu_emulator", "CPU, emulator", "CPU emulator", "one core", main=False),
         _cpu("cpu_crypto", "CPU, sealing and opening", "CPU crypto", "one core"),
+        _cpu("cpu_link", "CPU, ends of the link", "CPU link", "one core", main=False),
     )
 }
 """Every metric that is reported, in the order of reports."""
