@@ -56,16 +56,16 @@ impl World {
     }
 }
 
-fn settings(address: MacAddr, owe: bool) -> Settings {
+fn settings(address: MacAddr, akm: u8) -> Settings {
     Settings {
         ssid: b"fuzz".to_vec(),
         address,
         kind: Kind::Ip,
         ciphers: vec![Suite::Ccmp128],
-        credentials: if owe {
-            Credentials::Owe
-        } else {
-            Credentials::Psk(Pmk::of_psk(Key::new(&[7; 32])))
+        credentials: match akm % 3 {
+            0 => Credentials::Psk(Pmk::of_psk(Key::new(&[7; 32]))),
+            1 => Credentials::Owe,
+            _ => Credentials::Sae(crate::sae::password()),
         },
         rekey_after: Duration::from_secs(60),
         rekey_packets: 1 << 40,
@@ -83,11 +83,10 @@ pub fn phases(data: &[u8]) {
         return;
     };
     let rng = &mut Counter(0);
-    let owe = first & 1 == 1;
     let broadcast = Endpoint::Ethernet(MacAddr::BROADCAST);
     let prefix = "192.0.2.1/24".parse().expect("a prefix");
     let ap = ApSettings {
-        common: settings(AP, owe),
+        common: settings(AP, first),
         beacons_to: Some(broadcast),
         addressing: Addressing::new(&[prefix], true),
         stations: 4,
@@ -95,7 +94,7 @@ pub fn phases(data: &[u8]) {
     };
     let mut ap = AccessPoint::new(ap, rng).expect("its ciphers are of RSN");
     let mut station = Station::new(StaSettings {
-        common: settings(STATION, owe),
+        common: settings(STATION, first),
         probes_to: broadcast,
         bssid: None,
     });
@@ -114,6 +113,8 @@ pub fn phases(data: &[u8]) {
             };
             if down {
                 station.receive(&frame, now, rng);
+            } else if protected && !world.admitted[0] {
+                ap.stranger(transmitter, endpoint, now);
             } else {
                 ap.receive(&frame, now, rng);
             }
@@ -165,6 +166,6 @@ pub fn phases(data: &[u8]) {
 /// All phases, with each key management, and a silence.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let arrive = [4, 0];
-    let seed = |owe: u8| [&[owe, 2][..], &arrive.repeat(20), &[1, 250, 2], &arrive.repeat(4)].concat();
-    vec![seed(0), seed(1)]
+    let seed = |akm: u8| [&[akm, 2][..], &arrive.repeat(20), &[1, 250, 2], &arrive.repeat(4)].concat();
+    (0..3).map(seed).collect()
 }

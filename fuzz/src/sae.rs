@@ -65,7 +65,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-fn password() -> Arc<Password> {
+pub(crate) fn password() -> Arc<Password> {
     static PASSWORD: OnceLock<Arc<Password>> = OnceLock::new();
     let password = PASSWORD.get_or_init(|| {
         Arc::new(Password::new(b"fuzz", b"password", None, &[Group::P256]).expect("it is a password"))

@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import pytest
 from link_hosts import DEVICE, End, Host, Network
@@ -15,7 +17,9 @@ AP = "10.77.0.1"
 
 def ping(host: Host, to: str = AP, count: int = 3, interval_s: float = 0.01) -> int:
     """How many of so many requests were answered."""
-    out = host.run("ping", "-c", str(count), "-i", str(interval_s), "-W", "1", to, check=False)
+    # Where it is interrupted just before it waits for its last answer, it would wait for ever.
+    at_most = ["timeout", "--signal=INT", f"{5 + 4 * count * interval_s:.0f}"]
+    out = host.run(*at_most, "ping", "-c", str(count), "-i", str(interval_s), "-W", "1", to, check=False)
     found = re.search(r"(\d+) received", out)
     assert found, out
     return int(found[1])
@@ -28,25 +32,59 @@ def connect(sta: End, times: int = 1) -> str:
     return line
 
 
-def inject(host: Host, frames: int, kind: str) -> None:
-    """Sends forged frames from a host's interface, each from another address."""
+def forging(host: Host, kind: str, frames: int | None = None) -> list[str]:
+    """What sends forged frames from a host's interface, so many or for ever.
+
+    `start`: a station begins SAE, each time another. `deauth`: Deauthentications in the names of host 1 and host 2.
+    `sealed`: data that does not open, in the name of host 2 and of others.
+    """
     script = f"""
-import socket, struct
-ap = bytes.fromhex("020000000001")
+import itertools, socket, struct
+ap, sta = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
+def frame(n):
+    other = b"\\x06\\x00" + struct.pack(">I", n)
+    if "{kind}" == "start":
+        body = b"\\xb0\\x00\\x00\\x00" + ap + other + ap + b"\\x10\\x00"
+        return ap + other + b"\\x88\\xb5" + body + struct.pack("<HHHH", 3, 1, 126, 19) + bytes([5]) * 96
+    if "{kind}" == "deauth":
+        to, by = (ap, sta) if n % 2 else (sta, ap)
+        body = b"\\xc0\\x00\\x00\\x00" + to + by + ap + b"\\x10\\x00\\x07\\x00"
+        return to + by + b"\\x88\\xb5" + body.ljust(46, b"\\0")
+    by = sta if n % 2 else other
+    header = b"\\x88\\x41\\x00\\x00" + ap + by + ap + bytes(4) + struct.pack("<HBBI", n % 65536, 0, 0x20, 1)
+    return ap + by + b"\\x88\\xb5" + header.ljust(90, b"\\x5a")
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
     out.bind(("eth0", 0))
-    for n in range({frames}):
-        sta = {{"start": b"\\x06\\x00" + struct.pack(">I", n), "deauth": bytes.fromhex("020000000002")}}["{kind}"]
-        to, bssid = ap, ap
-        if "{kind}" == "deauth":
-            sta, to = (sta, ap) if n % 2 else (ap, sta)
-            body = b"\\xc0\\x00\\x00\\x00" + to + sta + bssid + b"\\x10\\x00" + b"\\x07\\x00"
-        else:
-            body = b"\\xb0\\x00\\x00\\x00" + to + sta + bssid + b"\\x10\\x00"
-            body += struct.pack("<HHHH", 3, 1, 126, 19) + bytes([5]) * 96
-        out.send(to + sta + b"\\x88\\xb5" + body.ljust(46, b"\\0"))
+    for n in itertools.islice(itertools.count(), {frames}):
+        out.send(frame(n % 2**32))
 """
-    host.run(sys.executable, "-c", script)
+    return host.command(sys.executable, "-c", script)
+
+
+def inject(host: Host, frames: int, kind: str) -> None:
+    """Sends so many forged frames."""
+    subprocess.run(forging(host, kind, frames), check=True, timeout=60)
+
+
+def resident_kib(end: End) -> int:
+    """How much memory an end has."""
+    status = Path(f"/proc/{end.process.pid}/status").read_text()
+    found = re.search(r"VmRSS:\s*(\d+) kB", status)
+    assert found
+    return int(found[1])
+
+
+def is_up(host: Host) -> bool:
+    return "UP" in host.ip(f"link show {DEVICE}").split(">")[0]
+
+
+def until(what: str, is_so: Callable[[], bool], timeout_s: float = 20) -> float:
+    """Waits until something is so; for how long, in seconds."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() < began + timeout_s, what
+        time.sleep(0.02)  # between two looks
+    return time.monotonic() - began
 
 
 @pytest.mark.parametrize("transport", ["ethernet", "udp"])
@@ -107,6 +145,83 @@ def test_ends_that_are_killed_and_come_again_are_let_in(network: Network, transp
     assert ping(sta.host) == 3
 
 
+@pytest.mark.parametrize("transport", ["ethernet", "udp"])
+def test_an_access_point_that_was_killed_has_its_station_back_in_seconds(
+    network: Network, transport: str
+) -> None:
+    # Not because somebody was silent for long.
+    keys = {"keep_alive_s": "600"}
+    ap = network.start("ap", 1, transport, **keys)
+    sta = network.start("sta", 2, transport, **keys)
+    connect(sta)
+    ap.stop(signal.SIGKILL)
+    ap = network.start("ap", 1, transport, **keys)
+    ap.wait("is up")
+    # The first packet tells the access point of the station, where no beacon tells the station of it.
+    took_s = until("the link is back", lambda: ping(sta.host, count=1) == 1)
+    assert took_s < 10, sta.lines
+    assert sta.said("connected with") == 2
+    assert sta.said("does not answer any more") == 1
+
+
+def test_the_handshake_is_quick(network: Network) -> None:
+    ap = network.start("ap", 1, akm='"wpa-psk-sha256"')
+    took_ms = []
+    for times in range(1, 6):
+        sta = network.start("sta", 2, akm='"wpa-psk-sha256"')
+        connect(sta)
+        line = ap.wait("connected with", times)
+        found = re.search(r"([0-9.]+) ms after its association", line)
+        assert found
+        took_ms.append(float(found[1]))
+        assert sta.stop() == 0
+    assert median(took_ms) < 10, took_ms
+
+
+def test_a_link_of_ethernet_frames_is_a_switch(network: Network) -> None:
+    tap = {"kind": '"tap"'}
+    ends = [network.start("ap", 1, addresses="", **tap)]
+    for number in (2, 3):
+        ends.append(network.start("sta", number, **tap))
+        ends[-1].wait("connected with")
+    for number, end in enumerate(ends, 1):
+        shown = end.host.ip(f"link show {DEVICE}")
+        assert f"link/ether 02:00:00:00:00:{number:02x}" in shown
+        assert "mtu 1436" in shown
+        # What the link does not assign: ARP has to find these, through the access point.
+        end.host.ip(f"address add 192.0.2.{number}/24 dev {DEVICE}")
+    two = ends[1].host
+    assert ping(two, "192.0.2.1") == 3
+    assert ping(two, "192.0.2.3") == 3
+    two.run("ping", "-c", "1", "-W", "2", "-M", "do", "-s", "1408", "192.0.2.3")
+    # A station has one address: who is behind it is not let through.
+    two.ip(f"link add link {DEVICE} name other0 type macvlan")
+    two.ip("link set other0 up")
+    two.ip("address add 192.0.2.99/24 dev other0")
+    two.run("ping", "-c", "1", "-W", "1", "-I", "other0", "192.0.2.3", check=False)
+    assert ends[0].status()["counters"]["inbound"]["spoofed"] >= 1
+    # The other kind says why it does not fit.
+    network.start("sta", 4).wait("IP packets or Ethernet frames")
+
+
+def test_the_device_is_down_while_there_is_no_session_if_asked_for(network: Network) -> None:
+    keys = {"keep_alive_s": "1"}
+    sta = network.start("sta", 2, device_down_when_lost="true", **keys)
+    sta.wait("is up as")
+    assert not is_up(sta.host)
+    ap = network.start("ap", 1, **keys)
+    connect(sta)
+    assert is_up(sta.host)
+    ap.stop(signal.SIGKILL)
+    sta.wait("does not answer any more")
+    until("the device is down", lambda: not is_up(sta.host))
+    network.start("ap", 1, **keys)
+    connect(sta, 2)
+    assert is_up(sta.host)
+    # The kernel takes addresses of IPv6 from a device that goes down.
+    assert ping(sta.host) == ping(sta.host, "fd77::1") == 3
+
+
 def test_a_cable_that_is_pulled_for_five_seconds_ends_nothing_for_long(network: Network) -> None:
     network.start("ap", 1)
     sta = network.start("sta", 2)
@@ -133,13 +248,38 @@ def test_forged_frames_and_ten_thousand_starts_disturb_nobody(network: Network) 
     connect(sta)
     attacker = network.forger(9)
     inject(attacker, 2000, "deauth")
+    before_kib = resident_kib(ap)
     inject(attacker, 10_000, "start")
     assert ping(sta.host) == 3
+    assert resident_kib(ap) < before_kib + 4096
     assert ap.said("connected with") == sta.said("connected with") == 1
     assert len(ap.lines) < 60
     second = network.start("sta", 3)
     connect(second)
     assert ping(second.host) == 3
+
+
+@pytest.mark.parametrize("kind", ["start", "deauth", "sealed"])
+def test_a_station_joins_and_stays_in_a_flood(network: Network, kind: str) -> None:
+    ap = network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    with subprocess.Popen(forging(network.forger(9), kind)) as flood:
+        try:
+            until("the flood is there", lambda: ap.status()["counters"]["inbound"]["frames"] > 20_000)
+            second = network.start("sta", 3)
+            connect(second)
+            until("packets pass", lambda: ping(second.host, count=1) == 1)
+            before_kib = resident_kib(ap)
+            frames = ap.status()["counters"]["inbound"]["frames"]
+            until("more", lambda: ap.status()["counters"]["inbound"]["frames"] > frames + 50_000, 60)
+            assert resident_kib(ap) < before_kib + 4096
+        finally:
+            flood.kill()
+    assert ping(sta.host) == 3
+    assert ap.said("connected with") == 2
+    assert sta.said("connected with") == 1
+    assert len(ap.lines) < 100
 
 
 def test_two_stations_reach_each_other_and_cannot_take_each_others_address(network: Network) -> None:
@@ -209,7 +349,7 @@ def test_a_configuration_that_cannot_be_used_is_one_line(
 
 def test_status_of_no_link_is_one_line(tmp_path: Path) -> None:
     airtoll = Path(sys.executable).with_name("airtoll")
-    argv = [airtoll, "link", "status", "--socket", tmp_path / "none.sock"]
+    argv = [str(airtoll), "link", "status", "--socket", str(tmp_path / "none.sock")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == f"airtoll: {tmp_path}/none.sock: No such file or directory\n"

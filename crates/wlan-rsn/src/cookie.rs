@@ -35,26 +35,27 @@ impl Cookies {
         }
     }
 
-    /// The cookie of a station.
+    /// The cookie of a station that frames come from `place` of: what the network beneath has for an address, in any octets.
     #[must_use]
-    pub fn issue(&self, station: MacAddr, now: Duration) -> [u8; COOKIE_LEN] {
-        self.of(station, epoch(now))
+    pub fn issue(&self, station: MacAddr, place: &[u8], now: Duration) -> [u8; COOKIE_LEN] {
+        self.of(station, place, epoch(now))
     }
 
-    /// Whether a cookie is this station's, and of the present or the last while.
+    /// Whether a cookie is this station's at this place, and of the present or the last while.
     #[must_use]
-    pub fn check(&self, station: MacAddr, cookie: &[u8], now: Duration) -> bool {
+    pub fn check(&self, station: MacAddr, place: &[u8], cookie: &[u8], now: Duration) -> bool {
         let epoch = epoch(now);
         [Some(epoch), epoch.checked_sub(1)]
             .into_iter()
             .flatten()
-            .any(|epoch| bool::from(self.of(station, epoch).ct_eq(cookie)))
+            .any(|epoch| bool::from(self.of(station, place, epoch).ct_eq(cookie)))
     }
 
-    fn of(&self, station: MacAddr, epoch: u64) -> [u8; COOKIE_LEN] {
+    fn of(&self, station: MacAddr, place: &[u8], epoch: u64) -> [u8; COOKIE_LEN] {
         let mut mac: Hmac<Sha256> = keyed(self.secret.as_octets());
         mac.update(&station.0);
         mac.update(&epoch.to_be_bytes());
+        mac.update(place);
         let mut cookie = [0; COOKIE_LEN];
         finish(mac, &mut cookie);
         cookie
@@ -70,17 +71,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cookie_is_of_one_station_and_grows_stale() {
+    fn a_cookie_is_of_one_station_in_one_place_and_grows_stale() {
         let cookies = Cookies::new(&[7; 32]);
         let (station, other) = (MacAddr([2; 6]), MacAddr([4; 6]));
         let at = Duration::from_secs;
-        let cookie = cookies.issue(station, at(9));
-        assert!(cookies.check(station, &cookie, at(9)));
-        assert!(cookies.check(station, &cookie, at(19)));
-        assert!(!cookies.check(station, &cookie, at(20)));
-        assert!(!cookies.check(other, &cookie, at(9)));
-        assert!(!cookies.check(station, &cookie[..15], at(9)));
-        assert!(!cookies.check(station, &[], at(9)));
-        assert!(!Cookies::new(&[8; 32]).check(station, &cookie, at(9)));
+        let cookie = cookies.issue(station, b"here", at(9));
+        assert!(cookies.check(station, b"here", &cookie, at(9)));
+        assert!(cookies.check(station, b"here", &cookie, at(19)));
+        assert!(!cookies.check(station, b"here", &cookie, at(20)));
+        assert!(!cookies.check(other, b"here", &cookie, at(9)));
+        assert!(!cookies.check(station, b"there", &cookie, at(9)));
+        assert!(!cookies.check(station, b"here", &cookie[..15], at(9)));
+        assert!(!cookies.check(station, b"here", &[], at(9)));
+        assert!(!Cookies::new(&[8; 32]).check(station, b"here", &cookie, at(9)));
     }
 }

@@ -19,7 +19,10 @@
 //! # What ends an exchange
 //!
 //! Nothing but time and a right Confirm: before that every frame may be anybody's. An answer that refuses, or a Confirm that
-//! does not fit, is kept in mind, and is the reason given ([`Failure`]) when the peer has been waited for in vain.
+//! does not fit, is kept in mind, and is the reason given ([`Failure`]) when the peer has been waited for in vain. A Confirm
+//! does not say of which exchange it is: one that fits an exchange before this one came late, and says nothing of the
+//! password. So both sides keep what they need to know such a one, and an exchange that an access point gave up goes on
+//! with the Commit that it had if its station goes on with it.
 //!
 //! # What is not claimed
 //!

@@ -428,9 +428,6 @@ fn other_packets_are_left_out() {
     let mut version = message_2.packet.clone();
     version[6] = version[6] & !7 | 3;
     assert_eq!(receive(&version), Err(Discard::Descriptor));
-    for len in 0..message_2.packet.len() {
-        assert!(receive(&message_2.packet[..len]).is_err());
-    }
     let stranger = world
         .ap
         .receive(AP, &message_2.packet, false, world.now, &mut world.rng);

@@ -257,6 +257,9 @@ proptest! {
         prop_assert!(keys.windows(2).all(|pair| pair[0] == pair[1]), "{:?}", events);
         if !same {
             prop_assert!(keys.is_empty());
+            if lost_percent == 0 && max_delay_ms < 20 {
+                prop_assert_eq!(&failures, &[Failure::PasswordMismatch; 2], "{:?}", events);
+            }
         } else if lost_percent == 0 && max_delay_ms < 20 {
             prop_assert_eq!(keys.len(), 2, "{:?}", events);
         }

@@ -285,6 +285,116 @@ fn a_station_that_went_silent_may_start_anew_at_once() {
     assert!(matches!(net.talk(&mut second, commit), Some(Event::Accepted(_))));
 }
 
+/// Lets time pass for the access point until its exchange is over.
+fn give_up(net: &mut Net) -> (Duration, Option<Event>) {
+    loop {
+        let now = net.parent.deadline().unwrap();
+        let (_, reply) = net.parent.expire(now).unwrap();
+        if reply.event.is_some() {
+            return (now, reply.event);
+        }
+    }
+}
+
+#[test]
+fn an_exchange_given_up_goes_on_where_it_was_when_its_station_goes_on_with_it() {
+    let mut net = Net::new(Limits::default());
+    let (mut station, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    let confirm = station
+        .receive(START, &theirs, &mut net.rng)
+        .frames
+        .pop()
+        .unwrap();
+    let (now, event) = give_up(&mut net);
+    assert_eq!(event, Some(Event::Failed(Failure::NoAnswer)));
+    assert_eq!((net.parent.open(), net.parent.given_up()), (0, 1));
+    // The Commit was repeated and comes late, and the Confirm of before later still.
+    assert_eq!(net.hear(now, STATION, &commit).frames.to_vec(), [theirs]);
+    let end = net.hear(now, STATION, &confirm);
+    assert!(matches!(end.event, Some(Event::Accepted(_))));
+    assert_eq!(
+        station.receive(now, &end.frames[0], &mut net.rng).event,
+        end.event
+    );
+    assert_eq!((net.parent.open(), net.parent.given_up()), (0, 0));
+}
+
+#[test]
+fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
+    let mut net = Net::new(Limits::default());
+    let (mut first, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    let late = first.receive(START, &theirs, &mut net.rng).frames.pop().unwrap();
+    // The station begins anew: once while the access point still waits, then after it gave up, then after it accepted.
+    let now = net.parent.deadline().unwrap();
+    net.parent.expire(now);
+    let (_, commit) = net.start(Method::HashToElement, STATION);
+    assert_eq!(net.hear(now, STATION, &commit).frames.len(), 1);
+    assert!(net.hear(now, STATION, &late).frames.is_empty(), "no refusal");
+    assert_eq!(give_up(&mut net).1, Some(Event::Failed(Failure::NoAnswer)));
+    let (mut third, commit) = net.start(Method::HashToElement, STATION);
+    let Some(Event::Accepted(_)) = net.talk(&mut third, commit) else {
+        panic!("no key")
+    };
+    let (mut fourth, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    let replayed = fourth.receive(START, &theirs, &mut net.rng).frames.pop().unwrap();
+    assert!(net.hear(START, STATION, &replayed).event.is_some());
+    let (_, commit) = net.start(Method::HashToElement, STATION);
+    assert_eq!(net.hear(START, STATION, &commit).frames.len(), 1);
+    assert!(
+        net.hear(START, STATION, &replayed).frames.is_empty(),
+        "no refusal"
+    );
+    assert_eq!(give_up(&mut net).1, Some(Event::Failed(Failure::NoAnswer)));
+}
+
+#[test]
+fn a_station_knows_a_late_confirm_of_an_access_point_that_began_anew() {
+    let mut net = Net::new(Limits::default());
+    let (mut station, commit) = net.start(Method::HashToElement, STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    let confirm = station
+        .receive(START, &theirs, &mut net.rng)
+        .frames
+        .pop()
+        .unwrap();
+    let late = net.hear(START, STATION, &confirm).frames.pop().unwrap();
+    net.parent.forget(STATION);
+    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
+    station.expire(station.deadline().unwrap());
+    assert_eq!(station.receive(START, &theirs, &mut net.rng).frames.len(), 2);
+    assert!(station.receive(START, &late, &mut net.rng).event.is_none());
+    let event = loop {
+        let now = station.deadline().unwrap();
+        if let Some(event) = station.expire(now).event {
+            break event;
+        }
+    };
+    assert_eq!(event, Event::Failed(Failure::NoAnswer));
+}
+
+#[test]
+fn exchanges_given_up_are_kept_up_to_a_bound_and_for_seconds() {
+    let limits = Limits {
+        open: 3,
+        ..Limits::default()
+    };
+    let mut net = Net::new(limits);
+    let (_, commit) = net.start(Method::HashToElement, STATION);
+    let mut last = START;
+    for n in 0..10 {
+        net.hear(last, forged(n), &commit);
+        last = give_up(&mut net).0;
+        assert!(net.parent.given_up() <= limits.open);
+    }
+    net.parent.forget(forged(9));
+    assert_eq!(net.parent.given_up(), limits.open - 1);
+    assert!(net.parent.expire(last + Duration::from_secs(10)).is_none());
+    assert_eq!(net.parent.given_up(), 0);
+}
+
 #[test]
 fn an_access_point_that_starts_anew_is_gone_along_with_once_it_was_silent() {
     let mut net = Net::new(Limits::default());

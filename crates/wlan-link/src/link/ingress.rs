@@ -1,7 +1,5 @@
 //! The way in: frames looked at, opened as a batch, checked, and handed up, or on to another station.
 
-use std::sync::mpsc::SyncSender;
-
 use arrayvec::ArrayVec;
 use wlan_ciphers::{KeyId, OpenError, OpenJob, Opened, Priority};
 use wlan_frames::{LlcSnap, MacAddr};
@@ -12,6 +10,7 @@ use super::egress::Egress;
 use super::endpoint::{Endpoint, Outlet};
 use super::source::{Destination, Parcel, destination};
 use super::table::{IpAddress, Table};
+use super::waiting::Waiting;
 use super::wire::{self, Body, Class, End, HEADER_B, Kind, MANAGEMENT_HEADER_B, Refusal, Role};
 use crate::tun::Tun;
 
@@ -58,7 +57,7 @@ pub struct Ingress<'d, O> {
     /// What is counted.
     pub counters: &'d Counters,
     /// The control plane.
-    pub control: &'d SyncSender<ControlFrame>,
+    pub control: &'d Waiting,
 }
 
 /// Frames that claim the same, to be opened together.
@@ -132,6 +131,9 @@ impl<O: Outlet> Ingress<'_, O> {
             .filter(|&station| table.stations()[station].address == transmitter);
         let Some(station) = again.or_else(|| table.station(transmitter)) else {
             counters.unknown_transmitter.add(1);
+            if self.end.role == Role::Ap {
+                self.control.note(transmitter, from);
+            }
             return None;
         };
         let (pn, key_id) = match wire::claim(mpdu) {
@@ -253,9 +255,9 @@ impl<O: Outlet> Ingress<'_, O> {
             protected,
             body,
         };
-        match self.control.try_send(frame) {
-            Ok(()) => counters.control.add(1),
-            Err(_) => counters.control_dropped.add(1),
+        match self.control.put(frame) {
+            true => counters.control.add(1),
+            false => counters.control_dropped.add(1),
         }
     }
 }

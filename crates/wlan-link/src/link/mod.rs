@@ -36,6 +36,7 @@ mod source;
 mod sys;
 mod table;
 mod threads;
+mod waiting;
 mod wire;
 
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use ingress::{ControlBody, ControlFrame};
 pub use privileges::{PrivilegeError, keep_network_privileges};
 pub use table::{Direction, Network, TableError};
 pub use threads::Running;
+pub use waiting::{Strangers, Waiting};
 pub use wire::{Kind, Role};
 
 use counters::Counters;
@@ -270,7 +272,8 @@ impl Link {
         self.0.socket.offloads()
     }
 
-    /// Starts the two threads. Frames for the control plane wait in a queue of `control_frames` at most.
+    /// Starts the two threads. Frames for the control plane wait in queues of `control_frames` at most: sealed ones,
+    /// and others.
     ///
     /// # Errors
     /// [`LinkError::Start`].

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::{DataHeader, MacAddr};
@@ -11,9 +10,10 @@ use wlan_frames::{DataHeader, MacAddr};
 use super::counters::Counters;
 use super::egress::Egress;
 use super::endpoint::{Endpoint, Message, Outlet};
-use super::ingress::{ControlBody, ControlFrame, Ingress};
+use super::ingress::{ControlBody, Ingress};
 use super::source::Source;
 use super::table::{Direction, Network, Published, View};
+use super::waiting::Waiting;
 use super::wire::{ETHERNET_B, End, Kind, Role};
 use crate::offload::VnetHeader;
 use crate::offload::packet::{ACK, Packet};
@@ -71,7 +71,7 @@ struct Pipeline {
     host: UnixDatagram,
     sent: Sent,
     counters: Counters,
-    control: (std::sync::mpsc::SyncSender<ControlFrame>, Receiver<ControlFrame>),
+    control: Waiting,
 }
 
 fn endpoint(address: MacAddr) -> Endpoint {
@@ -104,7 +104,7 @@ impl Pipeline {
                 ..Sent::default()
             },
             counters: Counters::default(),
-            control: sync_channel(8),
+            control: Waiting::new(8),
         }
     }
 
@@ -173,7 +173,7 @@ impl Pipeline {
             tun,
             outlet: sent,
             counters,
-            control: &control.0,
+            control,
         };
         let frames = frames.iter_mut().map(|frame| (from, frame.as_mut_slice()));
         ingress.receive(view.table(), relay, frames);
@@ -377,6 +377,9 @@ fn what_is_wrong_with_a_frame_is_counted_and_nothing_of_it_comes_through() {
     assert_eq!((counted.frames, counted.opened), (12, 0));
     assert_eq!((counted.truncated, counted.forged), (4, 2), "{counted:?}");
     assert_eq!((counted.not_for_us, counted.unknown_transmitter), (1, 1));
+    let mut stranger = STATIONS[0];
+    stranger.0[5] = 99;
+    assert_eq!(ap.control.strangers().as_slice(), [(stranger, endpoint(AP))]);
     assert_eq!(
         (counted.unprotected, counted.no_key, counted.bad_header),
         (1, 1, 2)
@@ -430,7 +433,7 @@ fn handshakes_in_the_open_go_to_the_control_plane_and_a_flood_of_them_is_bounded
     ap.receive(&mut vec![frame; 20]);
     let counted = ap.counters.read().inbound;
     assert_eq!((counted.control, counted.control_dropped), (8, 12));
-    let heard = ap.control.1.recv().unwrap();
+    let heard = ap.control.try_recv().unwrap();
     assert_eq!((heard.transmitter, heard.protected), (STATIONS[0], false));
     assert_eq!(heard.body, ControlBody::Eapol(vec![2, 3, 0, 0]));
 }

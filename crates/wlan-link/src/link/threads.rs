@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use arrayvec::ArrayVec;
@@ -16,11 +15,12 @@ use wlan_frames::MacAddr;
 use super::control::Handle;
 use super::egress::Egress;
 use super::endpoint::{Endpoint, Socket};
-use super::ingress::{BATCH, ControlBody, ControlFrame, Ingress};
+use super::ingress::{BATCH, ControlBody, Ingress};
 use super::source::Source;
 use super::sys::datagrams::Inbox;
 use super::sys::ring::Ring;
 use super::table::View;
+use super::waiting::Waiting;
 use super::{LinkError, Shared};
 
 /// How long a thread leaves a socket alone that has errors to tell.
@@ -32,13 +32,14 @@ const RECEPTIONS: usize = 16;
 /// A link that carries packets, until it is dropped.
 pub struct Running {
     handle: Handle,
-    control: Receiver<ControlFrame>,
+    control: Arc<Waiting>,
     threads: Vec<JoinHandle<Result<(), LinkError>>>,
 }
 
 impl Running {
     pub(super) fn start(shared: Arc<Shared>, control_frames: usize) -> Result<Self, LinkError> {
-        let (sender, control) = sync_channel(control_frames);
+        let control = Arc::new(Waiting::new(control_frames));
+        let closing = Closing(Arc::clone(&control));
         let incoming = Incoming::new(&shared)?;
         let mut running = Self {
             handle: Handle::new(Arc::clone(&shared)),
@@ -48,7 +49,7 @@ impl Running {
         let (out, inward) = (Arc::clone(&shared), shared);
         running.spawn("link-out", move || ending(&out, way_out(&out)))?;
         running.spawn("link-in", move || {
-            ending(&inward, way_in(&inward, incoming, &sender))
+            ending(&inward, way_in(&inward, incoming, &closing.0))
         })?;
         Ok(running)
     }
@@ -74,7 +75,7 @@ impl Running {
 
     /// What the link says to the control plane: frames that are not data. Closed once the link has ended.
     #[must_use]
-    pub fn control(&self) -> &Receiver<ControlFrame> {
+    pub fn control(&self) -> &Waiting {
         &self.control
     }
 
@@ -103,6 +104,15 @@ impl Drop for Running {
     fn drop(&mut self) {
         // Whoever wants to know why it ended, asks `end`.
         let _ = self.join();
+    }
+}
+
+/// Whoever waits for frames learns that none comes, however the thread ended.
+struct Closing(Arc<Waiting>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -205,11 +215,7 @@ impl Incoming {
 }
 
 /// Socket to device.
-fn way_in(
-    shared: &Shared,
-    mut incoming: Incoming,
-    control: &SyncSender<ControlFrame>,
-) -> Result<(), LinkError> {
+fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
     let mut relay = Egress::new(shared.end, shared.mpdu_b);
     let ingress = Ingress {

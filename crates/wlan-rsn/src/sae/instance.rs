@@ -43,6 +43,8 @@ pub struct Sae {
     /// Needed until it is over.
     secret: Option<Secret>,
     met: Option<Met>,
+    /// What the peer's side was before it began anew, so that a Confirm of then is known for one.
+    earlier: Vec<Met>,
     token: Option<Box<[u8]>>,
     /// Groups that the peer refused.
     rejected: Vec<Group>,
@@ -145,6 +147,7 @@ impl Sae {
             commitment,
             secret: Some(secret),
             met: None,
+            earlier: Vec::new(),
             token: None,
             rejected: Vec::new(),
             sync: 0,
@@ -189,14 +192,25 @@ impl Sae {
             self.state = State::Nothing;
             self.deadline = None;
             self.secret = None;
-            self.met = None;
             reply.event = Some(Event::Failed(self.suspicion));
         } else if self.state == State::Confirmed {
             self.push_confirm(&mut reply);
-        } else if self.suspicion != Failure::PasswordMismatch {
-            // One whose Confirm did not fit has got our Commit.
+        } else {
+            // Also to one whose Confirm did not fit: it may have been for a Commit of before.
             reply.frames.push(self.commit());
         }
+        reply
+    }
+
+    /// Goes on with an exchange that was given up, as the peer goes on with it: with the same Commit, so that no Confirm of
+    /// it is taken for a wrong one.
+    pub(super) fn resume(&mut self, now: Duration) -> Reply {
+        self.state = State::Committed;
+        self.sync = 0;
+        self.suspicion = Failure::NoAnswer;
+        self.deadline = Some(now.saturating_add(self.config.retransmit));
+        let mut reply = Reply::default();
+        reply.frames.push(self.commit());
         reply
     }
 
@@ -254,6 +268,19 @@ impl Sae {
             met.commitment.scalar.as_slice() == commit.scalar
                 && met.commitment.element.as_slice() == commit.element
         })
+    }
+
+    /// Whether this is a Confirm of the peer in this exchange, and not in another.
+    pub(super) fn fits(&self, send_confirm: u16, confirm: &[u8]) -> bool {
+        self.met
+            .iter()
+            .chain(&self.earlier)
+            .any(|met| self.verifies(met, send_confirm, confirm))
+    }
+
+    fn verifies(&self, met: &Met, send_confirm: u16, confirm: &[u8]) -> bool {
+        met.agreed
+            .verify(confirm, send_confirm, &met.commitment, &self.commitment)
     }
 
     /// Whether the peer has kept silent for a while, or said what does not fit.
@@ -329,10 +356,7 @@ impl Sae {
     }
 
     fn receive_confirm(&mut self, now: Duration, send_confirm: u16, confirm: &[u8], reply: &mut Reply) {
-        let right = |met: &Met| {
-            met.agreed
-                .verify(confirm, send_confirm, &met.commitment, &self.commitment)
-        };
+        let right = |met: &Met| self.verifies(met, send_confirm, confirm);
         match (self.state, self.met.as_ref().map(right)) {
             // It overtook the peer's Commit, or this was lost: the peer has to say it again (12.4.8.6.4).
             (State::Committed, None) => {
@@ -355,7 +379,12 @@ impl Sae {
                 }
             }
             (State::Confirmed, Some(true)) => self.accept(send_confirm, reply),
-            (State::Confirmed, Some(false)) => self.suspicion = Failure::PasswordMismatch,
+            // Passed over (12.4.8.6.5), and kept in mind if it is of now.
+            (State::Confirmed, Some(false)) => {
+                if !self.fits(send_confirm, confirm) {
+                    self.suspicion = Failure::PasswordMismatch;
+                }
+            }
             // The peer did not get our Confirm. One who has accepted has got it (12.4.8.6.6).
             (State::Accepted, Some(true))
                 if send_confirm > self.received
@@ -409,10 +438,11 @@ impl Sae {
         let agreed = secret
             .agree(&self.commitment, &theirs, rejected)
             .ok_or(CommitFault::Bad)?;
-        self.met = Some(Met {
+        let met = Met {
             commitment: theirs,
             agreed,
-        });
+        };
+        self.earlier.extend(self.met.replace(met));
         Ok(())
     }
 

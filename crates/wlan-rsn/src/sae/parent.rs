@@ -22,12 +22,16 @@ use crate::hash::{Hash, MAX_DIGEST_LEN, Octets};
 /// A token is good for this long at the least and twice as long at the most.
 const TOKEN_PERIOD_S: u64 = 60;
 
+/// For so long an exchange that was given up is kept: longer than its station goes on with it, or a frame is under way.
+const GIVEN_UP_FOR: Duration = Duration::from_secs(5);
+
 /// How much is kept for stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Exchanges that may be open before a Commit needs a token: dot11RSNASAEAntiCloggingThreshold.
     pub threshold: usize,
-    /// Exchanges that may be open; further Commits are passed over until one ends.
+    /// Exchanges that may be open; further Commits are passed over until one ends. So many that were given up are kept
+    /// beside them for some seconds.
     pub open: usize,
     /// Ended exchanges that are kept to say the last Confirm again and to know a Commit that was seen before; the oldest
     /// goes first.
@@ -54,6 +58,9 @@ pub struct Parent {
     token_key: Zeroizing<[u8; 32]>,
     open: BTreeMap<MacAddr, Sae>,
     accepted: BTreeMap<MacAddr, Ended>,
+    /// The last exchange of each station that was given up, and until when it is kept. The station may go on with it; and
+    /// what it said in it is known, where it has begun another.
+    given_up: BTreeMap<MacAddr, (Duration, Sae)>,
     /// How many have ended.
     ended: u64,
 }
@@ -92,6 +99,7 @@ impl Parent {
             token_key: Zeroizing::new(token_key),
             open: BTreeMap::new(),
             accepted: BTreeMap::new(),
+            given_up: BTreeMap::new(),
             ended: 0,
         }
     }
@@ -108,6 +116,12 @@ impl Parent {
         self.accepted.len()
     }
 
+    /// How many exchanges that were given up are kept.
+    #[must_use]
+    pub fn given_up(&self) -> usize {
+        self.given_up.len()
+    }
+
     /// When [`expire`](Self::expire) is to be called; `None` if there is nothing to wait for.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
@@ -116,10 +130,11 @@ impl Parent {
 
     /// What the clock leads to for one station, and for which. To be called until it is `None`.
     pub fn expire(&mut self, now: Duration) -> Option<(MacAddr, Reply)> {
+        self.given_up.retain(|_, (until, _)| *until > now);
         let is_due = |sae: &Sae| sae.deadline().is_some_and(|deadline| deadline <= now);
         let (&peer, sae) = self.open.iter_mut().find(|(_, sae)| is_due(sae))?;
         let reply = sae.expire(now);
-        self.settle(peer);
+        self.settle(now, peer);
         Some((peer, reply))
     }
 
@@ -127,6 +142,7 @@ impl Parent {
     pub fn forget(&mut self, peer: MacAddr) {
         self.open.remove(&peer);
         self.accepted.remove(&peer);
+        self.given_up.remove(&peer);
     }
 
     /// What the body of an Authentication frame from `peer` leads to.
@@ -136,13 +152,19 @@ impl Parent {
             Ok(Message::ForeignCommit { group, method }) if self.takes(method) => {
                 one(&Message::GroupRefused { group })
             }
-            Ok(Message::Confirm { .. }) => {
-                // A Confirm said again is not for the exchange that the station has begun since.
-                if let Some(ended) = self.accepted.get_mut(&peer) {
-                    let reply = ended.sae.receive(now, body, rng);
-                    if !reply.frames.is_empty() {
-                        return reply;
-                    }
+            Ok(Message::Confirm {
+                send_confirm,
+                confirm,
+            }) => {
+                // A Confirm said again, or late, is not for the exchange that the station has begun since.
+                let is_of = |sae: &Sae| sae.fits(send_confirm, confirm);
+                if let Some(ended) = self.accepted.get_mut(&peer)
+                    && is_of(&ended.sae)
+                {
+                    return ended.sae.receive(now, body, rng);
+                }
+                if self.given_up.get(&peer).is_some_and(|(_, sae)| is_of(sae)) {
+                    return Reply::default();
                 }
                 self.pass_on(now, peer, body, rng)
             }
@@ -184,6 +206,15 @@ impl Parent {
         if self.open.len() >= self.limits.open && !self.open.contains_key(&peer) {
             return Reply::default();
         }
+        if let Some((_, sae)) = self.given_up.get_mut(&peer)
+            && is_known(sae)
+        {
+            let reply = sae.resume(now);
+            if let Some((_, sae)) = self.given_up.remove(&peer) {
+                self.begin(now, peer, sae);
+            }
+            return reply;
+        }
         if !self.config.groups.contains(&commit.group) {
             return one(&Message::GroupRefused {
                 group: commit.group.number(),
@@ -202,7 +233,7 @@ impl Parent {
         let (config, password) = (self.config.clone(), password.clone());
         match Sae::answer(now, [self.own, peer], config, password, commit, rng) {
             Some(Ok((sae, reply))) => {
-                self.open.insert(peer, sae);
+                self.begin(now, peer, sae);
                 reply
             }
             Some(Err(CommitFault::Bad | CommitFault::Downgraded)) => refused(status::UNSPECIFIED_FAILURE),
@@ -221,17 +252,39 @@ impl Parent {
             return Reply::default();
         };
         let reply = sae.receive(now, body, rng);
-        self.settle(peer);
+        self.settle(now, peer);
         reply
     }
 
+    /// An exchange is open from now on, in the place of one that has stalled.
+    fn begin(&mut self, now: Duration, peer: MacAddr, sae: Sae) {
+        if let Some(before) = self.open.insert(peer, sae) {
+            self.give_up(now, peer, before);
+        }
+    }
+
+    fn give_up(&mut self, now: Duration, peer: MacAddr, sae: Sae) {
+        let oldest = self.given_up.iter().min_by_key(|(_, (until, _))| *until);
+        if self.given_up.len() >= self.limits.open
+            && !self.given_up.contains_key(&peer)
+            && let Some((&oldest, _)) = oldest
+        {
+            self.given_up.remove(&oldest);
+        }
+        self.given_up
+            .insert(peer, (now.saturating_add(GIVEN_UP_FOR), sae));
+    }
+
     /// Moves an exchange that has ended to where it belongs.
-    fn settle(&mut self, peer: MacAddr) {
+    fn settle(&mut self, now: Duration, peer: MacAddr) {
         match self.open.get(&peer).map(Sae::state) {
             Some(State::Nothing) => {
-                self.open.remove(&peer);
+                if let Some(sae) = self.open.remove(&peer) {
+                    self.give_up(now, peer, sae);
+                }
             }
             Some(State::Accepted) => {
+                self.given_up.remove(&peer);
                 if let Some(sae) = self.open.remove(&peer) {
                     let number = self.ended;
                     self.ended += 1;

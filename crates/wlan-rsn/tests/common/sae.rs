@@ -93,19 +93,20 @@ pub fn run(
     // By arrival, then by number.
     let mut under_way = BTreeMap::new();
     let mut number = 0;
-    let mut send = |under_way: &mut BTreeMap<_, _>, now: Duration, from: usize, frames: &[Vec<u8>]| {
-        for frame in frames {
-            for _ in 0..=u64::from(channel.draws.below(4) == 0) {
-                if channel.draws.below(100) >= channel.lost_percent {
-                    let delay = Duration::from_millis(channel.draws.below(channel.max_delay_ms + 1));
-                    number += 1;
-                    under_way.insert((now + delay, number), (1 - from, frame.clone()));
+    let mut send =
+        |number: &mut u32, under_way: &mut BTreeMap<_, _>, now: Duration, from: usize, frames: &[Vec<u8>]| {
+            for frame in frames {
+                for _ in 0..=u64::from(channel.draws.below(4) == 0) {
+                    if channel.draws.below(100) >= channel.lost_percent {
+                        let delay = Duration::from_millis(channel.draws.below(channel.max_delay_ms + 1));
+                        *number += 1;
+                        under_way.insert((now + delay, *number), (1 - from, frame.clone()));
+                    }
                 }
             }
-        }
-    };
+        };
     for (from, frames) in frames.iter().enumerate() {
-        send(&mut under_way, Duration::ZERO, from, frames);
+        send(&mut number, &mut under_way, Duration::ZERO, from, frames);
     }
     loop {
         let arrival = under_way.first_key_value().map(|((at, _), _)| *at);
@@ -114,6 +115,7 @@ pub fn run(
             return events;
         };
         assert!(now < Duration::from_secs(5), "it goes on for ever");
+        assert!(number < 200, "a storm");
         let (side, reply) = if arrival == Some(now) {
             let (_, (to, frame)) = under_way.pop_first().unwrap();
             (to, sides[to].receive(now, addresses[1 - to], &frame, rng))
@@ -122,7 +124,7 @@ pub fn run(
             (side, sides[side].expire(now))
         };
         events[side].extend(reply.event);
-        send(&mut under_way, now, side, &reply.frames);
+        send(&mut number, &mut under_way, now, side, &reply.frames);
     }
 }
 

@@ -225,19 +225,24 @@ impl Plane {
                 .next_timeout()
                 .saturating_sub(now)
                 .clamp(Duration::from_millis(1), LOOK);
-            match running.control().recv_timeout(wait) {
-                Ok(frame) => {
-                    machine.receive(&frame, now_since(start), rng);
-                    self.perform(&mut machine);
-                    for frame in running.control().try_iter().take(TAKEN) {
-                        machine.receive(&frame, now_since(start), rng);
-                        self.perform(&mut machine);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+            let mut next = match running.control().recv_timeout(wait) {
+                Ok(frame) => Some(frame),
+                Err(RecvTimeoutError::Timeout) => None,
                 // The data plane ended: its device went away.
                 Err(RecvTimeoutError::Disconnected) => return,
+            };
+            for _ in 0..TAKEN {
+                let Some(frame) = next else {
+                    break;
+                };
+                machine.receive(&frame, now_since(start), rng);
+                self.perform(&mut machine);
+                next = running.control().try_recv().ok();
             }
+            for (stranger, from) in running.control().strangers() {
+                machine.stranger(stranger, from, now_since(start));
+            }
+            self.perform(&mut machine);
         }
     }
 
@@ -391,6 +396,14 @@ impl Machine {
         match self {
             Machine::Ap(ap) => ap.receive(frame, now, rng),
             Machine::Sta(station) => station.receive(frame, now, rng),
+        }
+    }
+
+    fn stranger(&mut self, stranger: MacAddr, from: Endpoint, now: Duration) {
+        match self {
+            Machine::Ap(ap) => ap.stranger(stranger, from, now),
+            // Of a station, only access points want to know.
+            Machine::Sta(_) => {}
         }
     }
 

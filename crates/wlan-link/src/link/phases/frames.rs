@@ -65,6 +65,8 @@ pub mod reason {
     pub const INACTIVITY: u16 = 4;
     /// A frame that only associated stations may send.
     pub const CLASS_3: u16 = 7;
+    /// The 4-way handshake timed out; said where that was because message 2 did not fit.
+    pub const HANDSHAKE: u16 = 15;
 }
 
 const ID_SSID: u8 = 0;

@@ -18,12 +18,14 @@
 //! # What holds
 //!
 //! - Before a station has shown that it can be reached, nothing is kept for it: an open-system authentication gives a
-//!   [cookie](wlan_rsn::cookie), which the Association Request shows; SAE has its tokens. No answer to a frame in the open
-//!   is longer than that frame, so that nobody's flood is made larger here.
+//!   [cookie](wlan_rsn::cookie), which the Association Request shows from the same place; SAE has its tokens. No answer to
+//!   a frame in the open is longer than that frame, so that nobody's flood is made larger here.
 //! - Before it has shown that it has the key, it has no address, no place in the data plane, and gives way to newer ones.
 //! - A session ends by a sealed frame or by silence, never by a frame in the open (IEEE Std 802.11-2020 11.13): an
 //!   Association Request or a Deauthentication in a session's name brings about an SA Query, and only if that remains
 //!   unanswered the session's end. Any sealed frame that opens is an answer.
+//! - Whose sealed frames cannot be opened, as no key of it is here, is told so in the open (11.3.3): after a restart of the
+//!   access point its stations ask, and come back.
 //! - Failures before there are keys may be anybody's forgery: an exchange ends by time, and what came is the reason given.
 //! - Addresses go over in a sealed Action frame once the keys are there: in the Association Response anyone could change
 //!   them, and message 3 has no place for them in the standard.

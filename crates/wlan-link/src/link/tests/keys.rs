@@ -115,7 +115,7 @@ fn nothing_on_the_hot_path_allocates() {
             tun,
             outlet: &Nowhere,
             counters,
-            control: &control.0,
+            control,
         };
         let frames = frames
             .iter_mut()

@@ -1,5 +1,7 @@
 //! Discovery, authentication, association: what comes in the open.
 
+use std::net::IpAddr;
+
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{Body, Management};
@@ -9,7 +11,7 @@ use wlan_rsn::{Pmk, sae};
 use super::super::frames::{self, Advertised, CAPABILITY, OPEN_SYSTEM, SAE, status};
 use super::super::members::Member;
 use super::{AccessPoint, BEACON_TU, EXCHANGES, PROVEN, PROVEN_FOR, microseconds};
-use super::{Action, Credentials, Outcome, Phase, reason};
+use super::{Credentials, Outcome, Phase, reason};
 use crate::link::Endpoint;
 
 /// The two highest bits of an association identifier are set as it is sent (9.4.1.8).
@@ -92,7 +94,7 @@ impl AccessPoint {
         let (mut rest, mut code) = (Vec::new(), status::UNSUPPORTED_ALGORITHM);
         if algorithm == OPEN_SYSTEM && self.sae.is_none() {
             code = status::SUCCESS;
-            rest = frames::cookie(&self.cookies.issue(station, self.now));
+            rest = frames::cookie(&self.cookies.issue(station, &octets_of(from), self.now));
         }
         let body = Body::Authentication {
             algorithm,
@@ -174,7 +176,10 @@ impl AccessPoint {
                 let is_here = |member: &Member| member.endpoint == from;
                 self.proven.contains_key(&station) || self.members.get(&station).is_some_and(is_here)
             }
-            Credentials::Psk(_) | Credentials::Owe => self.cookies.check(station, &asked.cookie, self.now),
+            Credentials::Psk(_) | Credentials::Owe => {
+                self.cookies
+                    .check(station, &octets_of(from), &asked.cookie, self.now)
+            }
         };
         if !is_authenticated {
             return refuse(self, status::NOT_AUTHENTICATED, &[]);
@@ -271,21 +276,36 @@ impl AccessPoint {
         (1..=2007).find(|aid| !taken.contains(aid)).unwrap_or(2007)
     }
 
-    /// Tells a stranger that it has no session here (class 3), seldom.
-    pub(super) fn stranger(&mut self, station: MacAddr, to: Endpoint) {
-        if self.farewells.take(self.now).is_none() {
+    /// Tells a stranger that it has no session here (11.3.3), seldom. The frame is shorter than what it answers.
+    pub(super) fn class_3(&mut self, station: MacAddr, to: Endpoint) {
+        let is_station = !station.is_group() && station != self.settings.common.address;
+        if !is_station || self.members.contains_key(&station) || self.farewells.take(self.now).is_none() {
             return;
         }
+        self.dismiss(station, to, reason::CLASS_3);
+    }
+
+    /// Tells somebody in the open that it has no session.
+    pub(super) fn dismiss(&mut self, station: MacAddr, to: Endpoint, reason: u16) {
         let body = Body::Deauthentication {
-            reason: reason::CLASS_3,
+            reason,
             elements: &[],
         };
-        let bssid = self.settings.common.address;
-        let frame = self.writer.frame(station, bssid, body);
-        self.actions.push_back(Action::Management {
-            to,
-            protected: false,
-            frame,
-        });
+        let frame = self.writer.frame(station, self.settings.common.address, body);
+        self.send(to, false, frame);
+    }
+}
+
+/// Where a station is, as a cookie has it: of UDP also the port, since behind one address there may be many.
+fn octets_of(place: Endpoint) -> Vec<u8> {
+    match place {
+        Endpoint::Udp(place) => {
+            let address = match place.ip() {
+                IpAddr::V4(address) => address.to_ipv6_mapped(),
+                IpAddr::V6(address) => address,
+            };
+            [&address.octets()[..], &place.port().to_be_bytes()].concat()
+        }
+        Endpoint::Ethernet(place) => place.0.to_vec(),
     }
 }

@@ -157,8 +157,8 @@ impl AccessPoint {
             next_tick: Duration::ZERO,
             next_group_rekey: settings.rekey_group_after,
             transaction: 0,
-            lines: Budget::new(20, Duration::from_millis(500)),
-            farewells: Budget::new(10, Duration::from_millis(100)),
+            lines: Budget::new(20, Duration::from_secs(5)),
+            farewells: Budget::new(100, Duration::from_millis(10)),
             actions,
             settings,
         })
@@ -291,6 +291,13 @@ impl AccessPoint {
         self.drain();
     }
 
+    /// Sealed frames come from somebody who has no session here, as after a restart: it is told so, which it may or may not
+    /// believe.
+    pub fn stranger(&mut self, station: MacAddr, from: Endpoint, now: Duration) {
+        self.at(now);
+        self.class_3(station, from);
+    }
+
     /// Ends all sessions, and tells the stations so.
     pub fn shut_down(&mut self) {
         let stations: Vec<MacAddr> = self.members.keys().copied().collect();
@@ -319,7 +326,10 @@ impl AccessPoint {
     /// How many stations something is kept of: members, PMKs that wait, exchanges of SAE, handshakes without an answer.
     #[must_use]
     pub fn kept(&self) -> [usize; 4] {
-        let sae = self.sae.as_ref().map_or(0, |sae| sae.open() + sae.accepted());
+        let sae = self
+            .sae
+            .as_ref()
+            .map_or(0, |sae| sae.open() + sae.accepted() + sae.given_up());
         [
             self.members.len(),
             self.proven.len(),

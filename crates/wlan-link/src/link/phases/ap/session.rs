@@ -8,7 +8,7 @@ use wlan_rsn::{Failure, Output};
 use super::super::frames::{Protected, reason};
 use super::super::members::{Member, Session};
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Direction, Installed};
+use super::super::{Action, Credentials, Direction, Installed};
 use super::{AccessPoint, Outcome, Phase};
 use crate::link::ControlFrame;
 
@@ -16,7 +16,7 @@ impl AccessPoint {
     pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
         let from = frame.transmitter;
         if !self.members.contains_key(&from) {
-            return self.stranger(from, frame.endpoint);
+            return self.class_3(from, frame.endpoint);
         }
         // What does not belong to the handshake, or has a wrong MIC, changes nothing.
         let _ = self
@@ -184,8 +184,13 @@ impl AccessPoint {
             // Of our own making: whoever asked for it says why.
             return;
         }
+        let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
         let text = match reason {
-            Failure::WrongKey => format!("wrong passphrase: {reason}"),
+            Failure::WrongKey if is_psk => {
+                // In the open, as there is no key that both have.
+                self.dismiss(station, self.members[&station].endpoint, reason::HANDSHAKE);
+                format!("wrong passphrase: {reason}")
+            }
             other => other.to_string(),
         };
         let established = self.members[&station]

@@ -264,10 +264,10 @@ impl Station {
             Body::AssociationResponse { status, elements, .. } if frame.da == own => {
                 self.associated(frame.sa, status, elements, rng);
             }
-            Body::Deauthentication { .. } | Body::Disassociation { .. }
+            Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }
                 if frame.da == own || frame.da.is_group() =>
             {
-                self.doubt(frame.sa);
+                self.doubt(frame.sa, reason);
             }
             _ => {}
         }
@@ -422,6 +422,7 @@ impl Station {
             began: self.started,
             keys: Installed::default(),
             admitted: false,
+            refused: false,
             session: None,
         };
     }

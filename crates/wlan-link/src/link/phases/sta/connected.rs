@@ -7,7 +7,7 @@ use wlan_rsn::{Failure, Output};
 
 use super::super::frames::{Protected, reason};
 use super::super::pace::{Asked, Liveness};
-use super::super::{Action, Direction};
+use super::super::{Action, Credentials, Direction};
 use super::{Outcome, PROBE_AGAIN, Phase, Repeated, Session, State, Station, doubled, searching};
 use crate::link::ControlFrame;
 
@@ -77,9 +77,20 @@ impl Station {
         }
     }
 
-    /// Something in the open says that the session is over: asks the access point, seldom (11.13).
-    pub(super) fn doubt(&mut self, from: MacAddr) {
+    /// Something in the open says that the session is over: asks the access point, seldom (11.13). In a handshake it is kept
+    /// in mind, as the reason should that come to nothing.
+    pub(super) fn doubt(&mut self, from: MacAddr, why: u16) {
         let now = self.now;
+        if let State::Joined {
+            found,
+            refused,
+            session: None,
+            ..
+        } = &mut self.state
+            && found.bssid == from
+        {
+            *refused |= why == reason::HANDSHAKE;
+        }
         if let State::Joined {
             found,
             session: Some(session),
@@ -274,17 +285,21 @@ impl Station {
     }
 
     fn failed(&mut self, reason: Failure) {
-        let State::Joined { session, .. } = &self.state else {
+        let State::Joined { session, refused, .. } = &self.state else {
             return;
         };
         if session.is_some() {
             return self.leave(Outcome::Failed, &reason.to_string());
         }
-        let wrong = reason == Failure::WrongKey;
-        let text = if wrong {
-            "wrong passphrase: the access point does not go on after message 2 (IEEE Std 802.11-2020 12.7.6.3)".into()
-        } else {
-            reason.to_string()
+        // Silence after message 2 may be the channel's doing. After SAE both have the same key.
+        let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
+        let wrong = reason == Failure::WrongKey && *refused && is_psk;
+        let text = match reason {
+            Failure::WrongKey if wrong => {
+                "wrong passphrase: the access point has another (IEEE Std 802.11-2020 12.7.6.3)".to_owned()
+            }
+            Failure::WrongKey => "the access point does not go on after message 2".to_owned(),
+            other => other.to_string(),
         };
         self.remove();
         self.give_up(Phase::Keys, &text, wrong);

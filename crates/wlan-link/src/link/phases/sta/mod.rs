@@ -126,6 +126,8 @@ enum State {
         began: Duration,
         keys: Installed,
         admitted: bool,
+        /// Somebody says in the open that message 2 does not fit.
+        refused: bool,
         session: Option<Session>,
     },
 }
@@ -189,7 +191,7 @@ impl Station {
             transaction: 0,
             token: 0,
             connections: 0,
-            lines: Budget::new(20, Duration::from_millis(500)),
+            lines: Budget::new(20, Duration::from_secs(5)),
             doubts: Budget::new(1, Duration::from_secs(1)),
             actions: VecDeque::new(),
         }

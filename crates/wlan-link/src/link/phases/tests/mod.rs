@@ -3,10 +3,10 @@
 mod world;
 
 use proptest::prelude::*;
-use wlan_frames::management::Body;
+use wlan_frames::management::{Body, Management};
 
 use super::*;
-use crate::link::ControlBody;
+use crate::link::{ControlBody, ControlFrame};
 use world::*;
 
 const AKMS: [Akm; 3] = [Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
@@ -82,6 +82,26 @@ fn a_wrong_passphrase_is_said_on_both_sides_and_tried_again_slowly() {
             assert!(world.plane(end).peers.is_empty());
         }
         assert_eq!(world.plane(AP).used.len() + world.plane(station(1)).used.len(), 0);
+    }
+}
+
+#[test]
+fn a_wrong_passphrase_is_said_on_both_sides_of_a_bad_channel_too() {
+    for (akm, seed) in [Akm::WpaPskSha256, Akm::Sae].into_iter().zip([1, 2]) {
+        let mut world = World::new(akm, 0, seed);
+        world.channel = Channel {
+            lost: 25,
+            doubled: 10,
+            damaged: 0,
+            delay_ms: 30,
+        };
+        let mut wrong = sta_settings(1, akm);
+        wrong.common.credentials = credentials(akm, "battery staple");
+        world.start_sta(1, wrong);
+        let is_said = |world: &World, end: MacAddr| world.plane(end).told("wrong passphrase");
+        let by_both = |world: &mut World| is_said(world, AP) && is_said(world, station(1));
+        assert!(world.run(120, by_both), "{}", akm.name());
+        assert!(world.plane(AP).count(Outcome::Failed) < 20);
     }
 }
 
@@ -266,6 +286,107 @@ fn an_end_that_begins_anew_is_let_in_after_the_old_session_was_asked_for() {
 }
 
 #[test]
+fn an_access_point_that_began_anew_and_cannot_reach_all_has_its_stations_back_in_a_second() {
+    for akm in AKMS {
+        let mut world = World::new(akm, 0, 11);
+        let begin = |world: &mut World| {
+            let mut settings = ap_settings(akm);
+            settings.beacons_to = None;
+            let ap = AccessPoint::new(settings, &mut world.rng).unwrap();
+            world.ends.insert(AP, (End::Ap(Box::new(ap)), Plane::default()));
+        };
+        begin(&mut world);
+        for last in 1..=3 {
+            let mut settings = sta_settings(last, akm);
+            settings.common.keep_alive = Duration::from_secs(60);
+            world.start_sta(last, settings);
+        }
+        let all = |world: &mut World| (1..=3).all(|last| world.is_connected(last));
+        assert!(world.run(1, all));
+        begin(&mut world);
+        world.run(10, |_| false);
+        assert!(
+            (1..=3).all(|last| world.sta(last).connected),
+            "nobody said anything"
+        );
+        let before = world.now;
+        (1..=3).for_each(|last| world.talk(last));
+        assert!(world.run(5, all), "{}", akm.name());
+        let took = world.now - before;
+        assert!(took < Duration::from_millis(1500), "{took:?}");
+        // A frame of a station that is known leads to nothing.
+        world.run(1, |_| false);
+        let told = world.plane(station(1)).events.len();
+        world.talk(1);
+        world.run(2, |_| false);
+        assert!(world.is_connected(1));
+        assert_eq!(world.plane(station(1)).events.len(), told);
+    }
+}
+
+#[test]
+fn a_cookie_is_good_where_it_was_sent_to() {
+    let (mut rng, now) = (TestRng(12), Duration::from_secs(1));
+    let mut ap = AccessPoint::new(ap_settings(Akm::WpaPskSha256), &mut rng).unwrap();
+    let elements = settings(AP, Akm::WpaPskSha256, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256);
+    let mut writer = frames::Writer::new(station(1));
+    let mut ask = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str, body: Body<'_>| {
+        while ap.poll_action().is_some() {}
+        let frame = ControlFrame {
+            transmitter: station(1),
+            endpoint: Endpoint::Udp(from.parse().unwrap()),
+            protected: false,
+            body: ControlBody::Management(writer.question(AP, AP, body)),
+        };
+        ap.receive(&frame, now, rng);
+        let Some(Action::Management { to, frame, .. }) = ap.poll_action() else {
+            panic!("no answer")
+        };
+        assert_eq!(to, Endpoint::Udp(from.parse().unwrap()));
+        frame
+    };
+    let authentication = Body::Authentication {
+        algorithm: 0,
+        transaction: 1,
+        status: 0,
+        rest: &[],
+    };
+    let here = "192.0.2.9:7700";
+    let answer = ask(&mut ap, &mut rng, here, authentication);
+    let Ok(Management {
+        body: Body::Authentication { rest, .. },
+        ..
+    }) = Management::parse(&answer)
+    else {
+        panic!("{answer:02x?}")
+    };
+    let cookie = frames::Advertised::read(rest).cookie;
+    let request = frames::request(SSID, &elements, &cookie, &[]);
+    for (from, expected) in [
+        ("192.0.2.9:7701", frames::status::NOT_AUTHENTICATED),
+        ("192.0.2.8:7700", frames::status::NOT_AUTHENTICATED),
+        ("[2001:db8::9]:7700", frames::status::NOT_AUTHENTICATED),
+        (here, frames::status::SUCCESS),
+    ] {
+        let association = Body::AssociationRequest {
+            capability: 0,
+            listen_interval: 1,
+            elements: &request,
+        };
+        let answer = ask(&mut ap, &mut rng, from, association);
+        let Ok(Management {
+            body: Body::AssociationResponse { status, .. },
+            ..
+        }) = Management::parse(&answer)
+        else {
+            panic!("{answer:02x?}")
+        };
+        assert_eq!(status, expected, "{from}");
+        assert_eq!(ap.kept()[0], usize::from(from == here));
+    }
+}
+
+#[test]
 fn a_link_that_was_down_is_found_again() {
     let mut world = World::new(Akm::Sae, 1, 7);
     assert!(world.run(1, |world| world.is_connected(1)));
@@ -369,6 +490,10 @@ proptest! {
             prop_assert!(connected, "{}: {:?}", akm.name(), world.plane(station(last)).events);
         }
         prop_assert!(world.ap().kept().iter().all(|&kept| kept <= 4));
+        // Only somebody's changes make that of a right one.
+        let is_blamed = |world: &World, end: MacAddr| world.plane(end).told("wrong passphrase");
+        let blames = [AP, station(1), station(2)].map(|end| is_blamed(&world, end));
+        prop_assert!(damaged > 0 || blames == [false; 3], "{}: {:?}", akm.name(), blames);
         // Rekeys on the same channel.
         world.channel = Channel { lost: lost / 3, ..world.channel };
         let before = world.plane(AP).used.len();

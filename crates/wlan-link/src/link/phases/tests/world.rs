@@ -328,6 +328,11 @@ impl World {
             let (end, plane) = self.ends.get_mut(&address).unwrap();
             if let Some((key_id, key)) = &flight.key {
                 let Some(peer) = plane.peers.get_mut(&flight.from) else {
+                    if let End::Ap(ap) = end {
+                        let from = Endpoint::Ethernet(flight.from);
+                        ap.stranger(flight.from, from, self.now + self.jump);
+                        self.settle(address);
+                    }
                     continue;
                 };
                 if peer.receive.get(&key_id.get()) != Some(key) {
@@ -409,6 +414,19 @@ impl World {
             from.transmit.as_ref().is_some_and(fit)
         };
         fits(there, here) && fits(here, there) && self.sta(last).connected && sta.assigned.len() == 2
+    }
+
+    /// A station's host sends a packet: for the machines, any frame that is sealed.
+    pub fn talk(&mut self, last: u8) {
+        let own = station(last);
+        let key = self.plane(own).peers[&AP].transmit.clone();
+        let mut writer = frames::Writer::new(own);
+        let body = Body::Action {
+            category: 126,
+            rest: &[],
+        };
+        let body = ControlBody::Management(writer.frame(AP, AP, body));
+        self.send(own, Some(AP), body, key);
     }
 
     pub fn forge(&mut self, claimed: MacAddr, to: MacAddr, body: Body<'_>) {
