@@ -14,6 +14,8 @@ use crate::Group;
 
 /// The number of every Confirm of one that has accepted (12.4.8.6.5).
 const LAST_SEND_CONFIRM: u16 = u16::MAX;
+/// Commits of the peer before the last that are remembered: a forger may send any number.
+const MAX_EARLIER: usize = 4;
 
 /// Why a Commit is not gone along with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct Sae {
     /// Needed until it is over.
     secret: Option<Secret>,
     met: Option<Met>,
-    /// What the peer's side was before it began anew, so that a Confirm of then is known for one.
+    /// What the peer's side was before it began anew, so that a Confirm of then is known for one; the oldest first.
     earlier: Vec<Met>,
     token: Option<Box<[u8]>>,
     /// Groups that the peer refused.
@@ -442,7 +444,12 @@ impl Sae {
             commitment: theirs,
             agreed,
         };
-        self.earlier.extend(self.met.replace(met));
+        if let Some(before) = self.met.replace(met) {
+            if self.earlier.len() == MAX_EARLIER {
+                self.earlier.remove(0);
+            }
+            self.earlier.push(before);
+        }
         Ok(())
     }
 
