@@ -1,10 +1,11 @@
 """The data plane of a link beside tunnels of WireGuard, measured on this machine; prints Markdown.
 
-    make bench-link                        on the terminal
-    make bench-link WRITE=docs/link.md     and into the documentation
+    make bench-link                              on the terminal
+    make bench-link WRITE=docs/link-speed.md     and into the documentation
 
-Two network namespaces joined by a veth pair; in each one end of the tunnel. TCP by iperf3, the highest rate of UDP that
-loses nothing, the round trip on the idle tunnel. The contestants take turns, so that all meet the same noise.
+Two network namespaces joined by a veth pair; in each one end of the tunnel. TCP by iperf3, the highest rate of UDP
+that loses nothing, the round trip on the idle tunnel; then what a flood of garbage costs. The contestants take turns,
+so that all meet the same noise.
 wireguard-go, boringtun-cli and wg(8) are taken from PATH, WireGuard of the kernel where it is there:
 
     go install golang.zx2c4.com/wireguard@latest       (the program is named wireguard)
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from idle_link import ANSWER, ASK
@@ -196,6 +197,7 @@ class Figures:
     """What one turn of a contestant gave."""
 
     tcp_mbps: float
+    cpu_s_per_gbit: float
     udp_mbps: float
     round_trip_us: float
 
@@ -210,12 +212,22 @@ def iperf3_server(side: Side) -> Iterator[None]:
         yield
 
 
-def tcp_mbps(sides: dict[str, Side], address: str) -> float:
-    """One stream of TCP, from b to a, as received."""
+def busy_s() -> float:
+    """CPU time that this machine has spent on anything, all cores (proc_stat(5): all but idle and iowait)."""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, file.readline().split()[1:])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def tcp(sides: dict[str, Side], address: str) -> tuple[float, float]:
+    """One stream of TCP, from b to a: Mbit/s as received, and seconds of CPU time a Gbit, all of both hosts."""
     with iperf3_server(sides["a"]):
         command = f"iperf3 -c {address} -t {TCP_SECONDS} -O 1 -C cubic -J"
+        before_s, start_s = busy_s(), time.monotonic()
         report = json.loads(sides["b"].run(*command.split()))
-    return float(report["end"]["sum_received"]["bits_per_second"]) / 1e6
+        busy_cores = (busy_s() - before_s) / (time.monotonic() - start_s)
+    mbps = float(report["end"]["sum_received"]["bits_per_second"]) / 1e6
+    return mbps, busy_cores / (mbps / 1000)
 
 
 def udp_loses_nothing(sides: dict[str, Side], address: str, mbps: float) -> bool:
@@ -267,7 +279,7 @@ def turn(up: Callable[[ExitStack, dict[str, Side]], None] | None) -> Figures:
         if up is not None:
             open_tunnel(stack, sides, up)
         return Figures(
-            tcp_mbps=tcp_mbps(sides, address),
+            *tcp(sides, address),
             udp_mbps=udp_mbps(sides, address),
             round_trip_us=round_trip_us(sides, address),
         )
@@ -278,61 +290,74 @@ def introduction() -> str:
     machine = machine_facts()
     return (
         "# The link beside WireGuard\n\n"
-        f"Made by `make bench-link WRITE=docs/link.md` on {machine['processor']}, {machine['cores']} cores, "
+        f"Made by `make bench-link WRITE=docs/link-speed.md` on {machine['processor']}, {machine['cores']} cores, "
         f"Linux {machine['kernel']},\nload over five minutes {os.getloadavg()[1]:.1f}. Machines are noisy: ratios "
         "carry over to others, absolute figures do not."
     )
 
 
 def side_by_side() -> str:
-    """The table."""
+    """All contestants, turn by turn."""
     subprocess.run(
         ["cargo", "build", "--release", "--quiet", "-p", "wlan-link", "--example", "link_bench"],
         cwd=ROOT,
         check=True,
     )
-    fields: dict[str, list[Figures]] = {}
+    turns: dict[str, list[Figures]] = {}
     field = contestants()
     for _ in range(ROUNDS):
         for name, up in field.items():
-            fields.setdefault(name, []).append(turn(up))
-            print(name, fields[name][-1], file=sys.stderr)
+            turns.setdefault(name, []).append(turn(up))
+            print(name, turns[name][-1], file=sys.stderr)
+    return comparison(turns)
 
-    def median(name: str, of: Callable[[Figures], float]) -> float:
-        return statistics.median(map(of, fields[name]))
 
-    bare_us = median("no tunnel", lambda figures: figures.round_trip_us)
+def comparison(turns: dict[str, list[Figures]]) -> str:
+    """The table."""
+    medians = {
+        name: {
+            field.name: statistics.median(getattr(figures, field.name) for figures in own)
+            for field in fields(Figures)
+        }
+        for name, own in turns.items()
+    }
+    bare_us = medians["no tunnel"]["round_trip_us"]
     rows = []
-    for name in fields:
-        tcp, udp, trip = (
-            median(name, of) for of in (lambda f: f.tcp_mbps, lambda f: f.udp_mbps, lambda f: f.round_trip_us)
-        )
+    for name, own in medians.items():
         ratios = [
-            f"{tcp / median(rival, lambda f: f.tcp_mbps):.2f} / {udp / median(rival, lambda f: f.udp_mbps):.2f}"
-            if rival in fields
+            f"{own['tcp_mbps'] / rival['tcp_mbps']:.2f} / {own['udp_mbps'] / rival['udp_mbps']:.2f}"
+            if (rival := medians.get(rival_name))
             else "not here"
-            for rival in ("wireguard-go", "boringtun")
+            for rival_name in ("wireguard-go", "boringtun")
         ]
-        added = "" if name == "no tunnel" else f"{trip - bare_us:.0f}"
-        rows.append((name, f"{tcp:.0f}", f"{udp:.0f}", f"{trip:.0f}", added, *ratios))
+        added = "" if name == "no tunnel" else f"{own['round_trip_us'] - bare_us:.0f}"
+        rows.append(
+            (
+                *(name, f"{own['tcp_mbps']:.0f}", f"{own['cpu_s_per_gbit']:.2f}", f"{own['udp_mbps']:.0f}"),
+                *(f"{own['round_trip_us']:.0f}", added, *ratios),
+            )
+        )
     heads = (
-        *("", "TCP, Mbit/s", "UDP, Mbit/s", "round trip, us", "added, us"),
+        *("", "TCP, Mbit/s", "CPU time, s/Gbit", "UDP, Mbit/s", "round trip, us", "added, us"),
         *("TCP / UDP beside wireguard-go", "beside boringtun"),
     )
     return (
         "## TCP, UDP, round trip\n\n"
-        f"Two namespaces joined by veth (MTU {OUTER_MTU}), the tunnel's device with MTU {INNER_MTU}; median of\n"
-        f"{ROUNDS} turns. All programs, both IP stacks and both ends share the cores. TCP: iperf3, one stream, CUBIC,\n"
-        f"{TCP_SECONDS} s. UDP: the highest rate at which no datagram of {UDP_OCTETS} octets is lost in "
-        f"{UDP_SECONDS} s,\nsearched to {100 * RATE_STEP:.0f} %. Round trip: datagrams of 128 octets on the idle link, "
-        "median of 1000.\n\n" + table(heads, rows)
+        f"Two namespaces joined by veth (MTU {OUTER_MTU}), the tunnel's device with MTU {INNER_MTU}; "
+        f"median of {ROUNDS} turns.\n"
+        "All programs, both IP stacks and both ends share the cores. TCP: iperf3, one stream, CUBIC, "
+        f"{TCP_SECONDS} s, and the\nCPU time of the whole machine meanwhile. UDP: the highest rate at which no "
+        f"datagram of {UDP_OCTETS} octets is lost in\n{UDP_SECONDS} s, searched to {100 * RATE_STEP:.0f} %. Round "
+        "trip: datagrams of 128 octets on the idle link, one every 2 ms,\nmedian of 1000.\n\n"
+        + table(heads, rows)
     )
 
 
 def under_a_flood() -> str:
     """What garbage costs."""
     rows = []
-    clean, flooded = ([] for _ in range(2))
+    clean: list[float] = []
+    flooded: list[float] = []
     for _ in range(ROUNDS):
         for results, is_flooded in ((clean, False), (flooded, True)):
             with wire() as sides, ExitStack() as stack:
@@ -341,7 +366,7 @@ def under_a_flood() -> str:
                     asked = {"role": "flood", "transport": "udp", "suite": "ccmp", "peer_address": MAC["a"]}
                     asked |= {"address": MAC["b"], "local": f"{OUTER['b']}:0", "peer": f"{OUTER['a']}:5678"}
                     sides["b"].start(stack, str(LINK_BENCH), json.dumps(asked))
-                results.append(tcp_mbps(sides, INNER["a"]))
+                results.append(tcp(sides, INNER["a"])[0])
     before, after = statistics.median(clean), statistics.median(flooded)
     rows.append((f"{before:.0f}", f"{after:.0f}", f"{100 * (1 - after / before):.0f} %"))
     return (

@@ -69,7 +69,11 @@ fn open(way: Way, kind: Kind, suite: Suite, host: u8) -> Result<Link, LinkError>
 
 /// A running end, whose device has its addresses.
 fn start(way: Way, kind: Kind, suite: Suite, host: u8) -> Running {
-    let running = open(way, kind, suite, host).unwrap().start(16).unwrap();
+    begin(open(way, kind, suite, host).unwrap(), host)
+}
+
+fn begin(link: Link, host: u8) -> Running {
+    let running = link.start(16).unwrap();
     for address in inner(host) {
         let bits = if address.is_ipv4() { 24 } else { 64 };
         hosts::ip(&format!(
@@ -118,11 +122,12 @@ fn bss(switch: &Switch, way: Way, kind: Kind, suite: Suite, stations: u8) -> Vec
 }
 
 fn echoed(from: &Host, to: &Host, address: IpAddr, octets: usize) -> bool {
-    let server = to.run(move || UdpSocket::bind((address, 7000)).unwrap());
+    let server = to.run(move || UdpSocket::bind((address, 0)).unwrap());
+    let served = server.local_addr().unwrap();
     let client = from.run(move || {
         let client = UdpSocket::bind((if address.is_ipv4() { "0.0.0.0" } else { "::" }, 0)).unwrap();
         client.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        client.connect((address, 7000)).unwrap();
+        client.connect(served).unwrap();
         client
     });
     server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
@@ -143,7 +148,8 @@ fn echoed(from: &Host, to: &Host, address: IpAddr, octets: usize) -> bool {
 
 fn stream_arrives(from: &Host, to: &Host, address: IpAddr) {
     const OCTETS: usize = 3 << 20;
-    let listener = to.run(move || TcpListener::bind((address, 7001)).unwrap());
+    let listener = to.run(move || TcpListener::bind((address, 0)).unwrap());
+    let served = listener.local_addr().unwrap();
     let sent: Vec<u8> = (0..OCTETS).map(|n| (n / 7).to_le_bytes()[0]).collect();
     let expected = sent.clone();
     let receiving = std::thread::spawn(move || {
@@ -151,7 +157,7 @@ fn stream_arrives(from: &Host, to: &Host, address: IpAddr) {
         listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
         received
     });
-    let mut stream = from.run(move || TcpStream::connect((address, 7001)).unwrap());
+    let mut stream = from.run(move || TcpStream::connect(served).unwrap());
     stream.write_all(&sent).unwrap();
     drop(stream);
     assert!(receiving.join().unwrap() == expected, "TCP to {address}");
@@ -198,6 +204,52 @@ fn three_stations_over_every_transport_with_either_device() {
 }
 
 #[test]
+fn without_offloads_of_the_socket_all_is_the_same() {
+    let Some(switch) = Switch::new() else { return };
+    let suite = Suite::Enhanced(Lanes::Four);
+    let [ap, station] = [1, 2].map(|host| {
+        let end = switch.host(host);
+        let running = end.run(move || {
+            let link = open(Way::Udp4, Kind::Ip, suite, host).unwrap();
+            link.forgo_socket_offloads().unwrap();
+            assert_eq!(link.socket_offloads(), (false, false));
+            begin(link, host)
+        });
+        (end, running)
+    });
+    admit(&ap.1, Way::Udp4, suite, 2, 7);
+    admit(&station.1, Way::Udp4, suite, 1, 7);
+    for (from, to, address) in [(&station.0, &ap.0, inner(1)[0]), (&ap.0, &station.0, inner(2)[1])] {
+        assert!(echoed(from, to, address, 100));
+        stream_arrives(from, to, address);
+    }
+    let [ap, station] = [ap, station].map(|(_, running)| running.handle().counters());
+    assert_eq!((ap.inbound.forged, station.outbound.unsent), (0, 0));
+    assert!(ap.inbound.opened > 2000, "{ap:?}");
+}
+
+#[test]
+fn what_the_kernel_drops_is_counted() {
+    let Some(switch) = Switch::new() else { return };
+    let (host, attacker) = (switch.host(1), switch.host(9));
+    let link = host.run(|| open(Way::Udp4, Kind::Ip, Suite::Ccmp128, 1).unwrap());
+    eventually("there is a path", || {
+        echoed(&attacker, &host, outer(Way::Udp4, 1).ip(), 64)
+    });
+    let socket = attacker.run(|| UdpSocket::bind(("0.0.0.0", 0)).unwrap());
+    let send = || socket.send_to(&[0xff; 1400], outer(Way::Udp4, 1));
+    // Nobody takes them yet, and they are more than 64 MiB with what the kernel needs around each.
+    for _ in 0..60_000 {
+        send().unwrap();
+    }
+    let running = host.run(|| link.start(1).unwrap());
+    eventually("a frame that comes later tells of them", || {
+        send().unwrap();
+        running.handle().counters().inbound.overrun > 1000
+    });
+}
+
+#[test]
 fn the_longest_packet_fits_and_a_longer_one_goes_in_fragments() {
     for way in [Way::Udp4, Way::Udp6, Way::Ethernet] {
         let Some(switch) = Switch::new() else { return };
@@ -227,9 +279,9 @@ fn garbage_and_replays_are_counted_and_packets_still_go_through() {
     forged.extend([mac(1).0, mac(2).0, mac(1).0].concat());
     forged.extend([0x10, 0, 0x20, 0, 9, 9, 0, 0x20, 9, 9, 0, 0]);
     forged.resize(600, 0x5a);
-    attacker.run(move || {
-        let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
-        for n in 0..4000_usize {
+    let socket = attacker.run(|| UdpSocket::bind(("0.0.0.0", 0)).unwrap());
+    let attack = |datagrams: usize| {
+        for n in 0..datagrams {
             let octets = if n.is_multiple_of(2) {
                 &forged[..]
             } else {
@@ -237,10 +289,14 @@ fn garbage_and_replays_are_counted_and_packets_still_go_through() {
             };
             let _ = socket.send_to(octets, outer(Way::Udp4, 1));
         }
+    };
+    let counted = || ends[0].1.handle().counters().inbound;
+    eventually("garbage is counted", || {
+        attack(2);
+        counted().forged > 0 && counted().truncated > 0
     });
+    attack(4000);
     stream_arrives(&ends[1].0, &ends[0].0, inner(1)[0]);
-    let counted = ends[0].1.handle().counters().inbound;
-    assert!(counted.forged > 0 && counted.truncated > 0, "{counted:?}");
     // Who sends garbage did not draw the station's packets to himself.
     assert_eq!(ends[0].1.handle().stations()[0].endpoint, endpoint(Way::Udp4, 2));
 }
@@ -261,6 +317,28 @@ fn an_interface_that_goes_down_and_comes_up_again_carries_on() {
         eventually("the link carries on", || {
             echoed(&ends[1].0, &ends[0].0, inner(1)[0], 64)
         });
+        for (_, running) in ends {
+            running.end().unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_goes_away_and_comes_again_carries_on() {
+    for way in [Way::Udp4, Way::Ethernet] {
+        let Some(switch) = Switch::new() else { return };
+        let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
+        let [(ap, _), (station, _)] = &ends[..] else {
+            unreachable!("there are two")
+        };
+        assert!(echoed(station, ap, inner(1)[0], 64));
+        let number = || station.run(|| hosts::ip("link show eth0").split(':').next().map(str::to_owned));
+        let before = number();
+        station.run(|| hosts::ip("link delete eth0"));
+        assert!(!echoed(station, ap, inner(1)[0], 64));
+        switch.join(2, station);
+        assert_ne!(number(), before, "the new one has another number");
+        eventually("the link carries on", || echoed(station, ap, inner(1)[0], 64));
         for (_, running) in ends {
             running.end().unwrap();
         }

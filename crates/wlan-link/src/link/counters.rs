@@ -119,6 +119,8 @@ counters! {
         control,
         /// Frames for the control plane that it did not fetch in time.
         control_dropped,
+        /// Frames that the kernel dropped, because those before them were not taken in time.
+        overrun,
         /// Times that the socket had an error to tell: its interface is down.
         socket_errors,
     }

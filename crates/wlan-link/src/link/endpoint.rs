@@ -2,10 +2,12 @@
 //!
 //! Of the ways to AF_PACKET this takes `sendmmsg` for sending and a `TPACKET_V2` ring for receiving. On a veth pair, frames
 //! of 1500 octets, CPU time a frame on a busy machine: sendmmsg 1.4-2.2 us, with `PACKET_QDISC_BYPASS` 1.4-2.3,
-//! `PACKET_TX_RING` 1.6-2.6, with bypass 1.7-2.7: all is the kernel's, so the one that keeps the queueing discipline and
-//! asks for no layout of its own. `recvmmsg` 0.8-1.7 us, `TPACKET_V2` 0.6-1.2, opened where it lies; `TPACKET_V3` 0.2, but it
-//! delivers whole blocks, and half-filled ones only after its timeout of 1 ms at least: that would be added to every round
-//! trip.
+//! `PACKET_TX_RING` 1.6-2.6, with bypass 1.7-2.7, frames that bring their Ethernet header (`SOCK_RAW`) 4 % less: all is the
+//! kernel's, so the one that keeps the queueing discipline and asks for no layout of its own. `recvmmsg` 0.8-1.7 us,
+//! `TPACKET_V2` 0.6-1.2, opened where it lies; `TPACKET_V3` 0.2, but it delivers whole blocks, and half-filled ones only after
+//! its timeout of 1 ms at least: that would be added to every round trip. Most of the difference are wake-ups, which also
+//! cost the sender up to 1 us a frame: a thread that rests ([`threads`](super::threads)) takes 0.4 us a frame from
+//! `TPACKET_V2`.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -89,7 +91,7 @@ enum Way {
         /// Whether the kernel splits messages (`UDP_SEGMENT`).
         splits: AtomicBool,
         /// Whether it may join what arrives (`UDP_GRO`).
-        joins: bool,
+        joins: AtomicBool,
         mpdu_b: usize,
     },
     Packet {
@@ -121,6 +123,8 @@ impl Socket {
         };
         set_option(socket.as_fd(), level, name, probe)?;
         set_buffers(socket.as_fd());
+        // Where the kernel does not know it, datagrams that it drops are not counted.
+        let _ = set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
         // The kernel knows the option if it takes "do not split".
         let splits = set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         let joins = set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
@@ -128,7 +132,7 @@ impl Socket {
             descriptor: socket.into(),
             way: Way::Udp {
                 splits: AtomicBool::new(splits),
-                joins,
+                joins: joins.into(),
                 mpdu_b: outer_mtu_b.saturating_sub(headers_b),
             },
         })
@@ -195,7 +199,7 @@ impl Socket {
     /// The interface is gone.
     pub fn message_b(&self) -> io::Result<usize> {
         match &self.way {
-            Way::Udp { joins: true, .. } => Ok(1 << 16),
+            Way::Udp { joins, .. } if joins.load(Ordering::Relaxed) => Ok(1 << 16),
             _ => self.mpdu_b(),
         }
     }
@@ -203,27 +207,45 @@ impl Socket {
     /// Whether frames that leave are split, and those that come are joined, by the kernel.
     pub fn offloads(&self) -> (bool, bool) {
         match &self.way {
-            Way::Udp { splits, joins, .. } => (splits.load(Ordering::Relaxed), *joins),
+            Way::Udp { splits, joins, .. } => (splits.load(Ordering::Relaxed), joins.load(Ordering::Relaxed)),
             Way::Packet { .. } => (false, false),
         }
     }
 
-    /// After an error: an interface that went and came again has another number.
-    pub fn recover(&self) {
+    /// Has the kernel neither split nor join, as if it could not.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn forgo_offloads(&self) -> io::Result<()> {
+        if let Way::Udp { splits, joins, .. } = &self.way {
+            splits.store(false, Ordering::Relaxed);
+            if joins.swap(false, Ordering::Relaxed) {
+                set_option(self.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// After an error: whether the interface is there; one that went and came again has another number.
+    pub fn recover(&self) -> bool {
         let Way::Packet {
             interface,
             index,
             ethertype,
         } = &self.way
         else {
-            return;
+            return true;
         };
-        if let Ok(now) = Interface::named(interface).and_then(|found| found.index())
-            && index.swap(now, Ordering::Relaxed) != now
-        {
-            // Refused only where it went again: then this is called again.
-            let _ = datagrams::bind(self.as_fd(), RawAddress::of_link(now, ethertype.0, [0; 6]));
+        let Ok(now) = Interface::named(interface).and_then(|found| found.index()) else {
+            return false;
+        };
+        if index.load(Ordering::Relaxed) != now {
+            if datagrams::bind(self.as_fd(), RawAddress::of_link(now, ethertype.0, [0; 6])).is_err() {
+                return false;
+            }
+            index.store(now, Ordering::Relaxed);
         }
+        true
     }
 
     fn raw(&self, to: Endpoint) -> (RawAddress, libc::socklen_t) {

@@ -3,7 +3,8 @@
 //! One end is the access point, the others are stations. What the host sends to a TUN or TAP device becomes whole 802.11
 //! MPDUs, sealed by the batch engine of `wlan-ciphers`, on any network between the ends that carries Ethernet frames or
 //! datagrams of UDP (`endpoint`); `docs/link-protocol.md` draws every octet. Two threads an end, and no lock that is
-//! held over a system call:
+//! held over a system call. When frames come thick, a thread that has taken all rests a moment before it looks again,
+//! instead of being woken for each (`threads`):
 //!
 //! Way out (`source`, `egress`):
 //! 1. read packets and super-packets from the device, until none waits or the batch is full (sequential)
@@ -270,6 +271,14 @@ impl Link {
     #[must_use]
     pub fn socket_offloads(&self) -> (bool, bool) {
         self.0.socket.offloads()
+    }
+
+    /// Has the kernel neither split nor join frames, as one that cannot: to find out what that costs, or whether it errs.
+    ///
+    /// # Errors
+    /// [`LinkError::Transport`].
+    pub fn forgo_socket_offloads(&self) -> Result<(), LinkError> {
+        self.0.socket.forgo_offloads().map_err(LinkError::Transport)
     }
 
     /// Starts the two threads. Frames for the control plane wait in queues of `control_frames` at most: sealed ones,

@@ -5,11 +5,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{LinkAddr, getsockopt, recvfrom, sockopt};
+use nix::sys::time::TimeSpec;
 use wlan_frames::MacAddr;
 
 use super::control::Handle;
@@ -19,12 +21,19 @@ use super::ingress::{BATCH, ControlBody, Ingress};
 use super::source::Source;
 use super::sys::datagrams::Inbox;
 use super::sys::ring::Ring;
+use super::sys::work_in_batches;
 use super::table::View;
 use super::waiting::Waiting;
 use super::{LinkError, Shared};
 
 /// How long a thread leaves a socket alone that has errors to tell.
-const PAUSE_MS: u16 = 50;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a thread rests, and nothing that comes wakes it, when it took [`THICK`] frames or more until nothing was left: as
+/// a network card moderates its interrupts. To wake a thread costs more than to carry a frame, most of it on the side that
+/// wakes; and what gathers meanwhile is sealed, opened and handed up together. A packet that comes alone is never kept.
+const REST: Duration = Duration::from_micros(100);
+const THICK: u64 = 4;
 
 /// Receptions between two looks at the socket for EAPOL, when there is always something at the other.
 const RECEPTIONS: usize = 16;
@@ -61,7 +70,10 @@ impl Running {
     ) -> Result<(), LinkError> {
         let thread = thread::Builder::new()
             .name(name.into())
-            .spawn(run)
+            .spawn(|| {
+                work_in_batches();
+                run()
+            })
             .map_err(LinkError::Start)?;
         self.threads.push(thread);
         Ok(())
@@ -147,16 +159,21 @@ impl Shared {
 }
 
 /// Waits until a descriptor is readable or the thread is kicked, or for so long; returns what there is of the descriptors.
-fn wait<const N: usize>(kick: &EventFd, others: [BorrowedFd<'_>; N], timeout: PollTimeout) -> [PollFlags; N] {
-    let mut polled = ArrayVec::<PollFd<'_>, 3>::new();
-    polled.extend(others.map(|other| PollFd::new(other, PollFlags::POLLIN)));
-    polled.push(PollFd::new(kick.as_fd(), PollFlags::POLLIN));
+fn wait<const N: usize>(
+    kick: &EventFd,
+    others: [Option<BorrowedFd<'_>>; N],
+    timeout: Option<Duration>,
+) -> [PollFlags; N] {
+    let mut polled = ArrayVec::<PollFd<'_>, 3>::from_iter([PollFd::new(kick.as_fd(), PollFlags::POLLIN)]);
+    let given = others.iter().flatten();
+    polled.extend(given.map(|other| PollFd::new(*other, PollFlags::POLLIN)));
     // A signal is as good a reason to look as any.
-    let _ = poll(&mut polled, timeout);
-    if polled[N].any() == Some(true) {
+    let _ = ppoll(&mut polled, timeout.map(TimeSpec::from_duration), None);
+    let mut told = polled.iter().map(|fd| fd.revents().unwrap_or(PollFlags::empty()));
+    if told.next().is_some_and(|of_kick| !of_kick.is_empty()) {
         let _ = kick.read();
     }
-    std::array::from_fn(|n| polled[n].revents().unwrap_or(PollFlags::empty()))
+    others.map(|other| other.and_then(|_| told.next()).unwrap_or(PollFlags::empty()))
 }
 
 /// Device to socket.
@@ -168,6 +185,7 @@ fn way_out(shared: &Shared) -> Result<(), LinkError> {
     while !shared.has_ended() {
         view.refresh();
         let table = view.table();
+        let before = counters.sealed.get();
         let more = loop {
             match source.read(&shared.tun, table, &mut egress, socket, counters) {
                 Ok(true) if egress.wants_more() => {}
@@ -182,14 +200,16 @@ fn way_out(shared: &Shared) -> Result<(), LinkError> {
         match more {
             Ok(()) => {}
             Err(None) => {
-                wait(&shared.kicks[0], [shared.tun.as_fd()], PollTimeout::NONE);
+                let rests = counters.sealed.get() - before >= THICK;
+                let device = (!rests).then_some(shared.tun.as_fd());
+                wait(&shared.kicks[0], [device], rests.then_some(REST));
             }
             // Of a device that was taken away the kernel says EBADFD: all else passes.
             Err(Some(error)) if error.raw_os_error() == Some(nix::libc::EBADFD) => {
                 return Err(shared.device_error(error));
             }
             Err(Some(_)) => {
-                wait(&shared.kicks[0], [], PAUSE_MS.into());
+                wait(&shared.kicks[0], [], Some(PAUSE));
             }
         }
     }
@@ -227,7 +247,11 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
     };
     let mut eapol_octets = [0; EAPOL_B];
     let descriptor = shared.socket.as_fd();
+    let inbound = &shared.counters.inbound;
+    // Whether there may be no interface: a socket says once that it went, and never that another came.
+    let mut is_lost = false;
     while !shared.has_ended() {
+        let before = inbound.frames.get();
         let mut error = None;
         let (mut is_empty, mut has_eapol) = (false, false);
         for _ in 0..RECEPTIONS {
@@ -237,6 +261,7 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
                 Incoming::Datagrams(inbox) => match inbox.receive(descriptor) {
                     Ok(all) => {
                         is_empty = all;
+                        inbound.overrun.add(inbox.overrun());
                         let frames = inbox.datagrams();
                         let known = frames.filter_map(|(from, mpdu)| Some((Endpoint::Udp(from?), mpdu)));
                         ingress.receive(table, &mut relay, known);
@@ -247,6 +272,7 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
                 Incoming::Ring(ring) => match ring.ready(BATCH) {
                     0 => is_empty = true,
                     ready => {
+                        inbound.overrun.add(ring.overrun(descriptor));
                         let frames = ring.frames(ready);
                         let known = frames.map(|frame| (Endpoint::Ethernet(frame.from), frame.payload));
                         ingress.receive(table, &mut relay, known);
@@ -260,16 +286,12 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
             }
         }
         if is_empty {
-            let kick = &shared.kicks[1];
+            let rests = inbound.frames.get() - before >= THICK;
+            let data = (!rests).then_some(descriptor);
             let eapol = shared.eapol.as_ref().map(Socket::as_fd);
-            let of_socket = match eapol {
-                Some(eapol) => {
-                    let [of_socket, of_eapol] = wait(kick, [descriptor, eapol], PollTimeout::NONE);
-                    has_eapol = !of_eapol.is_empty();
-                    of_socket
-                }
-                None => wait(kick, [descriptor], PollTimeout::NONE)[0],
-            };
+            let timeout = rests.then_some(REST).or(is_lost.then_some(PAUSE));
+            let [of_socket, of_eapol] = wait(&shared.kicks[1], [data, eapol], timeout);
+            has_eapol = !of_eapol.is_empty();
             if of_socket.contains(PollFlags::POLLERR) {
                 error = pending_error(&shared.socket);
             }
@@ -278,9 +300,13 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
             receive_eapol(socket, &mut eapol_octets, &ingress);
         }
         if error.is_some() {
-            shared.counters.inbound.socket_errors.add(1);
-            wait(&shared.kicks[1], [], PAUSE_MS.into());
-            shared.socket.recover();
+            inbound.socket_errors.add(1);
+            is_lost = true;
+            wait(&shared.kicks[1], [], Some(PAUSE));
+        }
+        if is_lost {
+            let all = [Some(&shared.socket), shared.eapol.as_ref()];
+            is_lost = !all.into_iter().flatten().all(Socket::recover);
         }
     }
     Ok(())
@@ -309,7 +335,7 @@ fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socke
             }
             Err(nix::errno::Errno::EAGAIN) => return,
             // An interface that is down says so at the other socket too.
-            Err(_) => return socket.recover(),
+            Err(_) => return,
         }
     }
 }

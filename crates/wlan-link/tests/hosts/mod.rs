@@ -83,6 +83,13 @@ impl Switch {
     /// A host on the switch, with addresses 198.51.100.N/24, 2001:db8:ffff::N/64 and 02:00:00:00:00:N.
     pub fn host(&self, number: u8) -> Host {
         let host = Host::new().expect("the switch has a namespace");
+        host.run(|| ip("link set lo up"));
+        self.join(number, &host);
+        host
+    }
+
+    /// Gives a host that has no `eth0` one.
+    pub fn join(&self, number: u8, host: &Host) {
         let there = host.thread_id;
         self.0.run(move || {
             ip(&format!(
@@ -91,11 +98,9 @@ impl Switch {
             ip(&format!("link set port{number} master br0 up"));
         });
         host.run(move || {
-            ip("link set lo up");
             ip(&format!("link set eth0 address 02:00:00:00:00:{number:02x} up"));
             ip(&format!("address add 198.51.100.{number}/24 dev eth0"));
             ip(&format!("address add 2001:db8:ffff::{number}/64 dev eth0 nodad"));
         });
-        host
     }
 }

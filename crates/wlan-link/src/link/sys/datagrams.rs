@@ -206,6 +206,9 @@ pub struct Inbox {
     received: ArrayVec<Incoming, MESSAGES>,
     /// Messages to ask for: to ask for many takes time when there is one.
     asked: usize,
+    /// Datagrams that found no room, as the last message said (modulo 2^32), and as was told.
+    overrun: u32,
+    overrun_told: u32,
 }
 
 /// Messages that are asked for at least.
@@ -230,6 +233,8 @@ impl Inbox {
             stride_b,
             received: ArrayVec::new(),
             asked: FEW,
+            overrun: 0,
+            overrun_told: 0,
         }
     }
 
@@ -242,7 +247,7 @@ impl Inbox {
         let asked = self.asked;
         let mut addresses: ArrayVec<MaybeUninit<RawAddress>, MESSAGES> = ArrayVec::new();
         addresses.extend((0..asked).map(|_| MaybeUninit::zeroed()));
-        let mut controls = [MaybeUninit::<Control>::uninit(); MESSAGES];
+        let mut controls = [MaybeUninit::<[Control; 2]>::uninit(); MESSAGES];
         let mut parts: ArrayVec<libc::iovec, MESSAGES> = ArrayVec::new();
         let mut headers: ArrayVec<libc::mmsghdr, MESSAGES> = ArrayVec::new();
         for octets in self.octets.chunks_exact_mut(self.stride_b).take(asked) {
@@ -259,7 +264,7 @@ impl Inbox {
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = CONTROL_B as _;
+            header.msg_hdr.msg_controllen = (2 * CONTROL_B) as _;
             headers.push(header);
         }
         let count = libc::c_uint::try_from(headers.len()).expect("there are no more than MESSAGES");
@@ -283,7 +288,9 @@ impl Inbox {
             let from = unsafe { address.assume_init_ref() }.udp();
             let len_b = header.msg_len as usize;
             // SAFETY: the kernel filled the header's control messages.
-            let segment_b = unsafe { segment_b(&header.msg_hdr) }.unwrap_or(len_b);
+            let told = unsafe { told(&header.msg_hdr) };
+            let segment_b = told.segment_b.unwrap_or(len_b);
+            self.overrun = told.overrun.unwrap_or(self.overrun);
             self.received.push(Incoming {
                 from,
                 len_b,
@@ -293,6 +300,13 @@ impl Inbox {
         let is_empty = self.received.len() < asked;
         self.asked = (self.received.len() * 2).clamp(FEW, MESSAGES);
         Ok(is_empty)
+    }
+
+    /// Datagrams that found no room since the last time that it was asked for; told by the first that did find some.
+    pub fn overrun(&mut self) -> usize {
+        let since = self.overrun.wrapping_sub(self.overrun_told);
+        self.overrun_told = self.overrun;
+        since as usize
     }
 
     /// Every datagram received, in order, with its sender.
@@ -315,18 +329,40 @@ impl Inbox {
     }
 }
 
-/// What the kernel says of joined datagrams.
+/// What the kernel says of a message.
+#[derive(Default)]
+struct Told {
+    /// Octets of each of the datagrams that it joined (`UDP_GRO`).
+    segment_b: Option<usize>,
+    /// Datagrams that had found no room when this came, modulo 2^32 (`SO_RXQ_OVFL`).
+    overrun: Option<u32>,
+}
+
+/// Reads the control messages.
 ///
 /// # Safety
 /// The header is one that `recvmmsg` filled, and its control messages still live.
-unsafe fn segment_b(header: &libc::msghdr) -> Option<usize> {
-    // SAFETY: of the header, the caller vouches; a message of this type holds an int.
-    unsafe {
-        let control = libc::CMSG_FIRSTHDR(header).as_ref()?;
-        if (control.cmsg_level, control.cmsg_type) != (libc::SOL_UDP, libc::UDP_GRO) {
-            return None;
+unsafe fn told(header: &libc::msghdr) -> Told {
+    let mut told = Told::default();
+    // SAFETY: of the header, the caller vouches.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: null or a control message within the header's, aligned as such.
+    while let Some(control) = unsafe { next.as_ref() } {
+        match (control.cmsg_level, control.cmsg_type) {
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                // SAFETY: a message of this type holds an int.
+                let segment_b = unsafe { libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned() };
+                told.segment_b = usize::try_from(segment_b).ok();
+            }
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                // SAFETY: a message of this type holds 32 bits.
+                let overrun = unsafe { libc::CMSG_DATA(control).cast::<u32>().read_unaligned() };
+                told.overrun = Some(overrun);
+            }
+            _ => {}
         }
-        let segment_b: libc::c_int = libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned();
-        usize::try_from(segment_b).ok()
+        // SAFETY: as for the first.
+        next = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
+    told
 }

@@ -26,3 +26,41 @@ pub fn set_option<T: Copy>(
     nix::errno::Errno::result(done)?;
     Ok(())
 }
+
+/// Tells the scheduler that the calling thread works through what has gathered, `SCHED_BATCH`: when it is woken, it does not
+/// displace whoever is just filling its queue. One that was given another policy keeps that.
+pub fn work_in_batches() {
+    // SAFETY: only asks for the policy of the calling thread.
+    if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
+        return;
+    }
+    // SAFETY: a plain C struct for which all zeroes is a valid value, and the one that this policy asks for.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to `parameters`, which lives through the call. Where it is refused, all works, only slower.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+}
+
+/// Reads a socket option.
+///
+/// # Safety
+/// Any octets are a valid `T`.
+///
+/// # Errors
+/// The kernel does not know it.
+pub unsafe fn option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) -> io::Result<T> {
+    let mut value = std::mem::MaybeUninit::<T>::zeroed();
+    let mut len = libc::socklen_t::try_from(size_of::<T>()).expect("options have some octets");
+    // SAFETY: the pointers are to `value`, which has `len` octets, and to `len`; both live through the call.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            value.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    nix::errno::Errno::result(done)?;
+    // SAFETY: zeroed above, and the caller vouches that whatever the kernel wrote is valid.
+    Ok(unsafe { value.assume_init() })
+}

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::libc;
 use wlan_frames::MacAddr;
 
-use super::set_option;
+use super::{option, set_option};
 
 /// Octets of a slot before its frame, at most: header, address, alignment.
 const BEFORE_FRAME_B: usize = 128;
@@ -24,6 +24,8 @@ pub struct Ring {
     slot_b: usize,
     slots: usize,
     next: usize,
+    /// Whether a frame said that others had found no slot.
+    is_overrun: bool,
 }
 
 // SAFETY: the memory is the ring's own; what it shares with the kernel is handed over by the status of each slot.
@@ -74,6 +76,7 @@ impl Ring {
             slot_b,
             slots,
             next: 0,
+            is_overrun: false,
         })
     }
 
@@ -91,10 +94,28 @@ impl Ring {
     }
 
     /// How many frames are there to be read, up to `most`.
-    pub fn ready(&self, most: usize) -> usize {
-        (0..most.min(self.slots))
-            .take_while(|&index| self.status(index).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0)
-            .count()
+    pub fn ready(&mut self, most: usize) -> usize {
+        let mut count = 0;
+        while count < most.min(self.slots) {
+            let status = self.status(count).load(Ordering::Acquire);
+            if status & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            self.is_overrun |= status & libc::TP_STATUS_LOSING != 0;
+            count += 1;
+        }
+        count
+    }
+
+    /// Frames that found no slot since the last time that it was asked for; told by the first that did find one.
+    pub fn overrun(&mut self, socket: BorrowedFd<'_>) -> usize {
+        if !std::mem::take(&mut self.is_overrun) {
+            return 0;
+        }
+        // SAFETY: the statistics are numbers.
+        let statistics =
+            unsafe { option::<libc::tpacket_stats>(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS) };
+        statistics.map_or(0, |statistics| statistics.tp_drops as usize)
     }
 
     /// The first of the frames that are [`ready`](Self::ready).
@@ -139,5 +160,72 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: mapped by `new` with this length, and nothing borrows from it any more.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCK_B * BLOCKS) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::process::Command;
+
+    use nix::sched::{CloneFlags, unshare};
+
+    use super::*;
+    use crate::link::endpoint::{ETHERTYPE, Endpoint, Message, Outlet, Socket};
+
+    #[test]
+    fn frames_that_find_no_slot_are_told_once_and_all_others_come() {
+        std::thread::spawn(|| {
+            if unshare(CloneFlags::CLONE_NEWNET).is_err() {
+                return eprintln!("skipped: no network namespace may be made here");
+            }
+            let up = Command::new("ip")
+                .args(["link", "set", "lo", "up"])
+                .status()
+                .unwrap();
+            assert!(up.success());
+            let socket = Socket::packet("lo", ETHERTYPE).unwrap();
+            let mut ring = Ring::new(socket.as_fd(), 1500).unwrap();
+            let send = |count: usize| {
+                let (to, octets) = (Endpoint::Ethernet(MacAddr([0; 6])), [7; 100]);
+                let message = Message {
+                    to,
+                    at: 0,
+                    len_b: 100,
+                    segment_b: 100,
+                };
+                for _ in 0..count {
+                    assert_eq!(socket.send(&octets, &[message]), 0);
+                }
+            };
+            let take_all = |ring: &mut Ring| {
+                let mut taken = 0;
+                loop {
+                    let ready = ring.ready(64);
+                    if ready == 0 {
+                        return taken;
+                    }
+                    assert!(ring.frames(ready).all(|frame| frame.payload == [7; 100]));
+                    ring.release(ready);
+                    taken += ready;
+                }
+            };
+            let slots = ring.slots;
+            send(slots + 100);
+            assert_eq!(take_all(&mut ring), slots);
+            assert_eq!(
+                ring.overrun(socket.as_fd()),
+                0,
+                "nothing that came later told of it"
+            );
+            send(1);
+            assert_eq!(take_all(&mut ring), 1);
+            assert_eq!(ring.overrun(socket.as_fd()), 100);
+            send(3);
+            assert_eq!(take_all(&mut ring), 3);
+            assert_eq!(ring.overrun(socket.as_fd()), 0);
+        })
+        .join()
+        .unwrap();
     }
 }
