@@ -142,9 +142,8 @@ def test_each_hop_through_the_access_point_is_sealed_with_its_own_stations_key(
         assert len(answered) == 20
         assert {tuple(sorted(row[:2])) for row in answered} == {tuple(sorted(addresses[:2]))}
         # Packet numbers are counted by association and direction.
-        numbers = tshark(
-            capture, "-Y", f"wlan.ta == {addresses[1]} && wlan.ra == {addresses[0]}", "-e", "wlan.ccmp.extiv"
-        )
+        hop = f"wlan.ta == {addresses[1]} && wlan.ra == {addresses[0]} && wlan.fc.protected == 1"
+        numbers = tshark(capture, "-Y", hop, "-e", "wlan.ccmp.extiv")
         assert [int(row[0], 16) for row in numbers] == list(range(1, len(numbers) + 1))
 
 

@@ -11,7 +11,6 @@ import json
 import os
 import selectors
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
@@ -62,7 +61,7 @@ MTU_B = 1500
 
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
-WPA_PASSPHRASE = "a toll on the air"
+WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - everybody may know it
 """What the keys of every link come from, by a handshake with random nonces: captures can be read with it."""
 
 _BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
@@ -110,13 +109,14 @@ class Air:
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
         by_link = _is_sealed_by_link(cell)
+        beacon_key = _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS)
         words = {"security": "open"} if by_link else {}
         config = {
             "scenario": self._scenario(cell, seed=seed, **words).wire(),
             "device": "ethernet" if by_link else "ip",
             "wep_key": _wep_key(cell, seed),
             "wpa_passphrase": WPA_PASSPHRASE,
-            "beacon_key": _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS),
+            "beacon_key": beacon_key,
             "pcap": None if pcap is None else str(pcap),
         }
         emulator = _Emulator(config)
@@ -129,7 +129,7 @@ class Air:
             facts = {
                 **emulator.facts,
                 "emulated": True,
-                "beacon_key": config["beacon_key"] if self._settings.beacon_prot and cell.security != "open" else None,
+                "beacon_key": beacon_key if self._settings.beacon_prot and cell.security != "open" else None,
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
                 "predicted_bit_per_s": self._predicted_bit_per_s(cell),
@@ -152,7 +152,7 @@ class Air:
     def _overlay(
         self, cell: Cell, hosts: Mapping[str, NamespaceHost], emulator: "_Emulator"
     ) -> AbstractContextManager[Overlay]:
-        """The link that seals the cell's packets: at the access point, or the server to which it passes the frames on."""
+        """The link that seals the cell's packets, from the stations to the access point or the server behind it."""
         members = {
             role: Member(host, emulator.macs[role], {ip: emulator.addresses[role, ip] for ip in IPS})
             for role, host in hosts.items()

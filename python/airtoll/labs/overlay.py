@@ -67,7 +67,9 @@ class Overlay:
     def counters(self) -> dict[str, Any]:
         """Totals of all ends since they were started; AirtollError if one has ended."""
         totals = [end.status()["counters"] for end in self._ends]
+        crypto_ns = sum(way["crypto_ns"] for one in totals for way in one.values())
         return {
+            "crypto_s": crypto_ns / 1e9,
             "link_cpu_s": sum(end.cpu_s() for end in self._ends),
             "link_dropped": sum(_dropped(one) for one in totals),
         }
@@ -75,7 +77,13 @@ class Overlay:
 
 @contextmanager
 def overlay(
-    access_point: Member, stations: Sequence[Member], *, interface: str, cipher: str, akm: str, passphrase: str
+    access_point: Member,
+    stations: Sequence[Member],
+    *,
+    interface: str,
+    cipher: str,
+    akm: str,
+    passphrase: str,
 ) -> Iterator[Overlay]:
     """Start the ends and wait until all stations are connected; leaving the context ends them.
 

@@ -1,6 +1,7 @@
 //! What the data plane counts: each number by one thread, read by whoever asks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -42,6 +43,14 @@ impl Counter {
         }
     }
 
+    /// Does this, and adds the nanoseconds that it took.
+    pub fn time<T>(&self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = work();
+        self.add(usize::try_from(start.elapsed().as_nanos()).unwrap_or(usize::MAX));
+        done
+    }
+
     /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -59,6 +68,8 @@ counters! {
         sealed,
         /// Octets of these MPDUs.
         sealed_octets,
+        /// Time spent sealing them, ns.
+        crypto_ns,
         /// Packets of neither IPv4 nor IPv6, or Ethernet frames that are none.
         unclassified,
         /// Super-packets that contradict themselves.
@@ -87,6 +98,8 @@ counters! {
         opened,
         /// Octets of these MPDUs.
         opened_octets,
+        /// Time spent opening frames, ns.
+        crypto_ns,
         /// Super-packets and packets written to the device.
         written,
         /// Packets passed on to another station.

@@ -152,9 +152,9 @@ fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outb
         });
         pn = own.next().ok();
     }
-    sealer
-        .key
-        .seal(&mut batch)
+    counters
+        .crypto_ns
+        .time(|| sealer.key.seal(&mut batch))
         .expect("frames built here are whole data frames");
     true
 }

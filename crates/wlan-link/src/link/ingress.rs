@@ -164,7 +164,7 @@ impl<O: Outlet> Ingress<'_, O> {
         let opener = station
             .opener(claim.key_id)
             .expect("the claim was looked at with this table");
-        opener.key.open(&mut batch.jobs);
+        counters.crypto_ns.time(|| opener.key.open(&mut batch.jobs));
         let mut taken: ArrayVec<(Endpoint, &'f mut [u8], Opened), BATCH> = ArrayVec::new();
         {
             // Not held while packets are handed up, which are system calls.
