@@ -32,6 +32,7 @@ mod netns;
 #[path = "../../wlan-frames/tests/observer/mod.rs"]
 mod observer;
 mod offload;
+mod os_error;
 pub mod pingpong;
 pub mod process;
 mod protection;

@@ -12,6 +12,7 @@ use nix::libc;
 use serde::{Deserialize, Serialize};
 
 use crate::offload::VnetHeader;
+use crate::os_error::about;
 
 /// Name of the device in each host's namespace.
 pub const DEVICE_NAME: &str = "wlan0";
@@ -53,9 +54,8 @@ impl Tun {
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")
-            .map_err(|error| io::Error::new(error.kind(), format!("/dev/net/tun: {error}")))?;
-        sys::set_interface(&device, name, kind)
-            .map_err(|error| io::Error::new(error.kind(), format!("creating the device {name}: {error}")))?;
+            .map_err(about("/dev/net/tun"))?;
+        sys::set_interface(&device, name, kind).map_err(about(format_args!("creating the device {name}")))?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
         // A kernel refuses the whole set for one that it does not know.

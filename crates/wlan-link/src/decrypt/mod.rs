@@ -19,10 +19,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use nix::errno::Errno;
 use wlan_ciphers::decap::Counts;
 use wlan_frames::pcap::{self, PcapError};
 
+use crate::os_error::words;
 use input::Input;
 pub use secrets::{Passphrase, SecretError, Secrets};
 pub use stations::{Finding, Station};
@@ -91,14 +91,6 @@ pub enum DecryptError {
     /// The caller wanted no more.
     #[error("stopped")]
     Stopped,
-}
-
-/// What the operating system says, without its number.
-fn words(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(number) => Errno::from_raw(number).desc().into(),
-        None => error.to_string(),
-    }
 }
 
 fn named(link_type: u32) -> String {

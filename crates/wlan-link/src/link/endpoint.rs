@@ -24,6 +24,7 @@ use wlan_frames::{EtherType, MacAddr};
 use super::sys::datagrams::{self, MESSAGES, Outgoing, RawAddress};
 use super::sys::interface::Interface;
 use super::sys::set_option;
+use crate::os_error::about;
 
 /// EtherType of sealed frames unless another is asked for: the first for local experiments (IEEE Std 802-2014 9.2.3).
 pub const ETHERTYPE: EtherType = EtherType(0x88b5);
@@ -108,8 +109,7 @@ impl Socket {
     /// # Errors
     /// The address is not this host's, or taken.
     pub fn udp(local: SocketAddr, outer_mtu_b: usize) -> io::Result<Self> {
-        let socket = UdpSocket::bind(local)
-            .map_err(|error| io::Error::new(error.kind(), format!("UDP address {local}: {error}")))?;
+        let socket = UdpSocket::bind(local).map_err(about(format_args!("UDP address {local}")))?;
         let headers_b = if local.is_ipv4() { IPV4_B } else { IPV6_B } + UDP_B;
         // Never in fragments, and by the interface's MTU alone: what somebody says of the path in ICMP is not verified.
         let (level, name, probe) = if local.is_ipv4() {
@@ -143,11 +143,9 @@ impl Socket {
     /// # Errors
     /// There is no such interface, or no permission (`CAP_NET_RAW`).
     pub fn packet(interface: &str, ethertype: EtherType) -> io::Result<Self> {
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("interface {interface}: {error}"));
         let index = Interface::named(interface)
             .and_then(|found| found.index())
-            .map_err(named)?;
+            .map_err(about(format_args!("interface {interface}")))?;
         // Of protocol 0 until it is bound, so that nothing of other interfaces comes.
         let descriptor = socket(
             AddressFamily::Packet,
@@ -155,13 +153,14 @@ impl Socket {
             SockFlag::SOCK_CLOEXEC,
             None,
         )
-        .map_err(|errno| named(errno.into()))?;
+        .map_err(io::Error::from)
+        .map_err(about(format_args!("interface {interface}")))?;
         set_buffers(descriptor.as_fd());
         datagrams::bind(
             descriptor.as_fd(),
             RawAddress::of_link(index, ethertype.0, [0; 6]),
         )
-        .map_err(named)?;
+        .map_err(about(format_args!("interface {interface}")))?;
         Ok(Self {
             descriptor,
             way: Way::Packet {

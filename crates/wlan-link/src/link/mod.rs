@@ -68,6 +68,7 @@ use sys::interface::Interface;
 use table::Published;
 use wire::End;
 
+use crate::os_error::{about, words};
 use crate::tun::{Offloads, Tun};
 
 /// What carries the frames.
@@ -116,10 +117,10 @@ pub(crate) const fn overhead_b(suite: Suite) -> usize {
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The transport's socket cannot be had.
-    #[error("transport: {0}")]
+    #[error("transport: {}", words(.0))]
     Transport(#[source] io::Error),
     /// The host's device cannot be had, or went away.
-    #[error("device {name}: {source}")]
+    #[error("device {name}: {}", words(source))]
     Device {
         /// The device's name.
         name: String,
@@ -139,7 +140,7 @@ pub enum LinkError {
     #[error("{0} is not the address of one station")]
     Group(MacAddr),
     /// No thread, or no means to wake it.
-    #[error("starting the link: {0}")]
+    #[error("starting the link: {}", words(.0))]
     Start(#[source] io::Error),
 }
 
@@ -198,7 +199,7 @@ impl Link {
                 Some(Socket::eapol(interface).map_err(LinkError::Transport)?),
                 Interface::named(interface)
                     .and_then(|found| found.address())
-                    .map_err(|error| io::Error::new(error.kind(), format!("interface {interface}: {error}"))),
+                    .map_err(about(format_args!("interface {interface}"))),
             ),
         };
         let (socket, address) = (

@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 use super::written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
 use crate::link::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
 use crate::link::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
+use crate::os_error::words;
 
 /// The configuration cannot be used: one line that says where and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +99,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`]: the file, the line, the key, and what is wrong.
     pub fn read(role: Role, path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| ConfigError::of(path, &error.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::of(path, &words(&error)))?;
         let written: Written = toml::from_str(&text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             ConfigError::at(path, &text, span, error.message())
@@ -403,8 +403,8 @@ impl Reader<'_> {
 /// The first line of a file that nobody but its owner may read.
 fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     let wrong = |what: &str| ConfigError::of(path, what);
-    let mut file = File::open(path).map_err(|error| wrong(&error.to_string()))?;
-    let mode = file.metadata().map_err(|error| wrong(&error.to_string()))?.mode();
+    let mut file = File::open(path).map_err(|error| wrong(&words(&error)))?;
+    let mode = file.metadata().map_err(|error| wrong(&words(&error)))?.mode();
     if mode & 0o077 != 0 {
         let mode = mode & 0o777;
         return Err(wrong(&format!(
@@ -414,7 +414,7 @@ fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     // Of the right size at once: one that grows leaves copies behind.
     let mut octets = Zeroizing::new(Vec::with_capacity(4096));
     let read = file.by_ref().take(4096).read_to_end(&mut octets);
-    read.map_err(|error| wrong(&error.to_string()))?;
+    read.map_err(|error| wrong(&words(&error)))?;
     let end = octets
         .iter()
         .position(|octet| matches!(octet, b'\n' | b'\r'))

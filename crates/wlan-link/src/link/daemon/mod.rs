@@ -35,6 +35,7 @@ use super::phases::{
 };
 use super::table::lock;
 use super::{Endpoint, Handle, Link, LinkError, PrivilegeError, Role, keep_network_privileges};
+use crate::os_error::words;
 use attendant::Attendant;
 use netlink::Device;
 
@@ -60,7 +61,7 @@ pub enum DaemonError {
     #[error(transparent)]
     Privileges(#[from] PrivilegeError),
     /// Something of the system.
-    #[error("{what}: {source}")]
+    #[error("{what}: {}", words(source))]
     System {
         /// What for.
         what: String,
