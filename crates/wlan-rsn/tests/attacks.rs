@@ -381,6 +381,10 @@ fn a_second_snonce_is_followed_and_the_first_not_brought_back() {
     let first_2 = world.next();
     world.wait();
     let again_1 = world.next();
+    world.wait();
+    let third_1 = world.next();
+    world.deliver(&third_1);
+    let late_2 = world.next();
     world.deliver(&first_2);
     let _lost_3 = world.next();
     // The station restarted meanwhile, and answers the second message 1 with another SNonce.
@@ -392,6 +396,7 @@ fn a_second_snonce_is_followed_and_the_first_not_brought_back() {
     let second_2 = world.next();
     assert_eq!(world.deliver(&second_2), Some(Ok(())));
     assert_eq!(world.deliver(&first_2), Some(Err(Discard::Replay)));
+    assert_eq!(world.deliver(&late_2), Some(Err(Discard::Unexpected)));
     world.run();
     assert_eq!(world.ap_ends[&STA].transmit, world.ends[&STA].transmit);
 }

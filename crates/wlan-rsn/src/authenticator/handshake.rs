@@ -7,7 +7,7 @@ use wlan_frames::MacAddr;
 use wlan_frames::eapol::{KeyData, KeyInfo};
 use zeroize::Zeroizing;
 
-use super::station::{Answer, Handshake, Kind, Session, Slot, Wait};
+use super::station::{Answer, Handshake, Kind, MAX_ANSWERS, Session, Slot, Wait};
 use super::{Authenticator, Elements};
 use crate::message::{Received, elements};
 use crate::output::{Direction, Discard, Failure, Output};
@@ -90,15 +90,17 @@ impl Authenticator {
         if !(handshake.first_1.unwrap_or(u64::MAX)..=handshake.last_1).contains(&counter) {
             return Err(Discard::Replay);
         }
-        // A station may draw another SNonce for a message 1 that came again, and then message 3 must follow that. An
-        // older message 2 must not bring back the key of before.
-        if let Some(answer) = &handshake.answer {
-            if counter <= answer.counter {
-                return Err(Discard::Replay);
-            }
-            if snonce == answer.snonce {
-                return Err(Discard::Unexpected);
-            }
+        // A station may draw another SNonce for a message 1 that came again, and then message 3 must follow that. A
+        // message 2 of before must not bring back its key, not even a late one that answers a later message 1.
+        if handshake
+            .answer
+            .as_ref()
+            .is_some_and(|answer| counter <= answer.counter)
+        {
+            return Err(Discard::Replay);
+        }
+        if handshake.snonces.len() == MAX_ANSWERS || handshake.snonces.contains(&snonce) {
+            return Err(Discard::Unexpected);
         }
         let ptk = handshake.derive(own, address, &snonce);
         if let Err(discard) = received.verify(&ptk) {
@@ -113,9 +115,9 @@ impl Authenticator {
             self.fail(address, Slot::Handshake, Failure::ElementsDiffer, now);
             return Err(Discard::KeyData);
         }
+        handshake.snonces.push(snonce);
         let answer = Answer {
             ptk,
-            snonce,
             counter,
             generation: None,
         };

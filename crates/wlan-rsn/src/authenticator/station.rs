@@ -58,6 +58,9 @@ impl Session {
     }
 }
 
+/// How often a station may draw another SNonce within one handshake.
+pub(super) const MAX_ANSWERS: usize = 8;
+
 /// A 4-way handshake under way.
 pub(super) struct Handshake {
     pub(super) association: Association,
@@ -73,6 +76,9 @@ pub(super) struct Handshake {
     /// Messages 2 whose MIC was wrong.
     pub(super) wrong_mics: u32,
     pub(super) answer: Option<Answer>,
+    /// SNonces of all messages 2 that were right, of which there are [`MAX_ANSWERS`] at most: no key comes back that
+    /// another has replaced.
+    pub(super) snonces: Vec<[u8; 32]>,
     /// The message whose answer is waited for.
     pub(super) wait: Option<Wait>,
 }
@@ -80,7 +86,6 @@ pub(super) struct Handshake {
 /// What message 2 brought.
 pub(super) struct Answer {
     pub(super) ptk: Ptk,
-    pub(super) snonce: [u8; 32],
     /// Replay counter of message 2.
     pub(super) counter: u64,
     /// Which group key message 3 tells.
@@ -105,6 +110,7 @@ impl Handshake {
             last_1: 0,
             wrong_mics: 0,
             answer: None,
+            snonces: Vec::new(),
             wait: None,
         }
     }
