@@ -6,6 +6,7 @@ DEVICE_NAME: str
 
 def emulate() -> int: ...
 def pingpong(argv: list[str]) -> int: ...
+def link_overhead(suite: str) -> int: ...  # octets a packet; ValueError if there is no such suite
 def run_link(access_point: bool, config: Path) -> None: ...  # ValueError, RuntimeError: one line
 def check_scenario(scenario: str) -> None: ...  # ValueError: one line, what cannot be and the clause
 def simulate(scenario: str) -> str: ...  # JSON to JSON, without the interpreter's lock

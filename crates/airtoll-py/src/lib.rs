@@ -44,7 +44,7 @@ mod _rust {
     #[pymodule_export]
     use super::decrypt::{CaptureStation, check_passphrase, decrypt_capture};
     #[pymodule_export]
-    use super::link::run_link;
+    use super::link::{link_overhead, run_link};
     #[pymodule_export]
     use super::protection::{Protection, Window, backends, suites, temporal_key_len};
     #[pymodule_export]

@@ -4,8 +4,17 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use wlan_link::link::Role;
+use wlan_ciphers::Suite;
 use wlan_link::link::daemon::{DaemonError, run};
+use wlan_link::link::{Role, overhead_b};
+
+/// Octets that a link adds to a packet with this suite.
+#[pyfunction]
+pub(crate) fn link_overhead(suite: &str) -> PyResult<usize> {
+    Suite::from_name(suite)
+        .map(overhead_b)
+        .ok_or_else(|| PyValueError::new_err(format!("no suite '{suite}'")))
+}
 
 /// Runs one end of a link, `ap` or `sta`, until SIGINT or SIGTERM. `ValueError` if the configuration cannot be used,
 /// `RuntimeError` if there is no link or no more: one line each.

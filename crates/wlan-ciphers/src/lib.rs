@@ -233,8 +233,10 @@ impl Suite {
     #[must_use]
     pub const fn selector(self) -> [u8; 4] {
         let suite_type = match self {
-            // A locally administered OUI (bit 1 of the first octet) can be nobody else's; then the number of lanes.
-            Suite::Enhanced(lanes) => return [0x02, 0x41, 0x54, 1 << lanes.log2()],
+            Suite::Enhanced(lanes) => {
+                let [a, b, c] = wlan_frames::rsn::OUI_LOCAL;
+                return [a, b, c, 1 << lanes.log2()];
+            }
             Suite::Wep40 => 1,
             Suite::Tkip => 2,
             Suite::Ccmp128 => 4,

@@ -23,6 +23,9 @@ const INTERVAL: usize = 32;
 const CAPABILITY: usize = 34;
 const ELEMENTS: usize = 36;
 
+/// Element ID of the SSID (Table 9-92).
+pub const ID_SSID: u8 = 0;
+
 /// Capability (9.4.1.4): an access point sends this.
 pub const CAPABILITY_ESS: u16 = 1 << 0;
 /// Capability: data frames are protected.

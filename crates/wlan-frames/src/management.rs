@@ -35,6 +35,17 @@ const AUTHENTICATION: u8 = 11;
 const DEAUTHENTICATION: u8 = 12;
 const ACTION: u8 = 13;
 
+/// Authentication algorithm (9.4.1.1): open system.
+pub const OPEN_SYSTEM: u16 = 0;
+/// Authentication algorithm: SAE.
+pub const SAE: u16 = 3;
+
+/// Status code (Table 9-50): success.
+pub const STATUS_SUCCESS: u16 = 0;
+
+/// The two highest bits of an association identifier, which are set as it is sent (9.4.1.8).
+pub const AID_BITS: u16 = 0xc000;
+
 /// A management frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Management<'a> {
@@ -197,6 +208,20 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// Reads the body of an Authentication frame.
+    ///
+    /// # Errors
+    /// [`FrameError::Truncated`].
+    pub fn authentication(bytes: &'a [u8]) -> Result<Body<'a>, FrameError> {
+        need("the body of an Authentication frame", bytes, 6)?;
+        Ok(Body::Authentication {
+            algorithm: get_u16(bytes, 0),
+            transaction: get_u16(bytes, 2),
+            status: get_u16(bytes, 4),
+            rest: &bytes[6..],
+        })
+    }
+
     fn parse(subtype: u8, bytes: &'a [u8]) -> Result<Body<'a>, FrameError> {
         let fixed = |what, len: usize| need(what, bytes, len).map(|()| &bytes[len..]);
         let whole = |octets: &'a [u8]| {
@@ -213,12 +238,7 @@ impl<'a> Body<'a> {
                 interval_tu: get_u16(bytes, 8),
                 capability: get_u16(bytes, 10),
             },
-            AUTHENTICATION => Body::Authentication {
-                rest: fixed("the body of an Authentication frame", 6)?,
-                algorithm: get_u16(bytes, 0),
-                transaction: get_u16(bytes, 2),
-                status: get_u16(bytes, 4),
-            },
+            AUTHENTICATION => Body::authentication(bytes)?,
             ASSOCIATION_REQUEST => Body::AssociationRequest {
                 elements: whole(fixed("the body of an Association Request frame", 4)?)?,
                 capability: get_u16(bytes, 0),

@@ -24,6 +24,10 @@ pub const ID_VENDOR: u8 = 221;
 /// Element ID of the RSN Extension element (9.4.2.241).
 pub const ID_RSNX: u8 = 244;
 
+/// OUI of what is vendor specific here: suites, elements, Action frames. A locally administered one (bit 1 of the first octet)
+/// can be nobody else's.
+pub const OUI_LOCAL: [u8; 3] = [0x02, 0x41, 0x54];
+
 /// OUI and type of the WPA element.
 pub const WPA_OUI_TYPE: [u8; 4] = [0x00, 0x50, 0xf2, 1];
 

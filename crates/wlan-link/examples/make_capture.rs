@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::Write;
 
-use made::{AP, Air, Bss, MadeRng, PASSPHRASE, SSID};
+use made::{AP, Air, Bss, PASSPHRASE, SSID, TestRng};
 use rand_core::TryRng;
 use wlan_ciphers::Suite;
 use wlan_frames::{EtherType, MacAddr};
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for &station in &stations {
         bss.join(&mut air, station);
     }
-    let mut rng = MadeRng(7);
+    let mut rng = TestRng(7);
     let mut payload = [0; 1492];
     rng.try_fill_bytes(&mut payload)?;
     let mut written = 0;

@@ -6,9 +6,10 @@ use wlan_ciphers::bip::{Bip, IntegrityKeyId};
 use wlan_ciphers::{PacketNumber, Suite};
 use wlan_frames::beacon::{
     Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE,
-    CAPABILITY_SHORT_SLOT, push_element,
+    CAPABILITY_SHORT_SLOT, ID_SSID, push_element,
 };
 use wlan_frames::fcs::FCS_LEN;
+use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL};
 use wlan_frames::{MacAddr, SequenceControl};
 use wlan_rsn::Protocol;
 
@@ -29,8 +30,7 @@ pub const SSID: &[u8] = b"airtoll";
 const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
 const CHANNEL_5GHZ: (u8, u16) = (36, 5180);
 
-/// Element ID of the SSID (Table 9-92), as the others below.
-pub const ID_SSID: u8 = 0;
+// Element IDs (Table 9-92).
 const ID_SUPPORTED_RATES: u8 = 1;
 const ID_DSSS_PARAMETER_SET: u8 = 3;
 const ID_TIM: u8 = 5;
@@ -42,10 +42,7 @@ const ID_EXTENDED_CAPABILITIES: u8 = 127;
 const ID_HT_OPERATION: u8 = 61;
 const ID_VHT_CAPABILITIES: u8 = 191;
 const ID_VHT_OPERATION: u8 = 192;
-const ID_VENDOR_SPECIFIC: u8 = 221;
 
-/// Of what fills the beacon up to its length. A locally administered OUI can be nobody else's.
-const FILLING_OUI: [u8; 3] = [0x02, 0x41, 0x54];
 /// Octets of a TIM element without stations.
 const TIM_LEN_B: usize = 6;
 /// Rates that one Supported Rates element holds (9.4.2.3).
@@ -173,8 +170,8 @@ impl AccessPoint {
             of_station.extend(element);
         }
         let mut filling = vec![0; USUAL_LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
-        filling[..FILLING_OUI.len()].copy_from_slice(&FILLING_OUI);
-        push_element(&mut elements, ID_VENDOR_SPECIFIC, &filling);
+        filling[..OUI_LOCAL.len()].copy_from_slice(&OUI_LOCAL);
+        push_element(&mut elements, ID_VENDOR, &filling);
         Self {
             bssid,
             interval_tu: u16::try_from(interval.0 / Beacons::TU.0).unwrap_or(u16::MAX),

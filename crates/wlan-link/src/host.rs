@@ -11,17 +11,13 @@ use crate::frame::{Around, Frame, Pool};
 use crate::offload::VnetHeader;
 use crate::offload::coalesce::{MAX_PACKETS, Run, Takes};
 use crate::offload::segment::{SuperPacket, complete_checksum};
-use crate::tun::{Kind, Tun};
+use crate::tun::{ETHERNET_B, Kind, TYPES_FROM, Tun};
 
 /// Octets of the largest super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
 const SUPER_PACKET_B: usize = 65_536;
 
-/// Octets of both addresses of an Ethernet frame, of its type, of both.
-const ADDRESSES_B: usize = 12;
+/// Octets of the type field of an Ethernet frame.
 const TYPE_B: usize = 2;
-const ETHERNET_B: usize = ADDRESSES_B + TYPE_B;
-/// Values of the type field from here on are types (IEEE Std 802.3-2018 3.2.6).
-const TYPES_FROM: u16 = 0x600;
 
 /// What was found when a host's device was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

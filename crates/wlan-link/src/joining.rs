@@ -19,7 +19,7 @@ use wlan_air::phy::{Bss, Mode};
 use wlan_ciphers::{OpenJob, SealJob, Suite};
 use wlan_frames::control::Ack;
 use wlan_frames::fcs::FCS_LEN;
-use wlan_frames::management::{Body, Management};
+use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, STATUS_SUCCESS};
 use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl};
 use wlan_rsn::authenticator::{Limits, StartError};
@@ -40,13 +40,6 @@ use crate::station::Role;
 const EAPOL_TID: u8 = 7;
 /// How often a station listens, in beacon intervals (9.4.1.6).
 const LISTEN_INTERVAL: u16 = 1;
-// Authentication algorithms (9.4.1.1).
-const OPEN_SYSTEM: u16 = 0;
-const SAE: u16 = 3;
-/// Status code: it went well (Table 9-50).
-const SUCCESS: u16 = 0;
-/// An association identifier has these bits set on the air (9.4.1.8).
-const AID_BITS: u16 = 0xc000;
 /// Where the Duration field of a frame is.
 const DURATION_AT: usize = 2;
 
@@ -277,7 +270,7 @@ impl<'a> Joining<'a> {
             let step = Body::Authentication {
                 algorithm: OPEN_SYSTEM,
                 transaction,
-                status: SUCCESS,
+                status: STATUS_SUCCESS,
                 rest: &[],
             };
             self.manage(ends, false, step);
@@ -300,10 +293,18 @@ impl<'a> Joining<'a> {
         let mut pmk = None;
         let mut to_ap: VecDeque<_> = reply.frames.into_iter().collect();
         while let Some(body) = to_ap.pop_front() {
-            self.authentication([station, AP], &body);
+            self.manage(
+                [station, AP],
+                false,
+                Body::authentication(&body).map_err(|_| failed())?,
+            );
             let (now, parent) = (self.time(), self.sae.as_mut().ok_or_else(failed)?);
             for body in parent.receive(now, mac(station), &body, rng).frames {
-                self.authentication([AP, station], &body);
+                self.manage(
+                    [AP, station],
+                    false,
+                    Body::authentication(&body).map_err(|_| failed())?,
+                );
                 let reply = exchange.receive(self.time(), &body, rng);
                 to_ap.extend(reply.frames);
                 if let Some(sae::Event::Accepted(agreed)) = reply.event {
@@ -312,20 +313,6 @@ impl<'a> Joining<'a> {
             }
         }
         pmk.ok_or_else(failed)
-    }
-
-    /// A frame of SAE, whose body is made already.
-    fn authentication(&mut self, ends: [usize; 2], body: &[u8]) {
-        let [algorithm, transaction, status] =
-            [0, 2, 4].map(|at| u16::from_le_bytes([body[at], body[at + 1]]));
-        debug_assert_eq!(algorithm, SAE);
-        let step = Body::Authentication {
-            algorithm,
-            transaction,
-            status,
-            rest: &body[6..],
-        };
-        self.manage(ends, false, step);
     }
 
     /// 11.3.5.
@@ -339,7 +326,7 @@ impl<'a> Joining<'a> {
         self.manage([station, AP], false, request);
         let response = Body::AssociationResponse {
             capability,
-            status: SUCCESS,
+            status: STATUS_SUCCESS,
             aid: AID_BITS | u16::try_from(station).expect("no more stations than hosts"),
             // Behind the SSID, which the request alone has.
             elements: &elements[2 + SSID.len()..],

@@ -17,6 +17,11 @@ use crate::os_error::about;
 /// Name of the device in each host's namespace.
 pub const DEVICE_NAME: &str = "wlan0";
 
+/// Octets of an Ethernet header, and of that of an A-MSDU subframe.
+pub const ETHERNET_B: usize = 14;
+/// Values of a length or type field from here on are types (IEEE Std 802.3-2018 3.2.6).
+pub const TYPES_FROM: u16 = 0x600;
+
 /// What the host's stack leaves to the device, and takes from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Offloads {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Draws;
+use common::TestRng;
 use proptest::prelude::*;
 use wlan_frames::MacAddr;
 use wlan_rsn::Group;
@@ -12,7 +12,7 @@ const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 #[test]
 fn both_sides_get_the_same_key_and_keys_of_two_associations_differ() {
-    let mut rng = Draws::new(1);
+    let mut rng = TestRng(1);
     for group in Group::ALL {
         let mut access_point = AccessPoint::new(&Group::ALL, 8);
         let mut associate = || {
@@ -45,7 +45,7 @@ fn both_sides_get_the_same_key_and_keys_of_two_associations_differ() {
 
 #[test]
 fn the_element_is_found_among_others_and_has_the_form_of_the_rfc() {
-    let mut rng = Draws::new(2);
+    let mut rng = TestRng(2);
     let element = Station::new(&[Group::P256], &mut rng).unwrap().element();
     assert_eq!(element.len(), 2 + 1 + 2 + 32);
     assert_eq!(element[..5], [255, 35, 32, 19, 0]);
@@ -61,7 +61,7 @@ fn the_element_is_found_among_others_and_has_the_form_of_the_rfc() {
 
 #[test]
 fn a_request_sent_again_is_answered_alike() {
-    let mut rng = Draws::new(3);
+    let mut rng = TestRng(3);
     let mut access_point = AccessPoint::new(&[Group::P256], 8);
     let station = Station::new(&[Group::P256], &mut rng).unwrap();
     let first = access_point
@@ -82,7 +82,7 @@ fn a_request_sent_again_is_answered_alike() {
 
 #[test]
 fn a_station_goes_on_to_a_group_that_is_taken() {
-    let mut rng = Draws::new(4);
+    let mut rng = TestRng(4);
     let mut access_point = AccessPoint::new(&[Group::P256], 8);
     let mut station = Station::new(&[Group::P384, Group::P256], &mut rng).unwrap();
     let refusal = access_point
@@ -100,7 +100,7 @@ fn a_station_goes_on_to_a_group_that_is_taken() {
 
 #[test]
 fn keys_that_are_none_and_answers_in_another_group_are_refused() {
-    let mut rng = Draws::new(5);
+    let mut rng = TestRng(5);
     let mut access_point = AccessPoint::new(&Group::ALL, 8);
     let mut refused = |group: u16, public_key: &[u8]| {
         let request = DhParameter { group, public_key }.emit();
@@ -120,7 +120,7 @@ fn keys_that_are_none_and_answers_in_another_group_are_refused() {
             group: 19,
             public_key: &public_key,
         };
-        fresh.answer(STATION, &request.emit(), &mut Draws::new(6)) == Err(OweError::PublicKey)
+        fresh.answer(STATION, &request.emit(), &mut TestRng(6)) == Err(OweError::PublicKey)
     });
     assert!((4..28).contains(&none.count()));
     assert!(matches!(
@@ -135,7 +135,7 @@ fn keys_that_are_none_and_answers_in_another_group_are_refused() {
 
 #[test]
 fn ten_thousand_forged_stations_do_not_grow_the_memory() {
-    let mut rng = Draws::new(7);
+    let mut rng = TestRng(7);
     let mut access_point = AccessPoint::new(&[Group::P256], 4);
     let request = Station::new(&[Group::P256], &mut rng).unwrap().element();
     // Those that are refused unseen, then as many as are answered in reasonable time.
@@ -167,7 +167,7 @@ proptest! {
             let emitted = found.emit();
             prop_assert_eq!(DhParameter::find(&emitted), Ok(found));
         }
-        let mut rng = Draws::new(8);
+        let mut rng = TestRng(8);
         let _ = AccessPoint::new(&[], 1).answer(STATION, &octets, &mut rng);
     }
 }

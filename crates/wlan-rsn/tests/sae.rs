@@ -6,7 +6,7 @@ mod sides;
 
 use std::time::Duration;
 
-use common::Draws;
+use common::TestRng;
 use proptest::prelude::*;
 use sides::{
     ACCESS_POINT, Channel, METHODS, PERFECT, STATION, Side, agreed, config, parent, password, run, start,
@@ -16,7 +16,7 @@ use wlan_rsn::sae::{Event, Failure, Method, Sae, StartError, State};
 
 #[test]
 fn a_station_and_an_access_point_agree_by_both_methods_in_all_groups() {
-    let mut rng = Draws::new(1);
+    let mut rng = TestRng(1);
     let secret = password("mekmitasdigoat", None, &Group::ALL);
     for (method, group) in METHODS.iter().flat_map(|m| Group::ALL.map(|g| (*m, g))) {
         let (station, commit) = start(method, &[group], secret.clone(), &mut rng);
@@ -36,7 +36,7 @@ fn a_station_and_an_access_point_agree_by_both_methods_in_all_groups() {
 
 #[test]
 fn frames_alternate_in_an_infrastructure_bss() {
-    let mut rng = Draws::new(2);
+    let mut rng = TestRng(2);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let mut parent = parent(&[Group::P256], vec![secret.clone()]);
     let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret, &mut rng);
@@ -58,7 +58,7 @@ fn frames_alternate_in_an_infrastructure_bss() {
 
 #[test]
 fn two_that_both_start_agree_also_where_their_groups_differ() {
-    let mut rng = Draws::new(3);
+    let mut rng = TestRng(3);
     let groups = [Group::P256, Group::P384];
     let secret = password("mekmitasdigoat", None, &groups);
     for (one, other, used) in [
@@ -97,7 +97,7 @@ fn two_that_both_start_agree_also_where_their_groups_differ() {
 
 #[test]
 fn two_that_both_start_in_groups_that_the_other_has_not_meet_in_a_third() {
-    let mut rng = Draws::new(12);
+    let mut rng = TestRng(12);
     let secret = password("mekmitasdigoat", None, &Group::ALL);
     for firsts in [[Group::P384, Group::P521], [Group::P521, Group::P384]] {
         let mut frames = Vec::new();
@@ -127,7 +127,7 @@ fn two_that_both_start_in_groups_that_the_other_has_not_meet_in_a_third() {
 
 #[test]
 fn another_password_is_found_by_both_and_soon_over() {
-    let mut rng = Draws::new(4);
+    let mut rng = TestRng(4);
     let groups = [Group::P256];
     for method in METHODS {
         let (station, commit) = start(method, &groups, password("right", None, &groups), &mut rng);
@@ -148,7 +148,7 @@ fn another_password_is_found_by_both_and_soon_over() {
 
 #[test]
 fn the_group_falls_back_and_what_was_refused_goes_into_the_key() {
-    let mut rng = Draws::new(7);
+    let mut rng = TestRng(7);
     let secret = password("mekmitasdigoat", None, &Group::ALL);
     let offered = [Group::P521, Group::P384, Group::P256];
     for method in METHODS {
@@ -171,7 +171,7 @@ fn the_group_falls_back_and_what_was_refused_goes_into_the_key() {
 
 #[test]
 fn identifiers_say_which_password_is_meant() {
-    let mut rng = Draws::new(9);
+    let mut rng = TestRng(9);
     let groups = [Group::P256];
     let of = |text, identifier| password(text, identifier, &groups);
     let known = vec![of("for all", None), of("for guests", Some("guests"))];
@@ -227,7 +227,7 @@ proptest! {
         both_start in any::<bool>(),
         same in prop::bool::weighted(0.7),
     ) {
-        let mut rng = Draws::new(seed);
+        let mut rng = TestRng(seed);
         let groups = [Group::P256];
         let ours = password("right", None, &groups);
         let theirs = if same { ours.clone() } else { password("wrong", None, &groups) };
@@ -241,7 +241,7 @@ proptest! {
         } else {
             (Side::Parent(parent(&groups, vec![theirs])), vec![])
         };
-        let mut channel = Channel { draws: Draws::new(!seed), lost_percent, max_delay_ms };
+        let mut channel = Channel { draws: TestRng(!seed), lost_percent, max_delay_ms };
         let events = run(&mut [Side::One(Box::new(station)), other], [vec![commit], frames], &mut channel, &mut rng);
         prop_assert_eq!(events[0].len(), 1);
         let keys: Vec<_> = events.iter().flatten().filter_map(|event| match event {

@@ -7,7 +7,7 @@ mod sides;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Draws;
+use common::TestRng;
 use proptest::prelude::*;
 use sides::{ACCESS_POINT, STATION, parent, password, start};
 use wlan_rsn::Group;
@@ -15,7 +15,7 @@ use wlan_rsn::sae::{Config, Event, Limits, Message, Method, Parent, State, statu
 
 #[test]
 fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
-    let mut rng = Draws::new(5);
+    let mut rng = TestRng(5);
     let now = Duration::ZERO;
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let mut parent = parent(&[Group::P256], vec![secret.clone()]);
@@ -72,7 +72,7 @@ fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
 
 #[test]
 fn a_commit_or_confirm_reflected_is_passed_over() {
-    let mut rng = Draws::new(6);
+    let mut rng = TestRng(6);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret.clone(), &mut rng);
     let reply = station.receive(Duration::ZERO, &commit, &mut rng);
@@ -98,7 +98,7 @@ fn a_commit_or_confirm_reflected_is_passed_over() {
 
 #[test]
 fn a_forged_refusal_of_a_group_is_found_out() {
-    let mut rng = Draws::new(8);
+    let mut rng = TestRng(8);
     let groups = [Group::P384, Group::P256];
     let secret = password("mekmitasdigoat", None, &groups);
     let (mut station, _) = start(Method::HashToElement, &groups, secret.clone(), &mut rng);
@@ -124,7 +124,7 @@ fn a_forged_refusal_of_a_group_is_found_out() {
 
 #[test]
 fn hunting_and_pecking_is_answered_only_where_it_is_allowed() {
-    let mut rng = Draws::new(10);
+    let mut rng = TestRng(10);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);
     let strict = Arc::new(Config::default());
     let mut parent = Parent::new(
@@ -165,7 +165,7 @@ proptest! {
         frames in prop::collection::vec((0_u8..4, 0_u8..130, prop::collection::vec(any::<u8>(), 0..160)), 1..8),
         flips in prop::collection::vec((0_usize..110, 1_u8..), 1..4),
     ) {
-        let mut rng = Draws::new(seed);
+        let mut rng = TestRng(seed);
         let secret = password("mekmitasdigoat", None, &[Group::P256]);
         let (mut station, commit) = start(Method::HashToElement, &[Group::P256], secret.clone(), &mut rng);
         let mut parent = parent(&[Group::P256], vec![secret]);

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Draws;
+use common::TestRng;
 use wlan_frames::MacAddr;
 use wlan_rsn::Group;
 use wlan_rsn::sae::{
@@ -20,7 +20,7 @@ struct Net {
     config: Arc<Config>,
     password: Arc<Password>,
     parent: Parent,
-    rng: Draws,
+    rng: TestRng,
 }
 
 impl Net {
@@ -37,7 +37,7 @@ impl Net {
             limits,
             [7; 32],
         );
-        let rng = Draws::new(1);
+        let rng = TestRng(1);
         Net {
             config,
             password,
@@ -56,6 +56,16 @@ impl Net {
 
     fn hear(&mut self, now: Duration, station: MacAddr, frame: &[u8]) -> Reply {
         self.parent.receive(now, station, frame, &mut self.rng)
+    }
+
+    /// The access point answers a Commit with its own, and the station that with a Confirm.
+    fn confirm(&mut self, station: &mut Sae, commit: &[u8]) -> Vec<u8> {
+        let theirs = self.hear(START, STATION, commit).frames.pop().unwrap();
+        station
+            .receive(START, &theirs, &mut self.rng)
+            .frames
+            .pop()
+            .unwrap()
     }
 
     /// Passes frames to and fro until one side is silent, and says how it ended for the access point.
@@ -212,12 +222,7 @@ fn ended_exchanges_are_kept_up_to_a_bound_and_forgotten_on_request() {
 fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
-    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
-    let confirm = station
-        .receive(START, &theirs, &mut net.rng)
-        .frames
-        .pop()
-        .unwrap();
+    let confirm = net.confirm(&mut station, &commit);
     let accepted = net.hear(START, STATION, &confirm);
     // It is lost. The same Confirm, replayed, leads to nothing, as does the Commit.
     assert!(net.hear(START, STATION, &confirm).frames.is_empty());
@@ -237,12 +242,7 @@ fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
 fn two_that_have_accepted_say_nothing_more() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
-    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
-    let confirm = station
-        .receive(START, &theirs, &mut net.rng)
-        .frames
-        .pop()
-        .unwrap();
+    let confirm = net.confirm(&mut station, &commit);
     let again = station.expire(station.deadline().unwrap()).frames.pop().unwrap();
     // Both arrive, and both answers do.
     let first = net.hear(START, STATION, &confirm).frames.pop().unwrap();
@@ -324,8 +324,7 @@ fn an_exchange_given_up_goes_on_where_it_was_when_its_station_goes_on_with_it() 
 fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
     let mut net = Net::new(Limits::default());
     let (mut first, commit) = net.start(Method::HashToElement, STATION);
-    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
-    let late = first.receive(START, &theirs, &mut net.rng).frames.pop().unwrap();
+    let late = net.confirm(&mut first, &commit);
     // The station begins anew: once while the access point still waits, then after it gave up, then after it accepted.
     let now = net.parent.deadline().unwrap();
     net.parent.expire(now);
@@ -338,8 +337,7 @@ fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
         panic!("no key")
     };
     let (mut fourth, commit) = net.start(Method::HashToElement, STATION);
-    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
-    let replayed = fourth.receive(START, &theirs, &mut net.rng).frames.pop().unwrap();
+    let replayed = net.confirm(&mut fourth, &commit);
     assert!(net.hear(START, STATION, &replayed).event.is_some());
     let (_, commit) = net.start(Method::HashToElement, STATION);
     assert_eq!(net.hear(START, STATION, &commit).frames.len(), 1);
@@ -354,12 +352,7 @@ fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
 fn a_station_knows_a_late_confirm_of_an_access_point_that_began_anew() {
     let mut net = Net::new(Limits::default());
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
-    let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
-    let confirm = station
-        .receive(START, &theirs, &mut net.rng)
-        .frames
-        .pop()
-        .unwrap();
+    let confirm = net.confirm(&mut station, &commit);
     let late = net.hear(START, STATION, &confirm).frames.pop().unwrap();
     net.parent.forget(STATION);
     let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();

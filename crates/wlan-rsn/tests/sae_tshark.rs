@@ -9,7 +9,7 @@ mod sides;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Draws;
+use common::TestRng;
 use observer::{capture, tshark};
 use sides::{ACCESS_POINT, METHODS, STATION, config, password, start};
 use wlan_frames::radiotap::Radiotap;
@@ -40,7 +40,7 @@ fn hex(octets: &[u8]) -> String {
 
 #[test]
 fn every_field_of_an_sae_frame() {
-    let mut rng = Draws::new(1);
+    let mut rng = TestRng(1);
     let groups = [Group::P384, Group::P256];
     let guests = password("mekmitasdigoat", Some("guests"), &groups);
     let everyone = password("mekmitasdigoat", None, &groups);
@@ -160,9 +160,7 @@ fn expected(message: &Message<'_>) -> Vec<String> {
 
 #[test]
 fn the_parameter_of_owe() {
-    let element = Station::new(&[Group::P384], &mut Draws::new(1))
-        .unwrap()
-        .element();
+    let element = Station::new(&[Group::P384], &mut TestRng(1)).unwrap().element();
     let body = [&[0; 4][..], &[0, 3, b'n', b'e', b't'], &element].concat();
     let fields = [
         "wlan.ext_tag.owe_dh_parameter.group",

@@ -6,7 +6,7 @@ mod common;
 
 use std::os::unix::fs::FileExt;
 
-use common::Draws;
+use common::TestRng;
 use wlan_frames::MacAddr;
 use wlan_rsn::Group;
 use wlan_rsn::owe::{AccessPoint, Station};
@@ -21,7 +21,7 @@ fn memory(address: usize, len: usize) -> Vec<u8> {
 
 #[test]
 fn a_pmk_is_wiped_when_dropped() {
-    let mut rng = Draws::new(1);
+    let mut rng = TestRng(1);
     for group in Group::ALL {
         let element = Station::new(&[group], &mut rng).unwrap().element();
         let mut access_point = AccessPoint::new(&[group], 1);

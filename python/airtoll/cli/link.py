@@ -1,7 +1,6 @@
 """`airtoll link`: one end of a protected link, and what it says of itself."""
 
 import json
-import socket
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,7 +9,6 @@ import typer
 from airtoll.errors import AirtollError, UsageError
 
 _RUN: Final = Path("/run/airtoll")
-_PATIENCE_S: Final = 5
 
 link = typer.Typer(
     help="Protect an open Wi-Fi or Ethernet between hosts: keys and ciphers on the CPU.",
@@ -77,16 +75,12 @@ def _only_socket() -> Path:
 
 
 def _ask(path: Path, request: str) -> str:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(_PATIENCE_S)
-        try:
-            connection.connect(str(path))
-            connection.sendall(f"{request}\n".encode())
-            answer = b""
-            while octets := connection.recv(1 << 16):
-                answer += octets
-        except OSError as error:
-            raise AirtollError(f"{path}: {error.strerror or error}") from None
+    from airtoll.link_status import ask_link
+
+    try:
+        answer = ask_link(path, request)
+    except OSError as error:
+        raise AirtollError(f"{path}: {error.strerror or error}") from None
     if not answer:
         raise AirtollError(f"{path}: no answer")
-    return answer.decode()
+    return answer

@@ -22,7 +22,7 @@ from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
-from airtoll.labs.overlay import OVERHEAD_B, Member, Overlay, overlay
+from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import model, obstacle
 from airtoll.study.cell import Cell, Ip
 from airtoll.study.link import LinkSettings
@@ -109,6 +109,7 @@ class Air:
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
         by_link = _is_sealed_by_link(cell)
+        overhead_b = _rust.link_overhead(cell.security) if by_link else None
         beacon_key = _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS)
         words = {"security": "open"} if by_link else {}
         config = {
@@ -124,7 +125,7 @@ class Air:
             stack.enter_context(emulator)
             hosts = {role: emulator.host(role) for role in emulator.roles}
             for host in hosts.values():
-                _configure(host, emulator, by_link=by_link)
+                _configure(host, emulator, overhead_b)
             link = stack.enter_context(self._overlay(cell, hosts, emulator)) if by_link else None
             facts = {
                 **emulator.facts,
@@ -133,7 +134,7 @@ class Air:
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
                 "predicted_bit_per_s": self._predicted_bit_per_s(cell),
-                "link_overhead_bytes": OVERHEAD_B if link else None,
+                "link_overhead_bytes": overhead_b,
                 **(link.facts() if link else {}),
             }
             facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] else None
@@ -277,14 +278,15 @@ def _unshare_options() -> tuple[str, ...] | None:
     return None
 
 
-def _configure(host: NamespaceHost, emulator: "_Emulator", *, by_link: bool) -> None:
+def _configure(host: NamespaceHost, emulator: "_Emulator", link_overhead_b: int | None) -> None:
     """Give the host its addresses. TUN devices have no neighbours to resolve: no ARP, no DAD.
 
-    Under a link the device has Ethernet frames of the link and nothing else: the link's device has the addresses.
+    Under a link, which adds so much to a packet, the device has Ethernet frames of the link and nothing else:
+    the link's own device has the addresses.
     """
     device, role = _rust.DEVICE_NAME, host.name
-    if by_link:
-        own = f"mtu {MTU_B + OVERHEAD_B} address {emulator.macs[role]} arp off"
+    if link_overhead_b is not None:
+        own = f"mtu {MTU_B + link_overhead_b} address {emulator.macs[role]} arp off"
         addresses = []
     else:
         own = f"mtu {MTU_B}"
@@ -295,7 +297,7 @@ def _configure(host: NamespaceHost, emulator: "_Emulator", *, by_link: bool) -> 
     up = ["link set lo up", f"link set {device} {own} txqueuelen 1000 addrgenmode none up"]
     commands = "\n".join([*up, *addresses])
     script = f"ip -batch - <<'END'\n{commands}\nEND"
-    if by_link:
+    if link_overhead_b is not None:
         # Else the kernel would report its group memberships on it; where it may not be told so, it does.
         script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"
     done = host.run(["sh", "-c", script], timeout_s=_ANSWER_TIMEOUT_S)

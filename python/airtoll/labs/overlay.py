@@ -6,7 +6,6 @@ the lab's, with its addresses on it.
 """
 
 import json
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,10 +20,8 @@ import tomli_w
 from airtoll.errors import AirtollError
 from airtoll.labs.base import last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
+from airtoll.link_status import ask_link
 from airtoll.study.cell import Ip
-
-OVERHEAD_B: Final = 50
-"""Octets that the link adds to a packet: MAC header, cipher header, LLC/SNAP, MIC (docs/link-protocol.md)."""
 
 _DEVICE: Final = "airtoll0"
 _NAME: Final = "airtoll"
@@ -33,7 +30,6 @@ _RUN: Final = (
     "run_link(sys.argv[1] == 'ap', pathlib.Path(sys.argv[2]))"
 )
 _CONNECT_TIMEOUT_S: Final = 20.0
-_ANSWER_TIMEOUT_S: Final = 5.0
 _END_TIMEOUT_S: Final = 5.0
 _PREFIX_BITS: Final[Mapping[Ip, int]] = {"ipv4": 24, "ipv6": 64}
 
@@ -134,7 +130,7 @@ class _End:
     def status(self) -> dict[str, Any]:
         """What it says of itself; AirtollError if it has ended or does not answer."""
         try:
-            answer = self._ask()
+            answer = ask_link(self._socket, "status")
         except OSError as error:
             # Its socket goes before it.
             self._check_running(patience_s=0.5)
@@ -146,7 +142,7 @@ class _End:
         """Return when it has keys and addresses."""
         while True:
             with suppress(OSError):
-                found = json.loads(self._ask())["link"]
+                found = json.loads(ask_link(self._socket, "status"))["link"]
                 if found.get("connected") and found["addresses"]:
                     return
             self._check_running()
@@ -166,16 +162,6 @@ class _End:
         except TimeoutExpired:
             self._process.kill()
             self._process.communicate()
-
-    def _ask(self) -> bytes:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_ANSWER_TIMEOUT_S)
-            connection.connect(str(self._socket))
-            connection.sendall(b"status\n")
-            answer = b""
-            while octets := connection.recv(1 << 16):
-                answer += octets
-        return answer
 
     def _check_running(self, patience_s: float = 0.0) -> None:
         with suppress(TimeoutExpired):

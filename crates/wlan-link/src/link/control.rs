@@ -11,7 +11,7 @@ use super::Shared;
 use super::counters::Totals;
 use super::endpoint::{Endpoint, Message, Outlet, Socket};
 use super::table::{Direction, Network, Sealer, Station, TableError};
-use super::wire::{ETHERNET_PAYLOAD_MIN_B, End, Kind, MANAGEMENT_HEADER_B};
+use super::wire::{self, ETHERNET_PAYLOAD_MIN_B, End, Kind, MANAGEMENT_HEADER_B};
 
 /// Why a frame of the control plane was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -175,13 +175,8 @@ impl Handle {
             return Err(SendError::NotManagement);
         }
         let mut frame = frame.to_vec();
-        if self.0.eapol.is_some() && frame.len() < ETHERNET_PAYLOAD_MIN_B {
-            // A vendor specific element of this project's OUI (IEEE Std 802.11-2020 9.4.2.25).
-            let missing_b = ETHERNET_PAYLOAD_MIN_B - frame.len();
-            let body_b = missing_b.saturating_sub(2).max(PADDING_OUI.len());
-            frame.extend([VENDOR_SPECIFIC, u8::try_from(body_b).expect("some dozens")]);
-            frame.extend(PADDING_OUI);
-            frame.resize(frame.len() + body_b - PADDING_OUI.len(), 0);
+        if self.0.eapol.is_some() {
+            wire::fill(&mut frame, ETHERNET_PAYLOAD_MIN_B);
         }
         if !protected {
             return self.send(&self.0.socket, endpoint, &frame);
@@ -257,8 +252,3 @@ impl Handle {
         self.0.end();
     }
 }
-
-/// Element ID of a vendor specific element (Table 9-92).
-const VENDOR_SPECIFIC: u8 = 221;
-/// OUI of this project's suites, and a type of no meaning.
-const PADDING_OUI: [u8; 4] = [0x02, 0x41, 0x54, 0];

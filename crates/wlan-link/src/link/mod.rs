@@ -109,7 +109,8 @@ pub struct Config {
 
 /// Octets that a link adds to a packet of IP on the air that it is laid over: its MPDU is behind the LLC/SNAP that the
 /// packet alone would be behind.
-pub(crate) const fn overhead_b(suite: Suite) -> usize {
+#[must_use]
+pub const fn overhead_b(suite: Suite) -> usize {
     wire::BODY_AT + LlcSnap::LEN + suite.mic_len()
 }
 

@@ -210,6 +210,13 @@ impl Table {
         self.by_address.get(&address).copied()
     }
 
+    fn station_mut(&mut self, address: MacAddr) -> Result<&mut Station, TableError> {
+        let mut stations = self.stations.iter_mut();
+        stations
+            .find(|station| station.address == address)
+            .ok_or(TableError::Unknown(address))
+    }
+
     /// The one that has the longest prefix of this address.
     pub fn route(&self, address: IpAddress) -> Option<usize> {
         let of = |&bits: &u8| self.by_network.get(&Network::of(address.0, bits)).copied();
@@ -332,11 +339,7 @@ impl Published {
         let key = TemporalKey::new(suite, tk)?;
         let tk = Zeroizing::new(tk.to_vec());
         self.change(|table| {
-            let station = table
-                .stations
-                .iter_mut()
-                .find(|station| station.address == address)
-                .ok_or(TableError::Unknown(address))?;
+            let station = table.station_mut(address)?;
             match direction {
                 Direction::Transmit => {
                     // Under whatever identifier: nonces do not contain it (12.5.3.3.4).
@@ -373,11 +376,7 @@ impl Published {
     /// [`TableError::Unknown`].
     pub fn retire(&self, address: MacAddr, key_id: KeyId) -> Result<(), TableError> {
         self.change(|table| {
-            let station = table
-                .stations
-                .iter_mut()
-                .find(|station| station.address == address)
-                .ok_or(TableError::Unknown(address))?;
+            let station = table.station_mut(address)?;
             station.receive[usize::from(key_id.get())] = None;
             Ok(())
         })

@@ -10,19 +10,20 @@
 //! for another kind; here all frames of a link are of one kind, and those of the other are refused.
 
 use wlan_ciphers::{OpenError, PacketNumber, ccmp};
+use wlan_frames::beacon::push_element;
+use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL};
 use wlan_frames::{
     AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, QosControl, SequenceControl,
 };
 
 pub use crate::station::Role;
-pub use crate::tun::Kind;
+use crate::tun::TYPES_FROM;
+pub use crate::tun::{ETHERNET_B, Kind};
 
 /// Octets of the MAC header of every data frame: QoS Data, three addresses.
 pub const HEADER_B: usize = 26;
 /// Where the frame body starts that is sealed: behind the header of the cipher, which has 8 octets in all suites here.
 pub const BODY_AT: usize = HEADER_B + 8;
-/// Octets of an Ethernet header, and of that of an A-MSDU subframe.
-pub const ETHERNET_B: usize = 14;
 /// Octets of the shortest payload of an Ethernet frame: shorter ones are padded (IEEE Std 802.3-2018 4.2.3.3).
 pub const ETHERNET_PAYLOAD_MIN_B: usize = 46;
 /// Octets of the MAC header of a management frame (9.3.3.2).
@@ -39,8 +40,17 @@ const TYPE_AT: usize = 12;
 /// Neither sent nor taken.
 const LLC_AS_ADDRESS: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 
-/// Values of a length or type field from here on are types (IEEE Std 802.3-2018 3.2.6).
-const TYPES_FROM: u16 = 0x600;
+/// Fills a management frame with vendor specific elements (9.4.2.25) of a type without meaning up to a length, or a little
+/// over it where an element is too long for what is missing.
+pub fn fill(frame: &mut Vec<u8>, least_b: usize) {
+    const TYPE_FILLING: u8 = 0;
+    let [a, b, c] = OUI_LOCAL;
+    while let Some(missing_b @ 1..) = least_b.checked_sub(frame.len()) {
+        let mut body = vec![0; missing_b.saturating_sub(2).clamp(4, 255)];
+        body[..4].copy_from_slice(&[a, b, c, TYPE_FILLING]);
+        push_element(frame, ID_VENDOR, &body);
+    }
+}
 
 /// Who sends frames, and of which kind.
 #[derive(Clone, Copy, Debug)]

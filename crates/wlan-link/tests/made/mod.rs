@@ -2,11 +2,13 @@
 
 #![allow(dead_code, reason = "shared by programs that need other parts of it")]
 
+#[path = "../../../wlan-rsn/tests/common/mod.rs"]
+mod common;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
 use std::time::Duration;
 
-use rand_core::{TryCryptoRng, TryRng};
+pub use common::TestRng;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
 use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
@@ -23,36 +25,6 @@ pub const SSID: &[u8] = b"airtoll";
 pub const PASSPHRASE: &[u8] = b"a toll on the air";
 pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
 pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
-
-/// SplitMix64 (Steele, Lea and Flood, 2014): the same captures in every run.
-pub struct MadeRng(pub u64);
-
-impl TryRng for MadeRng {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        let [a, b, c, d, ..] = self.try_next_u64()?.to_le_bytes();
-        Ok(u32::from_le_bytes([a, b, c, d]))
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Ok(z ^ z >> 31)
-    }
-
-    fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
-        for chunk in octets.chunks_mut(8) {
-            let word = self.try_next_u64()?.to_le_bytes();
-            chunk.copy_from_slice(&word[..chunk.len()]);
-        }
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for MadeRng {}
 
 /// The records of a capture, and the Ethernet frames that they hold.
 pub struct Air {
@@ -183,14 +155,14 @@ pub struct Bss {
     group: Option<Sealer>,
     /// EAPOL packets on their way: from the access point or not, the station, sealed or not.
     air: VecDeque<(bool, MacAddr, bool, Vec<u8>)>,
-    rng: MadeRng,
+    rng: TestRng,
     sequence: u16,
     now: Duration,
 }
 
 impl Bss {
     pub fn new(bssid: MacAddr, ssid: &[u8], pmk: Pmk, policy: &Policy) -> Bss {
-        let mut rng = MadeRng(u64::from(bssid.0[5]));
+        let mut rng = TestRng(u64::from(bssid.0[5]));
         let elements = Elements::of(policy);
         let (timing, limits) = (Timing::default(), Limits::default());
         let ap = Authenticator::new(bssid, elements.clone(), timing, limits, &mut rng).unwrap();

@@ -13,19 +13,18 @@
 
 use wlan_frames::FrameError;
 use wlan_frames::beacon::{elements, push_element};
+use wlan_frames::management::SAE;
 
 use super::Method;
 use crate::Group;
 
-const ALGORITHM_SAE: u16 = 3;
 const HEADER_LEN: usize = 6;
 const COMMIT: u16 = 1;
 const CONFIRM: u16 = 2;
 
 /// Status codes that SAE uses (9.4.1.9).
 pub mod status {
-    /// Success.
-    pub const SUCCESS: u16 = 0;
+    pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
     /// Unspecified failure.
     pub const UNSPECIFIED_FAILURE: u16 = 1;
     /// The Confirm does not fit: the peer has another password (12.4.7.6).
@@ -124,7 +123,7 @@ impl<'a> Message<'a> {
     pub fn parse(body: &'a [u8]) -> Result<Message<'a>, FrameError> {
         const WHAT: &str = "the body of an SAE Authentication frame";
         let status = u16_at(body, 4, WHAT)?;
-        if u16_at(body, 0, WHAT)? != ALGORITHM_SAE {
+        if u16_at(body, 0, WHAT)? != SAE {
             return Err(FrameError::Field("the authentication algorithm is not 3, SAE"));
         }
         let contents = &body[HEADER_LEN..];
@@ -162,9 +161,7 @@ impl<'a> Message<'a> {
             Message::GroupRefused { .. } => (COMMIT, status::UNSUPPORTED_FINITE_CYCLIC_GROUP),
             Message::Refused { transaction, status } => (transaction, status),
         };
-        let mut body = [ALGORITHM_SAE, transaction, status]
-            .map(u16::to_le_bytes)
-            .concat();
+        let mut body = [SAE, transaction, status].map(u16::to_le_bytes).concat();
         match *self {
             Message::Commit(ref commit) => commit.push(&mut body),
             Message::ForeignCommit { group, .. } | Message::GroupRefused { group } => {

@@ -1,21 +1,13 @@
-//! Randomness that is the same each time.
+//! Randomness that is the same each time, for tests and for captures that are made.
 
 use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
-use sha2::{Digest, Sha256};
 
-/// SHA-256 of a seed and a counter.
-pub struct Draws {
-    seed: u64,
-    count: u64,
-}
+/// SplitMix64 (Steele, Lea and Flood, 2014), which is fit for nothing secret.
+pub struct TestRng(pub u64);
 
-impl Draws {
-    pub fn new(seed: u64) -> Draws {
-        Draws { seed, count: 0 }
-    }
-
+impl TestRng {
     /// A number less than `end`.
     #[allow(dead_code, reason = "not every test draws")]
     pub fn below(&mut self, end: u64) -> u64 {
@@ -23,29 +15,28 @@ impl Draws {
     }
 }
 
-impl TryRng for Draws {
+impl TryRng for TestRng {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        let mut octets = [0; 4];
-        self.try_fill_bytes(&mut octets)?;
-        Ok(u32::from_le_bytes(octets))
+        self.try_next_u64().map(|wide| (wide >> 32) as u32)
     }
 
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        let mut octets = [0; 8];
-        self.try_fill_bytes(&mut octets)?;
-        Ok(u64::from_le_bytes(octets))
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Ok(z ^ z >> 31)
     }
 
     fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
-        for chunk in octets.chunks_mut(32) {
-            self.count += 1;
-            let digest = Sha256::digest([self.seed.to_le_bytes(), self.count.to_le_bytes()].concat());
-            chunk.copy_from_slice(&digest[..chunk.len()]);
+        for chunk in octets.chunks_mut(8) {
+            let word = self.try_next_u64()?.to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
         }
         Ok(())
     }
 }
 
-impl TryCryptoRng for Draws {}
+impl TryCryptoRng for TestRng {}

@@ -9,7 +9,7 @@ use wlan_frames::MacAddr;
 use wlan_rsn::sae::{Config, Event, Limits, Method, Parent, Password, Reply, Sae};
 use wlan_rsn::{Group, Pmk};
 
-use super::common::Draws;
+use super::common::TestRng;
 
 pub const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 pub const ACCESS_POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
@@ -38,7 +38,7 @@ pub fn parent(groups: &[Group], passwords: Vec<Arc<Password>>) -> Parent {
     )
 }
 
-pub fn start(method: Method, groups: &[Group], password: Arc<Password>, rng: &mut Draws) -> (Sae, Vec<u8>) {
+pub fn start(method: Method, groups: &[Group], password: Arc<Password>, rng: &mut TestRng) -> (Sae, Vec<u8>) {
     let addresses = [STATION, ACCESS_POINT];
     let (sae, mut reply) =
         Sae::initiate(Duration::ZERO, addresses, method, config(groups), password, rng).unwrap();
@@ -52,7 +52,7 @@ pub enum Side {
 }
 
 impl Side {
-    fn receive(&mut self, now: Duration, from: MacAddr, body: &[u8], rng: &mut Draws) -> Reply {
+    fn receive(&mut self, now: Duration, from: MacAddr, body: &[u8], rng: &mut TestRng) -> Reply {
         match self {
             Side::One(sae) => sae.receive(now, body, rng),
             Side::Parent(parent) => parent.receive(now, from, body, rng),
@@ -76,7 +76,7 @@ impl Side {
 
 /// A channel that loses, doubles and delays frames, by draws.
 pub struct Channel {
-    pub draws: Draws,
+    pub draws: TestRng,
     pub lost_percent: u64,
     pub max_delay_ms: u64,
 }
@@ -86,7 +86,7 @@ pub fn run(
     sides: &mut [Side; 2],
     frames: [Vec<Vec<u8>>; 2],
     channel: &mut Channel,
-    rng: &mut Draws,
+    rng: &mut TestRng,
 ) -> [Vec<Event>; 2] {
     let addresses = [STATION, ACCESS_POINT];
     let mut events = [Vec::new(), Vec::new()];
@@ -129,7 +129,7 @@ pub fn run(
 }
 
 pub const PERFECT: fn() -> Channel = || Channel {
-    draws: Draws::new(0),
+    draws: TestRng(0),
     lost_percent: 0,
     max_delay_ms: 0,
 };

@@ -3,11 +3,13 @@
 
 #![allow(dead_code)]
 
+#[path = "../common/mod.rs"]
+mod common;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
 use std::time::Duration;
 
-use rand_core::{TryCryptoRng, TryRng};
+pub use common::TestRng;
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_rsn::authenticator::Limits;
@@ -18,35 +20,6 @@ use wlan_rsn::{
 
 pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
 pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
-
-/// SplitMix64 (Steele, Lea and Flood, 2014), which is fit for tests only.
-pub struct TestRng(pub u64);
-
-impl TryRng for TestRng {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        self.try_next_u64().map(|wide| wide.to_le_bytes()[0].into())
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Ok(z ^ z >> 31)
-    }
-
-    fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
-        for chunk in octets.chunks_mut(8) {
-            let word = self.try_next_u64()?.to_le_bytes();
-            chunk.copy_from_slice(&word[..chunk.len()]);
-        }
-        Ok(())
-    }
-}
-
-impl TryCryptoRng for TestRng {}
 
 /// A key that is quick to make.
 pub fn pmk(octet: u8) -> Pmk {

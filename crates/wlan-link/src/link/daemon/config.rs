@@ -21,6 +21,7 @@ use super::written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
 use crate::link::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
 use crate::link::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
 use crate::os_error::words;
+use crate::tun::TYPES_FROM;
 
 /// The configuration cannot be used: one line that says where and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -303,7 +304,7 @@ impl Reader<'_> {
                 let ethertype = ethertype.map(|value| {
                     let taken = [EtherType::EAPOL, EtherType::IPV4, EtherType::IPV6, EtherType::ARP];
                     self.checked(value, |&value| {
-                        let fits = value >= 0x600 && !taken.contains(&EtherType(value));
+                        let fits = value >= TYPES_FROM && !taken.contains(&EtherType(value));
                         (fits, "another protocol's, or a length: 0x88b5 and 0x88b6 are free (IEEE Std 802-2014 9.2.3)")
                     })
                 });

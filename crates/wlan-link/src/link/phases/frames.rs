@@ -20,27 +20,22 @@ use std::net::IpAddr;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::beacon::{
-    Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, elements, push_element,
+    Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, ID_SSID, elements, push_element,
 };
 use wlan_frames::management::{Body, Management};
-use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, RsnElement};
+use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL as OUI, RsnElement};
 use wlan_rsn::{Elements, Protocol};
 
+use super::super::wire;
 use super::lease::Prefix;
 use super::{Kind, pace};
 
 /// Capability Information of every frame here.
 pub const CAPABILITY: u16 = CAPABILITY_ESS | CAPABILITY_PRIVACY | CAPABILITY_QOS;
 
-/// Open system authentication (9.4.1.1).
-pub const OPEN_SYSTEM: u16 = 0;
-/// SAE.
-pub const SAE: u16 = 3;
-
 /// Status codes (Table 9-50).
 pub mod status {
-    /// Success.
-    pub const SUCCESS: u16 = 0;
+    pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
     /// The authentication algorithm is not supported.
     pub const UNSUPPORTED_ALGORITHM: u16 = 13;
     /// No more stations can be handled.
@@ -69,13 +64,10 @@ pub mod reason {
     pub const HANDSHAKE: u16 = 15;
 }
 
-const ID_SSID: u8 = 0;
 const ID_TIMEOUT_INTERVAL: u8 = 56;
 /// Timeout Interval type: come back for the association after so many time units (9.4.2.48).
 const COMEBACK: u8 = 3;
 
-const OUI: [u8; 3] = [0x02, 0x41, 0x54];
-const TYPE_FILLING: u8 = 0;
 const TYPE_LINK: u8 = 16;
 const TYPE_COOKIE: u8 = 17;
 const LINK_VERSION: u8 = 1;
@@ -127,28 +119,13 @@ impl Writer {
     /// The same, filled up to [`QUESTION_B`].
     pub fn question(&mut self, da: MacAddr, bssid: MacAddr, body: Body<'_>) -> Vec<u8> {
         let mut frame = self.frame(da, bssid, body);
-        while let Some(missing_b @ 1..) = QUESTION_B.checked_sub(frame.len()) {
-            let body_b = missing_b.saturating_sub(2).clamp(4, 255);
-            let mut body = vec![0; body_b];
-            body[..3].copy_from_slice(&OUI);
-            body[3] = TYPE_FILLING;
-            push_element(&mut frame, ID_VENDOR, &body);
-        }
+        wire::fill(&mut frame, QUESTION_B);
         frame
     }
 
     /// An Authentication frame of SAE, whose body this is.
     pub fn sae(&mut self, da: MacAddr, bssid: MacAddr, body: &[u8]) -> Option<Vec<u8>> {
-        let &[a, b, c, d, e, f, ref rest @ ..] = body else {
-            return None;
-        };
-        let body = Body::Authentication {
-            algorithm: u16::from_le_bytes([a, b]),
-            transaction: u16::from_le_bytes([c, d]),
-            status: u16::from_le_bytes([e, f]),
-            rest,
-        };
-        Some(self.frame(da, bssid, body))
+        Some(self.frame(da, bssid, Body::authentication(body).ok()?))
     }
 
     /// A beacon.
@@ -390,7 +367,8 @@ mod tests {
             let (category, mut rest) = said.emit();
             prop_assert_eq!(Protected::parse(category, &rest), Some(said.clone()));
             // As Ethernet wants it: an element that means nothing.
-            vendor(&mut rest, TYPE_FILLING, &[0; 9]);
+            let filled_b = rest.len() + 15;
+            wire::fill(&mut rest, filled_b);
             prop_assert_eq!(Protected::parse(category, &rest), Some(said));
         }
 

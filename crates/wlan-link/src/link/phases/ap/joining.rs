@@ -4,18 +4,15 @@ use std::net::IpAddr;
 
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
-use wlan_frames::management::{Body, Management};
+use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE};
 use wlan_rsn::authenticator::StartError;
 use wlan_rsn::{Pmk, sae};
 
-use super::super::frames::{self, Advertised, CAPABILITY, OPEN_SYSTEM, SAE, status};
+use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::members::Member;
 use super::{AccessPoint, BEACON_TU, EXCHANGES, PROVEN, PROVEN_FOR, microseconds};
 use super::{Credentials, Outcome, Phase, reason};
 use crate::link::Endpoint;
-
-/// The two highest bits of an association identifier are set as it is sent (9.4.1.8).
-const AID_BITS: u16 = 0xc000;
 
 impl AccessPoint {
     /// A management frame in the open: from anybody.

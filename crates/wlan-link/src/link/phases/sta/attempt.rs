@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
-use wlan_frames::management::{Body, Management};
+use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE};
 use wlan_rsn::sae::{Event as SaeEvent, Method, Sae};
 use wlan_rsn::{Association, Pmk, Supplicant, Timing, owe};
 
-use super::super::frames::{self, Advertised, CAPABILITY, OPEN_SYSTEM, SAE, status};
+use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::{Credentials, GROUPS, Installed, sae_config};
 use super::{
     Found, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome, PROBE_AGAIN, Phase, REMEMBERED,
