@@ -1,6 +1,7 @@
 """Which runs count, and what is compared with what."""
 
 from collections.abc import Iterable, Sequence
+from random import Random
 
 import polars as pl
 import pytest
@@ -13,6 +14,7 @@ from airtoll.stats import (
     compare,
     describe,
     fixed_factors,
+    holm,
     paired_difference,
     span,
 )
@@ -168,3 +170,52 @@ def test_fixed_factors_are_those_with_one_level() -> None:
     assert "security" not in fixed
     assert fixed["rate"] == "54 Mbit/s"
     assert fixed_factors([]) == {}
+
+
+def test_p_is_corrected_over_the_pairs_of_one_metric() -> None:
+    of = outcomes(levels=("open", "wep104", "ccmp", "gcmp"), replicates=6)
+    rng = Random(5)
+    cost = {"open": 0.0, "wep104": 0.1, "ccmp": 1.0, "gcmp": 2.0}
+    rows = [
+        (o.run.id, name, 50 - cost[o.run.cell.security] + rng.gauss(0, 0.5))
+        for o in of
+        for name in ("rtt", "jitter")
+    ]
+    pairs = compare(table(rows), of).pairs
+    for metric in ("rtt", "jitter"):
+        family = [pair for pair in pairs if pair.metric == metric]
+        assert [pair.p_holm for pair in family] == holm([pair.p for pair in family])
+        assert all(pair.p == pair.difference.p for pair in family)
+        assert [pair.p_holm for pair in family] != [pair.p for pair in family]
+
+
+def test_pairs_say_whether_there_is_no_cost_within_the_margin() -> None:
+    of = outcomes(replicates=6)
+    noise = Random(1)
+    values = {
+        o.run.id: 1e6 * (1.0 if o.run.cell.security == "open" else 0.995) * (1 + noise.gauss(0, 1e-4))
+        for o in of
+    }
+    rows = table((run, "throughput", value) for run, value in values.items())
+    (pair,) = compare(rows, of).pairs
+    assert pair.equivalence is not None
+    assert (pair.equivalence.verdict, pair.equivalence.margin_percent) == ("both", 1.0)
+    (narrow,) = compare(rows, of, margin_percent=0.1).pairs
+    assert narrow.equivalence is not None
+    assert narrow.equivalence.verdict == "different"
+    with pytest.raises(ValueError, match="margin"):
+        compare(rows, of, margin_percent=0)
+
+
+def test_cells_say_what_is_unstable_in_the_order_of_runs() -> None:
+    of = outcomes(replicates=6)
+    (of_open, _) = compared(of, throughputs(of)).cells  # rise by 3 Mbit/s from block to block
+    assert [one.kind for one in of_open.instabilities] == ["spread", "drift"]
+    asked = compare(table((o.run.id, "rtt", 10 + o.run.block % 2) for o in of), of, precision_percent=1.0)
+    assert [one.kind for one in asked.cells[0].instabilities] == ["spread of the papers", "too few"]
+
+
+def test_a_loss_of_almost_nothing_is_not_called_unstable() -> None:
+    of = outcomes(replicates=6)
+    cells = compare(table((o.run.id, "loss", 0.001 * (o.run.block == 3)) for o in of), of).cells
+    assert [cell.instabilities for cell in cells] == [(), ()]

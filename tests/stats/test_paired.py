@@ -35,8 +35,11 @@ def test_difference_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]
     assert actual.ci95_t is not None
     close(actual.ci95_t.low, expected.low, scale=1e4)
     close(actual.ci95_t.high, expected.high, scale=1e4)
-    # d_z is the t statistic over the root of n
-    close(actual.effect_size, float(test.statistic) / math.sqrt(len(pairs)), scale=1e4)
+    assert actual.p == pytest.approx(float(test.pvalue), rel=1e-6, abs=1e-12)
+    # d_z is the t statistic over the root of n; of two pairs its bias is not known
+    assert (actual.effect is None) == (len(pairs) < 3)
+    if actual.effect is not None:
+        close(actual.effect.dz, float(test.statistic) / math.sqrt(len(pairs)), scale=1e4)
 
 
 @given(PAIRS.filter(lambda ps: spread([math.log(y / x) for x, y in ps]) > 1e-3))
@@ -102,6 +105,7 @@ def test_a_pair_with_a_missing_side_is_left_out() -> None:
     assert (difference.n, difference.mean) == (1, 1.0)
     assert difference.ci95_t is None
     assert difference.effect_size is None
+    assert difference.p is None
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0])
@@ -116,10 +120,10 @@ def test_no_pairs_at_all() -> None:
     assert paired_ratio([None], [1.0]).reason == "no pair has both values"
 
 
-def test_equal_differences_have_no_effect_size() -> None:
+def test_equal_differences_have_neither_effect_size_nor_p() -> None:
     difference = paired_difference([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0])
     assert difference.ci95_t == Interval(1.0, 1.0)
-    assert difference.effect_size is None
+    assert (difference.effect_size, difference.p, difference.p_sign_flip) == (None, None, None)
 
 
 def test_sides_of_unlike_length_are_refused() -> None:

@@ -38,8 +38,13 @@ def test_t_interval_is_that_of_scipy(values: list[float]) -> None:
     assert_interval(summary.ci95_t, float(expected.low), float(expected.high))
 
 
-@settings(max_examples=25, deadline=None)
-@given(VALUES.filter(lambda xs: len(xs) >= BCA_MIN_N))
+# Sums of such values are exact, so that scipy sees every resample that ties with the mean as a tie; of others it counts
+# them as rounding has it.
+EXACT = st.lists(st.integers(-(10**6), 10**6).map(lambda x: x / 8), min_size=BCA_MIN_N, max_size=24)
+
+
+@settings(max_examples=40, deadline=None)
+@given(EXACT.filter(lambda xs: max(xs) > min(xs)))
 def test_bca_interval_is_that_of_scipy(values: list[float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -55,6 +60,13 @@ def test_bca_interval_is_that_of_scipy(values: list[float]) -> None:
         assert actual is None
     else:
         assert_interval(actual, expected.low, expected.high)
+
+
+def test_rounding_does_not_decide_which_resamples_tie_with_the_mean() -> None:
+    exact = describe([0.0, 8.0, 262144.0, 262152.0]).ci95_bca
+    rounded = describe([0.0, 0.8, 26214.4, 26215.2]).ci95_bca
+    assert exact is not None
+    assert_interval(rounded, exact.low / 10, exact.high / 10)
 
 
 @settings(max_examples=25, deadline=None)
@@ -135,15 +147,3 @@ def test_missing_values_are_not_counted() -> None:
 def test_an_infinite_value_is_refused() -> None:
     with pytest.raises(ValueError, match="infinite"):
         describe([1.0, math.inf])
-
-
-def test_intervals_cover_the_true_mean_as_often_as_they_say() -> None:
-    trials, n, truth = 2000, 5, 30.0
-    data = np.random.default_rng(1908).normal(truth, 2.0, size=(trials, n))
-    summaries = describe_all(list(data))
-    t = sum(s.ci95_t is not None and s.ci95_t.contains(truth) for s in summaries) / trials
-    bca = sum(s.ci95_bca is not None and s.ci95_bca.contains(truth) for s in summaries) / trials
-    # 4 standard errors of a proportion of 0.95 in 2000 trials
-    assert abs(t - 0.95) < 4 * math.sqrt(0.95 * 0.05 / trials)
-    # the bootstrap of few values is too narrow, which is why the t interval is the one shown first
-    assert 0.75 < bca < t

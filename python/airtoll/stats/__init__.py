@@ -3,11 +3,18 @@
 The stages, each reading only what stands before it:
 
 1. `summary`: one set of numbers to mean, standard deviation and 95 % confidence intervals.
-2. `paired`: two sets of numbers, paired by block, to their difference, ratio and effect size.
-3. `metrics`: what is measured (unit, scaling, which way is better), and how the samples of one run become one
+2. `effect`, `sign_flip`, `holm`, `ratio`, `equivalence`: how large an effect is, how sure it is, alone and in a
+   family, and whether it is smaller than matters.
+3. `paired`: two sets of numbers, paired by block, to their difference and ratio with all of that. `independent`: the
+   same of two sets that nothing pairs.
+4. `stopping`: whether a cell has been measured often enough. `stability`: what is not stable about its values.
+   `polynomial`: curves through points.
+5. `metrics`: what is measured (unit, scaling, which way is better), and how the samples of one run become one
    number.
-4. `comparison`: the numbers of all runs to a summary of every cell and to paired differences between security
+6. `comparison`: the numbers of all runs to a summary of every cell and to paired differences between security
    levels.
+
+How often the intervals cover the truth is measured in docs/statistics.md.
 
 The run is the unit of replication: the one-second intervals and the round trips inside a run are not
 independent of each other, so they are reduced to one number before any interval is computed. A number that is
@@ -24,31 +31,78 @@ from airtoll.stats.comparison import (
     fixed_factors,
     span,
 )
+from airtoll.stats.effect import EffectSize
+from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, Verdict
+from airtoll.stats.holm import holm
+from airtoll.stats.independent import (
+    IndependentDifference,
+    IndependentRatio,
+    independent_difference,
+    independent_equivalence,
+    independent_ratio,
+)
 from airtoll.stats.metrics import METRICS, Metric, per_run
-from airtoll.stats.paired import PairedDifference, PairedRatio, paired_difference, paired_ratio, paired_ratios
+from airtoll.stats.paired import (
+    PairedDifference,
+    PairedRatio,
+    paired_difference,
+    paired_differences,
+    paired_equivalences,
+    paired_ratio,
+    paired_ratios,
+)
+from airtoll.stats.polynomial import Fit, choose_degree, fit
+from airtoll.stats.sign_flip import sign_flip
+from airtoll.stats.stability import Instability, instabilities, runs_needed
+from airtoll.stats.stopping import Agreement, Fixed, Precision, Rule, enough, outcome
 from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, describe, describe_all
 
 __all__ = [
     "BCA_MIN_N",
     "BCA_RESAMPLES",
+    "MARGIN_PERCENT",
     "METRICS",
+    "Agreement",
     "CellSummary",
     "Comparison",
+    "EffectSize",
+    "Equivalence",
+    "Fit",
+    "Fixed",
+    "IndependentDifference",
+    "IndependentRatio",
+    "Instability",
     "Interval",
     "Metric",
     "Outcome",
     "PairedDifference",
     "PairedRatio",
     "PairedRow",
+    "Precision",
+    "Rule",
     "Span",
     "Summary",
+    "Verdict",
+    "choose_degree",
     "compare",
     "describe",
     "describe_all",
+    "enough",
+    "fit",
     "fixed_factors",
+    "holm",
+    "independent_difference",
+    "independent_equivalence",
+    "independent_ratio",
+    "instabilities",
+    "outcome",
     "paired_difference",
+    "paired_differences",
+    "paired_equivalences",
     "paired_ratio",
     "paired_ratios",
     "per_run",
+    "runs_needed",
+    "sign_flip",
     "span",
 ]

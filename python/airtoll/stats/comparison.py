@@ -3,6 +3,9 @@
 Which runs count: finished, valid, and not among the first replicates that the method discards. Every other
 run is counted under the reason for which it is left out. A pair is the two runs of one block, one at the
 baseline level and one at another; a block in which either is missing gives no pair and counts as unpaired.
+
+The family of Holm's correction is a metric: all of its pairs, which is what one figure shows. Intervals and verdicts
+of equivalence hold one by one and are not corrected.
 """
 
 from collections import Counter, defaultdict
@@ -12,14 +15,18 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence
+from airtoll.stats.holm import holm
 from airtoll.stats.metrics import METRICS
 from airtoll.stats.paired import (
     PairedDifference,
     PairedRatio,
     Pairs,
     paired_differences,
+    paired_equivalences,
     paired_ratios,
 )
+from airtoll.stats.stability import Instability, instabilities
 from airtoll.stats.summary import Interval, Summary, describe_all
 from airtoll.study.cell import Cell, Run, Security
 from airtoll.study.schema import level_order
@@ -56,6 +63,7 @@ class CellSummary:
     metric: str
     summary: Summary
     left_out: Mapping[LeftOut, int]  # replicates that take no part, by reason
+    instabilities: tuple[Instability, ...] = ()  # what is not stable about its values
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,13 @@ class PairedRow:
     difference: PairedDifference  # cell - baseline, in the metric's unit
     ratio: PairedRatio  # cell / baseline
     unpaired: int  # blocks in which one of the two has no number
+    p_holm: float | None  # p of the difference, corrected over all pairs of the metric
+    equivalence: Equivalence | None  # of the ratio to 1, within the margin; None if there is no ratio
+
+    @property
+    def p(self) -> float | None:
+        """P of the paired t test of the difference, two-sided and by itself."""
+        return self.difference.p
 
 
 @dataclass(frozen=True)
@@ -93,12 +108,20 @@ class Span:
     resolved: int  # changes whose 95 % t interval leaves out 0
 
 
-def compare(values: pl.DataFrame, outcomes: Sequence[Outcome]) -> Comparison:
+def compare(
+    values: pl.DataFrame,
+    outcomes: Sequence[Outcome],
+    *,
+    margin_percent: float = MARGIN_PERCENT,
+    precision_percent: float | None = None,
+) -> Comparison:
     """Summaries of every cell and metric, and paired comparisons with the baseline level.
 
     `values` is what `metrics.per_run` gives (run, metric, value); runs are found by `Run.id`. The baseline is
     "open" if the plan has it, else the first of its levels in the order of `Security`. Rows follow the order
-    of cells (factor by factor, security last) and of `METRICS`.
+    of cells (factor by factor, security last) and of `METRICS`. A ratio within `margin_percent` of 1 counts as
+    equivalent. `precision_percent` is the half width of the intervals that the study asked for, in percent of the
+    mean; None: it asked for none. Raises ValueError unless 0 < margin_percent < 100.
     """
     planned = {outcome.run.cell.security for outcome in outcomes}
     levels = tuple(level for level in SECURITY_ORDER if level in planned)  # "open" stands first there
@@ -115,8 +138,8 @@ def compare(values: pl.DataFrame, outcomes: Sequence[Outcome]) -> Comparison:
         baseline=levels[0] if levels else None,
         levels=levels,
         metrics=metrics,
-        cells=_cell_summaries(by_cell, metrics, numbers),
-        pairs=_paired_rows(by_cell, levels, metrics, numbers),
+        cells=_cell_summaries(by_cell, metrics, numbers, precision_percent),
+        pairs=_paired_rows(by_cell, levels, metrics, numbers, margin_percent),
         left_out=Counter(outcome.left_out for outcome in outcomes if outcome.left_out is not None),
         reasons=Counter(
             name
@@ -156,24 +179,35 @@ def _cell_summaries(
     by_cell: Mapping[Cell, Sequence[Outcome]],
     metrics: Sequence[str],
     numbers: Mapping[str, Mapping[str, float]],
+    precision_percent: float | None,
 ) -> tuple[CellSummary, ...]:
-    keys: list[tuple[Cell, str, Counter[LeftOut]]] = []
+    keys: list[tuple[Cell, str, Counter[LeftOut], tuple[Instability, ...]]] = []
     sets: list[list[float]] = []
     for cell, outcomes in by_cell.items():
         for metric in metrics:
             of_run = numbers[metric]
             left_out: Counter[LeftOut] = Counter()
+            counting = []
             for outcome in outcomes:
                 if outcome.left_out is not None:
                     left_out[outcome.left_out] += 1
                 elif outcome.run.id not in of_run:
                     left_out["not measured"] += 1
-            keys.append((cell, metric, left_out))
-            sets.append([of_run[o.run.id] for o in outcomes if o.run.id in of_run])
-    summaries = describe_all(sets)
+                else:
+                    counting.append((outcome.run.order, of_run[outcome.run.id]))
+            values = [value for _, value in counting]
+            unstable = instabilities(
+                values,
+                [order for order, _ in counting],
+                precision_percent=precision_percent,
+                # Of a share of datagrams that is 0 in most runs a spread in percent would be misread.
+                relative=METRICS[metric].unit != "1",
+            )
+            keys.append((cell, metric, left_out, unstable))
+            sets.append(values)
     return tuple(
-        CellSummary(cell, metric, summary, left_out)
-        for (cell, metric, left_out), summary in zip(keys, summaries, strict=True)
+        CellSummary(cell, metric, summary, left_out, unstable)
+        for (cell, metric, left_out, unstable), summary in zip(keys, describe_all(sets), strict=True)
     )
 
 
@@ -182,6 +216,7 @@ def _paired_rows(
     levels: Sequence[Security],
     metrics: Sequence[str],
     numbers: Mapping[str, Mapping[str, float]],
+    margin_percent: float,
 ) -> tuple[PairedRow, ...]:
     keys: list[tuple[Cell, Cell, str, int]] = []
     sets: list[Pairs] = []
@@ -196,10 +231,16 @@ def _paired_rows(
             unpaired = sum(x is None or y is None for x, y in zip(a, b, strict=True))
             keys.append((cell, baseline, metric, unpaired))
             sets.append((a, b))
+    differences, ratios = paired_differences(sets), paired_ratios(sets)
+    corrected: list[float | None] = [None] * len(keys)
+    for metric in metrics:
+        family = [i for i, (_, _, of, _) in enumerate(keys) if of == metric]
+        for i, p in zip(family, holm([differences[i].p for i in family]), strict=True):
+            corrected[i] = p
     return tuple(
-        PairedRow(cell, baseline, metric, difference, ratio, unpaired)
-        for (cell, baseline, metric, unpaired), difference, ratio in zip(
-            keys, paired_differences(sets), paired_ratios(sets), strict=True
+        PairedRow(cell, baseline, metric, difference, ratio, unpaired, p_holm, equivalence)
+        for (cell, baseline, metric, unpaired), difference, ratio, p_holm, equivalence in zip(
+            keys, differences, ratios, corrected, paired_equivalences(ratios, margin_percent), strict=True
         )
     )
 

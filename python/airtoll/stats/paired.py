@@ -8,6 +8,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from scipy import special
+
+from airtoll.stats.effect import EffectSize, effect_sizes
+from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, LogMean, equivalences
+from airtoll.stats.ratio import Ratio, exp_interval, percent_interval
+from airtoll.stats.sign_flip import sign_flip
 from airtoll.stats.summary import Interval, Summary, describe_all
 
 Pairs = tuple[Sequence[float | None], Sequence[float | None]]
@@ -17,37 +24,34 @@ Pairs = tuple[Sequence[float | None], Sequence[float | None]]
 class PairedDifference(Summary):
     """The differences b - a, in the unit of the values; n counts the pairs that have both values."""
 
-    effect_size: float | None = None
-    """Cohen's d_z: mean over standard deviation of the differences (Cohen 1988, section 2.3.5)."""
+    effect: EffectSize | None = None
+    p: float | None = None
+    """Of the paired t test, two-sided; None for one pair and for differences without any spread."""
+
+    p_sign_flip: float | None = None
+    """The same question without asking for normal differences (`sign_flip`); None beyond 20 pairs."""
+
+    @property
+    def effect_size(self) -> float | None:
+        """Cohen's d_z corrected for its bias (Hedges 1981)."""
+        return None if self.effect is None else self.effect.corrected
 
 
 @dataclass(frozen=True)
-class PairedRatio:
-    """The geometric mean of b / a, with intervals computed on ln(b / a) and transformed back.
+class PairedRatio(Ratio[Summary]):
+    """The geometric mean of b / a, with intervals computed on ln(b / a) and transformed back."""
 
-    Logarithms make the ratio symmetric (twice and half are equally far from 1) and its interval stay above 0.
-    """
-
-    n: int
-    ratio: float | None = None
-    ci95_t: Interval | None = None
-    ci95_bca: Interval | None = None
-    reason: str | None = None  # why there is no ratio
+    n: int = 0  # pairs that have both values
 
     @property
-    def percent(self) -> float | None:
-        """The change from a to b in percent of a: +1 means that b is 1 % above a."""
-        return None if self.ratio is None else 100 * (self.ratio - 1)
-
-    @property
-    def percent_ci95_t(self) -> Interval | None:
-        """The t interval of `percent`."""
-        return _percent(self.ci95_t)
+    def ci95_bca(self) -> Interval | None:
+        """The BCa interval of the ratio."""
+        return exp_interval(self.log.ci95_bca)
 
     @property
     def percent_ci95_bca(self) -> Interval | None:
         """The BCa interval of `percent`."""
-        return _percent(self.ci95_bca)
+        return percent_interval(self.ci95_bca)
 
 
 def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> PairedDifference:
@@ -69,7 +73,8 @@ def paired_ratio(a: Sequence[float | None], b: Sequence[float | None]) -> Paired
 
 def paired_differences(sets: Sequence[Pairs]) -> list[PairedDifference]:
     """`paired_difference` for many sets at once."""
-    summaries = describe_all([[y - x for x, y in _complete(a, b)] for a, b in sets])
+    differences = [[y - x for x, y in _complete(a, b)] for a, b in sets]
+    summaries = describe_all(differences)
     return [
         PairedDifference(
             n=s.n,
@@ -77,9 +82,13 @@ def paired_differences(sets: Sequence[Pairs]) -> list[PairedDifference]:
             sd=s.sd,
             ci95_t=s.ci95_t,
             ci95_bca=s.ci95_bca,
-            effect_size=s.mean / s.sd if s.mean is not None and s.sd else None,
+            effect=effect,
+            p=p,
+            p_sign_flip=sign_flip(values) if p is not None else None,
         )
-        for s in summaries
+        for s, effect, p, values in zip(
+            summaries, effect_sizes(summaries), _p_values(summaries), differences, strict=True
+        )
     ]
 
 
@@ -94,15 +103,39 @@ def paired_ratios(sets: Sequence[Pairs]) -> list[PairedRatio]:
         ]
     )
     return [
-        PairedRatio(
-            n=len(pairs),
-            ratio=None if log.mean is None else _exp_or_inf(log.mean),
-            ci95_t=_exp(log.ci95_t),
-            ci95_bca=_exp(log.ci95_bca),
-            reason=reason,
-        )
+        PairedRatio(log, reason, len(pairs))
         for pairs, reason, log in zip(complete, reasons, logs, strict=True)
     ]
+
+
+def paired_equivalences(
+    ratios: Sequence[PairedRatio], margin_percent: float = MARGIN_PERCENT
+) -> list[Equivalence | None]:
+    """Whether each ratio is 1 within the margin; None where there is no ratio."""
+    known = [i for i, ratio in enumerate(ratios) if ratio.log.n]
+    logs = [ratios[i].log for i in known]
+    means = [
+        LogMean(
+            math.nan if log.mean is None else log.mean,
+            math.nan if log.sd is None else log.sd / math.sqrt(log.n),
+            log.n - 1,
+        )
+        for log in logs
+    ]
+    result: list[Equivalence | None] = [None] * len(ratios)
+    for i, equivalence in zip(known, equivalences(means, margin_percent), strict=True):
+        result[i] = equivalence
+    return result
+
+
+def _p_values(differences: Sequence[Summary]) -> list[float | None]:
+    n, mean, sd = (
+        np.array([math.nan if (value := getattr(s, name)) is None else value for s in differences])
+        for name in ("n", "mean", "sd")
+    )
+    with np.errstate(all="ignore"):
+        p = 2 * special.stdtr(n - 1, -np.abs(mean) / (sd / np.sqrt(n)))
+    return [one if s.sd else None for s, one in zip(differences, p.tolist(), strict=True)]
 
 
 def _complete(a: Sequence[float | None], b: Sequence[float | None]) -> list[tuple[float, float]]:
@@ -122,22 +155,3 @@ def _no_ratio(pairs: Iterable[tuple[float, float]]) -> str | None:
         return "no pair has both values"
     bad = sum(min(pair) <= 0 for pair in pairs)
     return f"{bad} of {len(pairs)} pairs have a value that is not above 0" if bad else None
-
-
-def _exp(interval: Interval | None) -> Interval | None:
-    if interval is None:
-        return None
-    return Interval(_exp_or_inf(interval.low), _exp_or_inf(interval.high))
-
-
-def _exp_or_inf(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:  # two pairs of very unlike ratios: t(1) is 12.7
-        return math.inf
-
-
-def _percent(interval: Interval | None) -> Interval | None:
-    if interval is None:
-        return None
-    return Interval(100 * (interval.low - 1), 100 * (interval.high - 1))

@@ -2,7 +2,8 @@
 
 - Student's t: mean +- t(0.975, n-1) * s / sqrt(n). Exact for normal values, and the interval shown first.
 - BCa, the bias-corrected and accelerated bootstrap (Efron 1987, "Better bootstrap confidence intervals",
-  JASA 82), by scipy.stats.bootstrap with a fixed seed: the same values always give the same interval.
+  JASA 82), with a fixed seed: the same values always give the same interval. It asks for no distribution, but
+  for many values: of 5 it covers the mean in 84 of 100 experiments (docs/statistics.md), which is why it is second.
 
 Degenerate cases, all without a warning:
 - n = 0: everything is None. n = 1: the mean is the value, the rest is None.
@@ -14,19 +15,21 @@ Degenerate cases, all without a warning:
 """
 
 import math
-import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 BCA_RESAMPLES = 4999
 BCA_MIN_N = 4
 _BCA_SEED = 20_070_610
-_BCA_CHUNK = 1 << 19  # resampled values held at a time: 4 MiB stay in the cache
+_BCA_CHUNK = 1 << 18  # resampled means held at a time: 2 MiB an array stay in the cache
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,9 @@ class Summary:
     ci95_bca: Interval | None = None
 
 
-def present(values: Iterable[float | None]) -> npt.NDArray[np.float64]:
+def present(values: Iterable[float | None]) -> Floats:
     """The values without None and NaN, in their order; raises ValueError if one is infinite."""
-    array = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    array = np.array(list(values), dtype=np.float64)  # None becomes NaN
     if np.isinf(array).any():
         raise ValueError("a value is infinite")
     return array[~np.isnan(array)]
@@ -71,70 +74,117 @@ def describe(values: Iterable[float | None]) -> Summary:
 
 
 def describe_all(sets: Sequence[Iterable[float | None]]) -> list[Summary]:
-    """`describe` for many sets of values at once, in a fraction of the time; see `_bca_all` on rounding."""
+    """`describe` for many sets of values at once, in a fraction of the time and with equal results up to rounding."""
     arrays = [present(values) for values in sets]
-    moments = [_moments(array) for array in arrays]
-    bca = _bca_all([array if _can_bootstrap(array) else None for array in arrays])
-    return [
-        Summary(n=len(array), mean=mean, sd=sd, ci95_t=ci95_t, ci95_bca=interval)
-        for array, (mean, sd, ci95_t), interval in zip(arrays, moments, bca, strict=True)
-    ]
+    summaries = [Summary(n=0)] * len(arrays)
+    for indices, rows in _stacks(arrays):
+        for index, summary in zip(indices, _summaries(rows), strict=True):
+            summaries[index] = summary
+    return summaries
 
 
-def _moments(array: npt.NDArray[np.float64]) -> tuple[float | None, float | None, Interval | None]:
-    n = len(array)
-    if n == 0:
-        return None, None, None
-    if array.min() == array.max():  # rounding in the mean would give equal values a spread of their own
-        value = float(array[0])
-        return (value, None, None) if n == 1 else (value, 0.0, Interval(value, value))
-    mean = float(array.mean())
-    sd = float(array.std(ddof=1))
-    half = float(stats.t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
-    return mean, sd, Interval(mean - half, mean + half)
+def t_half_width(sd: float, n: int, confidence: float = 0.95) -> float:
+    """Half the width of the t interval of the mean of n > 1 values, in the unit of `sd`."""
+    return float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * sd / math.sqrt(n)
 
 
-def _can_bootstrap(array: npt.NDArray[np.float64]) -> bool:
-    return len(array) >= BCA_MIN_N and bool(array.min() < array.max())
-
-
-def _bca_all(arrays: Sequence[npt.NDArray[np.float64] | None]) -> list[Interval | None]:
-    """BCa intervals of the means; None stays None.
-
-    Sets of one size share their resampling indices (one seed), so a stack of them gives each the interval that
-    it gets alone, up to rounding. Where many resamples tie, a sum rounded otherwise counts otherwise in the bias
-    correction: among values with repeats the ends then moved by 1e-7 of their size.
-    """
-    result: list[Interval | None] = [None] * len(arrays)
+def _stacks(arrays: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
+    """Sets of one size, as the rows of one array, and which they are; empty sets are left out."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for index, array in enumerate(arrays):
-        if array is not None:
+        if len(array):
             by_size[len(array)].append(index)
     for size, indices in by_size.items():
-        step = max(1, _BCA_CHUNK // (BCA_RESAMPLES * size))
+        step = max(1, _BCA_CHUNK // max(size, BCA_RESAMPLES))
         for start in range(0, len(indices), step):
             part = indices[start : start + step]
-            rows = np.stack([array for index in part if (array := arrays[index]) is not None])
-            for index, interval in zip(part, _bca(rows), strict=True):
-                result[index] = interval
-    return result
+            yield part, np.stack([arrays[index] for index in part])
 
 
-def _bca(rows: npt.NDArray[np.float64]) -> list[Interval | None]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # nearly equal values end as NaN below, which is the answer wanted
-        ci = stats.bootstrap(
-            (rows,),
-            np.mean,
-            axis=-1,
-            vectorized=True,
-            n_resamples=BCA_RESAMPLES,
-            confidence_level=0.95,
-            method="BCa",
-            rng=np.random.default_rng(_BCA_SEED),
-        ).confidence_interval
-    lows, highs = np.atleast_1d(ci.low), np.atleast_1d(ci.high)
-    return [
-        Interval(float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
-        for low, high in zip(lows, highs, strict=True)
-    ]
+def _summaries(rows: Floats) -> Iterator[Summary]:
+    n = rows.shape[1]
+    # rounding in the mean would give equal values a spread of their own
+    equal = rows.min(axis=1) == rows.max(axis=1)
+    means = np.where(equal, rows[:, 0], rows.mean(axis=1))
+    if n == 1:
+        yield from (Summary(n=1, mean=float(mean)) for mean in means)
+        return
+    sds = np.where(equal, 0.0, rows.std(axis=1, ddof=1))
+    halves = t_half_width(1.0, n) * sds
+    lows, highs = np.full((2, len(rows)), np.nan)
+    if n >= BCA_MIN_N and not equal.all():
+        lows[~equal], highs[~equal] = _bca(rows[~equal], means[~equal], sds[~equal])
+    for mean, sd, half, low, high in zip(
+        *(a.tolist() for a in (means, sds, halves, lows, highs)), strict=True
+    ):
+        bca = Interval(low, high) if math.isfinite(low) and math.isfinite(high) else None
+        yield Summary(n=n, mean=mean, sd=sd, ci95_t=Interval(mean - half, mean + half), ci95_bca=bca)
+
+
+@lru_cache(maxsize=64)
+def _resamples(n: int) -> tuple[Floats, npt.NDArray[np.int64] | None]:
+    """Resamples of n values as the share of each value in them, and how often each was drawn; None: all once.
+
+    The draws are those of scipy.stats.bootstrap with this seed. Of few values there are few distinct ones: 126
+    of 5 values, which saves most of the work.
+    """
+    drawn = np.random.default_rng(_BCA_SEED).integers(0, n, size=(BCA_RESAMPLES, n))
+    counts = np.stack([np.bincount(draw, minlength=n) for draw in drawn])
+    distinct, repeats = np.unique(counts, axis=0, return_counts=True)
+    return (distinct / n, repeats) if len(distinct) < BCA_RESAMPLES / 2 else (counts / n, None)
+
+
+def _bca(rows: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
+    """Low and high ends of the BCa intervals of the rows' means (Efron 1987, equation 2.3); NaN where there is none.
+
+    Of a mean, every bootstrap value is a product of shares and values, and the jackknife's influence of a value is
+    its distance from the mean; so a stack of sets is one product of matrices.
+    """
+    n = rows.shape[1]
+    shares, repeats = _resamples(n)
+    with np.errstate(all="ignore"):  # of nearly equal values some are NaN, which is the answer wanted
+        scores = (rows - means[:, None]) / sds[:, None]
+        resampled = scores @ shares.T
+        if repeats is None:
+            resampled.sort(axis=1)
+            ranks = None
+        else:
+            order = np.argsort(resampled, axis=1)
+            resampled = np.take_along_axis(resampled, order, axis=1)
+            ranks = np.cumsum(repeats[order], axis=1)
+        # A resample with the mean of the values counts half as below it. Rounding must not decide which is one.
+        tie = 4 * n * np.finfo(np.float64).eps * np.abs(rows).max(axis=1) / sds
+        below = _drawn_up_to(resampled < -tie[:, None], ranks) + _drawn_up_to(
+            resampled <= tie[:, None], ranks
+        )
+        bias = special.ndtri(below / (2 * BCA_RESAMPLES))
+        acceleration = (scores**3).sum(axis=1) / (6 * (scores**2).sum(axis=1) ** 1.5)
+        ends = []
+        for z in special.ndtri([0.025, 0.975]):
+            shifted = bias + z
+            fraction = special.ndtr(bias + shifted / (1 - acceleration * shifted))
+            ends.append(means + sds * _quantile(resampled, ranks, fraction))
+    return ends[0], ends[1]
+
+
+def _drawn_up_to(chosen: npt.NDArray[np.bool_], ranks: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
+    """How many draws the first elements of each row, those that are chosen, stand for."""
+    count: npt.NDArray[np.int64] = np.count_nonzero(chosen, axis=1)
+    if ranks is None:
+        return count
+    return np.where(count, np.take_along_axis(ranks, np.maximum(count - 1, 0)[:, None], axis=1)[:, 0], 0)
+
+
+def _quantile(ranked: Floats, ranks: npt.NDArray[np.int64] | None, fraction: Floats) -> Floats:
+    """A quantile of each row by linear interpolation; element i of a row stands for ranks[i] - ranks[i-1] draws."""
+    place = np.nan_to_num(fraction) * (BCA_RESAMPLES - 1)
+    floor = np.floor(place)
+
+    def value(rank: Floats) -> Floats:
+        index = rank.astype(np.int64) if ranks is None else (ranks <= rank[:, None]).sum(axis=1)
+        index = np.minimum(index, ranked.shape[1] - 1)
+        return np.take_along_axis(ranked, index[:, None], axis=1)[:, 0]
+
+    lower = value(floor)
+    result = lower + (place - floor) * (value(floor + 1) - lower)
+    return np.where(np.isnan(fraction), np.nan, result)

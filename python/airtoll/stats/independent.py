@@ -1,0 +1,91 @@
+"""Two independent sets of numbers, as of two results: the difference b - a and the ratio b / a.
+
+Nothing pairs the runs of two results, so their spreads add up, and need not be equal: Welch 1947, "The generalization
+of 'Student's' problem when several different population variances are involved", Biometrika 34.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, LogMean, equivalences
+from airtoll.stats.ratio import Ratio
+from airtoll.stats.summary import Floats, Interval, present
+
+
+@dataclass(frozen=True)
+class IndependentDifference:
+    """The difference of two means, b - a, in the unit of the values; what cannot be known is None."""
+
+    n_a: int
+    n_b: int
+    mean: float | None = None
+    error: float | None = None  # standard error of the difference
+    df: float | None = None  # degrees of freedom by Welch and Satterthwaite; None if no side has any spread
+    ci95_t: Interval | None = None
+    p: float | None = None  # of Welch's t test, two-sided; None without any spread
+
+
+@dataclass(frozen=True)
+class IndependentRatio(Ratio[IndependentDifference]):
+    """The ratio of the geometric means, b / a; `log` is the difference of the mean logarithms."""
+
+
+def independent_difference(a: Iterable[float | None], b: Iterable[float | None]) -> IndependentDifference:
+    """Mean of b less mean of a; None and NaN are missing, not counted. Raises ValueError for an infinite value."""
+    return _welch(present(a), present(b))
+
+
+def independent_ratio(a: Iterable[float | None], b: Iterable[float | None]) -> IndependentRatio:
+    """Geometric mean of b over that of a; None and NaN are missing, not counted.
+
+    A value of 0 or below has no logarithm: then there is no ratio, and `reason` says so. Raises ValueError for an
+    infinite value.
+    """
+    sides = present(a), present(b)
+    reason = None
+    if not all(len(side) for side in sides):
+        reason = "one of the two sides has no value"
+    elif bad := sum(int((side <= 0).sum()) for side in sides):
+        reason = f"{bad} of {sum(map(len, sides))} values are not above 0"
+    if reason:
+        return IndependentRatio(IndependentDifference(len(sides[0]), len(sides[1])), reason)
+    return IndependentRatio(_welch(np.log(sides[0]), np.log(sides[1])))
+
+
+def independent_equivalence(
+    ratio: IndependentRatio, margin_percent: float = MARGIN_PERCENT
+) -> Equivalence | None:
+    """Whether the ratio is 1 within the margin; None if there is no ratio."""
+    log = ratio.log
+    if log.mean is None:
+        return None
+    error = math.nan if log.error is None else log.error
+    mean = LogMean(log.mean, error, 1.0 if log.df is None else log.df)  # without spread any df gives no width
+    return equivalences([mean], margin_percent)[0]
+
+
+def _welch(a: Floats, b: Floats) -> IndependentDifference:
+    n_a, n_b = len(a), len(b)
+    if not n_a or not n_b:
+        return IndependentDifference(n_a, n_b)
+    mean = float(b.mean() - a.mean())
+    if n_a == 1 or n_b == 1:
+        return IndependentDifference(n_a, n_b, mean)
+    variance_a, variance_b = (
+        0.0 if np.ptp(side) == 0 else float(side.var(ddof=1)) / len(side) for side in (a, b)
+    )
+    variance = variance_a + variance_b
+    if variance == 0:
+        mean = float(b[0] - a[0])  # rounding in the means would give equal values a difference
+        return IndependentDifference(n_a, n_b, mean, 0.0, None, Interval(mean, mean))
+    error = math.sqrt(variance)
+    # The shares of the variance first: their squares cannot underflow.
+    share_a, share_b = variance_a / variance, variance_b / variance
+    df = 1 / (share_a**2 / (n_a - 1) + share_b**2 / (n_b - 1))
+    half = float(special.stdtrit(df, 0.975)) * error
+    p = 2 * float(special.stdtr(df, -abs(mean) / error))
+    return IndependentDifference(n_a, n_b, mean, error, df, Interval(mean - half, mean + half), p)

@@ -1,0 +1,158 @@
+"""Results that are not stable, by name: what is wrong and how much.
+
+- spread: the standard deviation is 10 % of the mean or more, as `pyperf check` has it;
+- spread of the papers: it is above 3 % of the mean, which Kolahi et al. give as their bound (not named twice);
+- outlier: the smallest or largest value is 50 % or more off the mean, again as pyperf has it;
+- too few: the interval of the mean is wider than the precision asked for, and how many runs would do;
+- drift: the values rise or fall with the order of runs (Mann 1945, Kendall's tau), at p < 0.01: of a hundred cells
+  without any drift one is named, too. That takes 6 runs: 5 happen to be sorted more often.
+
+The first four are shares of the mean, and are asked only where the mean is above 0 and `relative` allows it. Nothing
+is ever dropped for being named here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from airtoll.stats.summary import Floats, t_half_width
+
+Kind = Literal["spread", "spread of the papers", "outlier", "too few", "drift"]
+
+SPREAD_PERCENT = 10.0
+PAPERS_SPREAD_PERCENT = 3.0
+OUTLIER_PERCENT = 50.0
+DRIFT_P = 0.01
+MOST_RUNS = 10_000
+"""Beyond, the runs that would do are not worth counting."""
+
+
+@dataclass(frozen=True)
+class Instability:
+    """One thing that makes a result unstable; `str` is a line that says what and how much."""
+
+    kind: Kind
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+def instabilities(
+    values: Sequence[float | None],
+    orders: Sequence[int],
+    *,
+    precision_percent: float | None = None,
+    relative: bool = True,
+) -> tuple[Instability, ...]:
+    """What is not stable about the values of one cell, taken at the places `orders` of the plan.
+
+    `precision_percent` is the half width of the 95 % interval asked for, in percent of the mean; None: none was.
+    None and NaN are missing. Raises ValueError if the lengths differ or a value is infinite.
+    """
+    taken = sorted(
+        (order, value)
+        for order, value in zip(orders, values, strict=True)
+        if value is not None and not math.isnan(value)
+    )
+    if any(math.isinf(value) for _, value in taken):
+        raise ValueError("a value is infinite")
+    if len(taken) < 2:
+        return ()
+    array = np.array([value for _, value in taken])
+    found: list[Instability | None] = []
+    mean, sd = float(array.mean()), float(array.std(ddof=1))
+    if relative and mean > 0:
+        found += [_spread(mean, sd), _outlier(array, mean)]
+        if precision_percent is not None:
+            found.append(_too_few(len(array), mean, sd, precision_percent))
+    return tuple(one for one in (*found, _drift(array)) if one is not None)
+
+
+def runs_needed(mean: float, sd: float, percent: float) -> int | None:
+    """The runs whose 95 % t interval reaches `percent` of the mean to each side, if the spread stays what it is.
+
+    None beyond `MOST_RUNS`.
+    """
+    target = percent / 100 * abs(mean)
+    low, high = 1, MOST_RUNS  # low is too few, high is enough; the width falls with every run
+    if sd == 0:
+        return 2
+    if target <= 0 or t_half_width(sd, high) > target:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if t_half_width(sd, middle) <= target else (middle, high)
+    return high
+
+
+def _spread(mean: float, sd: float) -> Instability | None:
+    percent = 100 * sd / mean
+    if percent >= SPREAD_PERCENT:
+        return Instability("spread", f"the standard deviation is {percent:.0f} % of the mean")
+    if percent > PAPERS_SPREAD_PERCENT:
+        detail = f"the standard deviation is {percent:.1f} % of the mean, above the papers' {PAPERS_SPREAD_PERCENT:g} %"
+        return Instability("spread of the papers", detail)
+    return None
+
+
+def _outlier(values: Floats, mean: float) -> Instability | None:
+    off = 100 * (values - mean) / mean
+    count = int((np.abs(off) >= OUTLIER_PERCENT).sum())
+    if not count:
+        return None
+    worst = float(off[np.argmax(np.abs(off))])
+    side = "above" if worst > 0 else "below"
+    many = (
+        "one value is"
+        if count == 1
+        else f"{count} values are {OUTLIER_PERCENT:g} % or more off the mean, one"
+    )
+    return Instability("outlier", f"{many} {abs(worst):.0f} % {side} the mean")
+
+
+def _too_few(n: int, mean: float, sd: float, percent: float) -> Instability | None:
+    reached = 100 * t_half_width(sd, n) / mean
+    if reached <= percent:
+        return None
+    needed = runs_needed(mean, sd, percent)
+    runs = f"more than {MOST_RUNS}" if needed is None else f"about {needed}"
+    detail = f"{n} runs tell the mean to {reached:.2g} %; {percent:g} % would take {runs}"
+    return Instability("too few", detail)
+
+
+def _drift(values: Floats) -> Instability | None:
+    n = len(values)
+    if 2 / math.factorial(n) >= DRIFT_P:  # of all orders, the two that are sorted
+        return None
+    rises = float(np.sign(values[None, :] - values[:, None])[_upper(n)].sum())
+    # The normal approximation sorts out quickly what is far from any drift; kendalltau takes a hundred times as long.
+    if abs(rises) < 1.5 * math.sqrt(_variance(values)):
+        return None
+    test = stats.kendalltau(np.arange(n), values)
+    if not test.pvalue < DRIFT_P:
+        return None
+    direction = "rise" if test.statistic > 0 else "fall"
+    detail = f"values {direction} with the order of runs (Kendall's tau {test.statistic:+.2f}, p = {test.pvalue:.2g})"
+    return Instability("drift", detail)
+
+
+@lru_cache(maxsize=64)
+def _upper(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return np.triu_indices(n, 1)
+
+
+def _variance(values: Floats) -> float:
+    """Variance of the pairs that rise less those that fall; ties make it smaller (Kendall 1970, chapter 4)."""
+    n = len(values)
+    whole = n * (n - 1) * (2 * n + 5)
+    if len(set(values.tolist())) < n:
+        ties = np.unique(values, return_counts=True)[1]
+        whole -= int((ties * (ties - 1) * (2 * ties + 5)).sum())
+    return whole / 18
