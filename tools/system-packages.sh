@@ -9,7 +9,10 @@ build)
     headers="openssl/evp.h:libssl-dev"
     [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] && headers="$headers intel-ipsec-mb.h:libipsec-mb-dev"
     ;;
-run) wanted="ip:iproute2 iperf3:iperf3 sockperf:sockperf unshare:util-linux nsenter:util-linux" ;;
+run)
+    wanted="ip:iproute2 ss:iproute2 iperf3:iperf3 sockperf:sockperf irtt:irtt curl:curl unshare:util-linux"
+    wanted="$wanted nsenter:util-linux timeout:coreutils"
+    ;;
 test) wanted="tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium" ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac

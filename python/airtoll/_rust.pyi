@@ -6,6 +6,11 @@ DEVICE_NAME: str
 
 def emulate() -> int: ...
 def pingpong(argv: list[str]) -> int: ...
+def video(argv: list[str]) -> int: ...
+
+VIDEO_DEADLINE_NS: int  # after its capture a frame is late
+VIDEO_HEADER_B: int  # octets of a packet before the picture
+
 def link_overhead(suite: str) -> int: ...  # octets a packet; ValueError if there is no such suite
 def run_link(access_point: bool, config: Path) -> None: ...  # ValueError, RuntimeError: one line
 def check_scenario(scenario: str) -> None: ...  # ValueError: one line, what cannot be and the clause

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airtoll.labs.base import CpuTimes, Link
-from airtoll.labs.namespace import machine_cpu_times
+from airtoll.labs.namespace import machine_cpu_times, machine_facts
 from airtoll.study.cell import Ip, Method
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -56,7 +56,7 @@ class PlainHost:
         return subprocess.CompletedProcess(argv, process.returncode, stdout, stderr)
 
     def facts(self) -> dict[str, Any]:
-        return {}
+        return machine_facts()
 
     def cpu(self) -> CpuTimes:
         return machine_cpu_times()
@@ -111,7 +111,7 @@ def veth_prefixes() -> Iterator[dict[str, list[str]]]:
 
 
 class FakeCounters:
-    """A link that spends half a core, a tenth of it on sealing, for ever."""
+    """A link that spends half a core, a tenth of it on sealing, for ever; a fifth of its transmissions are retries."""
 
     def __init__(self) -> None:
         self._elapsed_s = 0.0
@@ -122,11 +122,13 @@ class FakeCounters:
             "elapsed_s": self._elapsed_s,
             "emulator_cpu_s": 0.5 * self._elapsed_s,
             "crypto_s": 0.05 * self._elapsed_s,
+            "air_busy_s": 0.75 * self._elapsed_s,
+            "sta": {"mpdus": 80 * self._elapsed_s, "retries": 20 * self._elapsed_s, "drops_retry": 0},
         }
 
 
 def make_link(hosts: dict[str, PlainHost]) -> Link:
-    facts = {"capacity_open_bit_per_s": CAPACITY_BIT_PER_S}
+    facts = {"capacity_open_bit_per_s": CAPACITY_BIT_PER_S, "rate_kbit_per_s": 54_000}
     return Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=FakeCounters())
 
 

@@ -1,34 +1,109 @@
-"""CPU load between two moments."""
+"""CPU load over a window, of every machine once."""
 
+import subprocess
+import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from airtoll.labs.base import CpuTimes
-from airtoll.probes.cpu import Snapshot, between
+from airtoll.labs.base import CpuTimes, Link
+from airtoll.probes import cpu
+from airtoll.probes.cpu import Snapshot
+from airtoll.probes.machines import machines, share_clocks
 
 SECOND_NS = 1_000_000_000
 
 
-def snapshot(second: int, busy_s: float, idle_s: float, **counters: Any) -> Snapshot:
-    return Snapshot(second * SECOND_NS, CpuTimes(busy_s, idle_s), counters)
+class Machine:
+    """A host that is a machine of this name, or says nothing of what it is; half of its time it is busy."""
+
+    def __init__(self, boot_id: str | None, name: str = "host") -> None:
+        self.name = name
+        self._facts = {} if boot_id is None else {"boot_id": boot_id}
+        self._readings = 0
+
+    def popen(self, argv: Any) -> Any:
+        raise NotImplementedError
+
+    def run(self, argv: Any, timeout_s: float) -> Any:
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, Any]:
+        return dict(self._facts)
+
+    def cpu(self) -> CpuTimes:
+        self._readings += 1
+        return CpuTimes(busy_s=self._readings, idle_s=self._readings)
+
+
+def link(**boot_ids: str | None) -> Link:
+    hosts = {role: Machine(boot_id, role) for role, boot_id in boot_ids.items()}
+    return Link(hosts=hosts, addresses={}, facts={}, counters=lambda: {"elapsed_s": 1.0})
+
+
+def snapshot(second: float, load: Mapping[str, tuple[float, float]], **counters: Any) -> Snapshot:
+    times = {role: CpuTimes(busy_s, idle_s) for role, (busy_s, idle_s) in load.items()}
+    return Snapshot(round(second * SECOND_NS), times, counters)
 
 
 def test_load_is_cpu_time_over_the_time_of_the_window_alone() -> None:
-    opening = snapshot(7, 100.0, 900.0, elapsed_s=5.0, emulator_cpu_s=1.0, crypto_s=0.5)
-    closing = snapshot(9, 101.0, 903.0, elapsed_s=7.0, emulator_cpu_s=1.5, crypto_s=0.6)
-    loads = {(s.metric, s.endpoint): s for s in between(opening, closing, t_ns=200_000_000)}
+    opening = snapshot(7, {"machine": (100.0, 900.0)}, elapsed_s=5.0, emulator_cpu_s=1.0, crypto_s=0.5)
+    closing = snapshot(9, {"machine": (101.0, 903.0)}, elapsed_s=7.0, emulator_cpu_s=1.5, crypto_s=0.6)
+    loads = {(s.metric, s.endpoint): s for s in cpu.samples([opening, closing], t_ns=200_000_000)}
     assert loads["cpu_system", "machine"].value == pytest.approx(25)  # of both cores
     assert loads["cpu_emulator", "link"].value == pytest.approx(25)  # of one core
     assert loads["cpu_crypto", "link"].value == pytest.approx(5)
     assert {(s.t_ns, s.dur_ns, s.unit) for s in loads.values()} == {(200_000_000, 2 * SECOND_NS, "%")}
 
 
+def test_the_machines_load_is_told_for_each_interval() -> None:
+    shots = [
+        snapshot(0, {"machine": (0.0, 0.0)}, elapsed_s=0.0, crypto_s=0.0),
+        snapshot(0.25, {"machine": (0.1, 0.4)}),
+        snapshot(0.5, {"machine": (0.5, 0.5)}, elapsed_s=0.5, crypto_s=0.1),
+    ]
+    found = cpu.samples(shots, t_ns=SECOND_NS)
+    system = [(s.t_ns, s.dur_ns, s.value) for s in found if s.metric == "cpu_system"]
+    quarter_ns = SECOND_NS // 4
+    assert system == [
+        (SECOND_NS, quarter_ns, pytest.approx(20)),
+        (SECOND_NS + quarter_ns, quarter_ns, pytest.approx(80)),
+    ]
+    (crypto,) = (s for s in found if s.metric == "cpu_crypto")  # the emulator is not asked in between
+    assert (crypto.dur_ns, crypto.value) == (2 * quarter_ns, pytest.approx(20))
+
+
 def test_a_link_that_does_not_count_has_no_load_rather_than_one_of_zero() -> None:
-    found = between(snapshot(0, 1.0, 1.0), snapshot(1, 2.0, 2.0), t_ns=0)
-    assert [sample.metric for sample in found] == ["cpu_system"]
+    shots = [snapshot(0, {"machine": (1.0, 1.0)}), snapshot(1, {"machine": (2.0, 2.0)})]
+    assert [sample.metric for sample in cpu.samples(shots, t_ns=0)] == ["cpu_system"]
 
 
-def test_a_window_without_a_tick_of_the_kernels_clock_has_no_value() -> None:
-    (load,) = between(snapshot(0, 1.0, 1.0), snapshot(0, 1.0, 1.0), t_ns=0)
+def test_an_interval_without_a_tick_of_the_kernels_clock_has_no_value() -> None:
+    (load,) = cpu.samples([snapshot(0, {"machine": (1.0, 1.0)})] * 2, t_ns=0)
     assert load.value is None
+
+
+def test_intervals_cover_the_window_and_end_with_the_process() -> None:
+    with subprocess.Popen(["sleep", "60"]) as running:
+        shots = cpu.over(link(ap="one", sta="one"), running, time.monotonic() + 0.6)
+        assert len(shots) == 3
+        assert shots[-1].monotonic_ns - shots[0].monotonic_ns >= 0.6 * SECOND_NS
+        assert [shot.counters for shot in shots] == [{"elapsed_s": 1.0}, {}, {"elapsed_s": 1.0}]
+        running.kill()
+        running.wait()
+        ended = cpu.over(link(ap="one"), running, time.monotonic() + 60)
+        assert ended[-1].monotonic_ns - ended[0].monotonic_ns < 10 * SECOND_NS
+
+
+def test_hosts_of_one_kernel_are_one_machine() -> None:
+    assert list(machines(link(ap="one", sta="one", server="one"))) == ["machine"]
+    assert list(machines(link(ap="one", sta1="two", sta2="two", server="one"))) == ["ap", "sta1"]
+    assert list(machines(link(ap=None, sta=None))) == ["ap", "sta"]
+
+
+def test_clocks_are_shared_only_where_that_is_known() -> None:
+    one, same, other, unknown = Machine("one"), Machine("one"), Machine("two"), Machine(None)
+    assert share_clocks(one, same)
+    assert not share_clocks(one, other)
+    assert not share_clocks(unknown, Machine(None))

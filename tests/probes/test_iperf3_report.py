@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
-from airtoll.probes import iperf3
+from airtoll.probes import iperf3_report as iperf3
 from airtoll.probes.base import Sample
 from airtoll.probes.window import Window
+from airtoll.study.cell import Cell
 
 Recorded = Callable[[str], bytes]
 
@@ -245,3 +246,23 @@ class TestFaults:
         (fault,) = self.faults(*both, offered_bit_per_s=50_000_000)
         assert fault.startswith("iperf3: the client sent 3")
         assert fault.endswith("Mbit/s instead of 50.00, less than the open link carries")
+
+    def test_a_client_that_fell_short_of_the_load_that_the_study_names(
+        self, both: tuple[bytes, bytes]
+    ) -> None:
+        client, server = (iperf3.parse(output, b"", "iperf3") for output in both)  # 33 Mbit/s
+        assert iperf3.faults(client, server, WINDOW, 33_500_000, sent_least=0.95) == []
+        (fault,) = iperf3.faults(client, server, WINDOW, 36_000_000, sent_least=0.95)
+        assert fault.endswith("Mbit/s instead of 36.00")
+
+
+def test_segments_of_another_size_than_asked_for_are_a_fault(cell: Callable[..., Cell]) -> None:
+    asked = cell(transport="tcp", packet_size=1460, ip="ipv6", tcp_size="mss")
+    assert iperf3.segment_fault(asked, 1460) == []
+    assert iperf3.segment_fault(asked, 1428) == [
+        "iperf3: the payload of TCP segments is 1428 B where 1460 B were asked for"
+    ]
+    assert iperf3.segment_fault(asked, None) == [
+        "iperf3: the payload of TCP segments is not known where 1460 B were asked for"
+    ]
+    assert iperf3.segment_fault(cell(transport="tcp", packet_size=128), 1448) == []

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from airtoll.errors import AirtollError
+from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
-from airtoll.probes import Measurement, Rtt, Throughput, default_probes, process
-from airtoll.probes.iperf3 import OVERLOAD
+from airtoll.probes import PROBES, Ftp, Irtt, Measurement, Rtt, Throughput, ftp, probes_of, process
+from airtoll.probes.flows import flows_of
+from airtoll.probes.iperf3 import offered_loads_bit_per_s
+from airtoll.probes.iperf3_report import OVERLOAD
 from airtoll.study.cell import Cell, Method
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -23,7 +25,8 @@ LinkWith = Callable[[str, str], Link]
 def squatter(port: int, kind: str) -> list[str]:
     """The command of a program that has the port."""
     listen = "s.listen();" if kind == "SOCK_STREAM" else ""
-    take = f"s = socket.socket(socket.AF_INET, socket.{kind}); s.bind(('', {port}));"
+    reuse = "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1);"  # of a test before
+    take = f"s = socket.socket(socket.AF_INET, socket.{kind}); {reuse} s.bind(('', {port}));"
     return ["python3", "-c", f"import socket, time; {take} {listen} time.sleep(60)"]
 
 
@@ -64,7 +67,10 @@ class TestThroughput:
         assert sent - lost == pytest.approx(0.5 * received_bit_per_s / 1408 / 8, rel=0.01)
         assert values(measurement, "cpu_emulator", "link") == [pytest.approx(50)]
         assert values(measurement, "cpu_crypto", "link") == [pytest.approx(5)]
-        assert len(values(measurement, "cpu_system", "machine")) == 1
+        assert len(values(measurement, "cpu_system", "machine")) == 2
+        assert values(measurement, "airtime", "link") == [pytest.approx(75)]
+        assert values(measurement, "retries", "link") == [pytest.approx(20)]
+        assert values(measurement, "phy_rate", "link") == [54e6]
         assert set(measurement.raw) == {"iperf3-server.json", "iperf3-client.json"}
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
@@ -80,6 +86,66 @@ class TestThroughput:
         measurement = Throughput().measure(link, cell(transport="udp", ip=ip, packet_size=128), method)
         (fault,) = [fault for fault in measurement.faults if "fetched" in fault]
         assert "the receiving host, not the link, sets the result" in fault
+
+    @pytest.mark.parametrize(
+        ("levels", "load", "offered_bit_per_s"),
+        [({"offered": 4.0}, "overload", 4e6), ({}, 6.0, 6e6), ({"offered": 4.0}, 6.0, 4e6)],
+    )
+    def test_udp_offers_what_the_study_says(
+        self, link: Link, cell: MakeCell, method: Method, levels: Any, load: Any, offered_bit_per_s: float
+    ) -> None:
+        unknown = Link(link.hosts, link.addresses, {}, link.counters)  # what the link carries plays no part
+        asked = method.model_copy(update={"udp_load": load})
+        measurement = Throughput().measure(unknown, cell(transport="udp", **levels), asked)
+        assert measurement.faults == []
+        assert measurement.facts["offered_bit_per_s"] == offered_bit_per_s
+        arrived = [s.value for s in measurement.samples if (s.metric, s.endpoint) == ("throughput", "ap")]
+        assert sum(value or 0.0 for value in arrived) / len(arrived) == pytest.approx(
+            offered_bit_per_s, rel=0.1
+        )
+
+    def test_a_load_of_both_directions_together_is_shared_and_that_of_a_sender_is_not(
+        self, link: Link, cell: MakeCell, method: Method
+    ) -> None:
+        both = cell(transport="udp", direction="both")
+        loads = [
+            offered_loads_bit_per_s(link, one, asked, flows_of(link, one))
+            for one, asked in (
+                (both, method.model_copy(update={"udp_load": 9.0})),
+                (both.model_copy(update={"offered": 4.0}), method),
+            )
+        ]
+        assert loads == [[4_500_000, 4_500_000], [4_000_000, 4_000_000]]
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    def test_a_packet_size_can_be_the_payload_of_tcp_segments(
+        self, link: Link, cell: MakeCell, method: Method, ip: str
+    ) -> None:
+        asked = cell(transport="tcp", ip=ip, packet_size=512, tcp_size="mss")
+        measurement = Throughput().measure(link, asked, method)
+        assert measurement.faults == []
+        assert measurement.facts["tcp_segment_bytes"] == 512
+        assert "-l" not in measurement.facts["client"]
+
+    def test_the_hosts_stack_is_set_as_the_link_says(
+        self, link: Link, cell: MakeCell, method: Method
+    ) -> None:
+        facts = {**link.facts, "tcp_window_bytes": 65536, "congestion_control": "reno"}
+        told = Link(link.hosts, link.addresses, facts, link.counters)
+        measurement = Throughput().measure(told, cell(transport="tcp"), method)
+        assert measurement.facts["tcp_congestion"] == "reno"
+        assert measurement.facts["client"][-4:] == ["-w", "65536", "-C", "reno"]
+        assert measurement.facts["tcp_segment_bytes"] == 1448
+
+    def test_a_buffer_that_the_kernel_does_not_grant_is_said_to_be(
+        self, link: Link, cell: MakeCell, method: Method
+    ) -> None:
+        facts = {**link.facts, "udp_buffer_bytes": 500_000_000}
+        told = Link(link.hosts, link.addresses, facts, link.counters)
+        with pytest.raises(
+            AirtollError, match=r"^iperf3: the kernel grants no socket buffer of 500000000 B$"
+        ):
+            Throughput().measure(told, cell(transport="udp"), method)
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
     def test_tcp_uses_cubic_and_tells_how_it_fared(
@@ -222,14 +288,133 @@ class TestRtt:
             Rtt("pingpong").measure(link, cell(packet_size=7), method)
 
 
+@needs("irtt")
+class TestIrtt:
+    """irtt between two namespaces."""
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    def test_each_direction_is_measured(self, link: Link, cell: MakeCell, method: Method, ip: str) -> None:
+        measurement = Irtt().measure(link, cell(ip=ip), method)
+        assert list(measurement.faults) == []
+        assert measurement.facts["version"].startswith("irtt ")
+        assert measurement.facts["clocks"] == "shared"
+        assert measurement.facts["packet_bytes"] == 1408
+        assert {sample.probe for sample in measurement.samples} == {"irtt"}
+        assert len(values(measurement, "rtt", "sta")) > 25
+        for metric in ("delay_idle", "ipdv"):
+            assert len(values(measurement, metric, "ap")) > 25
+            assert len(values(measurement, metric, "sta")) > 25
+        assert min(values(measurement, "delay_idle", "ap")) > 0
+        assert values(measurement, "datagrams_lost", "ap") == [0]
+        assert set(measurement.raw) == {"irtt.json"}
+
+    def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
+        other = process.serving(link.hosts["ap"], squatter(2112, "SOCK_DGRAM"), "udp", 2112, "another server")
+        with other, pytest.raises(AirtollError, match=r"^irtt server on ap: port 2112 is in use$"):
+            Irtt().measure(link, cell(), method)
+
+    def test_a_server_that_cannot_start_is_told_of(
+        self, link_with: LinkWith, cell: MakeCell, method: Method
+    ) -> None:
+        link = link_with(
+            "irtt", "echo 'Error: listen udp4: bind: cannot assign requested address' >&2; exit 1"
+        )
+        words = r"^irtt server on ap: listen udp4: bind: cannot assign requested address$"
+        with pytest.raises(AirtollError, match=words):
+            Irtt().measure(link, cell(), method)
+
+    def test_a_cut_off_report_fails_the_run(
+        self, link_with: LinkWith, cell: MakeCell, method: Method
+    ) -> None:
+        link = link_with(
+            "irtt",
+            f'case "$1" in server) exec {which("irtt")} "$@";; esac; head -c 4000 {RECORDED}/irtt-ipv4.json',
+        )
+        with pytest.raises(AirtollError, match=r"^irtt client on sta: its report of 4000 bytes is cut off"):
+            Irtt().measure(link, cell(), method)
+
+
+@pytest.mark.skipif(Ftp().missing() is not None, reason=str(Ftp().missing()))
+class TestFtp:
+    """A file transfer between two namespaces."""
+
+    @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+    @pytest.mark.parametrize(("direction", "receiver"), [("up", "ap"), ("down", "sta")])
+    def test_a_file_is_transferred_for_the_whole_window(
+        self, link: Link, cell: MakeCell, method: Method, direction: str, receiver: str, ip: str
+    ) -> None:
+        measurement = Ftp().measure(link, cell(transport="tcp", direction=direction, ip=ip), method)
+        assert list(measurement.faults) == []
+        (whole,) = values(measurement, "ftp_rate", "sta")
+        steady = values(measurement, "ftp_rate_steady", receiver)
+        assert len(steady) >= 3
+        assert min(steady) > 0
+        assert 0.2 * whole < max(steady) < 5 * whole  # a veth pair is as fast as the machine happens to be
+        assert set(measurement.raw) == {f"ftp-{direction}-client.json", f"ftp-{direction}-server.json"}
+        assert "pyftpdlib" in measurement.facts["version"]
+
+    def test_both_directions_go_at_the_same_time(
+        self, link: Link, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(ftp, "BEGIN_SPREAD_S", 0.5)
+        measurement = Ftp().measure(link, cell(transport="tcp", direction="both"), method)
+        assert list(measurement.faults) == []
+        up, down = (
+            {(s.t_ns, s.t_ns + s.dur_ns) for s in measurement.samples if (s.metric, s.direction) == what}
+            for what in (("ftp_rate", "up"), ("ftp_rate", "down"))
+        )
+        assert max(start for start, _ in up | down) < min(end for _, end in up | down)
+
+    def test_there_is_one_file_and_no_way_to_another(self, link: Link) -> None:
+        server = link.hosts["ap"]
+        transfer = ftp.Transfer("down", link.hosts["sta"], server, link.addresses["ap", "ipv4"], 2121, None)
+        argv, (*client, url) = ftp.commands(transfer, "ipv4", 5.0)
+        client[client.index("/dev/null")] = "-"
+        for path in ("etc/passwd", "%2Fetc/passwd", "../etc/passwd", "payload/../etc/passwd"):
+            with process.serving(server, argv, "tcp", 2121, "ftp"):
+                asked = [*client, "--path-as-is", url.replace("payload", path)]
+                said = transfer.client.run(asked, 10)
+                assert b"root:" not in said.stdout
+                assert b'"size_download":0' in said.stdout
+
+    def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
+        other = process.serving(
+            link.hosts["ap"], squatter(2121, "SOCK_STREAM"), "tcp", 2121, "another server"
+        )
+        with other, pytest.raises(AirtollError, match=r"^ftp server on ap: port 2121 is in use$"):
+            Ftp().measure(link, cell(transport="tcp"), method)
+
+    def test_a_client_that_fails_is_told_of(
+        self, link_with: LinkWith, cell: MakeCell, method: Method
+    ) -> None:
+        link = link_with("curl", f"cat {RECORDED}/ftp-refused-client.json; exit 7")
+        with pytest.raises(AirtollError, match=r"^ftp client on sta: Failed to connect .* \(curl 7\)$"):
+            Ftp().measure(link, cell(transport="tcp"), method)
+
+    def test_a_missing_library_is_told_of(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+        assert Ftp().missing() == "the Python package 'pyftpdlib' is missing: pip install pyftpdlib"
+
+
 def test_a_missing_tool_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = {probe.name: probe.missing() for probe in default_probes()}
+    said = {probe.name: probe.missing() for probe in probes_of(PROBES)}
     assert said == {
         "throughput": "the command 'iperf3' is missing: apt-get install iperf3",
         "rtt": "the command 'sockperf' is missing: apt-get install sockperf",
+        "irtt": "the command 'irtt' is missing: apt-get install irtt",
+        "ftp": "the command 'curl' is missing: apt-get install curl",
+        "video": None,  # airtoll's own
     }
     assert Rtt("pingpong").missing() is None
+
+
+def test_probes_are_found_by_name() -> None:
+    for lab in ("air", "sim"):
+        assert [probe.name for probe in probes_of(lab=lab)] == ["throughput", "rtt"]
+        assert [probe.name for probe in probes_of(["ftp", "irtt"], lab)] == ["ftp", "irtt"]
+        with pytest.raises(UsageError, match=r"^probe 'ftpd' is not one of throughput, rtt, irtt, ftp"):
+            probes_of(["ftpd"], lab)
 
 
 def test_a_process_that_hangs_is_killed_and_its_last_words_are_told() -> None:

@@ -128,6 +128,74 @@ def test_cpu_is_its_value() -> None:
     ) == {"r1/cpu_system": 41.5, "r1/cpu_crypto": 3.5}
 
 
+def irtt(metric: str, value: float | None, direction: str, **fields: Any) -> dict[str, Any]:
+    return sample(metric, value, **{"probe": "irtt", "direction": direction, "unit": "ms", **fields})
+
+
+def test_idle_delays_are_medians_by_direction() -> None:
+    delays = [irtt("delay_idle", value, way, t_ns=at) for way, values in (("up", (1.0, 9.0, 2.0)), ("down", (5.0, 6.0)))
+              for at, value in enumerate(values)]  # fmt: skip
+    assert numbers(*delays) == {"r1/delay_idle_up": 2.0, "r1/delay_idle_down": 5.5}
+
+
+def test_ipdv_is_the_mean_of_what_delays_differ_by_either_way() -> None:
+    assert numbers(irtt("ipdv", 0.5, "up"), irtt("ipdv", -0.25, "up", t_ns=1)) == {
+        "r1/ipdv_up": pytest.approx(0.375)
+    }
+
+
+def test_idle_loss_is_counted_by_direction_and_apart_from_that_under_load() -> None:
+    counts = {("up", "sent"): 100, ("up", "lost"): 20, ("down", "sent"): 80, ("down", "lost"): 8}
+    counts |= {("both", "sent"): 100, ("both", "lost"): 28}
+    rows = [irtt(f"datagrams_{what}", count, way, unit="1") for (way, what), count in counts.items()]
+    under_load = [sample("datagrams_sent", 10), sample("datagrams_lost", 1)]
+    assert numbers(*rows, *under_load) == {
+        "r1/loss": pytest.approx(0.1),
+        "r1/loss_idle_up": pytest.approx(0.2),
+        "r1/loss_idle_down": pytest.approx(0.1),
+    }
+
+
+def test_a_direction_of_which_nothing_is_known_has_no_idle_loss() -> None:
+    rows = [irtt(f"datagrams_{what}", 10, "both", unit="1") for what in ("sent", "lost")]
+    unknown = [irtt("datagrams_sent", 10, "up", unit="1"), irtt("datagrams_lost", None, "up", unit="1")]
+    assert numbers(*rows, *unknown) == {}
+
+
+def test_lab_sim_gives_idle_loss_itself() -> None:
+    assert numbers(irtt("loss_idle", 0.25, "down", unit="1", probe="sim")) == {"r1/loss_idle_down": 0.25}
+
+
+def test_transfers_of_all_stations_and_directions_add_up() -> None:
+    whole = {"metric": "ftp_rate", "probe": "ftp", "dur_ns": 2 * S}
+    steady = {"metric": "ftp_rate_steady", "probe": "ftp"}
+    got = numbers(
+        sample(value=1e6, endpoint="sta/sta1", **whole),
+        sample(value=2e6, endpoint="sta/sta2", **whole),
+        sample(value=4e6, endpoint="sta/sta1", direction="down", **whole),
+        sample(value=1.0e6, endpoint="ap/sta1", dur_ns=S, **steady),
+        sample(value=4.0e6, endpoint="ap/sta1", t_ns=S, dur_ns=S // 2, **steady),
+        sample(value=8e6, endpoint="ap/sta2", **steady),
+    )
+    assert got == {"r1/ftp_rate": pytest.approx(7e6), "r1/ftp_rate_steady": pytest.approx(10e6)}
+    assert METRICS["ftp_rate"].display(1_765_400.0) == pytest.approx(1765.4)  # kbyte/s of 1000 byte
+
+
+def test_what_the_radio_did_is_its_value() -> None:
+    told = {"snr": 21.5, "noise": -93.99, "phy_rate": 54e6, "retries": 7.5, "airtime": 73.0}
+    rows = [sample(name, value, probe="radio", endpoint="link", direction="") for name, value in told.items()]
+    assert numbers(*rows) == {f"r1/{name}": value for name, value in told.items()}
+
+
+def test_of_two_probes_the_one_that_came_first_tells() -> None:
+    assert numbers(
+        sample("rtt", 1.0, probe="sockperf", dur_ns=0),
+        sample("rtt", 9.0, probe="irtt", dur_ns=0),
+        sample("rtt", 7.0, run="r2", probe="irtt", dur_ns=0),
+        sample("rtt", 1.0, run="r2", probe="sockperf", dur_ns=0),
+    ) == {"r1/rtt": 1.0, "r2/rtt": 7.0}
+
+
 def test_runs_are_kept_apart_and_unknown_metrics_left_alone() -> None:
     assert numbers(
         sample("throughput", 1e6),
@@ -150,3 +218,25 @@ def test_every_metric_explains_itself() -> None:
         assert name == metric.name
         assert metric.definition
         assert metric.display(1.0) == pytest.approx(metric.scale)
+
+
+def test_a_video_has_means_over_its_frames_and_the_shares_that_its_probe_gives() -> None:
+    def of_video(metric: str, value: float | None, **fields: Any) -> dict[str, Any]:
+        return sample(metric, value, probe="video", **fields)
+
+    assert numbers(
+        *(of_video("video_rtt", value, endpoint="sta") for value in (2.0, None, 4.0)),
+        *(of_video("frame_delay", value) for value in (30.0, 40.0, None)),
+        of_video("late_frames", 0.25),
+        of_video("loss", 0.125),
+        of_video("delay_mean", 3.0, endpoint="ap/sta1"),
+        of_video("delay_mean", 5.0, endpoint="ap/sta3"),
+        of_video("frames_late", 4),
+        of_video("datagrams_lost", 9),
+    ) == {
+        "r1/video_rtt": 3.0,
+        "r1/frame_delay": 35.0,
+        "r1/late_frames": 0.25,
+        "r1/loss": 0.125,
+        "r1/delay_mean": 4.0,
+    }

@@ -31,6 +31,12 @@ fn pingpong(py: Python<'_>, argv: Vec<String>) -> i32 {
     py.detach(|| wlan_link::pingpong::run(argv))
 }
 
+/// Runs one end of a video stream with these arguments; returns the exit status.
+#[pyfunction]
+fn video(py: Python<'_>, argv: Vec<String>) -> i32 {
+    py.detach(|| wlan_link::video::run(argv))
+}
+
 fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -50,7 +56,11 @@ mod _rust {
     #[pymodule_export]
     use super::scenario::{check_scenario, model, simulate};
     #[pymodule_export]
-    use super::{emulate, pingpong};
+    use super::{emulate, pingpong, video};
+    #[pymodule_export]
+    const VIDEO_DEADLINE_NS: u64 = wlan_air::traffic::PLAYOUT_DEADLINE.0;
+    #[pymodule_export]
+    const VIDEO_HEADER_B: usize = wlan_air::traffic::RTP_HEADER_LEN_B;
     #[pymodule_export]
     const SPEED_BATCH: usize = wlan_peers::BATCH;
     #[pymodule_export]

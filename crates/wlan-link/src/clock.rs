@@ -17,7 +17,8 @@ pub struct Clock {
     origin_ns: u64,
 }
 
-fn monotonic_ns() -> u64 {
+/// `CLOCK_MONOTONIC`, which all processes of a machine share, its network namespaces too.
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux");
     now.tv_sec().unsigned_abs() * 1_000_000_000 + now.tv_nsec().unsigned_abs()
 }

@@ -4,7 +4,8 @@
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
 //! - [`words`], [`config`]: what the air and a link are to be like, by name
 //! - [`scenario`]: a simulation in virtual time and the models beside it, by name
-//! - [`pingpong`]: round-trip times over real sockets
+//! - [`pingpong`], [`video`]: round-trip times, and a video stream, over real sockets
+//! - [`program`]: what those have in common
 //! - [`decrypt`]: capture files decrypted
 //! - [`link`]: hosts joined by an open network, and the hot path of that step by step
 //!
@@ -35,6 +36,7 @@ mod offload;
 mod os_error;
 pub mod pingpong;
 pub mod process;
+pub mod program;
 mod protection;
 mod roster;
 pub mod scenario;
@@ -42,6 +44,7 @@ mod schedule;
 mod stage;
 mod station;
 mod tun;
+pub mod video;
 pub mod words;
 
 pub use tun::DEVICE_NAME;

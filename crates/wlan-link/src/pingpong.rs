@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
+use crate::program::{self, ProgramError, is_passing, is_timeout, milliseconds, parse, while_doing};
+
 /// Octets of the sequence number with which a UDP message begins, and so the shortest message.
 pub const MESSAGE_MIN_B: usize = size_of::<u64>();
 
@@ -54,31 +56,25 @@ pub struct Ping {
 /// Why a measurement could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PingPongError {
-    /// Another socket has the server's port.
-    #[error("port {} is in use", .0.port())]
-    PortInUse(SocketAddr),
-    /// The system refused something else.
-    #[error("{doing}: {source}")]
-    Io {
-        /// What was being done.
-        doing: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// The command line makes no sense, or the system refused something.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// The message has no room for the sequence number, or fits in no datagram.
     #[error("a message of {0} octets: {MESSAGE_MIN_B} to {MESSAGE_MAX_B} are possible")]
     MessageLength(usize),
-    /// The command line makes no sense.
-    #[error(
-        "{0}; usage: serve tcp|udp ADDRESS:PORT IDLE_MS, or ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS"
-    )]
-    Usage(String),
 }
 
-fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> PingPongError {
-    let doing = doing.into();
-    move |source| PingPongError::Io { doing, source }
+impl From<PingPongError> for ProgramError {
+    fn from(error: PingPongError) -> ProgramError {
+        match error {
+            PingPongError::Program(error) => error,
+            own @ PingPongError::MessageLength(_) => ProgramError::Own(Box::new(own)),
+        }
+    }
 }
+
+const USAGE: &str =
+    "serve tcp|udp ADDRESS:PORT IDLE_MS, or ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS";
 
 /// The end that sends every message back.
 pub struct Server(Socket);
@@ -99,10 +95,7 @@ impl Server {
             Transport::Udp => UdpSocket::bind(address).map(Socket::Udp),
         }
         .map(Self)
-        .map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => PingPongError::PortInUse(address),
-            _ => while_doing(format!("listening on {address}"))(error),
-        })
+        .map_err(|error| ProgramError::listening(address, error).into())
     }
 
     /// The address with the port that the system chose if 0 was asked for.
@@ -167,17 +160,6 @@ fn serve_tcp(mut stream: TcpStream, idle: Duration) -> io::Result<()> {
     }
 }
 
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
-}
-
-fn is_passing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Interrupted | ErrorKind::ConnectionRefused
-    )
-}
-
 /// Sends messages of `message_len_b` octets to `server`, one after the other, for as long as `window`; the last
 /// one begun is still waited for. A datagram that is not back within `reply_timeout` is lost, even if it comes
 /// later.
@@ -223,7 +205,7 @@ pub fn ping(
             })
         }
     }
-    .map_err(while_doing(format!("waiting for {server}")))
+    .map_err(|error| while_doing(format!("waiting for {server}"))(error).into())
 }
 
 /// Calls `exchange` with a sequence number and a clock that starts with the call, until `window` is over.
@@ -278,28 +260,17 @@ fn exchange_datagram(
 /// with null as the round-trip time of a lost one, and at last an object with the number of messages and of those
 /// lost, which shows that the output is whole.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
-    let args: Vec<String> = args.into_iter().collect();
-    match command(&args) {
-        Ok(()) => 0,
-        Err(error) => {
-            eprintln!("pingpong: {error}");
-            if matches!(error, PingPongError::Usage(_)) {
-                2
-            } else {
-                1
-            }
-        }
-    }
+    program::run("pingpong", USAGE, args, command)
 }
 
-fn command(args: &[String]) -> Result<(), PingPongError> {
+fn command(args: &[String]) -> Result<(), ProgramError> {
     let [action, transport, address, numbers @ ..] = args else {
-        return Err(PingPongError::Usage("too few arguments".into()));
+        return Err(ProgramError::usage("too few arguments"));
     };
     let transport = match transport.as_str() {
         "tcp" => Transport::Tcp,
         "udp" => Transport::Udp,
-        other => return Err(PingPongError::Usage(format!("'{other}' is not tcp or udp"))),
+        other => return Err(ProgramError::usage(format!("'{other}' is not tcp or udp"))),
     };
     let address: SocketAddr = parse(address, "an address with a port")?;
     match (action.as_str(), numbers) {
@@ -320,23 +291,10 @@ fn command(args: &[String]) -> Result<(), PingPongError> {
             });
             write(&asked, &pings, io::stdout().lock()).map_err(while_doing("writing"))
         }
-        _ => Err(PingPongError::Usage(format!(
+        _ => Err(ProgramError::usage(format!(
             "'{action}' with {} arguments",
             args.len() - 1
         ))),
-    }
-}
-
-fn parse<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, PingPongError> {
-    text.parse()
-        .map_err(|_| PingPongError::Usage(format!("'{text}' is not {what}")))
-}
-
-fn milliseconds(text: &str) -> Result<Duration, PingPongError> {
-    // A read timeout of zero would mean no timeout (socket(7), SO_RCVTIMEO).
-    match parse::<u32>(text, "a number of milliseconds")? {
-        0 => Err(PingPongError::Usage("0 ms is no time".into())),
-        number => Ok(Duration::from_millis(number.into())),
     }
 }
 

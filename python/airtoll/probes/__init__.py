@@ -6,25 +6,70 @@ guess, and ends both whatever happens. Parsers are pure functions from the tool'
 give samples or AirtollError. The tool's output goes into the result verbatim, so samples can be made again.
 
 - `base`: the contract (Probe, Sample, Measurement)
-- `iperf3`: `Throughput`, for throughput, jitter, loss and TCP's own view
+- `iperf3`, `iperf3_report`: `Throughput`, for throughput, jitter, loss and TCP's own view
 - `rtt`: `Rtt`, for round-trip time by ping-pong
-- `cpu`: CPU load over `Throughput`'s measured window, taken by it
-- `process`, `window`: what these share: running a tool's two ends; which part of the time counts
+- `irtt`: `Irtt`, for delay, its variation and loss in each direction
+- `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
+- `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
+- `cpu`, `radio`: CPU load and what the radio did over the measured window of `Throughput` or `Video`, taken by them
+- `process`, `window`, `flows`, `machines`: what these share: running a tool's two ends; which part of the time counts;
+  who sends to whom; which hosts are one machine
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run
 """
 
+from collections.abc import Callable, Iterable, Mapping
+
+from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Probe, Sample
+from airtoll.probes.ftp import Ftp
 from airtoll.probes.iperf3 import Throughput
+from airtoll.probes.irtt import Irtt
 from airtoll.probes.rtt import Rtt
+from airtoll.probes.video import Video
+
+DEFAULT_PROBES = ("throughput", "rtt")
+"""What a study measures that says nothing else."""
+
+PROBES: Mapping[str, Callable[[], Probe]] = {
+    "throughput": Throughput,
+    "rtt": Rtt,
+    "irtt": Irtt,
+    "ftp": Ftp,
+    "video": Video,
+}
+"""The probes of labs with hosts, by name; those of lab sim are in `simulated`."""
 
 
-def default_probes(lab: str = "air") -> tuple[Probe, ...]:
-    """The probes of every run in that lab, in the order in which they measure: never two at a time."""
-    if lab == "sim":
-        from airtoll.probes.simulated import SimulatedRtt, SimulatedThroughput
+def probes_of(names: Iterable[str] = DEFAULT_PROBES, lab: str = "air") -> tuple[Probe, ...]:
+    """The probes of these names in that lab, in the order in which they measure: never two at a time.
 
-        return (SimulatedThroughput(), SimulatedRtt())
-    return (Throughput(), Rtt())
+    Raises UsageError for a name that is no probe.
+    """
+    known = _simulated() if lab == "sim" else PROBES
+    names = tuple(names)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"probe '{name}' is not one of {', '.join(known)}")
+    return tuple(known[name]() for name in names)
 
 
-__all__ = ["Measurement", "Probe", "Rtt", "Sample", "Throughput", "default_probes"]
+def _simulated() -> Mapping[str, Callable[[], Probe]]:
+    # Only who measures needs the simulator: results are read without it.
+    from airtoll.probes.simulated import PROBES as SIMULATED
+
+    return SIMULATED
+
+
+__all__ = [
+    "DEFAULT_PROBES",
+    "PROBES",
+    "Ftp",
+    "Irtt",
+    "Measurement",
+    "Probe",
+    "Rtt",
+    "Sample",
+    "Throughput",
+    "Video",
+    "probes_of",
+]

@@ -1,27 +1,38 @@
-"""CPU time of the machine and of the link itself, taken around another probe's measured window.
+"""CPU time of the machines and of the link itself, taken around another probe's measured window.
 
-This is no probe of its own, because CPU load means nothing without the traffic that causes it, and the
-warm-up must be left out of it: `Throughput` takes one snapshot when its window opens and one when it closes,
-and `between` makes samples of the two. Nothing is sampled in between, so it costs the measurement nothing.
+This is no probe of its own, because CPU load means nothing without the traffic that causes it, and the warm-up must be
+left out of it: who makes the traffic calls `over` when its window opens, which returns when it closes, and `samples`
+makes samples of what that gives.
 
-| metric       | endpoint | 100 % is               | from                                      |
-|--------------|----------|------------------------|-------------------------------------------|
-| cpu_system   | machine  | all cores busy         | Host.cpu(), of the access point's machine |
-| cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         |
-| cpu_crypto   | link     | one core busy          | the link's counter crypto_s               |
-| cpu_link     | link     | one core busy          | the link's counter link_cpu_s             |
+| metric       | endpoint | 100 % is               | from                                      | samples        |
+|--------------|----------|------------------------|-------------------------------------------|----------------|
+| cpu_system   | machine  | all cores busy         | Host.cpu()                                | one an interval |
+| cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         | one a window   |
+| cpu_crypto   | link     | one core busy          | the link's counter crypto_s               | one a window   |
+| cpu_link     | link     | one core busy          | the link's counter link_cpu_s             | one a window   |
 
-The kernel counts cpu_system in ticks of 1/100 s a core: over one second of two cores it is good to 0.5 %. A
-link that does not count its CPU time (a real radio) has no samples of it.
+Hosts that are one machine (`machines`) are taken once; where there are several machines, each has samples under the
+role of its first host instead of `machine`. A reading of cpu_system takes this process some 0.4 ms, 0.2 % of a
+core. The link's counters are read at the window's ends alone: the emulator answers from the thread that keeps the
+air's time. A link that does not count its CPU time (a real radio) has no samples of it.
+
+The kernel counts cpu_system in ticks of 1/100 s a core: over an interval of 0.25 s of two cores a sample is good to
+2 %, the mean over a window of one second to 0.5 %.
 """
 
+import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from airtoll.labs.base import CpuTimes, Link
 from airtoll.probes.base import Sample
+from airtoll.probes.machines import machines
+from airtoll.probes.window import NS_PER_S
+
+INTERVAL_S = 0.25
 
 _LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "cpu_link": "link_cpu_s"}
 
@@ -31,30 +42,50 @@ class Snapshot:
     """CPU times up to one moment."""
 
     monotonic_ns: int
-    machine: CpuTimes
-    counters: Mapping[str, Any]
+    machines: Mapping[str, CpuTimes]  # by the endpoint that samples name
+    counters: Mapping[str, Any]  # the link's; none within a window
 
 
-def snapshot(link: Link) -> Snapshot:
-    """CPU times until now."""
-    return Snapshot(time.monotonic_ns(), link.hosts["ap"].cpu(), link.counters())
+def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[Snapshot]:
+    """CPU times from now to `until_s` (time.monotonic), some `INTERVAL_S` apart; shorter if the process ends."""
+    hosts = machines(link)
+
+    def snapshot(counters: Mapping[str, Any]) -> Snapshot:
+        return Snapshot(time.monotonic_ns(), {role: host.cpu() for role, host in hosts.items()}, counters)
+
+    snapshots = [snapshot(link.counters())]
+    began_s = snapshots[0].monotonic_ns / NS_PER_S
+    intervals = max(1, round((until_s - began_s) / INTERVAL_S))
+    for interval in range(1, intervals + 1):
+        # Popen.wait with a timeout would look for the process's end every few ms.
+        time.sleep(max(0.0, began_s + (until_s - began_s) * interval / intervals - time.monotonic()))
+        if interval == intervals or running.poll() is not None:
+            break
+        snapshots.append(snapshot({}))
+    return [*snapshots, snapshot(link.counters())]
 
 
-def between(opening: Snapshot, closing: Snapshot, t_ns: int) -> list[Sample]:
-    """The load between two snapshots as samples; `t_ns` is the opening's time from the start of the probe."""
-    dur_ns = closing.monotonic_ns - opening.monotonic_ns
+def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
+    """The load between the snapshots; `t_ns` is the time of the first from the start of the probe."""
+    opening, closing = snapshots[0], snapshots[-1]
 
-    def sample(metric: str, endpoint: str, busy_s: float, available_s: float) -> Sample:
-        load = 100.0 * busy_s / available_s if available_s > 0 else None
-        return Sample("cpu", metric, "%", endpoint, "", t_ns, dur_ns, load)
+    def sample(
+        metric: str, endpoint: str, ends: tuple[Snapshot, Snapshot], busy_s: float, of_s: float
+    ) -> Sample:
+        start_ns, end_ns = (shot.monotonic_ns - opening.monotonic_ns for shot in ends)
+        load = 100.0 * busy_s / of_s if of_s > 0 else None
+        return Sample("cpu", metric, "%", endpoint, "", t_ns + start_ns, end_ns - start_ns, load)
 
-    busy_s = closing.machine.busy_s - opening.machine.busy_s
-    idle_s = closing.machine.idle_s - opening.machine.idle_s
-    samples = [sample("cpu_system", "machine", busy_s, busy_s + idle_s)]
+    found = []
+    for ends in pairwise(snapshots):
+        for role, before in ends[0].machines.items():
+            after = ends[1].machines[role]
+            busy_s, idle_s = after.busy_s - before.busy_s, after.idle_s - before.idle_s
+            found.append(sample("cpu_system", role, ends, busy_s, busy_s + idle_s))
     for metric, counter in _LINK_COUNTERS.items():
         if all({counter, "elapsed_s"} <= shot.counters.keys() for shot in (opening, closing)):
             spent_s, elapsed_s = (
                 closing.counters[key] - opening.counters[key] for key in (counter, "elapsed_s")
             )
-            samples.append(sample(metric, "link", spent_s, elapsed_s))
-    return samples
+            found.append(sample(metric, "link", (opening, closing), spent_s, elapsed_s))
+    return found

@@ -1,4 +1,4 @@
-"""Throughput, jitter, loss and TCP's own view of the link, by iperf3; CPU load over the same window.
+"""Throughput, jitter, loss and TCP's own view of the link, by iperf3; CPU load and the radio over the same window.
 
 Payload goes from client to server. For direction up the client runs on the station's host and the server on the
 access point's, or on the one that stands for it in the topology (a server behind it, another station); for down
@@ -24,35 +24,55 @@ The endpoints are those of direction up; for down `sta` receives. Several statio
 their own, all at the same time, and a window that opens when the last has begun. `throughput` is then the sum over the
 stations; what each has is `throughput_station`, at endpoints like ap/sta1, and so have the other metrics.
 
-UDP is offered 1.25 times what the link could carry *open*, at every security level alike: within a block,
-loss is compared at an equal load.
+Where the study does not say how much each sender offers, UDP is offered 1.25 times what the link could carry *open*, at
+every security level alike: within a block, loss is compared at an equal load. The packet size is the payload of a UDP
+datagram. Of TCP it is the size of one write, of which TCP makes segments as it likes, or the payload of a segment (the
+cell's tcp_size); either way the payload of the segments is recorded, as the kernel tells it when the window closes.
 """
 
 import math
+import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, Link, last_words
-from airtoll.probes import cpu, process
-from airtoll.probes.base import Measurement, Phase, Sample
-from airtoll.probes.flows import ENDS, PORT, Flow, Way, flows_of
+from airtoll.probes import cpu, process, radio
+from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.flows import ENDS, Flow, Way, flows_of
+from airtoll.probes.iperf3_report import (
+    INTERVAL_S,
+    OVERLOAD,
+    BufferRefusedError,
+    NotBegunError,
+    Report,
+    client_samples,
+    faults,
+    later,
+    parse,
+    segment_fault,
+    server_samples,
+    total_samples,
+    unfetched_fault,
+)
 from airtoll.probes.window import NS_PER_S, Window
-from airtoll.study.cell import Cell, Method, Transport
-
-OVERLOAD = 1.25
-"""Enough to keep a queue of 128 MPDUs full after 0.2 s."""
-
-INTERVAL_S = 0.1  # the shortest that iperf3 allows
+from airtoll.study.cell import Cell, Method
 
 STOP_MARGIN_S = 0.25
 """From the window's planned end to the interruption: for starting, connecting and the last interval."""
+
+SENT_LEAST = 0.95
+"""Of a load that the study names; what each sender falls short of it would stand in throughput as the link's doing."""
+
+PACING_US = (100, 1000)
+"""The shortest and the usual time between two looks of iperf3 at how much it may send, which it then sends at once.
+At a load that the study names it looks four times a datagram, so that bursts do not show as jitter and loss."""
+
+TIMESTAMPS_B = 12
+"""What time stamps (RFC 7323, 3.2) take of a segment: TCP_MAXSEG counts them in, its payload does not."""
 
 UDP_BUFFERS = ("2M", "400K", None)
 """Socket buffers to ask for, the largest that the kernel grants: 400K fits the usual net.core.rmem_max of 208
@@ -64,107 +84,37 @@ BEGIN_TIMEOUT_S = 10.0
 BEGIN_ATTEMPTS = 3
 """Of several clients the last begin on a link that the others load already."""
 
-UNFETCHED_MOST = 0.01
-"""Of the datagrams that arrive; when a server fetches fewer in time, its own host and not the link sets the result."""
-
-_INTERRUPTED = ("interrupt - the client has terminated", "the client has terminated")
-_AFTER_INTERRUPTION = "getsockopt - Bad file descriptor"
-"""What a server may also say then (3.12), as a second "error": it asks a socket for statistics that it has closed."""
-
-_BUFFER_REFUSED = "socket buffer size not set correctly"
-
-_Seconds = Annotated[float, Field(ge=0, le=1e6)]
-_Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-
-class _Stream(_Model):
-    rtt: _Count | None = None  # us
-    snd_cwnd: _Count | None = None  # octets
-
-
-class _Sum(_Model):
-    start: _Seconds
-    end: _Seconds
-    bytes: _Count
-    bits_per_second: float | None  # cJSON prints what is no number as null
-    jitter_ms: float | None = None
-    lost_packets: _Count | None = None
-    packets: _Count | None = None
-    retransmits: _Count | None = None
-
-
-class _Interval(_Model):
-    streams: list[_Stream]
-    sum: _Sum
-
-
-class _Test(_Model):
-    blksize: int
-
-
-class _Start(_Model):
-    version: str = "iperf3"
-    cookie: str | None = None
-    tcp_mss_default: int | None = None
-    test_start: _Test | None = None
-
-
-class _CpuUtilization(_Model):
-    host_total: float | None = None
-
-
-class _End(_Model):
-    cpu_utilization_percent: _CpuUtilization = _CpuUtilization()
-    sender_tcp_congestion: str | None = None
-    receiver_tcp_congestion: str | None = None
-
-
-class Report(_Model):
-    """The parts of iperf3's JSON report that airtoll reads."""
-
-    start: _Start
-    intervals: list[_Interval]
-    end: _End
-    error: str | None = None
-
-
-class _BufferRefusedError(AirtollError):
-    """The kernel's limits do not allow the socket buffer asked for."""
-
-
-class _NotBegunError(AirtollError):
-    """A client's test has not begun: UDP's first datagram, which iperf3 does not repeat, or its answer was lost."""
+_TIMESTAMPS = "/proc/sys/net/ipv4/tcp_timestamps"
+_MSS = re.compile(rb"\bmss:(\d{1,5})\b")
 
 
 class Throughput:
-    """Measures a cell by iperf3, with CPU load taken over the same window."""
+    """Measures a cell by iperf3, with CPU load and what the radio did taken over the same window."""
 
     name = "throughput"
 
     def __init__(self) -> None:
-        self._buffers = list(
-            UDP_BUFFERS
-        )  # the first one is used; what was refused once is not asked for again
+        self._buffers = list(UDP_BUFFERS)  # the first is used; what was refused once is not asked for again
 
     def missing(self) -> str | None:
         """What must be installed before this probe can work, or None if all is there."""
-        return process.lacking({"iperf3": "iperf3", "timeout": "coreutils"})
+        return process.lacking({"iperf3": "iperf3", "timeout": "coreutils", "ss": "iproute2"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError when iperf3 fails, with its own words."""
         attempts = BEGIN_ATTEMPTS if len(link.pairs) > 1 or cell.direction == "both" else 1
+        asked = link.facts.get("tcp_window_bytes" if cell.transport == "tcp" else "udp_buffer_bytes")
         while True:
+            own = None if cell.transport == "tcp" else self._buffers[0]
             try:
-                return self._measure(link, cell, method, self._buffers[0])
-            except _BufferRefusedError:
+                return self._measure(link, cell, method, own if asked is None else str(asked))
+            except BufferRefusedError:
+                if asked is not None:
+                    raise AirtollError(f"iperf3: the kernel grants no socket buffer of {asked} B") from None
                 if len(self._buffers) == 1:
                     raise
                 del self._buffers[0]
-            except _NotBegunError:
+            except NotBegunError:
                 attempts -= 1
                 if attempts == 0:
                     raise
@@ -174,13 +124,17 @@ class Throughput:
         flows = flows_of(link, cell)
         # Of several clients none may end before the window of the last is over; they are interrupted then.
         stop_s = planned.closes_s + STOP_MARGIN_S + (BEGIN_TIMEOUT_S * len(flows) if len(flows) > 1 else 0.0)
-        offered = [
-            offered_load_bit_per_s(link, flow.share) if cell.transport == "udp" else None for flow in flows
-        ]
+        offered = offered_loads_bit_per_s(link, cell, method, flows)
+        asked_for_all = cell.offered == "max" and method.udp_load == "overload"
+        sent_least = 1 / OVERLOAD if asked_for_all else SENT_LEAST
+        shared = ["-w", buffer] if buffer else []
+        if cell.transport == "tcp":
+            shared += ["-C", link.facts.get("congestion_control") or "cubic"]
         commands = [
-            _commands(flow, cell, stop_s, load, buffer) for flow, load in zip(flows, offered, strict=True)
+            _commands(flow, stop_s, [*_traffic(flow, cell, load, paced=not asked_for_all), *shared])
+            for flow, load in zip(flows, offered, strict=True)
         ]
-        done = _perform(link, cell.transport, flows, commands, planned, stop_s)
+        done = _perform(link, cell, flows, commands, planned, stop_s)
         samples: list[Sample] = []
         found: list[str] = []
         raw: dict[str, bytes] = {}
@@ -195,7 +149,7 @@ class Throughput:
                 *client_samples(client, cell.transport, done.window, sender, flow.way),
             ]
             samples += [flow.label(sample) for sample in own]
-            own_faults = faults(client, server, done.window, offered[index], flow.station)
+            own_faults = faults(client, server, done.window, offered[index], flow.station, sent_least)
             found += [flow.said(fault) for fault in own_faults]
             name = flow.name if len(flows) > 1 else "iperf3"
             raw |= {
@@ -209,13 +163,21 @@ class Throughput:
                 server for (way, end), summed in totals.items() if end == ENDS[way][1] for server in summed
             ]
             found += unfetched_fault(servers, done.unfetched)
+        else:
+            found += segment_fault(cell, done.segment_b)
         if flows[0].station is not None:
             for (way, endpoint), summed in totals.items():
                 samples += total_samples(summed, done.window, endpoint, way)
         opened_ns = round(done.window.opens_s * NS_PER_S)
+        opening, closing = done.snapshots[0], done.snapshots[-1]
+        dur_ns = closing.monotonic_ns - opening.monotonic_ns
         first_server, first_client = (totals[flows[0].way, end][0] for end in reversed(ENDS[flows[0].way]))
         return Measurement(
-            samples=[*samples, *cpu.between(done.opening, done.closing, opened_ns)],
+            samples=[
+                *samples,
+                *cpu.samples(done.snapshots, opened_ns),
+                *radio.samples(cell, link.facts, opening.counters, closing.counters, opened_ns, dur_ns),
+            ],
             raw=raw,
             facts={
                 "version": first_server.start.version,
@@ -224,9 +186,10 @@ class Throughput:
                 "client": commands[0][1],
                 "stopped_after_s": stop_s,
                 "offered_bit_per_s": offered[0],
-                "socket_buffer": buffer if cell.transport == "udp" else None,
+                "socket_buffer": buffer,
                 "tcp_congestion": first_client.end.sender_tcp_congestion,
-                "tcp_mss_bytes": first_client.start.tcp_mss_default if cell.transport == "tcp" else None,
+                "tcp_size": cell.tcp_size if cell.transport == "tcp" else None,
+                "tcp_segment_bytes": done.segment_b,
             },
             faults=found,
         )
@@ -240,14 +203,14 @@ class _Done:
     servers: list[tuple[bytes, bytes]]
     began_s: list[float]  # seconds from the first client's begin
     window: Window  # from there
-    opening: cpu.Snapshot
-    closing: cpu.Snapshot
+    snapshots: Sequence[cpu.Snapshot]  # over the window
     unfetched: int  # datagrams that arrived and found no room at the servers' sockets
+    segment_b: int | None  # payload of the first flow's TCP segments
 
 
 def _perform(
     link: Link,
-    transport: Transport,
+    cell: Cell,
     flows: Sequence[Flow],
     commands: Sequence[tuple[list[str], list[str]]],
     planned: Window,
@@ -269,16 +232,15 @@ def _perform(
             started_s.append(time.monotonic())
             clients.append(running.enter_context(process.started(flow.client, client_argv)))
             if len(flows) > 1:
-                peers = 1 if transport == "udp" else 2  # TCP's control connection is one of them
+                peers = 1 if cell.transport == "udp" else 2  # TCP's control connection is one of them
                 by_s = started_s[-1] + BEGIN_TIMEOUT_S
-                process.wait_for_peers(flow.server, transport, flow.port, peers, by_s)
+                process.wait_for_peers(flow.server, cell.transport, flow.port, peers, by_s)
                 started_s[-1] = time.monotonic()
         late_s = started_s[-1] - started_s[0]
         window = Window(planned.opens_s + late_s, planned.closes_s + late_s)
         process.wait_until(clients[-1], started_s[0] + window.opens_s)
-        opening = cpu.snapshot(link)
-        process.wait_until(clients[-1], started_s[0] + window.closes_s)
-        closing = cpu.snapshot(link)
+        snapshots = cpu.over(link, clients[-1], started_s[0] + window.closes_s)
+        segment_b = _segment_b(flows[0]) if cell.transport == "tcp" else None
         if len(flows) > 1:
             process.wait_until(clients[-1], started_s[0] + window.closes_s + STOP_MARGIN_S)
             for client in clients:
@@ -297,26 +259,71 @@ def _perform(
             ],
             began_s=[moment_s - started_s[0] for moment_s in started_s],
             window=window,
-            opening=opening,
-            closing=closing,
+            snapshots=snapshots,
             unfetched=sum(process.unfetched(host) for host in receivers) - unfetched_before,
+            segment_b=segment_b,
         )
 
 
-def _commands(
-    flow: Flow, cell: Cell, stop_s: float, offered_bit_per_s: int | None, buffer: str | None
-) -> tuple[list[str], list[str]]:
+def _commands(flow: Flow, stop_s: float, options: Sequence[str]) -> tuple[list[str], list[str]]:
     """The server's and the client's."""
     every = ["-J", "-p", str(flow.port), "-i", str(INTERVAL_S)]
     server = ["iperf3", "-s", "-1", *every, "-B", flow.address]
-    client = ["iperf3", "-c", flow.address, *every, "-t", str(math.ceil(stop_s)), "-l", str(cell.packet_size)]
-    if offered_bit_per_s is not None:
-        client += ["-u", "-b", str(offered_bit_per_s), *(["-w", buffer] if buffer else [])]
-    else:
-        client += ["-C", "cubic"]
+    client = ["iperf3", "-c", flow.address, *every, "-t", str(math.ceil(stop_s)), *options]
     # timeout(1) counts on the client's host and also ends a client that ignores the interruption.
     stopper = ["timeout", "--signal=INT", f"--kill-after={process.GRACE_S}", f"{stop_s:.3f}"]
     return server, [*stopper, *client]
+
+
+def _traffic(flow: Flow, cell: Cell, offered_bit_per_s: int | None, *, paced: bool) -> list[str]:
+    """What the client is told to send: datagrams at a rate, or TCP as fast as it goes."""
+    size = ["-l", str(cell.packet_size)]
+    if offered_bit_per_s is None:
+        # Where the segments' size is given, writes are iperf3's own of 128 KiB: no segment has to be sent short.
+        return ["-M", str(_maxseg_b(flow, cell))] if cell.tcp_size == "mss" else size
+    load = ["-u", *size, "-b", str(offered_bit_per_s)]
+    if paced:
+        shortest_us, usual_us = PACING_US
+        spacing_us = 8e6 * cell.packet_size / offered_bit_per_s
+        load += ["--pacing-timer", str(min(usual_us, max(shortest_us, round(spacing_us / 4))))]
+    return load
+
+
+def _maxseg_b(flow: Flow, cell: Cell) -> int:
+    """What TCP_MAXSEG is to be for segments with the packet size as payload."""
+    ends = (flow.client, flow.server)
+    stamped = all(process.output_of(end, ["cat", _TIMESTAMPS]).strip() != b"0" for end in ends)
+    return cell.packet_size + (TIMESTAMPS_B if stamped else 0)
+
+
+def _segment_b(flow: Flow) -> int | None:
+    """Payload of the flow's full segments, time stamps taken off, as its sender's kernel has it; None if it tells none.
+
+    Of the two connections to the server, control and data, all that is asked is alike.
+    """
+    said = process.output_of(
+        flow.client, ["ss", "-tinH", "state", "established", f"( dport = :{flow.port} )"]
+    )
+    found = [int(size) for size in _MSS.findall(said)]
+    return min(found) if found else None
+
+
+def offered_loads_bit_per_s(
+    link: Link, cell: Cell, method: Method, flows: Sequence[Flow]
+) -> list[int | None]:
+    """UDP payload that each flow is to offer, None over TCP.
+
+    What the cell says of each sender; else what the method says of all together; else more than the open link carries,
+    whatever the security. Raises AirtollError if the lab does not know how much that is.
+    """
+    if cell.transport == "tcp":
+        return [None for _ in flows]
+    if cell.offered != "max":
+        return [round(cell.offered * 1e6) for _ in flows]
+    if not isinstance(method.udp_load, str):
+        whole = sum(flow.share for flow in flows)
+        return [round(method.udp_load * 1e6 * flow.share / whole) for flow in flows]
+    return [offered_load_bit_per_s(link, flow.share) for flow in flows]
 
 
 def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
@@ -327,184 +334,6 @@ def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
             "the lab does not say how much the open link carries, so no UDP load can be chosen"
         )
     return round(OVERLOAD * float(capacity) * share)
-
-
-def parse(output: bytes, stderr: bytes, who: str) -> Report:
-    """One end's report. Raises AirtollError naming that end if it is not whole or tells of a failure."""
-    try:
-        report = Report.model_validate_json(output)
-    except ValidationError:
-        if output.strip():
-            raise AirtollError(
-                f"{who}: its report of {len(output)} bytes is cut off or no iperf3 report"
-            ) from None
-        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
-    error = report.error
-    if error is not None and error.endswith(_AFTER_INTERRUPTION):
-        error = next((known for known in _INTERRUPTED if f'"{known}"'.encode() in output), error)
-    if error is None or error.startswith(_INTERRUPTED):
-        if not report.intervals:
-            raise _NotBegunError(f"{who}: the test ended before it began")
-        return report
-    if _BUFFER_REFUSED in error:
-        raise _BufferRefusedError(f"{who}: {error}")
-    if "Address already in use" in error:
-        raise AirtollError(f"{who}: port {PORT} is in use")
-    words = " ".join(error.removeprefix("error - ").split())
-    raise AirtollError(f"{who}: {words or 'it failed without a word'}")
-
-
-def later(report: Report, by_s: float) -> Report:
-    """The report of a client that began so much later than the clock of all."""
-
-    def moved(interval: _Interval) -> _Interval:
-        row = interval.sum
-        times = {"start": row.start + by_s, "end": row.end + by_s}
-        return interval.model_copy(update={"sum": row.model_copy(update=times)})
-
-    return report.model_copy(update={"intervals": [moved(interval) for interval in report.intervals]})
-
-
-def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way: Way) -> list[Sample]:
-    """Throughput of all stations together, in the intervals of the last that began."""
-    samples: list[Sample] = []
-    for interval in reports[-1].intervals:
-        row = interval.sum
-        parts = [_mean_over(report, row.start, row.end) for report in reports]
-        if None not in parts:
-            total = [("throughput", "bit/s", sum(part for part in parts if part is not None))]
-            samples += _interval_samples(total, endpoint, way, row, window)
-    return samples
-
-
-def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
-    """Mean throughput in a stretch of time; None unless (nearly) all of it was reported."""
-    bits, covered_s = 0.0, 0.0
-    for interval in report.intervals:
-        row = interval.sum
-        shared_s = min(end_s, row.end) - max(start_s, row.start)
-        if shared_s > 0:
-            bits += 8 * row.bytes * shared_s / (row.end - row.start)
-            covered_s += shared_s
-    return bits / covered_s if covered_s > 0.9 * (end_s - start_s) else None
-
-
-def server_samples(
-    report: Report, transport: Transport, window: Window, endpoint: str = "ap", way: Way = "up"
-) -> list[Sample]:
-    """What arrived at an end, a sample for each metric and interval."""
-    samples: list[Sample] = []
-    for interval in report.intervals:
-        row = interval.sum
-        values = [("throughput", "bit/s", row.bits_per_second)]
-        if transport == "udp":
-            values += [
-                ("jitter", "ms", row.jitter_ms),
-                ("datagrams_lost", "1", row.lost_packets),
-                ("datagrams_sent", "1", row.packets),
-            ]
-        samples += _interval_samples(values, endpoint, way, row, window)
-    return samples + _process_sample(report, endpoint)
-
-
-def client_samples(
-    report: Report, transport: Transport, window: Window, endpoint: str = "sta", way: Way = "up"
-) -> list[Sample]:
-    """What an end sent and how its TCP fared, a sample for each metric and interval."""
-    samples: list[Sample] = []
-    for interval in report.intervals:
-        row = interval.sum
-        values = [("throughput", "bit/s", row.bits_per_second)]
-        if transport == "tcp":
-            values.append(("retransmits", "1", row.retransmits))
-            for stream in interval.streams[:1]:  # there is no more than one
-                values += [
-                    ("tcp_srtt", "ms", None if stream.rtt is None else stream.rtt / 1000),
-                    ("tcp_cwnd", "B", stream.snd_cwnd),
-                ]
-        samples += _interval_samples(values, endpoint, way, row, window)
-    return samples + _process_sample(report, endpoint)
-
-
-def _interval_samples(
-    values: Sequence[tuple[str, str, float | None]], endpoint: str, way: Way, row: _Sum, window: Window
-) -> Iterator[Sample]:
-    phase = _phase(row, window)
-    if phase is None:
-        return
-    t_ns = round(row.start * NS_PER_S)
-    dur_ns = max(0, round(row.end * NS_PER_S) - t_ns)
-    for metric, unit, value in values:
-        number = None if value is None else float(value)
-        yield Sample("iperf3", metric, unit, endpoint, way, t_ns, dur_ns, number, phase)
-
-
-def _process_sample(report: Report, endpoint: str) -> list[Sample]:
-    """Each end's own figure: the one it has of the other end is lost when the test is interrupted."""
-    load = report.end.cpu_utilization_percent.host_total
-    dur_ns = round(max((interval.sum.end for interval in report.intervals), default=0.0) * NS_PER_S)
-    return [Sample("iperf3", "cpu_process", "%", endpoint, "", 0, dur_ns, load)]
-
-
-def faults(
-    client: Report,
-    server: Report,
-    window: Window,
-    offered_bit_per_s: int | None,
-    station: str | None = None,
-) -> list[str]:
-    """Reasons for which the two reports make no valid run. One `station` of several may get little of the air."""
-    found = []
-    if client.start.cookie != server.start.cookie:
-        found.append("iperf3: client and server report different tests")
-    if client.start.test_start != server.start.test_start:
-        found.append("iperf3: client and server used different block sizes")
-    # An interrupted client reports nothing after its last whole interval, and the two clocks differ a little.
-    sent_b = sum(interval.sum.bytes for interval in client.intervals)
-    received_b = sum(interval.sum.bytes for interval in server.intervals[: len(client.intervals) - 1])
-    if received_b > sent_b:
-        found.append(f"iperf3: {received_b} bytes had arrived when only {sent_b} had been sent")
-
-    measured = _measured(server, window)
-    covered_s = sum(row.end - row.start for row in measured)
-    # Intervals do not begin exactly on the window's edges: half of one may be missing at each.
-    if covered_s < window.duration_s - INTERVAL_S:
-        found.append(f"iperf3: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
-    silent = sum(row.bytes == 0 for row in measured)
-    if silent and station is None:
-        found.append(f"iperf3: nothing arrived in {silent} of {len(measured)} intervals")
-    if offered_bit_per_s is not None:
-        offered = _measured(client, window)
-        offered_s = sum(row.end - row.start for row in offered)
-        sent_bit_per_s = 8 * sum(row.bytes for row in offered) / offered_s if offered_s > 0 else 0.0
-        if sent_bit_per_s < offered_bit_per_s / OVERLOAD:
-            found.append(
-                f"iperf3: the client sent {sent_bit_per_s / 1e6:.2f} Mbit/s instead of "
-                f"{offered_bit_per_s / 1e6:.2f}, less than the open link carries"
-            )
-    return found
-
-
-def unfetched_fault(servers: Sequence[Report], unfetched: int) -> list[str]:
-    """That the servers' sockets had no room for so many datagrams, if that is more than a few."""
-    rows = [interval.sum for server in servers for interval in server.intervals]
-    fetched = sum((row.packets or 0) - (row.lost_packets or 0) for row in rows)
-    share = unfetched / max(fetched + unfetched, 1)
-    if share <= UNFETCHED_MOST:
-        return []
-    return [
-        f"iperf3: {100 * share:.1f} % of the datagrams that arrived were not fetched in time: "
-        "the receiving host, not the link, sets the result"
-    ]
-
-
-def _phase(row: _Sum, window: Window) -> Phase | None:
-    """By the interval's middle: its ends are some 0.1 ms off the round times of the window's ends."""
-    return window.phase((row.start + row.end) / 2)
-
-
-def _measured(report: Report, window: Window) -> list[_Sum]:
-    return [interval.sum for interval in report.intervals if _phase(interval.sum, window) == "measure"]
 
 
 def _refuse_early_end(stdout: bytes, stderr: bytes, host: Host) -> None:

@@ -4,21 +4,32 @@ They run no command. What the medium answered is kept verbatim in raw/, so that 
 
 | probe      | traffic                                                                                |
 |------------|----------------------------------------------------------------------------------------|
-| throughput | UDP: always a datagram waiting, or the load of [link] offered; TCP: always data to send |
+| throughput | UDP: always a datagram waiting, or the load that is offered;    TCP: always data to send |
 | rtt        | a request and its response, one at a time, as a ping-pong does                          |
+| irtt       | the same, and a datagram at a fixed interval in each direction, of one station          |
+| ftp        | TCP that always has data to send, in writes of more than a segment                      |
+| video      | the streams that the probe of real hosts plays, with the same metrics                   |
 
 Each metric has one sample, over the whole window. Where the medium gives a distribution, `rtt` and `delay` are
-its median, and `rtt_p99` and `delay_p99` its 99th percentile.
+its median, and `rtt_p99` and `delay_p99` its 99th percentile; `delay_mean` and `video_rtt` are means. `throughput`
+also tells what the radio did (`radio`).
+There is no transfer with a begin and an end: `ftp_rate` is the rate after slow start, as `ftp_rate_steady` is.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airtoll import _rust
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Link
 from airtoll.labs.sim import Answer, SimulatedLink
-from airtoll.probes.base import Measurement, Sample
+from airtoll.probes import radio
+from airtoll.probes.base import Measurement, Probe, Sample
+from airtoll.probes.flows import ENDS, Way
+from airtoll.probes.irtt import AIR_SHARE, INTERVAL_S
+from airtoll.probes.video import offered_mbit_per_s
 from airtoll.probes.window import NS_PER_S
 from airtoll.study.cell import Cell, Direction, Method
 
@@ -39,9 +50,11 @@ class SimulatedThroughput:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        answer = _simulate(link, method)
+        load = isinstance(method.udp_load, float) and cell.transport == "udp" and cell.offered == "max"
+        answer = _simulate(link, method, **({"offered": method.udp_load} if load else {}))
         where = (_RECEIVER[cell.direction], cell.direction)
-        return _measurement(answer, _throughput(answer.values, *where), method)
+        values = [*_throughput(answer.values, *where), *_radio(answer.values, cell)]
+        return _measurement([answer], values, method)
 
 
 class SimulatedRtt:
@@ -56,8 +69,89 @@ class SimulatedRtt:
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:  # noqa: ARG002  (as every probe)
         """Measure the cell once, in virtual time."""
         answer = _simulate(link, method, traffic="request-response")
-        return _measurement(answer, _percentiles(answer.values, "rtt", "sta", "both"), method)
+        return _measurement([answer], _percentiles(answer.values, "rtt", "sta", "both"), method)
 
+
+class SimulatedVideo:
+    """Delay, jitter, loss and late frames of HD video; a round trip is that of a frame's last packet and its answer."""
+
+    name = "video"
+
+    def missing(self) -> str | None:
+        """Nothing."""
+        return None
+
+    def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
+        """Measure the cell once, in virtual time."""
+        offered_mbps = offered_mbit_per_s(cell)
+        answer = _simulate(link, method, traffic="video", offered=offered_mbps)
+        where = (_RECEIVER[cell.direction], cell.direction)
+        measured = _measurement([answer], _video(answer.values, *where), method)
+        return replace(measured, facts={**measured.facts, "offered_bit_per_s": round(offered_mbps * 1e6)})
+
+
+class SimulatedIrtt:
+    """Delay and loss in each direction of an otherwise idle link."""
+
+    name = "irtt"
+
+    def missing(self) -> str | None:
+        """Nothing."""
+        return None
+
+    def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
+        """Measure the cell once, in virtual time."""
+        asked = _simulate(link, method, traffic="request-response")
+        values = [*_percentiles(asked.values, "rtt", "sta", "both")]
+        rtt_ms = next((value for metric, _, _, _, value in values if metric == "rtt"), None) or 0.0
+        interval_s = max(INTERVAL_S, math.ceil(rtt_ms / AIR_SHARE) / 1000)
+        mbit_per_s = 8 * cell.packet_size / interval_s / 1e6
+        ways: tuple[Way, ...] = ("up", "down")
+        answers = {
+            way: _simulate(link, method, traffic="cbr", direction=way, offered=mbit_per_s, stations=1)
+            for way in ways
+        }
+        for way, answer in answers.items():
+            for metric, *path in (("delay_idle", "delay_ms", "p50"), ("loss_idle", "loss")):
+                if (value := _number(answer.values, *path)) is not None:
+                    unit = "ms" if metric == "delay_idle" else "1"
+                    values.append((metric, unit, ENDS[way][1], way, value))
+        measurement = _measurement([asked, *answers.values()], values, method)
+        return replace(
+            measurement, facts={**measurement.facts, "clocks": "shared", "interval_ms": 1000 * interval_s}
+        )
+
+
+class SimulatedFtp:
+    """The rate of a file that is long enough for its slow start not to matter."""
+
+    name = "ftp"
+
+    def missing(self) -> str | None:
+        """Nothing."""
+        return None
+
+    def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
+        """Measure the cell once, in virtual time."""
+        answer = _simulate(link, method, packet_size=_FTP_WRITE_B)
+        mbit_per_s = _number(answer.values, "throughput_mbps")
+        rate = None if mbit_per_s is None else mbit_per_s * 1e6 / 8
+        where = (_RECEIVER[cell.direction], cell.direction)
+        values = [(metric, "byte/s", *where, rate) for metric in ("ftp_rate", "ftp_rate_steady")]
+        return _measurement([answer], values, method)
+
+
+PROBES: Mapping[str, Callable[[], Probe]] = {
+    "throughput": SimulatedThroughput,
+    "rtt": SimulatedRtt,
+    "irtt": SimulatedIrtt,
+    "ftp": SimulatedFtp,
+    "video": SimulatedVideo,
+}
+"""The probes of lab sim, by name."""
+
+_FTP_WRITE_B = 16384
+"""More than a segment: the medium makes full ones of them."""
 
 _Value = tuple[str, str, str, str, float | None]
 """Metric, unit, endpoint, direction, value."""
@@ -69,7 +163,7 @@ def _simulate(link: Link, method: Method, **words: Any) -> Answer:
     return link.simulate(duration=method.duration, warmup=method.warmup, **words)
 
 
-def _measurement(answer: Answer, values: Iterator[_Value], method: Method) -> Measurement:
+def _measurement(answers: Sequence[Answer], values: Iterable[_Value], method: Method) -> Measurement:
     t_ns, dur_ns = (round(seconds * NS_PER_S) for seconds in (method.warmup, method.duration))
     return Measurement(
         samples=[
@@ -77,11 +171,25 @@ def _measurement(answer: Answer, values: Iterator[_Value], method: Method) -> Me
             for metric, unit, endpoint, direction, value in values
         ],
         raw={
-            "scenario.json": f"{answer.scenario}\n".encode(),
-            "answer.json": f"{answer.text}\n".encode(),
+            f"{name}{'' if at == 0 else f'-{at + 1}'}.json": f"{text}\n".encode()
+            for at, answer in enumerate(answers)
+            for name, text in (("scenario", answer.scenario), ("answer", answer.text))
         },
-        facts={"version": _rust.VERSION, "counters": answer.values.get("counters")},
+        facts={"version": _rust.VERSION, "counters": answers[0].values.get("counters")},
     )
+
+
+def _radio(values: Mapping[str, Any], cell: Cell) -> Iterator[_Value]:
+    """What the radio did, of what the medium says."""
+    found = [*radio.of_channel(cell, _number(values, "facts", "rate_kbit_per_s"))]
+    counts = [_number(values, "counters", key) for key in ("mpdus", "retries", "drops_retry")]
+    if None not in counts:
+        retries = radio.retries_percent(*(count for count in counts if count is not None))
+        found += [] if retries is None else [("retries", "%", retries)]
+    if (idle := _number(values, "airtime", "ifs_backoff_idle")) is not None:
+        found.append(("airtime", "%", 100.0 * (1.0 - idle)))
+    for metric, unit, value in found:
+        yield metric, unit, "link", "", value
 
 
 def _throughput(values: Mapping[str, Any], receiver: str, direction: str) -> Iterator[_Value]:
@@ -94,6 +202,17 @@ def _throughput(values: Mapping[str, Any], receiver: str, direction: str) -> Ite
     yield from _percentiles(values, "delay", receiver, direction)
     for share in values.get("airtime") or {}:
         yield f"airtime_{share}", "1", "link", "", _number(values, "airtime", share)
+
+
+def _video(values: Mapping[str, Any], receiver: str, direction: str) -> Iterator[_Value]:
+    yield from _throughput(values, receiver, direction)
+    for metric, unit, endpoint, way, *path in (
+        ("delay_mean", "ms", receiver, direction, "delay_ms", "mean"),
+        ("video_rtt", "ms", "link", "both", "rtt_ms", "mean"),
+        ("late_frames", "1", receiver, direction, "late_frames"),
+    ):
+        if (value := _number(values, *path)) is not None:
+            yield metric, unit, endpoint, way, value
 
 
 def _percentiles(values: Mapping[str, Any], metric: str, endpoint: str, direction: str) -> Iterator[_Value]:

@@ -6,10 +6,21 @@
 | rtt, rtt_p99 | median and 99th percentile of the round trips                                         |
 | jitter       | mean over intervals of the receiver's jitter of RFC 3550 section 6.4.1 (not IPDV)     |
 | loss         | datagrams lost over datagrams sent, both summed over the run (iperf3)                 |
-| delay, delay_p99 | median and 99th percentile of one-way delays, where the lab knows them (sim)      |
+| delay, delay_p99 | median and 99th percentile of one-way delays (sim, video); of several flows their mean |
+| ftp_rate     | whole transfer's byte/s at the client; stations and directions add up                 |
+| ftp_rate_steady | receiver's byte/s, mean over intervals weighted by their lengths; all add up       |
+| delay_idle_up, _down | median of one-way delays without a load (irtt)                                |
+| ipdv_up, _down | mean of the absolute IPDVs without a load (irtt)                                    |
+| loss_idle_up, _down | datagrams lost over datagrams sent in that direction without a load (irtt)     |
+| delay_mean   | mean of one-way delays under video; of several flows their mean                       |
+| video_rtt    | mean over the frames of a video of the time until their last packet was answered      |
+| frame_delay  | mean over the frames that came as a whole of the time from capture to last packet     |
+| late_frames  | frames that were not there as a whole by their deadline over frames sent              |
 | cpu_*        | CPU time over elapsed time, mean over intervals weighted by their lengths             |
+| snr, noise, phy_rate, retries, airtime | mean weighted by length                                     |
 
-A lab that gives the number itself (sim: rtt_p99, loss, delay, delay_p99) has one sample of it.
+What gives the number itself (sim: rtt_p99, loss, loss_idle too; video: loss, late_frames) has one sample of it. Where
+several probes of a run give a metric, those of the probe that came first count.
 
 Only samples of the phase "measure" count. A sample without a value was not measured: it takes no part, and a
 run in which none has a value has no number for that metric.
@@ -81,6 +92,64 @@ def _cpu(name: str, title: str, short: str, whole: str, *, main: bool = True) ->
     )
 
 
+def _ftp(name: str, title: str, short: str, definition: str, *, main: bool = True) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=short,
+        unit="byte/s",
+        display_unit="kbyte/s",
+        scale=1e-3,
+        decimals=1,
+        better="higher",
+        main=main,
+        definition=f"{definition}; 1 kbyte = 1000 byte; stations and directions add up",
+    )
+
+
+def _percent(
+    name: str, title: str, short: str, definition: str, *, unit: str = "%", decimals: int = 2
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=short,
+        unit=unit,
+        display_unit="%",
+        scale=100.0 if unit == "1" else 1.0,
+        decimals=decimals,
+        better="lower",
+        main=False,
+        definition=definition,
+    )
+
+
+def _radio(
+    name: str,
+    title: str,
+    unit: str,
+    definition: str,
+    *,
+    display: tuple[str, float] | None = None,
+    better: Better = "higher",
+) -> Metric:
+    display_unit, scale = display or (unit, 1.0)
+    return Metric(
+        name=name,
+        title=title,
+        short=title,
+        unit=unit,
+        display_unit=display_unit,
+        scale=scale,
+        decimals=1,
+        better=better,
+        main=False,
+        definition=definition,
+    )
+
+
+_WAYS = ("up", "down")
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -112,6 +181,26 @@ METRICS: dict[str, Metric] = {
             main=False,
         ),
         _time(
+            "delay_mean",
+            "One-way delay, mean",
+            "Delay mean",
+            "mean of the video packets' delays from program to program",
+            main=False,
+        ),
+        _time(
+            "video_rtt",
+            "Round-trip delay under video",
+            "Video RTT",
+            "from each video frame's last packet to the receiver's answer, mean over the frames",
+        ),
+        _time(
+            "frame_delay",
+            "Video frame delay",
+            "Frame delay",
+            "from each video frame's capture to its last packet's arrival, mean over the frames that came as a whole",
+            main=False,
+        ),
+        _time(
             "jitter",
             "Jitter",
             "Jitter",
@@ -128,15 +217,76 @@ METRICS: dict[str, Metric] = {
             better="lower",
             definition="datagrams lost over datagrams sent under the load that throughput is measured with",
         ),
+        _ftp("ftp_rate", "FTP transfer rate", "FTP", "the whole transfer, by the client"),
+        _ftp(
+            "ftp_rate_steady",
+            "FTP transfer rate after slow start",
+            "FTP steady",
+            "payload that reached the receiver after the warm-up",
+            main=False,
+        ),
+        *(
+            _time(
+                f"delay_idle_{way}",
+                f"One-way delay without load, {way}",
+                f"Idle delay {way}",
+                "median of the one-way delays on an otherwise idle link",
+                main=False,
+            )
+            for way in _WAYS
+        ),
+        *(
+            _time(
+                f"ipdv_{way}",
+                f"Delay variation without load, {way}",
+                f"IPDV {way}",
+                "mean of the absolute differences between the delays of consecutive datagrams (IPDV, RFC 3393)",
+                main=False,
+            )
+            for way in _WAYS
+        ),
+        *(
+            _percent(
+                f"loss_idle_{way}",
+                f"Datagram loss without load, {way}",
+                f"Idle loss {way}",
+                "datagrams lost over datagrams sent in that direction on an otherwise idle link",
+                unit="1",
+                decimals=3,
+            )
+            for way in _WAYS
+        ),
+        Metric(
+            name="late_frames",
+            title="Late video frames",
+            short="Late frames",
+            unit="1",
+            display_unit="%",
+            scale=100.0,
+            decimals=3,
+            better="lower",
+            definition="video frames that were not there as a whole 100 ms after their capture, over those sent",
+        ),
         _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together"),
         _cpu("cpu_emulator", "CPU, emulator", "CPU emulator", "one core", main=False),
         _cpu("cpu_crypto", "CPU, sealing and opening", "CPU crypto", "one core"),
         _cpu("cpu_link", "CPU, ends of the link", "CPU link", "one core", main=False),
+        _percent("airtime", "Airtime in use", "Airtime", "share of the time in which the medium was busy"),
+        _percent("retries", "Retries", "Retries", "share of the transmissions of MPDUs that repeated one"),
+        _radio("phy_rate", "PHY rate", "bit/s", "PHY rate of data frames", display=("Mbit/s", 1e-6)),
+        _radio("snr", "Signal-to-noise ratio", "dB", "signal-to-noise ratio at the receiver"),
+        _radio(
+            "noise", "Noise", "dBm", "noise at the receiver over the width of the channel", better="lower"
+        ),
     )
 }
 """Every metric that is reported, in the order of reports."""
 
-_DELAYS = ("delay", "delay_p99")
+_MEANS = ("rtt_p99", "jitter", "loss", "delay", "delay_p99", "delay_mean")
+"""Metrics whose samples are numbers of the run, or of its parts."""
+
+_OF_VIDEO = ("video_rtt", "frame_delay", "late_frames")
+_RADIO = ("airtime", "retries", "phy_rate", "snr", "noise")
 _RECEIVER = {"up": "ap", "down": "sta"}
 _SCHEMA = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
 
@@ -154,14 +304,22 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
         value=pl.when(value.is_finite()).then(value),
     )
     _check_units(measured)
-    known = measured.filter(pl.col("value").is_not_null())
+    known = measured.filter(pl.col("value").is_not_null()).filter(
+        pl.col("probe") == pl.col("probe").first().over("run", "metric")
+    )
     parts = [
         _throughput(known),
+        *(_summed(known, name) for name in ("ftp_rate", "ftp_rate_steady")),
         _by_run(known, "rtt", pl.col("value").median()),
         _by_run(known, "rtt", _p99(), name="rtt_p99"),
-        *(_by_run(known, name, pl.col("value").mean()) for name in ("rtt_p99", "jitter", "loss", *_DELAYS)),
+        *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO)),
         _loss(measured),
+        *(_of_way(known, "delay_idle", way, pl.col("value").median()) for way in _WAYS),
+        *(_of_way(known, "ipdv", way, pl.col("value").abs().mean()) for way in _WAYS),
+        *(_of_way(known, "loss_idle", way, pl.col("value").mean()) for way in _WAYS),
+        *(_loss(measured, "irtt", way) for way in _WAYS),
         *(_by_run(known, name, _weighted_mean()) for name in METRICS if name.startswith("cpu_")),
+        *(_by_run(known, name, _weighted_mean()) for name in _RADIO),
     ]
     order = pl.Enum(list(METRICS))
     return (
@@ -207,19 +365,42 @@ def _throughput(samples: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _loss(measured: pl.DataFrame) -> pl.DataFrame:
-    """A count that is missing for one interval would bend the ratio of the rest: then the run has no loss."""
+def _summed(samples: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """All stations and directions together; each by the end that tells of it."""
+    return (
+        samples.filter(pl.col("metric") == metric)
+        .group_by("run", "endpoint", "direction")
+        .agg(_weighted_mean().alias("value"))
+        .group_by("run")
+        .agg(pl.col("value").sum())
+        .with_columns(metric=pl.lit(metric))
+    )
+
+
+def _of_way(samples: pl.DataFrame, metric: str, way: str, number: pl.Expr) -> pl.DataFrame:
+    return _by_run(samples.filter(pl.col("direction") == way), metric, number, name=f"{metric}_{way}")
+
+
+def _loss(measured: pl.DataFrame, probe: str = "iperf3", way: str | None = None) -> pl.DataFrame:
+    """A count that is missing for one interval would bend the ratio of the rest: then the run has no loss.
+
+    With a `way` it is the loss without load of that direction alone.
+    """
 
     def total(metric: str) -> pl.Expr:
         counts = pl.col("value").filter(pl.col("metric") == metric)
         return pl.when(counts.is_not_null().all() & (counts.len() > 0)).then(counts.sum())
 
     return (
-        measured.filter(pl.col("probe") == "iperf3")
+        measured.filter((pl.col("probe") == probe) & (way is None or pl.col("direction") == way))
         .group_by("run")
         .agg(lost=total("datagrams_lost"), sent=total("datagrams_sent"))
         .filter(pl.col("sent") > 0)
-        .select("run", metric=pl.lit("loss"), value=pl.col("lost") / pl.col("sent"))
+        .select(
+            "run",
+            metric=pl.lit("loss" if way is None else f"loss_idle_{way}"),
+            value=pl.col("lost") / pl.col("sent"),
+        )
     )
 
 

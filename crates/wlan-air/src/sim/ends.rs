@@ -6,6 +6,7 @@ use super::plan::{Body, Packet, What};
 use super::scenario::{End, UDP_LEN_B};
 use crate::Nanos;
 use crate::tcp::Segment;
+use crate::traffic::RTP_HEADER_LEN_B;
 
 /// How long a request waits for its answer.
 const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(1);
@@ -65,6 +66,29 @@ impl Network<'_> {
                     self.plan_timers(flow);
                 }
             }
+            (Host::Playing(playing), Body::Picture { number, frame, last }) => {
+                if back {
+                    if measured {
+                        outcome.round_trips.record(now - sent);
+                    }
+                    return;
+                }
+                playing.frames.arrived(frame, now);
+                let picture_b = payload_b - RTP_HEADER_LEN_B;
+                if now >= self.window_start {
+                    outcome.octets += picture_b as u64;
+                }
+                if measured {
+                    outcome.meter.record(number, sent, now, picture_b);
+                }
+                if last {
+                    self.send(Packet {
+                        back: true,
+                        ip_len_b: u32::try_from(header_b + RTP_HEADER_LEN_B).unwrap_or(u32::MAX),
+                        ..packet
+                    });
+                }
+            }
             (_, Body::Datagram(number)) => {
                 if now >= self.window_start {
                     outcome.octets += payload_b as u64;
@@ -73,7 +97,7 @@ impl Network<'_> {
                     outcome.meter.record(number, sent, now, payload_b);
                 }
             }
-            (_, Body::Segment(_)) => {}
+            (_, Body::Segment(_) | Body::Picture { .. }) => {}
         }
     }
 
@@ -105,6 +129,30 @@ impl Network<'_> {
                     self.plan(following.at, What::Depart(flow));
                 }
                 self.send_datagram(flow, false, number, payload_b);
+            }
+            Host::Playing(playing) => {
+                let (packet, number) = (playing.due, playing.next);
+                playing.next += 1;
+                if packet.index == 0 {
+                    playing.frames.captured(packet.captured, packet.of);
+                }
+                let following = playing.video.next();
+                if let Some(following) = following {
+                    playing.due = following;
+                    self.plan(following.at, What::Depart(flow));
+                }
+                let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
+                self.send(Packet {
+                    flow,
+                    back: false,
+                    body: Body::Picture {
+                        number,
+                        frame: packet.frame,
+                        last: packet.is_last(),
+                    },
+                    sent: self.now,
+                    ip_len_b: u32::try_from(ip_b + UDP_LEN_B + packet.len_b).unwrap_or(u32::MAX),
+                });
             }
             Host::Asking {
                 client,

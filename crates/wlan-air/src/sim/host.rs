@@ -3,7 +3,7 @@
 use super::scenario::{Flow, ScenarioError, Source};
 use crate::Nanos;
 use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
-use crate::traffic::{Cbr, Departure, Poisson, RequestResponse, Video};
+use crate::traffic::{Cbr, Departure, FrameMeter, Poisson, RequestResponse, Video, VideoPacket};
 
 /// What a flow's ends do.
 pub(super) enum Host {
@@ -16,6 +16,7 @@ pub(super) enum Host {
         due: Departure,
         next: u64,
     },
+    Playing(Box<Playing>),
     Asking {
         client: RequestResponse,
         asked: u64,
@@ -23,6 +24,15 @@ pub(super) enum Host {
         waiting: bool,
     },
     Tcp(Box<Connection>),
+}
+
+/// The ends of a video stream. The receiver answers the last packet of each frame with its header, as airtoll's own
+/// receiver does, so that there are round trips.
+pub(super) struct Playing {
+    pub video: Video,
+    pub due: VideoPacket,
+    pub next: u64,
+    pub frames: FrameMeter,
 }
 
 pub(super) struct Connection {
@@ -59,7 +69,16 @@ impl Host {
             Source::Poisson { rate_bps, payload_b } => {
                 paced(Box::new(Poisson::new(rate_bps, payload_b, Nanos::ZERO, seed)?))
             }
-            Source::Video(video) => paced(Box::new(Video::new(video, Nanos::ZERO, seed)?)),
+            Source::Video(config) => {
+                let mut video = Video::new(config, Nanos::ZERO, seed)?;
+                let due = video.next().expect("sources do not end");
+                Host::Playing(Box::new(Playing {
+                    video,
+                    due,
+                    next: 0,
+                    frames: FrameMeter::default(),
+                }))
+            }
             Source::RequestResponse {
                 request_b,
                 response_b,

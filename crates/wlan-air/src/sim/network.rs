@@ -96,6 +96,10 @@ impl<'a> Network<'a> {
                     let at = due.at;
                     self.plan(at, What::Depart(id));
                 }
+                Host::Playing(playing) => {
+                    let at = playing.due.at;
+                    self.plan(at, What::Depart(id));
+                }
                 Host::Asking { client, .. } => {
                     let at = client.next_request(Nanos::ZERO).at;
                     self.plan(at, What::Depart(id));
@@ -352,6 +356,10 @@ impl<'a> Network<'a> {
             if let Host::Tcp(connection) = host {
                 outcome.octets = connection.receiver.received_b() - connection.before_b;
                 outcome.retransmissions = connection.sender.counters().retransmissions;
+            }
+            if let Host::Playing(playing) = host {
+                let end = self.scenario.warmup + self.scenario.duration;
+                (outcome.frames, outcome.late_frames) = playing.frames.late(self.window_start, end);
             }
         }
         let counters = self.medium.counters().clone();

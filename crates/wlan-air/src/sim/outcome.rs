@@ -28,11 +28,15 @@ pub struct FlowOutcome {
     /// Datagrams that left after the window's start, as they arrived. Of TCP the delays of segments alone, those sent
     /// again left out.
     pub meter: Meter,
-    /// From a request to its response.
+    /// From a request to its response; of video, from a frame's last packet to its answer.
     pub round_trips: Delays,
     /// Requests without an answer.
     pub timeouts: u64,
-    /// Octets of payload that arrived within the window: UDP payload, or octets of the TCP stream in order.
+    /// Frames of video captured in the window whose deadline was before its end.
+    pub frames: u64,
+    /// Those of them that were not there as a whole by their deadline.
+    pub late_frames: u64,
+    /// Octets of payload that arrived within the window: UDP payload, octets of the TCP stream in order, or pictures.
     pub octets: u64,
     /// TCP segments sent again since the start.
     pub retransmissions: u64,

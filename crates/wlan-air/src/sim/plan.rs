@@ -22,6 +22,12 @@ pub(super) enum Body {
     /// The n-th datagram of its flow.
     Datagram(u64),
     Segment(Segment),
+    /// The n-th packet of a video, of this frame; whether it is the frame's last.
+    Picture {
+        number: u64,
+        frame: u64,
+        last: bool,
+    },
 }
 
 /// A place on the way of a packet.

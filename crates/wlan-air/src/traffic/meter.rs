@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 
+use super::PLAYOUT_DEADLINE;
 use crate::Nanos;
 
 /// Delays above this are counted as this in percentiles: an hour.
@@ -136,6 +137,45 @@ impl Loss {
     pub fn share(&self) -> Option<f64> {
         let expected = self.expected();
         (expected > 0).then(|| expected.saturating_sub(self.received) as f64 / expected as f64)
+    }
+}
+
+/// Frames of a video that are not there as a whole by their deadline. It keeps a few octets for each frame.
+#[derive(Clone, Debug, Default)]
+pub struct FrameMeter {
+    /// When each was captured, and how many of its packets are not there yet.
+    frames: Vec<(Nanos, u32)>,
+}
+
+impl FrameMeter {
+    /// The next frame, of `packets` packets, was captured.
+    pub fn captured(&mut self, at: Nanos, packets: u32) {
+        self.frames.push((at, packets));
+    }
+
+    /// A packet of a frame, numbered from 0, arrived; no packet comes twice.
+    pub fn arrived(&mut self, frame: u64, at: Nanos) {
+        let frame = usize::try_from(frame)
+            .ok()
+            .and_then(|frame| self.frames.get_mut(frame));
+        if let Some((captured, missing)) = frame
+            && at <= *captured + PLAYOUT_DEADLINE
+        {
+            *missing = missing.saturating_sub(1);
+        }
+    }
+
+    /// Frames captured in a stretch of time, without those whose deadline is after its end, and how many of them were
+    /// late.
+    #[must_use]
+    pub fn late(&self, from: Nanos, until: Nanos) -> (u64, u64) {
+        let judged = self
+            .frames
+            .iter()
+            .filter(|(captured, _)| *captured >= from && *captured + PLAYOUT_DEADLINE <= until);
+        judged.fold((0, 0), |(all, late), (_, missing)| {
+            (all + 1, late + u64::from(*missing > 0))
+        })
     }
 }
 

@@ -6,13 +6,14 @@
 //! full.
 //!
 //! - [`Cbr`], [`Poisson`], [`RequestResponse`], [`Video`]: sources;
-//! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time.
+//! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time;
+//! - [`FrameMeter`]: frames of a video that are late.
 
 mod meter;
 mod video;
 
-pub use meter::{Delays, Jitter, Loss, Meter};
-pub use video::{Video, VideoConfig};
+pub use meter::{Delays, FrameMeter, Jitter, Loss, Meter};
+pub use video::{PLAYOUT_DEADLINE, Pacing, RTP_HEADER_LEN_B, Video, VideoConfig, VideoPacket};
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
@@ -58,8 +59,16 @@ pub enum TrafficError {
         b_frames: u32,
     },
     /// No room behind the RTP headers.
-    #[error("RTP packets of {0} octets of UDP payload: must exceed the headers of 14 (RFC 3550, RFC 6184)")]
+    #[error(
+        "RTP packets of {0} octets of UDP payload: must exceed the headers of {RTP_HEADER_LEN_B} (RFC 3550, 5)"
+    )]
     RtpPayload(usize),
+    /// Video without a rate, or above all that there is.
+    #[error("video of {0} bit/s: must be above 0, and at most the 2 Gbit/s that hold one without encoding")]
+    VideoRate(u64),
+    /// A clip of no frames, or of more than are kept.
+    #[error("a clip of {0} frames: 1 to 10 000 000 are possible")]
+    Clip(u32),
 }
 
 fn check_rate(rate_bps: u64, packet_b: usize) -> Result<(), TrafficError> {

@@ -1,7 +1,5 @@
 //! Sources keep their rates and shapes; meters say what a textbook would.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 
 use super::*;
@@ -33,15 +31,7 @@ fn draws_are_the_same_everywhere() {
     // Fixed values: a change of generator or of mathematics changes results, and must be seen.
     let source = Poisson::new(8_000_000, 1000, Nanos::ZERO, 7).unwrap();
     let times: Vec<u64> = source.take(3).map(|d| d.at.0).collect();
-    let video = Video::new(VideoConfig::high_rate(), Nanos::ZERO, 7).unwrap();
-    let frames: Vec<usize> = frames(video, 3)
-        .values()
-        .map(|packets| packets.iter().sum())
-        .collect();
-    assert_eq!(
-        (times, frames),
-        (vec![342_244, 2_653_074, 2_667_380], vec![316_597, 44_548, 45_300])
-    );
+    assert_eq!(times, vec![342_244, 2_653_074, 2_667_380]);
 }
 
 #[test]
@@ -58,51 +48,6 @@ fn a_client_thinks_after_each_answer() {
     assert!((at.as_secs_f64() / 50.0 - 1.0).abs() < 0.05, "{at}");
 }
 
-/// Packets of the first frames, by their times.
-fn frames(video: Video, count: usize) -> BTreeMap<Nanos, Vec<usize>> {
-    let mut frames: BTreeMap<Nanos, Vec<usize>> = BTreeMap::new();
-    for packet in video {
-        frames.entry(packet.at).or_default().push(packet.len_b);
-        if frames.len() > count {
-            frames.pop_last();
-            break;
-        }
-    }
-    frames
-}
-
-#[test]
-fn video_keeps_its_rate_its_frames_and_its_packets() {
-    for (config, mbps) in [
-        (VideoConfig::high_rate(), 19.4),
-        (VideoConfig::very_high_rate(), 40.0),
-    ] {
-        let video = Video::new(config, Nanos::ZERO, 11).unwrap();
-        let frames = frames(video, 3000);
-        let pictures: Vec<usize> = frames.values().map(|p| p.iter().map(|b| b - 14).sum()).collect();
-        let octets: usize = pictures.iter().sum();
-        let rate = octets as f64 * 8e-6 / 100.0;
-        assert!((rate / mbps - 1.0).abs() < 0.02, "{rate}");
-        // Frames every 33.3 ms; each in full packets and a last one.
-        assert_eq!(frames.keys().nth(30), Some(&Nanos::from_secs(1)));
-        for packets in frames.values() {
-            let (last, full) = packets.split_last().unwrap();
-            assert!(full.iter().all(|&b| b == 1400) && (15..=1400).contains(last));
-        }
-        // I frames stand out; P frames are larger than B frames.
-        let mean = |kind: usize| {
-            let of_kind = pictures.iter().enumerate().filter(|(i, _)| match i % 15 {
-                0 => kind == 0,
-                place if place % 3 == 0 => kind == 1,
-                _ => kind == 2,
-            });
-            let sizes: Vec<usize> = of_kind.map(|(_, &b)| b).collect();
-            sizes.iter().sum::<usize>() as f64 / sizes.len() as f64
-        };
-        assert!((mean(0) / mean(2) - 6.0).abs() < 0.5 && (mean(1) / mean(2) - 2.5).abs() < 0.25);
-    }
-}
-
 #[test]
 fn what_contradicts_itself_is_refused() {
     assert_eq!(Cbr::new(1, 0, Nanos::ZERO).unwrap_err(), TrafficError::Packet);
@@ -112,18 +57,6 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!(
         RequestResponse::new(1, 0, Nanos::ZERO).unwrap_err(),
         TrafficError::Packet
-    );
-    let video = |config| Video::new(config, Nanos::ZERO, 0).unwrap_err();
-    let hd = VideoConfig::high_rate();
-    assert_eq!(
-        video(VideoConfig { payload_b: 14, ..hd }),
-        TrafficError::RtpPayload(14)
-    );
-    assert_eq!(video(VideoConfig { fps: 0, ..hd }), TrafficError::FrameRate);
-    let (gop, b_frames) = (3, 3);
-    assert_eq!(
-        video(VideoConfig { gop, b_frames, ..hd }),
-        TrafficError::Gop { gop, b_frames }
     );
 }
 

@@ -19,6 +19,7 @@ impl Scenario {
             round_trips.merge(&flow.round_trips);
         }
         let asking = self.traffic == "request-response";
+        let answered = asking || self.traffic == "video";
         let each: Vec<Value> = outcome
             .flows
             .chunks(flow_count)
@@ -38,9 +39,10 @@ impl Scenario {
         json!({
             "throughput_mbps": throughput(&outcome.flows, span),
             "delay_ms": if asking { Value::Null } else { percentiles(&delays) },
-            "rtt_ms": if asking { percentiles(&round_trips) } else { Value::Null },
+            "rtt_ms": if answered { percentiles(&round_trips) } else { Value::Null },
             "jitter_ms": jitter(&outcome.flows, &self.transport),
             "loss": loss(&outcome.flows, &self.transport),
+            "late_frames": late_frames(&outcome.flows),
             "airtime": {
                 "preamble": share(airtime.preamble),
                 "payload": share(airtime.payload),
@@ -98,6 +100,14 @@ fn loss(flows: &[FlowOutcome], transport: &str) -> Option<f64> {
     let received = sum(|flow| flow.meter.loss.received());
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     (transport == "udp" && expected > 0).then(|| expected.saturating_sub(received) as f64 / expected as f64)
+}
+
+/// Share of a video's frames that were not there as a whole by their deadline; nothing else has frames.
+fn late_frames(flows: &[FlowOutcome]) -> Option<f64> {
+    let sum = |of: fn(&FlowOutcome) -> u64| flows.iter().map(of).sum::<u64>();
+    let (frames, late) = (sum(|flow| flow.frames), sum(|flow| flow.late_frames));
+    #[allow(clippy::cast_precision_loss)] // far below 2^53
+    (frames > 0).then(|| late as f64 / frames as f64)
 }
 
 fn percentiles(delays: &Delays) -> Value {

@@ -86,6 +86,7 @@ pub struct Scenario {
 struct ProcessorWords {
     frame_us: Option<f64>,
     byte_ns: Option<f64>,
+    clock_mhz: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -521,11 +522,13 @@ impl Scenario {
             },
             ("udp", "video") => {
                 let usual = VideoConfig::high_rate();
-                Ok(Source::Video(VideoConfig {
+                let config = VideoConfig {
                     rate_bps: offered_bps()?.unwrap_or(usual.rate_bps),
                     payload_b,
                     ..usual
-                }))
+                };
+                let window = span("duration", self.duration_s, 1.0)?;
+                Ok(Source::Video(config.with_clip_of(window)))
             }
             ("tcp", "cbr" | "video") => Err(BadScenario::Together(
                 "transport tcp carries traffic saturated or request-response; take udp for cbr and video",

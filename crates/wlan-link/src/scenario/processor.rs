@@ -1,6 +1,5 @@
 //! What protecting a frame costs: the host's engine as measured, a card's processor as modelled.
 
-use wlan_air::Nanos;
 use wlan_air::sim::Processor;
 
 use super::{BadScenario, Scenario, span};
@@ -19,16 +18,22 @@ impl Scenario {
             return Ok(Processor::NONE);
         };
         let words = self.processor.unwrap_or_default();
-        if self.crypto_at == "host" && (words.frame_us.is_some() || words.byte_ns.is_some()) {
-            return Err(BadScenario::Together(
-                "processor_frame and processor_byte are those of the card: take crypto_at card",
-            ));
-        }
         let (_, frame_ns, octet_ns) = table
             .iter()
             .find(|(name, ..)| *name == suite.name())
             .ok_or_else(|| WordError::unknown("security", suite.name(), "those with a measured processor"))?;
-        let octet_ns = words.byte_ns.unwrap_or(*octet_ns);
+        let slower = match (self.crypto_at.as_str(), words.clock_mhz) {
+            ("card", Some(clock_mhz)) if (1.0..=1e6).contains(&clock_mhz) => CARD_CLOCK_MHZ / clock_mhz,
+            ("card", Some(clock_mhz)) => {
+                return Err(BadScenario::Number {
+                    key: "processor_clock",
+                    value: clock_mhz.to_string(),
+                    reason: "from 1 to 10^6 MHz",
+                });
+            }
+            _ => 1.0,
+        };
+        let octet_ns = words.byte_ns.unwrap_or(octet_ns * slower);
         if !(0.0..=1e9).contains(&octet_ns) {
             return Err(BadScenario::Number {
                 key: "processor_byte",
@@ -39,7 +44,8 @@ impl Scenario {
         Ok(Processor {
             frame: match words.frame_us {
                 Some(frame_us) => span("processor_frame", frame_us, 1e-6)?,
-                None => Nanos(*frame_ns),
+                #[allow(clippy::cast_precision_loss)] // some microseconds
+                None => span("processor_clock", *frame_ns as f64 * slower, 1e-9)?,
             },
             octet_ns,
         })
@@ -70,6 +76,9 @@ const HOST: &[Cost] = &[
     ("enhanced4", 32, 0.086),
     ("enhanced8", 35, 0.084),
 ];
+
+/// Of the card in the table.
+const CARD_CLOCK_MHZ: f64 = 400.0;
 
 /// A wireless card whose own 32-bit processor, at 400 MHz, runs the ciphers as software: a model, not a measurement, of the
 /// "low-performance processor" of Hayajneh et al., which gives no rates. Cycles: RC4 12 an octet and 1200 for its key,

@@ -115,6 +115,36 @@ fn what_crosses_the_air_twice_halves() {
 }
 
 #[test]
+fn a_video_that_fits_is_shown_and_one_that_does_not_is_late() {
+    // 54 Mbit/s carry 29 Mbit/s of payload.
+    let answer = |offered: f64, duration_s: f64| {
+        let words = [
+            ("traffic", "video".into()),
+            ("offered_mbps", offered.into()),
+            ("duration_s", duration_s.into()),
+        ];
+        scenario(&words).simulate().unwrap()
+    };
+    let (light, heavy) = (answer(5.0, 2.0), answer(60.0, 2.0));
+    // The window is the clip, so that what arrives is what was asked for, but for what is under way at its ends.
+    assert!((number(&light, "/throughput_mbps") / 5.0 - 1.0).abs() < 0.05);
+    assert_eq!(
+        (number(&light, "/loss"), number(&light, "/late_frames")),
+        (0.0, 0.0)
+    );
+    let (delay_ms, rtt_ms) = (number(&light, "/delay_ms/mean"), number(&light, "/rtt_ms/mean"));
+    assert!(
+        0.0 < delay_ms && delay_ms < 2.0 * rtt_ms && rtt_ms < 10.0,
+        "{delay_ms} {rtt_ms}"
+    );
+    assert!((25.0..31.0).contains(&number(&heavy, "/throughput_mbps")));
+    assert!(number(&heavy, "/loss") > 0.3 && number(&heavy, "/late_frames") > 0.5);
+    // What is no video has no frames, and frames whose deadline is after the end are not judged.
+    assert_eq!(scenario(&[]).simulate().unwrap()["late_frames"], Value::Null);
+    assert_eq!(answer(5.0, 0.09)["late_frames"], Value::Null);
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_one_line_that_names_the_clause() {
     let matrix = json!([[0.0, 20.0, 20.0], [20.0, 0.0, 20.0], [20.0, 20.0, 0.0]]);
     for (words, named) in [
@@ -133,6 +163,10 @@ fn what_cannot_be_is_refused_in_one_line_that_names_the_clause() {
         (vec![("ampdu", true.into())], "9.7"),
         (vec![("fragmentation_threshold", 100.into())], "10.4"),
         (vec![("traffic", "cbr".into())], "offered"),
+        (
+            vec![("traffic", "video".into()), ("packet_size", 36.into())],
+            "RFC 3550",
+        ),
         (vec![("security", "paper-lanes".into())], "docs/enhanced-ccmp.md"),
         (vec![("colour", "red".into())], "colour"),
     ] {

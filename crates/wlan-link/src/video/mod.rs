@@ -1,0 +1,137 @@
+//! A video stream over real sockets: RTP over UDP, IPv4 or IPv6, with the frames of [`wlan_air::traffic::Video`].
+//!
+//! The sender gives each packet to its stack when it is due, and tells how late it was. The receiver keeps, for each
+//! frame, how many of its packets came and when the last did, and for all packets delay, interarrival jitter and loss.
+//! It sends the header of each frame's last packet back, so that the sender knows a round-trip time of each frame by its
+//! own clock. One-way delays compare the clocks of both ends, which are one clock in network namespaces of one machine.
+//!
+//! [`Sender`] and [`Receiver`] are the two ends; [`run`] makes a command of them.
+
+mod packet;
+mod receiver;
+mod report;
+mod sender;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::Serialize;
+use wlan_air::Nanos;
+use wlan_air::traffic::{Pacing, TrafficError, VideoConfig};
+
+use crate::clock::monotonic_ns;
+use crate::program::{self, ProgramError, milliseconds, parse, while_doing};
+
+pub use packet::{Bye, Datagram, Header};
+pub use receiver::{Log, Receiver};
+pub use report::{Distribution, Received, Sent, SentFrame};
+pub use sender::Sender;
+
+/// Why a stream could not be sent or received.
+#[derive(Debug, thiserror::Error)]
+pub enum VideoError {
+    /// The command line makes no sense, or the system refused something.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// No stream can be so.
+    #[error(transparent)]
+    Stream(#[from] TrafficError),
+    /// The ICMP message of a host that has no such port.
+    #[error("nobody receives at {0}")]
+    Nobody(SocketAddr),
+}
+
+impl From<VideoError> for ProgramError {
+    fn from(error: VideoError) -> ProgramError {
+        match error {
+            VideoError::Program(error) => error,
+            own => ProgramError::Own(Box::new(own)),
+        }
+    }
+}
+
+/// Which frames count, by the time from the stream's beginning to their capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// From then on they do.
+    pub opens: Nanos,
+    /// From then on no more.
+    pub closes: Nanos,
+}
+
+const USAGE: &str = "receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS, or send ADDRESS:PORT OPENS_MS CLOSES_MS \
+                     FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED";
+
+/// The command: `receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS`, or `send ADDRESS:PORT OPENS_MS CLOSES_MS
+/// FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED`. Returns the exit status: 0, 1 for a failure, 2
+/// for a wrong command line; the reason is one line on stderr.
+///
+/// The window from `OPENS_MS` to `CLOSES_MS` counts from the stream's beginning: at the sender's `START_NS` of
+/// `CLOCK_MONOTONIC` (0 is now), and less than a frame's time later at the receiver, which takes the capture of frame 0
+/// for it. The rate is that of the pictures; a packet is its UDP payload. Each end prints one line of JSON when all is
+/// over, [`Received`] or [`Sent`]: it is whole or it is no JSON.
+pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
+    program::run("video", USAGE, args, command)
+}
+
+fn command(args: &[String]) -> Result<(), ProgramError> {
+    let [action, address, opens, closes, fps, more @ ..] = args else {
+        return Err(ProgramError::usage("too few arguments"));
+    };
+    let address: SocketAddr = parse(address, "an address with a port")?;
+    let window = Window {
+        opens: Nanos::from_ms(parse::<u32>(opens, "a number of milliseconds")?.into()),
+        closes: nanos(milliseconds(closes)?),
+    };
+    if window.opens >= window.closes {
+        return Err(ProgramError::usage("the window closes before it opens"));
+    }
+    let fps: NonZeroU32 = parse(fps, "a number of frames a second")?;
+    match (action.as_str(), more) {
+        ("receive", [idle]) => {
+            let idle = milliseconds(idle)?;
+            print(&Receiver::bind(address, fps, window)?.receive(idle)?)
+        }
+        ("send", [start, rate, packet, pacing, seed]) => {
+            let config = VideoConfig {
+                rate_bps: parse(rate, "a number of bit/s")?,
+                fps: fps.get(),
+                payload_b: parse(packet, "a number of octets")?,
+                pacing: match pacing.as_str() {
+                    "smooth" => Pacing::Smooth,
+                    "burst" => Pacing::Burst,
+                    other => return Err(ProgramError::usage(format!("'{other}' is not smooth or burst"))),
+                },
+                ..VideoConfig::high_rate()
+            };
+            let config = config.with_clip_of(window.closes - window.opens);
+            let start = Nanos(match parse(start, "a number of nanoseconds")? {
+                0 => monotonic_ns(),
+                moment => moment,
+            });
+            let seed = parse(seed, "a seed")?;
+            print(&Sender::connect(address, config, start, window, seed)?.send()?)
+        }
+        _ => Err(ProgramError::usage(format!(
+            "'{action}' with {} arguments",
+            args.len() - 1
+        ))),
+    }
+}
+
+fn print(report: &impl Serialize) -> Result<(), ProgramError> {
+    let mut line = serde_json::to_vec(report)
+        .map_err(io::Error::from)
+        .map_err(while_doing("writing"))?;
+    line.push(b'\n');
+    io::stdout().write_all(&line).map_err(while_doing("writing"))
+}
+
+fn nanos(span: Duration) -> Nanos {
+    Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,343 @@
+"""FTP transfer rate, by curl as the client and pyftpdlib as the server: what a user of the link gets at layer 7.
+
+The server runs on the host that stands for the server in the topology, the client on the station: up is STOR, down
+RETR, and both are two sessions at once. Each session moves one file in binary, passive mode (RFC 959; EPSV of RFC 2428
+for either IP version). The file exists on neither side: the server makes zeros up and drops what it gets, the client
+sends /dev/zero and drops what it gets, so that no disk takes part. It has no size either: it ends in order when its
+time is over, so that every link is measured for as long. TCP has the hosts' own settings; the packet size of the
+cell plays no part, since both programs write 64 KiB at a time.
+
+| metric          | unit   | endpoint | what it is                                                                     |
+|-----------------|--------|----------|--------------------------------------------------------------------------------|
+| ftp_rate        | byte/s | sta      | the whole transfer by the client, from the command for it to the server's 226  |
+| ftp_rate_steady | byte/s | receiver | payload that arrived in the interval: within the window without slow start     |
+
+In all that is shown 1 kbyte is 1000 byte. FTP clients print kbytes of 1000 or of 1024 byte, and a paper that does not
+say which it means leaves 2.4 % open. `ftp_rate` takes in the connection's slow start and the emptying of the sender's
+buffers at the end. Several stations transfer at the same time, each with an endpoint like
+sta/sta1; their rates add up.
+"""
+
+import importlib.util
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import Host, Link, last_words
+from airtoll.probes import process
+from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.flows import ENDS, Way
+from airtoll.probes.window import NS_PER_S, Window
+from airtoll.study.cell import Cell, Ip, Method
+
+PORT = 2121
+"""Of the first session; 21 would be for root alone on a host that is no namespace."""
+
+INTERVAL_S = 0.1
+
+STOP_MARGIN_S = 0.25
+"""From the window's planned end to the transfer's: for starting, connecting and the last interval."""
+
+BEGIN_SPREAD_S = 3.0
+"""Of several clients the last log in on a link that the others load already."""
+
+_PROGRAM = Path(__file__).with_name("ftp_server.py")
+_URL_FILE = "payload"
+_USER = "airtoll:"
+
+_Seconds = Annotated[float, Field(ge=0, le=1e6)]
+_Octets = Annotated[int, Field(ge=0, le=2**53)]
+_Nanos = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+
+class ClientReport(_Model):
+    """The parts of curl's report (--write-out '%{json}') that airtoll reads."""
+
+    exitcode: int
+    errormsg: str | None = None
+    size_download: _Octets
+    size_upload: _Octets
+    time_pretransfer: _Seconds
+    time_total: _Seconds
+    curl_version: str
+
+
+class ServerReport(_Model):
+    """What the server says of its transfer; `ftp_server` explains it."""
+
+    pyftpdlib: str
+    direction: Literal["up", "down"]
+    octets: _Octets
+    complete: bool
+    trace: list[tuple[_Nanos, _Octets]]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One file between a station and its server."""
+
+    way: Way
+    client: Host
+    server: Host
+    address: str  # the server's
+    port: int
+    station: str | None  # whose it is, where there are several
+
+    @property
+    def name(self) -> str:
+        """What its files are called among those of others."""
+        return f"ftp-{self.way}{'' if self.station is None else f'-{self.station}'}"
+
+    def endpoint(self, end: str) -> str:
+        """The end of it as samples call it."""
+        return end if self.station is None else f"{end}/{self.station}"
+
+
+def transfers_of(link: Link, cell: Cell) -> list[Transfer]:
+    """Who transfers what in this cell, each by a port of its own."""
+    ways: tuple[Way, ...] = ("up", "down") if cell.direction == "both" else (cell.direction,)
+    several = len(link.pairs) > 1
+    return [
+        Transfer(
+            way,
+            link.hosts[station],
+            link.hosts[server],
+            link.addresses[server, cell.ip],
+            PORT + at,
+            station if several else None,
+        )
+        for at, (way, (station, server)) in enumerate((way, pair) for way in ways for pair in link.pairs)
+    ]
+
+
+class Ftp:
+    """Measures a cell by the transfer of a file for each station and direction."""
+
+    name = "ftp"
+
+    def missing(self) -> str | None:
+        """What must be installed before this probe can work, or None if all is there."""
+        if importlib.util.find_spec("pyftpdlib") is None:
+            return "the Python package 'pyftpdlib' is missing: pip install pyftpdlib"
+        return process.lacking({"curl": "curl", "timeout": "coreutils"})
+
+    def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
+        """Measure the cell once. Raises AirtollError when a transfer fails, with the client's own words."""
+        planned = Window.of(method)
+        transfers = transfers_of(link, cell)
+        seconds = planned.closes_s + STOP_MARGIN_S + (BEGIN_SPREAD_S if len(transfers) > 1 else 0.0)
+        argvs = [commands(transfer, cell.ip, seconds) for transfer in transfers]
+        outputs = _perform(transfers, argvs, seconds)
+        clients = [
+            parse_client(*done.client, _who("client", transfer.client))
+            for transfer, done in zip(transfers, outputs, strict=True)
+        ]
+        servers = [
+            parse_server(*done.server, _who("server", transfer.server))
+            for transfer, done in zip(transfers, outputs, strict=True)
+        ]
+        began_s = [
+            done.started_s + client.time_pretransfer for done, client in zip(outputs, clients, strict=True)
+        ]
+        began_s = [moment_s - min(began_s) for moment_s in began_s]
+        window = Window(planned.opens_s + max(began_s), planned.closes_s + max(began_s))
+        samples: list[Sample] = []
+        found: list[str] = []
+        raw: dict[str, bytes] = {}
+        for transfer, done, client, server, later_s in zip(
+            transfers, outputs, clients, servers, began_s, strict=True
+        ):
+            samples += [
+                *client_samples(client, transfer.way, later_s, transfer.endpoint("sta")),
+                *server_samples(server, window, later_s, transfer.endpoint(ENDS[transfer.way][1])),
+            ]
+            whose = "" if transfer.station is None else f" ({transfer.station}, {transfer.way})"
+            alone = transfer.station is None
+            found += [f"{fault}{whose}" for fault in faults(client, server, window, later_s, alone=alone)]
+            raw |= {
+                f"{transfer.name}-client.json": done.client[0],
+                f"{transfer.name}-server.json": done.server[0],
+            }
+        server_argv, client_argv = argvs[0]
+        return Measurement(
+            samples=samples,
+            raw=raw,
+            facts={
+                "version": f"curl {_curl_version(clients[0])}, pyftpdlib {servers[0].pyftpdlib}",
+                "transfers": len(transfers),
+                "server": server_argv,
+                "client": client_argv,
+                "transfer_s": seconds,
+                "kbyte": "1000 byte",
+            },
+            faults=found,
+        )
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """What both ends of a transfer printed (stdout, stderr), and when the client was started."""
+
+    client: tuple[bytes, bytes]
+    server: tuple[bytes, bytes]
+    started_s: float
+
+
+def _perform(
+    transfers: Sequence[Transfer], argvs: Sequence[tuple[list[str], list[str]]], seconds: float
+) -> list[_Outputs]:
+    """Run the commands of all transfers at the same time."""
+    hung_s = seconds + 2 * process.GRACE_S
+    with ExitStack() as running:
+        servers, clients, started_s = [], [], []
+        for transfer, (argv, _) in zip(transfers, argvs, strict=True):
+            who = _who("server", transfer.server)
+            server = running.enter_context(process.serving(transfer.server, argv, "tcp", transfer.port, who))
+            if server.poll() is not None:
+                stdout, stderr = process.finish(server, process.GRACE_S, who)
+                raise AirtollError(f"{who} ended before a client came: {last_words(stderr, stdout)}")
+            servers.append(server)
+        for transfer, (_, argv) in zip(transfers, argvs, strict=True):
+            started_s.append(time.monotonic())
+            clients.append(running.enter_context(process.started(transfer.client, argv)))
+        said = [
+            process.finish(client, hung_s, _who("client", transfer.client))
+            for client, transfer in zip(clients, transfers, strict=True)
+        ]
+        for transfer, output in zip(transfers, said, strict=True):
+            parse_client(*output, _who("client", transfer.client))  # else its server waits for ever
+        return [
+            _Outputs(
+                output, process.finish(server, process.GRACE_S, _who("server", transfer.server)), moment_s
+            )
+            for output, server, transfer, moment_s in zip(said, servers, transfers, started_s, strict=True)
+        ]
+
+
+def commands(transfer: Transfer, ip: Ip, seconds: float) -> tuple[list[str], list[str]]:
+    """The server's and the client's."""
+    server = [sys.executable, "-I", str(_PROGRAM), transfer.address, str(transfer.port), f"{seconds:.3f}"]
+    server.append(str(INTERVAL_S))
+    host = f"[{transfer.address}]" if ip == "ipv6" else transfer.address
+    # No configuration, proxy or size: a server without one would be asked for it first.
+    client = ["curl", "-q", "--silent", "--show-error", "--noproxy", "*", "--ignore-content-length"]
+    client += ["-6" if ip == "ipv6" else "-4", "--user", _USER, "--write-out", "%{json}"]
+    client += ["--max-time", f"{seconds + process.GRACE_S:.3f}"]
+    url = f"ftp://{host}:{transfer.port}/{_URL_FILE}"
+    if transfer.way == "down":
+        return server, [*client, "--output", "/dev/null", url]
+    # The end of the standard input is the end of the file.
+    pipe = 'timeout "$1" cat /dev/zero | { shift; exec "$@"; }'
+    return server, ["sh", "-c", pipe, "ftp", f"{seconds:.3f}", *client, "--upload-file", "-", url]
+
+
+def parse_client(output: bytes, stderr: bytes, who: str) -> ClientReport:
+    """The report of curl. Raises AirtollError naming that end if it is not whole or tells of a failure."""
+    try:
+        report = ClientReport.model_validate_json(output)
+    except ValidationError:
+        if output.strip():
+            raise AirtollError(
+                f"{who}: its report of {len(output)} bytes is cut off or no curl report"
+            ) from None
+        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
+    if report.exitcode != 0:
+        words = " ".join((report.errormsg or "").split()) or last_words(stderr)
+        raise AirtollError(f"{who}: {words} (curl {report.exitcode})")
+    return report
+
+
+def parse_server(output: bytes, stderr: bytes, who: str) -> ServerReport:
+    """The server's report. Raises AirtollError naming that end if it is not whole."""
+    try:
+        report = ServerReport.model_validate_json(output)
+    except ValidationError:
+        if output.strip():
+            raise AirtollError(
+                f"{who}: its report of {len(output)} bytes is cut off or tells of no transfer"
+            ) from None
+        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
+    backwards = ((t < t_before or n < n_before) for (t_before, n_before), (t, n) in pairwise(report.trace))
+    if any(backwards):
+        raise AirtollError(f"{who}: its trace runs backwards")
+    return report
+
+
+def client_samples(report: ClientReport, way: Way, began_s: float, endpoint: str = "sta") -> list[Sample]:
+    """The rate of the whole transfer."""
+    octets = report.size_upload if way == "up" else report.size_download
+    took_s = report.time_total - report.time_pretransfer
+    rate = octets / took_s if took_s > 0 else None
+    t_ns, dur_ns = round(began_s * NS_PER_S), max(0, round(took_s * NS_PER_S))
+    return [Sample("ftp", "ftp_rate", "byte/s", endpoint, way, t_ns, dur_ns, rate)]
+
+
+def server_samples(
+    report: ServerReport, window: Window, began_s: float, endpoint: str = "ap"
+) -> list[Sample]:
+    """What arrived, a sample for each interval; the trace begins `began_s` after the first transfer did."""
+    samples = []
+    for start_s, end_s, octets in _intervals(report, began_s):
+        phase = window.phase((start_s + end_s) / 2)
+        if phase is not None:
+            t_ns = round(start_s * NS_PER_S)
+            dur_ns = round(end_s * NS_PER_S) - t_ns
+            rate = octets / (end_s - start_s)
+            samples.append(
+                Sample(
+                    "ftp", "ftp_rate_steady", "byte/s", endpoint, report.direction, t_ns, dur_ns, rate, phase
+                )
+            )
+    return samples
+
+
+def _intervals(report: ServerReport, began_s: float) -> Iterator[tuple[float, float, int]]:
+    """Start, end and octets; what is too short for a rate joins the interval before."""
+    reached_ns, counted = 0, 0
+    for t_ns, octets in report.trace:
+        if t_ns - reached_ns >= INTERVAL_S * NS_PER_S / 4:
+            yield began_s + reached_ns / NS_PER_S, began_s + t_ns / NS_PER_S, octets - counted
+            reached_ns, counted = t_ns, octets
+
+
+def faults(
+    client: ClientReport, server: ServerReport, window: Window, began_s: float, *, alone: bool
+) -> list[str]:
+    """Reasons for which a transfer makes no valid run. One of several may get little of the air."""
+    found = []
+    if not server.complete:
+        found.append("ftp: the transfer did not end in order")
+    moved = client.size_upload if server.direction == "up" else client.size_download
+    if server.direction == "up" and moved != server.octets:
+        found.append(f"ftp: the client sent {moved} bytes, and the server received {server.octets}")
+    measured = [
+        row for row in _intervals(server, began_s) if window.phase((row[0] + row[1]) / 2) == "measure"
+    ]
+    covered_s = sum(end_s - start_s for start_s, end_s, _ in measured)
+    # Intervals do not begin exactly on the window's edges: half of one may be missing at each.
+    if covered_s < window.duration_s - 1.5 * INTERVAL_S:
+        found.append(f"ftp: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
+    silent = sum(octets == 0 for _, _, octets in measured)
+    if silent and alone:
+        found.append(f"ftp: nothing arrived in {silent} of {len(measured)} intervals")
+    return found
+
+
+def _curl_version(report: ClientReport) -> str:
+    return report.curl_version.removeprefix("libcurl/").split(" ", 1)[0]
+
+
+def _who(end: str, host: Host) -> str:
+    return f"ftp {end} on {host.name}"

@@ -1,0 +1,286 @@
+"""What iperf3's two reports say: samples, and the reasons for which they make no valid run.
+
+Pure functions from the reports' bytes; `iperf3` runs the tool and explains the samples.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import last_words
+from airtoll.probes.base import Phase, Sample
+from airtoll.probes.flows import PORT, Way
+from airtoll.probes.window import NS_PER_S, Window
+from airtoll.study.cell import Cell, Transport
+
+OVERLOAD = 1.25
+"""Enough to keep a queue of 128 MPDUs full after 0.2 s."""
+
+INTERVAL_S = 0.1  # the shortest that iperf3 allows
+
+UNFETCHED_MOST = 0.01
+"""Of the datagrams that arrive; when a server fetches fewer in time, its own host and not the link sets the result."""
+
+_INTERRUPTED = ("interrupt - the client has terminated", "the client has terminated")
+_AFTER_INTERRUPTION = "getsockopt - Bad file descriptor"
+"""What a server may also say then (3.12), as a second "error": it asks a socket for statistics that it has closed."""
+
+_BUFFER_REFUSED = "socket buffer size not set correctly"
+
+_Seconds = Annotated[float, Field(ge=0, le=1e6)]
+_Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+
+class _Stream(_Model):
+    rtt: _Count | None = None  # us
+    snd_cwnd: _Count | None = None  # octets
+
+
+class _Sum(_Model):
+    start: _Seconds
+    end: _Seconds
+    bytes: _Count
+    bits_per_second: float | None  # cJSON prints what is no number as null
+    jitter_ms: float | None = None
+    lost_packets: _Count | None = None
+    packets: _Count | None = None
+    retransmits: _Count | None = None
+
+
+class _Interval(_Model):
+    streams: list[_Stream]
+    sum: _Sum
+
+
+class _Test(_Model):
+    blksize: int
+
+
+class _Start(_Model):
+    version: str = "iperf3"
+    cookie: str | None = None
+    tcp_mss_default: int | None = None
+    test_start: _Test | None = None
+
+
+class _CpuUtilization(_Model):
+    host_total: float | None = None
+
+
+class _End(_Model):
+    cpu_utilization_percent: _CpuUtilization = _CpuUtilization()
+    sender_tcp_congestion: str | None = None
+    receiver_tcp_congestion: str | None = None
+
+
+class Report(_Model):
+    """The parts of iperf3's JSON report that airtoll reads."""
+
+    start: _Start
+    intervals: list[_Interval]
+    end: _End
+    error: str | None = None
+
+
+class BufferRefusedError(AirtollError):
+    """The kernel's limits do not allow the socket buffer asked for."""
+
+
+class NotBegunError(AirtollError):
+    """A client's test has not begun: UDP's first datagram, which iperf3 does not repeat, or its answer was lost."""
+
+
+def parse(output: bytes, stderr: bytes, who: str) -> Report:
+    """One end's report. Raises AirtollError naming that end if it is not whole or tells of a failure."""
+    try:
+        report = Report.model_validate_json(output)
+    except ValidationError:
+        if output.strip():
+            raise AirtollError(
+                f"{who}: its report of {len(output)} bytes is cut off or no iperf3 report"
+            ) from None
+        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
+    error = report.error
+    if error is not None and error.endswith(_AFTER_INTERRUPTION):
+        error = next((known for known in _INTERRUPTED if f'"{known}"'.encode() in output), error)
+    if error is None or error.startswith(_INTERRUPTED):
+        if not report.intervals:
+            raise NotBegunError(f"{who}: the test ended before it began")
+        return report
+    if _BUFFER_REFUSED in error:
+        raise BufferRefusedError(f"{who}: {error}")
+    if "Address already in use" in error:
+        raise AirtollError(f"{who}: port {PORT} is in use")
+    words = " ".join(error.removeprefix("error - ").split())
+    raise AirtollError(f"{who}: {words or 'it failed without a word'}")
+
+
+def later(report: Report, by_s: float) -> Report:
+    """The report of a client that began so much later than the clock of all."""
+
+    def moved(interval: _Interval) -> _Interval:
+        row = interval.sum
+        times = {"start": row.start + by_s, "end": row.end + by_s}
+        return interval.model_copy(update={"sum": row.model_copy(update=times)})
+
+    return report.model_copy(update={"intervals": [moved(interval) for interval in report.intervals]})
+
+
+def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way: Way) -> list[Sample]:
+    """Throughput of all stations together, in the intervals of the last that began."""
+    samples: list[Sample] = []
+    for interval in reports[-1].intervals:
+        row = interval.sum
+        parts = [_mean_over(report, row.start, row.end) for report in reports]
+        if None not in parts:
+            total = [("throughput", "bit/s", sum(part for part in parts if part is not None))]
+            samples += _interval_samples(total, endpoint, way, row, window)
+    return samples
+
+
+def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
+    """Mean throughput in a stretch of time; None unless (nearly) all of it was reported."""
+    bits, covered_s = 0.0, 0.0
+    for interval in report.intervals:
+        row = interval.sum
+        shared_s = min(end_s, row.end) - max(start_s, row.start)
+        if shared_s > 0:
+            bits += 8 * row.bytes * shared_s / (row.end - row.start)
+            covered_s += shared_s
+    return bits / covered_s if covered_s > 0.9 * (end_s - start_s) else None
+
+
+def server_samples(
+    report: Report, transport: Transport, window: Window, endpoint: str = "ap", way: Way = "up"
+) -> list[Sample]:
+    """What arrived at an end, a sample for each metric and interval."""
+    samples: list[Sample] = []
+    for interval in report.intervals:
+        row = interval.sum
+        values = [("throughput", "bit/s", row.bits_per_second)]
+        if transport == "udp":
+            values += [
+                ("jitter", "ms", row.jitter_ms),
+                ("datagrams_lost", "1", row.lost_packets),
+                ("datagrams_sent", "1", row.packets),
+            ]
+        samples += _interval_samples(values, endpoint, way, row, window)
+    return samples + _process_sample(report, endpoint)
+
+
+def client_samples(
+    report: Report, transport: Transport, window: Window, endpoint: str = "sta", way: Way = "up"
+) -> list[Sample]:
+    """What an end sent and how its TCP fared, a sample for each metric and interval."""
+    samples: list[Sample] = []
+    for interval in report.intervals:
+        row = interval.sum
+        values = [("throughput", "bit/s", row.bits_per_second)]
+        if transport == "tcp":
+            values.append(("retransmits", "1", row.retransmits))
+            for stream in interval.streams[:1]:  # there is no more than one
+                values += [
+                    ("tcp_srtt", "ms", None if stream.rtt is None else stream.rtt / 1000),
+                    ("tcp_cwnd", "B", stream.snd_cwnd),
+                ]
+        samples += _interval_samples(values, endpoint, way, row, window)
+    return samples + _process_sample(report, endpoint)
+
+
+def _interval_samples(
+    values: Sequence[tuple[str, str, float | None]], endpoint: str, way: Way, row: _Sum, window: Window
+) -> Iterator[Sample]:
+    phase = _phase(row, window)
+    if phase is None:
+        return
+    t_ns = round(row.start * NS_PER_S)
+    dur_ns = max(0, round(row.end * NS_PER_S) - t_ns)
+    for metric, unit, value in values:
+        number = None if value is None else float(value)
+        yield Sample("iperf3", metric, unit, endpoint, way, t_ns, dur_ns, number, phase)
+
+
+def _process_sample(report: Report, endpoint: str) -> list[Sample]:
+    """Each end's own figure: the one it has of the other end is lost when the test is interrupted."""
+    load = report.end.cpu_utilization_percent.host_total
+    dur_ns = round(max((interval.sum.end for interval in report.intervals), default=0.0) * NS_PER_S)
+    return [Sample("iperf3", "cpu_process", "%", endpoint, "", 0, dur_ns, load)]
+
+
+def faults(
+    client: Report,
+    server: Report,
+    window: Window,
+    offered_bit_per_s: int | None,
+    station: str | None = None,
+    sent_least: float = 1 / OVERLOAD,
+) -> list[str]:
+    """Reasons for which the two reports make no valid run. One `station` of several may get little of the air.
+
+    `sent_least` is the part of the offered load below which the client has not offered it.
+    """
+    found = []
+    if client.start.cookie != server.start.cookie:
+        found.append("iperf3: client and server report different tests")
+    if client.start.test_start != server.start.test_start:
+        found.append("iperf3: client and server used different block sizes")
+    # An interrupted client reports nothing after its last whole interval, and the two clocks differ a little.
+    sent_b = sum(interval.sum.bytes for interval in client.intervals)
+    received_b = sum(interval.sum.bytes for interval in server.intervals[: len(client.intervals) - 1])
+    if received_b > sent_b:
+        found.append(f"iperf3: {received_b} bytes had arrived when only {sent_b} had been sent")
+
+    measured = _measured(server, window)
+    covered_s = sum(row.end - row.start for row in measured)
+    # Intervals do not begin exactly on the window's edges: half of one may be missing at each.
+    if covered_s < window.duration_s - INTERVAL_S:
+        found.append(f"iperf3: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
+    silent = sum(row.bytes == 0 for row in measured)
+    if silent and station is None:
+        found.append(f"iperf3: nothing arrived in {silent} of {len(measured)} intervals")
+    if offered_bit_per_s is not None:
+        offered = _measured(client, window)
+        offered_s = sum(row.end - row.start for row in offered)
+        sent_bit_per_s = 8 * sum(row.bytes for row in offered) / offered_s if offered_s > 0 else 0.0
+        if sent_bit_per_s < offered_bit_per_s * sent_least:
+            found.append(
+                f"iperf3: the client sent {sent_bit_per_s / 1e6:.2f} Mbit/s instead of {offered_bit_per_s / 1e6:.2f}"
+                + (", less than the open link carries" if sent_least == 1 / OVERLOAD else "")
+            )
+    return found
+
+
+def unfetched_fault(servers: Sequence[Report], unfetched: int) -> list[str]:
+    """That the servers' sockets had no room for so many datagrams, if that is more than a few."""
+    rows = [interval.sum for server in servers for interval in server.intervals]
+    fetched = sum((row.packets or 0) - (row.lost_packets or 0) for row in rows)
+    share = unfetched / max(fetched + unfetched, 1)
+    if share <= UNFETCHED_MOST:
+        return []
+    return [
+        f"iperf3: {100 * share:.1f} % of the datagrams that arrived were not fetched in time: "
+        "the receiving host, not the link, sets the result"
+    ]
+
+
+def _phase(row: _Sum, window: Window) -> Phase | None:
+    """By the interval's middle: its ends are some 0.1 ms off the round times of the window's ends."""
+    return window.phase((row.start + row.end) / 2)
+
+
+def _measured(report: Report, window: Window) -> list[_Sum]:
+    return [interval.sum for interval in report.intervals if _phase(interval.sum, window) == "measure"]
+
+
+def segment_fault(cell: Cell, segment_b: int | None) -> list[str]:
+    """That the segments have not the size asked for."""
+    if cell.tcp_size != "mss" or segment_b == cell.packet_size:
+        return []
+    real = "not known" if segment_b is None else f"{segment_b} B"
+    return [f"iperf3: the payload of TCP segments is {real} where {cell.packet_size} B were asked for"]

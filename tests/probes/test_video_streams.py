@@ -1,0 +1,84 @@
+"""Video streams between two namespaces: what is measured, and what is said when an end fails."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from airtoll.errors import AirtollError
+from airtoll.labs.base import Link
+from airtoll.probes import Measurement, Video, process, video
+from airtoll.study.cell import Cell, Ip, Method
+
+MakeCell = Callable[..., Cell]
+
+
+def values(measurement: Measurement, metric: str) -> list[float]:
+    return [
+        sample.value
+        for sample in measurement.samples
+        if (sample.metric, sample.phase) == (metric, "measure") and sample.value is not None
+    ]
+
+
+@pytest.mark.parametrize("pacing", ["smooth", "burst"])
+@pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+def test_a_stream_of_the_rate_asked_for_arrives(
+    link: Link, cell: MakeCell, method: Method, ip: Ip, pacing: video.Pacing
+) -> None:
+    measured = Video(pacing).measure(link, cell(ip=ip, offered=8.0), method)
+    assert [fault for fault in measured.faults if "its host, not the link" not in fault] == []
+    assert {sample.probe for sample in measured.samples} == {"video", "cpu", "radio"}
+    # The window holds the whole clip, so that the rate is exact.
+    assert measured.facts["sent_bit_per_s"] == pytest.approx(8e6, rel=1e-3)
+    assert measured.facts["clocks"] == "shared"
+    assert sum(values(measured, "throughput")) / 5 == pytest.approx(8e6, rel=0.3)
+    assert values(measured, "frames_sent") == [15]
+    for nothing in ("loss", "datagrams_lost"):
+        assert values(measured, nothing) == [0]
+    # A frame that is spread over a frame's time is there after that; nothing else takes long on a veth pair.
+    spread = 25 if pacing == "smooth" else 0
+    delays = sorted(values(measured, "frame_delay"))
+    assert spread < delays[0]
+    assert delays[7] < spread + 15
+    assert len(values(measured, "video_rtt")) == 15
+    assert 0 < values(measured, "delay")[0] <= values(measured, "delay_p99")[0]
+    assert values(measured, "delay")[0] < 5
+    assert values(measured, "cpu_emulator") == [pytest.approx(50)]
+
+
+def test_runs_of_one_seed_send_the_same_frames(link: Link, cell: MakeCell, method: Method) -> None:
+    def sizes(of: Link, seed: int) -> list[tuple[int, int]]:
+        of_seed = method.model_copy(update={"seed": seed})
+        raw = Video().measure(of, cell(offered=8.0), of_seed).raw["video-sender.json"]
+        return [(packets, octets) for _, packets, octets, _, _ in video.parse_sent(raw, b"", "sender").frames]
+
+    first = sizes(link, 1)
+    assert first == sizes(link, 1) != sizes(link, 2)
+    # The lab's word on the run goes before the study's.
+    assert first == sizes(replace(link, facts={**link.facts, "seed": 1}), 2)
+
+
+def test_a_receiver_that_cannot_start_is_told_of(link: Link, cell: MakeCell, method: Method) -> None:
+    elsewhere = replace(link, addresses={**link.addresses, ("ap", "ipv4"): "198.51.100.1"})
+    with pytest.raises(
+        AirtollError, match=r"^video receiver on ap ended before a sender came: listening on 198"
+    ):
+        Video().measure(elsewhere, cell(offered=8.0), method)
+
+
+def test_a_port_in_use_is_said_to_be(link: Link, cell: MakeCell, method: Method) -> None:
+    take = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', {video.PORT})); "
+    other = process.serving(
+        link.hosts["ap"], [sys.executable, "-c", f"{take} time.sleep(60)"], "udp", video.PORT, "another"
+    )
+    with other, pytest.raises(AirtollError, match=r"^video receiver on ap: port 5004 is in use$"):
+        Video().measure(link, cell(offered=8.0), method)
+
+
+def test_packets_too_small_for_a_picture_are_refused(link: Link, cell: MakeCell, method: Method) -> None:
+    with pytest.raises(
+        AirtollError, match=r"^video sender on sta: RTP packets of 36 octets of UDP payload: must exceed"
+    ):
+        Video().measure(link, cell(offered=8.0, packet_size=36), method)
