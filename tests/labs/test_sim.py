@@ -12,7 +12,7 @@ from airtoll.labs import open_lab
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.labs.sim import Sim, simulate
-from airtoll.probes import default_probes
+from airtoll.probes import probes_of
 from airtoll.stats import per_run
 from airtoll.store import Result, check_cells, check_ready, record
 from airtoll.study import LinkSettings, Plan, expand, find_study, load_study, read_scenario
@@ -61,7 +61,7 @@ def quick_plan() -> Plan:
 def recorded(directory: Path, plan: Plan) -> Result:
     study = load_study(find_study("quickstart"))
     with Result.create(directory, study.text, plan, "sim", quick=True) as result:
-        record(result, fake_lab(), default_probes("sim"), lambda _event: None)
+        record(result, fake_lab(), probes_of(lab="sim"), lambda _event: None)
     return Result.open(directory)
 
 
@@ -101,7 +101,7 @@ def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("direction", "endpoint"), [("up", "ap"), ("down", "sta"), ("both", "link")])
 def test_throughput_is_that_of_the_receiver(cell: Callable[..., Cell], direction: str, endpoint: str) -> None:
-    probe, _ = default_probes("sim")
+    probe, _ = probes_of(lab="sim")
     one = cell(lab="sim", direction=direction, topology="stations", stations=3)
     with fake_lab().open(one, seed=7) as link:
         measurement = probe.measure(link, one, METHOD)
@@ -114,7 +114,7 @@ def test_throughput_is_that_of_the_receiver(cell: Callable[..., Cell], direction
 
 
 def test_what_the_medium_does_not_say_has_no_sample(cell: Callable[..., Cell]) -> None:
-    throughput, rtt = default_probes("sim")
+    throughput, rtt = probes_of(lab="sim")
     one = cell(lab="sim", transport="tcp")
     with fake_lab().open(one, seed=1) as link:
         assert not {"jitter", "loss"} & {s.metric for s in throughput.measure(link, one, METHOD).samples}
@@ -159,7 +159,7 @@ def test_there_is_no_capture_of_frames_that_are_not_built(cell: Callable[..., Ce
 
 def test_a_simulated_probe_measures_no_other_link(cell: Callable[..., Cell]) -> None:
     other = Link(hosts={}, addresses={}, facts={}, counters=dict)
-    for probe in default_probes("sim"):
+    for probe in probes_of(lab="sim"):
         with pytest.raises(AirtollError, match="lab sim alone"):
             probe.measure(other, cell(), METHOD)
 
@@ -177,7 +177,7 @@ def test_the_lab_is_opened_by_its_name_and_needs_nothing(cell: Callable[..., Cel
     assert lab.virtual
     assert lab.missing() is None
     plan = quick_plan()
-    check_ready(plan.runs, lab, default_probes("sim"))
+    check_ready(plan.runs, lab, probes_of(lab="sim"))
     with lab.open(cell(lab="sim"), seed=5) as link:
-        a, b = (default_probes("sim")[0].measure(link, cell(lab="sim"), METHOD) for _ in range(2))
+        a, b = (probes_of(lab="sim")[0].measure(link, cell(lab="sim"), METHOD) for _ in range(2))
     assert a == b

@@ -404,5 +404,17 @@ def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: 
     again = Result.open(result.directory)
     assert again.plan == plan
     assert [record.run for record in again.records()] == [plan.runs[0]]
-    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 2"):
+    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 3"):
         Result.resume(result.directory, STUDY, plan)
+
+
+def test_a_load_that_version_2_has_in_the_link_is_read(tmp_path: Path) -> None:
+    plan = make_plan(2)
+    Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False).close()
+    path = tmp_path / "r" / "plan.json"
+    old = json.loads(path.read_text())
+    old["schema_version"] = 2
+    old["plan"]["link"]["offered"] = None
+    path.chmod(0o644)
+    path.write_text(json.dumps(old))
+    assert Result.open(tmp_path / "r").plan == plan

@@ -7,6 +7,7 @@ import pytest
 
 from airtoll.study import LinkSettings, Scenario, WordError, read_scenario, scenario_of
 from airtoll.study.cell import Cell
+from airtoll.study.link import Stack
 
 
 def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
@@ -127,3 +128,40 @@ def test_every_word_is_described() -> None:
     for word, field in Scenario.model_fields.items():
         assert field.description, word
         assert field.description.endswith("."), word
+
+
+@pytest.mark.parametrize(
+    ("words", "legacy"),
+    [
+        ({"phy": "ht", "rate": "mcs7", "bandwidth": 40, "gi": "short"}, ("ofdm", "54 Mbit/s")),
+        ({"phy": "ht", "rate": "mcs15", "ampdu": True, "amsdu": 3839}, ("ofdm", "54 Mbit/s")),
+        ({"phy": "ht", "rate": "mcs8", "band": "2.4 GHz"}, ("erp", "6 Mbit/s")),
+        ({"phy": "vht", "rate": "mcs9", "streams": 3, "bandwidth": 80}, ("ofdm", "54 Mbit/s")),
+        ({"phy": "vht", "rate": "mcs3"}, ("ofdm", "24 Mbit/s")),
+    ],
+)
+def test_tkip_falls_back_to_the_legacy_rate_of_its_modulation(
+    words: dict[str, object], legacy: tuple[str, str]
+) -> None:
+    wire = read_scenario({**words, "security": "tkip", "legacy_fallback": True}).wire()
+    assert (wire["phy"], wire["rate"]) == legacy
+    assert (wire["bandwidth"], wire["gi"], wire["streams"]) == (20, "long", 1)
+    assert not {"ampdu", "amsdu_bytes", "band", "legacy_fallback"} & set(wire)
+
+
+def test_what_may_go_with_ht_does_not_fall_back() -> None:
+    words = {"phy": "ht", "rate": "mcs7", "security": "ccmp"}
+    assert read_scenario({**words, "legacy_fallback": True}).to_json() == read_scenario(words).to_json()
+
+
+def test_a_load_of_a_cell_is_offered_over_udp_alone(cell: Callable[..., Cell]) -> None:
+    for transport, offered in (("udp", 20.0), ("tcp", None)):
+        levels = {"phy": "ofdm", "rate": "54 Mbit/s", "transport": transport, "offered": 20.0}
+        assert scenario_of(cell(lab="sim", **levels), LinkSettings()).wire().get("offered_mbps") == offered
+
+
+def test_a_stack_takes_the_place_of_what_the_link_says_of_hosts() -> None:
+    link = LinkSettings(congestion_control="cubic", window=65536, queue="fifo")
+    other = link.with_stack(Stack(system="another", congestion_control="reno", sack=False))
+    assert other.given() == link.given() | {"congestion_control": "reno", "sack": False}
+    assert link.with_stack(None) is link

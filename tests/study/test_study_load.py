@@ -468,3 +468,68 @@ def test_a_path_is_taken_as_it_stands_and_a_near_name_is_suggested(
     for nothing in ("", "a\0b", "n" * 5000):
         with pytest.raises(UsageError, match="neither a study nor a file"):
             find_study(nothing)
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "says"),
+    [
+        (
+            "factors",
+            'stack = ["default", "windows"]',
+            "factors.stack[1]: 'windows' has no table [stack.windows]",
+        ),
+        (
+            "factors",
+            'tcp_size = ["segment"]',
+            "factors.tcp_size[0]: 'segment' is not allowed; use write or mss",
+        ),
+        ("factors", 'offered = ["much"]', "factors.offered[0]: 'much' is not a data rate"),
+        ("method", 'probes = ["ftp"]', "method.probes[0]: ftp needs transport tcp"),
+        ("method", 'probes = ["video"]', "factors.offered: a video has a data rate"),
+        (
+            "method",
+            'probes = ["throughput", "video"]',
+            "method.probes: video and throughput measure the same",
+        ),
+        ("factors", 'direction = ["sideways"]', "factors.direction[0]: 'sideways' is not allowed"),
+        ("method", 'udp_load = "tcp"', "method.udp_load: tcp needs both transports"),
+        ("method", 'stop = "agreement"\nleast_repeats = 4', "method.least_repeats: 4 is not allowed"),
+        ("method", 'stop = "precision"\nwithin = "0 %"', "method.within: '0 %' is outside 0.01 % to 100 %"),
+        ("method", 'stop = "precision"', "quick.least_repeats: 2 is not allowed with stop precision"),
+        ("method", 'probes = ["rtt", "rtt"]', "method.probes[1]: 'rtt' is there twice"),
+        ("stack.default", 'system = "Plan 9"', "stack.default: this is the name of the hosts' own stack"),
+        ("stack.other", 'system = "Plan 9"', "stack.other: no level of factors.stack has this name"),
+        ("stack.other", "sack = true", "stack.other.system: missing key"),
+        ("stack.other", 'system = "x"\ncolour = 1', "stack.other.colour: unknown key; known here are"),
+        ("stack.Other", 'system = "x"', "stack.Other: 'Other' is not a name"),
+    ],
+)
+def test_what_belongs_together_is_asked_for_together(
+    tmp_path: Path, table: str, line: str, says: str
+) -> None:
+    text = GOOD.replace(f"[{table}]\n", f"[{table}]\n{line}\n")
+    if text == GOOD:
+        text += f"[{table}]\n{line}\n"
+    assert refusal(written(tmp_path, text)).startswith(says)
+
+
+def test_segments_are_as_long_as_an_mtu_lets_them_be(tmp_path: Path) -> None:
+    text = GOOD.replace('["udp"]', '["tcp"]').replace("[factors]\n", '[factors]\ntcp_size = ["mss"]\n')
+    assert outcome(written(tmp_path, text)) == ""
+    longer = text.replace("1408 B", "1440 B")
+    assert outcome(written(tmp_path, longer)) == ""
+    both = longer.replace('["ipv4"]', '["ipv4", "ipv6"]')
+    assert "segments carry 76 to 1428 B" in refusal(written(tmp_path, both))
+    assert outcome(written(tmp_path, both + "[link]\ntimestamps = false\n")) == ""
+
+
+def test_wep_and_tkip_go_with_ht_where_they_may_fall_back(tmp_path: Path) -> None:
+    text = GOOD.replace('"ccmp"]', '"tkip", "wep104"]').replace("ofdm", "ht").replace("54 Mbit/s", "mcs7")
+    assert "12.6.3" in refusal(written(tmp_path, text))
+    assert outcome(written(tmp_path, text + "[link]\nlegacy_fallback = true\n")) == ""
+
+
+def test_irtt_has_no_datagram_shorter_than_its_header(tmp_path: Path) -> None:
+    text = GOOD.replace("[method]\n", '[method]\nprobes = ["irtt"]\n')
+    assert outcome(written(tmp_path, text)) == ""
+    assert "its headers take 60 B" in refusal(written(tmp_path, text.replace("128 B", "59 B")))

@@ -146,6 +146,9 @@ def test_a_later_factor_at_its_default_changes_neither_order_nor_seeds() -> None
         "direction": ["up"],
         "snr": ["none"],
         "crypto_at": ["host"],
+        "stack": ["default"],
+        "tcp_size": ["write"],
+        "offered": ["max"],
     }
     assert set(defaults) == set(LATER_FACTORS)
     assert expand(study(packet_size=sizes, **defaults)) == expand(study(packet_size=sizes))
@@ -231,13 +234,8 @@ def test_quick_changes_what_its_table_names_and_nothing_else() -> None:
         method={"repeats": 3, "discard_first": 1, "warmup": 0.3, "seed": 5},
     )
     full, quick = expand(made), expand(made, quick=True)
-    assert quick.method.model_dump() == {
-        "repeats": 1,
-        "discard_first": 1,
-        "duration": 0.5,
-        "warmup": 0.3,
-        "seed": 5,
-    }
+    assert quick.method == full.method.model_copy(update={"repeats": 1, "duration": 0.5})
+    assert (quick.method.discard_first, quick.method.warmup, quick.method.seed) == (1, 0.3, 5)
     assert {run.cell.packet_size for run in quick.runs} == {1408}
     assert len(quick.runs) == 4
     assert {(r.cell, r.replicate, r.seed) for r in quick.runs} <= {
@@ -285,3 +283,35 @@ def test_the_estimate_counts_both_probes_windows_and_the_overhead_of_every_run()
 
 def test_the_quickstart_is_estimated_at_less_than_three_minutes() -> None:
     assert estimate_s(expand(load_study(find_study("quickstart")))) < 180
+
+
+def test_where_udp_takes_its_load_from_tcp_all_rounds_of_tcp_come_first() -> None:
+    made = study(transport=["udp", "tcp"], method={"repeats": 2, "udp_load": "tcp"})
+    transports = [run.cell.transport for run in expand(made).runs]
+    assert transports == ["tcp"] * (len(transports) // 2) + ["udp"] * (len(transports) // 2)
+
+
+def test_the_estimate_counts_a_probe_only_where_it_measures() -> None:
+    made = study(
+        transport=["udp", "tcp"], method={"repeats": 1, "warmup": 0, "probes": ["throughput", "ftp"]}
+    )
+    per_window = made.method.duration
+    runs_of_a_transport = len(expand(made).runs) // 2
+    assert estimate_s(expand(made), overhead_s=0) == pytest.approx(3 * runs_of_a_transport * per_window)
+
+
+@pytest.mark.parametrize(
+    ("crypto_at", "security", "place"),
+    [
+        ("by-suite", "open", "card"),
+        ("by-suite", "ccmp", "card"),
+        ("by-suite", "enhanced2", "host"),
+        ("card", "enhanced2", "card"),
+        ("host", "ccmp", "host"),
+    ],
+)
+def test_by_suite_seals_by_the_card_but_for_enhanced_frames(
+    crypto_at: str, security: str, place: str
+) -> None:
+    runs = expand(study(security=[security], crypto_at=[crypto_at])).runs
+    assert {run.cell.sealed_at for run in runs} == {place}

@@ -7,24 +7,29 @@
 - `sim` (`labs.sim`): the same medium in virtual time, without hosts and programs.
 """
 
+from collections.abc import Mapping
+
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
-from airtoll.study.link import LinkSettings
+from airtoll.study.cell import StackName
+from airtoll.study.link import LinkSettings, Stack
 
 LABS = ("air", "sim")
 
 
-def open_lab(name: str, link: LinkSettings | None = None) -> Lab:
-    """The lab of that name with the study's settings of the link; UsageError names the labs there are."""
+def open_lab(
+    name: str, link: LinkSettings | None = None, stacks: Mapping[StackName, Stack] | None = None
+) -> Lab:
+    """The lab of that name with the study's settings; UsageError names the labs there are."""
     # Only who measures needs the emulator or the simulator: results are read without them.
     if name == "air":
         from airtoll.labs.air import Air
 
-        return Air(link)
+        return Air(link, stacks)
     if name == "sim":
         from airtoll.labs.sim import Sim
 
-        return Sim(link)
+        return Sim(link, stacks)
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -24,8 +25,8 @@ from airtoll.labs.base import Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import model, obstacle
-from airtoll.study.cell import Cell, Ip
-from airtoll.study.link import LinkSettings
+from airtoll.study.cell import Cell, Ip, StackName
+from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
 from airtoll.study.schema import level_text
 
@@ -52,12 +53,25 @@ CAN_SET = (
         "ampdu",
     ),
     *("rts_threshold", "protection", "beacon_interval", "dtim_period", "error_model"),
-    *("queue", "queue_limit", "coalesce"),
-    *("processor_frame", "processor_byte", "wired_rate", "wired_delay"),
+    *("queue", "queue_limit", "fragmentation_threshold", "legacy_fallback"),
+    *(
+        "congestion_control",
+        "window",
+        "udp_buffer",
+        "coalesce",
+        "timestamps",
+        "sack",
+        "segmentation_offload",
+        "ip_fragments",
+    ),
+    *("processor_frame", "processor_byte", "processor_clock", "wired_rate", "wired_delay"),
 )
 """The settings of a study's [link] that this lab can change."""
 
 MTU_B = 1500
+
+MPDU_MAX_B = 1600
+"""No MPDU of lab air is longer: 1500 B of IP, 8 of LLC/SNAP, 36 of header and FCS, and what security adds."""
 
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
@@ -76,30 +90,49 @@ class Air:
     name = "air"
     virtual = False
 
-    def __init__(self, link: LinkSettings | None = None) -> None:
-        """`link` has the study's settings of the link."""
-        self._settings = link or LinkSettings()
+    def __init__(
+        self, link: LinkSettings | None = None, stacks: Mapping[StackName, Stack] | None = None
+    ) -> None:
+        """`link` has the study's settings of the link, `stacks` its TCP/IP stacks."""
+        self._link = link or LinkSettings()
+        self._stacks = stacks or {}
+
+    def _settings(self, cell: Cell) -> LinkSettings:
+        """The settings of a link with this cell's stack."""
+        return self._link.with_stack(self._stacks.get(cell.stack))
 
     def check(self, cell: Cell) -> str | None:
         """Why this lab cannot do the cell, or None if it can."""
-        for setting in self._settings.given():
+        return next(self._obstacles(cell), None) or obstacle(self._scenario(cell))
+
+    def _obstacles(self, cell: Cell) -> Iterator[str]:
+        """What the medium could do and this lab cannot."""
+        settings = self._settings(cell)
+        given = settings.given()
+        for setting in given:
             if setting not in CAN_SET:
-                return f"link.{setting}: lab air cannot set it; lab sim can"
+                yield f"link.{setting}: lab air cannot set it; lab sim can"
+        if (settings.fragmentation_threshold or MPDU_MAX_B) < MPDU_MAX_B:
+            yield (
+                f"link.fragmentation_threshold '{settings.fragmentation_threshold} B': lab air builds no fragments; "
+                f"it needs none from {MPDU_MAX_B} B on, and lab sim has them"
+            )
         for factor, levels in CAN.items():
             level = getattr(cell, factor)
             if level not in levels:
-                there = _levels(factor, levels)
-                return f"{factor} '{level_text(factor, level)}': lab air has {there}"
+                yield f"{factor} '{level_text(factor, level)}': lab air has {_levels(factor, levels)}"
         most = _datagram_senders(cell)
         if cell.transport == "udp" and cell.stations > most:
-            return (
+            yield (
                 f"stations '{cell.stations}': over udp lab air has up to {most} of them with topology "
                 f"'{cell.topology}' and direction '{cell.direction}', as iperf3 begins no stream on a link that others "
                 "fill; lab sim has any number"
             )
-        if _is_sealed_by_link(cell) and self._settings.wpa_key_mgmt == "wpa-psk":
-            return "wpa_key_mgmt 'wpa-psk': a link of enhanced frames has sae and wpa-psk-sha256"
-        return obstacle(self._scenario(cell))
+        if _is_sealed_by_link(cell) and settings.wpa_key_mgmt == "wpa-psk":
+            yield "wpa_key_mgmt 'wpa-psk': a link of enhanced frames has sae and wpa-psk-sha256"
+        of_processor = [word for word in ("processor_frame", "processor_byte") if word in given]
+        if of_processor and cell.crypto_at == "host" and cell.security != "open":
+            yield f"link.{of_processor[0]}: the host's CPU takes as long as it takes in lab air; take crypto_at card"
 
     def missing(self) -> str | None:
         """What keeps the lab from working on this machine, with the remedy; None if nothing does."""
@@ -108,6 +141,7 @@ class Air:
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
         """Bring the link up; leaving the context takes everything down again."""
+        settings = self._settings(cell)
         by_link = _is_sealed_by_link(cell)
         overhead_b = _rust.link_overhead(cell.security) if by_link else None
         beacon_key = _key(f"airtoll beacon key {seed}", _BEACON_KEY_OCTETS)
@@ -125,16 +159,17 @@ class Air:
             stack.enter_context(emulator)
             hosts = {role: emulator.host(role) for role in emulator.roles}
             for host in hosts.values():
-                _configure(host, emulator, overhead_b)
+                _configure(host, emulator, overhead_b, settings)
             link = stack.enter_context(self._overlay(cell, hosts, emulator)) if by_link else None
             facts = {
                 **emulator.facts,
                 "emulated": True,
-                "beacon_key": beacon_key if self._settings.beacon_prot and cell.security != "open" else None,
+                "seed": seed,
+                "beacon_key": beacon_key if settings.beacon_prot and cell.security != "open" else None,
                 "mtu_bytes": MTU_B,
                 "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
-                "predicted_bit_per_s": self._predicted_bit_per_s(cell),
                 "link_overhead_bytes": overhead_b,
+                **_stack_facts(cell, settings, self._stacks.get(cell.stack)),
                 **(link.facts() if link else {}),
             }
             facts["wpa_passphrase"] = WPA_PASSPHRASE if facts["wpa_key_mgmt"] else None
@@ -164,7 +199,7 @@ class Air:
             [member for role, member in members.items() if role.startswith("sta")],
             interface=_rust.DEVICE_NAME,
             cipher=cell.security,
-            akm=self._settings.wpa_key_mgmt or "sae",
+            akm=self._link.wpa_key_mgmt or "sae",
             passphrase=WPA_PASSPHRASE,
         )
 
@@ -176,32 +211,14 @@ class Air:
         one_hop = capacity_bit_per_s(self._scenario(cell, **words))
         return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
 
-    def _predicted_bit_per_s(self, cell: Cell) -> float | None:
-        """What the closed form says; None where there is none for what the link has."""
-        settings = self._settings
-        # Not for TCP's acknowledgements and windows, several senders, what is slower than the air, noise, another rate
-        # than the cell's, frames before the data, beacons, or several exchanges a TXOP.
-        beyond = (
-            cell.transport != "udp",
-            cell.stations != 1 or cell.direction == "both" or cell.topology != "point-to-point",
-            cell.crypto_at == "card",
-            cell.snr != "none",
-            settings.rate_control == "minstrel",
-            settings.rts_threshold is not None,
-            settings.protection not in (None, "none"),
-            settings.beacon_interval not in (None, 0),
-            settings.txop_limit not in (None, 0.0) or settings.access_category in ("vi", "vo"),
-        )
-        return None if any(beyond) else self._capacity_bit_per_s(cell)
-
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
         levels = {"transport": "udp", "traffic": "saturated", **words}
-        return scenario_of(cell, self._settings, **levels)
+        return scenario_of(cell, self._settings(cell), **levels)
 
 
 def _is_sealed_by_link(cell: Cell) -> bool:
     """Whether the hosts seal the frames above their cards, by `airtoll link`."""
-    return cell.security.startswith("enhanced") and cell.crypto_at == "host"
+    return cell.security.startswith("enhanced") and cell.sealed_at == "host"
 
 
 def _datagram_senders(cell: Cell) -> int:
@@ -278,8 +295,31 @@ def _unshare_options() -> tuple[str, ...] | None:
     return None
 
 
-def _configure(host: NamespaceHost, emulator: "_Emulator", link_overhead_b: int | None) -> None:
-    """Give the host its addresses. TUN devices have no neighbours to resolve: no ARP, no DAD.
+_SYSCTLS: Mapping[str, str] = {
+    "timestamps": "tcp_timestamps",
+    "sack": "tcp_sack",
+}
+"""Settings that a network namespace has of its own, in net.ipv4."""
+
+
+def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dict[str, Any]:
+    """What the hosts' stacks are set to; null is their own way."""
+    return {
+        "stack": cell.stack,
+        "stack_stands_for": stack.system if stack else None,
+        "congestion_control": settings.congestion_control,
+        "tcp_window_bytes": settings.window,
+        "udp_buffer_bytes": settings.udp_buffer,
+        "tcp_timestamps": settings.timestamps,
+        "tcp_sack": settings.sack,
+        "segmentation_offload": settings.segmentation_offload,
+    }
+
+
+def _configure(
+    host: NamespaceHost, emulator: "_Emulator", link_overhead_b: int | None, settings: LinkSettings
+) -> None:
+    """Give the host its addresses and its stack's settings. TUN devices have no neighbours to resolve: no ARP, no DAD.
 
     Under a link, which adds so much to a packet, the device has Ethernet frames of the link and nothing else:
     the link's own device has the addresses.
@@ -294,9 +334,21 @@ def _configure(host: NamespaceHost, emulator: "_Emulator", link_overhead_b: int 
             f"addr add {emulator.addresses[role, 'ipv4']}/24 dev {device}",
             f"addr add {emulator.addresses[role, 'ipv6']}/64 dev {device} nodad",
         ]
+        if settings.congestion_control is not None:
+            # By route: the sysctl of a namespace takes none but those that ordinary users may choose.
+            subnets = (ip_network(line.split()[2], strict=False) for line in list(addresses))
+            addresses += [
+                f"route replace {net} dev {device} metric 1 congctl {settings.congestion_control}"
+                for net in subnets
+            ]
+    if settings.segmentation_offload is False:
+        own += " gso_max_segs 1"
     up = ["link set lo up", f"link set {device} {own} txqueuelen 1000 addrgenmode none up"]
     commands = "\n".join([*up, *addresses])
     script = f"ip -batch - <<'END'\n{commands}\nEND"
+    for setting, name in _SYSCTLS.items():
+        if (value := getattr(settings, setting)) is not None:
+            script = f"echo {int(value)} > /proc/sys/net/ipv4/{name} || exit; {script}"
     if link_overhead_b is not None:
         # Else the kernel would report its group memberships on it; where it may not be told so, it does.
         script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"

@@ -111,6 +111,8 @@ def machine_facts() -> dict[str, Any]:
     )
     memory_kib = int(Path("/proc/meminfo").read_text(encoding="ascii").split(maxsplit=2)[1])
     return {
+        # Says which hosts are one machine: of each boot of a kernel, the same in all its namespaces (random(4)).
+        "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "os": platform.freedesktop_os_release().get("PRETTY_NAME"),

@@ -6,7 +6,7 @@ the same samples on every machine. Its link carries no commands; the probes that
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import Any
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
-from airtoll.study.cell import Cell
-from airtoll.study.link import LinkSettings
+from airtoll.study.cell import Cell, StackName
+from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
 
 Engine = Callable[[str], str]
@@ -80,11 +80,13 @@ class Sim:
     def __init__(
         self,
         link: LinkSettings | None = None,
+        stacks: Mapping[StackName, Stack] | None = None,
         engine: Engine = _rust.simulate,
         check: Check = _rust.check_scenario,
     ) -> None:
-        """`link` has the study's settings of the link."""
-        self._settings = link or LinkSettings()
+        """`link` has the study's settings of the link, `stacks` its TCP/IP stacks."""
+        self._link = link or LinkSettings()
+        self._stacks = stacks or {}
         self._engine = engine
         self._check = check
 
@@ -122,4 +124,5 @@ class Sim:
         return {word: value for word, value in self._scenario(cell).wire().items() if word not in own}
 
     def _scenario(self, cell: Cell, **words: Any) -> Scenario:
-        return scenario_of(cell, self._settings, **words)
+        settings = self._link.with_stack(self._stacks.get(cell.stack))
+        return scenario_of(cell, settings, **words)

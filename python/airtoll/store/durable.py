@@ -14,7 +14,7 @@ import secrets
 import shutil
 import stat
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -48,6 +48,17 @@ def staging(parent: Path, name: str) -> Iterator[Path]:
         yield stage
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def publish(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a directory that may have older ones of these names; each is replaced as a whole."""
+    with staging(directory, "files") as stage:
+        for name, content in files.items():
+            (stage / name).write_bytes(content)
+            sync(stage / name)
+        for name in files:
+            (stage / name).replace(directory / name)
+        sync(directory)
 
 
 def remove_leftovers(directory: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Self, TypeGuard
+from typing import Final, Protocol, Self, TypeGuard
 
 from pydantic import JsonValue
 
@@ -18,8 +18,8 @@ from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import judge, one_line
-from airtoll.study.cell import Cell, Run
-from airtoll.study.plan import varying_factors
+from airtoll.study.cell import Cell, Method, Run
+from airtoll.study.plan import measures, varying_factors
 from airtoll.study.schema import level_text
 
 PCAP: Final = "air.pcap"
@@ -64,14 +64,31 @@ BATCH_S: Final = 1.0
 time to repeat, while flushing each to the disk would take longer than the run."""
 
 
+class Course(Protocol):
+    """Which runs are left, and how each is to be measured."""
+
+    def left(self) -> Iterator[Run]:
+        """The runs to do, by what is known when each is asked for."""
+        ...
+
+    def method(self, run: Run) -> Method:
+        """How the run is to be measured."""
+        ...
+
+    def add(self, run: FinishedRun) -> None:
+        """A run has ended."""
+        ...
+
+
 def record(
     result: Result,
     lab: Lab,
     probes: Sequence[Probe],
     on_event: Callable[[Event], None],
     pcap: bool = False,
+    course: Course | None = None,
 ) -> None:
-    """Perform the runs that the result lacks, in the order of the plan.
+    """Perform the runs that the result lacks, as its course has them; without one all of them, as the plan has it.
 
     Raises UsageError before anything is done if a probe or the lab cannot do one of them, and AirtollError
     when one fails: it is named and not stored. Whatever ends the recording, finished runs stay.
@@ -80,14 +97,33 @@ def record(
     if lab.name != result.plan_record.lab:
         raise UsageError(f"{result.directory} is recorded in lab {result.plan_record.lab}, not in {lab.name}")
     check_ready(pending, lab, probes)
+    course = course or _AllPending(result)
     with _Batch(result, on_event, BATCH_RUNS if lab.virtual else 1) as batch:
-        for run in pending:
+        for run in course.left():
             on_event(RunStarted(run, batch.done, batch.total))
+            method = course.method(run)
             with ExitStack() as stack:
                 capture = stack.enter_context(result.scratch()) / PCAP if pcap else None
                 with _naming(run):
-                    finished = _perform(result, run, lab, probes, on_event=on_event, capture=capture)
+                    finished = _perform(run, lab, probes, method, on_event=on_event, capture=capture)
                 batch.add(finished)
+            course.add(finished)
+
+
+class _AllPending:
+    """The course of a plan that nothing shortens."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def left(self) -> Iterator[Run]:
+        return iter(self._result.pending())
+
+    def method(self, run: Run) -> Method:  # noqa: ARG002  (the same for all)
+        return self._result.plan.method
+
+    def add(self, run: FinishedRun) -> None:
+        """Nothing depends on it."""
 
 
 class _Batch:
@@ -163,22 +199,22 @@ def _naming(run: Run) -> Iterator[None]:
 
 
 def _perform(
-    result: Result,
     run: Run,
     lab: Lab,
     probes: Sequence[Probe],
+    method: Method,
     *,
     on_event: Callable[[Event], None],
     capture: Path | None,
 ) -> FinishedRun:
-    method = result.plan.method
     measurements: dict[str, Measurement] = {}
     started = datetime.now(UTC)
     with lab.open(run.cell, run.seed, capture) as link:
         before = as_facts(link.counters(), "link counters")
         for probe in probes:
-            on_event(ProbeStarted(run, probe.name))
-            measurements[probe.name] = probe.measure(link, run.cell, method)
+            if measures(probe.name, run.cell):
+                on_event(ProbeStarted(run, probe.name))
+                measurements[probe.name] = probe.measure(link, run.cell, method)
         after = as_facts(link.counters(), "link counters")
         hosts = {role: as_facts(host.facts(), f"facts of host {role}") for role, host in link.hosts.items()}
         link_facts = as_facts(link.facts, "facts of the link")

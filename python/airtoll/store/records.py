@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Version of the whole result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -21,8 +21,8 @@ Facts = dict[str, JsonValue]
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    # What version 2 added has defaults that stand for version 1.
-    schema_version: Literal[1, 2] = SCHEMA_VERSION
+    # What later versions added has defaults that stand for the earlier ones.
+    schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 
@@ -145,6 +145,9 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
             f"{name}: written by a newer airtoll (schema version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): update airtoll"
         )
+    if version == 2 and isinstance(keys.get("plan"), dict) and isinstance(keys["plan"].get("link"), dict):
+        keys["plan"]["link"].pop("offered", None)  # since version 3 a factor
+        content = to_json(keys)
     try:
         return kind.model_validate_json(content, strict=True)
     except ValidationError as error:

@@ -21,7 +21,6 @@ from airtoll.study.link import LinkSettings
 from airtoll.study.load import Study, find_study, load_study, shipped_studies
 from airtoll.study.plan import (
     OVERHEAD_S,
-    PROBES_IN_TURN,
     PlanDescription,
     PlanRow,
     describe,
@@ -36,7 +35,6 @@ from airtoll.study.schema import FACTORS, json_schema, level_text, schema_text
 __all__ = [
     "FACTORS",
     "OVERHEAD_S",
-    "PROBES_IN_TURN",
     "Cell",
     "GuardInterval",
     "Ip",

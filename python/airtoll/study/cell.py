@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from airtoll.study.link import LinkSettings
+from airtoll.study.link import LinkSettings, Stack
 
 Security = Literal[
     "open",
@@ -37,8 +37,26 @@ stations: the AP's host, with any number of stations."""
 Direction = Literal["up", "down", "both"]
 """Of the data: up is from the station."""
 
-CryptoAt = Literal["host", "card"]
-"""Where frames are sealed and opened: by the host's CPU, or by the processor of the wireless card."""
+CryptoAt = Literal["host", "card", "by-suite"]
+"""Where frames are sealed and opened: by the host's CPU, or by the processor of the wireless card. by-suite is the
+comparison of Hayajneh et al.: the card seals by the standard's suites, the host by Enhanced CCMP."""
+
+
+def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
+    """Where frames of this security level are sealed and opened."""
+    if crypto_at == "by-suite":
+        return "host" if security.startswith("enhanced") else "card"
+    return crypto_at
+
+
+TcpSize = Literal["write", "mss"]
+"""What the packet size is over TCP: the size of one write to the socket, or the payload of a segment."""
+
+Offered = float | Literal["max"]
+"""UDP payload that each sender offers, in Mbit/s; max: all of them together more than the link carries."""
+
+StackName = str
+"""Which settings the hosts' TCP/IP stacks have: a table [stack.NAME] of the study; default: the hosts' own."""
 
 Snr = float | Literal["none"]
 """Signal-to-noise ratio in dB; none: no frame is lost to noise."""
@@ -65,6 +83,14 @@ class Cell(BaseModel):
     direction: Direction = "up"
     snr: Snr = "none"
     crypto_at: CryptoAt = "host"
+    stack: StackName = "default"
+    tcp_size: TcpSize = "write"
+    offered: Offered = "max"
+
+    @property
+    def sealed_at(self) -> Literal["host", "card"]:
+        """Where the cell's frames are sealed and opened."""
+        return sealed_at(self.crypto_at, self.security)
 
 
 LATER_FACTORS: Final = {
@@ -92,16 +118,30 @@ class Run(BaseModel):
         return f"{self.order:04d}-{c.transport}-{c.ip}-{c.packet_size}-{c.security}"
 
 
+ProbeName = Literal["throughput", "rtt", "irtt", "ftp", "video"]
+StopRule = Literal["fixed", "precision", "agreement"]
+UdpLoad = Literal["overload", "tcp"]
+
+
 class Method(BaseModel):
     """How each cell is measured."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    repeats: int  # replicates of each cell that count
+    repeats: int  # replicates of each cell that count; the most of them, where a rule may stop earlier
     discard_first: int  # replicates before those, measured but left out
     duration: float  # seconds of each probe's measured window
     warmup: float  # seconds before that window, measured but left out
     seed: int
+    # With a default are those that came after the first version.
+    probes: tuple[ProbeName, ...] = ("throughput", "rtt")
+    stop: StopRule = "fixed"
+    least_repeats: int = 2  # before a rule may stop
+    within: float = (
+        5.0  # precision: half width of the interval in % of the mean; agreement: of the larger of two
+    )
+    confidence: float = 95.0  # of that interval, in %
+    udp_load: UdpLoad | float = "overload"  # in one run's method also Mbit/s of payload
 
 
 class Plan(BaseModel):
@@ -112,4 +152,5 @@ class Plan(BaseModel):
     study: str
     method: Method
     link: LinkSettings = LinkSettings()
+    stacks: dict[StackName, Stack] = {}
     runs: tuple[Run, ...]

@@ -3,12 +3,12 @@
 A key that is not given leaves the lab's own value, which the run's record says.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.study import quantity
-from airtoll.study.values import integer, name_of, number, switch
+from airtoll.study.values import Title, integer, name_of, number, switch
 
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
@@ -25,10 +25,50 @@ _Octets = Annotated[int, *number(quantity.OCTETS, int)]
 _Switch = Annotated[bool, *switch()]
 
 
-class LinkSettings(BaseModel):
-    """How the link is set up, the same in every run."""
-
+class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def given(self) -> dict[str, Any]:
+        """The keys that are given, with their values."""
+        return self.model_dump(exclude_none=True)
+
+
+class TcpSettings(_Settings):
+    """How the hosts' TCP is set up, in real and in virtual time."""
+
+    congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = Field(
+        default=None, description="Congestion control of TCP: reno or cubic."
+    )
+    window: _Octets | None = Field(default=None, description="Receive window of TCP in bytes.")
+    delayed_ack: _Switch | None = Field(default=None, description="Whether TCP delays acknowledgements.")
+    coalesce: _Switch | None = Field(
+        default=None,
+        description="Whether packets of one flow that arrive together are handed up joined, as a card with GRO does.",
+    )
+
+
+class SocketSettings(_Settings):
+    """How the stacks of real hosts are set up; what virtual time has no words for."""
+
+    segmentation_offload: _Switch | None = Field(
+        default=None,
+        description="Whether hosts leave the segmentation of TCP and UDP to their cards, as with TSO.",
+    )
+    timestamps: _Switch | None = Field(
+        default=None, description="Whether TCP has time stamps (RFC 7323), 12 bytes of every segment."
+    )
+    sack: _Switch | None = Field(
+        default=None, description="Whether TCP has selective acknowledgements (RFC 2018)."
+    )
+    udp_buffer: _Octets | None = Field(default=None, description="Buffers of UDP sockets in bytes.")
+    ip_fragments: _Switch | None = Field(
+        default=None,
+        description="Whether UDP datagrams may be longer than a packet of IP, which then fragments them.",
+    )
+
+
+class MediumSettings(TcpSettings):
+    """How the medium and its stations are set up, in real and in virtual time."""
 
     preamble: Annotated[Preamble, *name_of(Preamble)] | None = Field(
         default=None, description="PHY preamble of dsss: long or short."
@@ -90,25 +130,38 @@ class LinkSettings(BaseModel):
     wired_delay: Annotated[float, *number(quantity.DELAY, float)] | None = Field(
         default=None, description="One-way delay of that wire in us."
     )
-    congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = Field(
-        default=None, description="Congestion control of TCP: reno or cubic."
-    )
-    window: _Octets | None = Field(default=None, description="Receive window of TCP in bytes.")
-    delayed_ack: _Switch | None = Field(default=None, description="Whether TCP delays acknowledgements.")
-    coalesce: _Switch | None = Field(
-        default=None,
-        description="Whether packets of one flow that arrive together are handed up joined, as a card with GRO does.",
-    )
-    offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
-        default=None, description="UDP payload that is offered in Mbit/s, instead of always a datagram."
-    )
     processor_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = Field(
-        default=None, description="Time in us that the card's processor takes for a frame."
+        default=None,
+        description="Time in us that the card's processor takes for a frame; in virtual time also the host's.",
     )
     processor_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = Field(
-        default=None, description="Time in ns that the card's processor takes for a byte."
+        default=None,
+        description="Time in ns that the card's processor takes for a byte; in virtual time also the host's.",
+    )
+    processor_clock: Annotated[float, *number(quantity.CLOCK, float)] | None = Field(
+        default=None,
+        description="Clock in MHz of the card's processor, whose cycles are a model; 400 MHz where it is not given.",
+    )
+    legacy_fallback: _Switch | None = Field(
+        default=None,
+        description="Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, as hostapd's "
+        "stations do; else they are refused there.",
     )
 
-    def given(self) -> dict[str, object]:
-        """The keys that are given, with their values."""
-        return self.model_dump(exclude_none=True)
+
+class Stack(TcpSettings, SocketSettings):
+    """A TCP/IP stack that stands for another system's; what it does not say is as in [link]."""
+
+    system: Title = Field(description="The system that the settings stand for, in words.")
+
+
+class LinkSettings(MediumSettings, SocketSettings):
+    """How the link is set up, the same in every run."""
+
+    def with_stack(self, stack: Stack | None) -> "LinkSettings":
+        """The settings with those of a stack in place of its own."""
+        return (
+            self
+            if stack is None
+            else self.model_copy(update=stack.model_dump(exclude_none=True, exclude={"system"}))
+        )

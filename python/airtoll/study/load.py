@@ -99,13 +99,17 @@ def _known_keys(where: tuple[str, ...]) -> str:
 
 
 def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:
-    return tuple(str(part) for part in where)
+    """The place as `TABLES` has it."""
+    names = tuple(str(part) for part in where)
+    return ("stack", "NAME", *names[2:]) if names[:1] == ("stack",) and len(names) > 1 else names
 
 
 def _key(where: tuple[str | int, ...]) -> str:
     """A place in the file as its dotted key: factors.packet_size[1]."""
     text = ""
     for part in where:
+        if part == "[key]":  # pydantic's mark of a key that is wrong by itself
+            continue
         if isinstance(part, int):
             text += f"[{part}]"
         else:

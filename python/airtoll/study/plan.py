@@ -22,12 +22,10 @@ from airtoll.errors import UsageError
 from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
 from airtoll.study.load import Study
 from airtoll.study.quantity import one_line
+from airtoll.study.rules import TRANSPORT_OF
 from airtoll.study.schema import FACTORS, level_text
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
-
-PROBES_IN_TURN = 2
-"""Throughput and round-trip time are measured one after the other, each with its own warm-up."""
 
 OVERHEAD_S = 1.0
 """Seconds that a run takes beyond its probes' windows: link up and down, tools started, result written."""
@@ -54,8 +52,11 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
     ]
     runs: list[Run] = []
     block = 0
-    for replicate in range(1, method.discard_first + method.repeats + 1):
-        for pair in sorted(pairs, key=lambda p: _digest("block", method.seed, replicate, p)):
+    # The load of UDP comes from TCP's throughput: all rounds of TCP go first.
+    stages = ("tcp", "udp") if method.udp_load == "tcp" else (None,)
+    for stage, replicate in product(stages, range(1, method.discard_first + method.repeats + 1)):
+        of_stage = [pair for pair in pairs if stage in (None, pair["transport"])]
+        for pair in sorted(of_stage, key=lambda p: _digest("block", method.seed, replicate, p)):
             block += 1
             seed = _run_seed(method.seed, replicate, pair)
             cells = [{**pair, "security": level} for level in factors["security"]]
@@ -70,7 +71,7 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
                         cell=Cell(lab=study.lab if lab is None else lab, **levels),
                     )
                 )
-    return Plan(study=study.name, method=method, link=study.link, runs=tuple(runs))
+    return Plan(study=study.name, method=method, link=study.link, stacks=study.stack, runs=tuple(runs))
 
 
 def _digest(purpose: str, seed: int, replicate: int, levels: Mapping[str, Any]) -> bytes:
@@ -155,7 +156,20 @@ def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
     )
 
 
-def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S) -> float:
-    """Seconds that the whole plan may take: its probes' windows, and `overhead_s` for each run."""
-    window_s = plan.method.warmup + plan.method.duration
-    return len(plan.runs) * (PROBES_IN_TURN * window_s + overhead_s)
+def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] | None = None) -> float:
+    """Seconds that the plan, or these runs of it, may take where no rule stops earlier.
+
+    Its probes' windows, and `overhead_s` for each run.
+    """
+    method = plan.method
+    window_s = method.warmup + method.duration
+    windows = (
+        sum(measures(probe, run.cell) for probe in method.probes)
+        for run in (plan.runs if runs is None else runs)
+    )
+    return sum(count * window_s + overhead_s for count in windows)
+
+
+def measures(probe: str, cell: Cell) -> bool:
+    """Whether the probe of that name has something to measure in the cell."""
+    return TRANSPORT_OF.get(probe, cell.transport) == cell.transport

@@ -140,6 +140,9 @@ TXOP_LIMIT = Quantity(
 DELAY = _upto("a delay", "us", "100 us", 60_000_000, _SHORT_TIMES)
 FRAME_TIME = _upto("a time", "us", "5 us", 1_000_000, _SHORT_TIMES)
 OCTET_TIME = _upto("a time", "ns", "2.5 ns", 1_000_000)
+PERCENT = Quantity("a percentage", "%", "5 %", Decimal("0.01"), Decimal(100))
+CONFIDENCE = Quantity("a confidence", "%", "95 %", Decimal(50), Decimal("99.99"))
+CLOCK = Quantity("a clock", "MHz", "240 MHz", Decimal(1), Decimal(1_000_000))
 DATA_RATE = Quantity("a data rate", "Mbit/s", "100 Mbit/s", Decimal("0.001"), Decimal(1_000_000))
 
 

@@ -3,7 +3,7 @@
 from math import prod
 
 from airtoll.study.quantity import DSSS_RATES, OFDM_RATES, RATE, one_of, show
-from airtoll.study.schema import FACTORS, Factors, QuickFactors, StudyFile, level_text
+from airtoll.study.schema import FACTORS, Factors, MethodTable, QuickFactors, StudyFile, level_text
 from airtoll.study.values import HT_MCS, VHT_MCS
 
 RUNS_MAX = 9999  # a run's name has four digits for its place in the order
@@ -18,14 +18,20 @@ def problems(study: StudyFile) -> list[Problem]:
     """All that is wrong with a study whose every key is right by itself."""
     factors = study.factors
     found = [
-        *_security_phy(factors),
+        *([] if study.link.legacy_fallback else _security_phy(factors)),
         *_rate_phy(factors),
         *_lacking(factors),
         *_topology(factors),
-        *_datagrams(factors),
+        *([] if study.link.ip_fragments else _datagrams(factors)),
+        *_segments(study),
+        *_stacks(study),
+        *_probes(study),
+        *_stopping(study.method, ("method",)),
     ]
     if study.quick is not None:
         found += _quick_levels(factors, study.quick.factors)
+        quick = study.quick.model_dump(exclude_none=True, exclude={"factors"})
+        found += _stopping(study.method.model_copy(update=quick), ("quick",))
     cells = prod(len(getattr(factors, name)) for name in FACTORS)
     runs = cells * (study.method.discard_first + study.method.repeats)
     if runs > RUNS_MAX:
@@ -47,7 +53,8 @@ def _security_phy(factors: Factors) -> list[Problem]:
         (
             ("factors", "security", index),
             f"{security} with phy {fast[0]} is impossible: {reasons[security]}; "
-            f"measure it with phy ofdm, or take ccmp or gcmp with {fast[0]}",
+            f"measure it with phy ofdm, or take ccmp or gcmp with {fast[0]}; "
+            "link.legacy_fallback = true lets its stations fall back to legacy rates, as real ones do",
         )
         for index, security in enumerate(factors.security)
         if fast and security in reasons
@@ -145,10 +152,113 @@ def _datagrams(factors: Factors) -> list[Problem]:
         (
             ("factors", "packet_size", index),
             f"{size} B with udp and ipv6 is impossible without fragments at an MTU of 1500 B; "
-            f"at most {_UDP_IPV6_MAX} B fit",
+            f"at most {_UDP_IPV6_MAX} B fit; link.ip_fragments = true lets IP fragment them",
         )
         for index, size in enumerate(factors.packet_size)
         if size > _UDP_IPV6_MAX
+    ]
+
+
+_MSS_LEAST_B = 88  # Linux: TCP_MIN_MSS
+_MSS_MOST_B = {"ipv4": 1460, "ipv6": 1440}  # an MTU of 1500 B less IP (RFC 791, RFC 8200) and TCP
+_TIMESTAMPS_B = 12  # RFC 7323, of every segment
+
+
+def _segments(study: StudyFile) -> list[Problem]:
+    factors = study.factors
+    if "tcp" not in factors.transport or "mss" not in factors.tcp_size:
+        return []
+    stacks = [study.stack[name].timestamps for name in factors.stack if name in study.stack]
+    without = study.link.timestamps is False and True not in stacks
+    of_options = 0 if without else _TIMESTAMPS_B
+    least = _MSS_LEAST_B - of_options
+    most = min(_MSS_MOST_B[ip] for ip in factors.ip) - of_options
+    return [
+        (
+            ("factors", "packet_size", index),
+            f"{size} B with tcp_size mss is impossible over {one_of(factors.ip)}: "
+            f"segments carry {least} to {most} B",
+        )
+        for index, size in enumerate(factors.packet_size)
+        if not least <= size <= most
+    ]
+
+
+def _stacks(study: StudyFile) -> list[Problem]:
+    known = {"default", *study.stack}
+    found: list[Problem] = [
+        (
+            ("factors", "stack", index),
+            f"{show(name)} has no table [stack.{name}]; there are {', '.join(sorted(known))}",
+        )
+        for index, name in enumerate(study.factors.stack)
+        if name not in known
+    ]
+    if "default" in study.stack:
+        found.append((("stack", "default"), "this is the name of the hosts' own stack; take another"))
+    found += [
+        (("stack", name), "no level of factors.stack has this name")
+        for name in study.stack
+        if name not in (*study.factors.stack, "default")
+    ]
+    return found
+
+
+TRANSPORT_OF: dict[str, str] = {"irtt": "udp", "ftp": "tcp", "video": "udp"}
+"""The transport protocol that a probe needs; probes that are not named measure both."""
+
+IRTT_LEAST_B = 60
+"""irtt's header with both time stamps of both clocks and its counts: it would make a shorter datagram as long."""
+
+
+def _probes(study: StudyFile) -> list[Problem]:
+    factors, probes = study.factors, study.method.probes
+    found: list[Problem] = [
+        (
+            ("method", "probes", index),
+            f"{probe} needs transport {TRANSPORT_OF[probe]}, which is no level of the study",
+        )
+        for index, probe in enumerate(probes)
+        if TRANSPORT_OF.get(probe, factors.transport[0]) not in factors.transport
+    ]
+    found += [
+        (
+            ("factors", "transport", index),
+            f"no probe of the study measures {transport}: add throughput to method.probes",
+        )
+        for index, transport in enumerate(factors.transport)
+        if all(TRANSPORT_OF.get(probe, transport) != transport for probe in probes)
+    ]
+    if "video" in probes and "throughput" in probes and "udp" in factors.transport:
+        found.append((("method", "probes"), "video and throughput measure the same of udp: take one of them"))
+    found += [
+        (
+            ("factors", "packet_size", index),
+            f"{size} B with probe irtt is impossible: its headers take {IRTT_LEAST_B} B",
+        )
+        for index, size in enumerate(factors.packet_size)
+        if "irtt" in probes and size < IRTT_LEAST_B
+    ]
+    if "video" in probes and "max" in factors.offered:
+        found.append(
+            (("factors", "offered"), "a video has a data rate: give it for each sender, like '20 Mbit/s'")
+        )
+    if study.method.udp_load == "tcp" and len(factors.transport) < 2:
+        found.append((("method", "udp_load"), "tcp needs both transports, tcp and udp, in the study"))
+    if study.method.udp_load == "tcp" and "throughput" not in probes:
+        found.append((("method", "udp_load"), "tcp needs the probe throughput"))
+    return found
+
+
+def _stopping(method: MethodTable, where: tuple[str, ...]) -> list[Problem]:
+    if method.stop == "fixed" or 2 <= method.least_repeats <= method.repeats:
+        return []
+    return [
+        (
+            (*where, "least_repeats"),
+            f"{method.least_repeats} is not allowed with stop {method.stop}; give a whole number from 2 to repeats, "
+            f"which is {method.repeats}",
+        )
     ]
 
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from airtoll.study import cell
-from airtoll.study.link import LinkSettings
-from airtoll.study.quantity import show
+from airtoll.study import cell, quantity
+from airtoll.study.link import LinkSettings, MediumSettings
+from airtoll.study.quantity import RATE, show
 from airtoll.study.values import (
     FORGEABLE,
     HT_MCS,
@@ -29,6 +29,7 @@ from airtoll.study.values import (
     did_you_mean,
     key,
     name_of,
+    number,
     parse_snr,
 )
 
@@ -80,7 +81,7 @@ def _path_loss(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-class Scenario(LinkSettings):
+class Scenario(MediumSettings):
     """One simulation. What has no default and is not given is the medium's own choice."""
 
     phy: Annotated[cell.Phy, *name_of(cell.Phy)] = Field(
@@ -119,6 +120,10 @@ class Scenario(LinkSettings):
     packet_size: SimulatedSize = Field(
         default=1472, description="UDP payload in bytes, as for iperf3's -l; of TCP, of one write."
     )
+    offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
+        default=None,
+        description="UDP payload that each sender offers in Mbit/s, instead of always a datagram.",
+    )
     traffic: Annotated[Traffic, *name_of(Traffic)] | None = Field(
         default=None,
         description="saturated, cbr, request-response or video; else saturated, or cbr where a load is offered.",
@@ -141,11 +146,14 @@ class Scenario(LinkSettings):
     def wire(self) -> dict[str, Any]:
         """The words as the medium takes them: quantities are plain numbers and their keys carry the unit."""
         words = self.model_dump(exclude_none=True)
+        words["crypto_at"] = cell.sealed_at(self.crypto_at, self.security)
         rate = self.rate or DEFAULT_RATES[self.phy]
+        if words.pop("legacy_fallback", False) and self.security in NOT_WITH_HT and self.phy in ("ht", "vht"):
+            rate = self._fall_back(words, rate)
         words["rate"] = rate
         words["topology"] = self.topology or ("stations" if self.stations > 1 else "point-to-point")
         words["traffic"] = self.traffic or ("saturated" if self.offered is None else "cbr")
-        if self.streams == 1 and self.phy == "ht" and rate not in HT_MCS[:8]:
+        if self.streams == 1 and words["phy"] == "ht" and rate not in HT_MCS[:8]:
             del words["streams"]  # the MCS says how many
         if self.snr == "none":
             del words["snr"]
@@ -156,10 +164,26 @@ class Scenario(LinkSettings):
             (grouped.setdefault(group, {}) if group else grouped)[name] = value
         return grouped
 
+    def _fall_back(self, words: dict[str, Any], rate: str) -> str:
+        """Make an HT or VHT link one of the legacy stations that WEP and TKIP leave; its rate."""
+        words["phy"] = "erp" if words.pop("band", None) == "2.4 GHz" else "ofdm"
+        words |= {"bandwidth": 20, "gi": "long", "streams": 1}
+        for of_ht in ("ampdu", "amsdu"):
+            words.pop(of_ht, None)
+        index = int(rate.removeprefix("mcs"))
+        return RATE.text(_LEGACY_RATES[min(index % 8 if self.phy == "ht" else index, 7)])
+
     def to_json(self) -> str:
         """`wire` as the one text that an equal scenario has."""
         return json.dumps(self.wire(), separators=(",", ":"))
 
+
+NOT_WITH_HT: Final = ("wep40", "wep104", "tkip")
+"""The security levels with which a station has no HT: IEEE Std 802.11-2020, 12.6.3 and 9.4.2.24.2."""
+
+_LEGACY_RATES: Final = (6, 12, 18, 24, 36, 48, 54, 54)
+"""Mbit/s by HT MCS modulo 8: the fastest OFDM rate that asks for no better a signal than its modulation and coding
+(IEEE Std 802.11-2020, tables 17-4 and 19-27; BPSK 1/2, QPSK 1/2, QPSK 3/4, 16-QAM 1/2 and so on)."""
 
 _UNITS: Final = {
     "duration": "duration_s",
@@ -176,6 +200,7 @@ _GROUPED: Final = {
     "wired_delay": ("wired", "delay_us"),
     "processor_frame": ("processor", "frame_us"),
     "processor_byte": ("processor", "byte_ns"),
+    "processor_clock": ("processor", "clock_mhz"),
 }
 
 
@@ -194,4 +219,10 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
 
 def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
     """The scenario of a study's cell on a link with these settings; `words` are what a cell does not say."""
-    return Scenario.model_construct(**{**link.model_dump(), **of.model_dump(exclude={"lab"}), **words})
+    levels = of.model_dump(exclude={"lab", "stack", "tcp_size", "offered"})
+    if of.offered != "max" and of.transport == "udp":
+        levels["offered"] = of.offered
+    settings = link.model_dump(include=set(MediumSettings.model_fields))
+    if of.crypto_at == "by-suite" and of.sealed_at == "host":  # its processor is no card
+        settings |= {"processor_frame": None, "processor_byte": None, "processor_clock": None}
+    return Scenario.model_construct(**{**settings, **levels, **words})

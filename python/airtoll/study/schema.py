@@ -12,15 +12,19 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from airtoll.study import cell
-from airtoll.study.link import LinkSettings
-from airtoll.study.quantity import BANDWIDTH, PACKET_SIZE, SNR, one_of
+from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.quantity import BANDWIDTH, DATA_RATE, PACKET_SIZE, SNR, one_of
 from airtoll.study.values import (
     FORGEABLE,
     LEVELS,
     Bandwidth,
+    Confidence,
     Duration,
     LabName,
+    Name,
+    OfferedLevel,
     PacketSize,
+    Percent,
     Rate,
     Seed,
     SnrLevel,
@@ -50,6 +54,10 @@ StationCounts = Annotated[tuple[Stations, ...], *LEVELS]
 Directions = Annotated[tuple[Annotated[cell.Direction, *name_of(cell.Direction)], ...], *LEVELS]
 Snrs = Annotated[tuple[SnrLevel, ...], *LEVELS]
 CryptoPlaces = Annotated[tuple[Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)], ...], *LEVELS]
+StackNames = Annotated[tuple[Name, ...], *LEVELS]
+TcpSizes = Annotated[tuple[Annotated[cell.TcpSize, *name_of(cell.TcpSize)], ...], *LEVELS]
+Offers = Annotated[tuple[OfferedLevel, ...], *LEVELS]
+Probes = Annotated[tuple[Annotated[cell.ProbeName, *name_of(cell.ProbeName)], ...], *LEVELS]
 
 
 class _Table(BaseModel):
@@ -104,7 +112,21 @@ class Factors(_Table):
     )
     crypto_at: CryptoPlaces = Field(
         default=("host",),
-        description="Where frames are sealed and opened: by the host's CPU or by the card's processor.",
+        description="Where frames are sealed and opened: by the host's CPU or by the card's processor; by-suite is by "
+        "the card but for Enhanced CCMP.",
+    )
+    stack: StackNames = Field(
+        default=("default",),
+        description="TCP/IP stacks of the hosts: default is their own, others are tables [stack.NAME].",
+    )
+    tcp_size: TcpSizes = Field(
+        default=("write",),
+        description="What the packet size is over TCP: write is the size of one write to the socket, mss the payload "
+        "of a segment.",
+    )
+    offered: Offers = Field(
+        default=("max",),
+        description="UDP payload that each sender offers, in Mbit/s; max is more than the link carries.",
     )
 
 
@@ -122,6 +144,27 @@ class MethodTable(_Table):
     )
     seed: Seed = Field(
         default=1, description="From it follow the order of the runs and the random numbers of each run."
+    )
+    probes: Probes = Field(
+        default=("throughput", "rtt"),
+        description="What is measured, one after the other: " + one_of(get_args(cell.ProbeName)) + ".",
+    )
+    stop: Annotated[cell.StopRule, *name_of(cell.StopRule)] = Field(
+        default="fixed",
+        description="When a cell has enough replicates: fixed is after `repeats`; precision when the interval of the "
+        "mean is narrow enough; agreement when the last two agree; `repeats` is then the most.",
+    )
+    least_repeats: Repeats = Field(default=2, description="Replicates that count before a rule may stop.")
+    within: Percent = Field(
+        default=5.0,
+        description="What the rule wants, in percent: half the width of the interval, of the mean; the difference of "
+        "the last two, of the larger.",
+    )
+    confidence: Confidence = Field(default=95.0, description="Confidence of that interval, in percent.")
+    udp_load: Annotated[cell.UdpLoad, *name_of(cell.UdpLoad)] = Field(
+        default="overload",
+        description="What UDP offers where `offered` is max: overload is 1.25 times what the open link carries, tcp "
+        "the mean throughput of TCP in the same cell, which is measured first.",
     )
 
 
@@ -144,6 +187,9 @@ class QuickFactors(_Table):
     direction: Directions | None = Field(default=None, description="Directions to keep.")
     snr: Snrs | None = Field(default=None, description="Signal-to-noise ratios to keep, in dB.")
     crypto_at: CryptoPlaces | None = Field(default=None, description="Places of the crypto to keep.")
+    stack: StackNames | None = Field(default=None, description="TCP/IP stacks to keep.")
+    tcp_size: TcpSizes | None = Field(default=None, description="Meanings of TCP's packet size to keep.")
+    offered: Offers | None = Field(default=None, description="Offered loads to keep, in Mbit/s.")
 
 
 class Quick(_Table):
@@ -155,6 +201,9 @@ class Quick(_Table):
         default=None, description="Measured time of each probe in a run, in seconds."
     )
     warmup: Warmup | None = Field(default=None, description="Time before the measured time, in seconds.")
+    least_repeats: Repeats | None = Field(
+        default=None, description="Replicates that count before a rule may stop."
+    )
     factors: QuickFactors = Field(
         default_factory=QuickFactors, description="Levels to keep, each of them a level of the study."
     )
@@ -176,6 +225,9 @@ class StudyFile(_Table):
     link: LinkSettings = Field(
         default_factory=LinkSettings, description="How the link is set up, the same in every run."
     )
+    stack: dict[Name, Stack] = Field(
+        default_factory=dict, description="TCP/IP stacks that stand for other systems, by name."
+    )
     quick: Quick | None = Field(
         default=None, description="What a quick run changes; without it there is none."
     )
@@ -185,7 +237,7 @@ FACTORS = tuple(Factors.model_fields)
 """The factors' names, in the order of a study file."""
 
 
-_UNITS = {"packet_size": PACKET_SIZE, "bandwidth": BANDWIDTH, "snr": SNR}
+_UNITS = {"packet_size": PACKET_SIZE, "bandwidth": BANDWIDTH, "snr": SNR, "offered": DATA_RATE}
 
 
 def level_text(factor: str, level: str | float) -> str:
@@ -205,10 +257,11 @@ TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("factors",): Factors,
     ("method",): MethodTable,
     ("link",): LinkSettings,
+    ("stack", "NAME"): Stack,
     ("quick",): Quick,
     ("quick", "factors"): QuickFactors,
 }
-"""The model of each table, by its path."""
+"""The model of each table, by its path; NAME is any."""
 
 
 class _TomlSchema(GenerateJsonSchema):

@@ -109,14 +109,32 @@ def _rate(value: Any) -> str:
         raise ValueError(f"{error}, or for phy ht {ht}, for vht {vht}") from None
 
 
-def parse_snr(value: Any) -> float | str:
-    """A ratio in dB, or "none"."""
-    if value == "none":
-        return "none"
-    try:
-        return float(quantity.SNR.parse(value))
-    except ValueError as error:
-        raise ValueError(f"{error}, or 'none'") from None
+def or_name(of: Quantity, name: str) -> Callable[[Any], float | str]:
+    """Parses a number of this quantity, or the name that stands for what is none."""
+
+    def parse(value: Any) -> float | str:
+        if value == name:
+            return name
+        try:
+            return float(of.parse(value))
+        except ValueError as error:
+            raise ValueError(f"{error}, or '{name}'") from None
+
+    return parse
+
+
+parse_snr = or_name(quantity.SNR, "none")
+"""A ratio in dB, or "none"."""
+
+
+def _named(of: Quantity, name: str) -> dict[str, Any]:
+    return {"anyOf": [{"const": name}, *of.json_schema()["anyOf"]]}
+
+
+def _bare(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_NAME, value):
+        raise ValueError(f"{show(value)} is not a name; names are of a-z, 0-9, . and -, like 'windows-8'")
+    return value
 
 
 def _text(value: Any) -> str:
@@ -158,7 +176,7 @@ LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
 
 FORGEABLE = {"paper-lanes": "is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"}
 _LAB = "[a-z][a-z0-9-]*"
-_SNR_SCHEMA = {"anyOf": [{"const": "none"}, *quantity.SNR.json_schema()["anyOf"]]}
+_NAME = "[a-z][a-z0-9.-]*"
 
 Title = Annotated[str, *key(_title, {"type": "string", "minLength": 1})]
 Text = Annotated[str, *key(_text, {"type": "string"})]
@@ -173,4 +191,10 @@ Rate = Annotated[str, *key(_rate, {"enum": [*quantity.RATE.json_schema()["enum"]
 Bandwidth = Annotated[int, *number(quantity.BANDWIDTH, int)]
 Streams = Annotated[int, *integer(1, STREAMS_MAX, "IEEE Std 802.11-2020, 21.5")]
 Stations = Annotated[int, *integer(1, STATIONS_MAX, "association IDs: IEEE Std 802.11-2020, 9.4.1.8")]
-SnrLevel = Annotated[float | str, *key(parse_snr, _SNR_SCHEMA)]
+SnrLevel = Annotated[float | str, *key(parse_snr, _named(quantity.SNR, "none"))]
+OfferedLevel = Annotated[
+    float | str, *key(or_name(quantity.DATA_RATE, "max"), _named(quantity.DATA_RATE, "max"))
+]
+Name = Annotated[str, *key(_bare, {"type": "string", "pattern": f"^{_NAME}$"})]
+Percent = Annotated[float, *number(quantity.PERCENT, float)]
+Confidence = Annotated[float, *number(quantity.CONFIDENCE, float)]

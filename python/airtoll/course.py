@@ -1,0 +1,116 @@
+"""Which runs of a plan are still to be done, and at which load: what the runs before them decide.
+
+A stopping rule looks at the replicates of a cell so far, security level by security level, and all levels of a block
+go on until each has enough: pairs stay whole. It decides on a block from the replicates before it alone, so that an
+interrupted study goes on as it would have without the interruption.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from airtoll.errors import AirtollError
+from airtoll.stats.metrics import METRICS, per_run
+from airtoll.stats.stopping import Agreement, Fixed, Precision, Rule, enough
+from airtoll.store import FinishedRun, Result, RunRecord
+from airtoll.store.samples import to_frame
+from airtoll.study import levels_of
+from airtoll.study.cell import Cell, Method, Plan, Run
+
+
+def rule_of(method: Method) -> Rule:
+    """The stopping rule of a study."""
+    match method.stop:
+        case "fixed":
+            return Fixed(method.repeats)
+        case "precision":
+            return Precision(method.within, method.confidence, method.least_repeats, method.repeats)
+        case "agreement":
+            return Agreement(method.within, method.least_repeats, method.repeats)
+
+
+class Course:
+    """The runs that are left of a result, one after the other; `add` tells it how each ended."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Of a plan of which nothing is done yet."""
+        self._plan = plan
+        self._rule = rule_of(plan.method)
+        # Else what was measured changes nothing, and needs not be read.
+        self._decides = plan.method.stop != "fixed" or plan.method.udp_load == "tcp"
+        self._done: set[str] = set()
+        # cell -> metric -> values of the runs that count, by replicate
+        self._values: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        self._levels: dict[Cell, set[Cell]] = defaultdict(set)
+        for run in plan.runs:
+            self._levels[_flow(run.cell)].add(run.cell)
+
+    @classmethod
+    def of(cls, result: Result) -> "Course":
+        """Of a result, after the runs that it holds."""
+        course = cls(result.plan)
+        if not course._decides:
+            course._done = result.finished()
+            return course
+        values: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for run_id, metric, value in per_run(result.samples()).iter_rows():
+            values[run_id].append((metric, value))
+        for record in result.records():
+            course._add(record, values[record.run.id])
+        return course
+
+    def add(self, run: FinishedRun) -> None:
+        """A run has ended."""
+        if not self._decides:
+            self._done.add(run.record.run.id)
+            return
+        frame = to_frame(run.record.run.id, run.values)
+        self._add(run.record, [(metric, value) for _, metric, value in per_run(frame).iter_rows()])
+
+    def _add(self, record: RunRecord, values: Iterable[tuple[str, float]]) -> None:
+        run = record.run
+        self._done.add(run.id)
+        if record.verdict.valid and not run.discard:
+            for metric, value in values:
+                self._values[run.cell][metric][run.replicate] = value
+
+    def left(self) -> Iterator[Run]:
+        """The runs to do, by what is known when each is asked for."""
+        for run in self._plan.runs:
+            if run.id not in self._done and self._is_needed(run):
+                yield run
+
+    def unneeded(self) -> frozenset[str]:
+        """The ids of the runs that are not done because their cells had enough replicates before."""
+        return frozenset(r.id for r in self._plan.runs if r.id not in self._done and not self._is_needed(r))
+
+    def method(self, run: Run) -> Method:
+        """How the run is to be measured: the study's method, with the load that follows from earlier runs.
+
+        Raises AirtollError if no run before it gives one.
+        """
+        method, cell = self._plan.method, run.cell
+        if method.udp_load != "tcp" or cell.transport != "udp" or cell.offered != "max":
+            return method
+        bits = self._values[cell.model_copy(update={"transport": "tcp"})]["throughput"].values()
+        if not bits:
+            levels = ", ".join(f"{name} {level}" for name, level in levels_of(cell).items())
+            raise AirtollError(f"run {run.id}: no valid run over TCP gives it a load ({levels})")
+        return method.model_copy(update={"udp_load": sum(bits) / len(bits) / 1e6})
+
+    def _is_needed(self, run: Run) -> bool:
+        if run.discard or isinstance(self._rule, Fixed):
+            return True
+        return any(not enough(self._rule, self._before(run, cell)) for cell in self._levels[_flow(run.cell)])
+
+    def _before(self, run: Run, cell: Cell) -> list[float]:
+        """The values of a cell's first metric in the replicates before the run, in their order."""
+        of_cell = self._values[cell]
+        metric = next((name for name in METRICS if name in of_cell), None)
+        if metric is None:
+            return []
+        return [value for replicate, value in sorted(of_cell[metric].items()) if replicate < run.replicate]
+
+
+def _flow(cell: Cell) -> Cell:
+    """What the levels of a block have in common."""
+    return cell.model_copy(update={"security": "open"})

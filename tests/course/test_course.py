@@ -1,0 +1,174 @@
+"""Which runs of a plan are done follows from the runs before, and from nothing else: so does it after a break."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airtoll.course import Course
+from airtoll.errors import AirtollError
+from airtoll.probes.base import Sample
+from airtoll.store import FinishedRun, Result, RunRecord, Verdict, Versions
+from airtoll.study import Study, expand
+from airtoll.study.cell import Plan, Run
+
+NOW = "2026-03-14T09:26:53Z"
+Mbps = Callable[[Run], float]
+
+
+def plan(method: Mapping[str, Any], **factors: Any) -> Plan:
+    base = {
+        "security": ["open", "ccmp"],
+        "transport": ["udp"],
+        "ip": ["ipv4"],
+        "packet_size": [128, 1408],
+        "phy": ["ofdm"],
+        "rate": [54],
+    }
+    made = {"name": "made", "text": "", "path": Path("made.toml"), "title": "Made"}
+    method = {"repeats": 8, "duration": 1, **method}
+    return expand(Study.model_validate({**made, "factors": base | factors, "method": method}))
+
+
+def finished(run: Run, mbps: float, reasons: tuple[str, ...] = ()) -> FinishedRun:
+    record = RunRecord.model_validate(
+        {
+            "run": run,
+            "started": NOW,
+            "finished": NOW,
+            "versions": Versions.current({}),
+            "hosts": {},
+            "link": {},
+            "counters": {},
+            "probes": {},
+            "verdict": Verdict(valid=not reasons, reasons=reasons),
+        }
+    )
+    arrived = Sample("iperf3", "throughput", "bit/s", "ap", "up", 0, 10**9, mbps * 1e6)
+    return FinishedRun(record, [arrived], {})
+
+
+def performed(
+    course: Course, mbps: Mbps, reasons: Callable[[Run], tuple[str, ...]] = lambda _: ()
+) -> list[Run]:
+    """All runs of the course, each ending with its throughput."""
+    done = []
+    for run in course.left():
+        done.append(run)
+        course.add(finished(run, mbps(run), reasons(run)))
+    return done
+
+
+def replicates(runs: list[Run]) -> dict[tuple[int, str], int]:
+    counted: dict[tuple[int, str], int] = {}
+    for run in runs:
+        key = run.cell.packet_size, run.cell.security
+        counted[key] = counted.get(key, 0) + 1
+    return counted
+
+
+AGREEMENT = {"stop": "agreement", "least_repeats": 3, "within": 10}
+
+
+def test_a_fixed_number_is_done_whatever_comes_out() -> None:
+    made = plan({})
+    assert performed(Course(made), lambda run: float(run.order)) == list(made.runs)
+
+
+def test_cells_that_agree_stop_after_the_least() -> None:
+    assert set(replicates(performed(Course(plan(AGREEMENT)), lambda _: 10.0)).values()) == {3}
+
+
+def test_a_cell_goes_on_until_its_last_two_agree_and_so_does_its_pair() -> None:
+    def mbps(run: Run) -> float:
+        unsteady = run.cell.packet_size == 128 and run.cell.security == "ccmp" and run.replicate <= 4
+        return 10.0 * run.replicate if unsteady else 10.0
+
+    counts = replicates(performed(Course(plan(AGREEMENT)), mbps))
+    assert counts == {(128, "open"): 6, (128, "ccmp"): 6, (1408, "open"): 3, (1408, "ccmp"): 3}
+
+
+def test_what_never_agrees_ends_with_the_plan() -> None:
+    counts = replicates(performed(Course(plan(AGREEMENT)), lambda run: 2.0**run.replicate))
+    assert set(counts.values()) == {8}
+
+
+def test_discarded_and_invalid_runs_do_not_count() -> None:
+    made = plan({**AGREEMENT, "discard_first": 2, "repeats": 6})
+    invalid = {(run.cell, 3) for run in made.runs}
+    done = performed(
+        Course(made),
+        lambda _: 10.0,
+        lambda run: ("probe fault: x",) if (run.cell, run.replicate) in invalid else (),
+    )
+    assert set(replicates(done).values()) == {2 + 1 + 3}
+
+
+def test_precision_stops_when_the_interval_is_narrow() -> None:
+    made = plan({"stop": "precision", "least_repeats": 2, "within": 1, "confidence": 95})
+    steady = performed(Course(made), lambda _: 10.0)
+    wide = performed(Course(made), lambda run: 10.0 + (run.replicate % 2))
+    assert (set(replicates(steady).values()), set(replicates(wide).values())) == ({2}, {8})
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_an_interrupted_study_goes_on_as_it_would_have(breaks_after: int, seed: int) -> None:
+    made = plan({**AGREEMENT, "within": 40})
+
+    def mbps(run: Run) -> float:
+        return 5.0 + hash((seed, run.id)) % 10
+
+    whole = performed(Course(made), mbps)
+    first, second = Course(made), Course(made)
+    before = []
+    for run in first.left():
+        if len(before) == breaks_after:
+            break
+        before.append(run)
+        first.add(finished(run, mbps(run)))
+    for run in before:
+        second.add(finished(run, mbps(run)))
+    assert before + performed(second, mbps) == whole
+
+
+def test_a_stored_result_goes_on_where_it_was(tmp_path: Path) -> None:
+    made = plan(AGREEMENT)
+    with Result.create(tmp_path / "r", "", made, "air", quick=False) as result:
+        for run in made.runs[:10]:
+            result.write_all([finished(run, 10.0)])
+        course = Course.of(result)
+        assert performed(course, lambda _: 10.0) == list(made.runs[10:12])
+        assert course.unneeded() == {run.id for run in made.runs[12:]}
+
+
+def test_udp_offers_what_tcp_got_on_average() -> None:
+    made = plan({"repeats": 2, "udp_load": "tcp"}, transport=["tcp", "udp"])
+    course, loads = Course(made), {}
+    for run in course.left():
+        if run.cell.transport == "udp":
+            loads[run.cell.packet_size, run.cell.security] = course.method(run).udp_load
+        else:
+            assert course.method(run).udp_load == "tcp"
+        size = run.cell.packet_size / 100
+        course.add(finished(run, size + run.replicate + (5 if run.cell.security == "ccmp" else 0)))
+    assert loads == {
+        (128, "open"): pytest.approx(2.78),
+        (128, "ccmp"): pytest.approx(7.78),
+        (1408, "open"): pytest.approx(15.58),
+        (1408, "ccmp"): pytest.approx(20.58),
+    }
+
+
+def test_without_a_valid_run_of_tcp_there_is_no_load_for_udp() -> None:
+    made = plan({"repeats": 1, "udp_load": "tcp"}, transport=["tcp", "udp"])
+    course = Course(made)
+    for run in course.left():
+        if run.cell.transport == "udp":
+            with pytest.raises(AirtollError, match="no valid run over TCP gives it a load"):
+                course.method(run)
+            break
+        course.add(finished(run, 10.0, ("probe fault: x",)))
