@@ -1,0 +1,64 @@
+"""`airtoll studies published`: a study's published figures, and their arithmetic computed again."""
+
+import json
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from airtoll.errors import UsageError
+from airtoll.published import finding_lines, findings, implied_points, point_rows, points_csv, published
+from airtoll.published.publication import Publication
+
+_HEADINGS = ("figure", "metric", "condition", "value", "unit", "place")
+_LISTS = (
+    ("Inconsistencies", False),
+    ("What holds and what follows", True),
+)
+
+
+def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
+    """Print a publication's points and findings; as CSV the points alone."""
+    if as_csv and as_json:
+        raise UsageError("--csv and --json exclude each other")
+    publication = published(name)
+    if as_csv:
+        typer.echo(points_csv(publication), nl=False)
+    elif as_json:
+        typer.echo(_json(publication))
+    else:
+        _print(publication)
+
+
+def _json(publication: Publication) -> str:
+    """All of it; numbers are strings of the printed digits."""
+    return json.dumps(
+        {
+            **publication.model_dump(mode="json"),
+            "implied": [point.model_dump(mode="json") for point in implied_points(publication)],
+            "findings": [finding.model_dump(mode="json") for finding in findings(publication)],
+        },
+        indent=2,
+    )
+
+
+def _print(publication: Publication) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(publication.title, markup=False)
+    about = (", ".join(publication.authors), publication.venue, publication.year and str(publication.year))
+    console.print(". ".join(part for part in about if part), markup=False)
+    if base := publication.condition.text():
+        console.print(f"Its own numbers: {base}", markup=False)
+    table = Table(box=None, pad_edge=False)
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right" if heading == "value" else "left", overflow="fold")
+    for row in point_rows(publication):
+        table.add_row(*map(escape, row))
+    console.print()
+    console.print(table, soft_wrap=False)
+    for title, consistent in _LISTS:
+        lines = finding_lines(publication, consistent=consistent)
+        console.print(f"\n{title} ({len(lines)})", markup=False)
+        for line in lines:
+            console.print(f"- {line}", markup=False)

@@ -1,0 +1,113 @@
+"""Printed numbers as intervals: what rounding leaves open, and what may be computed from it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from typing import Literal
+
+from airtoll.published.publication import Convention, Operand, Point
+from airtoll.published.words import METRICS, convert
+
+Cut = Literal["rounded", "cut"]
+"""How digits were left out: to the nearest, or all that follow dropped."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A number and the interval of the values that could have been printed so."""
+
+    value: Decimal
+    low: Decimal
+    high: Decimal
+
+    def overlaps(self, other: "Span") -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+
+def unit_in_last_place(printed: Decimal, *, approximate: bool = False) -> Decimal:
+    """What one more in the last digit is worth. An approximate 850 is one of tens: its zero says nothing."""
+    exponent = (printed.normalize() if approximate and printed else printed).as_tuple().exponent
+    assert isinstance(exponent, int)  # no Printed is infinite or no number
+    return Decimal(1).scaleb(exponent)
+
+
+def span(printed: Decimal, *, approximate: bool = False, cut: bool = False) -> Span:
+    """The values that are printed so when rounded to the nearest, and with `cut` also when digits are dropped."""
+    unit = unit_in_last_place(printed, approximate=approximate)
+    return Span(printed, max(Decimal(0), printed - unit / 2), printed + (unit if cut else unit / 2))
+
+
+def standard_span(point: Point) -> Span:
+    """The interval of a point in the unit of its metric; of a change, as a multiple of open."""
+    if point.implied is not None:
+        return Span(point.value, point.implied.low, point.implied.high)
+    around = span(point.value, approximate=point.approximate)
+    values = sorted(
+        point.model_copy(update={"value": value}).standard_value
+        for value in (around.low, around.high)
+        if value
+    )
+    return Span(point.standard_value, values[0], values[-1])
+
+
+def to_standard(around: Span, unit: str, of: Operand) -> Span:
+    """An interval in a printed unit in the unit of the metric of `of`."""
+    to = METRICS[of.metric].unit
+    return Span(*(convert(value, unit, to) for value in (around.value, around.low, around.high)))
+
+
+def combined(of: Callable[[Decimal, Decimal], Decimal], a: Span, b: Span) -> Span:
+    """A function of two numbers; it must be monotonic in each over their intervals."""
+    corners = [of(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    return Span(of(a.value, b.value), min(corners), max(corners))
+
+
+def difference(a: Span, b: Span) -> Span:
+    """How far apart two numbers are, never below 0."""
+    apart = combined(lambda x, y: x - y, a, b)
+    if apart.value < 0:
+        apart = Span(-apart.value, -apart.high, -apart.low)
+    return Span(apart.value, max(Decimal(0), apart.low), apart.high)
+
+
+def percent(a: Span, b: Span, convention: Convention) -> Span:
+    """The difference in percent of the larger or of the smaller of two positive numbers."""
+    large, small = (a, b) if a.value >= b.value else (b, a)
+    if convention == "larger":
+        return combined(lambda x, y: 100 * (x - y) / x, large, small)
+    return combined(lambda x, y: 100 * (x - y) / y, large, small)
+
+
+def ratio(a: Span, b: Span) -> Span:
+    """The larger of two positive numbers over the smaller."""
+    large, small = (a, b) if a.value >= b.value else (b, a)
+    return combined(lambda x, y: x / y, large, small)
+
+
+def operands(apart: Span, percent_: Span, convention: Convention) -> tuple[Span, Span]:
+    """The larger and the smaller of two numbers, from their difference and what percent that is of one."""
+
+    def base(d: Decimal, p: Decimal) -> Decimal:
+        return 100 * d / p
+
+    if convention == "larger":
+        return combined(base, apart, percent_), combined(lambda d, p: base(d, p) - d, apart, percent_)
+    return combined(lambda d, p: base(d, p) + d, apart, percent_), combined(base, apart, percent_)
+
+
+def printed_as(value: Decimal, printed: Decimal) -> Cut | None:
+    """How `value` came to be printed as `printed`, if it did."""
+    unit = unit_in_last_place(printed)
+    if value.quantize(unit, ROUND_HALF_UP) == printed:
+        return "rounded"
+    return "cut" if value.quantize(unit, ROUND_DOWN) == printed else None
+
+
+def shown(value: Decimal, like: Decimal | None = None) -> str:
+    """A computed number with the digits of a printed one, two decimals at least; else with four significant ones."""
+    if like is not None:
+        unit = Decimal(1).scaleb(min(-2, int(like.as_tuple().exponent)))
+        return f"{value.quantize(unit, ROUND_HALF_UP):f}"
+    text = f"{value.quantize(Decimal(1).scaleb(min(0, value.adjusted() - 3)), ROUND_HALF_UP):f}"
+    whole, _, rest = text.partition(".")
+    return text if rest.strip("0") else whole

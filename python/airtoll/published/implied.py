@@ -1,0 +1,60 @@
+"""Values that are not printed but follow: a difference and its percent give both operands.
+
+In which convention is the text's wording: "8 % higher than" is literally of the smaller value, "8 % lower than" of the
+larger. Both are computed; the wording's is the one that `implied_points` gives unless asked for the other.
+"""
+
+from collections.abc import Iterator
+
+from airtoll.published.arithmetic import operands, span, to_standard
+from airtoll.published.publication import Comparison, Convention, Implied, Point, Publication
+from airtoll.published.words import METRICS
+
+
+def wording(claim: Comparison) -> Convention:
+    """What the claim's percent is relative to if its words are taken literally."""
+    return "smaller" if claim.wording == "higher" else "larger"
+
+
+def implied_points(publication: Publication, *, other: bool = False) -> tuple[Point, ...]:
+    """The values that claims imply, in the unit of their metric; `other`: in the convention not of the wording."""
+    return tuple(_all(publication, other=other))
+
+
+def implies(publication: Publication, claim: Comparison) -> bool:
+    """Whether the claim gives both of its operands, neither of which is printed."""
+    return (
+        claim.difference is not None
+        and claim.percent is not None
+        and claim.unit is not None
+        and not any(isinstance(publication.number(name), Point) for name in claim.of)
+    )
+
+
+def _all(publication: Publication, *, other: bool) -> Iterator[Point]:
+    for claim in publication.claims:
+        if isinstance(claim, Comparison) and implies(publication, claim):
+            literal = wording(claim)
+            opposite: Convention = "larger" if literal == "smaller" else "smaller"
+            yield from _pair(publication, claim, opposite if other else literal)
+
+
+def _pair(publication: Publication, claim: Comparison, convention: Convention) -> Iterator[Point]:
+    if claim.difference is None or claim.percent is None or claim.unit is None:
+        return
+    first, second = (publication.number(name) for name in claim.of)
+    apart = to_standard(span(claim.difference), claim.unit, first)
+    values = operands(apart, span(claim.percent, cut=True), convention)
+    better = METRICS[first.metric].better
+    # The first of the two is the better one, so the larger where more is better.
+    for number, value in zip((first, second), values if better == "higher" else values[::-1], strict=True):
+        yield Point.model_validate(
+            {
+                **dict(number),
+                "place": claim.place,
+                "unit": METRICS[number.metric].unit,
+                "value": value.value,
+                "approximate": True,
+                "implied": Implied(claim=claim.id, convention=convention, low=value.low, high=value.high),
+            }
+        )

@@ -1,0 +1,50 @@
+"""Publications by name, from the data that comes with airtoll."""
+
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from airtoll.errors import UsageError
+from airtoll.published.publication import Operand, Publication
+from airtoll.published.words import Condition
+from airtoll.study.quantity import show
+from airtoll.study.toml import read_toml
+from airtoll.study.values import did_you_mean
+
+AnyOperand = TypeVar("AnyOperand", bound=Operand)
+
+
+def names() -> tuple[str, ...]:
+    """The publications there are, by the names of their studies."""
+    return tuple(sorted(path.stem for path in _data().glob("*.toml")))
+
+
+@cache
+def published(name: str) -> Publication:
+    """The publication of that study. Raises UsageError for a name that is none."""
+    if name not in names():
+        raise UsageError(
+            f"{show(name)} is no publication; there are {', '.join(names())}{did_you_mean(name, names())}"
+        )
+    _, raw = read_toml(_data() / f"{name}.toml", "a publication")
+    read = Publication.model_validate({"name": name, **raw})
+    return read.model_copy(
+        update={
+            "points": _based(read.points, read.condition),
+            "operands": _based(read.operands, read.condition),
+        }
+    )
+
+
+def _based(items: tuple[AnyOperand, ...], base: Condition) -> tuple[AnyOperand, ...]:
+    """What holds for all numbers of the study, in each that is its own."""
+    return tuple(
+        item
+        if item.source is not None
+        else item.model_copy(update={"condition": item.condition.with_base(base)})
+        for item in items
+    )
+
+
+def _data() -> Path:
+    return Path(__file__).parent / "data"

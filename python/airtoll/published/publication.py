@@ -1,0 +1,294 @@
+"""A publication's data file as models: every key with its type and what it holds."""
+
+import re
+from collections.abc import Collection, Iterable
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+from airtoll.published.words import FACTORS, METRICS, UNITS, Condition, convert
+
+
+def _printed(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return value
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+        raise ValueError("give the digits as printed, as a string")
+    return value
+
+
+def _among(names: Collection[str]) -> AfterValidator:
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"'{name}' is not one of {', '.join(names)}")
+        return name
+
+    return AfterValidator(check)
+
+
+MetricName = Annotated[str, _among(METRICS)]
+UnitName = Annotated[str, _among(UNITS)]
+FactorName = Annotated[str, _among(FACTORS)]
+
+Printed = Annotated[Decimal, BeforeValidator(_printed)]
+"""A number with the digits that are printed: "0.40" is not "0.4"."""
+
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+Place = Annotated[
+    str, StringConstraints(pattern=r"^(abstract|table [IVX]+|([^,]+), (paragraph|item|list item) [0-9a-z]+)$")
+]
+"""Section and paragraph of the text: "IV, paragraph 4". Captions and running titles are no paragraphs."""
+
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+Convention = Literal["larger", "smaller"]
+"""What a percent of two numbers is relative to."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Operand(_Table):
+    """A number that the text speaks of: a bar or a dot of a figure. Without a value it is not printed."""
+
+    id: Id
+    place: Place
+    figure: str | None = None
+    metric: MetricName
+    unit: UnitName  # as printed
+    condition: Condition = Condition()
+    subject: str | None = None  # what no factor says: a design, a make
+    statistic: Literal["mean", "maximum", "minimum", "below", "at-least"] | None = None  # over `over`
+    over: tuple[FactorName, ...] = ()  # factors it is the mean or extreme over
+    change: Literal["lower", "higher"] | None = None  # than open, in % or times; else the metric itself
+    source: str | None = None  # whose number it is, if it is quoted
+
+    @model_validator(mode="after")
+    def _unit_is_of_metric(self) -> Self:
+        unit = METRICS[self.metric].unit
+        if self.change is not None:
+            if self.unit not in ("%", "x"):
+                raise ValueError(f"{self.id}: a change is in % or x")
+        elif UNITS[self.unit][0] != UNITS[unit][0]:
+            raise ValueError(f"{self.id}: {self.metric} is not told in {self.unit}")
+        return self
+
+
+class Implied(_Table):
+    """Where a number comes from that is not printed."""
+
+    claim: Id
+    convention: Convention
+    low: Decimal  # the interval that the rounding of the printed numbers allows
+    high: Decimal
+
+
+class Point(Operand):
+    """A number with its condition and its place."""
+
+    value: Printed
+    approximate: bool = False  # the text says about
+    uncertainty: Printed | None = None  # the +- beside it
+    implied: Implied | None = None
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is another publication's number."""
+        return self.source is not None
+
+    @property
+    def standard_value(self) -> Decimal:
+        """The value in the unit of its metric (METRICS); of a change, as a multiple of open."""
+        if self.change is None:
+            return convert(self.value, self.unit, METRICS[self.metric].unit)
+        if self.unit == "x":
+            return self.value
+        return 1 + convert(self.value, "%", "1") * (1 if self.change == "higher" else -1)
+
+
+class Comparison(_Table):
+    """Two numbers compared; what is printed of their difference."""
+
+    kind: Literal["comparison"]
+    id: Id
+    place: Place
+    of: tuple[Id, Id]
+    unit: UnitName | None = None  # of the difference
+    difference: Printed | None = None
+    percent: Printed | None = None
+    ratio: Printed | None = None
+    approximate: bool = False
+    wording: Literal["higher", "lower"] | None = None  # "n % higher" is literally of the smaller value
+    called: Literal["largest", "mean"] | None = None  # over the packet sizes
+    better: Id | None = None  # the one that the text calls better
+
+
+class Ordering(_Table):
+    """One level said to be better than another throughout."""
+
+    kind: Literal["ordering"]
+    id: Id
+    place: Place
+    metric: MetricName
+    factor: FactorName
+    better: str
+    worse: str
+    where: Condition = Condition()
+    up_to: int | None = None  # packet size in bytes
+
+
+class Trend(_Table):
+    """A metric said to rise or fall with packet size."""
+
+    kind: Literal["trend"]
+    id: Id
+    place: Place
+    metric: MetricName
+    way: Literal["rises", "falls"]
+    where: Condition = Condition()
+
+
+class Same(_Table):
+    """Numbers that stand for one and the same thing."""
+
+    kind: Literal["same"]
+    id: Id
+    place: Place
+    of: tuple[Id, ...] = Field(min_length=2)
+    almost: bool = False  # the text says so
+    why: str | None = None  # why they must be the same, where the text does not say so itself
+
+
+class Agreement(_Table):
+    """Two numbers said to agree within their uncertainties, or not to."""
+
+    kind: Literal["agreement"]
+    id: Id
+    place: Place
+    of: tuple[Id, Id]
+    agree: bool
+
+
+class PhyRate(_Table):
+    """The highest rate of a PHY as the text has it."""
+
+    kind: Literal["phy-rate"]
+    id: Id
+    place: Place
+    of: Id
+    phy: Literal["ht", "vht"]
+    bandwidth: Literal[20, 40, 80, 160]  # MHz
+    streams: int
+
+
+class FrameRate(_Table):
+    """Frames a second that a time a frame leaves room for."""
+
+    kind: Literal["frames-per-second"]
+    id: Id
+    place: Place
+    of: Id
+
+
+Claim = Annotated[
+    Comparison | Ordering | Trend | Same | Agreement | PhyRate | FrameRate, Field(discriminator="kind")
+]
+
+
+class Note(_Table):
+    """What does not fit and takes judgement to see."""
+
+    id: Id
+    place: Place
+    concerns: tuple[Id, ...]
+    text: Text
+
+
+class Setting(_Table):
+    """A number that the study set: part of its method."""
+
+    id: Id
+    place: Place
+    what: Text
+    value: Text
+    unit: str | None = None
+
+
+class Word(_Table):
+    """A word of the text and what it is in ours."""
+
+    printed: Text
+    is_: str | None = Field(default=None, alias="is")  # none where no word of ours fits
+    why: Text
+
+
+class Publication(_Table):
+    """What one study prints."""
+
+    name: Id
+    title: Text
+    title_from: str | None = None  # where the title is from, if it does not stand in the text
+    authors: tuple[Text, ...]
+    venue: str | None = None
+    year: int | None = None
+    measured: Text
+    condition: Condition = Condition()  # of all its own points and operands
+    words: tuple[Word, ...] = Field(default=(), alias="word")
+    settings: tuple[Setting, ...] = Field(default=(), alias="setting")
+    points: tuple[Point, ...] = Field(alias="point")
+    operands: tuple[Operand, ...] = Field(default=(), alias="operand")
+    claims: tuple[Claim, ...] = Field(default=(), alias="claim")
+    notes: tuple[Note, ...] = Field(default=(), alias="note")
+
+    @model_validator(mode="after")
+    def _ids_are_known_once(self) -> Self:
+        seen: set[str] = set()
+        for item in (*self.points, *self.operands, *self.claims, *self.notes, *self.settings):
+            if item.id in seen:
+                raise ValueError(f"{item.id}: is there twice")
+            seen.add(item.id)
+        points = {item.id for item in self.points}
+        numbers = points | {item.id for item in self.operands}
+        for claim in self.claims:
+            printed_only = isinstance(claim, Agreement | PhyRate | FrameRate)
+            _known(claim.id, _operands_of(claim), points if printed_only else numbers)
+        for note in self.notes:
+            _known(note.id, note.concerns, seen)
+        return self
+
+    def number(self, name: str) -> Operand:
+        """The point or operand of that id."""
+        return next(item for item in (*self.points, *self.operands) if item.id == name)
+
+    def point(self, name: str) -> Point:
+        """The point of that id."""
+        return next(item for item in self.points if item.id == name)
+
+    def claim(self, name: str) -> Claim:
+        """The claim of that id."""
+        return next(item for item in self.claims if item.id == name)
+
+
+def _operands_of(claim: Claim) -> tuple[str, ...]:
+    match claim:
+        case Comparison() | Same() | Agreement():
+            return claim.of
+        case PhyRate() | FrameRate():
+            return (claim.of,)
+        case _:
+            return ()
+
+
+def _known(where: str, names: Iterable[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where}: there is no '{name}'")

@@ -1,0 +1,115 @@
+"""Metrics, units and conditions: the words of a publication's data, which are those of study files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from airtoll import stats
+from airtoll.study import cell, level_text
+from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations, Streams, name_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricWords:
+    """A metric as published numbers are told in: its unit, and which way is better."""
+
+    unit: str
+    better: Literal["higher", "lower"]
+
+
+METRICS: Final[dict[str, MetricWords]] = {
+    "ftp_rate": MetricWords(unit="kbyte/s", better="higher"),
+    "phy_rate": MetricWords(unit="Mbit/s", better="higher"),  # what a standard or a data sheet says
+    "crypto_time": MetricWords(unit="us", better="lower"),  # to seal a frame or to compute its MIC
+    "hardware_time": MetricWords(unit="ns", better="lower"),  # of a design in simulation
+    "hardware_rate": MetricWords(unit="Mbit/s", better="higher"),
+    "hardware_area": MetricWords(unit="1", better="lower"),  # logic elements or slices
+    "clock": MetricWords(unit="MHz", better="higher"),
+    "speed": MetricWords(unit="1", better="higher"),  # only ever as a ratio
+    "overhead": MetricWords(unit="B", better="lower"),  # a packet
+    "traffic_rate": MetricWords(unit="Mbit/s", better="higher"),  # offered
+    "tx_power": MetricWords(unit="dBm", better="higher"),
+    "radius": MetricWords(unit="m", better="higher"),
+    **{
+        name: MetricWords(unit=metric.display_unit, better=metric.better)
+        for name, metric in stats.METRICS.items()
+    },
+}
+"""The metrics of `airtoll.stats`, in the units in which they are shown, and those that only publications have."""
+
+UNITS: Final[dict[str, tuple[str, Decimal]]] = {
+    **{name: ("bit/s", Decimal(10) ** 6) for name in ("Mbit/s", "Mbps", "Mb/s")},
+    **{name: ("bit/s", Decimal(10) ** 9) for name in ("Gbps", "Gb/s")},
+    "kbyte/s": ("byte/s", Decimal(1000)),  # or 1024: no text says which, so it turns into no other unit
+    "ms": ("s", Decimal("1e-3")),
+    "us": ("s", Decimal("1e-6")),
+    "ns": ("s", Decimal("1e-9")),
+    "%": ("1", Decimal("0.01")),
+    "1": ("1", Decimal(1)),
+    "x": ("1", Decimal(1)),  # times the baseline
+    "slices": ("1", Decimal(1)),
+    "B": ("B", Decimal(1)),
+    "MHz": ("Hz", Decimal(10) ** 6),
+    "m": ("m", Decimal(1)),
+    "dBm": ("dBm", Decimal(1)),
+    "mW": ("dBm", Decimal(1)),  # by its logarithm
+}
+"""Units as printed, with what they measure and how much of it one is."""
+
+
+def convert(value: Decimal, unit: str, to: str) -> Decimal:
+    """A value in one printed unit as a value in another of the same quantity."""
+    if unit == "mW" and to == "dBm":
+        return 10 * value.log10()
+    return value * UNITS[unit][1] / UNITS[to][1]
+
+
+Stack = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]+(\.[0-9]+)?)?$")]
+"""An operating system with its version: windows-8, windows-xp, ubuntu-13.04."""
+
+
+class Condition(BaseModel):
+    """The factor levels a number is for. What the text leaves open is None."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    phy: Annotated[cell.Phy, *name_of(cell.Phy)] | None = None
+    rate: Rate | None = None
+    bandwidth: Bandwidth | None = None  # MHz
+    gi: Annotated[cell.GuardInterval, *name_of(cell.GuardInterval)] | None = None
+    streams: Streams | None = None
+    topology: Annotated[cell.Topology, *name_of(cell.Topology)] | None = None
+    stations: Stations | None = None
+    direction: Annotated[cell.Direction, *name_of(cell.Direction)] | None = None
+    snr: SnrLevel | None = None  # dB
+    security: Annotated[cell.Security, *name_of(cell.Security)] | None = None
+    crypto_at: Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)] | None = None
+    transport: Annotated[cell.Transport, *name_of(cell.Transport)] | None = None
+    ip: Annotated[cell.Ip, *name_of(cell.Ip)] | None = None
+    packet_size: PacketSize | None = None  # bytes
+    stack: Stack | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The factors that are not left open, with their levels."""
+        return self.model_dump(exclude_none=True)
+
+    def agrees(self, levels: Mapping[str, Any]) -> bool:
+        """Whether no factor has another level there than here; one that either leaves open is no difference."""
+        return all(levels.get(name, level) == level for name, level in self.given().items())
+
+    def with_base(self, base: "Condition") -> "Condition":
+        """The same condition with the levels of `base` where it leaves them open."""
+        return Condition.model_validate({**base.given(), **self.given()})
+
+    def text(self, apart_from: "Condition | None" = None) -> str:
+        """The levels in words, without those that a base condition says already."""
+        known = {} if apart_from is None else apart_from.given()
+        return " ".join(
+            level_text(name, level) for name, level in self.given().items() if known.get(name) != level
+        )
+
+
+FACTORS: Final = tuple(Condition.model_fields)

@@ -1,0 +1,183 @@
+"""The data: what stands in it is told in the words of study files, with a unit and a place."""
+
+from decimal import Decimal
+
+import pytest
+from pydantic import ValidationError
+
+from airtoll.errors import UsageError
+from airtoll.published import METRICS, UNITS, Point, Publication, implied_points, names, published
+from airtoll.published.publication import Comparison
+from airtoll.published.words import FACTORS
+from airtoll.study import FACTORS as STUDY_FACTORS
+from airtoll.study import Cell
+
+STUDIES = ("hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n")
+each_study = pytest.mark.parametrize("study", STUDIES)
+
+
+def test_the_five_studies_are_there() -> None:
+    assert names() == STUDIES
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"^'tepsic-11' is no publication; .*; did you mean 'tepsic-11n'\?$"):
+        published("tepsic-11")
+
+
+@each_study
+def test_every_point_has_a_place_and_a_unit_of_its_metric(study: str) -> None:
+    publication = published(study)
+    for point in publication.points:
+        assert point.place
+        if point.change is None:
+            assert UNITS[point.unit][0] == UNITS[METRICS[point.metric].unit][0]
+        else:
+            assert point.unit in ("%", "x")
+
+
+@each_study
+def test_ids_are_unique(study: str) -> None:
+    publication = published(study)
+    every = (
+        *publication.points,
+        *publication.operands,
+        *publication.claims,
+        *publication.notes,
+        *publication.settings,
+    )
+    assert len({item.id for item in every}) == len(every)
+
+
+def test_conditions_have_the_factors_of_study_files_and_the_operating_system() -> None:
+    assert set(FACTORS) - {"stack"} <= set(STUDY_FACTORS)
+    assert set(STUDY_FACTORS) <= set(Cell.model_fields)
+
+
+@each_study
+def test_levels_are_those_of_a_cell(study: str) -> None:
+    usual = {
+        "lab": "air",
+        "topology": "point-to-point",
+        "phy": "ofdm",
+        "bandwidth": 20,
+        "gi": "long",
+        "rate": "54 Mbit/s",
+        "transport": "udp",
+        "ip": "ipv4",
+        "packet_size": 1408,
+        "security": "open",
+    }
+    for point in (*published(study).points, *implied_points(published(study))):
+        levels = {k: v for k, v in point.condition.given().items() if k != "stack"}
+        cell = Cell.model_validate({**usual, **levels})
+        assert {k: getattr(cell, k) for k in levels} == levels
+
+
+def test_a_printed_number_keeps_its_last_zero() -> None:
+    rtt = published("kolahi-11ac").point("rtt-tcp-ccmp-ipv4-1280")
+    assert (str(rtt.value), rtt.unit) == ("0.40", "ms")
+
+
+def test_units_are_told_in_that_of_the_metric() -> None:
+    points = published("kolahi-11ac")
+    assert points.point("quoted-phy-rate-vht").standard_value == 1300
+    card = published("hayajneh-enhanced").point("time-card-minimum")
+    assert (card.value, card.unit, card.standard_value) == (10, "ms", 10_000)
+
+
+def test_what_holds_for_a_study_is_in_its_own_points_and_not_in_quoted_ones() -> None:
+    publication = published("kolahi-11ac")
+    assert publication.point("tcp-open-ipv4-1152").condition.bandwidth == 80
+    quoted = [p for p in publication.points if p.quoted]
+    assert quoted
+    assert all(p.condition.bandwidth is None for p in quoted)
+
+
+def test_table_1_of_the_fixed_rates() -> None:
+    table = {
+        (p.metric, p.condition.phy, p.condition.security): (str(p.value), str(p.uncertainty))
+        for p in published("pacheco-11ag").points
+        if p.figure == "Table I"
+    }
+    assert len(table) == 16
+    assert table["throughput", "ofdm", "ccmp"] == ("15.9", "0.5")
+    assert table["ftp_rate", "erp", "open"] == ("1526.9", "61.1")
+    assert table["loss", "ofdm", "open"] == ("0.7", "0.1")
+    assert table["jitter", "erp", "ccmp"] == ("2.3", "0.1")
+
+
+SMALL = {
+    "name": "small",
+    "title": "Small",
+    "authors": ["A"],
+    "measured": "nothing",
+    "point": [{"id": "a", "place": "I, paragraph 1", "metric": "rtt", "value": "0.40", "unit": "ms"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"unit": "Mbps"}, "rtt is not told in Mbps"),
+        ({"unit": "furlong"}, "'furlong' is not one of"),
+        ({"metric": "speediness"}, "'speediness' is not one of"),
+        ({"value": 0.4}, "digits as printed"),
+        ({"value": "fast"}, "digits as printed"),
+        ({"place": "somewhere"}, "pattern"),
+        ({"condition": {"security": "wpa"}}, "'wpa' is not allowed"),
+        ({"condition": {"rate": "55 Mbit/s"}}, "55 Mbit/s"),
+        ({"colour": "red"}, "Extra inputs"),
+        ({"unit": "ms", "change": "lower"}, "a change is in % or x"),
+    ],
+)
+def test_faulty_data_is_refused(change: dict[str, object], words: str) -> None:
+    point = {**SMALL["point"][0], **change}  # type: ignore[index, dict-item]
+    with pytest.raises(ValidationError, match=words):
+        Publication.model_validate({**SMALL, "point": [point]})
+
+
+def test_a_claim_of_what_is_not_there_is_refused() -> None:
+    claim = {"kind": "same", "id": "c", "place": "abstract", "of": ["a", "b"]}
+    with pytest.raises(ValidationError, match="c: there is no 'b'"):
+        Publication.model_validate({**SMALL, "claim": [claim]})
+
+
+def test_an_id_given_twice_is_refused() -> None:
+    with pytest.raises(ValidationError, match="a: is there twice"):
+        Publication.model_validate({**SMALL, "point": [SMALL["point"][0], SMALL["point"][0]]})  # type: ignore[index]
+
+
+@each_study
+def test_implied_values_reproduce_what_is_printed(study: str) -> None:
+    publication = published(study)
+    for other in (False, True):
+        by_claim: dict[str, list[Point]] = {}
+        for point in implied_points(publication, other=other):
+            assert point.implied is not None
+            assert point.implied.low <= point.value <= point.implied.high
+            by_claim.setdefault(point.implied.claim, []).append(point)
+        for name, (a, b) in by_claim.items():
+            claim = publication.claim(name)
+            assert isinstance(claim, Comparison)
+            assert claim.difference is not None
+            assert claim.percent is not None
+            large, small = max(a.value, b.value), min(a.value, b.value)
+            assert abs(large - small - claim.difference) < Decimal("1e-20")
+            implied = a.implied
+            assert implied is not None
+            base = large if implied.convention == "larger" else small
+            assert abs(100 * (large - small) / base - claim.percent) < Decimal("1e-20")
+
+
+def test_the_values_that_the_udp_study_does_not_print() -> None:
+    implied = {p.id: p for p in implied_points(published("kolahi-11n-udp"))}
+    assert float(implied["open-ipv4-1408"].value) == pytest.approx(31.48 / 0.2234 + 31.48)
+    assert float(implied["ccmp-ipv4-1408"].value) == pytest.approx(31.48 / 0.2234)
+    assert float(implied["rtt-open-ipv6-1408"].value) == pytest.approx(0.04 / 0.0519)
+    # IPv6 is the faster one with WPA2 at 896 B, so it has the larger value.
+    assert implied["ccmp-ipv6-896"].value > implied["ccmp-ipv4-896"].value
+    # One digit of a difference leaves its operands to a fifth.
+    rtt = implied["rtt-open-ipv4-1408"].implied
+    assert rtt is not None
+    assert rtt.high / rtt.low > Decimal("1.2")
