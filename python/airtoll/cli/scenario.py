@@ -4,13 +4,13 @@ import inspect
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from airtoll.cli.tables import NONE, figure, plain_table
 from airtoll.errors import UsageError
 from airtoll.study.quantity import show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
@@ -19,7 +19,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "PHY": ("phy", "rate", "bandwidth", "gi", "streams", "band", "preamble"),
     "Security": (
         *("security", "wpa_key_mgmt", "ieee80211w", "beacon_prot"),
-        *("crypto_at", "processor_frame", "processor_byte"),
+        *("crypto_at", "processor_frame", "processor_byte", "processor_clock", "legacy_fallback"),
     ),
     "Stations": ("stations", "topology", "direction", "hears", "wired_rate", "wired_delay"),
     "Traffic": (
@@ -40,7 +40,7 @@ _METAVARS = {
         "DB": ("snr",),
         "MATRIX": ("hears",),
         "MBIT/S": ("wired_rate", "offered"),
-        "MHZ": ("bandwidth",),
+        "MHZ": ("bandwidth", "processor_clock"),
         "N": ("streams", "stations", "retry_limit", "dtim_period", "queue_limit", "seed"),
         "NS": ("processor_byte",),
         "RATE": ("rate",),
@@ -51,9 +51,8 @@ _METAVARS = {
     }.items()
     for word in words
 }
-_SWITCHES = ("beacon_prot", "ampdu", "delayed_ack", "coalesce")
+_SWITCHES = ("beacon_prot", "ampdu", "delayed_ack", "coalesce", "legacy_fallback")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
-_NONE = "\N{EN DASH}"
 
 
 def command_of(name: str, settings: dict[str, Any]) -> Any:
@@ -144,27 +143,27 @@ def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
     console = Console(highlight=False)
     values = answer.values
     console.print(_summary(scenario), soft_wrap=True)
-    console.print(_table((), _measures(values)))
+    console.print(plain_table((), _measures(values)))
     delays = {name: values.get(key) for name, key in (("delay", "delay_ms"), ("round trip", "rtt_ms"))}
     marks = ("mean", "p50", "p95", "p99", "max")
     rows = [
-        (name, *(_figure(of.get(mark)) for mark in marks))
+        (name, *(figure(of.get(mark)) for mark in marks))
         for name, of in delays.items()
         if isinstance(of, dict)
     ]
     if rows:
-        console.print(_table(("ms", *marks), rows))
+        console.print(plain_table(("ms", *marks), rows))
     if airtime := values.get("airtime"):
         shares = [(_words(name), _percent(share)) for name, share in airtime.items()]
-        console.print(_table(("airtime", "%"), shares))
+        console.print(plain_table(("airtime", "%"), shares))
     each = values.get("stations") or []
     if len(each) > 1:
         columns = list(dict.fromkeys(name for one in each for name, value in one.items() if _scalar(value)))
         console.print(
-            _table(
+            plain_table(
                 ("station", *map(_words, columns)),
                 [
-                    (str(number), *(_figure(one.get(name)) for name in columns))
+                    (str(number), *(figure(one.get(name)) for name in columns))
                     for number, one in enumerate(each, start=1)
                 ],
             )
@@ -172,23 +171,29 @@ def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
 
 
 def model_scenario(options: dict[str, Any], as_json: bool) -> None:
-    """Print what closed forms say of one cell: a single station, Bianchi's fixed point, the cost of security."""
+    """Print what closed forms say of one cell, what its security costs and why, and what would change that.
+
+    Closed forms: a single station, Bianchi's fixed point. Costs and changes are predicted in virtual time.
+    """
     scenario = scenario_from(options)
+    from airtoll.cli.cost import cost_of
     from airtoll.labs.sim import model
 
-    answer = model(scenario)
+    answer, cost = model(scenario), cost_of(scenario)
     if as_json:
-        _print_json(answer.scenario, answer.values)
+        _print_json(answer.scenario, answer.values | (cost.to_json() if cost else {}))
         return
     console = Console(highlight=False)
     console.print(_summary(scenario), soft_wrap=True)
     models = {name: _flat(of) for name, of in answer.values.items() if isinstance(of, dict)}
     figures = list(dict.fromkeys(name for of in models.values() for name in of))
-    rows = [(_words(name), *(_figure(of.get(name)) for of in models.values())) for name in figures]
-    console.print(_table(("", *map(_words, models)), rows))
+    rows = [(_words(name), *(figure(of.get(name)) for of in models.values())) for name in figures]
+    console.print(plain_table(("", *map(_words, models)), rows))
     for name, value in answer.values.items():
         if not isinstance(value, dict):  # a model that says nothing here, or a remark
-            console.print(f"{_words(name)}: {_figure(value)}", markup=False, soft_wrap=True)
+            console.print(f"{_words(name)}: {figure(value)}", markup=False, soft_wrap=True)
+    if cost is not None:
+        cost.print(console)
 
 
 def _print_json(scenario: str, values: dict[str, Any]) -> None:
@@ -210,23 +215,11 @@ def _summary(scenario: Scenario) -> str:
 def _measures(values: Mapping[str, Any]) -> list[tuple[str, ...]]:
     loss = values.get("loss")
     rows = [
-        ("throughput", _figure(values.get("throughput_mbps")), "Mbit/s of payload"),
-        ("jitter", _figure(values.get("jitter_ms")), "ms (RFC 3550)"),
+        ("throughput", figure(values.get("throughput_mbps")), "Mbit/s of payload"),
+        ("jitter", figure(values.get("jitter_ms")), "ms (RFC 3550)"),
         ("loss", _percent(loss), "%"),
     ]
-    return [row for row in rows if row[1] != _NONE]
-
-
-def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=bool(headings))
-    for number in range(max(map(len, [headings, *rows]), default=0)):
-        unit = not headings and number == 2
-        table.add_column(
-            headings[number] if headings else "", justify="left" if number == 0 or unit else "right"
-        )
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return [row for row in rows if row[1] != NONE]
 
 
 def _flat(of: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -248,16 +241,4 @@ def _words(name: str) -> str:
 
 
 def _percent(share: Any) -> str:
-    return _NONE if share is None else f"{100 * share:.2f}"
-
-
-def _figure(value: Any) -> str:
-    match value:
-        case None:
-            return _NONE
-        case float():
-            return f"{value:.4f}" if abs(value) < 10 else f"{value:.3f}"
-        case dict() | list():
-            return json.dumps(value)
-        case _:
-            return str(value)
+    return NONE if share is None else f"{100 * share:.2f}"

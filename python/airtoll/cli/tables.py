@@ -1,0 +1,36 @@
+"""Tables without lines, and numbers with as many digits as a reader wants."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+NONE = "\N{EN DASH}"
+"""Stands for what there is not."""
+
+
+def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    """The rows under their headings, if there are any; numbers to the right."""
+    table = Table(box=None, pad_edge=False, show_header=bool(headings))
+    for number in range(max(map(len, [headings, *rows]), default=0)):
+        unit = not headings and number == 2
+        table.add_column(
+            headings[number] if headings else "", justify="left" if number == 0 or unit else "right"
+        )
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def figure(value: Any) -> str:
+    """A value of an answer in words."""
+    match value:
+        case None:
+            return NONE
+        case float():
+            return f"{value:.4f}" if abs(value) < 10 else f"{value:.3f}"
+        case dict() | list():
+            return json.dumps(value)
+        case _:
+            return str(value)

@@ -1,0 +1,159 @@
+"""Every metric of a cell in virtual time: lab sim's probes on the cell's link, by the definitions of measured metrics.
+
+The medium and its hosts are models (docs/simulation.md), so that a prediction is the same on every machine. UDP offers
+what the run offered, where that is known, so that loss and delay are those of the same load.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from os import cpu_count
+from typing import Any
+
+from airtoll.errors import AirtollError
+from airtoll.labs.sim import Sim
+from airtoll.probes import probes_of
+from airtoll.probes.base import Sample
+from airtoll.stats.metrics import per_run
+from airtoll.store.samples import to_frame
+from airtoll.study.cell import Cell, Method, Plan, StackName
+from airtoll.study.link import LinkSettings, MediumSettings, Stack
+from airtoll.study.plan import measures
+from airtoll.study.scenario import DEFAULT_RATES, Scenario
+
+DURATION_S = 0.5
+WARMUP_S = 0.5
+"""Of a prediction: TCP has found its rate, and the mean backoff is good to some 0.1 %."""
+
+VIDEO_S = 10.0
+"""Of a video, whose groups of pictures differ more than backoffs do."""
+
+METHOD = Method(repeats=1, discard_first=0, duration=DURATION_S, warmup=WARMUP_S, seed=1)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What virtual time says of a case."""
+
+    values: Mapping[str, float]  # by metric, in the metric's unit
+    answers: Mapping[str, Mapping[str, Any]]  # the medium's own, by probe
+
+    @property
+    def mpdu_b(self) -> int | None:
+        """Octets of an MPDU with the cell's packet over UDP, header, security and FCS included."""
+        octets: int | None = self._fact("mpdu_bytes")
+        return octets
+
+    @property
+    def phy_rate_bit_per_s(self) -> float | None:
+        """The rate of its payload."""
+        rate_kbit_per_s = self._fact("rate_kbit_per_s")
+        return None if rate_kbit_per_s is None else 1e3 * rate_kbit_per_s
+
+    @property
+    def mpdus_per_bit(self) -> float | None:
+        """MPDUs on the air, acknowledgements of TCP and second hops included, for a bit of payload that arrived."""
+        answer, bit_per_s = self.answers.get("throughput"), self.values.get("throughput")
+        if answer is None or not bit_per_s:
+            return None
+        mpdus: int = answer["counters"]["mpdus"]
+        return mpdus / (WARMUP_S + DURATION_S) / bit_per_s
+
+    @property
+    def processor(self) -> tuple[float, float] | None:
+        """What sealing or opening a frame takes: us a frame, ns an octet."""
+        frame_us, byte_ns = self._fact("processor_frame_us"), self._fact("processor_byte_ns")
+        return None if frame_us is None or byte_ns is None else (frame_us, byte_ns)
+
+    def _fact(self, name: str) -> Any:
+        return next((answer["facts"][name] for answer in self.answers.values()), None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cell on a link: what is predicted."""
+
+    cell: Cell
+    link: LinkSettings
+    udp_load_mbps: float | None = None  # payload that each sender offers; None: always a datagram
+
+    def with_link(self, **settings: object) -> "Case":
+        """The same with these settings of the link."""
+        return replace(self, link=self.link.model_copy(update=settings))
+
+    def with_cell(self, **levels: object) -> "Case":
+        """The same with these levels of the cell."""
+        return replace(self, cell=self.cell.model_copy(update=levels))
+
+
+def case_of(scenario: Scenario) -> Case | None:
+    """The cell and link of a scenario; None where it says what no cell of a study can."""
+    if scenario.hears is not None or scenario.path_loss is not None or isinstance(scenario.snr, tuple):
+        return None
+    words = scenario.model_dump()
+    words["rate"] = scenario.rate or DEFAULT_RATES[scenario.phy]
+    words["topology"] = scenario.topology or ("stations" if scenario.stations > 1 else "point-to-point")
+    words["offered"] = "max" if scenario.offered is None else scenario.offered
+    levels = {name: words[name] for name in Cell.model_fields if name in words}
+    settings = {name: words[name] for name in MediumSettings.model_fields}
+    return Case(Cell(lab="sim", **levels), LinkSettings.model_construct(**settings))
+
+
+@dataclass
+class Predictions:
+    """Predictions for the cells of a plan, each computed once."""
+
+    method: Method = METHOD
+    link: LinkSettings = field(default_factory=LinkSettings)
+    stacks: Mapping[StackName, Stack] = field(default_factory=dict)
+    _known: dict[Case, Prediction] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Predictions":
+        """For a plan, by its probes and on its link."""
+        return cls(plan.method, plan.link, plan.stacks)
+
+    def case(self, cell: Cell, udp_load_mbps: float | None = None) -> Case:
+        """The cell as the plan has it."""
+        case = Case(cell, self.link.with_stack(self.stacks.get(cell.stack)), udp_load_mbps)
+        if cell.crypto_at != "by-suite":
+            return case
+        at = case.with_cell(crypto_at=cell.sealed_at)
+        return at if cell.sealed_at == "card" else at.with_link(processor_frame=None, processor_byte=None)
+
+    def all(self, cases: Iterable[Case]) -> dict[Case, Prediction]:
+        """The metrics of each case, on all cores; a case that the medium cannot be has none."""
+        wanted = list(dict.fromkeys(cases))
+        missing = [case for case in wanted if case not in self._known]
+        with ThreadPoolExecutor(cpu_count()) as pool:  # the medium works without the interpreter's lock
+            self._known |= dict(zip(missing, pool.map(self._predict, missing), strict=True))
+        return {case: self._known[case] for case in wanted}
+
+    def __getitem__(self, case: Case) -> Prediction:
+        """The metrics of one case."""
+        return self.all([case])[case]
+
+    def _predict(self, case: Case) -> Prediction:
+        video = "video" in self.method.probes
+        duration_s = VIDEO_S if video else DURATION_S
+        method = METHOD.model_copy(update={"probes": self.method.probes, "duration": duration_s})
+        if case.udp_load_mbps is not None:
+            method = method.model_copy(update={"udp_load": case.udp_load_mbps})
+        cell = case.cell.model_copy(update={"lab": "sim", "stack": "default"})
+        lab = Sim(case.link)
+        if lab.check(cell) is not None:
+            return Prediction({}, {})
+        samples: list[Sample] = []
+        answers = {}
+        with lab.open(cell, METHOD.seed) as link:
+            for probe in probes_of(method.probes, "sim"):
+                if measures(probe.name, cell):
+                    try:
+                        measurement = probe.measure(link, cell, method)
+                    except AirtollError:  # the medium cannot carry this traffic: it predicts nothing
+                        continue
+                    samples += measurement.samples
+                    answers[probe.name] = json.loads(measurement.raw["answer.json"])
+        values = {metric: value for _, metric, value in per_run(to_frame("case", samples)).iter_rows()}
+        return Prediction(values, answers)

@@ -1,0 +1,70 @@
+"""What another engine, other suites or larger frames would change, by prediction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from airtoll.model.prediction import Case, Predictions
+from airtoll.study.cell import Security
+
+SUITES: Final[tuple[Security, ...]] = ("open", "ccmp", "gcmp", "ccmp256", "gcmp256")
+"""The suites of today's stations, and none."""
+
+ENGINES: Final = (2, 4, 8)
+"""How many times faster."""
+
+AMSDU_B: Final = 7935
+"""The longest A-MSDU of HT (IEEE Std 802.11-2020, 9.4.2.55.2)."""
+
+PACKET_SIZE_MAX_B: Final = {"ipv4": 1472, "ipv6": 1452}
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A question, and what the prediction answers."""
+
+    question: str
+    metric: str
+    now: float  # predicted for the case as it is, in the metric's unit
+    then: float
+
+    @property
+    def percent(self) -> float:
+        """The change of the metric."""
+        return 100 * (self.then / self.now - 1)
+
+
+def alternatives(predictions: Predictions, case: Case, metric: str) -> tuple[Alternative, ...]:
+    """What each alternative would make of the metric; those that cannot be are left out."""
+    asked = _asked(predictions, case)
+    predictions.all([case, *(other for _, other in asked)])
+    now = predictions[case].values.get(metric)
+    if not now:
+        return ()
+    found = ((question, predictions[other].values.get(metric)) for question, other in asked)
+    return tuple(Alternative(question, metric, now, then) for question, then in found if then is not None)
+
+
+def _asked(predictions: Predictions, case: Case) -> Sequence[tuple[str, Case]]:
+    cell = case.cell
+    asked: list[tuple[str, Case]] = []
+    if cell.security != "open" and (cost := predictions[case].processor) is not None:
+        frame_us, byte_ns = cost
+        for times in ENGINES:
+            settings = {"processor_frame": frame_us / times, "processor_byte": byte_ns / times}
+            asked.append((f"an engine {times} times as fast", case.with_link(**settings)))
+        asked.append(
+            ("an engine that takes no time", case.with_link(processor_frame=0.0, processor_byte=0.0))
+        )
+    if cell.sealed_at == "card" and cell.security != "open":
+        host = case.with_cell(crypto_at="host").with_link(processor_frame=None, processor_byte=None)
+        asked.append(("frames sealed by the host's CPU", host))
+    most = PACKET_SIZE_MAX_B[cell.ip]
+    if cell.packet_size < most and cell.transport == "udp":
+        asked.append((f"packets of {most} B", case.with_cell(packet_size=most)))
+    if cell.phy in ("ht", "vht") and case.link.amsdu in (None, 0):
+        asked.append((f"A-MSDUs of up to {AMSDU_B} B", case.with_link(amsdu=AMSDU_B)))
+    asked += [
+        (f"security {suite}", case.with_cell(security=suite)) for suite in SUITES if suite != cell.security
+    ]
+    return asked

@@ -1,0 +1,92 @@
+"""A measured cost is split into parts that add up, each of which is what the standard's timing says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airtoll.model import Attribution, Case, Predictions, attribute, modelled
+from airtoll.study import LinkSettings
+from airtoll.study.cell import Cell
+
+PREDICTIONS = Predictions()
+OPEN_54_MBPS = 29.2  # 1408 B over UDP and 802.11a, about
+
+
+def case(link: dict[str, Any] | None = None, **levels: Any) -> Case:
+    base: dict[str, Any] = {
+        "lab": "air",
+        "topology": "point-to-point",
+        "phy": "ofdm",
+        "bandwidth": 20,
+        "gi": "long",
+        "rate": "54 Mbit/s",
+        "transport": "udp",
+        "ip": "ipv4",
+        "packet_size": 1408,
+        "security": "ccmp",
+    }
+    return Case(Cell(**base | levels), LinkSettings.model_validate(link or {}))
+
+
+def parts(of: Attribution | None) -> dict[str, float]:
+    assert of is not None
+    return {part.name: part.change for part in of.parts}
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    security=st.sampled_from(["wep104", "tkip", "ccmp", "gcmp256", "enhanced2"]),
+    crypto_at=st.sampled_from(["host", "card"]),
+    packet_size=st.sampled_from([64, 512, 1408]),
+    metric=st.sampled_from(["throughput", "rtt"]),
+    measured=st.tuples(st.floats(1, 1e9), st.floats(1, 1e9)),
+)
+def test_the_parts_add_up_to_what_was_measured(
+    security: str, crypto_at: str, packet_size: int, metric: str, measured: tuple[float, float]
+) -> None:
+    secured = case(security=security, crypto_at=crypto_at, packet_size=packet_size)
+    split = attribute(PREDICTIONS, secured, metric, *measured)
+    assert split is not None
+    assert sum(part.change for part in split.parts) == pytest.approx(split.change, rel=1e-9, abs=1e-6)
+    assert split.change == measured[1] - measured[0]
+
+
+def test_octets_that_fit_into_the_last_symbol_cost_nothing() -> None:
+    # 128 B and 54 Mbit/s: 8 * (128 + 28 + 8 + 28) + 22 bits in symbols of 216, and 16 octets more, are 8 symbols.
+    split = parts(modelled(PREDICTIONS, case(packet_size=128), "throughput"))
+    assert split["bytes"] < 0
+    assert split["bytes"] + split["symbols"] == pytest.approx(0, abs=1)
+
+
+def test_octets_take_their_time_at_the_phy_rate_once_a_way() -> None:
+    split = parts(modelled(PREDICTIONS, case(), "rtt"))
+    assert split["bytes"] == pytest.approx(2 * 8 * 16 / 54e6 * 1e3, rel=1e-6)
+    twice = parts(modelled(PREDICTIONS, case(topology="through-ap"), "rtt"))
+    assert twice["bytes"] == pytest.approx(4 * 8 * 16 / 54e6 * 1e3, rel=1e-6)
+
+
+def test_tkip_costs_the_aggregation_of_ht_and_its_rate() -> None:
+    link = {"legacy_fallback": True}
+    tkip = case(link, phy="ht", rate="mcs7", bandwidth=40, gi="short", security="tkip")
+    split = modelled(PREDICTIONS, tkip, "throughput")
+    assert split is not None
+    lost = parts(split)
+    assert -lost["aggregation"] > 0.5 * split.open
+    assert lost["legacy rate"] < 0
+    assert -(lost["bytes"] + lost["symbols"]) < 0.02 * split.open
+    assert "aggregation" not in parts(modelled(PREDICTIONS, case(), "throughput"))
+
+
+def test_a_slow_card_is_what_costs_where_it_is_slower_than_the_air() -> None:
+    slow = case({"processor_frame": 500.0, "processor_byte": 0.0}, crypto_at="card")
+    split = modelled(PREDICTIONS, slow, "throughput")
+    assert split is not None
+    assert split.secured == pytest.approx(8 * 1408 / 500e-6, rel=0.01)  # a frame each 500 us
+    assert parts(split)["processor"] < 0.9 * split.change < 0
+
+
+def test_what_the_medium_cannot_be_is_not_explained() -> None:
+    assert modelled(PREDICTIONS, case(phy="ht", rate="mcs7", security="tkip"), "throughput") is None
+    assert modelled(PREDICTIONS, case(), "cpu_system") is None

@@ -1,0 +1,87 @@
+"""A prediction is the same simulation that lab sim makes, by the same definitions, and what-ifs are predictions too."""
+
+from typing import Any
+
+import pytest
+
+from airtoll.labs.sim import model
+from airtoll.model import Case, Predictions, alternatives, case_of
+from airtoll.study import LinkSettings, read_scenario, scenario_of
+from airtoll.study.cell import Method
+
+CARD = {"processor_frame": 1600.0, "processor_byte": 0.0}
+
+
+def case(link: dict[str, Any] | None = None, **words: Any) -> Case:
+    found = case_of(read_scenario({"packet_size": 1408, **words, **(link or {})}))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"security": "ccmp"},
+        {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "streams": 3, "security": "gcmp256"},
+        {"phy": "ht", "rate": "mcs7", "packet_size": 128},
+    ],
+)
+def test_one_saturated_station_gets_what_the_closed_form_says(words: dict[str, Any]) -> None:
+    closed = model(read_scenario({"packet_size": 1408, **words})).values["single_station"]
+    predicted = Predictions()[case(**words)].values["throughput"]
+    assert predicted == pytest.approx(1e6 * closed["throughput_mbps"], rel=0.01)
+
+
+def test_a_load_that_the_link_carries_arrives_and_one_that_it_does_not_is_lost() -> None:
+    predictions = Predictions()
+    one = case()
+    carried = predictions[Case(one.cell, one.link, 10.0)].values
+    assert carried["throughput"] == pytest.approx(10e6, rel=0.01)
+    assert carried["loss"] == 0
+    too_much = predictions[Case(one.cell, one.link, 60.0)].values
+    assert too_much["loss"] == pytest.approx(1 - too_much["throughput"] / 60e6, abs=0.03)
+    assert too_much["delay"] > carried["delay"]
+
+
+def test_only_what_the_study_measures_is_predicted() -> None:
+    method = Method(repeats=1, discard_first=0, duration=1, warmup=0, seed=1, probes=("rtt",))
+    assert set(Predictions(method)[case()].values) <= {"rtt", "rtt_p99"}
+
+
+def test_a_case_is_the_scenario_it_came_from() -> None:
+    scenario = read_scenario(
+        {"phy": "vht", "rate": "mcs5", "streams": 2, "security": "gcmp", "queue": "fq_codel"}
+    )
+    found = case_of(scenario)
+    assert found is not None
+    again = scenario_of(found.cell, found.link, traffic=None, duration=1.0, warmup=0.2, seed=1)
+    assert again.wire() == scenario.wire()
+    assert case_of(read_scenario({"snr": [[0, 20], [20, 0]]})) is None
+
+
+def test_an_engine_twice_as_fast_carries_twice_as_much_where_it_is_what_limits() -> None:
+    answers = {
+        a.question: a
+        for a in alternatives(Predictions(), case(CARD, security="ccmp", crypto_at="card"), "throughput")
+    }
+    assert answers["an engine 2 times as fast"].percent == pytest.approx(100, abs=2)
+    assert answers["an engine 8 times as fast"].percent < 500  # the air takes more than 200 us a frame
+    assert answers["frames sealed by the host's CPU"].then == pytest.approx(
+        answers["an engine that takes no time"].then, rel=0.01
+    )
+    assert answers["security open"].percent > 0
+    assert "security ccmp" not in answers
+
+
+def test_alternatives_that_cannot_be_are_left_out() -> None:
+    largest = case(packet_size=1472)
+    questions = [a.question for a in alternatives(Predictions(), largest, "throughput")]
+    assert not [q for q in questions if q.startswith(("packets of", "A-MSDUs", "an engine", "frames sealed"))]
+    assert Predictions()[case(phy="ht", security="tkip")].values == {}
+    assert alternatives(Predictions(), case(phy="ht", security="tkip"), "throughput") == ()
+
+
+def test_what_is_predicted_once_is_known() -> None:
+    predictions = Predictions(link=LinkSettings())
+    first = predictions[case()]
+    assert predictions[case()] is first
