@@ -11,7 +11,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that the tests passed with; pyproject.toml says which others are allowed.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: build run test lint bench bench-air bench-link bench-decrypt clean system-run system-test test-rust test-python
+.PHONY: build run test lint bench bench-air bench-link bench-decrypt bench-studies bench-coverage clean
+.PHONY: system-run system-test test-rust test-python
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -63,8 +64,14 @@ bench-air: system-run build
 bench-link: system-run build
 	$(VENV)/bin/python benches/link.py $(if $(WRITE),--write $(WRITE))
 
+bench-studies: system-run build
+	$(VENV)/bin/python benches/studies.py $(if $(WRITE),--write $(WRITE))
+
 bench-decrypt: build
 	$(VENV)/bin/python benches/decrypt.py $(if $(WRITE),--write $(WRITE))
+
+bench-coverage: build
+	$(VENV)/bin/python benches/coverage.py $(if $(WRITE),--write $(WRITE))
 
 clean:
 	cargo clean --quiet

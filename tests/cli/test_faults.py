@@ -63,7 +63,7 @@ def test_a_missing_tool_is_named_with_its_package(
 ) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in {"iperf3", "sockperf", "timeout", "unshare", "nsenter", "ip", "true", "sh"} - {tool}:
+    for name in {"iperf3", "ss", "sockperf", "timeout", "unshare", "nsenter", "ip", "true", "sh"} - {tool}:
         found = shutil.which(name)
         assert found is not None, f"{name} is needed by the tests"
         (tools / name).symlink_to(found)

@@ -105,7 +105,7 @@ def test_a_study_in_lab_sim_is_measured_verified_and_reported(
     airtoll: Airtoll, study: Path, tmp_path: Path
 ) -> None:
     text = study.read_text().replace('rate = ["54 Mbit/s"]', 'rate = ["54 Mbit/s"]\nsnr = ["none", 30]')
-    study.write_text(f"{text}\n[link]\nfragmentation_threshold = 1000\n")
+    study.write_text(f"{text}\n[link]\ndelayed_ack = false\n")
     assert "8 runs in 4 blocks, in virtual time" in airtoll("plan", study, "--lab", "sim").stdout
     done = airtoll("run", study, "--lab", "sim", "--out", "a")
     assert done.returncode == 0, done.stderr
@@ -118,7 +118,7 @@ def test_a_study_in_lab_sim_is_measured_verified_and_reported(
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     refused = airtoll("run", study, "--lab", "air")
     assert refused.returncode == 2
-    assert one_line(refused) == "link.fragmentation_threshold: lab air cannot set it; lab sim can"
+    assert one_line(refused) == "link.delayed_ack: lab air cannot set it; lab sim can"
 
 
 def test_what_the_medium_refuses_is_refused_by_plan_and_run(airtoll: Airtoll, study: Path) -> None:

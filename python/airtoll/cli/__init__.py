@@ -40,6 +40,8 @@ app = typer.Typer(
     context_settings=_SETTINGS,
 )
 
+studies = typer.Typer(context_settings=_SETTINGS)
+
 StudyArgument = Annotated[
     str,
     typer.Argument(metavar="STUDY", help="A study file, or the name of one that `airtoll studies` lists."),
@@ -78,12 +80,27 @@ def doctor() -> None:
     raise typer.Exit(examine())
 
 
-@app.command()
-def studies() -> None:
-    """List the studies that come with airtoll."""
-    from airtoll.cli.planning import list_studies
+@studies.callback(invoke_without_command=True)
+def list_or_ask(context: typer.Context) -> None:
+    """List the studies that come with airtoll; or what was published of one."""
+    if context.invoked_subcommand is None:
+        from airtoll.cli.planning import list_studies
 
-    list_studies()
+        list_studies()
+
+
+@studies.command("published")
+def print_publication(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A study that was published, like kolahi-11ac.")
+    ],
+    csv: Annotated[bool, typer.Option("--csv", help="Print the points as CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Print the figures that a study published, and what comes out when they are computed again."""
+    from airtoll.cli.published import print_published
+
+    print_published(name, as_csv=csv, as_json=as_json)
 
 
 @app.command()
@@ -175,21 +192,30 @@ def verify(directory: ResultArgument) -> None:
 
 @app.command()
 def report(
-    directory: ResultArgument,
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Result directories.", show_default=False)
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where to write it.",
+            help="Where to write it; of several results, where to write the page that leads to their reports.",
             show_default="the result directory",
         ),
     ] = None,
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="Write the figures as SVG and PDF and the tables as CSV and LaTeX too, into DIR/paper.",
+        ),
+    ] = False,
 ) -> None:
-    """Write the report of a result: HTML, Markdown and CSV."""
-    from airtoll.cli.results import report_result
+    """Write the report of a result: HTML, Markdown and CSV; of several results, a page that leads to them too."""
+    from airtoll.cli.results import report_results
 
-    report_result(directory, out)
+    report_results(directories, out, paper=paper)
 
 
 @app.command()
@@ -312,6 +338,7 @@ def ciphers(
     benchmark(suite or (), size or (), backend, as_json=json, as_markdown=markdown, figure=figure)
 
 
+app.add_typer(studies, name="studies")
 app.add_typer(link, name="link")
 
 

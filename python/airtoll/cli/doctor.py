@@ -12,7 +12,7 @@ from rich.table import Table
 
 from airtoll.labs import air
 from airtoll.labs.namespace import machine_facts
-from airtoll.probes import default_probes
+from airtoll.probes import DEFAULT_PROBES, PROBES
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,10 @@ def _findings() -> Iterator[_Finding]:
     )
     reason = air.missing()
     yield _Finding("lab air", works=reason is None, needed=True, words=reason or _air_words())
-    for probe in default_probes():
-        lacking = probe.missing()
-        yield _Finding(f"probe {probe.name}", works=lacking is None, needed=True, words=lacking or "ready")
+    for name, make in PROBES.items():
+        lacking = make().missing()
+        needed = name in DEFAULT_PROBES
+        yield _Finding(f"probe {name}", works=lacking is None, needed=needed, words=lacking or "ready")
     use = "reads and decrypts the captures that --pcap keeps"
     found = which("tshark") is not None
     yield _Finding(

@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
+from airtoll.cli.progress import duration
 from airtoll.labs import open_lab
 from airtoll.store import check_cells
 from airtoll.study import describe, expand, find_study, load_study, shipped_studies
@@ -22,7 +23,7 @@ def list_studies() -> None:
 def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
     """Every run in its order, and how long all of them will take."""
     plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick)
-    where = open_lab(plan.runs[0].cell.lab, plan.link)
+    where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)
     console = Console(highlight=False)
@@ -36,5 +37,6 @@ def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
     console.print(
         "all runs: " + ", ".join(f"{name} {level}" for name, level in description.constants.items())
     )
-    takes = "in virtual time" if where.virtual else f"about {description.estimate_s / 60:.1f} minutes"
+    upto = "about" if plan.method.stop == "fixed" else "at most"
+    takes = "in virtual time" if where.virtual else f"{upto} {duration(description.estimate_s)}"
     console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, {takes}")

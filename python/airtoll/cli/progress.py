@@ -23,3 +23,10 @@ def counting(console: Console) -> Progress:
         console=console,
         disable=not console.is_terminal,
     )
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, as a person says it: "40 s", "12 min", "5.9 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

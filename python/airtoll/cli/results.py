@@ -1,11 +1,13 @@
 """`airtoll verify` and `airtoll report`, and the table that ends `airtoll run`."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from airtoll.report import table, write_report
+from airtoll.report import table, write_index, write_paper, write_report
 from airtoll.store import Result, verify
 
 
@@ -29,14 +31,22 @@ def verify_result(directory: Path) -> int:
     return 0
 
 
-def report_result(directory: Path, out: Path | None) -> None:
-    """Write the report of the result, print its table and where the files are."""
+def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool) -> None:
+    """Write the report of each result, print its table and where the files are; of several, an index too."""
     console = Console(highlight=False, soft_wrap=True)
-    result = Result.open(directory)
-    paths = write_report(result, out or directory)
-    print_summary(console, result)
-    for path in (paths.html, paths.markdown, paths.csv):
-        console.print(str(path), markup=False)
+    results = [Result.open(directory) for directory in directories]
+    for result in results:
+        directory = out if out is not None and len(results) == 1 else result.directory
+        paths = write_report(result, directory)
+        print_summary(console, result)
+        for path in (paths.html, paths.markdown, paths.csv):
+            console.print(str(path), markup=False)
+        if paper:
+            count = len(write_paper(result, directory / "paper"))
+            console.print(f"{directory / 'paper'}: {count} files", markup=False)
+    if len(results) > 1:
+        where = out or Path(os.path.commonpath([result.directory.absolute() for result in results]))
+        console.print(str(write_index(results, where)), markup=False)
 
 
 def print_summary(console: Console, result: Result) -> None:

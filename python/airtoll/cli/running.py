@@ -5,11 +5,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from airtoll.cli.progress import counting
+from airtoll.cli.progress import counting, duration
 from airtoll.cli.results import print_summary
+from airtoll.course import Course
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
-from airtoll.probes import default_probes
+from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
 from airtoll.report import write_report
 from airtoll.store import (
@@ -22,7 +23,7 @@ from airtoll.store import (
     default_directory,
     record,
 )
-from airtoll.study import expand, find_study, load_study
+from airtoll.study import estimate_s, expand, find_study, load_study
 
 
 def perform(
@@ -31,11 +32,11 @@ def perform(
     """Measure every run that the result has not yet, then print the table and write the report."""
     study = load_study(find_study(study_name))
     plan = expand(study, lab=lab_name, quick=quick)
-    lab = open_lab(plan.runs[0].cell.lab, plan.link)
+    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so that there is no capture of them")
     console = Console(highlight=False)
-    probes = default_probes(lab.name)
+    probes = probes_of(plan.method.probes, lab.name)
     check_ready(plan.runs, lab, probes)
     if not resume:
         directory = out or default_directory(plan.study)
@@ -54,11 +55,16 @@ def perform(
 def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe], *, pcap: bool) -> None:
     """Perform what is left; however it ends, say what is kept and how to go on."""
     total = len(result.plan.runs)
-    left = len(result.pending())
+    course = Course.of(result)
+    left = len(result.pending()) - len(course.unneeded())
     console.print(f"{result.plan.study}: {left} of {total} runs, into {result.directory}", soft_wrap=True)
+    if not lab.virtual:
+        takes_s = estimate_s(result.plan, runs=course.left())
+        upto = "at most" if result.plan.method.stop != "fixed" else "about"
+        console.print(f"this takes {upto} {duration(takes_s)}")
     try:
         with _Display(console, total=total, finished=total - left) as display:
-            record(result, lab, probes, display.show, pcap=pcap)
+            record(result, lab, probes, display.show, pcap=pcap, course=course)
     except KeyboardInterrupt:
         raise StoppedError(f"interrupted; {_kept(result)}") from None
     except UsageError:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import polars as pl
 
+from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.report import text
 from airtoll.stats import (
     METRICS,
@@ -18,18 +19,14 @@ from airtoll.stats import (
     Metric,
     Outcome,
     PairedRatio,
-    Summary,
+    PairedRow,
     compare,
-    describe_all,
     fixed_factors,
     paired_ratios,
     per_run,
 )
 from airtoll.store import Result, RunRecord
-from airtoll.study.cell import LATER_FACTORS, Cell, Method, Run
-
-PREDICTIONS = {"throughput": "predicted_bit_per_s"}
-"""The facts of the link that predict a metric, in the metric's unit."""
+from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
 
 State = Literal["valid", "invalid", "discarded", "not finished"]
 
@@ -57,24 +54,21 @@ class ReportRun:
         left_out = self.outcome.left_out
         return "valid" if left_out is None or left_out == "not measured" else left_out
 
-    @property
-    def predicted(self) -> Mapping[str, float]:
-        """What the lab's model of the link expects, by metric and in its unit."""
-        link = self.record.link if self.record else {}
-        facts = {metric: link.get(name) for metric, name in PREDICTIONS.items()}
-        return {
-            metric: float(value)
-            for metric, value in facts.items()
-            if isinstance(value, int | float) and not isinstance(value, bool)
-        }
+
+@dataclass(frozen=True)
+class Expected:
+    """What the model expects of one metric of a cell, in the metric's unit, and what was measured."""
+
+    value: float
+    measured_to_expected: PairedRatio
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """What the model expects of one metric of a cell, in the metric's unit, and what was measured."""
+class Explained:
+    """A measured change against the baseline level, split into where it comes from."""
 
-    expected: Summary
-    measured_to_expected: PairedRatio
+    cell: Cell
+    attribution: Attribution
 
 
 @dataclass(frozen=True)
@@ -86,7 +80,7 @@ class ReportData:
     quick: bool
     created: datetime
     airtoll: str | None
-    method: Method
+    plan: Plan
     study_text: str
     directory: Path
     runs: tuple[ReportRun, ...]
@@ -105,7 +99,7 @@ class ReportData:
             quick=head.quick,
             created=head.created,
             airtoll=head.airtoll,
-            method=plan.method,
+            plan=plan,
             study_text=result.study_text,
             directory=result.directory,
             runs=tuple(
@@ -113,6 +107,11 @@ class ReportData:
                 for run in plan.runs
             ),
         )
+
+    @property
+    def method(self) -> Method:
+        """How each cell was measured."""
+        return self.plan.method
 
     @property
     def title(self) -> str:
@@ -167,23 +166,92 @@ class ReportData:
         return tuple(name for name in Cell.model_fields if name not in named) if self.runs else ()
 
     @cached_property
-    def predictions(self) -> Mapping[tuple[Cell, str], Prediction]:
-        """What the model expects, by cell and metric, where it says something and there is a measurement."""
-        pairs: dict[tuple[Cell, str], list[tuple[float, float]]] = defaultdict(list)
-        for run in self.counting:
-            for metric, expected in run.predicted.items():
-                if metric in run.values:
-                    pairs[run.run.cell, metric].append((expected, run.values[metric]))
-        sides = [([e for e, _ in of_key], [m for _, m in of_key]) for of_key in pairs.values()]
-        summaries = describe_all([expected for expected, _ in sides])
+    def model(self) -> Predictions:
+        """What the medium in virtual time says of the study's cells."""
+        return Predictions.of(self.plan)
+
+    @cached_property
+    def cases(self) -> Mapping[Cell, Case]:
+        """The cells of the runs that count, as they are predicted; none where they were themselves simulated."""
+        if self.lab == "sim":
+            return {}
         return {
-            key: Prediction(expected, ratio)
-            for key, expected, ratio in zip(pairs, summaries, paired_ratios(sides), strict=True)
+            run.run.cell: self.model.case(run.run.cell, _load_mbps(run)) for run in reversed(self.counting)
         }
+
+    @cached_property
+    def expected(self) -> Mapping[tuple[Cell, str], Expected]:
+        """What the model expects, by cell and metric, where it says something and there is a measurement."""
+        predicted = self.model.all(self.cases.values())
+        pairs: dict[tuple[Cell, str], list[tuple[float, float]]] = defaultdict(list)
+        for run in self.counting if self.cases else ():
+            values = predicted[self.cases[run.run.cell]].values
+            for metric in METRICS:
+                if metric in values and metric in run.values:
+                    pairs[run.run.cell, metric].append((values[metric], run.values[metric]))
+        sides = [([e for e, _ in of_key], [m for _, m in of_key]) for of_key in pairs.values()]
+        return {
+            key: Expected(expected[0], ratio)
+            for key, (expected, _), ratio in zip(pairs, sides, paired_ratios(sides), strict=True)
+        }
+
+    @cached_property
+    def explained(self) -> tuple[Explained, ...]:
+        """Where the changes against the open level come from, of the metrics that can be split."""
+        if not self.cases or self.comparison.baseline != "open":
+            return ()
+        rows = [
+            row
+            for row in self.comparison.pairs
+            if row.metric in ATTRIBUTED and row.difference.mean is not None and self._is_saturated(row)
+        ]
+        self.model.all(case for row in rows for case in chain(self._saturated_case(row.cell)).values())
+        means = {(c.cell, c.metric): c.summary.mean for c in self.comparison.cells}
+        found = []
+        for row in rows:
+            start, end = means[row.baseline, row.metric], means[row.cell, row.metric]
+            assert start is not None
+            assert end is not None
+            split = attribute(self.model, self._saturated_case(row.cell), row.metric, start, end)
+            if split is not None:
+                found.append(Explained(row.cell, split))
+        return tuple(found)
+
+    @cached_property
+    def leading_cells(self) -> tuple[Cell, ...]:
+        """Of each transport and security level but the baseline, the cell with the largest and fastest packets."""
+        best: dict[tuple[str, str], tuple[tuple[float, float], Cell]] = {}
+        for cell in self.cases:
+            expected = self.expected.get((cell, "throughput"))
+            key, size = (
+                (cell.transport, cell.security),
+                (cell.packet_size, expected.value if expected else 0.0),
+            )
+            if cell.security != self.comparison.baseline and (key not in best or size > best[key][0]):
+                best[key] = size, cell
+        return tuple(cell for _, cell in best.values())
+
+    def _saturated_case(self, cell: Cell) -> Case:
+        """Its throughput is what the link carries, whatever is offered."""
+        return self.model.case(cell)
+
+    def _is_saturated(self, row: PairedRow) -> bool:
+        """Whether throughput says what the link carries: not what a lower load is."""
+        limited = row.cell.transport == "udp" and (
+            row.cell.offered != "max" or self.method.udp_load != "overload"
+        )
+        return row.metric != "throughput" or not limited
 
     def flow(self, cell: Cell) -> str:
         """What a cell is besides its security, in words."""
         return text.flow(cell, self.varying)
+
+
+def _load_mbps(run: ReportRun) -> float | None:
+    """UDP payload that each sender offered, if that is known and the cell does not say it."""
+    facts = run.record.probes.get("throughput", {}) if run.record else {}
+    offered = facts.get("offered_bit_per_s")
+    return offered / 1e6 if isinstance(offered, int | float) and run.run.cell.offered == "max" else None
 
 
 def _files(result: Result, run_id: str) -> tuple[str, ...]:

@@ -5,14 +5,16 @@ again by filled and hollow points, and IP versions by shape and dash: the figure
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from airtoll.report import text
+from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
 from airtoll.report.data import ReportData
+from airtoll.report.publications import BesidePublication
 from airtoll.report.rows import scaled
 from airtoll.stats import CellSummary, Metric, PairedRow
 from airtoll.study.cell import Cell
@@ -21,47 +23,30 @@ MAX_DOTS = 3000
 """With more runs in one chart the dots of single runs would hide the figure and weigh down the page."""
 
 _RUNS = " runs"  # single runs stand beside their mean, in a slot of their own
-_FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 _PANEL_HEIGHT = 230
 _ROW_HEIGHT = 26
 _SUBROW_HEIGHT = 18
 _FRAME = 3  # times the usual interval
 
 
-@dataclass(frozen=True)
-class Chart:
-    """One Vega-Lite chart and the words that stand for it."""
-
-    id: str
-    title: str
-    description: str  # what a reader who cannot see it is told
-    spec: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Charts that belong together, and their caption."""
-
-    title: str
-    caption: str
-    charts: tuple[Chart, ...]
-
-
-def measured(data: ReportData) -> list[Figure]:
-    """One figure a metric, against packet size, with one chart a transport (and other factor that varies)."""
+def measured(data: ReportData, paper: BesidePublication | None) -> list[Figure]:
+    """One figure a metric, against packet size, rate or load; one chart a transport and other factor that varies."""
     figures = []
     for metric in data.metrics:
         panels: dict[str, list[CellSummary]] = {}
         for cell in data.comparison.cells:
             if cell.metric == metric.name and cell.summary.n:
                 panels.setdefault(_panel(data, cell.cell), []).append(cell)
+        marks = paper.marks(metric.name) if paper else {}
         charts = tuple(
-            _metric_chart(data, metric, f"{metric.name}-{number}", title, cells)
+            _metric_chart(data, metric, f"{metric.name}-{number}", title, cells, marks)
             for number, (title, cells) in enumerate(panels.items())
         )
         caption = _caption(metric)
-        if any(name == metric.name for _, name in data.predictions):
-            caption += " Thin lines across: what the lab's model of the link expects."
+        if any(name == metric.name for _, name in data.expected):
+            caption += " Thin lines across: what the model expects."
+        if marks:
+            caption += " Crosses: what the paper prints."
         figures.append(Figure(f"{metric.title}, {metric.display_unit}", caption, charts))
     return figures
 
@@ -85,8 +70,29 @@ def differences(data: ReportData) -> Figure | None:
     )
 
 
+_AXES = {"packet_size": "Packet size, B", "rate": "PHY rate", "offered": "Offered by each sender, Mbit/s"}
+
+
+def axis(data: ReportData) -> str:
+    """The factor that figures are drawn against: the first of packet size, rate and load that varies."""
+    cells = {run.run.cell for run in data.runs}
+    return next((name for name in _AXES if len({getattr(c, name) for c in cells}) > 1), "packet_size")
+
+
 def _panel(data: ReportData, cell: Cell) -> str:
-    return ", ".join(text.factor(name, getattr(cell, name)) for name in ("transport", *data.varying))
+    names = (name for name in ("transport", *data.varying) if name != axis(data))
+    return ", ".join(text.factor(name, getattr(cell, name)) for name in names)
+
+
+def _tick(name: str, cell: Cell) -> str:
+    """The level on the axis, as its labels have it."""
+    level = getattr(cell, name)
+    return text.factor(name, level) if isinstance(level, str) else f"{level:g}"
+
+
+def _in_order(ticks: set[str]) -> list[str]:
+    """Levels by their number: "mcs9" before "mcs10"."""
+    return sorted(ticks, key=lambda tick: [float(part) for part in re.findall(r"[0-9.]+", tick)])
 
 
 def _caption(metric: Metric) -> str:
@@ -97,18 +103,24 @@ def _caption(metric: Metric) -> str:
 
 
 def _metric_chart(
-    data: ReportData, metric: Metric, chart_id: str, title: str, cells: Sequence[CellSummary]
+    data: ReportData,
+    metric: Metric,
+    chart_id: str,
+    title: str,
+    cells: Sequence[CellSummary],
+    marks: Mapping[Cell, float],
 ) -> Chart:
     shown = {cell.cell for cell in cells}
-    sizes = sorted({cell.packet_size for cell in shown})
+    x = axis(data)
+    ticks = _in_order({_tick(x, cell) for cell in shown})
     levels = [text.level(level) for level in data.comparison.levels]
     ips = [text.factor("ip", ip) for ip in sorted({cell.ip for cell in shown})]
     slots = [f"{ip} {level}{runs}" for ip in ips for level in levels for runs in ("", _RUNS)]
-    means = _means(metric, cells)
-    layers = _metric_layers(metric, levels, ips, lines=len(sizes) > 1)
+    means = _means(metric, cells, x)
+    layers = _metric_layers(metric, _AXES[x], levels, ips, lines=len(ticks) > 1)
     dots = [
         {
-            **_series(run.run.cell, _RUNS),
+            **_series(run.run.cell, x, _RUNS),
             "run": run.run.id,
             "value": metric.display(run.values[metric.name]),
         }
@@ -120,52 +132,49 @@ def _metric_chart(
     if dots:
         layers.insert(0, _dots(metric, levels))
     expected = [
-        {**_series(cell), "expected": metric.display(found.expected.mean)}
-        for (cell, name), found in data.predictions.items()
-        if name == metric.name and cell in shown and found.expected.mean is not None
+        {**_series(cell, x), "expected": metric.display(found.value)}
+        for (cell, name), found in data.expected.items()
+        if name == metric.name and cell in shown
     ]
     if expected:
         layers.insert(0, _expected(metric))
+    printed = [
+        {**_series(cell, x), "printed": metric.display(value)}
+        for cell, value in marks.items()
+        if cell in shown
+    ]
+    if printed:
+        layers.append(_printed(metric))
     chart = (
         alt.layer(*layers)
         .encode(
             x=alt.X(
-                "size:O",
-                sort=sizes,
-                title="Packet size, B",
+                "x:O",
+                sort=ticks,
+                title=_AXES[x],
                 axis=alt.Axis(labelAngle=0),
                 scale=alt.Scale(paddingInner=0.2),
             ),
             xOffset=alt.XOffset("slot:N", scale=alt.Scale(domain=slots, paddingOuter=0.5)),
         )
         .resolve_scale(color="shared", shape="shared")
-        .properties(width="container", height=_PANEL_HEIGHT, title=title, autosize=_FIT)
+        .properties(width="container", height=_PANEL_HEIGHT, title=title, autosize=FIT)
     )
-    description = f"{metric.title} in {metric.display_unit} against packet size, {title}. " + "; ".join(
-        f"{cell.cell.packet_size} B {text.factor('ip', cell.cell.ip)} {text.level(cell.cell.security)}: "
+    description = f"{metric.title} in {metric.display_unit} against {_AXES[x]}, {title}. " + "; ".join(
+        f"{text.factor(x, getattr(cell.cell, x))} {text.factor('ip', cell.cell.ip)} {text.level(cell.cell.security)}: "
         f"{text.number(metric.display(cell.summary.mean or 0), metric.decimals)}"
         for cell in cells
     )
-    spec = _spec(chart, means=means, dots=dots, expected=expected)
+    spec = spec_of(chart, means=means, dots=dots, expected=expected, printed=printed)
     return Chart(f"chart-{chart_id}", title, description, spec)
 
 
-def _chart(name: str) -> Any:
-    """A chart of data that `_spec` adds: Altair would copy and check every row at every step."""
-    return alt.Chart(alt.NamedData(name=name))
-
-
-def _spec(chart: Any, **datasets: list[dict[str, Any]]) -> dict[str, Any]:
-    spec: dict[str, Any] = chart.to_dict()
-    return {**spec, "datasets": datasets}
-
-
-def _series(cell: Cell, slot: str = "") -> dict[str, Any]:
+def _series(cell: Cell, x: str, slot: str = "") -> dict[str, Any]:
     ip, level = text.factor("ip", cell.ip), text.level(cell.security)
-    return {"size": cell.packet_size, "ip": ip, "security": level, "slot": f"{ip} {level}{slot}"}
+    return {"x": _tick(x, cell), "ip": ip, "security": level, "slot": f"{ip} {level}{slot}"}
 
 
-def _means(metric: Metric, cells: Sequence[CellSummary]) -> list[dict[str, Any]]:
+def _means(metric: Metric, cells: Sequence[CellSummary], x: str) -> list[dict[str, Any]]:
     rows = []
     for cell in cells:
         ci = scaled(cell.summary.ci95_t, metric)
@@ -173,7 +182,7 @@ def _means(metric: Metric, cells: Sequence[CellSummary]) -> list[dict[str, Any]]
         assert mean is not None
         rows.append(
             {
-                **_series(cell.cell),
+                **_series(cell.cell, x),
                 "mean": metric.display(mean),
                 "low": ci.low if ci else None,
                 "high": ci.high if ci else None,
@@ -184,8 +193,10 @@ def _means(metric: Metric, cells: Sequence[CellSummary]) -> list[dict[str, Any]]
     return rows
 
 
-def _metric_layers(metric: Metric, levels: list[str], ips: list[str], *, lines: bool) -> list[Any]:
-    base = _chart("means")
+def _metric_layers(
+    metric: Metric, axis_title: str, levels: list[str], ips: list[str], *, lines: bool
+) -> list[Any]:
+    base = named("means")
     # no metric can be below 0, even where the interval of few runs reaches there: it is clipped at the axis
     y = alt.Y("mean:Q", title=metric.display_unit, scale=alt.Scale(domainMin=0))
     colour = _colour(levels)
@@ -226,7 +237,7 @@ def _metric_layers(metric: Metric, levels: list[str], ips: list[str], *, lines: 
             tooltip=[
                 alt.Tooltip("security:N", title="Security"),
                 alt.Tooltip("ip:N", title="IP version"),
-                alt.Tooltip("size:O", title="Packet size, B"),
+                alt.Tooltip("x:O", title=axis_title),
                 alt.Tooltip("mean:Q", title=f"Mean, {metric.display_unit}", format=f".{metric.decimals}f"),
                 alt.Tooltip("interval:N", title="95 % CI"),
                 alt.Tooltip("n:Q", title="Runs"),
@@ -249,7 +260,7 @@ def _colour(levels: list[str], channel: Any = alt.Color, range_: str = "category
 
 def _dots(metric: Metric, levels: list[str]) -> Any:
     return (
-        _chart("dots")
+        named("dots")
         .mark_point(size=5, strokeWidth=2, opacity=0.6, filled=False)
         .encode(
             y=alt.Y("value:Q", title=metric.display_unit),
@@ -264,7 +275,7 @@ def _dots(metric: Metric, levels: list[str]) -> Any:
 
 def _expected(metric: Metric) -> Any:
     return (
-        _chart("expected")
+        named("expected")
         .mark_tick(orient="horizontal", thickness=1.2, size=26, style=["expected"])
         .encode(
             y=alt.Y("expected:Q", title=metric.display_unit),
@@ -273,6 +284,20 @@ def _expected(metric: Metric) -> Any:
                 alt.Tooltip(
                     "expected:Q", title=f"Expected, {metric.display_unit}", format=f".{metric.decimals}f"
                 ),
+            ],
+        )
+    )
+
+
+def _printed(metric: Metric) -> Any:
+    return (
+        named("printed")
+        .mark_point(shape="cross", size=70, filled=True, style=["expected"], angle=45)
+        .encode(
+            y=alt.Y("printed:Q", title=metric.display_unit),
+            tooltip=[
+                alt.Tooltip("slot:N", title="Published for"),
+                alt.Tooltip("printed:Q", title=f"Published, {metric.display_unit}"),
             ],
         )
     )
@@ -312,7 +337,7 @@ def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Char
     ends = _frame(values)
     frame = alt.Scale() if ends is None else alt.Scale(domain=ends)
     axis = f"Change, {unit} ({arrow})"
-    base = _chart("values")
+    base = named("values")
     y = alt.Y("flow:N", sort=flows, title=None)
     legend = alt.Legend(values=others) if len(others) > 1 else None
     colour = alt.Color(
@@ -330,7 +355,7 @@ def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Char
         )
         shared["yOffset"] = alt.YOffset("security:N", sort=others, scale=alt.Scale(domain=others))
     chart = alt.layer(
-        _chart("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
+        named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, clip=True)
         .encode(x=alt.X("low:Q", title=axis, scale=frame), x2="high:Q", **shared),
@@ -347,14 +372,14 @@ def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Char
         ),
     ).properties(
         width="container",
-        autosize=_FIT,
+        autosize=FIT,
         height=len(flows) * (_ROW_HEIGHT if len(others) < 2 else _SUBROW_HEIGHT * len(others)),
         title=metric.title,
     )
     description = f"{metric.title}, change in {unit}. " + "; ".join(
         f"{value['flow']} {value['security']}: {value['words']}" for value in values
     )
-    spec = _spec(chart, values=values, zero=[{"zero": 0}])
+    spec = spec_of(chart, values=values, zero=[{"zero": 0}])
     return Chart(f"chart-change-{metric.name}", metric.title, description, spec)
 
 

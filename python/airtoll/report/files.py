@@ -12,7 +12,7 @@ from airtoll.report import facts, rows, sentences
 from airtoll.report.data import ReportData
 from airtoll.stats import METRICS, Interval
 from airtoll.store import Result
-from airtoll.store.durable import make_directory, reporting, staging, sync
+from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.study.cell import Cell
 
 _FACTORS = tuple(Cell.model_fields)
@@ -46,13 +46,7 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
     }
     with reporting(f"cannot write the report into {directory}"):
         make_directory(directory.absolute())
-        with staging(directory, "report") as stage:
-            for name, content in contents.items():
-                (stage / name).write_text(content, encoding="utf-8", newline="")
-                sync(stage / name)
-            for name in contents:
-                (stage / name).replace(directory / name)
-            sync(directory)
+        publish(directory, {name: content.encode() for name, content in contents.items()})
     return ReportPaths(
         html=directory / "report.html",
         markdown=directory / "report.md",
@@ -103,15 +97,15 @@ def cells_csv(data: ReportData) -> str:
         line += [c.metric, METRICS[c.metric].unit, s.n, s.mean, s.sd, *_both(s.ci95_t), *_both(s.ci95_bca)]
         line += [c.left_out.get(reason, 0) for reason in _LEFT_OUT]  # type: ignore[call-overload]
         if pair is None:
-            line += [None] * 16
+            line += [None] * 15
         else:
             d, r = pair.difference, pair.ratio
             line += [pair.baseline.security, d.n, pair.unpaired, d.mean, *_both(d.ci95_t), *_both(d.ci95_bca)]
             line += [d.effect_size, r.ratio, *_both(r.ci95_t), *_both(r.ci95_bca), r.reason]
-        found = data.predictions.get((c.cell, c.metric))
+        found = data.expected.get((c.cell, c.metric))
         if found:
             measured = found.measured_to_expected
-            line += [found.expected.mean, measured.ratio, *_both(measured.ci95_t)]
+            line += [found.value, measured.ratio, *_both(measured.ci95_t)]
         else:
             line += [None] * 4
         lines.append(line)

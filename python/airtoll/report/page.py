@@ -19,7 +19,7 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from airtoll.report import facts, figures, rows, sentences, text
+from airtoll.report import explained, extremes, facts, figures, publications, rows, sentences, text
 from airtoll.report.data import ReportData, ReportRun
 from airtoll.study.cell import Cell
 from airtoll.study.schema import level_order
@@ -52,18 +52,21 @@ class RunRow:
 def html(data: ReportData, directory: Path) -> str:
     """The page, to be written into `directory`; links to raw files lead from there to the result."""
     table = rows.build(data)
-    forest, measured = figures.differences(data), figures.measured(data)
-    charts = {chart.id: chart.spec for figure in [forest, *measured] if figure for chart in figure.charts}
+    paper = publications.BesidePublication.of(data)
+    forest, measured = figures.differences(data), figures.measured(data, paper)
+    waterfalls = explained.waterfalls(data)
+    drawn = [figure for figure in (forest, waterfalls, *measured) if figure]
+    charts = {chart.id: chart.spec for figure in drawn for chart in figure.charts}
     config = {
         "charts": charts,
         "levels": list(data.comparison.levels),
     }
-    environment = facts.environment(data)
+    surroundings = facts.environment(data)
     scripts = (
-        [_own("early.js"), _bundle(), _own("report.js")] if charts else [_own("early.js"), _own("report.js")]
+        [own("early.js"), _bundle(), own("report.js")] if charts else [own("early.js"), own("report.js")]
     )
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             data=data,
@@ -73,13 +76,20 @@ def html(data: ReportData, directory: Path) -> str:
             predictions=_predictions(data, table),
             forest=forest,
             measured=measured,
-            environment=environment,
-            runs=_runs(data, environment, directory),
+            waterfalls=waterfalls,
+            parts=[explained.PART_TITLES[name] for name in explained.shown_parts(data)],
+            splits=explained.splits(data),
+            answers=explained.answers(data),
+            extremes=[extremes.sentence(data, extreme) for extreme in extremes.extremes(data)],
+            paper=paper,
+            publications=publications,
+            environment=surroundings,
+            runs=_runs(data, surroundings, directory),
             filters=_filters(data),
             config=config,
             scripts=scripts,
             policy=_policy(scripts),
-            style=_own("report.css"),
+            style=own("report.css"),
             text=text,
             sums=_sums_commands(data, directory),
             verify_commands=(
@@ -98,7 +108,8 @@ def _bundle() -> Markup:
     return _verbatim(source.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
-def _own(name: str) -> Markup:
+def own(name: str) -> Markup:
+    """A script or style of the templates."""
     return _verbatim((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
@@ -118,7 +129,8 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The templates; what comes from files is escaped."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -128,10 +140,10 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def _runs(data: ReportData, environment: facts.Environment, directory: Path) -> list[RunRow]:
+def _runs(data: ReportData, surroundings: facts.Environment, directory: Path) -> list[RunRow]:
     metrics = data.recorded_metrics
     with_facts = len(data.runs) <= MAX_RUNS_WITH_FACTS
-    away = _relative(data, directory)
+    away = relative(data, directory)
     base = "./" if away == "." else quote(f"./{away}/")
     listed = []
     for run in data.runs:
@@ -149,7 +161,7 @@ def _runs(data: ReportData, environment: facts.Environment, directory: Path) -> 
                 level=text.level(run.run.cell.security),
                 values=tuple(words.values()),
                 figures=tuple((f"{m.title}, {m.display_unit}", word) for m, word in words.items()),
-                facts=dict(environment.of_run(run)) if with_facts else {},
+                facts=dict(surroundings.of_run(run)) if with_facts else {},
                 links=tuple((_short(run, file), base + quote(file)) for file in run.files),
             )
         )
@@ -189,19 +201,19 @@ def _predictions(data: ReportData, table: rows.Table) -> list[tuple[str, str, st
         (f"{metric.title}, {metric.display_unit}", data.flow(cell), text.level(cell.security), *words)
         for metric in data.metrics
         for cell in cells
-        if (found := data.predictions.get((cell, metric.name))) is not None
-        and (words := rows.prediction(found, metric))
+        if (found := data.expected.get((cell, metric.name))) is not None
+        and (words := rows.expectation(found, metric))
     ]
 
 
-def _relative(data: ReportData, directory: Path) -> str:
+def relative(data: ReportData, directory: Path) -> str:
     """The result's directory as seen from the report."""
     return Path(os.path.relpath(data.directory.resolve(), directory.resolve())).as_posix()
 
 
 def _away(data: ReportData, directory: Path) -> str:
     """The same as a word of a shell."""
-    return shlex.quote(_relative(data, directory))
+    return shlex.quote(relative(data, directory))
 
 
 def _sums_commands(data: ReportData, directory: Path) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airtoll.report import text
-from airtoll.report.data import Prediction, ReportData
+from airtoll.report.data import Expected, ReportData
 from airtoll.stats import CellSummary, Interval, Metric, PairedRow, Summary
 from airtoll.store import Result
 from airtoll.study.cell import Cell
@@ -207,10 +207,10 @@ def scaled(ci: Interval | None, metric: Metric) -> Interval | None:
     return None if ci is None else Interval(metric.display(ci.low), metric.display(ci.high))
 
 
-def prediction(found: Prediction, metric: Metric) -> tuple[str, str]:
+def expectation(found: Expected, metric: Metric) -> tuple[str, str]:
     """What the model expects, in the metric's display unit, and how far the measurement is from it."""
-    mean, ratio = found.expected.mean, found.measured_to_expected
-    expected = text.number(None if mean is None else metric.display(mean), metric.decimals)
+    ratio = found.measured_to_expected
+    expected = text.number(metric.display(found.value), metric.decimals)
     if ratio.percent is None:
         return expected, text.MISSING
     off = text.number(ratio.percent, 2, sign=True) + " %"

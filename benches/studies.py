@@ -1,0 +1,57 @@
+"""How long the five papers' studies take with --quick, and how many of their runs count.
+
+Their reports, and the page that leads to them, stay in results/quick.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from page import publish
+
+from airtoll.labs.namespace import machine_facts
+from airtoll.store import Result
+
+AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
+STUDIES = ("kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n", "hayajneh-enhanced")
+WITHIN_MIN = 25
+DIRECTORY = Path("results/quick")
+
+
+def introduction() -> str:
+    """What was measured where."""
+    machine = machine_facts()
+    return (
+        "# The papers' studies in a few minutes\n\n"
+        f"Made by `make bench-studies WRITE=docs/studies.md` on {machine['processor']}, {machine['cores']} cores, "
+        f"Linux {machine['kernel']},\nas root. All five with `--quick`, reports included, are to take less than "
+        f"{WITHIN_MIN} minutes."
+    )
+
+
+def quick_studies() -> str:
+    """One after the other, as a user would."""
+    rows, total_min = [], 0.0
+    for study in STUDIES:
+        directory = DIRECTORY / study
+        shutil.rmtree(directory, ignore_errors=True)
+        began_s = time.monotonic()
+        subprocess.run(
+            [AIRTOLL, "run", study, "--quick", "--out", str(directory)], check=True, stdout=subprocess.DEVNULL
+        )
+        took_min = (time.monotonic() - began_s) / 60
+        total_min += took_min
+        records = Result.open(directory).records()
+        valid = sum(record.verdict.valid for record in records)
+        rows.append(f"| {study} | {len(records)} | {valid} | {took_min:.1f} |")
+    reports = [AIRTOLL, "report", *(str(DIRECTORY / study) for study in STUDIES)]
+    subprocess.run(reports, check=True, stdout=subprocess.DEVNULL)
+    return "\n".join(
+        ["| study | runs | valid | min |", "|---|---|---|---|", *rows, f"| together | | | {total_min:.1f} |"]
+    )
+
+
+if __name__ == "__main__":
+    publish(__doc__ or "", introduction(), [quick_studies])

@@ -1,0 +1,110 @@
+"""Where levels differ most: the sentences that the papers make of their figures, in both conventions of percent.
+
+A percent of a difference is of the larger or of the smaller of two values; papers print either without saying which.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from airtoll.report import text
+from airtoll.report.data import ReportData
+from airtoll.stats import METRICS, Metric
+from airtoll.study.cell import Cell
+
+Compared = Literal["security", "ip", "stack"]
+
+COMPARED: Final[tuple[Compared, ...]] = ("security", "ip", "stack")
+"""The factors by whose levels the papers compare."""
+
+METRICS_COMPARED: Final = ("throughput", "rtt", "jitter", "loss", "delay", "cpu_system")
+
+_ANY: Final = {"packet_size": 0, "rate": "", "offered": "max"}
+"""Stands for all levels of the factors over which the largest difference is looked for."""
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The largest difference between two levels of a factor, over packet sizes, rates and loads."""
+
+    metric: Metric
+    factor: Compared
+    first: Cell
+    second: Cell
+    first_mean: float  # in the metric's unit
+    second_mean: float
+
+    @property
+    def difference(self) -> float:
+        """Of the two means, never below 0."""
+        return abs(self.second_mean - self.first_mean)
+
+    @property
+    def percent_of_larger(self) -> float | None:
+        """The difference in percent of the larger mean."""
+        larger = max(self.first_mean, self.second_mean)
+        return 100 * self.difference / larger if larger > 0 else None
+
+    @property
+    def percent_of_smaller(self) -> float | None:
+        """The difference in percent of the smaller mean."""
+        smaller = min(self.first_mean, self.second_mean)
+        return 100 * self.difference / smaller if smaller > 0 else None
+
+
+def extremes(data: ReportData) -> tuple[Extreme, ...]:
+    """The largest differences of each metric, factor by factor; of security, against the baseline level."""
+    means: dict[str, dict[Cell, float]] = {name: {} for name in METRICS_COMPARED}
+    for summary in data.comparison.cells:
+        if summary.metric in means and summary.summary.mean is not None:
+            means[summary.metric][summary.cell] = summary.summary.mean
+    return tuple(
+        extreme
+        for name in METRICS_COMPARED
+        for factor in COMPARED
+        for extreme in _of(METRICS[name], factor, means[name], data.comparison.baseline)
+    )
+
+
+def _of(
+    metric: Metric, factor: Compared, means: Mapping[Cell, float], baseline: str | None
+) -> Iterator[Extreme]:
+    levels = list(dict.fromkeys(getattr(cell, factor) for cell in means))
+    if factor == "security":
+        levels = [level for level in levels if level == baseline] + [x for x in levels if x != baseline]
+    first_level, others = levels[:1], levels[1:]
+    largest: dict[Cell, Extreme] = {}
+    for cell, mean in means.items():
+        if getattr(cell, factor) not in first_level:
+            continue
+        for level in others:
+            other = cell.model_copy(update={factor: level})
+            if other not in means:
+                continue
+            found = Extreme(metric, factor, cell, other, mean, means[other])
+            group = other.model_copy(update=_ANY)
+            if group not in largest or found.difference > largest[group].difference:
+                largest[group] = found
+    yield from largest.values()
+
+
+def sentence(data: ReportData, extreme: Extreme) -> str:
+    """The difference in words, as a percent of each of the two."""
+    metric = extreme.metric
+
+    def shown(value: float) -> str:
+        return text.number(metric.display(value), metric.decimals)
+
+    def named(cell: Cell) -> str:
+        level = getattr(cell, extreme.factor)
+        return text.level(level) if extreme.factor == "security" else text.factor(extreme.factor, level)
+
+    unit = "points" if metric.display_unit == "%" else metric.display_unit
+    head = (
+        f"{metric.title}, {data.flow(extreme.first)}: {shown(extreme.first_mean)} with {named(extreme.first)}, "
+        f"{shown(extreme.second_mean)} with {named(extreme.second)}, {shown(extreme.difference)} {unit} apart"
+    )
+    if not metric.relative or extreme.percent_of_larger is None or extreme.percent_of_smaller is None:
+        return f"{head}."
+    larger, smaller = (text.number(p, 2) for p in (extreme.percent_of_larger, extreme.percent_of_smaller))
+    return f"{head}: {larger} % of the larger, {smaller} % of the smaller."

@@ -1,0 +1,57 @@
+"""One page that leads to the reports of several studies."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import vl_convert
+
+from airtoll.published import Publication
+from airtoll.report import figures, publications, sentences
+from airtoll.report.data import ReportData
+from airtoll.report.page import environment, own, relative
+from airtoll.report.paper import still
+from airtoll.store import Result
+from airtoll.store.durable import make_directory, publish, reporting
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A study on the page."""
+
+    data: ReportData
+    link: str
+    findings: sentences.Findings
+    paper: Publication | None
+    picture: str | None  # SVG in base 64
+    picture_says: str
+
+
+def write_index(results: Sequence[Result], directory: Path) -> Path:
+    """Write index.html, which leads to the report.html in the directory of each result.
+
+    Raises AirtollError if a result cannot be read or the file cannot be written.
+    """
+    entries = [_entry(ReportData.of(result), directory) for result in results]
+    template = environment().get_template("index.html.j2")
+    page = template.render(entries=entries, sentences=sentences, style=own("report.css"))
+    with reporting(f"cannot write the index into {directory}"):
+        make_directory(directory.absolute())
+        publish(directory, {"index.html": page.encode()})
+    return directory / "index.html"
+
+
+def _entry(data: ReportData, directory: Path) -> Entry:
+    paper = publications.BesidePublication.of(data)
+    charts = [chart for figure in figures.measured(data, paper) for chart in figure.charts]
+    picture = vl_convert.vegalite_to_svg(still(data, charts[0])) if charts else None
+    return Entry(
+        data=data,
+        link=quote(f"./{relative(data, directory)}/report.html"),
+        findings=sentences.find(data),
+        paper=paper.publication if paper else None,
+        picture=None if picture is None else base64.b64encode(picture.encode()).decode(),
+        picture_says=charts[0].description if charts else "",
+    )
