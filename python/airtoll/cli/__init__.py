@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from airtoll.cli.judging import ResultArgument, compare, gate, import_, metrics
 from airtoll.cli.link import link
 from airtoll.errors import AirtollError
 
@@ -46,7 +47,6 @@ StudyArgument = Annotated[
     str,
     typer.Argument(metavar="STUDY", help="A study file, or the name of one that `airtoll studies` lists."),
 ]
-ResultArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A result directory.")]
 LabOption = Annotated[
     str | None, typer.Option("--lab", metavar="LAB", help="Measure in this lab instead of the study's own.")
 ]
@@ -216,6 +216,11 @@ def report(
     from airtoll.cli.results import report_results
 
     report_results(directories, out, paper=paper)
+
+
+for _command in (compare, gate, metrics):
+    app.command()(_command)
+app.command("import")(import_)
 
 
 @app.command()

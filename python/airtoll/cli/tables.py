@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 NONE = "\N{EN DASH}"
@@ -21,6 +22,11 @@ def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> T
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table of long rows: as wide as they are, but on a terminal."""
+    console.print(table, soft_wrap=False, width=None if console.is_terminal else 200)
 
 
 def figure(value: Any) -> str:

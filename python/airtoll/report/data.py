@@ -172,8 +172,8 @@ class ReportData:
 
     @cached_property
     def cases(self) -> Mapping[Cell, Case]:
-        """The cells of the runs that count, as they are predicted; none where they were themselves simulated."""
-        if self.lab == "sim":
+        """The cells of the runs that count, as they are predicted; none of a simulation, nor of an unknown link."""
+        if self.lab in ("sim", "imported"):
             return {}
         return {
             run.run.cell: self.model.case(run.run.cell, _load_mbps(run)) for run in reversed(self.counting)

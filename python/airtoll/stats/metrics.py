@@ -3,7 +3,7 @@
 | metric       | one run's number                                                                      |
 |--------------|---------------------------------------------------------------------------------------|
 | throughput   | receiver's bit/s, mean over intervals weighted by their lengths; both directions add up |
-| rtt, rtt_p99 | median and 99th percentile of the round trips                                         |
+| rtt, rtt_p99 | median and 99th percentile of the round trips; rtt_loaded their median under a load (flent) |
 | jitter       | mean over intervals of the receiver's jitter of RFC 3550 section 6.4.1 (not IPDV)     |
 | loss         | datagrams lost over datagrams sent, both summed over the run (iperf3)                 |
 | delay, delay_p99 | median and 99th percentile of one-way delays (sim, video); of several flows their mean |
@@ -172,6 +172,20 @@ METRICS: dict[str, Metric] = {
             f"99th percentile of the round trips, where there are {P99_MIN_ROUND_TRIPS} or more",
             main=False,
         ),
+        _time(
+            "rtt_loaded",
+            "Round-trip time under load",
+            "Loaded RTT",
+            "median of the round trips while others load the link",
+            main=False,
+        ),
+        _time(
+            "rtt_loaded",
+            "Round-trip time under load",
+            "Loaded RTT",
+            "median of the round trips while others load the link",
+            main=False,
+        ),
         _time("delay", "One-way delay", "Delay", "median of the packets' delays under the load", main=False),
         _time(
             "delay_p99",
@@ -310,7 +324,7 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
     parts = [
         _throughput(known),
         *(_summed(known, name) for name in ("ftp_rate", "ftp_rate_steady")),
-        _by_run(known, "rtt", pl.col("value").median()),
+        *(_by_run(known, name, pl.col("value").median()) for name in ("rtt", "rtt_loaded")),
         _by_run(known, "rtt", _p99(), name="rtt_p99"),
         *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO)),
         _loss(measured),

@@ -19,7 +19,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from airtoll.stats.summary import Floats, t_half_width
 
@@ -135,6 +134,8 @@ def _drift(values: Floats) -> Instability | None:
     # The normal approximation sorts out quickly what is far from any drift; kendalltau takes a hundred times as long.
     if abs(rises) < 1.5 * math.sqrt(_variance(values)):
         return None
+    from scipy import stats  # takes a second, which most results need not wait for
+
     test = stats.kendalltau(np.arange(n), values)
     if not test.pvalue < DRIFT_P:
         return None

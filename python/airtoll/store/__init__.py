@@ -7,6 +7,7 @@
 - `check`: what is wrong with a directory, file by file.
 - `verdict`: whether a run counts, and if not, why.
 - `recorder`: performs the runs that are left and writes each as it ends.
+- `importers`: results of other tools' files.
 
 A finished run is never changed. It is written under a temporary name, flushed to the disk and renamed, so
 what bears a run's name is whole whatever happened. docs/data-format.md describes every file and key.

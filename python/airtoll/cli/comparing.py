@@ -1,0 +1,238 @@
+"""`airtoll compare`: two results cell by cell, as tables, Markdown or JSON."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from airtoll.cli.tables import plain_table, print_table
+from airtoll.errors import UsageError
+from airtoll.judge import CellDifference, Difference, Figures, Unlike, difference, unlike
+from airtoll.judge.figures import cell_name, fixed_factors_of
+from airtoll.report import text
+from airtoll.report.rows import scaled
+from airtoll.stats import METRICS, Interval, Metric, Summary
+from airtoll.store import Result
+from airtoll.study.levels import check_factor
+from airtoll.study.quantity import PERCENT
+from airtoll.study.values import did_you_mean
+
+_HEADS: Final = ("cell", "A", "B", "B - A [95 % CI]", "change [95 % CI]", "p", "finding")
+_NAMED_MOST: Final = 12
+"""Cells of one result alone, and unlike things, that are named; JSON has all."""
+
+
+def compare_results(
+    first: Path,
+    second: Path,
+    *,
+    margin: str,
+    metrics: Sequence[str],
+    ignored: Sequence[str],
+    show_all: bool,
+    as_json: bool,
+    as_markdown: bool,
+    fail_on_difference: bool,
+) -> int:
+    """Print how the second result differs from the first; the exit status."""
+    if as_json and as_markdown:
+        raise UsageError("--json and --markdown exclude each other")
+    percent = _margin(margin)
+    _check_names(metrics, ignored)
+    a, b = (Figures.of(Result.open(directory)) for directory in (first, second))
+    found = difference(a, b, metrics=metrics, ignored=ignored, margin_percent=percent)
+    apart = unlike(a, b)
+    if as_json:
+        print(json.dumps(_json(a, b, found, apart), indent=2, ensure_ascii=False))
+    elif as_markdown:
+        print(_markdown(a, b, found, apart, show_all=show_all), end="")
+    else:
+        _print(a, b, found, apart, show_all=show_all)
+    return 1 if fail_on_difference and found.counts()["differs"] else 0
+
+
+def _margin(margin: str) -> float:
+    try:
+        percent = float(PERCENT.parse(margin))
+    except ValueError as error:
+        raise UsageError(f"--margin: {error}") from None
+    if percent >= 100:
+        raise UsageError(f"--margin: '{margin}' is not below 100 %")
+    return percent
+
+
+def _check_names(metrics: Sequence[str], ignored: Sequence[str]) -> None:
+    for name in metrics:
+        if name not in METRICS:
+            hint = did_you_mean(name, METRICS) or f"; there are {', '.join(METRICS)}"
+            raise UsageError(f"--metric: '{name}' is not a metric{hint}")
+    for name in ignored:
+        try:
+            check_factor(name)
+        except ValueError as error:
+            raise UsageError(f"--ignore: {error}") from None
+
+
+def _print(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *, show_all: bool) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for line in (*_head(a, b), *_summary(found), *_warnings(apart)):
+        console.print(line, markup=False)
+    for metric, rows in _shown(found, show_all=show_all):
+        console.print(f"\n{metric.title}, {metric.display_unit}", markup=False)
+        print_table(console, plain_table(_HEADS, [_row(row, _fixed(a, b)) for row in rows]))
+    if not show_all and len(found.rows) > found.counts()["differs"]:
+        console.print("\n--all shows the cells that do not differ too")
+
+
+def _head(a: Figures, b: Figures) -> list[str]:
+    return [
+        f"{name}: {figures.directory} ({head.plan.study}, lab {head.lab}, {head.created:%Y-%m-%d})"
+        for name, figures, head in (("A", a, a.head), ("B", b, b.head))
+    ]
+
+
+def _summary(found: Difference) -> list[str]:
+    ignored = f", whatever their {', '.join(found.ignored)}" if found.ignored else ""
+    lines = [f"{text.counted(found.cells, 'cell')} compared{ignored}; margin {found.margin_percent:g} %"]
+    for name in dict.fromkeys(row.metric.name for row in found.rows):
+        counts = found.counts(name)
+        differ = [row for row in found.rows if row.metric.name == name and row.worse is not None]
+        worse = sum(row.worse is True for row in differ)
+        within = counts["differs within the margin"]
+        told = (
+            f" ({worse} worse in B{f', {within} of them less than the margin' if within else ''})"
+            if differ
+            else ""
+        )
+        lines.append(
+            f"  {METRICS[name].title}: {len(differ)} differ{told}, {counts['equal']} equal within the margin, "
+            f"{counts['undecided']} undecided"
+        )
+    for which, cells in (("A", found.only_a), ("B", found.only_b)):
+        if cells:
+            lines.append(f"only in {which}: {_listed([cell_name(cell) for cell in cells])}")
+    if found.not_compared:
+        lines.append(
+            "not compared, for one of the two has no number: "
+            + _listed([f"{metric} of {cell_name(cell)}" for cell, metric in found.not_compared])
+        )
+    return lines
+
+
+def _warnings(apart: Sequence[Unlike]) -> list[str]:
+    lines = []
+    method = [str(each) for each in apart if each.kind == "method"]
+    if method:
+        lines.append(f"warning: not measured alike: {_listed(method)}")
+    environment = [str(each) for each in apart if each.kind == "environment"]
+    if environment:
+        lines.append(f"warning: not the same machines or tools: {_listed(environment)}")
+    return lines
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED_MOST
+    return "; ".join(names[:_NAMED_MOST]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _shown(found: Difference, *, show_all: bool) -> list[tuple[Metric, list[CellDifference]]]:
+    by_metric: dict[str, list[CellDifference]] = {}
+    for row in found.rows:
+        if show_all or row.finding == "differs":
+            by_metric.setdefault(row.metric.name, []).append(row)
+    return [(METRICS[name], rows) for name, rows in by_metric.items()]
+
+
+def _fixed(a: Figures, b: Figures) -> set[str]:
+    return fixed_factors_of(a, b) | {"lab"}
+
+
+def _row(row: CellDifference, fixed: set[str]) -> tuple[str, ...]:
+    metric, decimals = row.metric, row.metric.decimals
+
+    def shown(value: float | None, *, sign: bool = False) -> str:
+        return text.number(None if value is None else metric.display(value), decimals, sign=sign)
+
+    percent = row.ratio.percent if metric.relative else None
+    change = text.MISSING if percent is None else f"{text.number(percent, 2, sign=True)} %"
+    of_change = row.ratio.percent_ci95_t if metric.relative else None
+    worse = {True: ", worse", False: ", better", None: ""}[row.worse]
+    return (
+        cell_name(row.cell, without=fixed),
+        shown(row.a.mean),
+        shown(row.b.mean),
+        text.joined(
+            shown(row.difference.mean, sign=True),
+            text.interval(scaled(row.difference.ci95_t, metric), decimals, sign=True),
+        ),
+        text.joined(change, text.interval(of_change, 2, sign=True)),
+        text.MISSING if row.p_holm is None else f"{row.p_holm:.2g}",
+        row.finding + worse,
+    )
+
+
+def _markdown(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *, show_all: bool) -> str:
+    lines = [*(f"- {_md(line.strip())}" for line in (*_head(a, b), *_summary(found), *_warnings(apart)))]
+    for metric, rows in _shown(found, show_all=show_all):
+        lines += ["", f"### {_md(metric.title)}, {_md(metric.display_unit)}", ""]
+        lines += [f"| {' | '.join(map(_md, _HEADS))} |", f"| {' | '.join(['---'] * len(_HEADS))} |"]
+        lines += [f"| {' | '.join(map(_md, _row(row, _fixed(a, b))))} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _md(words: str) -> str:
+    return (
+        words.replace("\\", "\\\\")
+        .replace("|", "\\|")
+        .replace("[", "\\[")
+        .replace("<", "&lt;")
+        .replace("_", "\\_")
+    )
+
+
+def _json(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike]) -> dict[str, Any]:
+    return {
+        "a": str(a.directory),
+        "b": str(b.directory),
+        "margin_percent": found.margin_percent,
+        "ignored": list(found.ignored),
+        "cells": found.cells,
+        "counts": found.counts(),
+        "unlike": [{"kind": each.kind, "name": each.name, "a": each.a, "b": each.b} for each in apart],
+        "only_a": [cell.model_dump() for cell in found.only_a],
+        "only_b": [cell.model_dump() for cell in found.only_b],
+        "not_compared": [
+            {"cell": cell.model_dump(), "metric": metric} for cell, metric in found.not_compared
+        ],
+        "differences": [_json_row(row) for row in found.rows],
+    }
+
+
+def _json_row(row: CellDifference) -> dict[str, Any]:
+    equivalence = row.equivalence
+    return {
+        "cell": row.cell.model_dump(),
+        "metric": row.metric.name,
+        "unit": row.metric.unit,
+        "finding": row.finding,
+        "worse": row.worse,
+        "a": _json_summary(row.a),
+        "b": _json_summary(row.b),
+        "difference": row.difference.mean,
+        "difference_ci95": _ends(row.difference.ci95_t),
+        "ratio": row.ratio.ratio,
+        "ratio_ci95": _ends(row.ratio.ci95_t),
+        "ratio_ci90": _ends(equivalence.ci90 if equivalence else None),
+        "p": row.difference.p,
+        "p_holm": row.p_holm,
+    }
+
+
+def _json_summary(summary: Summary) -> dict[str, Any]:
+    return {"n": summary.n, "mean": summary.mean, "sd": summary.sd, "ci95": _ends(summary.ci95_t)}
+
+
+def _ends(ci: Interval | None) -> list[float] | None:
+    return None if ci is None else [ci.low, ci.high]

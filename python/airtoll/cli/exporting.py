@@ -1,0 +1,21 @@
+"""`airtoll metrics`: a result as OpenMetrics text."""
+
+from pathlib import Path
+
+import typer
+
+from airtoll.report.data import ReportData
+from airtoll.report.openmetrics import openmetrics
+from airtoll.store import Result
+from airtoll.store.durable import make_directory, publish, reporting
+
+
+def export_metrics(directory: Path, out: Path | None) -> None:
+    """Print the text, or write it to a file as a whole, as the textfile collector of Prometheus needs it."""
+    content = openmetrics(ReportData.of(Result.open(directory)))
+    if out is None:
+        typer.echo(content, nl=False)
+        return
+    with reporting(f"cannot write {out}"):
+        make_directory(out.absolute().parent)
+        publish(out.absolute().parent, {out.name: content.encode()})

@@ -1,0 +1,85 @@
+"""`airtoll import`: files of other tools as a result directory."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from airtoll.errors import UsageError
+from airtoll.report import text
+from airtoll.store.importers import Given, given_level, import_files, read_table
+
+
+def import_into(
+    files: Sequence[Path],
+    out: Path,
+    *,
+    title: str | None,
+    security: Sequence[str],
+    levels: Sequence[str],
+    table: Path | None,
+    shared_clocks: bool,
+) -> None:
+    """Make the result, and say of each file what it became."""
+    given = _with_security(_with_table(files, table), security)
+    for_all = _distinct([given_level(level, "--level") for level in levels])
+    given = [_with_levels(each, for_all) for each in given]
+    name = title or f"Imported: {', '.join(dict.fromkeys(each.path.name for each in given[:3]))}"
+    if not name.isprintable():
+        raise UsageError("--title: give one line of text")
+    records = import_files(given, out, name, shared_clocks=shared_clocks)
+    console = Console(highlight=False, soft_wrap=True)
+    invalid = [record for record in records if not record.verdict.valid]
+    for record in records:
+        verdict = "valid" if record.verdict.valid else f"invalid: {'; '.join(record.verdict.reasons)}"
+        console.print(f"{record.run.id}: {record.link['file']}: {verdict}", markup=False)
+    console.print(f"{out}: {text.counted(len(records), 'run')}, {len(invalid)} of them invalid", markup=False)
+
+
+def _with_table(files: Sequence[Path], table: Path | None) -> list[Given]:
+    if table is None:
+        return [Given(file) for file in files]
+    rows = read_table(table)
+    by_path: dict[Path, Given] = {}
+    for row in rows:
+        path = row.path.absolute().resolve()
+        if path in by_path:
+            raise UsageError(f"{table}: names {row.path} twice")
+        by_path[path] = row
+    if not files:
+        return rows
+    missing = [file for file in files if file.absolute().resolve() not in by_path]
+    if missing:
+        raise UsageError(f"{table}: has no row for {missing[0]}")
+    return [by_path[file.absolute().resolve()] for file in files]
+
+
+def _with_security(given: list[Given], security: Sequence[str]) -> list[Given]:
+    if len(security) not in (0, 1, len(given)):
+        raise UsageError(
+            f"--security: given {len(security)} times for {text.counted(len(given), 'file')}; "
+            "give it once, or once a file"
+        )
+    each = list(security) * (len(given) if len(security) == 1 else 1)
+    levels = [given_level(f"security={level}", "--security") for level in each]
+    return (
+        [_with_levels(one, dict([level])) for one, level in zip(given, levels, strict=True)]
+        if levels
+        else given
+    )
+
+
+def _with_levels(given: Given, levels: Mapping[str, Any]) -> Given:
+    for name, level in levels.items():
+        if given.levels.get(name, level) != level:
+            raise UsageError(f"{given.path}: {name} is said twice, {given.levels[name]} and {level}")
+    return Given(given.path, {**given.levels, **levels}, given.block)
+
+
+def _distinct(levels: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, level in levels:
+        if found.setdefault(name, level) != level:
+            raise UsageError(f"--level: {name} is said twice, {found[name]} and {level}")
+    return found

@@ -1,0 +1,154 @@
+"""A result as numbers: of every cell the values of the runs that count, metric by metric."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+
+from airtoll.errors import UsageError
+from airtoll.stats import METRICS, Comparison, Outcome, compare, per_run
+from airtoll.stats.comparison import SECURITY_ORDER
+from airtoll.store import PlanRecord, Result, RunRecord
+from airtoll.study import levels_of
+from airtoll.study.cell import Cell
+from airtoll.study.levels import CELL_FACTORS
+from airtoll.study.schema import level_order, level_text
+
+Key = tuple[tuple[str, Any], ...]
+"""A cell without the factors that are ignored: (factor, level) in the order of a cell."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What judging needs of a result."""
+
+    directory: Path
+    head: PlanRecord
+    records: Sequence[RunRecord]  # of the finished runs
+    outcomes: Sequence[Outcome]  # of all planned runs
+    values: pl.DataFrame  # run, metric, value
+
+    @classmethod
+    def of(cls, result: Result) -> Self:
+        """Read the result. Raises UsageError if none of its runs counts, AirtollError if it cannot be read."""
+        records = result.records()
+        verdicts = {record.run.id: record.verdict for record in records}
+        outcomes = [
+            Outcome(run, finished=True, valid=verdict.valid, reasons=verdict.reasons)
+            if (verdict := verdicts.get(run.id)) is not None
+            else Outcome(run, finished=False)
+            for run in result.plan.runs
+        ]
+        if all(outcome.left_out is not None for outcome in outcomes):
+            raise UsageError(f"{result.directory}: none of its {len(outcomes)} runs counts")
+        return cls(result.directory, result.plan_record, records, outcomes, per_run(result.samples()))
+
+    @cached_property
+    def numbers(self) -> Mapping[Cell, Mapping[str, Sequence[float]]]:
+        """The values of the runs that count; every planned cell is there, a metric only where it was measured."""
+        cells = {outcome.run.id: outcome.run.cell for outcome in self.outcomes if outcome.left_out is None}
+        planned = {outcome.run.cell for outcome in self.outcomes}
+        found: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in sorted(planned, key=_cell_order)}
+        for run_id, metric, value in self.values.iter_rows():
+            if run_id in cells:
+                found[cells[run_id]].setdefault(metric, []).append(value)
+        return found
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that at least one run that counts has, in the order of reports."""
+        known = {metric for metrics in self.numbers.values() for metric in metrics}
+        return tuple(name for name in METRICS if name in known)
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Its cells summarised, and its security levels compared in pairs."""
+        return compare(self.values, self.outcomes)
+
+    @cached_property
+    def left_out(self) -> Mapping[Cell, Mapping[str, int]]:
+        """How many runs of a cell take no part, by reason; cells of which one does are left out here."""
+        counts: dict[Cell, dict[str, int]] = defaultdict(dict)
+        counting = set()
+        for outcome in self.outcomes:
+            cell, reason = outcome.run.cell, outcome.left_out
+            if reason is None:
+                counting.add(cell)
+            else:
+                counts[cell][reason] = counts[cell].get(reason, 0) + 1
+        return {cell: of_cell for cell, of_cell in counts.items() if cell not in counting}
+
+    @cached_property
+    def levels(self) -> Mapping[str, Sequence[Any]]:
+        """The levels of each factor that its cells have, the lab among them."""
+        return {
+            name: list(dict.fromkeys(getattr(cell, name) for cell in self.numbers)) for name in CELL_FACTORS
+        }
+
+    def by_key(self, ignored: Iterable[str]) -> dict[Key, Cell]:
+        """Its cells without some factors. Raises UsageError if that makes two of them one."""
+        left = set(ignored)
+        kept = [name for name in CELL_FACTORS if name not in left]
+        cells: dict[Key, Cell] = {}
+        for cell in self.numbers:
+            key = tuple((name, getattr(cell, name)) for name in kept)
+            if (twin := cells.setdefault(key, cell)) != cell:
+                name = next(each for each in CELL_FACTORS if getattr(cell, each) != getattr(twin, each))
+                raise UsageError(
+                    f"{self.directory}: {name} cannot be ignored: its cells differ in it "
+                    f"({level_text(name, getattr(twin, name))}, {level_text(name, getattr(cell, name))})"
+                )
+        return cells
+
+
+def _cell_order(cell: Cell) -> tuple[Any, ...]:
+    """Factor by factor, security last."""
+    levels = [level_order(getattr(cell, name)) for name in CELL_FACTORS if name != "security"]
+    return (*levels, SECURITY_ORDER.index(cell.security))
+
+
+def cell_name(cell: Cell, *, without: Iterable[str] = ()) -> str:
+    """A cell's levels, those that are named, with spaces between: "udp ipv4 1408 B ccmp"."""
+    levels = {name: text for name, text in levels_of(cell).items() if name not in set(without)}
+    first = [levels.pop(name) for name in ("transport", "ip", "packet_size", "security") if name in levels]
+    return ", ".join([" ".join(first), *(f"{name} {text}" for name, text in levels.items())])
+
+
+def fixed_factors_of(*figures: Figures) -> set[str]:
+    """The factors that have one level in all of these results: a cell's name does without them."""
+    return {
+        name
+        for name in CELL_FACTORS
+        if len({level for each in figures for level in each.levels[name]}) == 1
+        and name not in ("transport", "ip", "packet_size", "security")
+    }
+
+
+def matching(a: Figures, b: Figures, ignored: Iterable[str]) -> list[tuple[Cell, Cell]]:
+    """The cells that both results have, as (of `a`, of `b`). Raises UsageError if there is none."""
+    ignored = tuple(ignored)
+    of_a, of_b = a.by_key(ignored), b.by_key(ignored)
+    both = [(of_a[key], cell) for key, cell in of_b.items() if key in of_a]
+    if not both:
+        unlike = [
+            name
+            for name in CELL_FACTORS
+            if name not in ignored and not set(a.levels[name]) & set(b.levels[name])
+        ]
+        hint = "; ".join(
+            f"{name}: {_listed(a, name)} in one, {_listed(b, name)} in the other" for name in unlike
+        )
+        remedy = f"; --ignore {' --ignore '.join(unlike)} leaves that aside" if unlike else ""
+        raise UsageError(
+            f"{a.directory} and {b.directory} have no cell in common{': ' if hint else ''}{hint}{remedy}"
+        )
+    return both
+
+
+def _listed(figures: Figures, name: str) -> str:
+    texts = [level_text(name, level) for level in figures.levels[name]]
+    return ", ".join(texts[:4]) + (", ..." if len(texts) > 4 else "")

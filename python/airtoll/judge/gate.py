@@ -1,0 +1,226 @@
+"""Rules held against a result, cell by cell.
+
+Of every cell that a rule names, the mean is known with its 95 % interval. The cell passes if the whole interval keeps
+the rule, fails if none of it does, and is undecided between the two: measured again it might turn out either way, so
+that a gate which failed on it would fail by chance. `by mean` asks the mean alone; `surely` fails whatever does not
+pass. Of a single run there is no interval: then the mean decides, but for `surely`, which fails.
+
+A cell that a rule names and of which no run counts fails: what could not be measured kept no rule.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from airtoll.errors import UsageError
+from airtoll.judge.difference import changes
+from airtoll.judge.figures import Figures
+from airtoll.judge.rule import Operator, Rule, Undecided
+from airtoll.stats import IndependentDifference, IndependentRatio, Interval, PairedDifference, PairedRatio
+from airtoll.study.cell import Cell
+from airtoll.study.levels import choice_of
+
+State = Literal["pass", "undecided", "fail"]
+
+_ORDER: tuple[State, ...] = ("fail", "undecided", "pass")
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """One cell under one rule; numbers in the unit of the rule's bound."""
+
+    cell: Cell
+    state: State
+    n: int  # runs, or pairs of runs
+    value: float | None  # None if no run counts
+    ci95: Interval | None
+    note: str = ""  # why there is no number or no interval
+
+
+@dataclass(frozen=True)
+class RuleOutcome:
+    """One rule under a result."""
+
+    rule: Rule
+    cells: tuple[CellOutcome, ...]  # the worst first; never empty
+    undecided: Undecided  # what becomes of the undecided
+
+    @property
+    def state(self) -> State:
+        """That of the worst cell."""
+        return self.cells[0].state
+
+    @property
+    def passed(self) -> bool:
+        """Whether the gate lets it pass."""
+        return self.state == "pass" or (self.state == "undecided" and self.undecided == "pass")
+
+    def count(self, state: State) -> int:
+        """How many cells are in that state."""
+        return sum(cell.state == state for cell in self.cells)
+
+
+def gate(
+    result: Figures,
+    rules: Sequence[Rule],
+    *,
+    against: Figures | None = None,
+    ignored: Sequence[str] = (),
+    undecided: Undecided = "pass",
+) -> list[RuleOutcome]:
+    """What becomes of each rule. `ignored` factors need not be equal for a change against another result.
+
+    Raises UsageError for a rule that nothing in the result answers: that is no pass.
+    """
+    return [RuleOutcome(rule, tuple(_judged(rule, result, against, ignored)), undecided) for rule in rules]
+
+
+@dataclass(frozen=True)
+class _Figure:
+    n: int
+    value: float | None
+    ci95: Interval | None
+    note: str = ""
+
+
+def _judged(
+    rule: Rule, result: Figures, against: Figures | None, ignored: Sequence[str]
+) -> list[CellOutcome]:
+    cells = _matching(rule, result)
+    known = _figures(rule, result, against, ignored)
+    found = {cell: known[cell] for cell in cells if cell in known}
+    for cell in cells:
+        if cell not in found and (reasons := result.left_out.get(cell)):
+            counted = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+            found[cell] = _Figure(0, None, None, f"no run counts: {counted}")
+    if all(figure.value is None for figure in found.values()):
+        raise UsageError(f"rule '{rule.text}': {_nothing(rule, result)}")
+    outcomes = [
+        CellOutcome(cell, _state(rule, figure), figure.n, figure.value, figure.ci95, figure.note)
+        for cell, figure in found.items()
+    ]
+    return sorted(outcomes, key=lambda each: (_ORDER.index(each.state), _slack(rule, each)))
+
+
+def _matching(rule: Rule, result: Figures) -> list[Cell]:
+    cells = [
+        cell
+        for cell in result.numbers
+        if all(getattr(cell, factor) == level for factor, level in rule.where.items())
+    ]
+    if cells:
+        return cells
+    for factor, level in rule.where.items():
+        if level not in result.levels[factor]:
+            choice = choice_of(factor, list(result.levels[factor]))
+            raise UsageError(f"rule '{rule.text}': no cell of {result.directory}: its {factor} is {choice}")
+    raise UsageError(f"rule '{rule.text}': no cell of {result.directory} has all of these levels")
+
+
+def _nothing(rule: Rule, result: Figures) -> str:
+    if rule.subject == "cost":
+        baseline = result.comparison.baseline
+        return f"{result.directory} has no pair of these cells with {baseline} in {rule.metric.name}"
+    if rule.subject == "change":
+        return f"no cell of both results has {rule.metric.name}"
+    return f"{rule.metric.name} was not measured there; {result.directory} has {', '.join(result.metrics)}"
+
+
+def _figures(
+    rule: Rule, result: Figures, against: Figures | None, ignored: Sequence[str]
+) -> Mapping[Cell, _Figure]:
+    name = rule.metric.name
+    if rule.subject == "value":
+        return {
+            each.cell: _Figure(each.summary.n, each.summary.mean, each.summary.ci95_t)
+            for each in result.comparison.cells
+            if each.metric == name and each.summary.n
+        }
+    if rule.subject == "cost":
+        higher = rule.metric.better == "higher"
+        return {
+            pair.cell: _change(rule, pair.difference.n, pair.difference, pair.ratio, negative=higher)
+            for pair in result.comparison.pairs
+            if pair.metric == name and any(name in result.numbers[c] for c in (pair.cell, pair.baseline))
+        }
+    if against is None:
+        raise UsageError(f"rule '{rule.text}': a change needs --against DIR, the result to compare with")
+    return {
+        cell: _change(rule, min(row.a.n, row.b.n), row.difference, row.ratio)
+        for cell, row in changes(against, result, name, ignored).items()
+    }
+
+
+def _change(
+    rule: Rule,
+    n: int,
+    difference: PairedDifference | IndependentDifference,
+    ratio: PairedRatio | IndependentRatio,
+    *,
+    negative: bool = False,
+) -> _Figure:
+    """A difference or a change in percent, as the rule has it."""
+    if difference.mean is None:
+        return _Figure(n, None, None, "no pair of runs counts")
+    value, ci = (
+        (ratio.percent, ratio.percent_ci95_t) if rule.relative else (difference.mean, difference.ci95_t)
+    )
+    if value is None:
+        raise UsageError(
+            f"rule '{rule.text}': there is no percentage: {ratio.reason}; give {rule.metric.display_unit} instead"
+        )
+    if negative:
+        value, ci = -value, None if ci is None else Interval(-ci.high, -ci.low)
+    return _Figure(n, value, ci)
+
+
+def _state(rule: Rule, figure: _Figure) -> State:
+    if figure.value is None:
+        return "fail"
+    by_mean: State = "pass" if _keeps(rule.operator, figure.value, rule.bound) else "fail"
+    if rule.mode == "mean":
+        return by_mean
+    if figure.ci95 is None:
+        return "fail" if rule.mode == "surely" else by_mean
+    ends = figure.ci95.low, figure.ci95.high
+    if all(_keeps(rule.operator, end, rule.bound) for end in ends):
+        return "pass"
+    out = rule.mode == "surely" or not _touches(rule.operator, figure.ci95, rule.bound)
+    return "fail" if out else "undecided"
+
+
+def _keeps(operator: Operator, value: float, bound: float) -> bool:
+    match operator:
+        case "<=":
+            return value <= bound or _same(value, bound)
+        case ">=":
+            return value >= bound or _same(value, bound)
+        case "<":
+            return value < bound and not _same(value, bound)
+        case ">":
+            return value > bound and not _same(value, bound)
+        case "=":
+            return _same(value, bound)
+
+
+def _touches(operator: Operator, ci: Interval, bound: float) -> bool:
+    """Whether any of the interval keeps the rule."""
+    if operator == "=":
+        return ci.contains(bound)
+    return _keeps(operator, ci.low if operator.startswith("<") else ci.high, bound)
+
+
+def _same(value: float, bound: float) -> bool:
+    """Equal up to what the conversion of units rounds."""
+    return math.isclose(value, bound, rel_tol=1e-12, abs_tol=0.0)
+
+
+def _slack(rule: Rule, outcome: CellOutcome) -> float:
+    """How far the mean is on the good side; what has no number is worst."""
+    if outcome.value is None:
+        return -math.inf
+    off = outcome.value - rule.bound
+    if rule.operator == "=":
+        return -abs(off)
+    return -off if rule.operator.startswith("<") else off

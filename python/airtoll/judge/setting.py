@@ -1,0 +1,72 @@
+"""What else is different about two results: how they were measured, where and with what."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from airtoll.judge.figures import Figures
+from airtoll.report.facts import flatten
+
+Kind = Literal["method", "environment"]
+
+_PASSING: Final = ("boot_id", "hostname", "memory_bytes")
+"""Facts about a host that say nothing about its speed, or change with every boot."""
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """One thing that is not the same, in words; several values where the runs of one result differ in it."""
+
+    kind: Kind
+    name: str
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.name}: {self.a} in A, {self.b} in B"
+
+
+def unlike(a: Figures, b: Figures) -> list[Unlike]:
+    """All that differs, method first. What one result does not say is an en dash."""
+    return [
+        *_compared("method", _method(a), _method(b)),
+        *_compared("environment", _environment(a), _environment(b)),
+    ]
+
+
+def _compared(kind: Kind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterable[Unlike]:
+    for name in dict.fromkeys((*a, *b)):
+        of_a, of_b = (each.get(name, "\N{EN DASH}") for each in (a, b))
+        if of_a != of_b:
+            yield Unlike(kind, name, of_a, of_b)
+
+
+def _method(figures: Figures) -> dict[str, str]:
+    plan = figures.head.plan
+    method = {
+        f"method.{name}": value for name, value in flatten(plan.method.model_dump(exclude={"seed"})).items()
+    }
+    link = {f"link.{name}": value for name, value in flatten(plan.link.model_dump()).items()}
+    return {"quick": "yes" if figures.head.quick else "no", **method, **link}
+
+
+def _environment(figures: Figures) -> dict[str, str]:
+    values: dict[str, dict[str, None]] = {}
+    seen: set[str] = set()
+    for record in figures.records:
+        facts: dict[str, Any] = {
+            "airtoll": record.versions.airtoll,
+            "tools": record.versions.tools,
+            "hosts": {role: _lasting(host) for role, host in record.hosts.items()},
+        }
+        # Runs of one result have the same facts nearly always: they are looked at once.
+        if (words := repr(facts)) not in seen:
+            seen.add(words)
+            for name, value in flatten(facts).items():
+                values.setdefault(name, {})[value] = None
+    return {name: " and ".join(sorted(each)) for name, each in values.items()}
+
+
+def _lasting(host: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in host.items() if name not in _PASSING}

@@ -1,0 +1,119 @@
+"""A result as OpenMetrics text, for Prometheus' textfile collector and what draws from it.
+
+Every metric is four gauges: the mean, the two ends of its 95 % interval, and the number of runs behind it, with one
+label for each factor. Units are the base units of OpenMetrics 1.0: seconds, bits, bytes, ratios. Samples have no time
+stamps, and no family is of a type that the older text format of Prometheus lacks: the textfile collector takes neither.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from airtoll.report.data import ReportData
+from airtoll.stats import CellSummary, Metric
+from airtoll.study.cell import Cell
+
+_UNITS: Final[Mapping[str, tuple[str, float]]] = {
+    "bit/s": ("bits_per_second", 1.0),
+    "byte/s": ("bytes_per_second", 1.0),
+    "ms": ("seconds", 1e-3),
+    "%": ("ratio", 1e-2),
+    "1": ("ratio", 1.0),
+    "dB": ("decibels", 1.0),
+    "dBm": ("decibel_milliwatts", 1.0),
+}
+"""By the metric's unit: the base unit, and what one of the metric's is in it."""
+
+_ROUND: Final = 12
+"""Significant digits: more would only show what the conversion of units rounds."""
+
+Labels = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class _Family:
+    name: str  # with its unit behind it, where it has one
+    unit: str
+    help: str
+    samples: Sequence[tuple[Labels, float]]
+
+
+def openmetrics(data: ReportData) -> str:
+    """All of it, families in the order of reports."""
+    families = [*_about(data), *(family for metric in data.metrics for family in _families(data, metric))]
+    return "".join(line for family in families for line in _lines(family)) + "# EOF\n"
+
+
+def _about(data: ReportData) -> Iterator[_Family]:
+    of_result: Labels = (("study", data.study), ("lab", data.lab))
+    about = (*of_result, ("airtoll", data.airtoll or ""), ("quick", "true" if data.quick else "false"))
+    yield _Family("airtoll_result_info", "", "The result that the other metrics are of.", [(about, 1.0)])
+    created = data.created.timestamp()
+    yield _Family(
+        "airtoll_result_created_seconds",
+        "seconds",
+        "When the result was begun, since 1970.",
+        [(of_result, created)],
+    )
+    states = ("valid", "invalid", "discarded", "not finished")
+    counts = [
+        ((*of_result, ("state", state)), float(sum(run.state == state for run in data.runs)))
+        for state in states
+    ]
+    yield _Family("airtoll_runs", "", "Planned runs, by what became of them.", counts)
+    reasons = [
+        ((*of_result, ("reason", reason)), float(count))
+        for reason, count in sorted(data.comparison.reasons.items())
+    ]
+    if reasons:
+        yield _Family("airtoll_invalid_runs", "", "Invalid runs, by reason; one may have several.", reasons)
+
+
+def _families(data: ReportData, metric: Metric) -> Iterator[_Family]:
+    unit, scale = _UNITS[metric.unit]
+    cells = [each for each in data.comparison.cells if each.metric == metric.name and each.summary.n]
+    name = f"airtoll_{metric.name}"
+
+    def of(kind: str, what: str, value: Sequence[float | None]) -> _Family:
+        samples = [
+            (_labels(data, each.cell), _rounded(one * scale))
+            for each, one in zip(cells, value, strict=True)
+            if one is not None
+        ]
+        return _Family(f"{name}{kind}_{unit}", unit, f"{metric.title}: {what}.", samples)
+
+    yield of("", f"{metric.definition}; mean of the runs", [each.summary.mean for each in cells])
+    for kind, what, at in (("_ci95_low", "lower", "low"), ("_ci95_high", "upper", "high")):
+        ends = [_end(each, at) for each in cells]
+        if any(end is not None for end in ends):
+            yield of(kind, f"{what} end of the 95 % interval of the mean", ends)
+    runs = [(_labels(data, each.cell), float(each.summary.n)) for each in cells]
+    yield _Family(f"{name}_runs", "", f"{metric.title}: runs behind the mean.", runs)
+
+
+def _end(cell: CellSummary, at: str) -> float | None:
+    ci = cell.summary.ci95_t
+    return None if ci is None else (ci.low if at == "low" else ci.high)
+
+
+def _labels(data: ReportData, cell: Cell) -> Labels:
+    """The study, and all factors of a cell: packet_size in bytes, bandwidth in MHz, snr in dB."""
+    return (("study", data.study), *((name, f"{getattr(cell, name)}") for name in Cell.model_fields))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_ROUND}g}")
+
+
+def _lines(family: _Family) -> Iterator[str]:
+    yield f"# TYPE {family.name} gauge\n"
+    if family.unit:
+        yield f"# UNIT {family.name} {family.unit}\n"
+    yield f"# HELP {family.name} {_escaped(family.help)}\n"
+    for labels, value in family.samples:
+        pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
+        yield f"{family.name}{{{pairs}}} {value!r}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

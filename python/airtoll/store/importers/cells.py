@@ -1,0 +1,131 @@
+"""The cell that an imported file belongs to: what the file says, and what its owner says of it; nothing is guessed."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from airtoll.errors import UsageError
+from airtoll.labs.sim import Sim
+from airtoll.study.cell import LATER_FACTORS, Cell
+from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, check_factor, parse_level
+from airtoll.study.link import LinkSettings
+from airtoll.study.quantity import one_line
+from airtoll.study.schema import level_text
+
+LAB: Final = "imported"
+"""The lab of results that other tools recorded."""
+
+GIVABLE: Final = tuple(name for name in CELL_FACTORS if name != "lab")
+_NEEDED: Final = tuple(name for name in GIVABLE if name not in LATER_FACTORS)
+_ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
+    phy: {"bandwidth": 20, "gi": "long"} for phy in ("dsss", "ofdm", "erp")
+}
+"""What follows from a PHY: those before HT have one width and one guard interval (IEEE Std 802.11-2020, 15 to 18)."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A file to import, and what its owner says of it."""
+
+    path: Path
+    levels: Mapping[str, Any] = field(default_factory=dict)
+    block: int | None = None  # files of one block are compared in pairs
+
+
+def given_level(text: str, where: str) -> tuple[str, Any]:
+    """A level as `FACTOR=LEVEL`. Raises UsageError naming the option."""
+    name, equals, level = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise UsageError(f"{where}: '{one_line(text)}' is not FACTOR=LEVEL, like phy=ht")
+    return name, _parsed(name, level, where)
+
+
+def _parsed(name: str, level: str, where: str) -> Any:
+    try:
+        if check_factor(name) == "lab":
+            raise ValueError(f"the lab of an imported result is {LAB}")
+        return parse_level(name, level)
+    except ValueError as error:
+        raise UsageError(f"{where}: {name}: {error}") from None
+
+
+def read_table(table: Path) -> list[Given]:
+    """The files and levels of a CSV table: columns `file`, factors, and `block` if its rows are paired.
+
+    A file is named relative to the table. An empty field says nothing. Raises UsageError with the line.
+    """
+    name = one_line(str(table), most=4096)
+    try:
+        rows = list(csv.reader(io.StringIO(table.read_bytes().decode("utf-8-sig")), strict=True))
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+        raise UsageError(f"{name}: is no CSV: {one_line(str(error))}") from None
+    heads = [head.strip() for head in rows[0]] if rows else []
+    if "file" not in heads:
+        raise UsageError(f"{name}: line 1: there is no column 'file'")
+    if len(set(heads)) != len(heads):
+        raise UsageError(f"{name}: line 1: a column is there twice")
+    for head in heads:
+        if head not in ("file", "block"):
+            try:
+                check_factor(head)
+            except ValueError as error:
+                raise UsageError(f"{name}: line 1: {error}, and file and block") from None
+    return [
+        _row(dict(zip(heads, row, strict=False)), len(row) - len(heads), table, f"{name}: line {number}")
+        for number, row in enumerate(rows[1:], start=2)
+        if any(each.strip() for each in row)
+    ]
+
+
+def _row(row: Mapping[str, str], extra: int, table: Path, where: str) -> Given:
+    if extra > 0:
+        raise UsageError(f"{where}: has {extra} fields more than line 1")
+    told = {name: text.strip() for name, text in row.items() if text.strip()}
+    if "file" not in told:
+        raise UsageError(f"{where}: names no file")
+    block = told.pop("block", None)
+    if block is not None and not (block.isascii() and block.isdigit() and len(block) < 10):
+        raise UsageError(f"{where}: block: '{one_line(block)}' is not a whole number")
+    path = table.parent / told.pop("file")
+    levels = {name: _parsed(name, text, where) for name, text in told.items()}
+    return Given(path, levels, None if block is None else int(block))
+
+
+def swapped(said: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether the owner says the other direction than the file: then its client was on the access point's side."""
+    return {said.get("direction"), given.get("direction")} == {"up", "down"}
+
+
+def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell:
+    """The cell. Raises UsageError if the two disagree, if something is left unsaid, or if there is no such cell."""
+    for name, level in given.items():
+        if name in said and said[name] != level:
+            texts = [level_text(name, each) for each in (said[name], level)]
+            raise UsageError(f"{who}: {name}: the file says {texts[0]}, you say {texts[1]}")
+    levels = {**said, **given}
+    for name, only in _ONLY.get(levels.get("phy", ""), {}).items():
+        levels.setdefault(name, only)
+    missing = [name for name in _NEEDED if name not in levels]
+    if missing:
+        raise UsageError(
+            f"{who}: it does not say {', '.join(missing)}: give --level {missing[0]}=LEVEL, or columns of --levels"
+        )
+    cell = Cell(lab=LAB, **levels)
+    # The words of the link alone: other machines may well send packets that no study has.
+    usual = {"packet_size": 1000, "offered": "max", "transport": "udp", "stack": "default"}
+    if cell.rate == AUTO_RATE:
+        usual["rate"] = {"dsss": "1 Mbit/s", "ofdm": "6 Mbit/s", "erp": "6 Mbit/s"}.get(cell.phy, "mcs0")
+    obstacle = Sim(LinkSettings(legacy_fallback=True)).check(cell.model_copy(update=usual))
+    if obstacle is not None:
+        raise UsageError(f"{who}: {obstacle}")
+    return cell
+
+
+def unsaid(said: Mapping[str, Any], given: Mapping[str, Any]) -> Sequence[str]:
+    """The factors about which nobody said anything: their levels in the cell are defaults, not facts."""
+    return [name for name in LATER_FACTORS if name not in said and name not in given]

@@ -1,0 +1,81 @@
+"""irtt's JSON (`irtt client -o FILE`), which the probe of that name reads too."""
+
+from datetime import UTC
+
+from pydantic import AwareDatetime, Field
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.probes import irtt
+from airtoll.probes.base import Measurement
+from airtoll.probes.window import NS_PER_S, Window
+from airtoll.store.importers.files import Document
+from airtoll.store.importers.reading import FileModel, Reading, checked
+
+
+class _Params(FileModel):
+    duration: int = Field(gt=0, le=10**15)  # ns
+    interval: int = Field(gt=0, le=10**15)  # ns
+    length: int = Field(ge=0, le=2**31)  # octets
+
+
+class _Config(FileModel):
+    remote_address: str
+    params: _Params
+
+
+class _Stats(FileModel):
+    start_time: AwareDatetime
+
+
+class _System(FileModel):
+    os: str | None = None
+    hostname: str | None = None
+    cpus: int | None = None
+
+
+class _Rest(FileModel):
+    """What the probe itself knows, and its report need not tell it."""
+
+    config: _Config
+    stats: _Stats
+    system_info: _System = _System()
+
+
+def is_irtt(json: object) -> bool:
+    """Whether this looks like a report of irtt."""
+    return isinstance(json, dict) and "round_trips" in json and "stats" in json
+
+
+def read(document: Document, *, shared_clocks: bool) -> Reading:
+    """The test in a report of irtt. Raises UsageError unless it is whole."""
+    rest = checked(_Rest, document, "no irtt report")
+    try:
+        report = irtt.parse(document.text, b"", document.name)
+    except AirtollError as error:
+        raise UsageError(str(error)) from None
+    if not report.round_trips:
+        raise UsageError(f"{document.name}: no datagram was sent")
+    params = rest.config.params
+    window = Window(0.0, params.duration / NS_PER_S)
+    trips = irtt.read(report, window, shared_clocks=shared_clocks)
+    facts = {
+        "tool": "irtt",
+        "version": f"irtt {report.version.irtt}",
+        "clocks": "shared" if shared_clocks else "not known to be shared",
+        "interval_ms": params.interval / 1e6,
+        "packet_bytes": params.length,
+    }
+    return Reading(
+        tool="irtt",
+        started=rest.stats.start_time.astimezone(UTC),
+        duration_s=window.duration_s,
+        levels={
+            "transport": "udp",
+            "ip": "ipv6" if rest.config.remote_address.startswith("[") else "ipv4",
+            "packet_size": params.length,
+        },
+        measurements={"irtt": Measurement(trips.samples, {}, facts, trips.faults)},
+        probes=("irtt",),
+        hosts={"sta": rest.system_info.model_dump(exclude_none=True)},
+        settings={"interval_ms": params.interval / 1e6},
+    )

@@ -1,0 +1,58 @@
+"""One level of a factor as text: what the command line, a CSV file and a rule say of a cell."""
+
+import re
+from decimal import Decimal
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from airtoll.study.cell import Cell
+from airtoll.study.quantity import Quantity, one_of, show
+from airtoll.study.schema import QuickFactors, level_text
+from airtoll.study.values import did_you_mean
+
+AUTO_RATE: Final = "auto"
+"""The rate of a link whose stations chose it frame by frame: no study has it, a result from elsewhere may."""
+
+CELL_FACTORS: Final = tuple(Cell.model_fields)
+"""The factors of a cell, the lab among them."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+
+
+def check_factor(name: str) -> str:
+    """The name, if it is a factor's. Raises ValueError with what there is."""
+    if name not in CELL_FACTORS:
+        raise ValueError(
+            f"{show(name)} is not a factor; there are {', '.join(CELL_FACTORS)}{did_you_mean(name, CELL_FACTORS)}"
+        )
+    return name
+
+
+def parse_level(factor: str, text: str) -> Any:
+    """The level as a cell holds it; a bare number is in the factor's own unit.
+
+    Raises ValueError, in one line, for what is no factor or none of its levels.
+    """
+    check_factor(factor)
+    if factor == "lab" or (factor == "rate" and text == AUTO_RATE):
+        return text
+    value: str | float = text
+    if _NUMBER.fullmatch(text):
+        value = float(text) if "." in text else int(text)
+    if factor == "packet_size":
+        return int(_SIZE.parse(value))
+    try:
+        return getattr(QuickFactors.model_validate({factor: [value]}), factor)[0]
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise ValueError(detail.get("ctx", {}).get("text", detail["msg"])) from None
+
+
+_SIZE = Quantity("a packet size", "B", "1408 B", Decimal(1), Decimal(2**31), whole=True)
+"""Programs elsewhere write to sockets what they like; what a study can have is less."""
+
+
+def choice_of(factor: str, levels: list[Any]) -> str:
+    """The levels as a choice: "open or ccmp"."""
+    return one_of([level_text(factor, level) for level in levels])

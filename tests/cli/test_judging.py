@@ -1,0 +1,244 @@
+"""compare, gate, metrics and import as a user calls them: on results in virtual time, and on recorded files."""
+
+import json
+import os
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from cli_command import AIRTOLL, Airtoll, one_line
+
+from airtoll.cli import app
+from airtoll.errors import UsageError
+
+RECORDED = Path(__file__).parents[1] / "importers" / "recorded"
+
+STUDY = """
+title = "Small"
+lab = "sim"
+
+[factors]
+security = ["open", "ccmp"]
+transport = ["udp"]
+ip = ["ipv4"]
+packet_size = ["256 B", "1408 B"]
+phy = ["ofdm"]
+rate = ["RATE"]
+
+[method]
+repeats = 4
+duration = "0.3 s"
+warmup = "0.1 s"
+seed = SEED
+"""
+
+
+def refusal(*arguments: str) -> str:
+    """The line with which a command refuses what was asked for, with exit status 2."""
+    with pytest.raises(UsageError) as caught:
+        app(list(arguments), standalone_mode=False)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results `a` and `again`, alike but for their seeds, and `slower`, at another rate."""
+    root = tmp_path_factory.mktemp("results")
+    for name, rate, seed in (
+        ("a", "54 Mbit/s", "1"),
+        ("again", "54 Mbit/s", "2"),
+        ("slower", "36 Mbit/s", "1"),
+    ):
+        study = root / f"{name}.toml"
+        study.write_text(STUDY.replace("RATE", rate).replace("SEED", seed))
+        command = [AIRTOLL, "run", str(study), "--out", str(root / name)]
+        subprocess.run(command, check=True, capture_output=True, timeout=120, env={**os.environ})
+    return root
+
+
+def test_two_results_are_compared(airtoll: Airtoll, results: Path) -> None:
+    done = airtoll("compare", results / "a", results / "slower", "--ignore", "rate", "--metric", "throughput")
+    assert done.returncode == 0, done.stderr
+    assert "4 cells compared, whatever their rate; margin 1 %" in done.stdout
+    assert "Throughput: 4 differ (4 worse in B), 0 equal within the margin, 0 undecided" in done.stdout
+    assert done.stdout.count("differs, worse") == 4
+
+
+def test_what_does_not_differ_is_counted_and_shown_if_asked_for(airtoll: Airtoll, results: Path) -> None:
+    arguments = ("compare", results / "a", results / "again", "--margin", "5%", "--metric", "throughput")
+    brief, full = airtoll(*arguments), airtoll(*arguments, "--all")
+    assert "Throughput: 0 differ, 4 equal within the margin, 0 undecided" in brief.stdout
+    assert brief.stdout.count("udp ipv4") == 0
+    assert full.stdout.count("udp ipv4") == 4
+    assert airtoll(*arguments, "--fail-on-difference").returncode == 0
+
+
+def test_a_difference_can_fail(airtoll: Airtoll, results: Path) -> None:
+    done = airtoll("compare", results / "a", results / "slower", "--ignore", "rate", "--fail-on-difference")
+    assert done.returncode == 1
+    assert done.stderr == ""
+
+
+def test_a_comparison_as_json_and_markdown(airtoll: Airtoll, results: Path) -> None:
+    arguments = ("compare", results / "a", results / "slower", "--ignore", "rate", "--metric", "throughput")
+    answer = json.loads(airtoll(*arguments, "--json").stdout)
+    assert answer["counts"]["differs"] == len(answer["differences"]) == 4
+    row = answer["differences"][0]
+    assert row["b"]["mean"] - row["a"]["mean"] == pytest.approx(row["difference"])
+    assert row["difference_ci95"][0] < row["difference"] < row["difference_ci95"][1] < 0
+    markdown = airtoll(*arguments, "--markdown").stdout
+    assert "### Throughput, Mbit/s" in markdown
+    assert markdown.count("\n| udp ipv4") == 4
+    assert "exclude each other" in one_line(airtoll(*arguments, "--markdown", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["a", "nowhere"], "nowhere: not a result directory"),
+        (["a", "slower"], "rate: 54 Mbit/s in one, 36 Mbit/s in the other; --ignore rate"),
+        (["a", "again", "--metric", "troughput"], "did you mean 'throughput'"),
+        (["a", "again", "--ignore", "labs"], "did you mean 'lab'"),
+        (["a", "again", "--margin", "1 s"], "--margin: '1 s' has the wrong unit"),
+        (["a", "again", "--margin", "100 %"], "--margin"),
+    ],
+)
+def test_a_wrong_comparison_is_one_line(results: Path, arguments: list[str], words: str) -> None:
+    paths = [str(results / each) if each in ("a", "again", "slower") else each for each in arguments]
+    assert words in refusal("compare", *paths)
+
+
+def test_rules_that_are_kept_pass(airtoll: Airtoll, results: Path) -> None:
+    rules = (
+        "throughput >= 5 Mbit/s",
+        "cost(throughput) of ccmp <= 4 %",
+        "loss = 0 %",
+        "change(throughput) >= -5 %",
+    )
+    options = [word for rule in rules for word in ("--rule", rule)]
+    done = airtoll("gate", results / "again", *options, "--against", results / "a")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(None, 1)[0] for line in lines[:4]] == ["pass"] * 4
+    assert "worst udp ipv4 256 B ccmp: " in lines[0]
+    assert lines[-1] == "4 of 4 rules kept"
+
+
+def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text('rules = ["throughput >= 20 Mbit/s", "rtt <= 5 ms"]\n')
+    done = airtoll("gate", results / "a", "--rules", file, "--junit", tmp_path / "ci" / "gate.xml")
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "FAIL      throughput >= 20 Mbit/s: 4 cells, 2 pass, 2 fail; worst udp ipv4 256 B ccmp"
+    )
+    assert "1 of 2 rules kept" in done.stdout
+    root = ET.fromstring((tmp_path / "ci" / "gate.xml").read_text())  # noqa: S314  (our own)
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    answer = json.loads(airtoll("gate", results / "a", "--rules", file, "--json").stdout)
+    assert [(rule["passed"], len(rule["cells"])) for rule in answer] == [(False, 4), (True, 4)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "there is no rule: give --rule RULE"),
+        (
+            ["--rule", "loss = 0 %", "--rule", "los = 0 %"],
+            "--rule 2: column 1: 'los' is not a metric; did you mean",
+        ),
+        (["--rule", "jitter <= 1 ms where packet_size=99 B"], "its packet_size is 256 B or 1408 B"),
+        (["--rule", "ftp_rate >= 1 kbyte/s"], "ftp_rate was not measured there"),
+        (["--rule", "change(rtt) <= 1 %"], "needs --against DIR"),
+        (
+            ["--rule", "loss = 0 %", "--undecided", "maybe"],
+            "--undecided: 'maybe' is not allowed; use pass or fail",
+        ),
+        (["--rules", "nowhere.toml"], "nowhere.toml: cannot be read"),
+    ],
+)
+def test_a_wrong_gate_is_one_line_and_no_pass(results: Path, arguments: list[str], words: str) -> None:
+    assert words in refusal("gate", str(results / "a"), *arguments)
+
+
+def test_metrics_are_printed_or_written(airtoll: Airtoll, results: Path, tmp_path: Path) -> None:
+    printed = airtoll("metrics", results / "a")
+    assert printed.returncode == 0
+    assert printed.stdout.endswith("# EOF\n")
+    assert 'security="ccmp"' in printed.stdout
+    assert airtoll("metrics", results / "a", "--out", tmp_path / "node" / "airtoll.prom").stdout == ""
+    assert (tmp_path / "node" / "airtoll.prom").read_text() == printed.stdout
+
+
+def test_imported_files_can_be_reported_compared_and_held_to_rules(airtoll: Airtoll, tmp_path: Path) -> None:
+    link = ("--level", "phy=ofdm", "--level", "rate=54 Mbit/s", "--level", "topology=wired-ap")
+    for name, security in (("first", "open"), ("second", "ccmp")):
+        done = airtoll(
+            "import",
+            RECORDED / "iperf3-tcp-client.json",
+            "--out",
+            name,
+            "--security",
+            security,
+            "--title",
+            "Hall 3",
+            *link,
+        )
+        assert done.returncode == 0, done.stderr
+        assert f"0001-tcp-ipv4-1408-{security}: iperf3-tcp-client.json: valid" in done.stdout
+    assert airtoll("verify", "first").returncode == 0
+    report = airtoll("report", "first")
+    assert report.returncode == 0, report.stderr
+    assert "Hall 3" in (tmp_path / "first" / "report.md").read_text()
+    compared = airtoll("compare", "first", "second", "--ignore", "security")
+    assert compared.returncode == 0, compared.stderr
+    assert "Throughput: 0 differ, 0 equal within the margin, 1 undecided" in compared.stdout
+    assert airtoll("gate", "first", "--rule", "throughput >= 25 Mbit/s").returncode == 0
+    assert airtoll("gate", "first", "--rule", "throughput >= 35 Mbit/s").returncode == 1
+    assert airtoll("metrics", "first").returncode == 0
+
+
+def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) -> None:
+    for name in ("tcp_download.flent.gz", "iperf3-udp-client.json", "irtt.json.gz"):
+        (tmp_path / name).write_bytes((RECORDED / name).read_bytes())
+    table = tmp_path / "levels.csv"
+    table.write_text(
+        "file,security,phy,rate,bandwidth,gi\n"
+        "tcp_download.flent.gz,open,ht,auto,40,short\n"
+        "iperf3-udp-client.json,ccmp,vht,mcs9,80,long\n"
+        "irtt.json.gz,wep104,erp,54,,\n"
+    )
+    done = airtoll("import", "--levels", table, "--level", "topology=wired-ap", "--out", "all")
+    assert done.returncode == 0, done.stderr
+    assert "all: 3 runs, 0 of them invalid" in done.stdout
+    assert airtoll("report", "all").returncode == 0
+    one = airtoll("import", "irtt.json.gz", "--levels", table, "--level", "topology=wired-ap", "--out", "one")
+    assert "one: 1 run, 0 of them invalid" in one.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "x"], "there is no file to import"),
+        (["FILE", "--out", "x"], "does not say topology, phy, bandwidth, gi, rate, security"),
+        (["FILE", "--out", "x", "--level", "phy"], "--level: 'phy' is not FACTOR=LEVEL"),
+        (["FILE", "--out", "x", "--level", "fy=ht"], "--level: fy: 'fy' is not a factor"),
+        (["FILE", "--out", "x", "--security", "wpa3"], "--security: security: 'wpa3' is not allowed"),
+        (
+            ["FILE", "--out", "x", "--security", "open", "--security", "ccmp"],
+            "--security: given 2 times for 1 file",
+        ),
+        (["FILE", "--out", "x", "--security", "open", "--level", "security=ccmp"], "security is said twice"),
+        (["FILE", "--out", "x", "--levels", "none.csv"], "none.csv"),
+        ([str(Path(__file__)), "--out", "x"], "is cut off or no JSON"),
+    ],
+)
+def test_a_wrong_import_is_one_line_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = str(RECORDED / "iperf3-tcp-client.json")
+    assert words in refusal("import", *[file if each == "FILE" else each for each in arguments])
+    assert not (tmp_path / "x").exists()

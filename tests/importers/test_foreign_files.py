@@ -1,0 +1,202 @@
+"""Whatever a file holds, importing it gives runs or one line; nothing is written of what cannot be read."""
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from airtoll.errors import UsageError
+from airtoll.store import verify
+from airtoll.store.importers import Given, files, import_files, read_table
+
+RECORDED = Path(__file__).parent / "recorded"
+LEVELS: dict[str, Any] = {
+    "security": "open",
+    "topology": "wired-ap",
+    "phy": "ofdm",
+    "rate": "54 Mbit/s",
+}
+NAMES = ("iperf3-tcp-client.json", "iperf3-udp-bidir-client.json", "irtt.json.gz", "tcp_download.flent.gz")
+SETTINGS = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def refusal(file: Path) -> str:
+    """The line with which a file is refused; exit status 2, and no result."""
+    out = file.with_name("result")
+    with pytest.raises(UsageError) as caught:
+        import_files([Given(file, LEVELS)], out, "None")
+    assert not out.exists()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"throughput: 5\n", "is cut off or no JSON"),
+        (b"[1, 2]", "is no report of iperf3 or irtt and no data file of flent"),
+        (b'{"start": {}, "intervals": [], "end": {}}', "start.version: Field required"),
+        (b"[" * 100_000, "is cut off or no JSON"),
+        (b'{"event":"start","data":{}}\n{"event":"inter', "line 2: is cut off or no JSON"),
+        (b'{"version": 3, "metadata": {}, "raw_values": {}}', "file format 3 of flent; airtoll reads 4"),
+        (b"\x1f\x8b\x08\x00 no gzip", "cannot be unpacked"),
+        (gzip.compress(b'{"a": 1}')[:-4], "cannot be unpacked"),
+        (b"BZh9 no bzip2", "cannot be unpacked"),
+    ],
+)
+def test_a_foreign_file_is_refused_in_one_line(tmp_path: Path, content: bytes, words: str) -> None:
+    file = tmp_path / "file.json"
+    file.write_bytes(content)
+    assert words in refusal(file)
+
+
+def test_a_test_that_failed_is_refused_in_iperf3s_words(tmp_path: Path) -> None:
+    file = tmp_path / "refused.json"
+    file.write_bytes((RECORDED / "iperf3-refused-client.json").read_bytes())
+    assert "unable to connect to server: Connection refused" in refusal(file)
+
+
+def test_directories_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    assert "is a directory" in refusal(tmp_path)
+    assert "No such file" in refusal(tmp_path / "none.json")
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    file = tmp_path / "bomb.gz"
+    file.write_bytes(gzip.compress(b" " * (1 << 22)))
+    assert "longer than 1 MiB when it is unpacked" in refusal(file)
+    (tmp_path / "long").write_bytes(b" " * ((1 << 20) + 1))
+    assert "is longer than 1 MiB" in refusal(tmp_path / "long")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
+def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, name: str, part: float) -> None:
+    content = (RECORDED / name).read_bytes()
+    file = tmp_path / name
+    file.write_bytes(content[: int(part * len(content))])
+    assert name in refusal(file)
+
+
+def imports_or_refuses(content: bytes, directory: Path) -> None:
+    file = directory / "file"
+    file.write_bytes(content)
+    out = directory / "result"
+    shutil.rmtree(out, ignore_errors=True)
+    try:
+        import_files([Given(file, LEVELS)], out, "Fuzz", shared_clocks=True)
+    except UsageError as error:
+        line = str(error)
+    else:
+        assert verify(out) == []
+        return
+    assert "\n" not in line
+    assert not out.exists()
+
+
+@SETTINGS
+@given(content=st.binary(max_size=300))
+@example(content=b"\x1f\x8b")
+@example(content=b"null")
+def test_any_bytes_are_imported_or_refused(tmp_path: Path, content: bytes) -> None:
+    imports_or_refuses(content, tmp_path)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a document, lists by their first elements."""
+    yield path
+    items = (
+        value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    )
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def document_of(name: str) -> Any:
+    content = (RECORDED / name).read_bytes()
+    return json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+
+
+DOCUMENTS = {name: document_of(name) for name in NAMES}
+PLACES = {name: list(places(document)) for name, document in DOCUMENTS.items()}
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(min_value=-(2**70), max_value=2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=8),
+    st.just([]),
+    st.just({}),
+)
+
+
+@SETTINGS
+@given(name=st.sampled_from(NAMES), at=st.randoms(use_true_random=False), odd=ODD)
+def test_any_value_anywhere_is_imported_or_refused(tmp_path: Path, name: str, at: Any, odd: Any) -> None:
+    document = json.loads(json.dumps(DOCUMENTS[name]))
+    *path, last = at.choice(PLACES[name][1:])
+    holder = document
+    for key in path:
+        holder = holder[key]
+    holder[last] = odd
+    imports_or_refuses(json.dumps(document).encode(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("", "line 1: there is no column 'file'"),
+        ("path,phy\n", "line 1: there is no column 'file'"),
+        ("file,phi\n", "line 1: 'phi' is not a factor"),
+        ("file,phy,phy\n", "line 1: a column is there twice"),
+        ("file,phy\na,hq\n", "line 2: phy: 'hq' is not allowed"),
+        ("file,phy\n,ht\n", "line 2: names no file"),
+        ("file,phy\na,ht,20\n", "line 2: has 1 fields more than line 1"),
+        ("file,block\na,x\n", "line 2: block: 'x' is not a whole number"),
+        ("file,lab\na,air\n", "line 2: lab: the lab of an imported result is imported"),
+        ("file,packet_size\na,0 B\n", "line 2: packet_size: '0 B' is outside"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, table: str, words: str) -> None:
+    file = tmp_path / "levels.csv"
+    file.write_text(table)
+    with pytest.raises(UsageError) as caught:
+        read_table(file)
+    assert words in str(caught.value)
+
+
+def test_a_table_names_files_beside_it_and_says_what_it_wants(tmp_path: Path) -> None:
+    file = tmp_path / "levels.csv"
+    file.write_text(
+        "file,security,packet_size,rate,block\nruns/a.json,wep104,128,54,3\n\nb.json,open,,auto,\n"
+    )
+    first, second = read_table(file)
+    assert first.path == tmp_path / "runs" / "a.json"
+    assert first.levels == {"security": "wep104", "packet_size": 128, "rate": "54 Mbit/s"}
+    assert (first.block, second.block) == (3, None)
+    assert second.levels == {"security": "open", "rate": "auto"}
+
+
+@SETTINGS
+@given(content=st.binary(max_size=200))
+@example(content=b'file\n"a')
+@example(content=b"file\n\x00\n")
+def test_any_table_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "levels.csv"
+    file.write_bytes(content)
+    line = ""
+    try:
+        read_table(file)
+    except UsageError as error:
+        line = str(error)
+    assert "\n" not in line

@@ -1,0 +1,193 @@
+"""The language of rules: what is understood, and where the fault is in what is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from airtoll.errors import UsageError
+from airtoll.judge import parse_rule, read_rules
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("throughput >= 800 Mbit/s", ("value", "throughput", ">=", 800e6, False, {}, "interval")),
+        ("throughput>=0.8Gbit/s", ("value", "throughput", ">=", 800e6, False, {}, "interval")),
+        ("rtt_p99 <= 2 ms", ("value", "rtt_p99", "<=", 2.0, False, {}, "interval")),
+        ("rtt < 250 us by mean", ("value", "rtt", "<", 0.25, False, {}, "mean")),
+        ("loss = 0 %", ("value", "loss", "=", 0.0, False, {}, "interval")),
+        ("loss <= 0.1 % surely", ("value", "loss", "<=", 0.001, False, {}, "surely")),
+        ("ftp_rate > 2 Mbyte/s", ("value", "ftp_rate", ">", 2e6, False, {}, "interval")),
+        ("noise <= -90 dBm", ("value", "noise", "<=", -90.0, False, {}, "interval")),
+        (
+            "cost(throughput) of ccmp <= 3 %",
+            ("cost", "throughput", "<=", 3.0, True, {"security": "ccmp"}, "interval"),
+        ),
+        (
+            "cost(rtt) <= 0.2 ms of gcmp256",
+            ("cost", "rtt", "<=", 0.2, False, {"security": "gcmp256"}, "interval"),
+        ),
+        ("cost(cpu_system) <= 5 %", ("cost", "cpu_system", "<=", 5.0, False, {}, "interval")),
+        (
+            "change(throughput) >= -2 % against baseline",
+            ("change", "throughput", ">=", -2.0, True, {}, "interval"),
+        ),
+        (
+            "jitter <= 1 ms where security=ccmp and packet_size=1408 B and rate=54 Mbit/s by mean",
+            (
+                "value",
+                "jitter",
+                "<=",
+                1.0,
+                False,
+                {"security": "ccmp", "packet_size": 1408, "rate": "54 Mbit/s"},
+                "mean",
+            ),
+        ),
+        (
+            "rtt <= 1 ms where packet_size = 1408 and snr=none",
+            ("value", "rtt", "<=", 1.0, False, {"packet_size": 1408, "snr": "none"}, "interval"),
+        ),
+    ],
+)
+def test_a_rule_is_understood(text: str, expected: tuple[Any, ...]) -> None:
+    rule = parse_rule(text)
+    found = (
+        rule.subject,
+        rule.metric.name,
+        rule.operator,
+        rule.bound,
+        rule.relative,
+        dict(rule.where),
+        rule.mode,
+    )
+    assert found == (*expected[:3], pytest.approx(expected[3]), *expected[4:])
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "words"),
+    [
+        ("", 1, "the rule ends where a metric is needed"),
+        ("throughputt >= 8 Mbit/s", 1, "did you mean 'throughput'?"),
+        ("THROUGHPUT >= 8 Mbit/s", 1, "did you mean 'throughput'?"),
+        ("speed >= 8 Mbit/s", 1, "there are throughput, rtt"),
+        ("cost <= 3 %", 1, "write cost(METRIC)"),
+        ("cots(rtt) <= 3 %", 1, "did you mean 'cost'?"),
+        ("cost(rtt <= 3 %", 10, "where ) is missing"),
+        ("throughput", 11, "the rule ends where one of <=, >=, <, >, = is needed"),
+        ("throughput != 8 Mbit/s", 12, "'!=' where one of"),
+        ("throughput >=", 14, "the rule ends where a number with its unit is needed"),
+        ("throughput >= 8", 15, "'8' has no unit"),
+        ("throughput >= 8 Mbits", 15, "has the wrong unit; give a string in Mbit/s"),
+        ("throughput >= many Mbit/s", 15, "is not a value of throughput"),
+        ("change(rtt) <= 2 m", 16, "has the wrong unit"),
+        ("throughput of cmp >= 8 Mbit/s", 15, "security: 'cmp' is not allowed"),
+        ("rtt <= 2 ms where securty=ccmp", 19, "did you mean 'security'?"),
+        ("rtt <= 2 ms where security<=ccmp", 27, "where = is needed"),
+        ("rtt <= 2 ms where security=", 28, "the rule ends where a level is needed after '='"),
+        ("rtt <= 2 ms where packet_size=1 MB", 31, "packet_size: '1 MB' has the wrong unit"),
+        ("rtt of open <= 2 ms of ccmp", 24, "security is said twice"),
+        ("rtt <= 2 ms by max", 16, "'by mean'"),
+        ("rtt <= 2 ms by mean surely", 21, "it is said already"),
+        ("rtt <= 2 ms against baseline", 13, "only a change is against another result"),
+        ("change(rtt) <= 2 % against main", 28, "the result is named by --against"),
+        ("rtt <= 2 ms surely not", 20, "'not' where of, where, and, by, surely or against may follow"),
+        ("rtt <= " + "9" * 500 + " ms", 0, "at most 500 characters"),
+    ],
+)
+def test_a_wrong_rule_is_refused_with_the_place(text: str, column: int, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_rule(text, "--rule 3")
+    line = str(caught.value)
+    assert line.startswith(f"--rule 3: column {column}: " if column else "--rule 3: ")
+    assert words in line
+
+
+_WORDS = st.sampled_from(
+    [
+        *(
+            "throughput",
+            "rtt",
+            "loss",
+            "cost",
+            "change",
+            "(",
+            ")",
+            "<=",
+            "=",
+            "!=",
+            "3",
+            "-2.5",
+            "%",
+            "ms",
+            "Mbit/s",
+        ),
+        *(
+            "of",
+            "ccmp",
+            "where",
+            "security",
+            "packet_size",
+            "1408",
+            "B",
+            "and",
+            "by",
+            "mean",
+            "surely",
+            "against",
+        ),
+        *("baseline", "\x00", "\xe9", "\n"),
+    ]
+)
+
+
+@given(
+    st.one_of(
+        st.text(max_size=60),
+        st.lists(_WORDS, max_size=14).map(" ".join),
+        st.lists(_WORDS, max_size=9).map("".join),
+    )
+)
+@example("rtt<=2 ms where rate=")
+@example("rtt <= 2 ms where rate=auto")
+def test_any_text_is_a_rule_or_one_line(text: str) -> None:
+    try:
+        rule = parse_rule(text)
+    except UsageError as error:
+        line = str(error)
+    else:
+        assert parse_rule(rule.text) == rule
+        return
+    assert line.startswith("--rule: ")
+    assert "\n" not in line
+
+
+def test_a_file_has_rules_and_what_becomes_of_the_undecided(tmp_path: Path) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text('undecided = "fail"\nrules = ["loss = 0 %", "rtt <= 2 ms"]\n')
+    read = read_rules(file)
+    assert [rule.text for rule in read.rules] == ["loss = 0 %", "rtt <= 2 ms"]
+    assert read.undecided == "fail"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("rules = [", "not TOML"),
+        ("rules = []", "rules: give a list of rules"),
+        ('rule = ["loss = 0 %"]', "rule: unknown key; known are rules and undecided; did you mean 'rules'?"),
+        ("rules = [3]", "rules[0]: 3 is not a string"),
+        ('rules = ["loss = 0 %", "los = 0 %"]', "rules[1]: column 1: 'los' is not a metric"),
+        ('rules = ["loss = 0 %"]\nundecided = "maybe"', "undecided: 'maybe' is not allowed"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, content: str, words: str) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        read_rules(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert words in str(caught.value)
