@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable
 
 import pytest
+from made_cell import make_cell
 
 from airtoll.study.cell import Cell
 
@@ -16,21 +17,5 @@ def _ctrl_c_interrupts() -> None:
 
 @pytest.fixture
 def cell() -> Callable[..., Cell]:
-    """A cell of a study, with whatever levels a test wants otherwise."""
-
-    def make(**levels: object) -> Cell:
-        usual = {
-            "lab": "air",
-            "topology": "point-to-point",
-            "phy": "ofdm",
-            "bandwidth": 20,
-            "gi": "long",
-            "rate": "54 Mbit/s",
-            "transport": "udp",
-            "ip": "ipv4",
-            "packet_size": 1408,
-            "security": "open",
-        }
-        return Cell.model_validate({**usual, **levels})
-
-    return make
+    """What makes a cell of a study."""
+    return make_cell

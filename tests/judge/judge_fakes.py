@@ -26,22 +26,6 @@ Values = Mapping[str, Sequence[float]]
 """Metric -> value of each replicate."""
 
 
-def make_cell(**levels: Any) -> Cell:
-    usual: dict[str, Any] = {
-        "lab": "air",
-        "topology": "point-to-point",
-        "phy": "ofdm",
-        "bandwidth": 20,
-        "gi": "long",
-        "rate": "54 Mbit/s",
-        "transport": "udp",
-        "ip": "ipv4",
-        "packet_size": 1408,
-        "security": "open",
-    }
-    return Cell.model_validate({**usual, **levels})
-
-
 def noisy(mean: float, spread: float, n: int, seed: int = 1) -> list[float]:
     """Values with exactly this mean and standard deviation."""
     values = np.random.default_rng(seed).normal(size=n)

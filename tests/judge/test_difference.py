@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_fakes import figures, make_cell, noisy, store
+from judge_fakes import figures, noisy, store
+from made_cell import make_cell
 from scipy import stats
 
 from airtoll.errors import UsageError

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_fakes import figures, make_cell, noisy, store
+from judge_fakes import figures, noisy, store
+from made_cell import make_cell
 
 from airtoll.errors import UsageError
 from airtoll.judge import RuleOutcome, gate, junit, parse_rule

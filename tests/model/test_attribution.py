@@ -5,29 +5,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_cell import make_cell
 
 from airtoll.model import Attribution, Case, Predictions, attribute, modelled
 from airtoll.study import LinkSettings
-from airtoll.study.cell import Cell
 
 PREDICTIONS = Predictions()
 OPEN_54_MBPS = 29.2  # 1408 B over UDP and 802.11a, about
 
 
 def case(link: dict[str, Any] | None = None, **levels: Any) -> Case:
-    base: dict[str, Any] = {
-        "lab": "air",
-        "topology": "point-to-point",
-        "phy": "ofdm",
-        "bandwidth": 20,
-        "gi": "long",
-        "rate": "54 Mbit/s",
-        "transport": "udp",
-        "ip": "ipv4",
-        "packet_size": 1408,
-        "security": "ccmp",
-    }
-    return Case(Cell(**base | levels), LinkSettings.model_validate(link or {}))
+    cell = make_cell(**{"security": "ccmp", **levels})
+    return Case(cell, LinkSettings.model_validate(link or {}))
 
 
 def parts(of: Attribution | None) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from made_cell import make_cell
 from pydantic import ValidationError
 
 from airtoll.errors import UsageError
@@ -56,21 +57,9 @@ def test_conditions_have_the_factors_of_study_files_and_the_operating_system() -
 
 @each_study
 def test_levels_are_those_of_a_cell(study: str) -> None:
-    usual = {
-        "lab": "air",
-        "topology": "point-to-point",
-        "phy": "ofdm",
-        "bandwidth": 20,
-        "gi": "long",
-        "rate": "54 Mbit/s",
-        "transport": "udp",
-        "ip": "ipv4",
-        "packet_size": 1408,
-        "security": "open",
-    }
     for point in (*published(study).points, *implied_points(published(study))):
         levels = {k: v for k, v in point.condition.given().items() if k != "stack"}
-        cell = Cell.model_validate({**usual, **levels})
+        cell = make_cell(**levels)
         assert {k: getattr(cell, k) for k in levels} == levels
 
 

@@ -245,14 +245,7 @@ def commands(transfer: Transfer, ip: Ip, seconds: float) -> tuple[list[str], lis
 
 def parse_client(output: bytes, stderr: bytes, who: str) -> ClientReport:
     """The report of curl. Raises AirtollError naming that end if it is not whole or tells of a failure."""
-    try:
-        report = ClientReport.model_validate_json(output)
-    except ValidationError:
-        if output.strip():
-            raise AirtollError(
-                f"{who}: its report of {len(output)} bytes is cut off or no curl report"
-            ) from None
-        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
+    report = process.read_report(ClientReport, output, who, "curl", last_words(stderr, output))
     if report.exitcode != 0:
         words = " ".join((report.errormsg or "").split()) or last_words(stderr)
         raise AirtollError(f"{who}: {words} (curl {report.exitcode})")

@@ -6,12 +6,13 @@ Pure functions from the reports' bytes; `iperf3` runs the tool and explains the 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import last_words
 from airtoll.probes.base import Phase, Sample
 from airtoll.probes.flows import PORT, Way
+from airtoll.probes.process import read_report
 from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Transport
 
@@ -98,14 +99,7 @@ class NotBegunError(AirtollError):
 
 def parse(output: bytes, stderr: bytes, who: str) -> Report:
     """One end's report. Raises AirtollError naming that end if it is not whole or tells of a failure."""
-    try:
-        report = Report.model_validate_json(output)
-    except ValidationError:
-        if output.strip():
-            raise AirtollError(
-                f"{who}: its report of {len(output)} bytes is cut off or no iperf3 report"
-            ) from None
-        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
+    report = read_report(Report, output, who, "iperf3", last_words(stderr, output))
     error = report.error
     if error is not None and error.endswith(_AFTER_INTERRUPTION):
         error = next((known for known in _INTERRUPTED if f'"{known}"'.encode() in output), error)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Link, last_words
@@ -187,14 +187,7 @@ def interval_s(link: Link, cell: Cell) -> float:
 
 def parse(output: bytes, stderr: bytes, who: str) -> Report:
     """The client's report. Raises AirtollError naming it, in irtt's words if it has any, unless that is whole."""
-    try:
-        report = Report.model_validate_json(output)
-    except ValidationError:
-        if output.strip():
-            raise AirtollError(
-                f"{who}: its report of {len(output)} bytes is cut off or no irtt report"
-            ) from None
-        raise AirtollError(f"{who}: {_complaint(output, stderr)}") from None
+    report = process.read_report(Report, output, who, "irtt", _complaint(output, stderr))
     trips = report.round_trips
     if len(trips) != report.stats.packets_sent or any(trip.seqno != at for at, trip in enumerate(trips)):
         raise AirtollError(f"{who}: its report lacks some of {report.stats.packets_sent} datagrams")

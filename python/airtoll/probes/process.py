@@ -9,10 +9,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import which
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, last_words
 from airtoll.study.cell import Transport
+
+ReportT = TypeVar("ReportT", bound=BaseModel)
 
 LISTEN_TIMEOUT_S = 10.0
 """A server that does not listen by then has failed."""
@@ -92,6 +97,18 @@ def unfetched(host: Host) -> int:
     ipv4 = [row for row in rows if row[:1] == [b"Udp:"]]  # names, and values under them
     ipv6 = dict(row for row in rows if len(row) == 2)
     return int(dict(zip(*ipv4, strict=True))[b"RcvbufErrors"]) + int(ipv6.get(b"Udp6RcvbufErrors", 0))
+
+
+def read_report(model: type[ReportT], output: bytes, who: str, tool: str, complaint: str) -> ReportT:
+    """A tool's report in JSON. AirtollError if it is not whole; of one that printed none, with its complaint."""
+    try:
+        return model.model_validate_json(output)
+    except ValidationError:
+        if output.strip():
+            raise AirtollError(
+                f"{who}: its report of {len(output)} bytes is cut off or no {tool} report"
+            ) from None
+        raise AirtollError(f"{who}: {complaint}") from None
 
 
 def output_of(host: Host, argv: Sequence[str]) -> bytes:
