@@ -82,7 +82,8 @@ BEGIN_TIMEOUT_S = 10.0
 """By then a client has begun on a link that others load already: its connection may lose its first packets there."""
 
 BEGIN_ATTEMPTS = 3
-"""Of several clients the last begin on a link that the others load already."""
+"""Of several clients the last begin on a link that the others load already, and on a busy machine a short test may be
+over before it has begun."""
 
 _TIMESTAMPS = "/proc/sys/net/ipv4/tcp_timestamps"
 _MSS = re.compile(rb"\bmss:(\d{1,5})\b")
@@ -102,7 +103,7 @@ class Throughput:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError when iperf3 fails, with its own words."""
-        attempts = BEGIN_ATTEMPTS if len(link.pairs) > 1 or cell.direction == "both" else 1
+        attempts_left = BEGIN_ATTEMPTS
         asked = link.facts.get("tcp_window_bytes" if cell.transport == "tcp" else "udp_buffer_bytes")
         while True:
             own = None if cell.transport == "tcp" else self._buffers[0]
@@ -115,8 +116,8 @@ class Throughput:
                     raise
                 del self._buffers[0]
             except NotBegunError:
-                attempts -= 1
-                if attempts == 0:
+                attempts_left -= 1
+                if attempts_left == 0:
                     raise
 
     def _measure(self, link: Link, cell: Cell, method: Method, buffer: str | None) -> Measurement:
