@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that the tests passed with; pyproject.toml says which others are allowed.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: build run test lint bench bench-air bench-link bench-decrypt bench-studies bench-coverage clean
+.PHONY: build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
 .PHONY: system-run system-test test-rust test-python
 .DELETE_ON_ERROR:
 
@@ -72,6 +72,9 @@ bench-decrypt: build
 
 bench-coverage: build
 	$(VENV)/bin/python benches/coverage.py $(if $(WRITE),--write $(WRITE))
+
+bench-report: build
+	$(VENV)/bin/python benches/report.py $(if $(WRITE),--write $(WRITE))
 
 clean:
 	cargo clean --quiet

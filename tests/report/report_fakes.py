@@ -1,6 +1,6 @@
 """Synthetic results, stored by the store itself: reports are tested on what they read in life."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from airtoll.probes.base import Sample
+from airtoll.stats import METRICS
 from airtoll.store import Result, RunRecord, Verdict, Versions
 from airtoll.study.cell import Cell, Ip, Method, Plan, Run, Security, Transport
+from airtoll.study.link import Stack
 
 S = 1_000_000_000
 STUDY = 'title = "What WPA2 costs on an 802.11a link"\nlab = "air"\n'
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
-CPU_SHARE = {"open": 0.0, "ccmp": 5.2, "gcmp": 3.1, "wep40": 2.2}
-OVERHEAD_B = {"open": 0, "wep40": 8, "ccmp": 16, "gcmp": 24}
+CPU_SHARE = {"open": 0.0, "ccmp": 5.2, "gcmp": 3.1, "wep40": 2.2, "wep104": 2.3}
+OVERHEAD_B = {"open": 0, "wep40": 8, "wep104": 8, "ccmp": 16, "gcmp": 24, "enhanced4": 16}
 
 
 def make_plan(
@@ -27,28 +29,37 @@ def make_plan(
     transports: Sequence[Transport] = ("tcp", "udp"),
     rates: Sequence[str] = ("54 Mbit/s",),
     study: str = "quickstart",
+    *,
+    ips: Sequence[Ip] = ("ipv4", "ipv6"),
+    factors: Mapping[str, Sequence[Any]] | None = None,
+    method: Mapping[str, Any] | None = None,
+    stacks: Mapping[str, Stack] | None = None,
 ) -> Plan:
-    ips: tuple[Ip, ...] = ("ipv4", "ipv6")
+    """Blocks of every flow, crossed with further `factors` of cells."""
     order = np.random.default_rng(4)
     runs: list[Run] = []
     block = 0
+    names = tuple(factors or {})
     for replicate in range(1, discard_first + repeats + 1):
-        flows = list(product(transports, ips, sizes, rates))
+        flows = list(product(transports, ips, sizes, rates, *(factors or {}).values()))
         for index in order.permutation(len(flows)):
-            transport, ip, size, rate = flows[index]
+            transport, ip, size, rate, *more = flows[index]
             block += 1
             for place in order.permutation(len(levels)):
                 cell = Cell(
-                    lab="air",
-                    topology="point-to-point",
-                    phy="ofdm",
-                    bandwidth=20,
-                    gi="long",
-                    rate=rate,
-                    transport=transport,
-                    ip=ip,
-                    packet_size=size,
-                    security=levels[place],
+                    **{
+                        "lab": "air",
+                        "topology": "point-to-point",
+                        "phy": "ofdm",
+                        "bandwidth": 20,
+                        "gi": "long",
+                        "rate": rate,
+                        "transport": transport,
+                        "ip": ip,
+                        "packet_size": size,
+                        "security": levels[place],
+                        **dict(zip(names, more, strict=True)),
+                    }
                 )
                 discard = replicate <= discard_first
                 runs.append(
@@ -61,13 +72,32 @@ def make_plan(
                         cell=cell,
                     )
                 )
-    method = Method(repeats=repeats, discard_first=discard_first, duration=1.0, warmup=0.2, seed=1)
-    return Plan(study=study, method=method, runs=tuple(runs))
+    usual = {"repeats": repeats, "discard_first": discard_first, "duration": 1.0, "warmup": 0.2, "seed": 1}
+    return Plan(
+        study=study,
+        method=Method(**{**usual, **(method or {})}),
+        stacks=dict(stacks or {}),
+        runs=tuple(runs),
+    )
+
+
+def exactly(**values: Callable[[Run], float]) -> Callable[[Run], list[Sample]]:
+    """Samples of runs whose numbers are known: by metric, each in the metric's unit."""
+
+    def samples(run: Run) -> list[Sample]:
+        return [
+            Sample(
+                "iperf3", name, METRICS[name].unit, "ap" if name == "throughput" else "", "up", 0, S, of(run)
+            )
+            for name, of in values.items()
+        ]
+
+    return samples
 
 
 def expected_bit_per_s(cell: Cell) -> float:
     """Closed form of one saturated 802.11a station (clause 17 timing), good enough to look like a link."""
-    rate = float(cell.rate.split()[0])
+    rate = float(cell.rate.split()[0]) if cell.rate.endswith("Mbit/s") else 54.0  # not of HT or VHT
     header = {"ipv4": 20, "ipv6": 40}[cell.ip] + 8
     octets = cell.packet_size + header + 36 + OVERHEAD_B[cell.security]
     airtime_us = 34 + 67.5 + 20 + 4 * np.ceil((22 + 8 * octets) / (4 * rate)) + 16 + 28

@@ -13,7 +13,7 @@ from airtoll.errors import AirtollError
 from airtoll.report import table, write_report
 from airtoll.report import text as words
 from airtoll.report.data import ReportData
-from airtoll.report.files import _md
+from airtoll.report.markdown import _md
 from airtoll.report.rows import build
 from airtoll.stats import METRICS, Interval
 from airtoll.store import Result

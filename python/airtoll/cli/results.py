@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from airtoll.course import Course
 from airtoll.report import table, write_index, write_paper, write_report
 from airtoll.store import Result, verify
 
@@ -22,9 +23,11 @@ def verify_result(directory: Path) -> int:
     result = Result.open(directory)
     records = result.records()
     valid = sum(record.verdict.valid for record in records)
-    left = len(result.pending())
+    unneeded = len(Course.of(result).unneeded())
+    left = len(result.pending()) - unneeded
     console.print(
         f"{directory}: sound; {len(records)} of {len(result.plan.runs)} runs finished, {valid} of them valid"
+        + (f", {unneeded} not needed" if unneeded else "")
         + (f", {left} to do" if left else ""),
         markup=False,
     )
@@ -62,6 +65,10 @@ def print_summary(console: Console, result: Result) -> None:
     console.print(printed)
     records = result.records()
     invalid = [record for record in records if not record.verdict.valid]
-    console.print(f"{len(records)} of {len(result.plan.runs)} runs finished, {len(invalid)} of them invalid")
+    unneeded = len(Course.of(result).unneeded())
+    console.print(
+        f"{len(records)} of {len(result.plan.runs)} runs finished, {len(invalid)} of them invalid"
+        + (f", {unneeded} not needed" if unneeded else "")
+    )
     for record in invalid:
         console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", markup=False, soft_wrap=True)

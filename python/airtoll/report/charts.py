@@ -1,5 +1,6 @@
 """What all charts of a report are: a Vega-Lite specification, its title, and words that stand for it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,12 @@ import altair as alt
 
 FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
 """As wide as the page lets it be."""
+
+GREY = "#808a94"
+"""Tells shapes apart on light and dark paper alike."""
+
+IP_DASHES = ([1, 0], [5, 4])
+"""Of lines, in the order of IP versions: as a scale it would dash the symbols of the legend, too."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,7 @@ class Figure:
     title: str
     caption: str
     charts: tuple[Chart, ...]
+    main: bool = True  # False: of a metric that a page folds away
 
 
 def named(name: str) -> Any:
@@ -34,6 +42,23 @@ def named(name: str) -> Any:
 
 
 def spec_of(chart: Any, **datasets: list[dict[str, Any]]) -> dict[str, Any]:
-    """The chart's specification with its data."""
-    spec: dict[str, Any] = chart.to_dict()
+    """The chart's specification with its data.
+
+    Not checked against Vega-Lite's schema, which takes longer than all else about a chart: tests do that.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     return {**spec, "datasets": datasets}
+
+
+def ip_shapes(ips: Sequence[str]) -> Any:
+    """IP versions by shape, with a legend where there are several; lines tell them by dash (`IP_DASHES`)."""
+    legend = alt.Legend(
+        symbolOpacity=1, symbolStrokeWidth=1.8, symbolStrokeColor=GREY, symbolFillColor="transparent"
+    )
+    return alt.Shape(
+        "ip:N",
+        title="IP version",
+        sort=ips,
+        scale=alt.Scale(domain=ips, range=["circle", "square"][: len(ips)]),
+        legend=legend if len(ips) > 1 else None,
+    )

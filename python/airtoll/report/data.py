@@ -1,7 +1,7 @@
 """A result to what a report is made of: its runs, and the figures that `airtoll.stats` makes of them."""
 
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,10 +11,12 @@ from typing import Literal
 
 import polars as pl
 
+from airtoll.course import Course
 from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.report import text
 from airtoll.stats import (
     METRICS,
+    CellSummary,
     Comparison,
     Metric,
     Outcome,
@@ -28,7 +30,7 @@ from airtoll.stats import (
 from airtoll.store import Result, RunRecord
 from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
 
-State = Literal["valid", "invalid", "discarded", "not finished"]
+State = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class ReportRun:
     record: RunRecord | None
     values: Mapping[str, float]  # by metric, in the metric's unit
     files: tuple[str, ...] = ()  # stored files, relative to the result's directory
+    needed: bool = True  # False: its cell had enough replicates before, by the stopping rule
 
     @property
     def outcome(self) -> Outcome:
@@ -51,8 +54,15 @@ class ReportRun:
     @property
     def state(self) -> State:
         """Whether the run counts, or why not."""
+        if not self.needed:
+            return "not needed"
         left_out = self.outcome.left_out
         return "valid" if left_out is None or left_out == "not measured" else left_out
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether the run is stored and not valid, discarded or not."""
+        return self.record is not None and not self.record.verdict.valid
 
 
 @dataclass(frozen=True)
@@ -93,6 +103,7 @@ class ReportData:
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for run_id, metric, value in per_run(result.samples()).iter_rows():
             values[run_id][metric] = value
+        unneeded = Course.of(result).unneeded() if plan.method.stop != "fixed" else frozenset()
         return cls(
             study=plan.study,
             lab=head.lab,
@@ -103,7 +114,13 @@ class ReportData:
             study_text=result.study_text,
             directory=result.directory,
             runs=tuple(
-                ReportRun(run, records.get(run.id), values.get(run.id, {}), _files(result, run.id))
+                ReportRun(
+                    run,
+                    records.get(run.id),
+                    values.get(run.id, {}),
+                    _files(result, run.id),
+                    needed=run.id not in unneeded,
+                )
                 for run in plan.runs
             ),
         )
@@ -131,13 +148,41 @@ class ReportData:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The figures of all cells and pairs."""
-        return compare(self.values, [run.outcome for run in self.runs])
+        """The figures of all cells and pairs; runs that were not needed are no part of it."""
+        method = self.method
+        return compare(
+            self.values,
+            [run.outcome for run in self.runs if run.needed],
+            precision_percent=method.within if method.stop == "precision" else None,
+        )
+
+    @cached_property
+    def summaries(self) -> Mapping[tuple[Cell, str], CellSummary]:
+        """The figures of each cell, by cell and metric."""
+        return {(cell.cell, cell.metric): cell for cell in self.comparison.cells}
+
+    @cached_property
+    def pairs(self) -> Mapping[tuple[Cell, str], PairedRow]:
+        """What each cell is against the one at the baseline level, by cell and metric."""
+        return {(pair.cell, pair.metric): pair for pair in self.comparison.pairs}
+
+    def means(self, metric: str) -> dict[Cell, float]:
+        """The mean of each cell that has one, in the metric's unit."""
+        return {
+            cell.cell: cell.summary.mean
+            for cell in self.comparison.cells
+            if cell.metric == metric and cell.summary.mean is not None
+        }
+
+    @cached_property
+    def counts(self) -> Mapping[State, int]:
+        """Runs by their state."""
+        return Counter(run.state for run in self.runs)
 
     @cached_property
     def counting(self) -> tuple[ReportRun, ...]:
         """The runs that figures are made of."""
-        return tuple(run for run in self.runs if run.outcome.left_out is None)
+        return tuple(run for run in self.runs if run.state == "valid")
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -206,12 +251,10 @@ class ReportData:
             if row.metric in ATTRIBUTED and row.difference.mean is not None and self._is_saturated(row)
         ]
         self.model.all(case for row in rows for case in chain(self._saturated_case(row.cell)).values())
-        means = {(c.cell, c.metric): c.summary.mean for c in self.comparison.cells}
+        means = {metric: self.means(metric) for metric in ATTRIBUTED}
         found = []
         for row in rows:
-            start, end = means[row.baseline, row.metric], means[row.cell, row.metric]
-            assert start is not None
-            assert end is not None
+            start, end = means[row.metric][row.baseline], means[row.metric][row.cell]
             split = attribute(self.model, self._saturated_case(row.cell), row.metric, start, end)
             if split is not None:
                 found.append(Explained(row.cell, split))
@@ -245,6 +288,11 @@ class ReportData:
     def flow(self, cell: Cell) -> str:
         """What a cell is besides its security, in words."""
         return text.flow(cell, self.varying)
+
+    def short_flow(self, cell: Cell) -> str:
+        """The same by the factors that vary alone, for the labels of charts."""
+        naming = [name for name in text.IN_FLOW if name not in self.fixed]
+        return text.flow(cell, self.varying, naming) or text.flow(cell)
 
 
 def _load_mbps(run: ReportRun) -> float | None:

@@ -1,15 +1,19 @@
 """Where the cost comes from, as a waterfall and a table; what else would change it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import altair as alt
 
 from airtoll.model import PARTS, Alternative, Attribution, alternatives
+from airtoll.model.attribution import PartName
 from airtoll.report import text
 from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
 from airtoll.report.data import Explained, ReportData
+from airtoll.report.forms import axis, in_order, tick
+from airtoll.report.grid import Grid
+from airtoll.report.rows import Table, expectation
 from airtoll.stats import METRICS, Metric
+from airtoll.study.cell import Cell
 
 PART_TITLES = {
     "aggregation": "lost aggregation",
@@ -30,57 +34,54 @@ _COLOURS = {
 }
 """Told apart on light and dark paper alike."""
 
+MAX_FLOWS = 8
+"""With more flows a waterfall is longer than a screen."""
+
 _BAR_HEIGHT = 9
 _GAP = 14
 
 
-@dataclass(frozen=True)
-class Split:
-    """One cost as a line of the table, in the metric's display unit."""
-
-    flow: str
-    level: str
-    metric: Metric
-    change: str
-    parts: tuple[str, ...]  # of `shown_parts`, in their order; each a change and its share of the open value
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What alternatives would change in one cell."""
-
-    flow: str
-    level: str
-    metric: Metric
-    now: str
-    answers: tuple[tuple[str, str, str], ...]  # question, what the metric would be, change
-
-
-def shown_parts(data: ReportData) -> tuple[str, ...]:
+def shown_parts(data: ReportData) -> tuple[PartName, ...]:
     """The parts that any of the study's costs has, in their order."""
     there = {part.name for explained in data.explained for part in explained.attribution.parts}
     return tuple(name for name in PARTS if name in there)
 
 
-def splits(data: ReportData) -> tuple[Split, ...]:
-    """Every cost and its parts."""
-    return tuple(_split(data, explained) for explained in data.explained)
+def splits(data: ReportData) -> Grid:
+    """Every cost and its parts, each as a change in the metric's unit and as a share of the open value."""
+    names = shown_parts(data)
+    return Grid(
+        "explained",
+        "Where the cost comes from",
+        "What the measured change against open is made of, by the air's timing in virtual time: the change, and in "
+        "brackets its share of the open value. The parts add up to the measured change.",
+        (
+            "Flow",
+            "Metric",
+            "Security",
+            "Measured change",
+            *(_capital(PART_TITLES[name]) for name in names),
+        ),
+        tuple(_split(data, explained, names) for explained in data.explained),
+        words=3,
+    )
 
 
-def _split(data: ReportData, explained: Explained) -> Split:
+def _split(data: ReportData, explained: Explained, names: Sequence[PartName]) -> tuple[str, ...]:
     of = explained.attribution
     metric = METRICS[of.metric]
     by_name = {part.name: part.change for part in of.parts}
-    return Split(
-        flow=data.flow(explained.cell),
-        level=text.level(explained.cell.security),
-        metric=metric,
-        change=_amount(of, metric, of.change),
-        parts=tuple(
-            _amount(of, metric, by_name[name]) if name in by_name else text.MISSING
-            for name in shown_parts(data)
-        ),
+    return (
+        data.flow(explained.cell),
+        f"{metric.short}, {metric.display_unit}",
+        text.level(explained.cell.security),
+        _amount(of, metric, of.change),
+        *(_amount(of, metric, by_name[name]) if name in by_name else text.MISSING for name in names),
     )
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _amount(of: Attribution, metric: Metric, change: float) -> str:
@@ -92,24 +93,35 @@ def _percent(of: Attribution, change: float) -> float:
     return 100 * change / of.open
 
 
-def waterfalls(data: ReportData) -> Figure | None:
-    """A chart for each metric and level: from open to secured, a step a part; None if nothing is explained."""
+def waterfalls(data: ReportData) -> list[Figure]:
+    """A chart for each metric and level: from open to secured, a step a part; nothing if nothing is explained."""
     groups: dict[tuple[str, str], list[Explained]] = {}
-    for explained in data.explained:
+    for explained in _drawn(data):
         key = explained.attribution.metric, explained.cell.security
         groups.setdefault(key, []).append(explained)
-    if not groups:
-        return None
     charts = tuple(
         _waterfall(data, METRICS[metric], level, group) for (metric, level), group in groups.items()
     )
-    return Figure(
-        "Where the cost comes from",
+    some = " Of many flows, those at both ends of the axis; the table has all." if _are_many(data) else ""
+    caption = (
         "From the open value at 0 to the secured one, a step for each part. Bytes: the suite's octets at the PHY rate. "
         "Whole symbols: what those octets really take, in whole symbols and with fewer MPDUs a PPDU. Processor: what "
-        "the engine or card takes for a frame. Unexplained: what is left of the measured change.",
-        charts,
+        f"the engine or card takes for a frame. Unexplained: what is left of the measured change.{some}"
     )
+    return [Figure("Where the cost comes from", caption, charts)] if charts else []
+
+
+def _are_many(data: ReportData) -> bool:
+    return len({data.flow(explained.cell) for explained in data.explained}) > MAX_FLOWS
+
+
+def _drawn(data: ReportData) -> list[Explained]:
+    """The costs that a figure has room for."""
+    if not _are_many(data):
+        return list(data.explained)
+    against = axis(data)
+    ticks = in_order({tick(against, explained.cell) for explained in data.explained})
+    return [each for each in data.explained if tick(against, each.cell) in (ticks[0], ticks[-1])]
 
 
 def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Explained]) -> Chart:
@@ -120,7 +132,7 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
             percent = _percent(of, part.change)
             values.append(
                 {
-                    "flow": data.flow(explained.cell),
+                    "flow": data.short_flow(explained.cell),
                     "part": PART_TITLES[part.name],
                     "from": reached,
                     "to": reached + percent,
@@ -132,11 +144,11 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
     parts = [PART_TITLES[name] for name in shown_parts(data)]
     colours = [_COLOURS[name] for name in shown_parts(data)]
     title = f"{metric.title}, {text.level(level)}"
-    chart = (
+    bars = (
         named("values")
         .mark_bar(minBandSize=2)
         .encode(
-            x=alt.X("from:Q", title=f"Change of {metric.title.lower()}, % of open"),
+            x=alt.X("from:Q", title=f"Change of {text.within(metric.title)}, % of open"),
             x2="to:Q",
             y=alt.Y("flow:N", sort=flows, title=None, scale=alt.Scale(paddingInner=0.25)),
             yOffset=alt.YOffset("part:N", sort=parts, scale=alt.Scale(domain=parts)),
@@ -147,46 +159,79 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
                 alt.Tooltip("words:N", title=f"Change, {metric.display_unit}"),
             ],
         )
-        .properties(
-            width="container",
-            autosize=FIT,
-            title=title,
-            height=len(flows) * (_BAR_HEIGHT * len(parts) + _GAP),
-        )
+    )
+    chart = alt.layer(named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"), bars).properties(
+        width="container", autosize=FIT, title=title, height=len(flows) * (_BAR_HEIGHT * len(parts) + _GAP)
     )
     description = f"{title}. " + "; ".join(
         f"{value['flow']}, {value['part']}: {value['words']}" for value in values
     )
-    return Chart(f"chart-waterfall-{metric.name}-{level}", title, description, spec_of(chart, values=values))
+    return Chart(
+        f"chart-waterfall-{metric.name}-{level}",
+        title,
+        description,
+        spec_of(chart, values=values, zero=[{"zero": 0}]),
+    )
 
 
-def answers(data: ReportData) -> tuple[Answers, ...]:
+def answers(data: ReportData) -> list[Grid]:
     """What alternatives would change, for the flow with the largest packets of each transport and level."""
     found = []
     for cell in data.leading_cells:
         for name in ("throughput", "delay"):
             asked = alternatives(data.model, data.model.case(cell), name)
             if asked:
-                found.append(_answers(cell.security, data.flow(cell), METRICS[name], asked))
+                found.append(
+                    _answers(f"{data.flow(cell)}, {text.level(cell.security)}", METRICS[name], asked)
+                )
                 break
-    return tuple(found)
+    return found
 
 
-def _answers(security: str, flow: str, metric: Metric, asked: Sequence[Alternative]) -> Answers:
+def _answers(title: str, metric: Metric, asked: Sequence[Alternative]) -> Grid:
     def value(of: float) -> str:
         return text.number(metric.display(of), metric.decimals)
 
-    return Answers(
-        flow=flow,
-        level=text.level(security),
-        metric=metric,
-        now=value(asked[0].now),
-        answers=tuple(
-            (
-                each.question,
-                value(each.then),
-                text.number(each.percent, 2, sign=True) + " %",
-            )
-            for each in asked
+    return Grid(
+        "answers",
+        title,
+        "",
+        ("With", f"{metric.short}, {metric.display_unit}", "Change"),
+        (
+            ("as it is", value(asked[0].now), ""),
+            *((_question(each), value(each.then), text.signed_percent(each.percent)) for each in asked),
         ),
+    )
+
+
+def _question(of: Alternative) -> str:
+    """A level as the standard writes it."""
+    kind, _, level = of.question.partition(" ")
+    return text.level(level) if kind == "security" else of.question
+
+
+def predictions(data: ReportData, table: Table) -> Grid:
+    """What the model expects of each cell's main metrics, and how far the measurement is from it."""
+    cells: dict[Cell, None] = {}
+    for row in table.rows:
+        cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}
+    return Grid(
+        "predictions",
+        "Measured against the model",
+        "What the medium in virtual time makes of each cell, with models of traffic and hosts, and how far the "
+        "measurement is from it (geometric mean over runs, 95 % confidence interval).",
+        ("Flow", "Metric", "Security", "Expected", "Measured against it"),
+        tuple(
+            (
+                data.flow(cell),
+                f"{metric.short}, {metric.display_unit}",
+                text.level(cell.security),
+                *expectation(found, metric),
+            )
+            for metric in data.metrics
+            if metric.main
+            for cell in cells
+            if (found := data.expected.get((cell, metric.name))) is not None
+        ),
+        words=3,
     )

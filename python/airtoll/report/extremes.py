@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from airtoll.report import text
+from airtoll.report.averages import ANY
 from airtoll.report.data import ReportData
 from airtoll.stats import METRICS, Metric
 from airtoll.study.cell import Cell
@@ -18,9 +19,6 @@ COMPARED: Final[tuple[Compared, ...]] = ("security", "ip", "stack")
 """The factors by whose levels the papers compare."""
 
 METRICS_COMPARED: Final = ("throughput", "rtt", "jitter", "loss", "delay", "cpu_system")
-
-_ANY: Final = {"packet_size": 0, "rate": "", "offered": "max"}
-"""Stands for all levels of the factors over which the largest difference is looked for."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,11 @@ class Extreme:
 
 def extremes(data: ReportData) -> tuple[Extreme, ...]:
     """The largest differences of each metric, factor by factor; of security, against the baseline level."""
-    means: dict[str, dict[Cell, float]] = {name: {} for name in METRICS_COMPARED}
-    for summary in data.comparison.cells:
-        if summary.metric in means and summary.summary.mean is not None:
-            means[summary.metric][summary.cell] = summary.summary.mean
     return tuple(
         extreme
         for name in METRICS_COMPARED
         for factor in COMPARED
-        for extreme in _of(METRICS[name], factor, means[name], data.comparison.baseline)
+        for extreme in _of(METRICS[name], factor, data.means(name), data.comparison.baseline)
     )
 
 
@@ -82,10 +76,21 @@ def _of(
             if other not in means:
                 continue
             found = Extreme(metric, factor, cell, other, mean, means[other])
-            group = other.model_copy(update=_ANY)
+            if not found.difference:
+                continue
+            group = other.model_copy(update=dict(ANY))
             if group not in largest or found.difference > largest[group].difference:
                 largest[group] = found
     yield from largest.values()
+
+
+def by_metric(data: ReportData) -> dict[str, list[str]]:
+    """The sentences, by the metric's title with its unit."""
+    found: dict[str, list[str]] = {}
+    for extreme in extremes(data):
+        title = f"{extreme.metric.title}, {extreme.metric.display_unit}"
+        found.setdefault(title, []).append(sentence(data, extreme))
+    return found
 
 
 def sentence(data: ReportData, extreme: Extreme) -> str:
@@ -96,13 +101,15 @@ def sentence(data: ReportData, extreme: Extreme) -> str:
         return text.number(metric.display(value), metric.decimals)
 
     def named(cell: Cell) -> str:
-        level = getattr(cell, extreme.factor)
-        return text.level(level) if extreme.factor == "security" else text.factor(extreme.factor, level)
+        return text.factor(extreme.factor, getattr(cell, extreme.factor))
 
     unit = "points" if metric.display_unit == "%" else metric.display_unit
+    flow = data.flow(extreme.first)
+    if extreme.factor != "security":  # what is compared stands behind the numbers
+        flow = f"{flow}, {text.level(extreme.first.security)}"
     head = (
-        f"{metric.title}, {data.flow(extreme.first)}: {shown(extreme.first_mean)} with {named(extreme.first)}, "
-        f"{shown(extreme.second_mean)} with {named(extreme.second)}, {shown(extreme.difference)} {unit} apart"
+        f"{flow}: {shown(extreme.first_mean)} with {named(extreme.first)}, {shown(extreme.second_mean)} with "
+        f"{named(extreme.second)}, {shown(extreme.difference)} {unit} apart"
     )
     if not metric.relative or extreme.percent_of_larger is None or extreme.percent_of_smaller is None:
         return f"{head}."

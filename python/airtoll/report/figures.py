@@ -1,22 +1,34 @@
-"""Vega-Lite charts: every figure is of cells and runs, never of samples, so its size follows the plan.
+"""Figures of each metric against packet size, rate or load, as the papers have them; or bars by security level.
 
-Colours come from the page (config.range, light or dark) in the order of levels. What colour tells is told
-again by filled and hollow points, and IP versions by shape and dash: the figures hold in grey too.
+Every figure is of cells and runs, never of samples, so its size follows the plan. Colours come from the page
+(config.range, light or dark) in the order of levels. What colour tells is told again by filled and hollow points, and
+IP versions by shape and dash: the figures hold in grey too.
 """
 
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import altair as alt
 
 from airtoll.report import text
-from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts import FIT, IP_DASHES, Chart, Figure, ip_shapes, named, spec_of
 from airtoll.report.data import ReportData
+from airtoll.report.forms import (
+    TITLES,
+    Axis,
+    Colouring,
+    axis,
+    by_security,
+    by_stack,
+    in_order,
+    panel,
+    tick,
+)
 from airtoll.report.publications import BesidePublication
 from airtoll.report.rows import scaled
-from airtoll.stats import CellSummary, Metric, PairedRow
+from airtoll.stats import CellSummary, Metric
 from airtoll.study.cell import Cell
 
 MAX_DOTS = 3000
@@ -24,135 +36,179 @@ MAX_DOTS = 3000
 
 _RUNS = " runs"  # single runs stand beside their mean, in a slot of their own
 _PANEL_HEIGHT = 230
-_ROW_HEIGHT = 26
-_SUBROW_HEIGHT = 18
-_FRAME = 3  # times the usual interval
+_FRAME = 1.3  # times the largest value
+_BAR_HEIGHT = 24
 
 
-def measured(data: ReportData, paper: BesidePublication | None) -> list[Figure]:
-    """One figure a metric, against packet size, rate or load; one chart a transport and other factor that varies."""
-    figures = []
-    for metric in data.metrics:
-        panels: dict[str, list[CellSummary]] = {}
-        for cell in data.comparison.cells:
-            if cell.metric == metric.name and cell.summary.n:
-                panels.setdefault(_panel(data, cell.cell), []).append(cell)
-        marks = paper.marks(metric.name) if paper else {}
-        charts = tuple(
-            _metric_chart(data, metric, f"{metric.name}-{number}", title, cells, marks)
-            for number, (title, cells) in enumerate(panels.items())
+@dataclass(frozen=True)
+class _Panel:
+    """The cells of one chart and what they are drawn against."""
+
+    data: ReportData
+    metric: Metric
+    against: Axis
+    colouring: Colouring
+    cells: Sequence[CellSummary]
+    marks: Mapping[Cell, float]  # what a paper prints, in the metric's unit
+
+    def series(self, cell: Cell, slot: str = "") -> dict[str, Any]:
+        """Where a cell is drawn."""
+        ip, level = text.factor("ip", cell.ip), self.colouring.of(cell)
+        return {"x": tick(self.against, cell), "ip": ip, "level": level, "slot": f"{ip} {level}{slot}"}
+
+    @property
+    def ips(self) -> list[str]:
+        return [text.factor("ip", ip) for ip in sorted({cell.cell.ip for cell in self.cells})]
+
+    @property
+    def ticks(self) -> list[str]:
+        shown = {tick(self.against, cell.cell) for cell in self.cells}
+        if self.against == "security":
+            return [level for level in self.colouring.levels if level in shown]
+        return in_order(shown)
+
+    @cached_property
+    def datasets(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows of each layer; those of single runs only where they do not hide the figure."""
+        metric, shown = self.metric, {cell.cell for cell in self.cells}
+        dots = [
+            {
+                **self.series(run.run.cell, _RUNS),
+                "run": run.run.id,
+                "value": metric.display(run.values[metric.name]),
+            }
+            for run in self.data.counting
+            if run.run.cell in shown and metric.name in run.values
+        ]
+        return {
+            "means": [self._mean(cell) for cell in self.cells],
+            "dots": dots if len(dots) <= MAX_DOTS else [],
+            "expected": [
+                {**self.series(cell), "expected": metric.display(found.value)}
+                for (cell, name), found in self.data.expected.items()
+                if name == metric.name and cell in shown
+            ],
+            "printed": [
+                {**self.series(cell), "printed": metric.display(value)}
+                for cell, value in self.marks.items()
+                if cell in shown
+            ],
+        }
+
+    def _mean(self, cell: CellSummary) -> dict[str, Any]:
+        ci = scaled(cell.summary.ci95_t, self.metric)
+        assert cell.summary.mean is not None
+        return {
+            **self.series(cell.cell),
+            "mean": self.metric.display(cell.summary.mean),
+            "low": ci.low if ci else None,
+            "high": ci.high if ci else None,
+            "interval": text.interval(ci, self.metric.decimals) or "not known",
+            "n": cell.summary.n,
+        }
+
+    @property
+    def scale(self) -> Any:
+        """From 0 on; intervals of few runs that would squash all else go on beyond the frame."""
+        metric = self.metric
+        names = {"means": "mean", "dots": "value", "expected": "expected", "printed": "printed"}
+        top = _FRAME * max(row[field] for name, field in names.items() for row in self.datasets[name])
+        intervals = (scaled(cell.summary.ci95_t, metric) for cell in self.cells)
+        beyond = any(ci is not None and ci.high > top for ci in intervals)
+        return alt.Scale(domainMin=0, domainMax=top) if beyond else alt.Scale(domainMin=0)
+
+    def description(self, title: str) -> str:
+        """The figures of the chart as words."""
+        numbers = (
+            f"{text.factor(self.against, getattr(cell.cell, self.against))} {text.factor('ip', cell.cell.ip)} "
+            f"{self.colouring.of(cell.cell)}: "
+            f"{text.number(self.metric.display(cell.summary.mean or 0), self.metric.decimals)}"
+            for cell in self.cells
         )
-        caption = _caption(metric)
-        if any(name == metric.name for _, name in data.expected):
-            caption += " Thin lines across: what the model expects."
-        if marks:
-            caption += " Crosses: what the paper prints."
-        figures.append(Figure(f"{metric.title}, {metric.display_unit}", caption, charts))
-    return figures
+        against = TITLES[self.against]
+        return f"{self.metric.title} in {self.metric.display_unit} against {against}, {title}. " + "; ".join(
+            numbers
+        )
 
 
-def differences(data: ReportData) -> Figure | None:
-    """Paired differences of all metrics, one chart a metric; None without any pair."""
-    charts = []
+def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figure]:
+    """One figure a metric, against packet size, rate or load, or by level; one chart for each other factor's levels.
+
+    Where hosts' stacks vary, main metrics have a second figure that has them side by side.
+    """
+    usual, stacks = by_security(data), by_stack(data)
     for metric in data.metrics:
-        rows = [p for p in data.comparison.pairs if p.metric == metric.name and p.difference.mean is not None]
-        if rows:
-            charts.append(_forest(data, metric, rows))
-    if not charts:
-        return None
-    baseline = text.level(data.comparison.baseline or "")
+        yield _figure(data, metric, paper, axis(data), usual)
+        if stacks is not None and metric.main:
+            against = axis(data) if axis(data) != "security" else "packet_size"
+            yield _figure(data, metric, paper, against, stacks)
+
+
+def _figure(
+    data: ReportData, metric: Metric, paper: BesidePublication | None, against: Axis, colouring: Colouring
+) -> Figure:
+    panels: dict[str, list[CellSummary]] = {}
+    for cell in data.comparison.cells:
+        if cell.metric == metric.name and cell.summary.n:
+            panels.setdefault(panel(data, cell.cell, against, colouring), []).append(cell)
+    nothing = [title for title, cells in panels.items() if not any(cell.summary.mean for cell in cells)]
+    panels = {title: cells for title, cells in panels.items() if title not in nothing}
+    marks = paper.marks(metric.name) if paper else {}
+    other = "" if colouring.factor == "security" else f"-{colouring.factor}"
+    draw = _bars if against == "security" else _points
+    charts = tuple(
+        draw(_Panel(data, metric, against, colouring, cells, marks), f"{metric.name}{other}-{number}", title)
+        for number, (title, cells) in enumerate(
+            sorted(panels.items(), key=lambda item: text.natural(item[0]))
+        )
+    )
+    by = "" if colouring.factor == "security" else ", by the hosts' TCP/IP stacks"
     return Figure(
-        f"Change against {baseline}",
-        f"Each row is one flow: the mean of its paired differences from {baseline} and its 95 % confidence "
-        "interval (Student's t). An interval that crosses the line at 0 leaves open if there is a change; "
-        "one that reaches the edge of its frame goes on beyond it.",
-        tuple(charts),
+        f"{metric.title}, {metric.display_unit}{by}",
+        _caption(data, metric, against, nothing, marks=bool(marks)),
+        charts,
+        main=metric.main,
     )
 
 
-_AXES = {"packet_size": "Packet size, B", "rate": "PHY rate", "offered": "Offered by each sender, Mbit/s"}
-
-
-def axis(data: ReportData) -> str:
-    """The factor that figures are drawn against: the first of packet size, rate and load that varies."""
-    cells = {run.run.cell for run in data.runs}
-    return next((name for name in _AXES if len({getattr(c, name) for c in cells}) > 1), "packet_size")
-
-
-def _panel(data: ReportData, cell: Cell) -> str:
-    names = (name for name in ("transport", *data.varying) if name != axis(data))
-    return ", ".join(text.factor(name, getattr(cell, name)) for name in names)
-
-
-def _tick(name: str, cell: Cell) -> str:
-    """The level on the axis, as its labels have it."""
-    level = getattr(cell, name)
-    return text.factor(name, level) if isinstance(level, str) else f"{level:g}"
-
-
-def _in_order(ticks: set[str]) -> list[str]:
-    """Levels by their number: "mcs9" before "mcs10"."""
-    return sorted(ticks, key=lambda tick: [float(part) for part in re.findall(r"[0-9.]+", tick)])
-
-
-def _caption(metric: Metric) -> str:
-    return (
-        f"One run's number: {metric.definition}. Points: mean over runs; bars: its 95 % confidence interval "
+def _caption(data: ReportData, metric: Metric, against: Axis, nothing: Sequence[str], *, marks: bool) -> str:
+    what = "Bars: mean over runs; lines" if against == "security" else "Points: mean over runs; bars"
+    caption = (
+        f"One run's number: {metric.definition}. {what}: its 95 % confidence interval "
         f"(Student's t); small dots: single runs. {metric.better.capitalize()} is better."
     )
+    if any(name == metric.name for _, name in data.expected):
+        caption += " Thin lines across: what the model expects."
+    caption += " Crosses: what the paper prints." if marks else ""
+    return caption + (
+        f" Without a chart, for it was 0 in every run: {'; '.join(nothing)}." if nothing else ""
+    )
 
 
-def _metric_chart(
-    data: ReportData,
-    metric: Metric,
-    chart_id: str,
-    title: str,
-    cells: Sequence[CellSummary],
-    marks: Mapping[Cell, float],
-) -> Chart:
-    shown = {cell.cell for cell in cells}
-    x = axis(data)
-    ticks = _in_order({_tick(x, cell) for cell in shown})
-    levels = [text.level(level) for level in data.comparison.levels]
-    ips = [text.factor("ip", ip) for ip in sorted({cell.ip for cell in shown})]
-    slots = [f"{ip} {level}{runs}" for ip in ips for level in levels for runs in ("", _RUNS)]
-    means = _means(metric, cells, x)
-    layers = _metric_layers(metric, _AXES[x], levels, ips, lines=len(ticks) > 1)
-    dots = [
-        {
-            **_series(run.run.cell, x, _RUNS),
-            "run": run.run.id,
-            "value": metric.display(run.values[metric.name]),
-        }
-        for run in data.counting
-        if run.run.cell in shown and metric.name in run.values
-    ]
-    if len(dots) > MAX_DOTS:
-        dots = []
-    if dots:
-        layers.insert(0, _dots(metric, levels))
-    expected = [
-        {**_series(cell, x), "expected": metric.display(found.value)}
-        for (cell, name), found in data.expected.items()
-        if name == metric.name and cell in shown
-    ]
-    if expected:
-        layers.insert(0, _expected(metric))
-    printed = [
-        {**_series(cell, x), "printed": metric.display(value)}
-        for cell, value in marks.items()
-        if cell in shown
-    ]
-    if printed:
-        layers.append(_printed(metric))
+def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
+    metric, colouring, ticks = shown.metric, shown.colouring, shown.ticks
+    slots = [f"{ip} {level}{runs}" for ip in shown.ips for level in colouring.levels for runs in ("", _RUNS)]
+    datasets = shown.datasets
+    layers = _point_layers(shown, lines=len(ticks) > 1)
+    value = alt.Y("value:Q", title=_axis_title(metric))
+    if datasets["dots"]:
+        layers.insert(0, _dots(shown, y=value))
+    if datasets["expected"]:
+        mark = named("expected").mark_tick(
+            orient="horizontal", thickness=1.2, size=26, style=["expected"], clip=True
+        )
+        layers.insert(0, mark.encode(y=_also(metric, "expected"), tooltip=_told(metric, "expected", "Model")))
+    if datasets["printed"]:
+        mark = named("printed").mark_point(shape="cross", size=70, filled=True, style=["expected"], angle=45)
+        layers.append(mark.encode(y=_also(metric, "printed"), tooltip=_told(metric, "printed", "Published")))
     chart = (
         alt.layer(*layers)
         .encode(
             x=alt.X(
                 "x:O",
                 sort=ticks,
-                title=_AXES[x],
-                axis=alt.Axis(labelAngle=0),
+                title=TITLES[shown.against],
+                axis=alt.Axis(labelAngle=0, labelOverlap=True),
                 scale=alt.Scale(paddingInner=0.2),
             ),
             xOffset=alt.XOffset("slot:N", scale=alt.Scale(domain=slots, paddingOuter=0.5)),
@@ -160,240 +216,135 @@ def _metric_chart(
         .resolve_scale(color="shared", shape="shared")
         .properties(width="container", height=_PANEL_HEIGHT, title=title, autosize=FIT)
     )
-    description = f"{metric.title} in {metric.display_unit} against {_AXES[x]}, {title}. " + "; ".join(
-        f"{text.factor(x, getattr(cell.cell, x))} {text.factor('ip', cell.cell.ip)} {text.level(cell.cell.security)}: "
-        f"{text.number(metric.display(cell.summary.mean or 0), metric.decimals)}"
-        for cell in cells
-    )
-    spec = spec_of(chart, means=means, dots=dots, expected=expected, printed=printed)
-    return Chart(f"chart-{chart_id}", title, description, spec)
+    return Chart(f"chart-{chart_id}", title, shown.description(title), spec_of(chart, **datasets))
 
 
-def _series(cell: Cell, x: str, slot: str = "") -> dict[str, Any]:
-    ip, level = text.factor("ip", cell.ip), text.level(cell.security)
-    return {"x": _tick(x, cell), "ip": ip, "security": level, "slot": f"{ip} {level}{slot}"}
+def _axis_title(metric: Metric) -> str:
+    """A chart may be taken out of its page, so that its axis says what it is of."""
+    return f"{metric.short}, {metric.display_unit}"
 
 
-def _means(metric: Metric, cells: Sequence[CellSummary], x: str) -> list[dict[str, Any]]:
-    rows = []
-    for cell in cells:
-        ci = scaled(cell.summary.ci95_t, metric)
-        mean = cell.summary.mean
-        assert mean is not None
-        rows.append(
-            {
-                **_series(cell.cell, x),
-                "mean": metric.display(mean),
-                "low": ci.low if ci else None,
-                "high": ci.high if ci else None,
-                "interval": text.interval(ci, metric.decimals) or "not known",
-                "n": cell.summary.n,
-            }
-        )
-    return rows
+def _also(metric: Metric, field: str) -> Any:
+    return alt.Y(f"{field}:Q", title=_axis_title(metric))
 
 
-def _metric_layers(
-    metric: Metric, axis_title: str, levels: list[str], ips: list[str], *, lines: bool
-) -> list[Any]:
+def _told(metric: Metric, field: str, who: str) -> list[Any]:
+    return [
+        alt.Tooltip("slot:N", title=f"{who} for"),
+        alt.Tooltip(f"{field}:Q", title=f"{who}, {metric.display_unit}", format=f".{metric.decimals}f"),
+    ]
+
+
+def _told_of_means(shown: _Panel) -> list[Any]:
+    metric = shown.metric
+    return [
+        alt.Tooltip("level:N", title=shown.colouring.title),
+        alt.Tooltip("ip:N", title="IP version"),
+        alt.Tooltip("x:O", title=TITLES[shown.against]),
+        alt.Tooltip("mean:Q", title=f"Mean, {metric.display_unit}", format=f".{metric.decimals}f"),
+        alt.Tooltip("interval:N", title="95 % CI"),
+        alt.Tooltip("n:Q", title="Runs"),
+    ]
+
+
+def _point_layers(shown: _Panel, *, lines: bool) -> list[Any]:
+    metric, colouring = shown.metric, shown.colouring
     base = named("means")
-    # no metric can be below 0, even where the interval of few runs reaches there: it is clipped at the axis
-    y = alt.Y("mean:Q", title=metric.display_unit, scale=alt.Scale(domainMin=0))
-    colour = _colour(levels)
-    grey = "#808a94"  # tells shapes apart on light and dark paper alike
-    key = alt.Legend(
-        symbolOpacity=1,
-        symbolDash=[1, 0],
-        symbolStrokeWidth=1.8,
-        symbolStrokeColor=grey,
-        symbolFillColor="transparent",
-    )
-    dash = alt.StrokeDash(
-        "ip:N", title="IP version", sort=ips, scale=alt.Scale(domain=ips, range=[[1, 0], [5, 4]]), legend=key
-    )
-    shape = alt.Shape(
-        "ip:N",
-        title="IP version",
-        sort=ips,
-        scale=alt.Scale(domain=ips, range=["circle", "square"]),
-        legend=key,
-    )
+    # No metric can be below 0, even where the interval of few runs reaches there: it is clipped at the axis.
+    y = alt.Y("mean:Q", title=_axis_title(metric), scale=shown.scale)
+    colour = _colour(colouring)
     layers: list[Any] = []
     if lines:
-        layers.append(
-            base.mark_line(strokeWidth=1.2, opacity=0.45).encode(y=y, color=colour, strokeDash=dash)
-        )
+        layers += [
+            base.transform_filter(f"datum.ip === '{ip}'")
+            .mark_line(strokeWidth=1.2, opacity=0.45, strokeDash=dash)
+            .encode(y=y, color=colour)
+            for ip, dash in zip(shown.ips, IP_DASHES, strict=False)
+        ]
     layers.append(
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2, clip=True)
-        .encode(y=alt.Y("low:Q", title=metric.display_unit), y2="high:Q", color=colour)
+        .encode(y=alt.Y("low:Q", title=_axis_title(metric)), y2="high:Q", color=colour)
     )
     layers.append(
         base.mark_point(size=62, strokeWidth=1.8, opacity=1, filled=False).encode(
             y=y,
             color=colour,
-            fill=_colour(levels, channel=alt.Fill, range_="ordinal"),  # the baseline is hollow
-            shape=shape,
-            tooltip=[
-                alt.Tooltip("security:N", title="Security"),
-                alt.Tooltip("ip:N", title="IP version"),
-                alt.Tooltip("x:O", title=axis_title),
-                alt.Tooltip("mean:Q", title=f"Mean, {metric.display_unit}", format=f".{metric.decimals}f"),
-                alt.Tooltip("interval:N", title="95 % CI"),
-                alt.Tooltip("n:Q", title="Runs"),
-            ],
+            fill=_colour(colouring, channel=alt.Fill),  # the baseline is hollow
+            shape=ip_shapes(shown.ips),
+            tooltip=_told_of_means(shown),
         )
     )
     return layers
 
 
-def _colour(levels: list[str], channel: Any = alt.Color, range_: str = "category") -> Any:
-    """Levels in the page's colours: "category" all of them, "ordinal" with the first one hollow."""
-    return channel(
-        "security:N",
-        title="Security",
-        sort=levels,
-        scale=alt.Scale(domain=levels, range=range_),
-        legend=alt.Legend(symbolOpacity=1, symbolStrokeWidth=1.8),
+def _bars(shown: _Panel, chart_id: str, title: str) -> Chart:
+    """A bar a level, and one an IP version within it."""
+    metric, ips, datasets = shown.metric, shown.ips, shown.datasets
+    x = alt.X("mean:Q", title=_axis_title(metric), scale=shown.scale)
+    colour = _colour(shown.colouring, legend=False)
+    means = named("means")
+    layers = [means.mark_bar(opacity=0.5).encode(x=x, color=colour, tooltip=_told_of_means(shown))]
+    if datasets["dots"]:
+        layers.append(_dots(shown, x=alt.X("value:Q", title=_axis_title(metric))))
+    layers.append(
+        means.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, clip=True)
+        .encode(x=alt.X("low:Q", title=_axis_title(metric)), x2="high:Q", color=colour)
     )
+    for field, who in (("expected", "Model"), ("printed", "Published")):
+        if datasets[field]:
+            mark = (
+                named(field).mark_tick(
+                    orient="vertical", thickness=1.4, size=_BAR_HEIGHT - 6, style=["expected"]
+                )
+                if field == "expected"
+                else named(field).mark_point(
+                    shape="cross", size=70, filled=True, style=["expected"], angle=45
+                )
+            )
+            layers.append(
+                mark.encode(
+                    x=alt.X(f"{field}:Q", title=_axis_title(metric)), tooltip=_told(metric, field, who)
+                )
+            )
+    places: dict[str, Any] = {"y": alt.Y("x:N", sort=shown.ticks, title=None)}
+    if len(ips) > 1:
+        places["yOffset"] = alt.YOffset("ip:N", sort=ips, scale=alt.Scale(domain=ips))
+        title = f"{title}, {text.listing(ips)} from top to bottom"
+    chart = (
+        alt.layer(*layers)
+        .encode(**places)
+        .properties(
+            width="container", autosize=FIT, title=title, height=len(shown.ticks) * len(ips) * _BAR_HEIGHT
+        )
+    )
+    return Chart(f"chart-{chart_id}", title, shown.description(title), spec_of(chart, **datasets))
 
 
-def _dots(metric: Metric, levels: list[str]) -> Any:
+def _dots(shown: _Panel, **place: Any) -> Any:
+    unit = shown.metric.display_unit
     return (
         named("dots")
         .mark_point(size=5, strokeWidth=2, opacity=0.6, filled=False)
         .encode(
-            y=alt.Y("value:Q", title=metric.display_unit),
-            color=_colour(levels),
+            **place,
+            color=_colour(shown.colouring, legend=shown.against != "security"),
             tooltip=[
                 alt.Tooltip("run:N", title="Run"),
-                alt.Tooltip("value:Q", title=metric.display_unit, format=f".{metric.decimals}f"),
+                alt.Tooltip("value:Q", title=unit, format=f".{shown.metric.decimals}f"),
             ],
         )
     )
 
 
-def _expected(metric: Metric) -> Any:
-    return (
-        named("expected")
-        .mark_tick(orient="horizontal", thickness=1.2, size=26, style=["expected"])
-        .encode(
-            y=alt.Y("expected:Q", title=metric.display_unit),
-            tooltip=[
-                alt.Tooltip("slot:N", title="Model for"),
-                alt.Tooltip(
-                    "expected:Q", title=f"Expected, {metric.display_unit}", format=f".{metric.decimals}f"
-                ),
-            ],
-        )
+def _colour(colouring: Colouring, channel: Any = alt.Color, *, legend: bool = True) -> Any:
+    range_ = colouring.range if channel is alt.Color else colouring.fill
+    levels = list(colouring.levels)
+    return channel(
+        "level:N",
+        title=colouring.title,
+        sort=levels,
+        scale=alt.Scale(domain=levels, range=range_),
+        legend=alt.Legend(symbolOpacity=1, symbolStrokeWidth=1.8) if legend and len(levels) > 1 else None,
     )
-
-
-def _printed(metric: Metric) -> Any:
-    return (
-        named("printed")
-        .mark_point(shape="cross", size=70, filled=True, style=["expected"], angle=45)
-        .encode(
-            y=alt.Y("printed:Q", title=metric.display_unit),
-            tooltip=[
-                alt.Tooltip("slot:N", title="Published for"),
-                alt.Tooltip("printed:Q", title=f"Published, {metric.display_unit}"),
-            ],
-        )
-    )
-
-
-def _forest(data: ReportData, metric: Metric, rows: Sequence[PairedRow]) -> Chart:
-    """Percent for a metric of which every flow has a ratio; otherwise differences in its unit."""
-    percent = metric.relative and all(row.ratio.percent is not None for row in rows)
-    points = "percentage points" if metric.display_unit == "%" else metric.display_unit
-    unit = "%" if percent else points
-    decimals = 2 if percent else metric.decimals
-    values = []
-    for row in rows:
-        mean: float | None
-        if percent:
-            mean, ci = row.ratio.percent, row.ratio.percent_ci95_t
-        else:
-            mean, ci = metric.display(row.difference.mean or 0.0), scaled(row.difference.ci95_t, metric)
-        finite = ci is not None and math.isfinite(ci.low) and math.isfinite(ci.high)
-        values.append(
-            {
-                "flow": data.flow(row.cell),
-                "security": text.level(row.cell.security),
-                "mean": mean if mean is not None and math.isfinite(mean) else None,
-                "low": ci.low if ci and finite else None,
-                "high": ci.high if ci and finite else None,
-                "words": text.joined(
-                    text.number(mean, decimals, sign=True), text.interval(ci, decimals, sign=True)
-                ),
-                "n": row.difference.n,
-            }
-        )
-    levels = [text.level(level) for level in data.comparison.levels]
-    others = levels[1:]
-    flows = list(dict.fromkeys(str(value["flow"]) for value in values))
-    arrow = "\N{RIGHTWARDS ARROW} worse" if metric.better == "lower" else "worse \N{LEFTWARDS ARROW}"
-    ends = _frame(values)
-    frame = alt.Scale() if ends is None else alt.Scale(domain=ends)
-    axis = f"Change, {unit} ({arrow})"
-    base = named("values")
-    y = alt.Y("flow:N", sort=flows, title=None)
-    legend = alt.Legend(values=others) if len(others) > 1 else None
-    colour = alt.Color(
-        "security:N",
-        title="Security",
-        sort=others,
-        scale=alt.Scale(domain=levels),
-        legend=legend,
-    )
-    shared: dict[str, Any] = {"y": y, "color": colour}
-    marks = {}
-    if len(others) > 1:
-        marks["shape"] = alt.Shape(
-            "security:N", title="Security", sort=others, scale=alt.Scale(domain=levels), legend=legend
-        )
-        shared["yOffset"] = alt.YOffset("security:N", sort=others, scale=alt.Scale(domain=others))
-    chart = alt.layer(
-        named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2, clip=True)
-        .encode(x=alt.X("low:Q", title=axis, scale=frame), x2="high:Q", **shared),
-        base.mark_point(size=62, filled=True, opacity=1).encode(
-            x=alt.X("mean:Q", title=axis, scale=frame),
-            tooltip=[
-                alt.Tooltip("flow:N", title="Flow"),
-                alt.Tooltip("security:N", title="Security"),
-                alt.Tooltip("words:N", title=f"Change, {unit}"),
-                alt.Tooltip("n:Q", title="Pairs"),
-            ],
-            **shared,
-            **marks,
-        ),
-    ).properties(
-        width="container",
-        autosize=FIT,
-        height=len(flows) * (_ROW_HEIGHT if len(others) < 2 else _SUBROW_HEIGHT * len(others)),
-        title=metric.title,
-    )
-    description = f"{metric.title}, change in {unit}. " + "; ".join(
-        f"{value['flow']} {value['security']}: {value['words']}" for value in values
-    )
-    spec = spec_of(chart, values=values, zero=[{"zero": 0}])
-    return Chart(f"chart-change-{metric.name}", metric.title, description, spec)
-
-
-def _frame(values: Sequence[dict[str, Any]]) -> list[float] | None:
-    """Ends of the frame if one interval would squash all others, else None.
-
-    With few pairs an interval of ratios can end at some 10,000 %. It is then drawn up to the frame's edge.
-    """
-    intervals = [(v["low"], v["high"]) for v in values if v["low"] is not None]
-    reach = sorted(max(abs(low), abs(high)) for low, high in intervals)
-    if not reach:
-        return None
-    means = (abs(v["mean"]) for v in values if v["mean"] is not None)
-    usual = max([_FRAME * reach[len(reach) // 2], *means])
-    if reach[-1] <= usual:
-        return None
-    return [max(-usual, min(low for low, _ in intervals)), min(usual, max(high for _, high in intervals))]

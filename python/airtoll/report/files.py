@@ -1,23 +1,22 @@
-"""Markdown and CSV, and the writing of all files of a report."""
+"""CSV, and the writing of all files of a report."""
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from airtoll.report import facts, rows, sentences
 from airtoll.report.data import ReportData
-from airtoll.stats import METRICS, Interval
+from airtoll.report.grid import csv_text
+from airtoll.stats import METRICS, CellSummary, Interval, PairedRow
+from airtoll.stats.comparison import LeftOut
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.study.cell import Cell
 
 _FACTORS = tuple(Cell.model_fields)
 _UNITS = {"packet_size": "packet_size_byte", "bandwidth": "bandwidth_mhz"}
-_LEFT_OUT = ("discarded", "not finished", "invalid", "not measured")
+_LEFT_OUT: Final[tuple[LeftOut, ...]] = ("discarded", "not finished", "invalid", "not measured")
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,18 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
 
     Raises AirtollError if the result cannot be read or a file cannot be written.
     """
+    from airtoll.report import facts
+    from airtoll.report.markdown import markdown
     from airtoll.report.page import html
+    from airtoll.report.publications import BesidePublication
+    from airtoll.report.tables import Tables
 
     data = ReportData.of(result)
+    paper = BesidePublication.of(data)
+    tables, surroundings = Tables.of(data, paper), facts.environment(data)
     contents = {
-        "report.html": html(data, directory),
-        "report.md": markdown(data),
+        "report.html": html(data, directory, paper, tables, surroundings),
+        "report.md": markdown(data, tables, surroundings),
         "cells.csv": cells_csv(data),
         "runs.csv": runs_csv(data),
     }
@@ -69,107 +74,67 @@ def runs_csv(data: ReportData) -> str:
             [*who, *factors, metric.name, metric.unit, run.values.get(metric.name)]
             for metric in data.recorded_metrics
         ]
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def cells_csv(data: ReportData) -> str:
     """One row per cell and metric: its summary, and its paired comparison with the baseline level."""
-    comparison = data.comparison
-    pairs = {(p.cell, p.metric): p for p in comparison.pairs}
-    heads = [_UNITS.get(name, name) for name in _FACTORS]
-    lines: list[list[Any]] = [
-        [*heads, "metric", "unit", "n", "mean", "sd"]
-        + _ends("ci95_t")
-        + _ends("ci95_bca")
-        + [name.replace(" ", "_") for name in _LEFT_OUT]
-        + ["baseline", "pairs", "unpaired", "difference"]
-        + _ends("difference_ci95_t")
-        + _ends("difference_ci95_bca")
-        + ["effect_size_dz", "ratio"]
-        + _ends("ratio_ci95_t")
-        + _ends("ratio_ci95_bca")
-        + ["no_ratio_because", "expected", "measured_to_expected"]
-        + _ends("measured_to_expected_ci95_t")
-    ]
-    for c in comparison.cells:
-        s, pair = c.summary, pairs.get((c.cell, c.metric))
-        line = [getattr(c.cell, name) for name in _FACTORS]
-        line += [c.metric, METRICS[c.metric].unit, s.n, s.mean, s.sd, *_both(s.ci95_t), *_both(s.ci95_bca)]
-        line += [c.left_out.get(reason, 0) for reason in _LEFT_OUT]  # type: ignore[call-overload]
-        if pair is None:
-            line += [None] * 15
-        else:
-            d, r = pair.difference, pair.ratio
-            line += [pair.baseline.security, d.n, pair.unpaired, d.mean, *_both(d.ci95_t), *_both(d.ci95_bca)]
-            line += [d.effect_size, r.ratio, *_both(r.ci95_t), *_both(r.ci95_bca), r.reason]
-        found = data.expected.get((c.cell, c.metric))
-        if found:
-            measured = found.measured_to_expected
-            line += [found.value, measured.ratio, *_both(measured.ci95_t)]
-        else:
-            line += [None] * 4
-        lines.append(line)
-    return _csv(lines)
+    unneeded = Counter(run.run.cell for run in data.runs if not run.needed)
+    lines = [dict(_columns(data, cell, unneeded[cell.cell])) for cell in data.comparison.cells]
+    heads = list(lines[0]) if lines else [_UNITS.get(name, name) for name in _FACTORS]
+    return csv_text([heads, *(list(line.values()) for line in lines)])
 
 
-def markdown(data: ReportData) -> str:
-    """The same as the page, for a text editor or a wiki: without charts and the facts of every run."""
-    found = sentences.find(data)
-    table = rows.build(data)
-    method = data.method
-    parts = [f"# {_md(data.title)}", "", f"**{_md(found.headline)}**", ""]
-    parts += [f"- {_md(sentence)}" for sentence in found.others]
-    parts += [f"- {_md(f'{r.what}: {r.change} {r.flows}')}" for r in found.reaches]
-    parts += ["", _md(f"{sentences.subject(data)} {sentences.run_counts(data)}"), ""]
-    if table.rows:
-        columns, cells = table.full()
-        parts += ["## Comparison", "", *_md_table(columns, cells), ""]
-        parts += [_md(sentences.table_note(data)), ""]
-    parts += ["## Method", ""]
-    parts += [f"- {_md(sentence)}" for sentence in sentences.method(data)]
-    parts += [f"- {m.title}: {m.definition}." for m in data.recorded_metrics]
-    parts += ["", "## Environment", ""]
-    environment = facts.environment(data)
-    for title, shared in environment.shared.items():
-        parts += (
-            [f"### {_md(title)}", "", *_md_table(("Fact", "Value"), shared.items()), ""] if shared else []
-        )
-    parts += ["## Verdicts", "", *(f"- {_md(line)}" for line in sentences.verdicts(data)), ""]
-    parts += [
-        "## Reproduce",
-        "",
-        f"Study file, plan and every run are in the result directory. `airtoll verify DIR` checks it; "
-        f"seed {method.seed} gives the same plan again.",
-    ]
-    return "\n".join(parts) + "\n"
+def _columns(data: ReportData, c: CellSummary, unneeded: int) -> Iterator[tuple[str, Any]]:
+    """The columns of a cell's row, with their values."""
+    s, found = c.summary, data.expected.get((c.cell, c.metric))
+    for name in _FACTORS:
+        yield _UNITS.get(name, name), getattr(c.cell, name)
+    yield from (("metric", c.metric), ("unit", METRICS[c.metric].unit))
+    yield from (("n", s.n), ("mean", s.mean), ("sd", s.sd))
+    yield from _interval("ci95_t", s.ci95_t)
+    yield from _interval("ci95_bca", s.ci95_bca)
+    yield "unstable", "; ".join(each.kind for each in c.instabilities)
+    for reason in _LEFT_OUT:
+        yield reason.replace(" ", "_"), c.left_out.get(reason, 0)
+    yield "not_needed", unneeded
+    yield from _paired(data.pairs.get((c.cell, c.metric)))
+    yield "expected", found.value if found else None
+    yield "measured_to_expected", found.measured_to_expected.ratio if found else None
+    yield from _interval("measured_to_expected_ci95_t", found.measured_to_expected.ci95_t if found else None)
 
 
-def _csv(lines: Iterable[Sequence[Any]]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(lines)
-    return buffer.getvalue()
+def _paired(pair: PairedRow | None) -> Iterator[tuple[str, Any]]:
+    """Columns of a paired comparison with their values; empty ones without it."""
+    d, r = (pair.difference, pair.ratio) if pair else (None, None)
+    effect, equal = (d.effect if d else None), (pair.equivalence if pair else None)
+    yield from (
+        ("baseline", pair.baseline.security if pair else None),
+        ("pairs", d.n if d else None),
+        ("unpaired", pair.unpaired if pair else None),
+        ("difference", d.mean if d else None),
+    )
+    yield from _interval("difference_ci95_t", d.ci95_t if d else None)
+    yield from _interval("difference_ci95_bca", d.ci95_bca if d else None)
+    yield from (
+        ("p", d.p if d else None),
+        ("p_holm", pair.p_holm if pair else None),
+        ("p_sign_flip", d.p_sign_flip if d else None),
+        ("effect_size_dz", effect.dz if effect else None),
+        ("effect_size_corrected", effect.corrected if effect else None),
+    )
+    yield from _interval("effect_size_ci95", effect.ci95 if effect else None)
+    yield ("ratio", r.ratio if r else None)
+    yield from _interval("ratio_ci95_t", r.ci95_t if r else None)
+    yield from _interval("ratio_ci95_bca", r.ci95_bca if r else None)
+    yield from (
+        ("no_ratio_because", r.reason if r else None),
+        ("equivalence_margin_percent", equal.margin_percent if equal else None),
+        ("equivalence", equal.verdict if equal else None),
+    )
+    yield from _interval("ratio_ci90_t", equal.ci90 if equal else None)
 
 
-def _ends(name: str) -> list[str]:
-    return [f"{name}_low", f"{name}_high"]
-
-
-def _both(ci: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if ci is None else (ci.low, ci.high)
-
-
-def _md(words: str) -> str:
-    """Words that come from files, so that no part of them is taken for Markdown or HTML."""
-    plain = " ".join(words.split())
-    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", plain)
-
-
-def _md_table(columns: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
-    lines = [columns, ["---"] * len(columns), *cells]
-    heads, rule, *body = lines
-    return [
-        f"| {' | '.join(_md(head) for head in heads)} |",
-        f"| {' | '.join(rule)} |",
-        *(f"| {' | '.join(_md(cell) for cell in line)} |" for line in body),
-    ]
+def _interval(name: str, ci: Interval | None) -> Iterator[tuple[str, float | None]]:
+    yield f"{name}_low", ci.low if ci else None
+    yield f"{name}_high", ci.high if ci else None

@@ -27,6 +27,7 @@ class Entry:
     paper: Publication | None
     picture: str | None  # SVG in base 64
     picture_says: str
+    picture_title: str
 
 
 def write_index(results: Sequence[Result], directory: Path) -> Path:
@@ -45,13 +46,15 @@ def write_index(results: Sequence[Result], directory: Path) -> Path:
 
 def _entry(data: ReportData, directory: Path) -> Entry:
     paper = publications.BesidePublication.of(data)
-    charts = [chart for figure in figures.measured(data, paper) for chart in figure.charts]
-    picture = vl_convert.vegalite_to_svg(still(data, charts[0])) if charts else None
+    drawn = ((figure, chart) for figure in figures.measured(data, paper) for chart in figure.charts)
+    figure, chart = next(drawn, (None, None))
+    picture = None if chart is None else vl_convert.vegalite_to_svg(still(data, chart))
     return Entry(
         data=data,
         link=quote(f"./{relative(data, directory)}/report.html"),
         findings=sentences.find(data),
         paper=paper.publication if paper else None,
         picture=None if picture is None else base64.b64encode(picture.encode()).decode(),
-        picture_says=charts[0].description if charts else "",
+        picture_says="" if chart is None else chart.description,
+        picture_title="" if figure is None or chart is None else f"{figure.title}: {chart.title}",
     )

@@ -19,9 +19,10 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from airtoll.report import explained, extremes, facts, figures, publications, rows, sentences, text
+from airtoll.report import explained, extremes, facts, publications, sentences, stability, text
 from airtoll.report.data import ReportData, ReportRun
-from airtoll.study.cell import Cell
+from airtoll.report.drawn import Drawn
+from airtoll.report.tables import Tables
 from airtoll.study.schema import level_order
 
 MAX_RUNS_WITH_FACTS = 500
@@ -43,25 +44,19 @@ class RunRow:
     facts: dict[str, facts.Facts]
     links: tuple[tuple[str, str], ...]  # name, URL
 
-    @property
-    def invalid(self) -> bool:
-        """Whether the run is stored and not valid, discarded or not."""
-        return self.run.record is not None and not self.run.record.verdict.valid
 
-
-def html(data: ReportData, directory: Path) -> str:
+def html(
+    data: ReportData,
+    directory: Path,
+    paper: publications.BesidePublication | None,
+    tables: Tables,
+    surroundings: facts.Environment,
+) -> str:
     """The page, to be written into `directory`; links to raw files lead from there to the result."""
-    table = rows.build(data)
-    paper = publications.BesidePublication.of(data)
-    forest, measured = figures.differences(data), figures.measured(data, paper)
-    waterfalls = explained.waterfalls(data)
-    drawn = [figure for figure in (forest, waterfalls, *measured) if figure]
-    charts = {chart.id: chart.spec for figure in drawn for chart in figure.charts}
-    config = {
-        "charts": charts,
-        "levels": list(data.comparison.levels),
-    }
-    surroundings = facts.environment(data)
+    table = tables.comparison
+    drawn = Drawn.of(data, paper)
+    charts = {chart.id: chart.spec for chart in drawn.charts}
+    config = {"charts": charts, "levels": list(data.comparison.levels)}
     scripts = (
         [own("early.js"), _bundle(), own("report.js")] if charts else [own("early.js"), own("report.js")]
     )
@@ -73,16 +68,20 @@ def html(data: ReportData, directory: Path) -> str:
             findings=sentences.find(data),
             sentences=sentences,
             table=table,
-            predictions=_predictions(data, table),
-            forest=forest,
-            measured=measured,
-            waterfalls=waterfalls,
-            parts=[explained.PART_TITLES[name] for name in explained.shown_parts(data)],
-            splits=explained.splits(data),
+            folded=_folded(data),
+            stability=stability,
+            unstable=tables.stability,
+            tests=tables.tests,
+            drawn=drawn,
+            averages=tables.averages,
+            curves=tables.curves,
+            engine=tables.engine,
+            predictions=tables.predictions,
+            splits=tables.splits,
+            published=tables.published,
             answers=explained.answers(data),
-            extremes=[extremes.sentence(data, extreme) for extreme in extremes.extremes(data)],
+            extremes=extremes.by_metric(data),
             paper=paper,
-            publications=publications,
             environment=surroundings,
             runs=_runs(data, surroundings, directory),
             filters=_filters(data),
@@ -192,18 +191,10 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
     return names
 
 
-def _predictions(data: ReportData, table: rows.Table) -> list[tuple[str, str, str, str, str]]:
-    """Metric, flow, level, what the model expects and how far the measurement is from it."""
-    cells: dict[Cell, None] = {}
-    for row in table.rows:
-        cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}
-    return [
-        (f"{metric.title}, {metric.display_unit}", data.flow(cell), text.level(cell.security), *words)
-        for metric in data.metrics
-        for cell in cells
-        if (found := data.expected.get((cell, metric.name))) is not None
-        and (words := rows.expectation(found, metric))
-    ]
+def _folded(data: ReportData) -> str:
+    """The metrics that a page folds away, in words; nothing if there is none."""
+    titles = [metric.title for metric in data.metrics if not metric.main]
+    return text.listing(map(text.within, titles)) if titles else ""
 
 
 def relative(data: ReportData, directory: Path) -> str:

@@ -3,20 +3,20 @@
 Figures are those of the page in its printed colours; tables want the LaTeX package booktabs.
 """
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import vl_convert
 
-from airtoll.report import explained, figures, publications, rows, text
+from airtoll.report import publications, text
 from airtoll.report.charts import Chart
 from airtoll.report.data import ReportData
+from airtoll.report.drawn import Drawn
+from airtoll.report.grid import Grid, csv_text
+from airtoll.report.tables import Tables
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 
@@ -27,16 +27,6 @@ _STYLE = Path(__file__).parent / "templates" / "report.css"
 _COLOUR = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]+);")
 
 
-@dataclass(frozen=True)
-class Table:
-    """Headings and rows of words."""
-
-    name: str
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
 def write_paper(result: Result, directory: Path) -> list[Path]:
     """Write every figure as SVG and PDF and every table as CSV and LaTeX; the files, each whole or not there.
 
@@ -45,69 +35,31 @@ def write_paper(result: Result, directory: Path) -> list[Path]:
     data = ReportData.of(result)
     paper = publications.BesidePublication.of(data)
     files: dict[str, bytes] = {}
-    for chart in _charts(data, paper):
+    for chart in Drawn.of(data, paper).charts:
         spec = still(data, chart)
         name = chart.id.removeprefix("chart-")
         files[f"{name}.svg"] = vl_convert.vegalite_to_svg(spec).encode()
         files[f"{name}.pdf"] = vl_convert.vegalite_to_pdf(spec)
-    for table in tables(data, paper):
-        files[f"{table.name}.csv"] = _csv(table).encode()
-        files[f"{table.name}.tex"] = latex(table).encode()
+    for grid in Tables.of(data, paper).grids:
+        files[f"{grid.name}.csv"] = csv_text([grid.columns, *grid.rows]).encode()
+        files[f"{grid.name}.tex"] = latex(grid).encode()
     with reporting(f"cannot write into {directory}"):
         make_directory(directory.absolute())
         publish(directory, files)
     return [directory / name for name in files]
 
 
-def tables(data: ReportData, paper: publications.BesidePublication | None) -> Iterator[Table]:
-    """The tables of a report that have a row."""
-    comparison = rows.build(data)
-    if comparison.rows:
-        yield Table("comparison", data.title, *comparison.full())
-    if data.explained:
-        heads = ("Flow", "Metric", "Security", "Change")
-        parts = [explained.PART_TITLES[name] for name in explained.shown_parts(data)]
-        lines = [
-            (
-                split.flow,
-                f"{split.metric.short}, {split.metric.display_unit}",
-                split.level,
-                split.change,
-                *split.parts,
-            )
-            for split in explained.splits(data)
-        ]
-        yield Table("explained", "Where the cost comes from", (*heads, *parts), lines)
-    if paper is not None and paper.beside:
-        columns = ("Figure", "Of what", "Metric", "Published", "Measured", "Model")
-        yield Table(
-            "published",
-            f"{', '.join(paper.publication.authors)}: published and measured",
-            columns,
-            [
-                (
-                    one.point.figure or one.point.place,
-                    publications.condition(one),
-                    f"{one.metric.short}, {one.metric.display_unit}",
-                    publications.shown(one, one.published),
-                    publications.shown(one, one.measured),
-                    publications.shown(one, one.expected),
-                )
-                for one in paper.beside
-            ],
-        )
-
-
-def latex(table: Table) -> str:
+def latex(grid: Grid) -> str:
     """The table as a float for booktabs; what LaTeX takes for commands is written out."""
+    places = "l" * grid.words + "r" * (len(grid.columns) - grid.words)
     lines = [
         "\\begin{table}",
-        f"  \\caption{{{_tex(table.caption)}}}",
-        f"  \\begin{{tabular}}{{{'l' * len(table.columns)}}}",
+        f"  \\caption{{{_tex(grid.title)}}}",
+        f"  \\begin{{tabular}}{{{places}}}",
         "    \\toprule",
-        f"    {_tex_row(table.columns)}",
+        f"    {_tex_row(grid.columns)}",
         "    \\midrule",
-        *(f"    {_tex_row(row)}" for row in table.rows),
+        *(f"    {_tex_row(row)}" for row in grid.rows),
         "    \\bottomrule",
         "  \\end{tabular}",
         "\\end{table}",
@@ -125,6 +77,12 @@ _TEX = {
     text.MISSING: "--",
     "\N{INFINITY}": r"$\infty$",
     "\N{MICRO SIGN}": r"\textmu{}",
+    "\N{DOT OPERATOR}": r"$\cdot$",
+    "\N{MIDDLE DOT}": r"$\cdot$",
+    "<": "$<$",
+    ">": "$>$",
+    **{sign: f"$^{digit}$" for sign, digit in zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)},
+    "⁻": "$^-$",
 }
 
 
@@ -137,19 +95,6 @@ def _tex_row(cells: Iterable[str]) -> str:
     return " & ".join("{}" + _tex(cell) if cell.startswith("[") else _tex(cell) for cell in cells) + r" \\"
 
 
-def _csv(table: Table) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([table.columns, *table.rows])
-    return out.getvalue()
-
-
-def _charts(data: ReportData, paper: publications.BesidePublication | None) -> Iterator[Chart]:
-    for figure in (figures.differences(data), explained.waterfalls(data), *figures.measured(data, paper)):
-        if figure is not None:
-            yield from figure.charts
-
-
 def still(data: ReportData, chart: Chart) -> dict[str, Any]:
     """The chart as one picture: a width of its own, and the page's colours for paper."""
     colours = [_colours()[f"level-{level}"] for level in data.comparison.levels]
@@ -160,6 +105,7 @@ def still(data: ReportData, chart: Chart) -> dict[str, Any]:
         "tickColor": line,
         "labelColor": muted,
         "titleColor": muted,
+        "gridOpacity": 0.6,
     }
     config = {
         "background": "white",
@@ -168,7 +114,13 @@ def still(data: ReportData, chart: Chart) -> dict[str, Any]:
         "axis": {**axis, "titleFontWeight": "normal", "labelLimit": 170},
         "axisX": {"grid": False},
         "title": {"color": ink, "anchor": "start"},
-        "legend": {"orient": "bottom", "direction": "horizontal", "labelColor": muted, "titleColor": muted},
+        "legend": {
+            "orient": "bottom",
+            "direction": "horizontal",
+            "labelColor": muted,
+            "titleColor": muted,
+            "titleFontWeight": "normal",
+        },
         "style": {"expected": {"color": ink}, "zero": {"color": muted, "strokeDash": [3, 3]}},
     }
     return {**chart.spec, "width": FIGURE_WIDTH_PX, "autosize": "pad", "config": config}

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from airtoll.model import CardFit, CardPoint, fit_card
 from airtoll.published import Finding, Point, Publication, findings, implied_points, names, published
-from airtoll.report import text
+from airtoll.report import averages, text
 from airtoll.report.data import ReportData
-from airtoll.stats import METRICS, Metric
+from airtoll.report.grid import Grid
+from airtoll.report.rows import plus_minus, scaled
+from airtoll.stats import METRICS, Interval, Metric, Summary
 from airtoll.study.cell import Cell
 
 _STATISTICS: Final[Mapping[str, Callable[[Collection[float]], float]]] = {
@@ -33,6 +35,7 @@ class Beside:
     metric: Metric
     cells: int  # of which `measured` is a value or a mean
     measured: float
+    interval: Interval | None  # 95 % t interval, of one cell or of an average over one factor
     expected: float | None
 
     @property
@@ -66,8 +69,12 @@ class BesidePublication:
 
     @cached_property
     def beside(self) -> tuple[Beside, ...]:
-        """The points of which this study has something to show."""
-        found = (self._beside(point) for point in self.points if point.metric in METRICS)
+        """The points of which this study has something to show; a PHY's rate is set here, not measured."""
+        found = (
+            self._beside(point)
+            for point in self.points
+            if point.metric in METRICS and point.metric != "phy_rate"
+        )
         return tuple(one for one in found if one is not None)
 
     @cached_property
@@ -86,13 +93,34 @@ class BesidePublication:
         found: dict[Cell, float] = {}
         for point in reversed(self.points):  # what is printed goes before what is implied
             if point.metric == metric and point.change is None and not point.over:
-                agreeing = [cell for cell in self._means(metric) if point.condition.agrees(_levels(cell))]
+                agreeing = [cell for cell in self.data.means(metric) if self._is_of(point, cell)]
                 if len(agreeing) == 1:
                     found[agreeing[0]] = float(point.standard_value) / METRICS[metric].scale
         return found
 
+    @cached_property
+    def printed_averages(self) -> Mapping[averages.Key, str]:
+        """What is printed of averages over one factor, by the cells it is of, in words."""
+        over = averages.over(self.data)
+        found: dict[averages.Key, str] = {}
+        for cell, name in self._averages:
+            for point in reversed(self.points):
+                if (
+                    point.metric == name
+                    and point.over == (over,)
+                    and point.change is None
+                    and point.statistic in (None, "mean")
+                    and self._is_of(point, cell, but=over)
+                ):
+                    found[cell, name] = printed(point, METRICS[name])
+        return found
+
+    @cached_property
+    def _averages(self) -> dict[averages.Key, Summary]:
+        return averages.averages(self.data)
+
     def _beside(self, point: Point) -> Beside | None:
-        measured = self._changes(point.metric) if point.change is not None else self._means(point.metric)
+        measured = self._changes(point.metric) if point.change is not None else self.data.means(point.metric)
         values = {cell: value for cell, value in measured.items() if self._is_of(point, cell)}
         if not values:
             return None
@@ -107,18 +135,27 @@ class BesidePublication:
             METRICS[point.metric],
             len(values),
             merge(values.values()),
+            self._interval(point, list(values)),
             merge(expected) if len(expected) == len(values) else None,
         )
 
-    def _is_of(self, point: Point, cell: Cell) -> bool:
-        return point.condition.agrees(_levels(cell))
+    def _interval(self, point: Point, cells: Sequence[Cell]) -> Interval | None:
+        if len(cells) == 1:
+            if point.change is not None:
+                return self.data.pairs[cells[0], point.metric].ratio.ci95_t
+            return self.data.summaries[cells[0], point.metric].summary.ci95_t
+        over = averages.over(self.data)
+        if over is None or point.over != (over,) or point.change is not None:
+            return None
+        groups = {averages.without(cell, over) for cell in cells}
+        if len(groups) > 1 or point.statistic not in (None, "mean"):
+            return None
+        average = self._averages.get((groups.pop(), point.metric))
+        return average.ci95_t if average else None
 
-    def _means(self, metric: str) -> Mapping[Cell, float]:
-        return {
-            row.cell: row.summary.mean
-            for row in self.data.comparison.cells
-            if row.metric == metric and row.summary.mean is not None
-        }
+    def _is_of(self, point: Point, cell: Cell, but: str | None = None) -> bool:
+        """Whether a point is of a cell, or of one whose level of the factor `but` is any."""
+        return point.condition.agrees(cell.model_dump(exclude={"lab", but or "lab"}))
 
     def _changes(self, metric: str) -> Mapping[Cell, float]:
         return {
@@ -127,27 +164,105 @@ class BesidePublication:
             if row.metric == metric and row.ratio.ratio is not None
         }
 
+    def grid(self) -> Grid:
+        """Published beside measured and expected."""
+        modelled = any(one.expected is not None for one in self.beside)
+        rows = []
+        for one in self.beside:
+            cells = f" ({one.cells} cells)" if one.cells > 1 else ""
+            model = (shown(one, one.expected),) if modelled else ()
+            rows.append(
+                (
+                    one.point.figure or one.point.place,
+                    f"{condition(self.data, one)}{cells}",
+                    f"{one.metric.short}, {one.metric.display_unit}",
+                    _published(one),
+                    _measured(one),
+                    *model,
+                    text.signed_percent(one.percent, 1),
+                )
+            )
+        return Grid(
+            "published",
+            f"{', '.join(self.publication.authors)}: published and measured",
+            "What the text prints beside what was measured here"
+            + (" and what the model expects of the same cells." if modelled else ".")
+            + " Another place, other machines and another year: what agrees is telling, what does not is no error of "
+            "either.",
+            (
+                "Figure",
+                "Of what",
+                "Metric",
+                "Published",
+                "Measured here",
+                *(("Model",) if modelled else ()),
+                "Measured against it",
+            ),
+            tuple(rows),
+            words=3,
+        )
+
+    def card_sentences(self) -> dict[str, str]:
+        """What the fitted processors say, by the metric's title."""
+        return {METRICS[name].title: _of_card(fit) for name, fit in self.cards.items()}
+
+
+def _of_card(fit: CardFit) -> str:
+    off = ", ".join(
+        f"{text.signed_percent(one.error_percent, 1)} ({one.point.name})" for one in fit.predicted
+    )
+    return (
+        f"Of {len(fit.fitted) + len(fit.predicted)} pairs, open and secured, {len(fit.fitted)} were fitted: "
+        f"{text.number(fit.frame_us, 2)} \N{MICRO SIGN}s a packet and {text.number(fit.byte_ns, 2)} ns a byte more "
+        f"explain them best. For the others the model is off by {off}; over all {fit.splits} ways to take half of them "
+        f"its error is {text.number(fit.rms_error_percent, 1)} % (root mean square) of the secured time."
+    )
+
+
+def printed(point: Point, metric: Metric) -> str:
+    """A printed value with its uncertainty, in the metric's display unit; with the printed digits where it is in it."""
+    value = float(point.value)
+    scale = float(point.standard_value) / value if value else 1.0
+
+    def number(of: object) -> str:
+        return str(of) if scale == 1 else text.number(float(str(of)) * scale, metric.decimals)
+
+    uncertainty = "" if point.uncertainty is None else f"\N{PLUS-MINUS SIGN} {number(point.uncertainty)}"
+    return text.joined(number(point.value), uncertainty)
+
+
+def _published(one: Beside) -> str:
+    if one.point.change is not None or one.point.implied is not None:
+        return shown(one, one.published)
+    return text.joined("about" if one.point.approximate else "", printed(one.point, one.metric))
+
+
+def _measured(one: Beside) -> str:
+    value = shown(one, one.measured)
+    if one.interval is None or one.point.change is not None:
+        return value
+    return text.joined(value, plus_minus(scaled(one.interval, one.metric), one.metric.decimals))
+
 
 def shown(one: Beside, value: float | None) -> str:
     """A value of the line as words; of a change, as a percent of open."""
     if value is None:
         return text.MISSING
     if one.point.change is not None:
-        return text.number(100 * (value - 1), 2, sign=True) + " %"
+        return text.signed_percent(100 * (value - 1))
     return text.number(one.metric.display(value), one.metric.decimals)
 
 
-def condition(one: Beside) -> str:
-    """What a printed number is of, in words."""
+def condition(data: ReportData, one: Beside) -> str:
+    """What a printed number is of, in words: by the factors that vary in the study."""
     levels = one.point.condition.given()
-    words = [text.factor(name, level) for name, level in levels.items() if name not in ("phy", "topology")]
-    over = f"{one.point.statistic or 'mean'} over {text.listing(one.point.over)}" if one.point.over else ""
+    words = [text.factor(name, level) for name, level in levels.items() if name not in data.fixed]
+    factors = text.listing(f"{name.replace('_', ' ')}s" for name in one.point.over)
+    over = f"{one.point.statistic or 'mean'} over {factors}" if one.point.over else ""
     implied = "implied" if one.point.implied else ""
-    return ", ".join(part for part in (" ".join(words), one.point.subject or "", over, implied) if part)
-
-
-def _levels(cell: Cell) -> dict[str, Any]:
-    return cell.model_dump(exclude={"lab"})
+    return (
+        ", ".join(part for part in (" ".join(words), one.point.subject or "", over, implied) if part) or "all"
+    )
 
 
 def _card_points(points: Sequence[Point], metric: str) -> list[CardPoint]:
@@ -165,7 +280,8 @@ def _card_points(points: Sequence[Point], metric: str) -> list[CardPoint]:
         if plain is None or point.condition.security in (None, "open"):
             continue
         size = point.condition.packet_size or 0
-        name = f"{point.condition.transport or ''} {point.condition.ip or ''} {size} B".strip()
+        levels = point.condition.given()
+        name = " ".join(text.factor(each, levels[each]) for each in text.IN_FLOW if each in levels)
         made[name] = of(name, size, float(plain.standard_value), float(point.standard_value))
     return list(made.values())
 

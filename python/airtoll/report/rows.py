@@ -1,15 +1,24 @@
 """The rows that HTML, Markdown, CSV and the terminal share."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from airtoll.report import text
 from airtoll.report.data import Expected, ReportData
-from airtoll.stats import CellSummary, Interval, Metric, PairedRow, Summary
+from airtoll.report.grid import Grid
+from airtoll.stats import MARGIN_PERCENT, CellSummary, Interval, Metric, PairedRow, Summary
 from airtoll.store import Result
 from airtoll.study.cell import Cell
 
 Tone = Literal["worse", "better", "unresolved", "none"]
+
+
+SIGNIFICANT: Final = 0.05
+
+
+def is_resolved(pair: PairedRow) -> bool:
+    """Whether a change is told from none among all changes of its metric."""
+    return pair.p_holm is not None and pair.p_holm < SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -68,18 +77,56 @@ class Row:
     def change(self) -> str:
         """The paired ratio as a change in percent, where that can be told without confusion."""
         percent = self.pair.ratio.percent if self.pair and self.metric.relative else None
-        return text.MISSING if percent is None else text.number(percent, 2, sign=True) + " %"
+        return text.signed_percent(percent)
 
     @property
     def change_ci(self) -> str:
         """Its 95 % t interval."""
         ci = self.pair.ratio.percent_ci95_t if self.pair and self.metric.relative else None
-        return text.interval(ci, 2, sign=True)
+        return text.percent_interval(ci)
 
     @property
-    def effect_size(self) -> str:
-        """Cohen's d_z."""
-        return text.number(self.pair.difference.effect_size if self.pair else None, 1, sign=True)
+    def p(self) -> str:
+        """P of the difference by itself."""
+        return text.p_value(self.pair.p if self.pair else None)
+
+    @property
+    def p_holm(self) -> str:
+        """The same, corrected over all pairs of the metric."""
+        return text.p_value(self.pair.p_holm if self.pair else None)
+
+    @property
+    def effect(self) -> str:
+        """d_z with Hedges' correction, and its 95 % interval."""
+        effect = self.pair.difference.effect if self.pair else None
+        if effect is None:
+            return text.MISSING
+        return text.joined(
+            text.number(effect.corrected, 2, sign=True), text.interval(effect.ci95, 2, sign=True)
+        )
+
+    @property
+    def equivalence(self) -> str:
+        """Whether the change is smaller than the margin."""
+        equivalence = self.pair.equivalence if self.pair and self.metric.relative else None
+        return text.MISSING if equivalence is None else equivalence.verdict
+
+    @property
+    def equivalence_ci(self) -> str:
+        """The 90 % interval of the change in percent, by which that is judged."""
+        equivalence = self.pair.equivalence if self.pair and self.metric.relative else None
+        ci = equivalence.percent_ci90 if equivalence else None
+        return text.percent_interval(ci) or text.MISSING
+
+    @property
+    def baseline_sd(self) -> str:
+        """Standard deviation at the baseline level."""
+        return _sd(self.baseline, self.metric)
+
+    @property
+    def other_sd(self) -> str:
+        """Standard deviation at the other level."""
+        return _sd(self.other, self.metric)
 
     @property
     def pairs(self) -> str:
@@ -98,6 +145,11 @@ class Row:
         if ci is None or ci.contains(0):
             return "unresolved"
         return "better" if (ci.low > 0) == (self.metric.better == "higher") else "worse"
+
+    @property
+    def holds(self) -> bool:
+        """Whether that remains after Holm's correction over all pairs of the metric."""
+        return self.pair is not None and is_resolved(self.pair)
 
     def _display(self, value: float | None) -> float | None:
         return None if value is None else self.metric.display(value)
@@ -129,35 +181,42 @@ class Table:
         Each flow begins with a line that has nothing but its name in the first column.
         """
         lines: list[tuple[str, ...]] = []
-        for flow, rows in self.by_flow().items():
+        for flow, rows in self.by_flow(main=True).items():
             lines.append((flow, *[""] * (len(self.columns) - 1)))
             for row in rows:
-                if row.metric.main:
-                    change = (text.joined(row.difference, row.difference_ci), row.change)
-                    lines.append(self._line((f"  {row.short_label}",), row, change, spread=False))
+                change = (text.joined(row.difference, row.difference_ci), row.change)
+                lines.append(self._line((f"  {row.short_label}",), row, change, spread=False))
         return tuple(lines)
 
-    def by_flow(self) -> dict[str, list[Row]]:
-        """The rows of each flow, in their order."""
+    @property
+    def pairs(self) -> str:
+        """How many pairs every row is over, if it is the same of all; nothing if they differ."""
+        found = {row.pairs for row in self.rows if row.pair is not None}
+        return next(iter(found)) if len(found) == 1 and "of" not in next(iter(found)) else ""
+
+    def by_flow(self, *, main: bool | None = None) -> dict[str, list[Row]]:
+        """The rows of each flow, in their order; of main metrics or of the others alone, where that is said."""
         flows: dict[str, list[Row]] = {}
         for row in self.rows:
-            flows.setdefault(row.flow, []).append(row)
+            if main is None or row.metric.main == main:
+                flows.setdefault(row.flow, []).append(row)
         return flows
 
-    def full(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """Headings and rows of all metrics with every interval, for wider pages."""
+    def full(self, note: str) -> Grid:
+        """All metrics with every interval, for wider pages."""
         _, *columns = self.columns
         if self.levels:
-            columns = [*columns[:-1], "Change [95 % CI]", "Pairs"]
+            columns = [*columns[:-1], "Change [95 % CI]", "p (Holm)", "Pairs"]
         lines = []
         for row in self.rows:
             change = (
                 text.joined(row.difference, row.difference_ci),
                 text.joined(row.change, row.change_ci),
+                row.p_holm,
                 row.pairs,
             )
             lines.append(self._line((row.flow, row.label), row, change, spread=True))
-        return ("Flow", "Metric", *columns), tuple(lines)
+        return Grid("comparison", "Comparison", note, ("Flow", "Metric", *columns), tuple(lines), words=2)
 
     def _line(
         self, head: tuple[str, ...], row: Row, change: tuple[str, ...], *, spread: bool
@@ -175,11 +234,52 @@ def table(result: Result) -> Table:
     return build(ReportData.of(result))
 
 
+def tests(data: ReportData, table: Table) -> Grid:
+    """What statistics say of each change of a main metric, beside its interval."""
+    lines = tuple(
+        (
+            row.flow,
+            row.short_label,
+            text.level(row.other.cell.security),
+            text.joined(row.change, row.change_ci),
+            row.p,
+            row.p_holm,
+            row.effect,
+            row.equivalence,
+            row.equivalence_ci,
+        )
+        for row in table.rows
+        if row.metric.main and row.other is not None and row.pair is not None and row.pair.difference.n > 1
+    )
+    margin = next(
+        (p.equivalence.margin_percent for p in data.comparison.pairs if p.equivalence), MARGIN_PERCENT
+    )
+    return Grid(
+        "tests",
+        "Tests of every change",
+        "p: of the paired t test, by itself and by Holm's correction over all changes of the metric. Effect: d_z, the "
+        "mean difference over the standard deviation of differences, with Hedges' correction and its 95 % interval. "
+        f"No cost within {margin:g} %: equivalent where the 90 % interval of the change lies within the margin, "
+        "different where its 95 % interval leaves out 0, both where it is so and within the margin, else undecided.",
+        (
+            "Flow",
+            "Metric",
+            "Security",
+            "Change [95 % CI]",
+            "p",
+            "p (Holm)",
+            "Effect [95 % CI]",
+            f"Within {margin:g} %",
+            "Change [90 % CI]",
+        ),
+        lines,
+        words=3,
+    )
+
+
 def build(data: ReportData) -> Table:
     """The comparison as rows: flow by flow, in each by metric and then by level."""
-    comparison = data.comparison
-    summaries = {(c.cell, c.metric): c for c in comparison.cells}
-    pairs = {(p.cell, p.metric): p for p in comparison.pairs}
+    comparison, summaries, pairs = data.comparison, data.summaries, data.pairs
     flows: dict[Cell, list[Cell]] = {}  # the flow's cell at the baseline level -> its cells at other levels
     for c in comparison.cells:
         others = flows.setdefault(c.cell.model_copy(update={"security": comparison.baseline}), [])
@@ -211,10 +311,8 @@ def expectation(found: Expected, metric: Metric) -> tuple[str, str]:
     """What the model expects, in the metric's display unit, and how far the measurement is from it."""
     ratio = found.measured_to_expected
     expected = text.number(metric.display(found.value), metric.decimals)
-    if ratio.percent is None:
-        return expected, text.MISSING
-    off = text.number(ratio.percent, 2, sign=True) + " %"
-    return expected, text.joined(off, text.interval(ratio.percent_ci95_t, 2, sign=True))
+    off = text.signed_percent(ratio.percent)
+    return expected, text.joined(off, text.percent_interval(ratio.percent_ci95_t))
 
 
 def _mean(cell: CellSummary | None, metric: Metric) -> str:
@@ -223,5 +321,14 @@ def _mean(cell: CellSummary | None, metric: Metric) -> str:
 
 
 def _half_width(cell: CellSummary | None, metric: Metric) -> str:
-    ci = scaled(cell.summary.ci95_t, metric) if cell else None
-    return "" if ci is None else f"\N{PLUS-MINUS SIGN} {text.number(ci.half_width, metric.decimals)}"
+    return plus_minus(scaled(cell.summary.ci95_t, metric) if cell else None, metric.decimals)
+
+
+def plus_minus(ci: Interval | None, decimals: int) -> str:
+    """Half of a symmetric interval, as +-; nothing if it is not known."""
+    return "" if ci is None else f"\N{PLUS-MINUS SIGN} {text.number(ci.half_width, decimals)}"
+
+
+def _sd(cell: CellSummary | None, metric: Metric) -> str:
+    sd = cell.summary.sd if cell else None
+    return "" if sd is None else f"sd {text.number(metric.display(sd), metric.decimals)}"

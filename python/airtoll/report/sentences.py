@@ -1,11 +1,14 @@
 """The sentences of a report: what was found, with its numbers and their intervals, and how."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from airtoll.report import text
 from airtoll.report.data import ReportData
-from airtoll.stats import METRICS, Interval, PairedRow, span
+from airtoll.report.rows import is_resolved, scaled
+from airtoll.stats import METRICS, Interval, Metric, PairedRow, span
+from airtoll.study.cell import Method
 
 _TRANSPORTS = ("udp", "tcp")  # UDP first: it shows the link's capacity, TCP also its own control loop
 
@@ -18,29 +21,54 @@ class Findings:
     others: tuple[str, ...]  # the same for other transports and levels
     reaches: tuple["Reach", ...]  # how far each metric changes over all flows
 
+    def by_metric(self) -> dict[str, dict[str, "Reach"]]:
+        """The reaches by the metric's short title and then by level."""
+        found: dict[str, dict[str, Reach]] = {}
+        for reach in self.reaches:
+            found.setdefault(reach.metric.short, {})[reach.level] = reach
+        return found
+
 
 @dataclass(frozen=True)
 class Reach:
     """How far one metric changes over all flows."""
 
-    what: str
+    metric: Metric
+    level: str
     change: str
-    flows: str
+    n: int  # flows
+    resolved: int  # of which the interval leaves out 0
+    by_holm: int  # and those that remain after Holm's correction
+    named: bool  # whether the level must be said, since there are several
+
+    @property
+    def flows(self) -> str:
+        """Over how many flows, and in how many of them it is resolved."""
+        return f"{text.counted(self.n, 'flow')}, resolved in {self.resolved}; {self.by_holm} by Holm"
+
+    @property
+    def what(self) -> str:
+        """The metric, and the level where there are several."""
+        return f"{self.metric.title}, {self.level}" if self.named else self.metric.title
 
 
 def find(data: ReportData) -> Findings:
-    """The headline is the change of throughput in the flow with the largest packets, UDP over TCP."""
+    """The headline is the change of throughput in the flow with the largest and fastest packets, UDP over TCP.
+
+    Where every sender offers less than the link carries, throughput says what was offered: then it is that of a delay.
+    """
     comparison = data.comparison
     if not data.counting:
         return Findings(_nothing_counts(data), (), ())
     if len(comparison.levels) < 2:
         return Findings(_single_level(data), (), ())
-    rows = [row for row in comparison.pairs if row.metric == "throughput" and row.ratio.percent is not None]
-    leading = _leading(rows)
-    sentences = [_throughput(data, row) for row in leading]
+    metric = _headline_metric(data)
+    rows = [row for row in comparison.pairs if row.metric == metric.name and row.ratio.percent is not None]
+    sentences = [_change(data, metric, row) for row in _leading(data, rows)]
     if not sentences:
         sentences = [
-            "No block has a pair of valid runs with a throughput, so security levels cannot be compared."
+            f"No block has a pair of valid runs with a {text.within(metric.title)}, so security levels cannot be "
+            "compared."
         ]
     return Findings(sentences[0], tuple(sentences[1:]), tuple(_reaches(data)))
 
@@ -68,8 +96,10 @@ def subject(data: ReportData) -> str:
 def run_counts(data: ReportData) -> str:
     """How many runs are planned, how many count, and why the others do not."""
     left_out = text.reasons(data.comparison.left_out)
-    counting = f"{text.counted(len(data.runs), 'run')} planned, {len(data.counting)} counted"
-    return f"{counting}; left out: {left_out}." if left_out else f"{counting}."
+    parts = [f"{text.counted(len(data.runs), 'run')} planned, {len(data.counting)} counted"]
+    parts += [f"left out: {left_out}"] if left_out else []
+    parts += [f"{unneeded} not needed"] if (unneeded := data.counts.get("not needed", 0)) else []
+    return f"{'; '.join(parts)}."
 
 
 def method(data: ReportData) -> list[str]:
@@ -78,13 +108,15 @@ def method(data: ReportData) -> list[str]:
     lines = [
         "Each block holds one run of every security level of an otherwise equal cell, in random order, so "
         "that levels are compared in pairs that are close in time.",
-        f"{text.counted(m.repeats, 'replicate')} of each cell count"
-        + (f"; {m.discard_first} before them are measured, kept and left out" if m.discard_first else "")
-        + ".",
-        f"Each probe measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that does not count.",
+        _replicates(m),
+        f"Measured one after the other: {text.listing(_PROBES.get(probe, probe) for probe in m.probes)}; each probe "
+        f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that does not count.",
+        *_loads(data),
+        *_stacks(data),
         f"The order of runs comes from the seed {m.seed}.",
         "The run is the unit of replication: a run gives one number a metric, and intervals are over runs. "
-        "Intervals hold one by one; they are not widened for the number of comparisons.",
+        "Intervals and verdicts of equivalence hold one by one; they are not widened for the number of comparisons. "
+        "p-values are corrected by Holm's method over all changes of a metric, which is what one figure shows.",
         "Changes in percent are geometric means of ratios within blocks; their intervals are computed on "
         "logarithms.",
         "Invalid and discarded runs stay stored and take no part in any figure.",
@@ -94,44 +126,114 @@ def method(data: ReportData) -> list[str]:
     return lines
 
 
+_PROBES: Final = {
+    "throughput": "throughput (of UDP with jitter and loss)",
+    "rtt": "round-trip times",
+    "irtt": "delays and their variation without a load (irtt)",
+    "ftp": "transfers by FTP",
+    "video": "HD video streams",
+    "engine": "the engine's times on this CPU",
+}
+
+
+def _replicates(m: Method) -> str:
+    kept = f"; {m.discard_first} before them are measured, kept and left out" if m.discard_first else ""
+    if m.stop == "fixed":
+        return f"{text.counted(m.repeats, 'replicate')} of each cell count{kept}."
+    until = (
+        f"the {m.confidence:g} % interval of its mean reaches no further than {m.within:g} % of the mean to each side"
+        if m.stop == "precision"
+        else f"its last two replicates differ by no more than {m.within:g} % of the larger"
+    )
+    return (
+        f"Each cell is measured until {until}, {m.least_repeats} to {m.repeats} replicates{kept}; all levels of a "
+        "block go on until each has enough, judged by the cell's first metric. Further runs were not needed."
+    )
+
+
+def _loads(data: ReportData) -> Iterator[str]:
+    """What UDP offers, and what a packet is over TCP."""
+    cells = {run.run.cell for run in data.runs}
+    offered = {cell.offered for cell in cells if cell.transport == "udp"}
+    if "max" in offered:
+        yield (
+            "UDP offers the mean throughput of TCP in the same cell, which is measured first."
+            if data.method.udp_load == "tcp"
+            else "UDP offers 1.25 times what the open link could carry, the same for every level of a block."
+        )
+    if loads := sorted(load for load in offered if load != "max"):
+        shown = text.listing(f"{load:g}" for load in loads)
+        yield f"Each sender offers {shown} Mbit/s of UDP payload."
+    for size in sorted({cell.tcp_size for cell in cells if cell.transport == "tcp"}, reverse=True):
+        yield (
+            "Over TCP the packet size is that of one write to the socket; segments are as long as TCP makes them."
+            if size == "write"
+            else "Over TCP the packet size is the payload of a segment (MSS)."
+        )
+
+
+def _stacks(data: ReportData) -> Iterator[str]:
+    """Settings of one TCP/IP stack that stand for other systems, and that they do no more than that."""
+    stacks = data.plan.stacks
+    if not stacks:
+        return
+    systems = "; ".join(f"{name}: {stack.system}" for name, stack in stacks.items())
+    yield (
+        "Operating systems are stand-ins: settings of the hosts' one TCP/IP stack, not the systems themselves; what "
+        f"else differs between those does not show. {systems}."
+    )
+
+
 def verdicts(data: ReportData) -> list[str]:
     """How the runs ended, and each run that does not count for a reason of its own."""
-    lines = [run_counts(data)]
-    for run in data.runs:
-        if run.record is not None and not run.record.verdict.valid:
-            lines.append(f"{run.run.id}: {'; '.join(run.outcome.reasons)}")
-    return lines
+    return [
+        run_counts(data),
+        *(f"{run.run.id}: {'; '.join(run.outcome.reasons)}" for run in data.runs if run.is_invalid),
+    ]
 
 
-def _leading(rows: Iterable[PairedRow]) -> list[PairedRow]:
-    """For each transport and level the flow with the largest packets, the first in the order of cells."""
-    best: dict[tuple[str, str], PairedRow] = {}
+def _headline_metric(data: ReportData) -> Metric:
+    limited = all(run.run.cell.offered != "max" for run in data.runs)
+    delays = [metric for metric in data.metrics if metric.main and metric.display_unit == "ms"]
+    return delays[0] if limited and delays else METRICS["throughput"]
+
+
+def _leading(data: ReportData, rows: Iterable[PairedRow]) -> list[PairedRow]:
+    """For each transport and level the flow with the largest packets, IPv4 before IPv6, and the highest throughput."""
+    throughput = data.means("throughput")
+    best: dict[tuple[str, str], tuple[tuple[float, bool, float], PairedRow]] = {}
     for row in rows:
         key = row.cell.transport, row.cell.security
-        if key not in best or row.cell.packet_size > best[key].cell.packet_size:
-            best[key] = row
-    return sorted(best.values(), key=lambda row: _TRANSPORTS.index(row.cell.transport))
+        size = row.cell.packet_size, row.cell.ip == "ipv4", throughput.get(row.baseline, 0.0)
+        if key not in best or size > best[key][0]:
+            best[key] = size, row
+    return sorted((row for _, row in best.values()), key=lambda row: _TRANSPORTS.index(row.cell.transport))
 
 
-def _throughput(data: ReportData, row: PairedRow) -> str:
+def _change(data: ReportData, metric: Metric, row: PairedRow) -> str:
     cell, percent, ci = row.cell, row.ratio.percent, row.ratio.percent_ci95_t
     assert percent is not None
-    what = f"{text.factor('transport', cell.transport)} throughput"
+    of_throughput = metric.name == "throughput"
+    transport = text.factor("transport", cell.transport)
+    what = f"{transport} throughput" if of_throughput else text.within(metric.title)
     where = f"at {text.factor('packet_size', cell.packet_size)} over {text.factor('ip', cell.ip)}"
     for name in data.varying:
         where += f", {text.factor(name, getattr(cell, name))}"
     who = text.level(cell.security)
     than = "" if row.baseline.security == "open" else f" against {text.level(row.baseline.security)}"
     if ci is None:
-        amount = text.number(percent, 2, sign=True)
-        return f"{who} changes {what} {where}{than} by {amount} %; one pair of runs has no interval."
+        amount = text.signed_percent(percent)
+        return f"{who} changes {what} {where}{than} by {amount}; one pair of runs has no interval."
     if ci.contains(0):
-        amount = f"{text.number(percent, 2, sign=True)} % {text.interval(ci, 2, sign=True)}"
+        amount = f"{text.signed_percent(percent)} {text.percent_interval(ci)}"
         return f"A cost of {who}{than} in {what} {where} is not resolved: {amount}."
-    if percent < 0:
-        amount = f"{text.number(-percent, 2)} % {text.interval(Interval(-ci.high, -ci.low), 2)}"
+    below = Interval(-ci.high, -ci.low)
+    size, shown = (percent, ci) if percent > 0 else (-percent, below)
+    amount = f"{text.percent(size, sign=False)} % {text.percent_interval(shown, sign=False)}"
+    if of_throughput and percent < 0:
         return f"{who} costs {amount} of {what} {where}{than}."
-    return f"{who} raises {what} {where} by {text.number(percent, 2)} % {text.interval(ci, 2)}{than}."
+    verb = "raises" if percent > 0 else "lowers"
+    return f"{who} {verb} {what} {where} by {amount}{than}."
 
 
 def _reaches(data: ReportData) -> list[Reach]:
@@ -159,13 +261,21 @@ def _reaches(data: ReportData) -> list[Reach]:
                 if percent
                 else (metric.display(found.low), metric.display(found.high))
             )
-            low, high = (text.number(end, 1 if percent else metric.decimals, sign=True) for end in ends)
-            unit = "%" if percent else "points" if metric.display_unit == "%" else metric.display_unit
+            points = metric.display_unit == "%"
+            decimals = min(metric.decimals, 2) if points else metric.decimals
+            low, high = (
+                text.percent(end, 1) if percent else text.number(end, decimals, sign=True) for end in ends
+            )
+            unit = "%" if percent else "points" if points else metric.display_unit
             reaches.append(
                 Reach(
-                    what=metric.title + (f", {text.level(security)}" if several else ""),
+                    metric=metric,
+                    level=text.level(security),
+                    named=several,
                     change=f"{low} {unit}" if low == high else f"{low} to {high} {unit}",
-                    flows=f"over {text.counted(found.n, 'flow')}, resolved in {found.resolved}",
+                    n=found.n,
+                    resolved=found.resolved,
+                    by_holm=sum(map(is_resolved, rows)),
                 )
             )
     return reaches
@@ -181,8 +291,7 @@ def _single_level(data: ReportData) -> str:
     metric, ci = METRICS["throughput"], largest.summary.ci95_t
     assert largest.summary.mean is not None
     mean = text.number(metric.display(largest.summary.mean), metric.decimals)
-    shown = Interval(metric.display(ci.low), metric.display(ci.high)) if ci else None
-    amount = text.joined(mean, metric.display_unit, text.interval(shown, metric.decimals))
+    amount = text.joined(mean, metric.display_unit, text.interval(scaled(ci, metric), metric.decimals))
     return f"With {level}, {data.flow(largest.cell)} carries {amount}. {tail}"
 
 

@@ -1,6 +1,7 @@
 """Numbers, intervals and factor levels as words."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,8 +34,10 @@ _PHRASES = {
     "streams": "spatial streams: {}",
     "stations": "stations: {}",
     "direction": "direction: {}",
-    "crypto_at": "crypto on the {}",
 }
+_PLACES = {"host": "crypto on the host", "card": "crypto on the card", "by-suite": "crypto by suite"}
+_SIZES = {"write": "packet size of writes", "mss": "packet size of TCP segments"}
+_NAMED = {"crypto_at": _PLACES, "tcp_size": _SIZES}
 
 IN_FLOW = ("transport", "ip", "packet_size")
 """The factors that name a flow; others are named only where they vary."""
@@ -51,16 +54,22 @@ def factor(name: str, value: Any) -> str:
         return _PHRASES[name].format(value)
     if name == "security":
         return level(str(value))
+    if name == "offered":
+        return "as much as the link carries" if value == "max" else f"{value:g} Mbit/s offered"
     if name == "snr":
         return "no noise" if value == "none" else f"SNR {value:g} dB"
+    if name in _NAMED:
+        return _NAMED[name][value]
     word = str(value)
     return _WORDS.get(word, word.upper() if name == "rate" and word.startswith("mcs") else word)
 
 
-def flow(cell: Cell, varying: Iterable[str] = ()) -> str:
+def flow(cell: Cell, varying: Iterable[str] = (), naming: Iterable[str] = IN_FLOW) -> str:
     """What a cell is besides its security: "UDP IPv4 1408 B", and after commas the other factors that vary."""
-    name = " ".join(factor(each, getattr(cell, each)) for each in IN_FLOW)
-    return ", ".join((name, *(factor(each, getattr(cell, each)) for each in varying)))
+    name = " ".join(factor(each, getattr(cell, each)) for each in naming)
+    return ", ".join(
+        part for part in (name, *(factor(each, getattr(cell, each)) for each in varying)) if part
+    )
 
 
 def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
@@ -94,6 +103,45 @@ def listing(parts: Iterable[str]) -> str:
     """The parts as a sentence lists them: "a, b and c"."""
     *first, last = list(parts) or [MISSING]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+_LARGEST_PERCENT = 9999
+"""Of two unlike pairs an interval may end at millions of percent, whose digits would say nothing."""
+
+
+def percent(value: float | None, decimals: int = 2, *, sign: bool = True) -> str:
+    """A percentage without its sign: fewer digits of large ones, and a bound of what is larger than all sense."""
+    if value is None or abs(value) < 100 or math.isnan(value):
+        return number(value, decimals, sign=sign)
+    return f"> {_LARGEST_PERCENT}" if value > _LARGEST_PERCENT else number(value, 0, sign=sign)
+
+
+def percent_interval(ci: Interval | None, *, sign: bool = True) -> str:
+    """An interval of percentages; nothing if it is not known."""
+    return "" if ci is None else f"[{percent(ci.low, sign=sign)}, {percent(ci.high, sign=sign)}]"
+
+
+def signed_percent(value: float | None, decimals: int = 2) -> str:
+    """A change in percent: "+1.25 %"."""
+    return MISSING if value is None else f"{percent(value, decimals)} %"
+
+
+def within(title: str) -> str:
+    """A title within a sentence: "round-trip time", but "FTP transfer rate"."""
+    return title if title[1:2].isupper() else title[0].lower() + title[1:]
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with two digits; very small ones as a bound."""
+    if p is None:
+        return MISSING
+    return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def natural(words: str) -> list[tuple[float, str]]:
+    """To sort words by, their numbers as numbers: "128 B" before "1408 B", "mcs9" before "mcs10"."""
+    parts = re.split(r"([0-9]+(?:\.[0-9]+)?)", words)
+    return [(float(part), "") if place % 2 else (0.0, part) for place, part in enumerate(parts)]
 
 
 def reasons(counts: Mapping[Any, int]) -> str:

@@ -32,29 +32,36 @@
       style: { expected: { color: ink }, zero: { color: muted, strokeDash: [3, 3] } },
     };
   }
-  let drawn = [];
-  function draw() {
-    if (!window.vegaEmbed) return;
-    drawn.forEach((view) => view.finalize());
-    drawn = [];
-    for (const [id, spec] of Object.entries(config.charts)) {
-      const place = document.getElementById(id);
-      const figures = { ...spec, config: { ...spec.config, ...theme() } };
-      figures.config.view = { ...figures.config.view, continuousWidth: 300, stroke: null };
-      window
-        .vegaEmbed(place, figures, {
-          ast: true, logLevel: 1, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" },
-          actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
-          downloadFileName: id,
-        })
-        .then((result) => drawn.push(result.view))
-        .catch((error) => { place.textContent = "This chart cannot be drawn: " + error.message; });
-    }
+  // What is folded away has no width to draw in: it is drawn when it opens.
+  const views = new Map();
+  function drawOne(place, again) {
+    if (place.closest("details:not([open])") || (views.has(place.id) && !again)) return;
+    views.get(place.id)?.finalize();
+    views.set(place.id, null);
+    const spec = config.charts[place.id];
+    const figures = { ...spec, config: { ...spec.config, ...theme() } };
+    figures.config.view = { ...figures.config.view, continuousWidth: 300, stroke: null };
+    window
+      .vegaEmbed(place, figures, {
+        ast: true, logLevel: 1, renderer: "svg", tooltip: { theme: dark.matches ? "dark" : "light" },
+        actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
+        downloadFileName: place.id,
+      })
+      .then((result) => views.set(place.id, result.view))
+      .catch((error) => { place.textContent = "This chart cannot be drawn: " + error.message; });
   }
-  draw();
-  dark.addEventListener("change", draw);
-  narrow.addEventListener("change", draw);
-  print.addEventListener("change", draw);
+  function draw(again) {
+    if (!window.vegaEmbed) return;
+    for (const id of Object.keys(config.charts)) drawOne(document.getElementById(id), again);
+  }
+  draw(false);
+  for (const media of [dark, narrow, print]) media.addEventListener("change", () => draw(true));
+  for (const folded of document.querySelectorAll("details")) folded.addEventListener("toggle", () => draw(false));
+
+  const deviations = document.getElementById("show-sd");
+  deviations?.addEventListener("change", () => {
+    document.getElementById("comparison").classList.toggle("show-sd", deviations.checked);
+  });
 
   // The list of runs: filters, and rows that open.
   const table = document.getElementById("runs-table");

@@ -1,0 +1,113 @@
+"""Averages over all rates or packet sizes with their intervals, as in Pacheco et al., Table I.
+
+The run is the unit of replication: each replicate gives one average over the rates, and the interval is over
+replicates. A replicate that lacks a rate gives none.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from statistics import fmean
+from typing import Final
+
+from airtoll.report import text
+from airtoll.report.data import ReportData
+from airtoll.report.forms import Axis, axis, by_security, panel
+from airtoll.report.grid import Grid
+from airtoll.report.rows import plus_minus, scaled
+from airtoll.stats import METRICS, Metric, Summary, describe_all
+from airtoll.study.cell import Cell
+
+_LEAST: Final = 3  # levels: of fewer an average tells nothing
+
+Key = tuple[Cell, str]
+"""A cell with `ANY` for what is averaged over, and a metric."""
+
+ANY: Final[dict[str, object]] = {"packet_size": 0, "rate": "", "offered": "max"}
+
+
+def over(data: ReportData) -> Axis | None:
+    """What averages are over: the axis of the figures, where it has enough levels."""
+    against = axis(data)
+    if against == "security":
+        return None
+    levels = {getattr(run.run.cell, against) for run in data.runs}
+    return against if len(levels) >= _LEAST else None
+
+
+def averages(data: ReportData) -> dict[Key, Summary]:
+    """The average of each main metric over replicates, in the metric's unit."""
+    against = over(data)
+    if against is None:
+        return {}
+    values: dict[Key, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    levels: dict[Cell, set[Cell]] = defaultdict(set)
+    for run in data.runs:
+        levels[without(run.run.cell, against)].add(run.run.cell)
+    for run in data.counting:
+        for name, value in run.values.items():
+            if name in METRICS and METRICS[name].main:
+                values[without(run.run.cell, against), name][run.run.replicate].append(value)
+    means = [
+        [fmean(of_all) for of_all in of_key.values() if len(of_all) == len(levels[cell])]
+        for (cell, _), of_key in values.items()
+    ]
+    return {key: summary for key, summary in zip(values, describe_all(means), strict=True) if summary.n}
+
+
+def without(cell: Cell, against: Axis) -> Cell:
+    """The cell with any level of a factor."""
+    return cell.model_copy(update={against: ANY[against]})
+
+
+def words(summary: Summary | None, metric: Metric) -> str:
+    """The average and half of its interval."""
+    if summary is None or summary.mean is None:
+        return text.MISSING
+    mean = text.number(metric.display(summary.mean), metric.decimals)
+    return text.joined(mean, plus_minus(scaled(summary.ci95_t, metric), metric.decimals))
+
+
+def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
+    """A row a metric and chart, a column a level, and beside it what a paper prints; nothing without an average."""
+    against, found = over(data), averages(data)
+    if against is None or not found:
+        return
+    levels = data.comparison.levels
+    columns = ["Metric", "Of what"]
+    for level in levels:
+        columns.append(text.level(level))
+        if any(key[0].security == level for key in printed if key in found):
+            columns.append("published")
+    order = {name: place for place, name in enumerate(METRICS)}
+    cells = (without(cell.cell, against) for cell in data.comparison.cells)  # in the order of reports
+    flows = dict.fromkeys(cell.model_copy(update={"security": levels[0]}) for cell in cells)
+    known = {(cell.model_copy(update={"security": levels[0]}), name) for cell, name in found}
+    groups = ((flow, name) for flow in flows for name in METRICS if (flow, name) in known)
+    rows = []
+    for cell, name in sorted(groups, key=lambda group: order[group[1]]):
+        metric = METRICS[name]
+        of_what = f"{panel(data, cell, against, by_security(data))}, {text.factor('ip', cell.ip)}"
+        line = [f"{metric.title}, {metric.display_unit}", of_what]
+        for level in levels:
+            key = cell.model_copy(update={"security": level}), name
+            line.append(words(found.get(key), metric))
+            if any(one[0].security == level for one in printed if one in found):
+                line.append(printed.get(key, text.MISSING))
+        rows.append(tuple(line))
+    count = len({getattr(run.run.cell, against) for run in data.runs})
+    yield Grid(
+        "averages",
+        f"Averages over all {_PLURALS[against]}",
+        f"Means over {count} {_PLURALS[against]} and over runs \N{PLUS-MINUS SIGN} half of their 95 % confidence "
+        "intervals (Student's t) over replicates.",
+        tuple(columns),
+        tuple(rows),
+        words=2,
+    )
+
+
+_PLURALS: Final[dict[Axis, str]] = {
+    "packet_size": "packet sizes",
+    "rate": "PHY rates",
+    "offered": "loads",
+}

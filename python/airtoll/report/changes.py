@@ -1,0 +1,195 @@
+"""Paired changes of every flow against the baseline level, each with its interval; as bars where levels are."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import altair as alt
+
+from airtoll.report import text
+from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
+from airtoll.report.data import ReportData
+from airtoll.report.forms import axis
+from airtoll.report.rows import scaled
+from airtoll.stats import Metric, PairedRow
+
+_ROW_HEIGHT: Final = 26
+_SUBROW_HEIGHT: Final = 18
+_GAP: Final = 8
+_FRAME: Final = 3  # times the usual interval
+_SHAPES: Final = 4  # that can be told apart
+
+
+def differences(data: ReportData) -> list[Figure]:
+    """Changes of main metrics and of the others; where levels are bars, times above the baseline too."""
+    baseline = text.level(data.comparison.baseline or "")
+    bars = axis(data) == "security"
+    figures = []
+    if bars:
+        times = [m for m in data.metrics if m.main and m.display_unit == "ms"]
+        figures.append(
+            _figure(
+                data,
+                times,
+                "above",
+                f"Above {baseline}",
+                f"By how much delay and jitter are above those of {baseline}: means of paired differences, and their "
+                "95 % confidence intervals (Student's t).",
+            )
+        )
+    for main in (True, False):
+        figures.append(
+            _figure(
+                data,
+                [m for m in data.metrics if m.main == main],
+                "change",
+                f"Change against {baseline}",
+                f"Each row is one flow: the mean of its paired differences from {baseline} and its 95 % confidence "
+                "interval (Student's t). An interval that crosses the line at 0 leaves open if there is a change; "
+                "one that reaches the edge of its frame goes on beyond it.",
+                main=main,
+            )
+        )
+    return [figure for figure in figures if figure.caption]
+
+
+def _figure(
+    data: ReportData, metrics: Sequence[Metric], kind: str, title: str, caption: str, *, main: bool = True
+) -> Figure:
+    """What is the same in all pairs has no chart, but is named; without any pair there is no caption."""
+    charts, same = [], []
+    for metric in metrics:
+        rows = [p for p in data.comparison.pairs if p.metric == metric.name and p.difference.mean is not None]
+        for number, chart_title, some in _charts_of(data, metric, rows) if rows else ():
+            if all(row.difference.mean == 0 and not row.difference.sd for row in some):
+                same.append(text.within(chart_title))
+            else:
+                percent = kind == "change" and metric.relative
+                name = f"{kind}-{metric.name}{number}"
+                charts.append(_forest(data, metric, some, name, chart_title, percent=percent))
+    unchanged = f"No change at all in {'; '.join(same)}." if same else ""
+    return Figure(title, text.joined(caption if charts else "", unchanged), tuple(charts), main=main)
+
+
+def _charts_of(
+    data: ReportData, metric: Metric, rows: Sequence[PairedRow]
+) -> Iterator[tuple[str, str, Sequence[PairedRow]]]:
+    """Number, title and rows of the charts of a metric: one, or one a flow where levels are the rows."""
+    if axis(data) != "security":
+        yield "", metric.title, rows
+        return
+    flows: dict[str, list[PairedRow]] = {}
+    for row in rows:
+        flows.setdefault(data.short_flow(row.cell), []).append(row)
+    for number, (flow, of_flow) in enumerate(flows.items()):
+        yield f"-{number}", f"{metric.title}, {flow}" if len(flows) > 1 else metric.title, of_flow
+
+
+def _forest(
+    data: ReportData, metric: Metric, rows: Sequence[PairedRow], name: str, title: str, *, percent: bool
+) -> Chart:
+    """Percent for a metric of which every flow has a ratio; otherwise differences in its unit."""
+    percent = percent and all(row.ratio.percent is not None for row in rows)
+    points = "percentage points" if metric.display_unit == "%" else metric.display_unit
+    unit = "%" if percent else points
+    decimals = 2 if percent else metric.decimals
+    values = [_value(data, metric, row, decimals, percent=percent) for row in rows]
+    levels = [text.level(level) for level in data.comparison.levels]
+    others = levels[1:]
+    by_level = axis(data) == "security"
+    places = list(dict.fromkeys(str(value["security" if by_level else "flow"]) for value in values))
+    arrow = "\N{RIGHTWARDS ARROW} worse" if metric.better == "lower" else "worse \N{LEFTWARDS ARROW}"
+    ends = _frame(values)
+    frame = alt.Scale() if ends is None else alt.Scale(domain=ends)
+    axis_title = f"Change, {unit} ({arrow})"
+    x = alt.X("mean:Q", title=axis_title, scale=frame)
+    beside = len(others) > 1 and not by_level  # several levels in one row
+    legend = alt.Legend(values=others) if beside else None
+    scale = alt.Scale(domain=levels)
+    shared: dict[str, Any] = {
+        "y": alt.Y(
+            "security:N" if by_level else "flow:N",
+            sort=places,
+            title=None,
+            axis=alt.Axis(labelLimit=240),
+            scale=alt.Scale(paddingInner=0.1),
+        ),
+        "color": alt.Color("security:N", title="Security", sort=others, scale=scale, legend=legend),
+    }
+    marks: dict[str, Any] = {
+        "tooltip": [
+            alt.Tooltip("flow:N", title="Flow"),
+            alt.Tooltip("security:N", title="Security"),
+            alt.Tooltip("words:N", title=f"Change, {unit}"),
+            alt.Tooltip("n:Q", title="Pairs"),
+        ]
+    }
+    if beside:
+        shared["yOffset"] = alt.YOffset("security:N", sort=others, scale=alt.Scale(domain=others))
+        if len(others) <= _SHAPES:
+            marks["shape"] = alt.Shape(
+                "security:N", title="Security", sort=others, scale=scale, legend=legend
+            )
+    base = named("values")
+    means = (
+        base.mark_bar(opacity=0.5, clip=True).encode(x=x, **shared, **marks)
+        if by_level
+        else base.mark_point(size=62, filled=True, opacity=1).encode(x=x, **shared, **marks)
+    )
+    intervals = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2, clip=True)
+        .encode(x=alt.X("low:Q", title=axis_title, scale=frame), x2="high:Q", **shared)
+    )
+    chart = alt.layer(
+        named("zero").mark_rule(style=["zero"]).encode(x="zero:Q"),
+        *([means, intervals] if by_level else [intervals, means]),
+    ).properties(
+        width="container",
+        autosize=FIT,
+        height=len(places) * (_SUBROW_HEIGHT * len(others) + _GAP if beside else _ROW_HEIGHT),
+        title=title,
+    )
+    description = f"{title}, change in {unit}. " + "; ".join(
+        f"{value['flow']} {value['security']}: {value['words']}" for value in values
+    )
+    spec = spec_of(chart, values=values, zero=[{"zero": 0}])
+    return Chart(f"chart-{name}", title, description, spec)
+
+
+def _value(
+    data: ReportData, metric: Metric, row: PairedRow, decimals: int, *, percent: bool
+) -> dict[str, Any]:
+    mean: float | None
+    if percent:
+        mean, ci = row.ratio.percent, row.ratio.percent_ci95_t
+    else:
+        mean, ci = metric.display(row.difference.mean or 0.0), scaled(row.difference.ci95_t, metric)
+    finite = ci is not None and math.isfinite(ci.low) and math.isfinite(ci.high)
+    return {
+        "flow": data.short_flow(row.cell),
+        "security": text.level(row.cell.security),
+        "mean": mean if mean is not None and math.isfinite(mean) else None,
+        "low": ci.low if ci and finite else None,
+        "high": ci.high if ci and finite else None,
+        "words": text.joined(text.number(mean, decimals, sign=True), text.interval(ci, decimals, sign=True)),
+        "n": row.difference.n,
+    }
+
+
+def _frame(values: Sequence[dict[str, Any]]) -> list[float] | None:
+    """Ends of the frame if some intervals would squash all others, else None.
+
+    With few pairs an interval of ratios can end at some 10,000 %. It is then drawn up to the frame's edge. Where most
+    intervals are of that kind, the means say how far the frame reaches.
+    """
+    intervals = [(v["low"], v["high"]) for v in values if v["low"] is not None]
+    reach = sorted(max(abs(low), abs(high)) for low, high in intervals)
+    means = [abs(v["mean"]) for v in values if v["mean"] is not None]
+    if not reach or not means:
+        return None
+    furthest = max(means)
+    usual = max(min(_FRAME * reach[len(reach) // 2], 2 * _FRAME * furthest), 1.05 * furthest)
+    if usual <= 0 or reach[-1] <= usual:
+        return None
+    return [max(-usual, min(low for low, _ in intervals)), min(usual, max(high for _, high in intervals))]

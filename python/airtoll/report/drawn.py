@@ -1,0 +1,34 @@
+"""All figures of a report, in the order of its page."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airtoll.report import changes, curves, explained, figures
+from airtoll.report.charts import Chart, Figure
+from airtoll.report.data import ReportData
+from airtoll.report.publications import BesidePublication
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The figures by the place that a page has for them."""
+
+    main: tuple[Figure, ...]  # of main metrics: against an axis, curves, changes
+    explained: tuple[Figure, ...]
+    others: tuple[Figure, ...]  # of the other metrics
+
+    @classmethod
+    def of(cls, data: ReportData, paper: BesidePublication | None) -> "Drawn":
+        """All of a result."""
+        both = (*figures.measured(data, paper), *curves.figures(data), *changes.differences(data))
+        return cls(
+            main=tuple(figure for figure in both if figure.main),
+            explained=tuple(explained.waterfalls(data)),
+            others=tuple(figure for figure in both if not figure.main),
+        )
+
+    @property
+    def charts(self) -> Iterator[Chart]:
+        """Their charts."""
+        for figure in (*self.main, *self.explained, *self.others):
+            yield from figure.charts

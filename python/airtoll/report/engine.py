@@ -1,0 +1,67 @@
+"""Times of the engine on this CPU by security level, as in Hayajneh et al., Tables I and II."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from airtoll.report import text
+from airtoll.report.averages import words
+from airtoll.report.data import ReportData
+from airtoll.report.grid import Grid
+from airtoll.stats import METRICS, paired_ratio
+from airtoll.study.cell import Cell
+
+TIMES: Final = ("mic_time", "cipher_time", "seal_time", "open_time")
+
+STANDARD: Final = ("ccmp", "enhanced1")
+"""The levels that stand for the paper's "standard", to which its parallel settings are compared."""
+
+
+def grids(data: ReportData) -> list[Grid]:
+    """A table for each time that was measured: rows are levels, with the speed-up against standard CCMP."""
+    return [_grid(data, name) for name in TIMES if name in data.comparison.metrics]
+
+
+def _grid(data: ReportData, name: str) -> Grid:
+    metric, values = METRICS[name], _by_replicate(data, name)
+    flows: dict[Cell, list[Cell]] = {}
+    for cell in data.means(name):
+        flows.setdefault(cell.model_copy(update={"security": "open"}), []).append(cell)
+    rows = []
+    for cells in flows.values():
+        standard = _standard(cells)
+        first = values[standard]
+        for cell in cells:
+            replicates = sorted(first.keys() & values[cell].keys())
+            ratio = paired_ratio([values[cell][n] for n in replicates], [first[n] for n in replicates])
+            rows.append(
+                (
+                    data.flow(cell),
+                    text.level(cell.security),
+                    words(data.summaries[cell, name].summary, metric),
+                    text.joined(text.number(ratio.ratio, 2), text.interval(ratio.ci95_t, 2))
+                    if cell != standard
+                    else "1",
+                )
+            )
+    return Grid(
+        name.replace("_", "-"),
+        metric.title,
+        f"{metric.definition[0].upper()}{metric.definition[1:]}. Speed-up: how many times as fast as the standard, "
+        "which is CCMP or else the first level; geometric mean over replicates and its 95 % confidence interval.",
+        ("Flow", "Security", f"Time, {metric.display_unit}", "Speed-up [95 % CI]"),
+        tuple(rows),
+        words=2,
+    )
+
+
+def _standard(cells: Sequence[Cell]) -> Cell:
+    by_level = {cell.security: cell for cell in cells}
+    return next((by_level[level] for level in STANDARD if level in by_level), cells[0])
+
+
+def _by_replicate(data: ReportData, name: str) -> dict[Cell, dict[int, float]]:
+    values: dict[Cell, dict[int, float]] = {}
+    for run in data.counting:
+        if name in run.values:
+            values.setdefault(run.run.cell, {})[run.run.replicate] = run.values[name]
+    return values

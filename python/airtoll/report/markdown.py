@@ -1,0 +1,59 @@
+"""The report as Markdown."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from airtoll.report import extremes, facts, sentences
+from airtoll.report.data import ReportData
+from airtoll.report.tables import Tables
+
+
+def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) -> str:
+    """The same as the page, for a text editor or a wiki: without charts and the facts of every run."""
+    found = sentences.find(data)
+    parts = [f"# {_md(data.title)}", "", f"**{_md(found.headline)}**", ""]
+    parts += _list(found.others)
+    parts += _list(f"{r.what}: {r.change} {r.flows}" for r in found.reaches)
+    parts += ["", _md(f"{sentences.subject(data)} {sentences.run_counts(data)}"), ""]
+    for grid in tables.grids:
+        parts += [f"## {_md(grid.title)}", "", *_md_table(grid.columns, grid.rows), "", _md(grid.note), ""]
+    if largest := extremes.by_metric(data):
+        parts += ["## The largest differences", ""]
+        for title, lines in largest.items():
+            parts += [f"### {_md(title)}", "", *_list(lines), ""]
+    parts += ["## Method", "", *_list(sentences.method(data))]
+    parts += [f"- {m.title}: {m.definition}." for m in data.recorded_metrics]
+    parts += ["", "## Environment", ""]
+    for title, shared in surroundings.shared.items():
+        if shared:
+            parts += [f"### {_md(title)}", "", *_md_table(("Fact", "Value"), tuple(shared.items())), ""]
+    parts += ["## Verdicts", "", *_list(sentences.verdicts(data)), ""]
+    parts += [
+        "## Reproduce",
+        "",
+        f"Study file, plan and every run are in the result directory. `airtoll verify DIR` checks it; "
+        f"seed {data.method.seed} gives the same plan again.",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _list(lines: Iterable[str]) -> list[str]:
+    return [f"- {_md(line)}" for line in lines]
+
+
+def _md(words: str) -> str:
+    """Words that come from files, so that no part of them is taken for Markdown or HTML."""
+    plain = " ".join(words.split())
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", plain)
+
+
+def _md_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    def line(words: Iterable[str]) -> str:
+        return f"| {' | '.join(words)} |"
+
+    return [
+        line(map(_md, columns)),
+        line(["---"] * len(columns)),
+        *(line(map(_md, row)) for row in cells),
+    ]

@@ -1,0 +1,58 @@
+"""What is not stable about the values of a cell, by name: a section of its own, and a sign beside the figure."""
+
+from collections import Counter
+from typing import Final
+
+from airtoll.report import text
+from airtoll.report.data import ReportData
+from airtoll.report.grid import Grid
+from airtoll.stats import METRICS, CellSummary
+from airtoll.stats.stability import Kind
+
+KINDS: Final[dict[Kind, str]] = {
+    "spread": "spread of 10 % or more",
+    "outlier": "value far off",
+    "too few": "too few runs",
+    "drift": "drift",
+    "spread of the papers": "spread above the papers' 3 %",
+}
+
+
+def unstable(data: ReportData) -> list[CellSummary]:
+    """The cells that are not stable in a main metric."""
+    return [cell for cell in data.comparison.cells if cell.instabilities and METRICS[cell.metric].main]
+
+
+def grid(data: ReportData) -> Grid:
+    """A line for each thing that is not stable."""
+    found = unstable(data)
+    order = list(KINDS)
+    lines = [(order.index(each.kind), cell, each.detail) for cell in found for each in cell.instabilities]
+    kinds = Counter(each.kind for cell in found for each in cell.instabilities)
+    asked = sum(cell.summary.n > 1 and METRICS[cell.metric].main for cell in data.comparison.cells)
+    named = "; ".join(f"{title}: {kinds[kind]}" for kind, title in KINDS.items() if kinds[kind])
+    return Grid(
+        "stability",
+        "Stability",
+        f"Of {text.counted(asked, 'figure')} of cells with two runs or more, {len(found)} are not stable"
+        + (f" ({named})." if found else " by any of these signs.")
+        + " Spread and value far off as pyperf has them: a standard deviation of 10 % of the mean or more, a value "
+        "50 % off it; 3 % of the mean is the bound that Kolahi et al. give; drift: values rise or fall with the order "
+        "of runs (p < 0.01). Nothing is left out for being named here.",
+        ("Flow", "Security", "Metric", "What"),
+        tuple(
+            (
+                data.flow(cell.cell),
+                text.level(cell.cell.security),
+                METRICS[cell.metric].title,
+                detail[0].upper() + detail[1:],
+            )
+            for _, cell, detail in sorted(lines, key=lambda line: line[0])
+        ),
+        words=4,
+    )
+
+
+def details(cell: CellSummary | None) -> str:
+    """What is not stable about a figure, in one line; nothing if it is."""
+    return "" if cell is None else "; ".join(each.detail for each in cell.instabilities)

@@ -1,0 +1,49 @@
+"""The tables of a report, made once for its page and for Markdown, and in the order in which a paper has them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airtoll.report import averages, curves, engine, explained, rows, sentences, stability
+from airtoll.report.data import ReportData
+from airtoll.report.grid import Grid
+from airtoll.report.publications import BesidePublication
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All tables; one without rows has nothing to say."""
+
+    comparison: rows.Table
+    full: Grid  # the comparison with all metrics and intervals
+    tests: Grid
+    averages: tuple[Grid, ...]
+    curves: Grid
+    engine: tuple[Grid, ...]
+    predictions: Grid
+    splits: Grid
+    published: Grid | None
+    stability: Grid
+
+    @classmethod
+    def of(cls, data: ReportData, paper: BesidePublication | None) -> "Tables":
+        """Of a result, beside the paper whose study it is of."""
+        comparison = rows.build(data)
+        return cls(
+            comparison=comparison,
+            full=comparison.full(sentences.table_note(data)),
+            tests=rows.tests(data, comparison),
+            averages=tuple(averages.grids(data, paper.printed_averages if paper else {})),
+            curves=curves.grid(data),
+            engine=tuple(engine.grids(data)),
+            predictions=explained.predictions(data, comparison),
+            splits=explained.splits(data),
+            published=paper.grid() if paper else None,
+            stability=stability.grid(data),
+        )
+
+    @property
+    def grids(self) -> Iterator[Grid]:
+        """Those that have a row."""
+        published = () if self.published is None else (self.published,)
+        before = (self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
+        return (grid for grid in (*before, self.splits, *published, self.stability) if grid.rows)

@@ -1,0 +1,107 @@
+"""What a paper prints beside the cells that it is of."""
+
+import pytest
+from report_fakes import Make, exactly, make_plan
+
+from airtoll.published import published
+from airtoll.report import figures, write_report
+from airtoll.report.data import ReportData
+from airtoll.report.publications import BesidePublication
+from airtoll.store import Result
+from airtoll.study.cell import Run
+
+KOLAHI = {
+    "phy": ("vht",),
+    "bandwidth": (80,),
+    "rate": ("mcs9",),
+    "streams": (3,),
+    "gi": ("short",),
+    "topology": ("wired-ap",),
+}
+
+
+def throughput(run: Run) -> float:
+    """852 Mbit/s is what Figure 3 has for open UDP over IPv4 at 1408 B."""
+    cell = run.cell
+    of_figure_3 = (cell.security, cell.transport, cell.ip, cell.packet_size) == ("open", "udp", "ipv4", 1408)
+    return 852e6 * 1.1 if of_figure_3 else 500e6 + 1e6 * run.replicate
+
+
+def kolahi(make: Make, study: str = "kolahi-11ac") -> ReportData:
+    factors = {name: levels for name, levels in KOLAHI.items() if name != "rate"}
+    plan = make_plan(sizes=(128, 1408), repeats=2, rates=("mcs9",), study=study, factors=factors)
+    return ReportData.of(
+        make(plan, samples=exactly(throughput=throughput), invalid=lambda _: (), lab="sim", link={})
+    )
+
+
+@pytest.fixture
+def paper(make: Make, monkeypatch: pytest.MonkeyPatch) -> BesidePublication:
+    monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
+    found = BesidePublication.of(kolahi(make))
+    assert found is not None
+    return found
+
+
+def test_a_printed_value_stands_beside_the_cell_that_it_is_of(paper: BesidePublication) -> None:
+    lines = {(row[0], row[1]): row for row in paper.grid().rows}
+    line = dict(zip(paper.grid().columns, lines["Figure 3", "open UDP IPv4 1408 B"], strict=True))
+    assert line["Published"] == "852"
+    assert line["Measured here"].startswith("937.20")
+    assert line["Measured against it"] == "+10.0 %"
+
+
+def test_a_printed_value_is_a_cross_in_its_figure(paper: BesidePublication) -> None:
+    udp = next(figures.measured(paper.data, paper)).charts[1]
+    crosses = {(row["x"], row["ip"], row["level"]): row["printed"] for row in udp.spec["datasets"]["printed"]}
+    assert crosses["1408", "IPv4", "open"] == 852
+    assert {x for x, _, _ in crosses} == {"1408"}  # nothing is printed of UDP at 128 B
+
+
+def test_an_extreme_over_sizes_stands_beside_that_of_the_measured_cells(paper: BesidePublication) -> None:
+    (line,) = [
+        row for row in paper.grid().rows if row[1].startswith("open UDP IPv4, maximum over packet sizes")
+    ]
+    assert line[3:5] == ("about 850", "937.20")
+
+
+def test_what_a_standard_or_another_paper_says_is_not_beside_it(paper: BesidePublication) -> None:
+    assert {one.metric.name for one in paper.beside} == {"throughput"}
+    assert not any(one.point.quoted for one in paper.beside)
+
+
+def test_the_fitted_card_says_how_far_it_is_off(paper: BesidePublication) -> None:
+    said = paper.card_sentences()["Throughput"]
+    assert "2 were fitted" in said
+    assert "(UDP IPv4 1408 B)" in said
+    assert "root mean square" in said
+
+
+def test_the_page_lists_what_does_not_hold_in_the_paper(paper: BesidePublication) -> None:
+    directory = paper.data.directory
+    page = write_report(Result.open(directory), directory).html.read_text()
+    assert f"own numbers ({len(paper.inconsistencies)})" in page
+    assert len(paper.inconsistencies) > 5
+    assert published("kolahi-11ac").title in page
+
+
+def test_a_study_of_one_s_own_has_no_paper(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
+    assert BesidePublication.of(kolahi(make, study="mine")) is None
+
+
+def test_a_change_is_compared_with_the_paired_ratio(make: Make) -> None:
+    plan = make_plan(
+        levels=("open", "ccmp"),
+        sizes=(1400,),
+        transports=("udp",),
+        ips=("ipv4",),
+        study="hayajneh-enhanced",
+        factors={"topology": ("through-ap",), "phy": ("erp",)},
+    )
+    jitter = exactly(jitter=lambda run: 1.5 if run.cell.security == "ccmp" else 1.0)
+    found = BesidePublication.of(ReportData.of(make(plan, samples=jitter, invalid=lambda _: (), lab="sim")))
+    assert found is not None
+    (line,) = [row for row in found.grid().rows if row[2].startswith("Jitter")]
+    assert line[0] == "Figure 7"
+    assert line[3:] == ("+100 %", "+50.00 %", "\N{MINUS SIGN}25.0 %")

@@ -1,0 +1,188 @@
+"""What statistics say beside each change: corrected p, effect, equivalence, stability; runs that were not needed."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from report_fakes import Make, exactly, make_plan
+
+from airtoll.report import rows, sentences, stability, write_report
+from airtoll.report.data import ReportData
+from airtoll.report.rows import build
+from airtoll.stats import holm
+from airtoll.store import Result
+from airtoll.study.cell import Run
+from airtoll.study.link import Stack
+
+
+def cells(result: Result, directory: Path) -> list[dict[str, str]]:
+    with write_report(result, directory).csv.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_p_is_corrected_over_all_changes_of_a_metric(quickstart: Result, tmp_path: Path) -> None:
+    found = [row for row in cells(quickstart, tmp_path) if row["metric"] == "throughput" and row["p"]]
+    assert len(found) >= 7  # an invalid run leaves one flow with a single pair
+    alone = [float(row["p"]) for row in found]
+    assert [float(row["p_holm"]) for row in found] == pytest.approx(holm(alone))
+    data = ReportData.of(quickstart)
+    shown = {row.flow: row for row in build(data).rows if row.metric.name == "throughput"}
+    for row in shown.values():
+        assert row.pair is not None
+        if row.pair.p_holm is None:  # one pair
+            assert not row.holds
+            continue
+        assert row.holds == (row.pair.p_holm < 0.05)
+        assert float(row.p_holm.removeprefix("< ")) == pytest.approx(row.pair.p_holm, rel=0.06, abs=0.0001)
+
+
+def test_effects_and_verdicts_of_equivalence_stand_in_table_and_csv(
+    quickstart: Result, tmp_path: Path
+) -> None:
+    data = ReportData.of(quickstart)
+    table = rows.tests(data, build(data))
+    by_change = {(row[0], row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    line = by_change["UDP IPv4 128 B", "Throughput, Mbit/s"]
+    (row,) = [
+        row
+        for row in cells(quickstart, tmp_path)
+        if (row["transport"], row["ip"], row["packet_size_byte"]) == ("udp", "ipv4", "128")
+        and (row["metric"], row["security"]) == ("throughput", "ccmp")
+    ]
+    assert line["Within 1 %"] == row["equivalence"] != ""
+    assert line["Effect [95 % CI]"].startswith(
+        f"{float(row['effect_size_corrected']):+.2f}".replace("-", "\N{MINUS SIGN}")
+    )
+    assert abs(float(row["effect_size_corrected"])) < abs(float(row["effect_size_dz"]))
+    low = 100 * (float(row["ratio_ci90_t_low"]) - 1)
+    assert line["Change [90 % CI]"].startswith(f"[{low:+.2f}".replace("-", "\N{MINUS SIGN}"))
+
+
+def test_a_level_without_a_cost_is_called_equivalent(make: Make) -> None:
+    bit_per_s = exactly(throughput=lambda run: 30e6 + 1e5 * run.replicate)
+    data = ReportData.of(make(samples=bit_per_s, invalid=lambda _: ()))
+    assert {row.equivalence for row in build(data).rows} == {"equivalent"}
+    assert {row.equivalence_ci for row in build(data).rows} == {"[0.00, 0.00]"}
+
+
+def test_what_is_not_stable_is_named_and_marked(make: Make) -> None:
+    def wild(run: Run) -> float:
+        ccmp = (run.cell.security, run.cell.transport, run.cell.ip, run.cell.packet_size) == (
+            "ccmp",
+            "udp",
+            "ipv4",
+            128,
+        )
+        return 30e6 * (1 + (0.4 * (run.replicate - 2) if ccmp else 0.02 * (run.replicate - 2)))
+
+    result = make(make_plan(), samples=exactly(throughput=wild), invalid=lambda _: ())
+    grid = stability.grid(ReportData.of(result))
+    assert grid.rows == (
+        ("UDP IPv4 128 B", "CCMP", "Throughput", "The standard deviation is 40 % of the mean"),
+    )
+    assert "1 are not stable" in grid.note
+    page = write_report(result, result.directory).html.read_text()
+    assert page.count("not stable: the standard deviation is 40 % of the mean") == 1
+    (row,) = [row for row in cells(result, result.directory) if row["unstable"]]
+    assert (row["security"], row["unstable"]) == ("ccmp", "spread")
+
+
+def test_a_spread_above_the_papers_bound_is_flagged(make: Make) -> None:
+    spread = exactly(throughput=lambda run: 30e6 * (1 + 0.05 * (run.replicate - 2)))
+    grid = stability.grid(ReportData.of(make(samples=spread, invalid=lambda _: ())))
+    assert {row[-1] for row in grid.rows} == {
+        "The standard deviation is 5.0 % of the mean, above the papers' 3 %"
+    }
+
+
+def test_too_few_runs_for_the_precision_asked_for_are_named(make: Make) -> None:
+    plan = make_plan(method={"stop": "precision", "within": 1.0, "least_repeats": 3})
+    spread = exactly(throughput=lambda run: 30e6 * (1 + 0.02 * (run.replicate - 2)))
+    grid = stability.grid(ReportData.of(make(plan, samples=spread, invalid=lambda _: ())))
+    assert grid.rows
+    assert all("1 % would take about" in row[-1] for row in grid.rows)
+
+
+AGREEMENT = {"stop": "agreement", "within": 10.0, "least_repeats": 2}
+
+
+def test_runs_that_a_stopping_rule_did_not_need_are_a_state_of_their_own(make: Make) -> None:
+    result = make(make_plan(method=AGREEMENT), finished=lambda run: run.replicate < 3, invalid=lambda _: ())
+    data = ReportData.of(result)
+    assert {run.state for run in data.runs if run.run.replicate == 3} == {"not needed"}
+    assert sentences.run_counts(data) == "48 runs planned, 32 counted; 16 not needed."
+    found = cells(result, result.directory)
+    assert {(row["not_needed"], row["not_finished"]) for row in found} == {("1", "0")}
+    page = (result.directory / "report.html").read_text()
+    assert page.count("Not needed: its cell had enough replicates before, by the stopping rule.") == 16
+    assert "Not finished" not in page
+
+
+def test_runs_that_are_missing_and_needed_are_not_finished(make: Make) -> None:
+    plan = make_plan(method=AGREEMENT)
+    data = ReportData.of(make(plan, finished=lambda run: run.replicate < 2, invalid=lambda _: ()))
+    assert data.counts == {"valid": 16, "not finished": 32}
+
+
+def method(make: Make, **options: object) -> str:
+    plan = make_plan(**options)  # type: ignore[arg-type]
+    return "\n".join(sentences.method(ReportData.of(make(plan, finished=lambda _: False))))
+
+
+def test_the_method_tells_the_stopping_rule(make: Make) -> None:
+    said = method(make, method={**AGREEMENT, "repeats": 20, "least_repeats": 5, "discard_first": 2})
+    assert (
+        "until its last two replicates differ by no more than 10 % of the larger, 5 to 20 replicates" in said
+    )
+    assert "2 before them are measured, kept and left out" in said
+
+
+def test_the_method_tells_the_precision(make: Make) -> None:
+    said = method(make, method={"stop": "precision", "within": 2.5, "confidence": 99.0})
+    assert "until the 99 % interval of its mean reaches no further than 2.5 % of the mean" in said
+
+
+def test_the_method_tells_what_is_corrected_and_what_not(make: Make) -> None:
+    said = method(make)
+    assert "corrected by Holm's method over all changes of a metric" in said
+    assert "not widened for the number of comparisons" in said
+
+
+def test_the_method_tells_loads_sizes_and_probes(make: Make) -> None:
+    said = method(
+        make, method={"udp_load": "tcp", "probes": ("throughput", "ftp")}, factors={"tcp_size": ("mss",)}
+    )
+    assert "UDP offers the mean throughput of TCP in the same cell" in said
+    assert "the payload of a segment (MSS)" in said
+    assert "throughput (of UDP with jitter and loss) and transfers by FTP" in said
+
+
+def test_the_method_tells_offered_loads(make: Make) -> None:
+    said = method(make, transports=("udp",), factors={"offered": (7.0, 4.0)})
+    assert "Each sender offers 4 and 7 Mbit/s of UDP payload." in said
+    assert "TCP" not in said
+    assert "1.25 times" not in said
+
+
+def test_the_method_says_that_stacks_are_stand_ins(make: Make) -> None:
+    stacks = {"windows-8": Stack(system="Windows 8: NewReno", congestion_control="reno")}
+    said = method(make, stacks=stacks, factors={"stack": ("windows-8",)})
+    assert "not the systems themselves" in said
+    assert "windows-8: Windows 8: NewReno" in said
+
+
+def test_standard_deviations_are_on_the_page_for_those_who_ask(quickstart: Result, tmp_path: Path) -> None:
+    page = write_report(quickstart, tmp_path).html.read_text()
+    data = ReportData.of(quickstart)
+    row = build(data).rows[0]
+    assert row.baseline_sd.startswith("sd ")
+    assert f'<small class="of-sd">{row.baseline_sd}</small>' in page
+    assert 'id="show-sd"' in page
+
+
+def test_huge_intervals_of_few_pairs_have_no_digits_without_meaning(make: Make) -> None:
+    def unlike(run: Run) -> float:
+        return 30e6 * (1 + run.replicate) ** (4 if run.cell.security == "ccmp" else -4)
+
+    data = ReportData.of(make(make_plan(repeats=2), samples=exactly(throughput=unlike), invalid=lambda _: ()))
+    assert all(row.change_ci.endswith("> 9999]") for row in build(data).rows)

@@ -1,0 +1,137 @@
+"""Averages beside what a paper prints, times of the engine, and the largest differences in both conventions."""
+
+import pytest
+from report_fakes import Make, exactly, make_plan
+
+from airtoll.report import averages, engine, extremes
+from airtoll.report.data import ReportData
+from airtoll.report.publications import BesidePublication
+from airtoll.stats import METRICS, Metric, describe
+from airtoll.study.cell import Run
+
+RATES = ("6 Mbit/s", "12 Mbit/s", "54 Mbit/s")
+
+
+def rate(run: Run) -> float:
+    """The mean over the rates is 24 Mbit/s in the first replicate, and 1 more in each further one."""
+    return 1e6 * (float(run.cell.rate.split()[0]) + run.replicate - 1)
+
+
+def pacheco(make: Make) -> ReportData:
+    plan = make_plan(
+        rates=RATES, sizes=(1470,), ips=("ipv4",), study="pacheco-11ag", factors={"phy": ("ofdm", "erp")}
+    )
+    return ReportData.of(make(plan, samples=exactly(throughput=rate), invalid=lambda _: ()))
+
+
+def test_averages_over_rates_have_the_interval_over_replicates(make: Make) -> None:
+    data = pacheco(make)
+    found = averages.averages(data)
+    expected = describe([24e6, 25e6, 26e6])
+    for (cell, metric), summary in found.items():
+        assert (metric, cell.rate) == ("throughput", "")
+        assert summary.mean == pytest.approx(expected.mean)
+        assert summary.ci95_t is not None
+        assert expected.ci95_t is not None
+        assert summary.ci95_t.half_width == pytest.approx(expected.ci95_t.half_width)
+    assert len(found) == 8  # transports, PHYs and levels
+
+
+def test_averages_stand_beside_the_paper_s_own_with_their_uncertainty(make: Make) -> None:
+    data = pacheco(make)
+    paper = BesidePublication.of(data)
+    assert paper is not None
+    (grid,) = averages.grids(data, paper.printed_averages)
+    assert grid.columns == ("Metric", "Of what", "open", "published", "CCMP", "published")
+    lines = {row[1]: row[2:] for row in grid.rows}
+    mean = "25.00 \N{PLUS-MINUS SIGN} 2.48"
+    assert lines["TCP, 802.11a, IPv4"] == (
+        mean,
+        "15.7 \N{PLUS-MINUS SIGN} 0.5",
+        mean,
+        "15.9 \N{PLUS-MINUS SIGN} 0.5",
+    )
+    assert lines["TCP, 802.11g, IPv4"] == (
+        mean,
+        "14.5 \N{PLUS-MINUS SIGN} 0.4",
+        mean,
+        "13.4 \N{PLUS-MINUS SIGN} 0.4",
+    )
+
+
+def test_a_replicate_without_one_of_the_rates_gives_no_average(make: Make) -> None:
+    plan = make_plan(rates=RATES, sizes=(1470,), ips=("ipv4",), transports=("tcp",))
+
+    def lost(run: Run) -> list[str]:
+        return ["short window: lost"] if (run.replicate, run.cell.rate) == (3, "54 Mbit/s") else []
+
+    data = ReportData.of(make(plan, samples=exactly(throughput=rate), invalid=lost))
+    assert {summary.n for summary in averages.averages(data).values()} == {2}
+
+
+def test_two_packet_sizes_have_no_average(make: Make) -> None:
+    assert averages.averages(ReportData.of(make())) == {}
+
+
+MIC_TIME = Metric(
+    name="mic_time",
+    title="MIC of a frame",
+    short="MIC",
+    unit="us",
+    display_unit="us",
+    decimals=3,
+    better="lower",
+    main=False,
+    definition="the MIC alone",
+)
+
+
+def test_times_of_the_engine_are_a_table_with_speed_ups(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, "mic_time", MIC_TIME)
+    plan = make_plan(
+        levels=("open", "wep40", "ccmp", "enhanced4"), sizes=(1400,), transports=("udp",), ips=("ipv4",)
+    )
+    result = make(plan, samples=exactly(throughput=lambda _: 1e6), invalid=lambda _: ())
+    data = ReportData.of(result)
+    times = {"wep40": 0.5, "ccmp": 2.0, "enhanced4": 0.8}
+    for run in data.runs:
+        if run.run.cell.security in times:
+            run.values["mic_time"] = times[run.run.cell.security]  # type: ignore[index]
+    (grid,) = engine.grids(data)
+    assert [(row[1], row[3]) for row in grid.rows] == [
+        ("WEP-40", "4.00 [4.00, 4.00]"),
+        ("CCMP", "1"),
+        ("Enhanced CCMP, 4 lanes", "2.50 [2.50, 2.50]"),
+    ]
+
+
+def test_without_the_engine_s_times_there_is_no_table(make: Make) -> None:
+    assert engine.grids(ReportData.of(make())) == []
+
+
+def cost(run: Run) -> float:
+    if run.cell.packet_size == 1408 and run.cell.security == "ccmp":
+        return 80e6 if run.cell.ip == "ipv4" else 90e6
+    return 100e6
+
+
+def test_the_largest_difference_is_told_in_both_conventions_of_percent(make: Make) -> None:
+    plan = make_plan(transports=("udp",))
+    data = ReportData.of(make(plan, samples=exactly(throughput=cost), invalid=lambda _: ()))
+    found = extremes.by_metric(data)["Throughput, Mbit/s"]
+    assert found[:2] == [
+        "UDP IPv4 1408 B: 100.00 with open, 80.00 with CCMP, 20.00 Mbit/s apart: 20.00 % of the larger, 25.00 % of the "
+        "smaller.",
+        "UDP IPv6 1408 B: 100.00 with open, 90.00 with CCMP, 10.00 Mbit/s apart: 10.00 % of the larger, 11.11 % of the "
+        "smaller.",
+    ]
+    assert found[2].startswith("UDP IPv4 1408 B, CCMP: 80.00 with IPv4, 90.00 with IPv6, 10.00 Mbit/s apart")
+    assert len(found) == 3  # open has the same throughput over both versions
+
+
+def test_differences_of_percentages_are_in_points(make: Make) -> None:
+    shares = exactly(cpu_system=lambda run: 31.0 if run.cell.security == "ccmp" else 30.0)
+    plan = make_plan(transports=("udp",), sizes=(128, 1408))
+    data = ReportData.of(make(plan, samples=shares, invalid=lambda _: ()))
+    found = extremes.by_metric(data)["CPU, whole machine, %"]
+    assert all(line.endswith("1.00 points apart.") for line in found)
