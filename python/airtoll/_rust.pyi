@@ -93,3 +93,14 @@ def measure_speed(
     backend: str,
     within_s: float,
 ) -> SpeedCase: ...
+
+class PartSpeed:
+    part: str  # mic, cipher, seal, open
+    us: float  # a frame, median
+    us_quartiles: tuple[float, float]
+    slices: int  # of the measurement, that count
+    cycles: float | None  # of the core, a frame
+
+def measure_parts(  # ValueError, RuntimeError: one line
+    suite: str, payload_b: int, backend: str, within_s: float
+) -> list[PartSpeed]: ...

@@ -64,5 +64,7 @@ mod _rust {
     #[pymodule_export]
     const SPEED_BATCH: usize = wlan_peers::BATCH;
     #[pymodule_export]
-    use super::speed::{Speed, SpeedCase, SpeedHost, measure_speed, speed_host, speed_suites};
+    use super::speed::{
+        PartSpeed, Speed, SpeedCase, SpeedHost, measure_part_speeds, measure_speed, speed_host, speed_suites,
+    };
 }

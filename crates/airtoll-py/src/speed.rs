@@ -5,8 +5,10 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use wlan_ciphers::{Backend, Suite};
-use wlan_peers::measure::Spread;
-use wlan_peers::{Case, Effort, Figure, Figures, Library, Limit, Sizes, Who, clock, measure, suites};
+use wlan_peers::{
+    Case, Effort, Figure, Figures, Library, Limit, PartTime, Sizes, Spread, Who, clock, measure,
+    measure_parts, suites,
+};
 
 /// What there is to measure with on this machine.
 #[pyclass(frozen, get_all)]
@@ -82,13 +84,7 @@ pub fn measure_speed(
     backend: &str,
     within_s: f64,
 ) -> PyResult<SpeedCase> {
-    let unknown = |what| PyValueError::new_err(format!("unknown {what}"));
-    let suite = suites()
-        .find(|known| known.name() == suite)
-        .ok_or_else(|| unknown("suite"))?;
-    let backend = Backend::available()
-        .find(|known| known.name() == backend)
-        .ok_or_else(|| unknown("backend"))?;
+    let (suite, backend) = (named_suite(suite)?, named_backend(backend)?);
     let case = Case {
         suite,
         sizes: size_b.map_or(Sizes::Imix, Sizes::Fixed),
@@ -98,8 +94,7 @@ pub fn measure_speed(
     };
     let effort = Effort {
         rounds: MOST_ROUNDS,
-        within: Duration::try_from_secs_f64(within_s)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?,
+        within: duration(within_s)?,
     };
     let (figures, limit) = py
         .detach(|| {
@@ -131,10 +126,15 @@ fn speed(figures: &Figures, figure: &Figure) -> Speed {
         Who::Peer(interface) => (interface.library().name(), Some(interface.name())),
     };
     let bits = 8.0 * figures.payload_b;
-    let Spread { median, quartiles } = figure.ns_per_frame;
+    let Spread {
+        median, quartiles, ..
+    } = figure.ns_per_frame;
     let octets = figures.payload_b;
-    let per_byte =
-        |Spread { median, quartiles }| (median / octets, (quartiles.0 / octets, quartiles.1 / octets));
+    let per_byte = |Spread {
+                        median,
+                        quartiles: (low, high),
+                        ..
+                    }| (median / octets, (low / octets, high / octets));
     let cycles = figure.cycles_per_frame.map(per_byte);
     Speed {
         implementation,
@@ -144,4 +144,61 @@ fn speed(figures: &Figures, figure: &Figure) -> Speed {
         cycles_per_byte: cycles.map(|(median, _)| median),
         cycles_per_byte_quartiles: cycles.map(|(_, quartiles)| quartiles),
     }
+}
+
+/// How long one part of a frame takes: `mic`, `cipher`, `seal` or `open`.
+#[pyclass(frozen, get_all)]
+pub struct PartSpeed {
+    part: &'static str,
+    us: f64,
+    us_quartiles: (f64, f64),
+    /// Slices of the measurement that count.
+    slices: usize,
+    cycles: Option<f64>,
+}
+
+/// Times the parts of sealing and opening one frame after the other under one key, for some `within_s` seconds in all.
+#[pyfunction]
+#[pyo3(name = "measure_parts")]
+pub fn measure_part_speeds(
+    py: Python<'_>,
+    suite: &str,
+    payload_b: usize,
+    backend: &str,
+    within_s: f64,
+) -> PyResult<Vec<PartSpeed>> {
+    let (suite, backend, within) = (named_suite(suite)?, named_backend(backend)?, duration(within_s)?);
+    let times = py
+        .detach(|| measure_parts(suite, payload_b, backend, within))
+        .map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
+    Ok(times.iter().map(part_speed).collect())
+}
+
+fn part_speed(time: &PartTime) -> PartSpeed {
+    let Spread {
+        median,
+        quartiles: (low, high),
+        count,
+    } = time.ns_per_frame;
+    PartSpeed {
+        part: time.part.name(),
+        us: median / 1e3,
+        us_quartiles: (low / 1e3, high / 1e3),
+        slices: count,
+        cycles: time.cycles_per_frame.map(|cycles| cycles.median),
+    }
+}
+
+fn named_suite(name: &str) -> PyResult<Suite> {
+    let found = suites().find(|known| known.name() == name);
+    found.ok_or_else(|| PyValueError::new_err("unknown suite"))
+}
+
+fn named_backend(name: &str) -> PyResult<Backend> {
+    let found = Backend::available().find(|known| known.name() == name);
+    found.ok_or_else(|| PyValueError::new_err("unknown backend"))
+}
+
+fn duration(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(crate::value_error)
 }

@@ -222,6 +222,9 @@ pub struct Framing {
     pub mac_b: usize,
     /// Security header and trailer of the cipher suite (12.5).
     pub security_b: usize,
+    /// Of these, what belongs to the MSDU and not to each MPDU: the MIC of TKIP (12.5.2.1.2), and all that hosts sealed before
+    /// the MAC.
+    pub security_of_msdu_b: usize,
 }
 
 impl Framing {
@@ -235,6 +238,7 @@ impl Framing {
         Framing {
             mac_b: 24 + 4 + qos_b,
             security_b,
+            security_of_msdu_b: 0,
         }
     }
 
@@ -242,6 +246,12 @@ impl Framing {
     #[must_use]
     pub const fn mpdu_len_b(&self, body_b: usize) -> usize {
         self.mac_b + self.security_b + body_b
+    }
+
+    /// Octets of the MPDU with `part_b` octets of an MSDU and its MIC.
+    #[must_use]
+    pub const fn fragment_len_b(&self, part_b: usize) -> usize {
+        self.mpdu_len_b(part_b) - self.security_of_msdu_b
     }
 }
 

@@ -34,8 +34,8 @@ pub mod traffic;
 
 pub use access::{Access, Aggregation, Category, Countdown, Framing};
 pub use medium::{
-    Airtime, Beacons, Counters, Delivery, Event, Gone, Hearing, Kind, Medium, MediumConfig, Outcome, Ppdu,
-    Protection, Route, StationConfig, StationCounters,
+    Airtime, Beacons, Counters, Delivery, Event, Fragment, Gone, Hearing, Kind, Medium, MediumConfig,
+    Outcome, Ppdu, Protection, Route, StationConfig, StationCounters,
 };
 pub use rate::RateControl;
 pub use time::Nanos;

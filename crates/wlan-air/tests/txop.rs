@@ -79,7 +79,8 @@ fn ampdus_fit_the_txop_limit() {
     }
 }
 
-/// Of 1500 octets at a threshold of 1000: two fragments of 964 and the rest, a SIFS apart, each acknowledged.
+/// Of 1500 octets at a threshold of 1000: a fragment of 972 and the rest, a SIFS apart, each acknowledged. Security fields do
+/// not count (dot11FragmentationThreshold).
 #[test]
 fn an_msdu_above_the_threshold_goes_in_fragments() {
     let mut config = config(2);
@@ -96,11 +97,82 @@ fn an_msdu_above_the_threshold_goes_in_fragments() {
             ppdus.push((ppdu.kind, ppdu.psdu_len_b, ppdu.start - us(1000)));
         }
     }
-    let second = mode.ppdu_duration(1000) + us(16 + 28 + 16);
-    let rest_b = LEN_B - 964 + 36;
-    assert_eq!(ppdus[0], (Kind::Data { mpdus: 1 }, 1000, us(0)));
+    let second = mode.ppdu_duration(1008) + us(16 + 28 + 16);
+    let rest_b = LEN_B - 972 + 36;
+    assert_eq!(ppdus[0], (Kind::Data { mpdus: 1 }, 1008, us(0)));
     assert_eq!(ppdus[2], (Kind::Data { mpdus: 1 }, rest_b, second));
     assert_eq!((ppdus.len(), delivered), (4, vec!['x']));
+}
+
+/// 9.2.5.2: a fragment reserves the medium for its Ack, the next fragment and the Ack to that, and its Ack for what is left
+/// of it; the last one for its own Ack alone.
+#[test]
+fn fragments_keep_the_medium_for_those_that_follow() {
+    let mut config = config(2);
+    config.stations[0].fragmentation_threshold_b = Some(1000);
+    let mut medium = Medium::new(config).unwrap();
+    medium.enqueue(route(0, 1), msdu(us(1000), LEN_B, ()));
+    let mut durations = Vec::new();
+    while let Some(event) = medium.advance() {
+        medium.deliver().for_each(drop);
+        if let Event::PpduStart(ppdu) = event {
+            durations.push(medium.duration(ppdu.sender));
+        }
+    }
+    let (answer, rest) = (
+        us(16 + 28),
+        Mode::ofdm(54).unwrap().ppdu_duration(LEN_B - 972 + 28),
+    );
+    let after_ack = us(16) + rest + answer;
+    assert_eq!(durations, [answer + after_ack, after_ack, answer, us(0)]);
+}
+
+/// Which part is on the air can be asked from its start until it is settled; a driver builds the MPDU of it.
+#[test]
+fn a_part_is_known_while_it_is_sent() {
+    let mut config = config(2);
+    config.stations[0].fragmentation_threshold_b = Some(500);
+    let mut medium = Medium::new(config).unwrap();
+    medium.enqueue(route(0, 1), msdu(us(1000), 1000, 'x'));
+    let mut parts = Vec::new();
+    assert_eq!(medium.fragment(0), None);
+    while let Some(event) = medium.advance() {
+        medium.deliver().for_each(drop);
+        let ppdu = match event {
+            Event::PpduStart(ppdu) | Event::PpduEnd { ppdu, .. } => ppdu,
+            _ => continue,
+        };
+        if let Kind::Data { .. } = ppdu.kind {
+            let (frame, part) = medium.fragment(0).unwrap();
+            parts.push((*frame, part.number, part.start_b, part.len_b, part.last));
+        }
+    }
+    let expected = [
+        ('x', 0, 0, 472, false),
+        ('x', 1, 472, 472, false),
+        ('x', 2, 944, 56, true),
+    ];
+    assert_eq!(parts, expected.map(|part| [part; 2]).concat());
+    assert_eq!(medium.fragment(0), None);
+}
+
+/// 10.4: not under an HT-immediate block ack agreement.
+#[test]
+fn an_ampdu_has_no_fragments() {
+    let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
+    let mut config = ht_config(mode, 2);
+    config.stations[0].fragmentation_threshold_b = Some(500);
+    let mut medium = Medium::new(config).unwrap();
+    for _ in 0..4 {
+        medium.enqueue(route(0, 1), msdu(us(1000), LEN_B, ()));
+    }
+    let mut delivered = 0;
+    while medium.advance().is_some() {
+        assert_eq!(medium.fragment(0), None);
+        delivered += medium.deliver().count();
+    }
+    assert_eq!(delivered, 4);
+    assert_eq!(medium.counters().stations[0].mpdus, 4);
 }
 
 /// The rest of an MSDU goes before another receiver's turn comes (10.4).

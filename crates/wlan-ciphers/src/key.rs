@@ -19,9 +19,10 @@ use zeroize::ZeroizeOnDrop;
 
 use crate::aad::Header;
 use crate::ccmp::{self, MAX_PAYLOAD_LEN};
+use crate::engine::pass::{CTR, MIC, OPEN, Pass, SEAL};
 use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule};
 use crate::enhanced::Lanes;
-use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealJob, Suite};
+use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
 /// Frames that are ordered by length together, at most.
 const WINDOW: usize = 128;
@@ -143,15 +144,38 @@ impl TemporalKey {
         open_all(batch.iter_mut().map(|job| (self, job)), one_length);
     }
 
-    /// A frame on its own waits for all that is done before it, so as little is done as there can be.
+    /// Does one half of sealing an MPDU in place; both, in the order that [`half`](crate::half) tells, are as
+    /// [`seal`](TemporalKey::seal). For measuring: after one of them the frame is not fit to be sent.
+    ///
+    /// # Errors
+    /// What is wrong with the job, which is unchanged then.
+    pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
+        match half {
+            Half::Mic => write_mic(&mut self.pass_over::<MIC>(job)?),
+            Half::Cipher => {
+                self.pass_over::<CTR>(job)?;
+            }
+        }
+        Ok(())
+    }
+
     fn seal_one(&self, job: &mut SealJob<'_>) -> Result<(), SealError> {
-        let (header, payload) =
-            ccmp::to_seal(job, self.mic_len).map_err(|fault| SealError { job: 0, fault })?;
+        let frame = self.pass_over::<SEAL>(job);
+        write_mic(&mut frame.map_err(|fault| SealError { job: 0, fault })?);
+        Ok(())
+    }
+
+    /// A frame on its own waits for all that is done before it, so as little is done as there can be.
+    #[inline(always)]
+    fn pass_over<'a, const PASS: Pass>(
+        &'a self,
+        job: &'a mut SealJob<'_>,
+    ) -> Result<Frame<'a, 'a>, SealFault> {
+        let (header, payload) = ccmp::to_seal(job, self.mic_len)?;
         let blocks = self.blocks(&header, job.pn, payload.len());
         let mut frame = self.frame_to_seal(job, payload, blocks);
-        engine::protect_one::<false>(&mut frame);
-        write_mic(&mut frame);
-        Ok(())
+        engine::protect_one::<PASS>(&mut frame);
+        Ok(frame)
     }
 
     fn open_one(&self, job: &mut OpenJob<'_>) {
@@ -159,7 +183,7 @@ impl TemporalKey {
         *verdict = self
             .frame_to_open(mpdu, expected)
             .and_then(|(mut frame, opened)| {
-                engine::protect_one::<true>(&mut frame);
+                engine::protect_one::<OPEN>(&mut frame);
                 check_mic(&mut frame).map(|()| opened)
             });
     }
@@ -258,7 +282,7 @@ fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
             let blocks = key.blocks(&header, job.pn, payload.len());
             frames.push(key.frame_to_seal(job, payload, blocks));
         }
-        protect::<false>(&mut frames);
+        protect::<SEAL>(&mut frames);
         frames.iter_mut().for_each(write_mic);
     }
 }
@@ -292,7 +316,7 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
                 Err(error) => *verdict = Err(error),
             }
         }
-        protect::<true>(&mut frames);
+        protect::<OPEN>(&mut frames);
         for (frame, verdict) in frames.iter_mut().zip(verdicts) {
             if let Err(error) = check_mic(frame) {
                 *verdict = Err(error);
@@ -302,13 +326,13 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
 }
 
 /// Orders the frames and hands them to the engine.
-fn protect<const OPEN: bool>(frames: &mut [Frame<'_, '_>]) {
+fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>]) {
     let [first, rest @ ..] = &*frames else {
         return;
     };
     // Frames of one kind and length are the rule, and they are in order.
     if rest.iter().all(|frame| frame.is_like(first)) {
-        return engine::protect::<OPEN>(frames, &IN_PLACE[..frames.len()]);
+        return engine::protect::<PASS>(frames, &IN_PLACE[..frames.len()]);
     }
     // Kind, then length from long to short, then place.
     let mut order: ArrayVec<u32, WINDOW> = ArrayVec::new();
@@ -329,7 +353,7 @@ fn protect<const OPEN: bool>(frames: &mut [Frame<'_, '_>]) {
             .take_while(|&&place| frames[usize::from(place)].kind() == kind)
             .count();
         let (of_kind, others) = rest.split_at(alike);
-        engine::protect::<OPEN>(frames, of_kind);
+        engine::protect::<PASS>(frames, of_kind);
         rest = others;
     }
 }

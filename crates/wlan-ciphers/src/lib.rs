@@ -24,6 +24,7 @@
 //! | [`job`] | the jobs of a batch, their verdicts and errors | |
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
+//! | [`half`] | MIC and cipher of a frame apart, to be measured | |
 //! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/enhanced-ccmp.md` |
 //! | [`study`] | the forgeable scheme that it repairs, never for a link | `docs/enhanced-ccmp.md` |
 //!
@@ -43,6 +44,7 @@ pub mod countermeasures;
 pub mod decap;
 mod engine;
 pub mod enhanced;
+pub mod half;
 pub mod job;
 pub mod key;
 mod lanes;
@@ -64,6 +66,7 @@ pub use ccmp::Ccmp;
 pub use countermeasures::Countermeasures;
 pub use engine::Backend;
 pub use enhanced::Lanes;
+pub use half::Half;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
 pub use key::{KeyError, TemporalKey, open_each, seal_each};
 pub use pn::{KeyId, PacketNumber, PnExhausted};

@@ -41,7 +41,7 @@ use crate::michael::{self, Message, MichaelHeader, MichaelKey};
 use crate::msdu::DataFrame;
 use crate::rc4::{self, Text};
 use crate::wep::{EXT_IV, ICV_LEN};
-use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 use mixing::{Mixer, TemporalKey, wep_seed_octet};
 
 const HEADER_LEN: usize = Suite::Tkip.header_len();
@@ -100,7 +100,18 @@ impl Tkip {
     /// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         check_whole(batch.iter())?;
-        seal_checked(batch.iter_mut().map(|job| (self, job)));
+        seal_checked(batch.iter_mut().map(|job| (self, job)), None);
+        Ok(())
+    }
+
+    /// Does one half of sealing an MPDU, a whole MSDU, in place: MIC and ICV, or key mixing and RC4. For measuring: after one of
+    /// them the frame is not fit to be sent.
+    ///
+    /// # Errors
+    /// What is wrong with the job, which is unchanged then.
+    pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
+        check_whole(std::iter::once(&*job)).map_err(|error| error.fault)?;
+        seal_checked(std::iter::once((self, job)), Some(half));
         Ok(())
     }
 
@@ -112,7 +123,7 @@ impl Tkip {
     pub fn seal_fragments(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         check(batch.iter(), ICV_LEN, |_| Ok(()))?;
         for window in batch.chunks_mut(WINDOW) {
-            encipher(window.iter_mut().map(|job| (self, job)));
+            encipher(window.iter_mut().map(|job| (self, job)), None);
         }
         Ok(())
     }
@@ -164,7 +175,7 @@ impl Tkip {
 /// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
 pub fn seal_each(batch: &mut [(&Tkip, SealJob<'_>)]) -> Result<(), SealError> {
     check_whole(batch.iter().map(|(_, job)| job))?;
-    seal_checked(batch.iter_mut().map(|(tkip, job)| (*tkip, job)));
+    seal_checked(batch.iter_mut().map(|(tkip, job)| (*tkip, job)), None);
     Ok(())
 }
 
@@ -173,30 +184,41 @@ pub fn open_each(batch: &mut [(&Tkip, OpenJob<'_>)]) {
     open_all(batch.iter_mut().map(|(tkip, job)| (*tkip, job)));
 }
 
-fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>) {
+/// Seals jobs that were checked, or does `only` a half of that.
+fn seal_checked<'b, 'j: 'b>(
+    mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>,
+    only: Option<Half>,
+) {
     while jobs.len() > 0 {
         let mut window: ArrayVec<(&Tkip, &mut SealJob<'_>), WINDOW> = jobs.by_ref().take(WINDOW).collect();
-        let messages: ArrayVec<Message<'_>, WINDOW> = window
-            .iter()
-            .map(|(tkip, job)| Message {
-                key: &tkip.transmit,
-                header: parse_checked(job.mpdu).michael(),
-                msdu: &job.mpdu[job.header_len + HEADER_LEN..mic_offset(job.mpdu)],
-            })
-            .collect();
-        let mut mics = [[0; michael::MIC_LEN]; WINDOW];
-        let mics = compute(&messages, &mut mics);
-        drop(messages);
-        for ((_, job), mic) in window.iter_mut().zip(mics) {
-            let at = mic_offset(job.mpdu);
-            job.mpdu[at..at + michael::MIC_LEN].copy_from_slice(mic);
+        if only != Some(Half::Cipher) {
+            write_mics(&mut window);
         }
-        encipher(window.iter_mut().map(|(tkip, job)| (*tkip, &mut **job)));
+        encipher(window.iter_mut().map(|(tkip, job)| (*tkip, &mut **job)), only);
     }
 }
 
-/// Header, ICV and encipherment of up to a window of jobs that were checked.
-fn encipher<'b, 'j: 'b>(window: impl Iterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>) {
+/// Puts the MICs behind the MSDUs of up to a window of jobs that were checked.
+fn write_mics(window: &mut [(&Tkip, &mut SealJob<'_>)]) {
+    let messages: ArrayVec<Message<'_>, WINDOW> = window
+        .iter()
+        .map(|(tkip, job)| Message {
+            key: &tkip.transmit,
+            header: parse_checked(job.mpdu).michael(),
+            msdu: &job.mpdu[job.header_len + HEADER_LEN..mic_offset(job.mpdu)],
+        })
+        .collect();
+    let mut mics = [[0; michael::MIC_LEN]; WINDOW];
+    let mics = compute(&messages, &mut mics);
+    drop(messages);
+    for ((_, job), mic) in window.iter_mut().zip(mics) {
+        let at = mic_offset(job.mpdu);
+        job.mpdu[at..at + michael::MIC_LEN].copy_from_slice(mic);
+    }
+}
+
+/// Header, ICV and encipherment of up to a window of jobs that were checked, or `only` a half of these.
+fn encipher<'b, 'j: 'b>(window: impl Iterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>, only: Option<Half>) {
     let mut mixer = Mixer::default();
     let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
     for (tkip, job) in window {
@@ -205,11 +227,15 @@ fn encipher<'b, 'j: 'b>(window: impl Iterator<Item = (&'b Tkip, &'b mut SealJob<
         let frame = parse_checked(header);
         let (tkip_header, rest) = body.split_at_mut(HEADER_LEN);
         tkip_header.copy_from_slice(&emit_header(job.pn, job.key_id));
-        fcs::fill(rest);
-        texts.push(Text {
-            key: mixer.seed(&tkip.tk, frame.transmitter(), job.pn),
-            text: rest,
-        });
+        if only != Some(Half::Cipher) {
+            fcs::fill(rest);
+        }
+        if only != Some(Half::Mic) {
+            texts.push(Text {
+                key: mixer.seed(&tkip.tk, frame.transmitter(), job.pn),
+                text: rest,
+            });
+        }
     }
     rc4::apply(&mut texts);
 }

@@ -12,7 +12,7 @@ use wlan_frames::fcs::fcs;
 
 use crate::aad::Header;
 use crate::key::b0_flags;
-use crate::{Backend, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
+use crate::{Backend, Half, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
 
 /// Says how many checks a test made, and fails if it made none.
 fn ran(count: usize, what: &str) {
@@ -177,6 +177,43 @@ fn sealing_gives_the_printed_mpdu_and_fcs() {
         }
     }
     ran(count, "MPDUs sealed");
+}
+
+#[test]
+fn the_halves_of_sealing_give_the_printed_mic_and_the_printed_ciphertext() {
+    let mut count = 0;
+    for v in MpduVector::all(Reach::Mpdu) {
+        let is_gcmp = matches!(v.suite(), Suite::Gcmp128 | Suite::Gcmp256);
+        for key in v.keys() {
+            let half = |half, payload: &[u8], mic: &[u8]| {
+                let mut mpdu = [&v.header.0[..], &[0xee; 8], payload, mic].concat();
+                let job = &mut SealJob {
+                    mpdu: &mut mpdu,
+                    header_len: v.header.0.len(),
+                    pn: v.pn(),
+                    key_id: v.key_id(),
+                };
+                key.seal_half(half, job).unwrap();
+                mpdu
+            };
+            let head = [&v.header.0[..], &v.ccmp_header.0].concat();
+            let untouched = vec![0xee; v.mic.0.len()];
+            // The MIC of CCM is of the plaintext, that of GCM of the ciphertext.
+            let signed = &(if is_gcmp { &v.ciphertext } else { &v.plaintext }).0[..];
+            let (name, backend) = (&v.name, key.backend());
+            let mic = half(Half::Mic, signed, &untouched);
+            assert_eq!(
+                mic,
+                [&head[..], signed, &v.mic.0].concat(),
+                "{name} with {backend}"
+            );
+            let cipher = half(Half::Cipher, &v.plaintext.0, &untouched);
+            let expected = [&head[..], &v.ciphertext.0, &untouched].concat();
+            assert_eq!(cipher, expected, "{name} with {backend}");
+            count += 1;
+        }
+    }
+    ran(count, "pairs of halves");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::ccmp::PROTECTED_IN_OCTET_1;
 use crate::lanes::WINDOW;
 use crate::msdu::DataFrame;
 use crate::rc4::{self, Text};
-use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
 const HEADER_LEN: usize = Suite::Wep104.header_len();
 pub(crate) const ICV_LEN: usize = 4;
@@ -94,7 +94,18 @@ impl Wep {
     /// [`SealError`] for the first job that is malformed; then no job was changed.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         check_all(batch.iter())?;
-        seal_checked(batch.iter_mut().map(|job| (self, job)));
+        seal_checked(batch.iter_mut().map(|job| (self, job)), None);
+        Ok(())
+    }
+
+    /// Does one half of sealing an MPDU in place: the ICV, or RC4 over plaintext and ICV. For measuring: after one of them the
+    /// frame is not fit to be sent.
+    ///
+    /// # Errors
+    /// What is wrong with the job, which is unchanged then.
+    pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
+        check(job)?;
+        seal_checked(std::iter::once((self, job)), Some(half));
         Ok(())
     }
 
@@ -118,7 +129,7 @@ impl Wep {
 /// [`SealError`] for the first job that is malformed; then no job was changed.
 pub fn seal_each(batch: &mut [(&Wep, SealJob<'_>)]) -> Result<(), SealError> {
     check_all(batch.iter().map(|(_, job)| job))?;
-    seal_checked(batch.iter_mut().map(|(wep, job)| (*wep, job)));
+    seal_checked(batch.iter_mut().map(|(wep, job)| (*wep, job)), None);
     Ok(())
 }
 
@@ -128,7 +139,11 @@ pub fn open_each(batch: &mut [(&Wep, OpenJob<'_>)]) {
     open_all(batch.iter_mut().map(|(wep, job)| (*wep, job)));
 }
 
-fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'b mut SealJob<'j>)>) {
+/// Seals jobs that were checked, or does `only` a half of that.
+fn seal_checked<'b, 'j: 'b>(
+    mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'b mut SealJob<'j>)>,
+    only: Option<Half>,
+) {
     while jobs.len() > 0 {
         let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
         for (wep, job) in jobs.by_ref().take(WINDOW) {
@@ -138,11 +153,15 @@ fn seal_checked<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'
             let (iv_header, rest) = body.split_at_mut(HEADER_LEN);
             iv_header[..IV_LEN].copy_from_slice(&iv);
             iv_header[KEY_ID_OCTET] = job.key_id.get() << 6;
-            fcs::fill(rest);
-            texts.push(Text {
-                key: wep.rc4_key(iv),
-                text: rest,
-            });
+            if only != Some(Half::Cipher) {
+                fcs::fill(rest);
+            }
+            if only != Some(Half::Mic) {
+                texts.push(Text {
+                    key: wep.rc4_key(iv),
+                    text: rest,
+                });
+            }
         }
         rc4::apply(&mut texts);
     }

@@ -3,6 +3,8 @@
 use wlan_ciphers::{Opened, PacketNumber};
 use wlan_frames::{LlcSnap, MacAddr};
 
+use crate::station::fragments::PacketNumbers;
+
 /// Octets of a frame buffer: the largest MSDU (IEEE 802.11-2020 9.2.4.8.1: 2304) with its header and security
 /// fields, rounded up.
 const BUFFER_B: usize = 2400;
@@ -20,6 +22,37 @@ pub struct Frame {
     pub(crate) to: usize,
     /// Destination and source of the Ethernet frame that it was; none of an IP packet.
     pub(crate) addresses: Option<[MacAddr; 2]>,
+    /// Its fragments; without any that was sent, it goes as a whole.
+    pub(crate) fragments: Option<Box<Fragments>>,
+}
+
+/// A frame on its way in fragments.
+pub struct Fragments {
+    /// The MPDU of the one that was sent last.
+    pub(crate) buffer: Box<[u8]>,
+    /// Its end in the buffer.
+    pub(crate) len_b: usize,
+    pub(crate) state: State,
+    /// Of all that were sent.
+    pub(crate) pns: PacketNumbers,
+}
+
+impl Default for Fragments {
+    fn default() -> Self {
+        Self {
+            buffer: vec![0; BUFFER_B].into_boxed_slice(),
+            len_b: 0,
+            state: State::Plain,
+            pns: PacketNumbers::new(),
+        }
+    }
+}
+
+impl Fragments {
+    /// The MPDU without its FCS.
+    pub fn mpdu(&self) -> &[u8] {
+        &self.buffer[..self.len_b]
+    }
 }
 
 /// Octets of a frame around its packet; the same on every hop of a link.
@@ -69,6 +102,7 @@ impl Default for Frame {
             from: 0,
             to: 0,
             addresses: None,
+            fragments: None,
         }
     }
 }
@@ -83,6 +117,9 @@ impl Frame {
     pub fn renew(&mut self) {
         self.numbers = None;
         self.state = State::Plain;
+        if let Some(fragments) = &mut self.fragments {
+            fragments.pns.clear();
+        }
     }
 
     /// Whether it was an Ethernet frame to a group address.
@@ -94,6 +131,14 @@ impl Frame {
     /// The MPDU without its FCS.
     pub fn mpdu(&self) -> &[u8] {
         &self.buffer[..self.len_b]
+    }
+
+    /// The MPDU that is sent of it: itself, or a fragment.
+    pub fn mpdu_on_air(&self) -> &[u8] {
+        match &self.fragments {
+            Some(fragments) if !fragments.pns.is_empty() => fragments.mpdu(),
+            _ => self.mpdu(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 //! - [`link`]: hosts joined by an open network, and the hot path of that step by step
 //!
 //! Beneath them, private: `roster` (who the hosts are), `host` (IP packets to frames and back), `station` (MPDUs sealed
-//! and opened at the ends of an association), `joining` (how stations
+//! and opened at the ends of an association, whole MSDUs or fragments), `joining` (how stations
 //! come to the link, and get their keys), `stage` (processors and wires that take their time), `frame` (the MPDUs and
 //! their buffers), `protection` (any cipher suite), `offload` (super-packets of the host's stack split and joined),
 //! `capture` (what an observer of the air would see), `beacon` (what the access point says of its BSS), `netns`, `tun`,

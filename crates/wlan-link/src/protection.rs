@@ -1,5 +1,6 @@
 //! What protects the frames of one end of a link, by any suite: keys, packet numbers, replay check.
 
+use wlan_ciphers::michael::{MIC_LEN, MichaelHeader};
 use wlan_ciphers::{
     KeyId, OpenJob, Opened, PacketNumber, ReplayWindow, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
 };
@@ -72,6 +73,43 @@ impl Protection {
         .expect("frames built here are whole data frames");
     }
 
+    /// Octets behind each MPDU of an MSDU that is sent in fragments: the MIC of TKIP is not among them.
+    pub fn mpdu_mic_b(&self) -> usize {
+        let of_msdu_b = if self.suite == Suite::Tkip { MIC_LEN } else { 0 };
+        self.suite.mic_len() - of_msdu_b
+    }
+
+    /// The MIC to put behind an MSDU before it is cut into fragments, where there is one (12.5.2.1.2).
+    pub fn msdu_mic(&self, header: MichaelHeader, msdu: &[u8]) -> Option<[u8; MIC_LEN]> {
+        match &self.key {
+            Key::Tkip(key) => Some(key.msdu_mic(header, msdu)),
+            Key::Wep(_) | Key::Aes(_) => None,
+        }
+    }
+
+    /// Seals a fragment in place.
+    pub fn seal_fragment(&self, job: SealJob<'_>) {
+        match &self.key {
+            Key::Wep(key) => key.seal(&mut [job]),
+            Key::Tkip(key) => key.seal_fragments(&mut [job]),
+            Key::Aes(key) => key.seal(&mut [job]),
+        }
+        .expect("fragments built here are data frames");
+    }
+
+    /// The MSDU in what its fragments make, without its MIC where it has one; `None` if that is wrong.
+    pub fn verify_msdu<'m>(&self, header: MichaelHeader, octets: &'m mut [u8]) -> Option<&'m [u8]> {
+        match &self.key {
+            Key::Tkip(key) => key.verify_msdu(header, octets).ok(),
+            Key::Wep(_) | Key::Aes(_) => Some(octets),
+        }
+    }
+
+    /// Whether packet numbers tell a frame that came before: not those of WEP.
+    pub fn has_replay_check(&self) -> bool {
+        !matches!(self.key, Key::Wep(_))
+    }
+
     /// Opens a batch in place.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
         match &self.key {
@@ -83,6 +121,6 @@ impl Protection {
 
     /// Whether a frame that opened is none that came before (WEP cannot tell).
     pub fn accept(&mut self, opened: &Opened) -> bool {
-        matches!(self.key, Key::Wep(_)) || self.window.accept(opened.priority, opened.pn).is_ok()
+        !self.has_replay_check() || self.window.accept(opened.priority, opened.pn).is_ok()
     }
 }

@@ -10,7 +10,9 @@ use wlan_frames::{AckPolicy, DataHeader, LlcSnap, QosControl, SequenceControl};
 use crate::frame::{Around, Frame, Numbers, State};
 use crate::protection::{KEY_ID, Protection};
 use crate::roster::{AP, mac};
+use fragments::Reassembly;
 
+pub mod fragments;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +34,8 @@ pub struct End {
     header: DataHeader,
     next_sequence: u16,
     protection: Option<Protection>,
+    /// What came of an MSDU that the peer sends in fragments.
+    reassembly: Reassembly,
 }
 
 impl End {
@@ -61,6 +65,7 @@ impl End {
             header,
             next_sequence,
             protection,
+            reassembly: Reassembly::default(),
         }
     }
 
@@ -85,18 +90,14 @@ impl End {
                 Some(numbers) => numbers,
                 None => *frame.numbers.insert(self.next_numbers()),
             };
-            // Beside those of this hop: where the packet goes, or comes from (IEEE 802.11-2020 Table 9-30).
-            let [destination, source] = frame.addresses.unwrap_or([mac(frame.to), mac(frame.from)]);
-            let behind = if self.header.to_ds { destination } else { source };
             DataHeader {
                 retry,
                 duration_us,
-                addr3: behind,
                 sequence: SequenceControl {
                     number: numbers.sequence,
                     fragment: 0,
                 },
-                ..self.header
+                ..self.header_of(frame)
             }
             .emit(&mut frame.buffer);
             let (Some(protection), Some(pn)) = (&self.protection, numbers.pn) else {
@@ -122,14 +123,29 @@ impl End {
         }
     }
 
+    /// The header of a frame but for its numbers. Beside the addresses of this hop is where its packet goes, or comes from
+    /// (IEEE 802.11-2020 Table 9-30).
+    fn header_of(&self, frame: &Frame) -> DataHeader {
+        let [destination, source] = frame.addresses.unwrap_or([mac(frame.to), mac(frame.from)]);
+        DataHeader {
+            addr3: if self.header.to_ds { destination } else { source },
+            ..self.header
+        }
+    }
+
     /// Numbers that no frame of this end had yet.
     fn next_numbers(&mut self) -> Numbers {
+        Numbers {
+            pn: self.protection.as_mut().map(Protection::next_pn),
+            ..self.next_sequence_number()
+        }
+    }
+
+    /// The same without a packet number.
+    fn next_sequence_number(&mut self) -> Numbers {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) % SequenceControl::MODULUS;
-        Numbers {
-            sequence,
-            pn: self.protection.as_mut().map(Protection::next_pn),
-        }
+        Numbers { sequence, pn: None }
     }
 
     /// Opens the peer's sealed frames in place.

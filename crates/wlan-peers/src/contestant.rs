@@ -2,8 +2,8 @@
 
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
-    Backend, KeyError, KeyId, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep, open_each,
-    seal_each, tkip, wep,
+    Backend, Half, KeyError, KeyId, OpenJob, PacketNumber, SealError, SealJob, Suite, TemporalKey, Tkip, Wep,
+    open_each, seal_each, tkip, wep,
 };
 
 use crate::clock;
@@ -65,6 +65,15 @@ impl Key {
             Key::Tkip(station, _) => station.seal(batch),
         }
         .map_err(Fault::Seal)
+    }
+
+    fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), Fault> {
+        match self {
+            Key::Aes(key) => key.seal_half(half, job),
+            Key::Wep(key) => key.seal_half(half, job),
+            Key::Tkip(station, _) => station.seal_half(half, job),
+        }
+        .map_err(|fault| Fault::Seal(SealError { job: 0, fault }))
     }
 
     fn open(&self, batch: &mut [OpenJob<'_>]) -> Result<(), Fault> {
@@ -157,6 +166,35 @@ impl Work for Engine {
                 }
             }
         }
+    }
+
+    fn frames(&mut self) -> &mut Frames {
+        &mut self.frames
+    }
+}
+
+/// Half of what the engine does to seal, one frame after the other under one key.
+pub(crate) struct HalfOfEngine {
+    half: Half,
+    key: Key,
+    frames: Frames,
+}
+
+impl HalfOfEngine {
+    pub(crate) fn new(half: Half, backend: Backend, key: &[u8], frames: Frames) -> Result<Self, Fault> {
+        let key = Key::new(frames.suite, key, backend)?;
+        Ok(HalfOfEngine { half, key, frames })
+    }
+}
+
+impl Work for HalfOfEngine {
+    fn run(&mut self) -> Result<(), Fault> {
+        let first_pn = self.frames.pn(0);
+        for (mpdu, pn) in split(&mut self.frames.buffer, &self.frames.places).zip(first_pn..) {
+            self.key.seal_half(self.half, &mut seal_job(mpdu, pn))?;
+            clock::fence();
+        }
+        Ok(())
     }
 
     fn frames(&mut self) -> &mut Frames {

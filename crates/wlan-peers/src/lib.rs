@@ -5,7 +5,8 @@
 //! 1. [`Case`]: a suite, payload sizes, sealing or opening, one key or a key for each frame, in a batch or one by one;
 //! 2. [`Frames`](frames::Frames): the batch, as MPDUs for the engine and as packets for the libraries;
 //! 3. [`measure()`] compares every output octet by octet, lets all take turns in short slices, and gives [`Figures`];
-//! 4. [`Limit`]: what the AES unit of this CPU allows, to hold the figures against.
+//! 4. [`measure_parts()`] does the same with what sealing and opening a frame consist of: MIC, cipher, and both;
+//! 5. [`Limit`]: what the AES unit of this CPU allows, to hold the figures against.
 //!
 //! Nothing links to a library: where its header is when this is built, a shim in C opens it at run time
 //! ([`Library::version`] says why it cannot, if it cannot). `docs/ciphers.md` says how figures come about and what they
@@ -19,8 +20,12 @@ pub mod frames;
 pub mod library;
 pub mod limit;
 pub mod measure;
+pub mod parts;
+pub mod turns;
 
 pub use frames::Sizes;
 pub use library::{Absent, Interface, Library};
 pub use limit::Limit;
-pub use measure::{BATCH, Case, Effort, Fault, Figure, Figures, Who, compare, measure, suites};
+pub use measure::{BATCH, Case, Fault, Figure, Figures, Who, compare, measure, suites};
+pub use parts::{Part, PartTime, measure_parts};
+pub use turns::{Effort, Spread};

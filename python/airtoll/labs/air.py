@@ -70,9 +70,6 @@ CAN_SET = (
 
 MTU_B = 1500
 
-MPDU_MAX_B = 1600
-"""No MPDU of lab air is longer: 1500 B of IP, 8 of LLC/SNAP, 36 of header and FCS, and what security adds."""
-
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
 WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - everybody may know it
@@ -112,11 +109,6 @@ class Air:
         for setting in given:
             if setting not in CAN_SET:
                 yield f"link.{setting}: lab air cannot set it; lab sim can"
-        if (settings.fragmentation_threshold or MPDU_MAX_B) < MPDU_MAX_B:
-            yield (
-                f"link.fragmentation_threshold '{settings.fragmentation_threshold} B': lab air builds no fragments; "
-                f"it needs none from {MPDU_MAX_B} B on, and lab sim has them"
-            )
         for factor, levels in CAN.items():
             level = getattr(cell, factor)
             if level not in levels:

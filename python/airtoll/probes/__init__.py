@@ -11,6 +11,7 @@ give samples or AirtollError. The tool's output goes into the result verbatim, s
 - `irtt`: `Irtt`, for delay, its variation and loss in each direction
 - `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
 - `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
+- `engine`: `Engine`, for what sealing and opening a frame take on the host's CPU, without a link
 - `cpu`, `radio`: CPU load and what the radio did over the measured window of `Throughput` or `Video`, taken by them
 - `process`, `window`, `flows`, `machines`: what these share: running a tool's two ends; which part of the time counts;
   who sends to whom; which hosts are one machine
@@ -21,11 +22,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Probe, Sample
+from airtoll.probes.engine import Engine
 from airtoll.probes.ftp import Ftp
 from airtoll.probes.iperf3 import Throughput
 from airtoll.probes.irtt import Irtt
 from airtoll.probes.rtt import Rtt
 from airtoll.probes.video import Video
+from airtoll.study.rules import OF_THE_CPU
 
 DEFAULT_PROBES = ("throughput", "rtt")
 """What a study measures that says nothing else."""
@@ -36,6 +39,7 @@ PROBES: Mapping[str, Callable[[], Probe]] = {
     "irtt": Irtt,
     "ftp": Ftp,
     "video": Video,
+    "engine": Engine,
 }
 """The probes of labs with hosts, by name; those of lab sim are in `simulated`."""
 
@@ -43,10 +47,14 @@ PROBES: Mapping[str, Callable[[], Probe]] = {
 def probes_of(names: Iterable[str] = DEFAULT_PROBES, lab: str = "air") -> tuple[Probe, ...]:
     """The probes of these names in that lab, in the order in which they measure: never two at a time.
 
-    Raises UsageError for a name that is no probe.
+    Those of the CPU alone are left out in lab sim, whose virtual time has none. Raises UsageError for a name that is no
+    probe.
     """
-    known = _simulated() if lab == "sim" else PROBES
     names = tuple(names)
+    known = PROBES
+    if lab == "sim":
+        known = _simulated()
+        names = tuple(name for name in names if name not in OF_THE_CPU)
     for name in names:
         if name not in known:
             raise UsageError(f"probe '{name}' is not one of {', '.join(known)}")
@@ -63,6 +71,7 @@ def _simulated() -> Mapping[str, Callable[[], Probe]]:
 __all__ = [
     "DEFAULT_PROBES",
     "PROBES",
+    "Engine",
     "Ftp",
     "Irtt",
     "Measurement",

@@ -18,6 +18,7 @@
 | late_frames  | frames that were not there as a whole by their deadline over frames sent              |
 | cpu_*        | CPU time over elapsed time, mean over intervals weighted by their lengths             |
 | snr, noise, phy_rate, retries, airtime | mean weighted by length                                     |
+| mic_time, cipher_time, seal_time, open_time | median over batches of what a frame takes (engine)     |
 
 What gives the number itself (sim: rtt_p99, loss, loss_idle too; video: loss, late_frames) has one sample of it. Where
 several probes of a run give a metric, those of the probe that came first count.
@@ -104,6 +105,20 @@ def _ftp(name: str, title: str, short: str, definition: str, *, main: bool = Tru
         better="higher",
         main=main,
         definition=f"{definition}; 1 kbyte = 1000 byte; stations and directions add up",
+    )
+
+
+def _part(name: str, title: str, definition: str) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        short=title,
+        unit="us",
+        display_unit="us",
+        decimals=3,
+        better="lower",
+        main=False,
+        definition=f"{definition}, by the engine on one core, a frame at a time",
     )
 
 
@@ -292,6 +307,10 @@ METRICS: dict[str, Metric] = {
         _radio(
             "noise", "Noise", "dBm", "noise at the receiver over the width of the channel", better="lower"
         ),
+        _part("mic_time", "MIC of a frame", "the MIC alone (of RC4 suites: Michael, ICV)"),
+        _part("cipher_time", "Cipher of a frame", "enciphering alone (CTR; RC4 with its keys)"),
+        _part("seal_time", "Sealing a frame", "MIC and cipher together, which overlap"),
+        _part("open_time", "Opening a frame", "the same at the receiver"),
     )
 }
 """Every metric that is reported, in the order of reports."""
@@ -299,6 +318,7 @@ METRICS: dict[str, Metric] = {
 _MEANS = ("rtt_p99", "jitter", "loss", "delay", "delay_p99", "delay_mean")
 """Metrics whose samples are numbers of the run, or of its parts."""
 
+_OF_ENGINE = ("mic_time", "cipher_time", "seal_time", "open_time")
 _OF_VIDEO = ("video_rtt", "frame_delay", "late_frames")
 _RADIO = ("airtime", "retries", "phy_rate", "snr", "noise")
 _RECEIVER = {"up": "ap", "down": "sta"}
@@ -326,7 +346,7 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
         *(_summed(known, name) for name in ("ftp_rate", "ftp_rate_steady")),
         *(_by_run(known, name, pl.col("value").median()) for name in ("rtt", "rtt_loaded")),
         _by_run(known, "rtt", _p99(), name="rtt_p99"),
-        *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO)),
+        *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO, *_OF_ENGINE)),
         _loss(measured),
         *(_of_way(known, "delay_idle", way, pl.col("value").median()) for way in _WAYS),
         *(_of_way(known, "ipdv", way, pl.col("value").abs().mean()) for way in _WAYS),

@@ -12,6 +12,7 @@ from typing import Any, Final
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
+from airtoll.study.rules import OF_THE_CPU
 
 REASONS: Final = (
     "no sample",
@@ -93,6 +94,8 @@ def _with_zero(measured: Mapping[str, list[Sample]]) -> Iterator[str]:
 def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str]:
     wanted_s = MIN_WINDOW_SHARE * method.duration
     for probe, samples in measured.items():
+        if probe in OF_THE_CPU:
+            continue  # has no window
         valued = [sample for sample in samples if sample.value is not None]
         if not valued:
             continue  # has "no sample" already

@@ -118,7 +118,7 @@ class Run(BaseModel):
         return f"{self.order:04d}-{c.transport}-{c.ip}-{c.packet_size}-{c.security}"
 
 
-ProbeName = Literal["throughput", "rtt", "irtt", "ftp", "video"]
+ProbeName = Literal["throughput", "rtt", "irtt", "ftp", "video", "engine"]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]
 

@@ -22,13 +22,16 @@ from airtoll.errors import UsageError
 from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
 from airtoll.study.load import Study
 from airtoll.study.quantity import one_line
-from airtoll.study.rules import TRANSPORT_OF
+from airtoll.study.rules import OF_THE_CPU, TRANSPORT_OF
 from airtoll.study.schema import FACTORS, level_text
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
 
 OVERHEAD_S = 1.0
 """Seconds that a run takes beyond its probes' windows: link up and down, tools started, result written."""
+
+CPU_PROBE_S = 1.0
+"""Seconds that a probe of the CPU alone takes, which has no window, with its process."""
 
 
 def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
@@ -163,13 +166,19 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
     """
     method = plan.method
     window_s = method.warmup + method.duration
-    windows = (
-        sum(measures(probe, run.cell) for probe in method.probes)
+    taken_s = (
+        sum(
+            CPU_PROBE_S if probe in OF_THE_CPU else window_s
+            for probe in method.probes
+            if measures(probe, run.cell)
+        )
         for run in (plan.runs if runs is None else runs)
     )
-    return sum(count * window_s + overhead_s for count in windows)
+    return sum(run_s + overhead_s for run_s in taken_s)
 
 
 def measures(probe: str, cell: Cell) -> bool:
     """Whether the probe of that name has something to measure in the cell."""
+    if probe in OF_THE_CPU:
+        return cell.security != "open" and cell.lab != "sim"
     return TRANSPORT_OF.get(probe, cell.transport) == cell.transport

@@ -207,6 +207,10 @@ def _stacks(study: StudyFile) -> list[Problem]:
 TRANSPORT_OF: dict[str, str] = {"irtt": "udp", "ftp": "tcp", "video": "udp"}
 """The transport protocol that a probe needs; probes that are not named measure both."""
 
+OF_THE_CPU = frozenset({"engine"})
+"""Probes of the host's CPU alone: they need no traffic and say nothing of the link, take no window, and find nothing
+where nothing is sealed or where time is virtual."""
+
 IRTT_LEAST_B = 60
 """irtt's header with both time stamps of both clocks and its counts: it would make a shorter datagram as long."""
 
@@ -227,7 +231,7 @@ def _probes(study: StudyFile) -> list[Problem]:
             f"no probe of the study measures {transport}: add throughput to method.probes",
         )
         for index, transport in enumerate(factors.transport)
-        if all(TRANSPORT_OF.get(probe, transport) != transport for probe in probes)
+        if all(probe in OF_THE_CPU or TRANSPORT_OF.get(probe, transport) != transport for probe in probes)
     ]
     if "video" in probes and "throughput" in probes and "udp" in factors.transport:
         found.append((("method", "probes"), "video and throughput measure the same of udp: take one of them"))

@@ -16,7 +16,7 @@ impl<F> Medium<F> {
         let readable = self.take_off_air(&air);
         self.count_airtime(&ppdu);
         let received = match ppdu.kind {
-            Kind::Data { .. } => self.end_data(&ppdu, readable),
+            Kind::Data { .. } => self.end_data(&air, readable),
             Kind::Rts => self.end_rts(&air, readable),
             Kind::Cts => self.end_cts(&ppdu, readable),
             Kind::CtsToSelf => {
@@ -32,7 +32,7 @@ impl<F> Medium<F> {
                 }
                 received
             }
-            Kind::BlockAckReq => self.end_data(&ppdu, readable),
+            Kind::BlockAckReq => self.end_data(&air, readable),
             Kind::Beacon => {
                 self.end_beacon(&ppdu);
                 readable
@@ -100,7 +100,8 @@ impl<F> Medium<F> {
     }
 
     /// The receiver keeps what it could read of a data PPDU, and answers if that is anything.
-    fn end_data(&mut self, ppdu: &Ppdu, readable: bool) -> bool {
+    fn end_data(&mut self, air: &OnAir, readable: bool) -> bool {
+        let ppdu = &air.ppdu;
         let &Ppdu {
             sender,
             receiver,
@@ -129,12 +130,17 @@ impl<F> Medium<F> {
             } else {
                 Kind::BlockAck
             };
+            // An Ack between fragments keeps others silent for as long as the fragment did (9.3.1.4).
+            let nav_until = match self.next_fragment_span(sender, &exchange) {
+                Nanos::ZERO => Nanos::ZERO,
+                _ => air.nav_until,
+            };
             let answer = Action::Answer {
                 station,
                 to: sender,
                 kind,
                 mode: self.config.bss.control_response(&mode),
-                nav_until: Nanos::ZERO,
+                nav_until,
             };
             self.actions.push((end + self.spans.sifs, answer));
         } else {
@@ -173,7 +179,7 @@ impl<F> Medium<F> {
             ..
         } = self;
         let station = &config.stations[ppdu.sender];
-        let threshold_b = station.fragmentation_threshold_b.filter(|_| !group);
+        let threshold_b = station.threshold_b(group);
         let flow = &mut stations[ppdu.sender].contenders[exchange.contender].flows[exchange.flow];
         let counters = &mut counters.stations[ppdu.sender];
         let channel = config.channel.as_ref().zip(ppdu.receiver);

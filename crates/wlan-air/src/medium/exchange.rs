@@ -140,7 +140,7 @@ impl<F> Medium<F> {
                     if slot.acked {
                         continue;
                     }
-                    let threshold_b = config.fragmentation_threshold_b.filter(|_| flow.to.is_some());
+                    let threshold_b = config.threshold_b(flow.to.is_none());
                     if !psdu.join(slot.next_mpdu(&config.framing, threshold_b).0) {
                         break;
                     }
@@ -213,7 +213,7 @@ impl<F> Medium<F> {
         let (receiver, mode, kind) = self.payload(index, &exchange);
         let ppdu = self.ppdu(at, index, receiver, kind, mode, exchange.psdu_len_b);
         let nav = match receiver {
-            Some(_) => ppdu.end + self.answer_span(&kind, &mode),
+            Some(_) => ppdu.end + self.answer_span(&kind, &mode) + self.next_fragment_span(index, &exchange),
             None => ppdu.end,
         };
         self.transmit(ppdu, nav, contender)

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
-use crate::access::{Aggregation, BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
+use crate::access::{Aggregation, BLOCK_ACK_WINDOW, amsdu_len_b};
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
@@ -49,20 +49,6 @@ impl<F> Slot<F> {
 
     pub fn arrived(&self) -> bool {
         self.receipt != Receipt::Missing
-    }
-
-    /// The MPDU that goes next: its octets, and whether it is the MSDU's last fragment.
-    ///
-    /// All fragments but the last are of one length, an even number of octets (10.4).
-    pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
-        let chunk_b = match threshold_b {
-            Some(threshold_b) if framing.mpdu_len_b(self.body_b) > threshold_b => {
-                (threshold_b - framing.mpdu_len_b(0)) & !1
-            }
-            _ => return (framing.mpdu_len_b(self.body_b), true),
-        };
-        let left_b = self.body_b.saturating_sub(self.fragments_done * chunk_b);
-        (framing.mpdu_len_b(left_b.min(chunk_b)), left_b <= chunk_b)
     }
 }
 

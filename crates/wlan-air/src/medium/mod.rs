@@ -22,6 +22,7 @@ mod counters;
 mod event;
 mod exchange;
 mod flow;
+mod fragment;
 mod reception;
 mod settle;
 mod station;
@@ -40,6 +41,7 @@ use crate::{ConfigError, Nanos};
 pub use config::{Beacons, Hearing, MediumConfig, Protection, StationConfig};
 pub use counters::{Airtime, Counters, StationCounters};
 pub use event::{Delivery, Event, Gone, Kind, Outcome, Ppdu, Route};
+pub use fragment::Fragment;
 
 /// Streams of the generators, told apart so that losses do not change the backoffs of a seed.
 const BACKOFF_STREAM: u64 = 0x8021_1000;

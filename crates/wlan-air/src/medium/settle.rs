@@ -46,7 +46,7 @@ impl<F> Medium<F> {
         let flow = &mut sender.flows[at_flow];
         let counters = &mut self.counters.stations[index];
         let group = flow.to.is_none();
-        let threshold_b = config.fragmentation_threshold_b.filter(|_| !group);
+        let threshold_b = config.threshold_b(group);
         let asked = kind == Payload::BlockAckReq;
         let may_ask = config.aggregation.block_ack_req && matches!(kind, Payload::Data { mpdus: 2.. });
         let (mut sent, mut acked, mut given_up, mut at) = (0, 0, 0, 0);

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use super::BlocksInOrder;
 use super::machine::{Group, Keys, MAX_LANES, Machine};
+use super::pass::{OPEN, Pass, authenticates, enciphers};
 
 struct State<M: Machine, const G: usize> {
     /// The MAC, before the last round.
@@ -49,9 +50,9 @@ macro_rules! for_registers {
     };
 }
 
-/// Seals or opens the payloads of a group in place and returns the MIC of each register's lanes. Spends the counter blocks.
+/// Makes a pass over the payloads of a group in place and returns the MIC of each register's lanes. Spends the counter blocks.
 #[inline(always)]
-pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const ROWS: bool>(
+pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
     m: M,
     keys: &K,
     group: &mut Group<'_, G>,
@@ -65,7 +66,7 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
     };
     for_registers!(
         group.registers,
-        start::<M, K, G, OPEN, ROWS>(m, keys, group, &mut s)
+        start::<M, K, G, PASS, ROWS>(m, keys, group, &mut s)
     );
     let mut from = 0;
     for registers in (1..=group.registers).rev() {
@@ -76,13 +77,13 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
         unsafe {
             for_registers!(
                 registers,
-                run::<M, K, G, OPEN, ROWS>(m, keys, group, &mut s, steps)
+                run::<M, K, G, PASS, ROWS>(m, keys, group, &mut s, steps)
             );
         }
     }
     let mut mics = [m.zero(); G];
     for g in 0..group.registers {
-        if OPEN && !ROWS {
+        if PASS == OPEN && !ROWS {
             let mut mac = [s.mac[g]];
             absorb(m, keys, g, &mut mac, &[s.next[g]], Some(&[s.due[g]]), None);
             [s.mac[g]] = mac;
@@ -94,7 +95,7 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, cons
 
 /// What comes before the payload.
 #[inline(always)]
-fn start<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const ROWS: bool, const N: usize>(
+fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
     m: M,
     keys: &K,
     group: &mut Group<'_, G>,
@@ -120,12 +121,15 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const ROWS: b
             unsafe { m.scatter(&group.blocks_of[g], offset_of!(BlocksInOrder, counter), s.base[g]) };
         }
     }
+    if !authenticates(PASS) {
+        return;
+    }
     keys.rounds(m, 0, &mut mac, &mut mask, 0);
     for offset in [offset_of!(BlocksInOrder, aad_1), offset_of!(BlocksInOrder, aad_2)] {
         for g in 0..N {
             s.next[g] = gather(g, offset);
         }
-        if OPEN && !ROWS && offset == offset_of!(BlocksInOrder, aad_2) {
+        if PASS == OPEN && !ROWS && offset == offset_of!(BlocksInOrder, aad_2) {
             break;
         }
         for g in 0..N {
@@ -150,7 +154,7 @@ const EDGE: u8 = 3;
 
 /// Steps of the first `N` registers, of which the last has the fewest.
 #[inline(always)]
-unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const ROWS: bool, const N: usize>(
+unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
     m: M,
     keys: &K,
     group: &Group<'_, G>,
@@ -166,30 +170,30 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const RO
     unsafe {
         if ROWS {
             if t == 0 && whole > 0 {
-                rows::<M, K, G, OPEN, FIRST, N>(m, keys, group, &mut mac, t);
+                rows::<M, K, G, PASS, FIRST, N>(m, keys, group, &mut mac, t);
                 t = 1;
             }
             while 0 < t && t < whole.min(steps.end) {
-                rows::<M, K, G, OPEN, WHOLE, N>(m, keys, group, &mut mac, t);
+                rows::<M, K, G, PASS, WHOLE, N>(m, keys, group, &mut mac, t);
                 t += 1;
             }
             if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
-                rows::<M, K, G, OPEN, LAST, N>(m, keys, group, &mut mac, t);
+                rows::<M, K, G, PASS, LAST, N>(m, keys, group, &mut mac, t);
                 t += 1;
             }
             while t < steps.end {
-                rows::<M, K, G, OPEN, EDGE, N>(m, keys, group, &mut mac, t);
+                rows::<M, K, G, PASS, EDGE, N>(m, keys, group, &mut mac, t);
                 t += 1;
             }
         } else {
             if t < whole {
                 let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
-                columns::<M, K, G, OPEN, false, N>(m, keys, group, s, &mut mac, blocks);
+                columns::<M, K, G, PASS, false, N>(m, keys, group, s, &mut mac, blocks);
                 t = whole;
             }
             while t < steps.end {
                 let blocks = M::LANES * t..M::LANES * (t + 1);
-                columns::<M, K, G, OPEN, true, N>(m, keys, group, s, &mut mac, blocks);
+                columns::<M, K, G, PASS, true, N>(m, keys, group, s, &mut mac, blocks);
                 t += 1;
             }
         }
@@ -199,7 +203,7 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const RO
 
 /// One step by rows, of a kind.
 #[inline(always)]
-unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const KIND: u8, const N: usize>(
+unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const KIND: u8, const N: usize>(
     m: M,
     keys: &K,
     group: &Group<'_, G>,
@@ -209,14 +213,19 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool, const K
     let chunk_b = 16 * M::LANES;
     // Where the chunks start; the one that there is none of before the first is past the end of every frame.
     let (ahead, behind) = (t * chunk_b, t.wrapping_sub(1).wrapping_mul(chunk_b));
-    let (mac_at, ctr_at) = if OPEN { (behind, ahead) } else { (ahead, behind) };
+    let (mac_at, ctr_at) = if PASS == OPEN {
+        (behind, ahead)
+    } else {
+        (ahead, behind)
+    };
     let (has_mac, has_ctr) = match KIND {
-        FIRST => (!OPEN, OPEN),
-        LAST => (OPEN, !OPEN),
+        FIRST => (PASS != OPEN, PASS == OPEN),
+        LAST => (PASS == OPEN, PASS != OPEN),
         _ => (true, true),
     };
+    let (has_mac, has_ctr) = (has_mac && authenticates(PASS), has_ctr && enciphers(PASS));
     let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
-    if KIND == EDGE {
+    if KIND == EDGE && has_mac {
         for g in 0..N {
             // SAFETY: as the caller promises.
             text[g] = unsafe { load_edge(m, group, g, mac_at) };
@@ -279,7 +288,7 @@ unsafe fn columns<
     M: Machine,
     K: Keys<M>,
     const G: usize,
-    const OPEN: bool,
+    const PASS: Pass,
     const EDGE: bool,
     const N: usize,
 >(
@@ -303,7 +312,7 @@ unsafe fn columns<
         let count = m.counter((block + 1) as u16);
         std::array::from_fn(|g| m.xor(s.base[g], count))
     };
-    if EDGE && OPEN {
+    if EDGE && PASS == OPEN {
         // What lies past the end of a frame must be cleared before the MAC takes it.
         for b in 0..M::LANES {
             let mut stream = begin(blocks.start + b);
@@ -331,11 +340,11 @@ unsafe fn columns<
             }
         });
         let column_due = std::array::from_fn(|g| due[g][b]);
-        if !OPEN {
+        if PASS != OPEN {
             (next, next_due) = (column, column_due);
         }
         let due = EDGE.then_some(&next_due);
-        if EDGE && OPEN {
+        if EDGE && PASS == OPEN {
             absorb(m, keys, 0, mac, &next, due, None);
             (next, next_due) = (column, column_due);
             continue;
@@ -352,13 +361,13 @@ unsafe fn columns<
                 next[g] = out;
             }
         }
-        if OPEN {
+        if PASS == OPEN {
             next_due = column_due;
         }
     }
     s.next[..N].copy_from_slice(&next);
     s.due[..N].copy_from_slice(&next_due);
-    if EDGE && !OPEN {
+    if EDGE && PASS != OPEN {
         for g in 0..N {
             // SAFETY: as the caller promises.
             unsafe { store_edge(m, group, g, at, text[g]) };

@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use super::BlocksInOrder;
 use super::machine::{Keys, Machine, Row, Rows};
+use super::pass::{Pass, SEAL, authenticates, enciphers};
 use super::schedule::POWERS;
 
 /// Octets of the blocks before the payload.
@@ -39,18 +40,18 @@ struct State<M: Machine> {
     mask: u128,
 }
 
-/// Seals or opens the payloads of a group, the longest first, in place and returns their MICs.
+/// Makes a pass over the payloads of a group, the longest first, in place and returns their MICs.
 ///
 /// The first and the last chunks go through every stage side by side, for a frame on its own would wait at each. Rows
 /// without a frame repeat the last one: they write the same octets.
 #[inline(always)]
-pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const OPEN: bool>(
+pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     group: &mut Rows<'_, G>,
 ) -> [[u8; 16]; G] {
     // SAFETY: a payload of `Rows` has `len` octets, and 32 of the header before it.
-    let mut s = unsafe { first_chunks::<M, K, G, OPEN>(m, keys, &group.rows) };
+    let mut s = unsafe { first_chunks::<M, K, G, PASS>(m, keys, &group.rows) };
 
     let rows = &group.rows[..group.count];
     // With one lane, the first chunk is two.
@@ -60,22 +61,22 @@ pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const 
         let wide = whole.saturating_sub(chunk) / U * U;
         // SAFETY: each of these frames has all chunks up to `whole`.
         unsafe {
-            chunks_of::<M, K, G, U, OPEN>(m, keys, &rows[..count], &mut s, chunk..chunk + wide);
+            chunks_of::<M, K, G, U, PASS>(m, keys, &rows[..count], &mut s, chunk..chunk + wide);
             chunk += wide;
             if U > 1 && chunk < whole {
-                chunks_of::<M, K, G, 1, OPEN>(m, keys, &rows[..count], &mut s, chunk..whole);
+                chunks_of::<M, K, G, 1, PASS>(m, keys, &rows[..count], &mut s, chunk..whole);
                 chunk = whole;
             }
         }
     }
 
     // SAFETY: as above.
-    unsafe { last_chunks::<M, K, G, OPEN>(m, keys, &group.rows, &s) }
+    unsafe { last_chunks::<M, K, G, PASS>(m, keys, &group.rows, &s) }
 }
 
 /// The AAD, the mask of the MIC and what of the payload shares a chunk with them.
 #[inline(always)]
-unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>(
+unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>; G],
@@ -101,11 +102,11 @@ unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>
     let mut hashed = [m.zero(); G];
     for g in 0..G {
         let aad = rows[g].block_pair(offset_of!(BlocksInOrder, aad_1));
-        if M::LANES == 1 {
+        if M::LANES == 1 && authenticates(PASS) {
             let first = m.ghash_order(m.splat(&aad[0]));
             s[g].hash = m.reduce(m.multiply(m.no_products(), first, m.splat(rows[g].key.power(1))));
             hashed[g] = m.splat(&aad[1]);
-        } else {
+        } else if authenticates(PASS) {
             hashed[g] = m.first_lanes(&aad);
         }
         let mask = m.lanes(keys.join(m, stream[g], keys.last(g)))[usize::from(M::LANES > 1)];
@@ -119,10 +120,13 @@ unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>
             text[g] = unsafe { m.load_span(rows[g].payload.wrapping_sub(AHEAD), span(g)) };
         }
         for g in 0..G {
-            let out = keys.join(m, stream[g], m.xor(keys.last(g), text[g]));
-            // SAFETY: as the caller promises.
-            let out = unsafe { m.store_span(rows[g].payload.wrapping_sub(AHEAD), span(g), out) };
-            hashed[g] = m.xor(hashed[g], if OPEN { text[g] } else { out });
+            let mut out = text[g];
+            if enciphers(PASS) {
+                out = keys.join(m, stream[g], m.xor(keys.last(g), out));
+                // SAFETY: as the caller promises.
+                out = unsafe { m.store_span(rows[g].payload.wrapping_sub(AHEAD), span(g), out) };
+            }
+            hashed[g] = m.xor(hashed[g], if PASS == SEAL { out } else { text[g] });
         }
     }
     for g in 0..G {
@@ -133,7 +137,7 @@ unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>
 
 /// [`chunks`] with the number of frames known to the compiler.
 #[inline(always)]
-unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, const OPEN: bool>(
+unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>],
@@ -146,10 +150,10 @@ unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, cons
     // SAFETY: as the caller promises.
     unsafe {
         match rows.len() {
-            1 => chunks::<M, K, G, 1, U, OPEN>(m, keys, rows, s, range),
-            2 if G >= 2 => chunks::<M, K, G, 2, U, OPEN>(m, keys, rows, s, range),
-            3 if G >= 3 => chunks::<M, K, G, 3, U, OPEN>(m, keys, rows, s, range),
-            4 if G >= 4 => chunks::<M, K, G, 4, U, OPEN>(m, keys, rows, s, range),
+            1 => chunks::<M, K, G, 1, U, PASS>(m, keys, rows, s, range),
+            2 if G >= 2 => chunks::<M, K, G, 2, U, PASS>(m, keys, rows, s, range),
+            3 if G >= 3 => chunks::<M, K, G, 3, U, PASS>(m, keys, rows, s, range),
+            4 if G >= 4 => chunks::<M, K, G, 4, U, PASS>(m, keys, rows, s, range),
             _ => unreachable!("a group has 1 to {G} frames, at most 4"),
         }
     }
@@ -157,7 +161,7 @@ unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, cons
 
 /// Steps for chunks, a multiple of `U`, that the first `N` frames have whole.
 #[inline(always)]
-unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U: usize, const OPEN: bool>(
+unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>],
@@ -187,36 +191,45 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
             }
             // The products wait for nothing here: they go in between the rounds, which wait for each other.
             for round in 0..K::ROUNDS {
-                for stream in &mut stream {
-                    keys.round_of(m, 0, round, stream);
+                if enciphers(PASS) {
+                    for stream in &mut stream {
+                        keys.round_of(m, 0, round, stream);
+                    }
                 }
-                if round < N * U {
+                if authenticates(PASS) && round < N * U {
                     add_product::<M, N, U>(m, rows, &mut sums, &next, place, round);
                 }
             }
-            for product in K::ROUNDS..N * U {
-                add_product::<M, N, U>(m, rows, &mut sums, &next, place, product);
+            if authenticates(PASS) {
+                for product in K::ROUNDS..N * U {
+                    add_product::<M, N, U>(m, rows, &mut sums, &next, place, product);
+                }
             }
             for u in 0..U {
                 for g in 0..N {
                     let at = rows[g].payload.wrapping_add(16 * M::LANES * (chunk + u) - AHEAD);
                     // SAFETY: as the caller promises.
                     let text = unsafe { m.load(at) };
-                    let out = keys.join(m, stream[u][g], m.xor(keys.last(g), text));
-                    // SAFETY: as the caller promises.
-                    unsafe { m.store(at, out) };
-                    next[u][g] = m.ghash_order(if OPEN { text } else { out });
+                    let mut out = text;
+                    if enciphers(PASS) {
+                        out = keys.join(m, stream[u][g], m.xor(keys.last(g), text));
+                        // SAFETY: as the caller promises.
+                        unsafe { m.store(at, out) };
+                    }
+                    next[u][g] = m.ghash_order(if PASS == SEAL { out } else { text });
                 }
             }
             chunk += U;
         }
         for g in 0..N {
-            hash[g] = m.reduce(sums[g]);
+            if authenticates(PASS) {
+                hash[g] = m.reduce(sums[g]);
+            }
         }
     }
     // All but the last of the chunks that are left.
     for g in 0..N {
-        if U > 1 {
+        if U > 1 && authenticates(PASS) {
             next[0][g] = m.xor(next[0][g], hash[g]);
             let mut sum = m.no_products();
             for u in 0..U - 1 {
@@ -247,7 +260,7 @@ fn add_product<M: Machine, const N: usize, const U: usize>(
 
 /// The chunks that are not whole, with the lengths blocks in their first free lanes, and the MICs.
 #[inline(always)]
-unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>(
+unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>; G],
@@ -272,13 +285,21 @@ unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const OPEN: bool>(
             // SAFETY: as the caller promises.
             text[g] = unsafe { m.load_span(at(g), 0..left(g)) };
         }
-        keys.rounds_of(m, 0, &mut stream, 0);
-        for g in 0..G {
-            let out = keys.join(m, stream[g], m.xor(keys.last(g), text[g]));
-            // SAFETY: as the caller promises.
-            let out = unsafe { m.store_span(at(g), 0..left(g), out) };
-            hashed[g] = m.ghash_order(if OPEN { text[g] } else { out });
+        if enciphers(PASS) {
+            keys.rounds_of(m, 0, &mut stream, 0);
         }
+        for g in 0..G {
+            let mut out = text[g];
+            if enciphers(PASS) {
+                out = keys.join(m, stream[g], m.xor(keys.last(g), out));
+                // SAFETY: as the caller promises.
+                out = unsafe { m.store_span(at(g), 0..left(g), out) };
+            }
+            hashed[g] = m.ghash_order(if PASS == SEAL { out } else { text[g] });
+        }
+    }
+    if !authenticates(PASS) {
+        return [[0; 16]; G];
     }
 
     let mut sums = [m.no_products(); G];

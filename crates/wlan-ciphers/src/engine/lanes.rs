@@ -16,6 +16,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use super::machine::{Keys, MAX_LANES, Machine, Row};
+use super::pass::{OPEN, Pass, authenticates, enciphers};
 use super::portable::{Portable, SlicedKeys};
 use super::{BlocksInOrder, Frame};
 
@@ -49,9 +50,9 @@ pub(super) fn whole_chunks(lanes: usize, len: usize) -> usize {
     (AHEAD + len) / (16 * lanes)
 }
 
-/// Seals or opens the payloads of frames with as many whole chunks each in place and returns their MICs.
+/// Makes a pass over the payloads of frames with as many whole chunks each in place and returns their MICs.
 #[inline(always)]
-pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, const OPEN: bool>(
+pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &mut [Row<'_>],
@@ -74,7 +75,11 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
         s.base[i] = keys.whiten(m, i, m.splat(row.block(offset_of!(BlocksInOrder, counter))));
     }
     let mut stream = counters::<M, N>(m, &s.base, R, 0);
-    keys.rounds(m, 0, &mut s.mac, &mut stream, 0);
+    if authenticates(PASS) {
+        keys.rounds(m, 0, &mut s.mac, &mut stream, 0);
+    } else {
+        keys.rounds_of(m, 0, &mut stream, 0);
+    }
     let mut masks = [0; N];
     for (f, row) in rows.iter().enumerate() {
         // A0 is the count of the second lane.
@@ -93,12 +98,12 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
         }
     }
     // SAFETY: a payload of a `Row` has `len` octets, and 32 of the header before it.
-    unsafe { partial_chunk::<M, K, R, N, OPEN>(m, keys, rows, &mut s, &stream, 0) };
+    unsafe { partial_chunk::<M, K, R, N, PASS>(m, keys, rows, &mut s, &stream, 0) };
 
     let whole = whole_chunks(count, rows[0].len);
     if whole > 1 {
         // SAFETY: these chunks are whole.
-        unsafe { chunks::<M, K, R, N, OPEN>(m, keys, rows, &mut s, 1..whole) };
+        unsafe { chunks::<M, K, R, N, PASS>(m, keys, rows, &mut s, 1..whole) };
     }
     if whole > 0
         && rows
@@ -106,13 +111,16 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
             .any(|row| !(AHEAD + row.len).is_multiple_of(16 * count))
     {
         let mut stream = counters::<M, N>(m, &s.base, R, whole);
-        absorb::<M, K, N>(m, keys, &mut s, Some(&mut stream));
+        absorb::<M, K, PASS, N>(m, keys, &mut s, enciphers(PASS).then_some(&mut stream));
         s.next = [m.zero(); N];
         s.due = [0; N];
         // SAFETY: as above.
-        unsafe { partial_chunk::<M, K, R, N, OPEN>(m, keys, rows, &mut s, &stream, whole) };
+        unsafe { partial_chunk::<M, K, R, N, PASS>(m, keys, rows, &mut s, &stream, whole) };
     }
-    absorb::<M, K, N>(m, keys, &mut s, None);
+    if !authenticates(PASS) {
+        return;
+    }
+    absorb::<M, K, PASS, N>(m, keys, &mut s, None);
 
     for (f, mic) in mics.iter_mut().enumerate().take(rows.len()) {
         let mut sum = m.zero();
@@ -137,12 +145,18 @@ fn counters<M: Machine, const N: usize>(m: M, base: &[M::Block; N], r: usize, ch
 
 /// The MAC takes what is due, beside the rounds of `stream` if there is one.
 #[inline(always)]
-fn absorb<M: Machine, K: Keys<M>, const N: usize>(
+fn absorb<M: Machine, K: Keys<M>, const PASS: Pass, const N: usize>(
     m: M,
     keys: &K,
     s: &mut State<M, N>,
     stream: Option<&mut [M::Block; N]>,
 ) {
+    if !authenticates(PASS) {
+        if let Some(stream) = stream {
+            keys.rounds_of(m, 0, stream, 0);
+        }
+        return;
+    }
     let mut mac = [m.zero(); N];
     for i in 0..N {
         mac[i] = keys.join(m, s.mac[i], s.next[i]);
@@ -158,7 +172,7 @@ fn absorb<M: Machine, K: Keys<M>, const N: usize>(
 
 /// Chunks that every frame has whole.
 #[inline(always)]
-unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const OPEN: bool>(
+unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>],
@@ -172,19 +186,28 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const O
     }
     for chunk in range {
         let mut stream = counters::<M, N>(m, &s.base, R, chunk);
-        for i in 0..N {
-            mac[i] = keys.join(m, mac[i], next[i]);
+        if authenticates(PASS) {
+            for i in 0..N {
+                mac[i] = keys.join(m, mac[i], next[i]);
+            }
         }
-        keys.rounds(m, 0, &mut mac, &mut stream, 0);
+        match (authenticates(PASS), enciphers(PASS)) {
+            (true, true) => keys.rounds(m, 0, &mut mac, &mut stream, 0),
+            (true, false) => keys.rounds_of(m, 0, &mut mac, 0),
+            _ => keys.rounds_of(m, 0, &mut stream, 0),
+        }
         for i in 0..N {
             let at = 16 * M::LANES * (chunk * R + i % R) - AHEAD;
             let at = rows[i / R].payload.wrapping_add(at);
             // SAFETY: as the caller promises.
             let text = unsafe { m.load(at) };
-            let out = keys.join(m, stream[i], m.xor(keys.last(i), text));
-            // SAFETY: as the caller promises.
-            unsafe { m.store(at, out) };
-            next[i] = keys.fold(m, i, if OPEN { out } else { text });
+            let mut out = text;
+            if enciphers(PASS) {
+                out = keys.join(m, stream[i], m.xor(keys.last(i), text));
+                // SAFETY: as the caller promises.
+                unsafe { m.store(at, out) };
+            }
+            next[i] = keys.fold(m, i, if PASS == OPEN { out } else { text });
         }
     }
     (s.mac, s.next) = (mac, next);
@@ -192,7 +215,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const O
 
 /// A chunk of which some lanes have not all octets, or none; adds to what is due, and folds it.
 #[inline(always)]
-unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const OPEN: bool>(
+unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>],
@@ -210,10 +233,13 @@ unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, 
             let at = row.payload.wrapping_add(start).wrapping_sub(AHEAD);
             // SAFETY: as the caller promises.
             let text = unsafe { m.load_span(at, span.clone()) };
-            let out = keys.join(m, stream[i], m.xor(keys.last(i), text));
-            // SAFETY: as the caller promises.
-            let out = unsafe { m.store_span(at, span.clone(), out) };
-            s.next[i] = m.xor(s.next[i], if OPEN { out } else { text });
+            let mut out = text;
+            if enciphers(PASS) {
+                out = keys.join(m, stream[i], m.xor(keys.last(i), text));
+                // SAFETY: as the caller promises.
+                out = unsafe { m.store_span(at, span.clone(), out) };
+            }
+            s.next[i] = m.xor(s.next[i], if PASS == OPEN { out } else { text });
             s.due[i] |= ((1u16 << span.end.div_ceil(16)) - (1 << (span.start / 16))) as u8;
         }
         s.next[i] = keys.fold(m, i, s.next[i]);
@@ -221,7 +247,7 @@ unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, 
 }
 
 /// The same for one frame on any CPU: its registers hold the eight lanes that there are at most, in order.
-pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes: usize) {
+pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes: usize) {
     let keys = SlicedKeys::<11>::one(Portable, frame.key);
     let BlocksInOrder {
         counter,
@@ -241,7 +267,11 @@ pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes:
             let count = ((chunk * lanes + lane) as u16).wrapping_sub(1);
             (counter ^ u128::from(count.swap_bytes()).to_le() << 112).to_ne_bytes()
         })];
-        keys.rounds(Portable, 0, &mut state, &mut stream, 0);
+        match (authenticates(PASS), enciphers(PASS) || chunk == 0) {
+            (true, true) => keys.rounds(Portable, 0, &mut state, &mut stream, 0),
+            (true, false) => keys.rounds_of(Portable, 0, &mut state, 0),
+            _ => keys.rounds_of(Portable, 0, &mut stream, 0),
+        }
         for lane in 0..lanes {
             if due[lane] {
                 mac[lane] = state[0][lane];
@@ -259,8 +289,10 @@ pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes:
                     let octets = payload[16 * block - AHEAD..].iter_mut().take(16);
                     for ((octet, stream), taken) in octets.zip(stream[0][lane]).zip(&mut taken) {
                         let text = *octet;
-                        *octet ^= stream;
-                        *taken = if OPEN { *octet } else { text };
+                        if enciphers(PASS) {
+                            *octet ^= stream;
+                        }
+                        *taken = if PASS == OPEN { *octet } else { text };
                     }
                 }
                 _ => due[lane] = false,
@@ -269,6 +301,9 @@ pub(super) fn lanes_portable<const OPEN: bool>(frame: &mut Frame<'_, '_>, lanes:
                 mac[lane] = (u128::from_ne_bytes(mac[lane]) ^ u128::from_ne_bytes(taken)).to_ne_bytes();
             }
         }
+    }
+    if !authenticates(PASS) {
+        return;
     }
     let mut state = [mac];
     keys.rounds_of(Portable, 0, &mut state, 0);

@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | `schedule` | round keys and powers of the hash key |
+//! | `pass` | sealing, opening, and halves of sealing, to be measured |
 //! | `machine` | what the kernels ask of a machine, and how frames are laid over its registers |
 //! | `ccm`, `gcm` | the kernels, written once over `machine` |
 //! | `bitslice`, `polyval` | AES and GHASH in constant time on any CPU |
@@ -29,6 +30,7 @@ mod gcm;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod lanes;
 mod machine;
+pub(crate) mod pass;
 mod polyval;
 mod portable;
 mod schedule;
@@ -43,6 +45,7 @@ use std::ops::Range;
 #[cfg(target_arch = "aarch64")]
 use armv8::Armv8;
 use machine::{Group, Keys, Machine, Rows};
+use pass::Pass;
 use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};
 #[cfg(target_arch = "x86_64")]
@@ -251,19 +254,19 @@ macro_rules! with_machine {
     };
 }
 
-/// Seals or opens one frame.
-pub(crate) fn protect_one<const OPEN: bool>(frame: &mut Frame<'_, '_>) {
+/// Does to one frame what the pass says.
+pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
-    with_machine!(kind, m => group::<_, OPEN, true>(m, kind, std::slice::from_mut(frame), &[0]));
+    with_machine!(kind, m => group::<_, PASS, true>(m, kind, std::slice::from_mut(frame), &[0]));
 }
 
 /// Seals or opens the frames that `order` names: of one kind, the longest first.
-pub(crate) fn protect<const OPEN: bool>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
+pub(crate) fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
     let kind = frames[usize::from(order[0])].kind();
-    with_machine!(kind, m => groups::<_, OPEN>(m, kind, frames, order));
+    with_machine!(kind, m => groups::<_, PASS>(m, kind, frames, order));
 }
 
-fn groups<M: Entries, const OPEN: bool>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
     let most = match kind.mode {
         Mode::Ccm => M::CCM_REGISTERS * M::LANES,
         Mode::Gcm => M::GCM_FRAMES,
@@ -283,27 +286,27 @@ fn groups<M: Entries, const OPEN: bool>(m: M, kind: Kind, frames: &mut [Frame<'_
         };
         for order in order.chunks(if alone { 1 } else { most }) {
             if shared || alone {
-                group::<_, OPEN, true>(m, kind, frames, order);
+                group::<_, PASS, true>(m, kind, frames, order);
             } else {
-                group::<_, OPEN, false>(m, kind, frames, order);
+                group::<_, PASS, false>(m, kind, frames, order);
             }
         }
     }
 }
 
 #[inline(always)]
-fn group<M: Entries, const OPEN: bool, const SHARED: bool>(
+fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
     m: M,
     kind: Kind,
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
     match (kind.mode, kind.keys) {
-        (Mode::Ccm, 11) => m.ccm::<11, OPEN, SHARED>(frames, order),
-        (Mode::Ccm, _) => m.ccm::<15, OPEN, SHARED>(frames, order),
-        (Mode::Gcm, 11) => m.gcm::<11, OPEN, SHARED>(frames, order),
-        (Mode::Gcm, _) => m.gcm::<15, OPEN, SHARED>(frames, order),
-        (Mode::Lanes(lanes), _) => m.enhanced::<OPEN, SHARED>(lanes, frames, order),
+        (Mode::Ccm, 11) => m.ccm::<11, PASS, SHARED>(frames, order),
+        (Mode::Ccm, _) => m.ccm::<15, PASS, SHARED>(frames, order),
+        (Mode::Gcm, 11) => m.gcm::<11, PASS, SHARED>(frames, order),
+        (Mode::Gcm, _) => m.gcm::<15, PASS, SHARED>(frames, order),
+        (Mode::Lanes(lanes), _) => m.enhanced::<PASS, SHARED>(lanes, frames, order),
     }
 }
 
@@ -316,18 +319,18 @@ trait Entries: Machine {
     /// Frames of a group with 2, 4 and 8 lanes.
     const LANES_FRAMES: [usize; 3];
 
-    fn ccm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+    fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
-    fn gcm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+    fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
     /// `order` is one frame, or a whole group with as many whole chunks each.
-    fn enhanced<const OPEN: bool, const SHARED: bool>(
+    fn enhanced<const PASS: Pass, const SHARED: bool>(
         self,
         lanes: usize,
         frames: &mut [Frame<'_, '_>],
@@ -340,30 +343,30 @@ impl Entries for Portable {
     const GCM_FRAMES: usize = 2;
     const LANES_FRAMES: [usize; 3] = [1; 3];
 
-    fn ccm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+    fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        ccm_group::<Portable, KEYS, 1, 1, OPEN, SHARED>(self, frames, order);
+        ccm_group::<Portable, KEYS, 1, 1, PASS, SHARED>(self, frames, order);
     }
 
-    fn gcm<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+    fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        gcm_group::<Portable, KEYS, 2, 1, OPEN, SHARED>(self, frames, order);
+        gcm_group::<Portable, KEYS, 2, 1, PASS, SHARED>(self, frames, order);
     }
 
-    fn enhanced<const OPEN: bool, const SHARED: bool>(
+    fn enhanced<const PASS: Pass, const SHARED: bool>(
         self,
         lanes: usize,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
         for &member in order {
-            lanes::lanes_portable::<OPEN>(&mut frames[usize::from(member)], lanes);
+            lanes::lanes_portable::<PASS>(&mut frames[usize::from(member)], lanes);
         }
     }
 }
@@ -388,14 +391,14 @@ macro_rules! entries {
             super::entry!($machine, $features, ccm, ccm_group, $ccm x 1, $narrow, 1 x 1);
             super::entry!($machine, $features, gcm, gcm_group, $gcm x $chunks, |m| m, 1 x $alone);
 
-            fn enhanced<const OPEN: bool, const SHARED: bool>(
+            fn enhanced<const PASS: super::Pass, const SHARED: bool>(
                 self,
                 lanes: usize,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
                 #[target_feature(enable = $features)]
-                fn featured<const OPEN: bool, const SHARED: bool>(
+                fn featured<const PASS: super::Pass, const SHARED: bool>(
                     m: $machine,
                     lanes: usize,
                     frames: &mut [super::Frame<'_, '_>],
@@ -404,17 +407,17 @@ macro_rules! entries {
                     match (lanes, order.len()) {
                         $(
                             ($lanes, 1) => {
-                                super::lanes_group::<_, $registers, $registers, OPEN, true>($by(m), frames, order);
+                                super::lanes_group::<_, $registers, $registers, PASS, true>($by(m), frames, order);
                             }
                             ($lanes, _) => {
-                                super::lanes_group::<_, $registers, $all, OPEN, SHARED>($by(m), frames, order);
+                                super::lanes_group::<_, $registers, $all, PASS, SHARED>($by(m), frames, order);
                             }
                         )*
                         _ => unreachable!("there are 2, 4 or 8 lanes"),
                     }
                 }
                 // SAFETY: a value of this type shows that the CPU has these features.
-                unsafe { featured::<OPEN, SHARED>(self, lanes, frames, order) }
+                unsafe { featured::<PASS, SHARED>(self, lanes, frames, order) }
             }
         }
     };
@@ -426,33 +429,33 @@ macro_rules! entry {
         $machine:ty, $features:literal, $name:ident, $group:ident, $many:literal x $chunks:literal,
         $narrow:expr, 1 x $alone:literal
     ) => {
-        fn $name<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+        fn $name<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
             self,
             frames: &mut [super::Frame<'_, '_>],
             order: &[u8],
         ) {
             #[target_feature(enable = $features)]
-            fn many<const KEYS: usize, const OPEN: bool, const SHARED: bool>(
+            fn many<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
                 m: $machine,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
-                super::$group::<_, KEYS, $many, $chunks, OPEN, SHARED>(m, frames, order);
+                super::$group::<_, KEYS, $many, $chunks, PASS, SHARED>(m, frames, order);
             }
             #[target_feature(enable = $features)]
-            fn one<const KEYS: usize, const OPEN: bool>(
+            fn one<const KEYS: usize, const PASS: super::Pass>(
                 m: $machine,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
-                super::$group::<_, KEYS, 1, $alone, OPEN, true>($narrow(m), frames, order);
+                super::$group::<_, KEYS, 1, $alone, PASS, true>($narrow(m), frames, order);
             }
             // SAFETY: a value of this type shows that the CPU has these features.
             unsafe {
                 if order.len() == 1 {
-                    one::<KEYS, OPEN>(self, frames, order);
+                    one::<KEYS, PASS>(self, frames, order);
                 } else {
-                    many::<KEYS, OPEN, SHARED>(self, frames, order);
+                    many::<KEYS, PASS, SHARED>(self, frames, order);
                 }
             }
         }
@@ -467,7 +470,7 @@ fn ccm_group<
     const KEYS: usize,
     const G: usize,
     const U: usize,
-    const OPEN: bool,
+    const PASS: Pass,
     const SHARED: bool,
 >(
     m: M,
@@ -477,10 +480,10 @@ fn ccm_group<
     let mut group = Group::<G>::new(frames, order, M::LANES);
     let mics = if SHARED {
         let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
-        ccm::ccm::<M, _, G, OPEN, true>(m, &keys, &mut group)
+        ccm::ccm::<M, _, G, PASS, true>(m, &keys, &mut group)
     } else {
         let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
-        ccm::ccm::<M, _, G, OPEN, false>(m, &keys, &mut group)
+        ccm::ccm::<M, _, G, PASS, false>(m, &keys, &mut group)
     };
     for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
         hand_out(&m.lanes(mic), frames, members);
@@ -493,7 +496,7 @@ fn gcm_group<
     const KEYS: usize,
     const G: usize,
     const U: usize,
-    const OPEN: bool,
+    const PASS: Pass,
     const SHARED: bool,
 >(
     m: M,
@@ -503,17 +506,17 @@ fn gcm_group<
     let mut group = Rows::<G>::new(frames, order);
     let mics = if SHARED {
         let keys = M::Keys::<KEYS, 1>::one(m, group.rows[0].key);
-        gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
+        gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
     } else {
         let keys = M::Keys::<KEYS, G>::of(m, |g| group.rows[g].key);
-        gcm::gcm::<M, _, G, U, OPEN>(m, &keys, &mut group)
+        gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
     };
     hand_out(&mics, frames, order);
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
-fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, const SHARED: bool>(
+fn lanes_group<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED: bool>(
     m: M,
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
@@ -524,10 +527,10 @@ fn lanes_group<M: Machine, const R: usize, const N: usize, const OPEN: bool, con
     let rows = &mut group.rows[..group.count];
     if SHARED {
         let keys = M::Keys::<11, 1>::of(m, |_| rows[0].key);
-        lanes::lanes::<M, _, R, N, OPEN>(m, &keys, rows, &mut mics);
+        lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics);
     } else {
         let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
-        lanes::lanes::<M, _, R, N, OPEN>(m, &keys, rows, &mut mics);
+        lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics);
     }
     hand_out(&mics, frames, order);
 }

@@ -46,7 +46,7 @@ impl From<[u8; KEY_LEN]> for MichaelKey {
 }
 
 /// What the MIC covers in front of the MSDU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct MichaelHeader {
     /// Destination of the MSDU.
     pub da: MacAddr,

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::{MpduVector, Octets, Reach, load, ran};
 use crate::Backend;
+use crate::engine::pass::{OPEN, Pass, SEAL};
 use crate::engine::{self, Blocks, Frame, Mode, Schedule};
 
 /// Octets before the payload, as many as kernels may read there.
@@ -151,13 +152,13 @@ fn number(block: &[u8; 16]) -> u128 {
 }
 
 /// Seals or opens all in one batch: the texts, with the MIC over each.
-fn run<const OPEN: bool>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> Vec<(Vec<u8>, [u8; 16])> {
+fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> Vec<(Vec<u8>, [u8; 16])> {
     let keys: Vec<_> = vectors
         .iter()
         .map(|v| Schedule::new(&v.key.0, mode, backend).unwrap())
         .collect();
     let text = |v: &Vector| {
-        if OPEN {
+        if PASS == OPEN {
             v.ciphertext.0.clone()
         } else {
             v.plaintext.0.clone()
@@ -174,7 +175,7 @@ fn run<const OPEN: bool>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
         .collect();
     let mut order: Vec<u8> = (0..u8::try_from(frames.len()).unwrap()).collect();
     order.sort_by_key(|&place| std::cmp::Reverse(frames[usize::from(place)].payload_len()));
-    engine::protect::<OPEN>(&mut frames, &order);
+    engine::protect::<PASS>(&mut frames, &order);
     let done = frames
         .iter_mut()
         .map(|frame| {
@@ -191,8 +192,8 @@ fn run<const OPEN: bool>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
 
 /// Checks a batch of vectors whose keys are of one length.
 fn check_batch(mode: Mode, backend: Backend, vectors: &[&Vector]) {
-    let sealed = run::<false>(mode, backend, vectors);
-    let opened = run::<true>(mode, backend, vectors);
+    let sealed = run::<SEAL>(mode, backend, vectors);
+    let opened = run::<OPEN>(mode, backend, vectors);
     for ((v, sealed), opened) in vectors.iter().zip(sealed).zip(opened) {
         let place = format!("{} with {backend}, batch of {}", v.name, vectors.len());
         let mic = &v.mic.0;

@@ -3,7 +3,8 @@
 //! The hot path, on this one thread:
 //! 1. read IP packets from the TUN devices, split super-packets, encapsulate, queue at the station (sequential)
 //! 2. wait for the medium's next event (its time comes from the ideal previous event, never from the clock)
-//! 3. a transmission starts: sequence and packet numbers (sequential), seal the batch
+//! 3. a transmission starts: sequence and packet numbers (sequential), seal the batch; of an MSDU above the fragmentation
+//!    threshold the fragment that is sent, which joins the others when its transmission ends
 //! 4. capture what an observer would see
 //! 5. open the batch, still during its airtime
 //! 6. the transmission ends: replay check (sequential), decapsulate, join to super-packets where that is asked for,
@@ -315,6 +316,7 @@ impl Mac {
                 if is_data(&ppdu) {
                     self.data_on_air -= 1;
                     if received {
+                        self.take_fragment(&ppdu);
                         self.counters
                             .record_lateness(self.clock.now().saturating_sub(ppdu.end));
                     }
@@ -340,19 +342,31 @@ impl Mac {
         let Some([sender, receiver]) = ends(&mut self.associations, ppdu.sender, ppdu.receiver) else {
             return;
         };
-        sender.seal(self.medium.on_air(ppdu.sender), duration_us);
+        let part = self.medium.fragment(ppdu.sender).map(|(_, part)| part);
+        sender.seal_on_air(self.medium.on_air(ppdu.sender), part.as_ref(), duration_us);
         if let Some(capture) = &mut self.capture {
             let sealed = self.clock.now();
             self.counters.crypto += sealed - start;
-            capture.begin_data(ppdu, self.medium.on_air(ppdu.sender).map(|frame| frame.mpdu()));
+            capture.begin_data(
+                ppdu,
+                self.medium.on_air(ppdu.sender).map(|frame| frame.mpdu_on_air()),
+            );
         }
         let start = if self.capture.is_some() {
             self.clock.now()
         } else {
             start
         };
-        receiver.open(self.medium.on_air(ppdu.sender));
+        receiver.open_on_air(self.medium.on_air(ppdu.sender), part.as_ref());
         self.counters.crypto += self.clock.now() - start;
+    }
+
+    /// What a PPDU that arrived brought of an MSDU that is sent in fragments.
+    fn take_fragment(&mut self, ppdu: &Ppdu) {
+        let ends = ends(&mut self.associations, ppdu.sender, ppdu.receiver);
+        if let (Some((frame, _)), Some([_, receiver])) = (self.medium.fragment(ppdu.sender), ends) {
+            receiver.take_fragment(frame, ppdu.end);
+        }
     }
 }
 

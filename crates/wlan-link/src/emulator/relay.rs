@@ -132,8 +132,9 @@ impl Mac {
         let processed = self.stages.has_processors();
         let mut up = self.hosts[receiver].up();
         for (_, frame) in arrived {
+            let accepted = end.take_up(frame);
             let frame = &*frame;
-            if !end.accept(frame) {
+            if !accepted {
                 self.counters.open_errors += 1;
             } else if processed || frame.to != receiver {
                 self.passing.push(self.pool.copy(frame));

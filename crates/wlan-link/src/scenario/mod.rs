@@ -236,6 +236,7 @@ impl Scenario {
         let air = self.air();
         let mode = air.mode()?;
         let mut station = StationConfig::new(mode, self.security_b()?);
+        station.framing.security_of_msdu_b = self.security_of_msdu_b()?;
         station.queue_limit = match self.queue_limit {
             Some(limit) => limit,
             None => air.usual_queue_limit()?,
@@ -319,6 +320,15 @@ impl Scenario {
             None => 0,
             Some(suite) if self.is_sealed_by_link()? => link::overhead_b(suite),
             Some(suite) => suite.overhead(),
+        })
+    }
+
+    /// Of [`security_b`](Scenario::security_b), what is cut up with an MSDU that is sent in fragments.
+    fn security_of_msdu_b(&self) -> Result<usize, BadScenario> {
+        Ok(match self.suite()? {
+            Some(Suite::Tkip) => wlan_ciphers::michael::MIC_LEN,
+            Some(_) if self.is_sealed_by_link()? => self.security_b()?,
+            _ => 0,
         })
     }
 

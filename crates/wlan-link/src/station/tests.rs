@@ -12,10 +12,10 @@ use crate::offload::packet::{Packet, assert_checksums_are_right, usual, usual_on
 use crate::tun::{Offloads, Tun};
 
 /// A host's stack and what it sends through.
-struct Side {
+pub(super) struct Side {
     stack: UnixDatagram,
-    host: Host,
-    end: End,
+    pub(super) host: Host,
+    pub(super) end: End,
 }
 
 fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
@@ -36,17 +36,17 @@ fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
     }
 }
 
-fn pair(suite: Option<Suite>, coalesce: bool) -> (Side, Side) {
+pub(super) fn pair(suite: Option<Suite>, coalesce: bool) -> (Side, Side) {
     (side(Role::Sta, suite, coalesce), side(Role::Ap, suite, coalesce))
 }
 
 impl Side {
-    fn sends(&self, vnet: VnetHeader, packet: &[u8]) {
+    pub(super) fn sends(&self, vnet: VnetHeader, packet: &[u8]) {
         self.stack.send(&[&vnet.emit(), packet].concat()).unwrap();
     }
 
     /// All that the station reads now.
-    fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
+    pub(super) fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
         loop {
             let found = self.host.read(pool, |frame| frames.push(frame));
             match found.unwrap() {
@@ -71,7 +71,7 @@ impl Side {
         rejected
     }
 
-    fn received(&self) -> Vec<(VnetHeader, Vec<u8>)> {
+    pub(super) fn received(&self) -> Vec<(VnetHeader, Vec<u8>)> {
         let mut buffer = vec![0; 70_000];
         let mut all = Vec::new();
         while let Ok(len) = self.stack.recv(&mut buffer) {

@@ -1,0 +1,163 @@
+//! MSDUs sent in parts (10.4).
+
+use super::flow::Slot;
+use super::station::Exchange;
+use super::{Medium, StationConfig};
+use crate::Nanos;
+use crate::access::Framing;
+
+/// A part of an MSDU that is sent as an MPDU of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Which one, from 0.
+    pub number: usize,
+    /// Octets of the MSDU before it. The MIC of TKIP is the MSDU's, and is cut up with it.
+    pub start_b: usize,
+    /// Its own octets.
+    pub len_b: usize,
+    /// Whether no other follows.
+    pub last: bool,
+}
+
+impl Fragment {
+    /// Part `number` of an MSDU of `msdu_b` octets; none if its MPDU is not too long. All but the last are of one length,
+    /// an even number of octets. What security adds to each MPDU makes it longer than the threshold, and does not count
+    /// (10.4).
+    fn of(framing: &Framing, msdu_b: usize, number: usize, threshold_b: Option<usize>) -> Option<Fragment> {
+        let all_b = msdu_b + framing.security_of_msdu_b;
+        let room_b = threshold_b?.checked_sub(framing.mac_b)?;
+        if all_b <= room_b {
+            return None;
+        }
+        let chunk_b = room_b & !1;
+        let start_b = number * chunk_b;
+        let left_b = all_b.saturating_sub(start_b);
+        Some(Fragment {
+            number,
+            start_b,
+            len_b: left_b.min(chunk_b),
+            last: left_b <= chunk_b,
+        })
+    }
+}
+
+impl StationConfig {
+    /// The octets from which on its MSDUs are fragmented, if any are. Group addressed ones are not, nor is what is sent
+    /// under an HT-immediate block ack agreement (10.4).
+    pub(super) fn threshold_b(&self, group: bool) -> Option<usize> {
+        self.fragmentation_threshold_b
+            .filter(|_| !group && self.aggregation.max_mpdus == 1)
+    }
+}
+
+impl<F> Slot<F> {
+    /// The fragment that goes next; none if the MPDU goes as a whole, as A-MSDUs do (10.11).
+    pub fn fragment(&self, framing: &Framing, threshold_b: Option<usize>) -> Option<Fragment> {
+        let threshold_b = threshold_b.filter(|_| self.joined.is_empty());
+        Fragment::of(framing, self.body_b, self.fragments_done, threshold_b)
+    }
+
+    /// The MPDU that goes next: its octets, and whether it is the MSDU's last.
+    pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
+        match self.fragment(framing, threshold_b) {
+            Some(fragment) => (framing.fragment_len_b(fragment.len_b), fragment.last),
+            None => (framing.mpdu_len_b(self.body_b), true),
+        }
+    }
+}
+
+impl<F> Medium<F> {
+    /// The MSDU of which the exchange of `sender` sends a fragment, from its start until it is settled, and which; none
+    /// if it sends whole MSDUs, or nothing. Drivers that find one build an MPDU of that part, where
+    /// [`on_air`](Medium::on_air) and [`outstanding`](Medium::outstanding) tell of the MSDU.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn fragment(&mut self, sender: usize) -> Option<(&mut F, Fragment)> {
+        let exchange = self.stations[sender].exchange?;
+        let (slot, fragment) = self.fragment_of(sender, &exchange)?;
+        let flow = &mut self.stations[sender].contenders[exchange.contender].flows[exchange.flow];
+        Some((&mut flow.window[slot].msdu.frame, fragment))
+    }
+
+    /// The slot on the air and its fragment.
+    fn fragment_of(&self, sender: usize, exchange: &Exchange) -> Option<(usize, Fragment)> {
+        let config = &self.config.stations[sender];
+        config.fragmentation_threshold_b?;
+        let contender = self.stations[sender].contenders.get(exchange.contender)?;
+        let flow = contender.flows.get(exchange.flow)?;
+        let threshold_b = config.threshold_b(flow.to.is_none());
+        let index = flow.window.iter().position(|slot| slot.on_air)?;
+        Some((index, flow.window[index].fragment(&config.framing, threshold_b)?))
+    }
+
+    /// How much longer others are to be silent after a fragment and its Ack, for the next fragment and its Ack; zero after
+    /// the last one, and without fragments (9.2.5.2).
+    pub(super) fn next_fragment_span(&self, sender: usize, exchange: &Exchange) -> Nanos {
+        let Some((
+            index,
+            Fragment {
+                last: false, number, ..
+            },
+        )) = self.fragment_of(sender, exchange)
+        else {
+            return Nanos::ZERO;
+        };
+        let config = &self.config.stations[sender];
+        let slot = &self.stations[sender].contenders[exchange.contender].flows[exchange.flow].window[index];
+        let threshold_b = config.threshold_b(false);
+        let Some(next) = Fragment::of(&config.framing, slot.body_b, number + 1, threshold_b) else {
+            return Nanos::ZERO;
+        };
+        let data = exchange
+            .mode
+            .ppdu_duration(config.framing.fragment_len_b(next.len_b));
+        self.spans.sifs + data + self.spans.sifs + self.config.bss.ack_duration(&exchange.mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::Mode;
+
+    fn parts(framing: &Framing, msdu_b: usize, threshold_b: usize) -> Vec<Fragment> {
+        let mut parts = Vec::new();
+        while let Some(part) = Fragment::of(framing, msdu_b, parts.len(), Some(threshold_b)) {
+            parts.push(part);
+            if part.last {
+                break;
+            }
+        }
+        parts
+    }
+
+    #[test]
+    fn all_but_the_last_are_as_long_as_the_threshold_allows_and_even() {
+        let mode = Mode::ofdm(54).unwrap();
+        // 24 octets of header and 4 of FCS leave 473 of 501.
+        let framing = Framing::new(&mode, 16);
+        let lens: Vec<_> = parts(&framing, 1500, 501).iter().map(|part| part.len_b).collect();
+        assert_eq!(lens, [472, 472, 472, 84]);
+        assert_eq!(parts(&framing, 473, 501), []);
+        assert_eq!(parts(&framing, 474, 501).len(), 2);
+        // The MPDU has the security fields beside: CCMP's 16 octets.
+        assert_eq!(framing.fragment_len_b(472), 28 + 472 + 16);
+    }
+
+    #[test]
+    fn the_mic_of_a_tkip_msdu_is_cut_up_with_it() {
+        let mode = Mode::ofdm(54).unwrap();
+        let framing = Framing {
+            security_of_msdu_b: 8,
+            ..Framing::new(&mode, 20)
+        };
+        let parts = parts(&framing, 940, 500);
+        let spans: Vec<_> = parts.iter().map(|part| (part.start_b, part.len_b)).collect();
+        // 940 octets and 8 of Michael: the last four octets of the MIC travel alone.
+        assert_eq!(spans, [(0, 472), (472, 472), (944, 4)]);
+        // Each MPDU has TKIP's header of 8 octets and an ICV of 4, a whole one the MIC too.
+        assert_eq!(framing.fragment_len_b(472), 28 + 472 + 12);
+        assert_eq!(framing.mpdu_len_b(100), 28 + 100 + 20);
+    }
+}

@@ -1,0 +1,232 @@
+//! MSDUs that go in fragments (IEEE 802.11-2020 10.4, 10.5), each an MPDU sealed by itself.
+//!
+//! The frame keeps its MSDU in clear; the MPDU of the fragment on the air has a buffer of its own, made anew for every
+//! transmission: with the same packet number it is sealed to the same octets. The receiver keeps what came of one
+//! MSDU, since its peer sends the fragments of one after the other.
+
+use arrayvec::ArrayVec;
+use wlan_air::{Fragment, Nanos};
+use wlan_ciphers::michael::MichaelHeader;
+use wlan_ciphers::{OpenJob, PacketNumber, SealJob};
+use wlan_frames::{DataHeader, LlcSnap, SequenceControl};
+
+use super::End;
+use crate::frame::{Frame, State};
+use crate::protection::KEY_ID;
+
+#[cfg(test)]
+mod tests;
+
+/// From the first fragment that came to the last, at most: dot11MaxReceiveLifetime, 512 TU (10.5).
+const MAX_LIFETIME: Nanos = Nanos::from_us(512 * 1024);
+
+/// What an end received of an MSDU.
+#[derive(Default)]
+pub(super) struct Reassembly {
+    /// Whose; none before the first fragment, and after one that does not belong.
+    sequence: Option<u16>,
+    /// Fragments that came: number 0 and those after it.
+    count: u8,
+    /// Whether the last one came.
+    complete: bool,
+    last_pn: Option<PacketNumber>,
+    began: Nanos,
+    /// What Michael covers in front of the MSDU.
+    michael: MichaelHeader,
+    octets: Vec<u8>,
+}
+
+impl Reassembly {
+    fn begin(&mut self, header: &DataHeader, at: Nanos) {
+        let mut octets = std::mem::take(&mut self.octets);
+        octets.clear();
+        *self = Reassembly {
+            sequence: Some(header.sequence.number),
+            began: at,
+            michael: michael(header),
+            octets,
+            ..Reassembly::default()
+        };
+    }
+}
+
+impl End {
+    /// Makes `frames` ready for the air as [`seal`](End::seal) does, or if it is sent in parts that part of it.
+    pub fn seal_on_air<'f>(
+        &mut self,
+        frames: impl Iterator<Item = &'f mut Frame>,
+        part: Option<&Fragment>,
+        duration_us: u16,
+    ) {
+        match part {
+            None => self.seal(frames, duration_us),
+            Some(part) => frames.for_each(|frame| self.seal_fragment(frame, part, duration_us)),
+        }
+    }
+
+    /// Opens what is on the air, in place.
+    pub fn open_on_air<'f>(&self, frames: impl Iterator<Item = &'f mut Frame>, part: Option<&Fragment>) {
+        match part {
+            None => self.open(frames),
+            Some(_) => frames.for_each(|frame| self.open_fragment(frame)),
+        }
+    }
+
+    /// Builds the MPDU of a part. All parts have the sequence number of the MSDU, and each a packet number of its own,
+    /// one after the other (12.5.3.3.2).
+    fn seal_fragment(&mut self, frame: &mut Frame, part: &Fragment, duration_us: u16) {
+        let around = self.around();
+        let msdu_at = around.packet_at - LlcSnap::LEN;
+        let header = self.header_of(frame);
+        if frame.numbers.is_none() {
+            frame.numbers = Some(self.next_sequence_number());
+            if let Some(protection) = &self.protection {
+                let msdu_end = frame.len_b - around.mic_b;
+                let (msdu, behind) = frame.buffer[msdu_at..].split_at_mut(msdu_end - msdu_at);
+                if let Some(mic) = protection.msdu_mic(michael(&header), msdu) {
+                    behind[..mic.len()].copy_from_slice(&mic);
+                }
+            }
+        }
+        let Frame {
+            buffer,
+            numbers: Some(numbers),
+            fragments,
+            ..
+        } = frame
+        else {
+            return;
+        };
+        let fragments = fragments.get_or_insert_default();
+        let retry = part.number < fragments.pns.len();
+        if !retry {
+            fragments
+                .pns
+                .push(self.protection.as_mut().map(super::Protection::next_pn));
+        }
+        let header = DataHeader {
+            retry,
+            more_fragments: !part.last,
+            duration_us,
+            sequence: SequenceControl {
+                number: numbers.sequence,
+                fragment: u8::try_from(part.number).expect("a fragment number has four bits"),
+            },
+            ..header
+        };
+        let (security_b, mic_b) = self.protection.as_ref().map_or((0, 0), |protection| {
+            (protection.suite().header_len(), protection.mpdu_mic_b())
+        });
+        let header_len = header.emit(&mut fragments.buffer);
+        let at = header_len + security_b;
+        let text = &buffer[msdu_at + part.start_b..][..part.len_b];
+        fragments.buffer[at..][..part.len_b].copy_from_slice(text);
+        fragments.len_b = at + part.len_b + mic_b;
+        fragments.state = State::Sealed;
+        if let (Some(protection), Some(pn)) = (&self.protection, fragments.pns[part.number]) {
+            protection.seal_fragment(SealJob {
+                mpdu: &mut fragments.buffer[..fragments.len_b],
+                header_len,
+                pn,
+                key_id: KEY_ID,
+            });
+        }
+    }
+
+    fn open_fragment(&self, frame: &mut Frame) {
+        let (Some(protection), Some(fragments)) = (&self.protection, &mut frame.fragments) else {
+            return;
+        };
+        let mut job = [OpenJob::new(&mut fragments.buffer[..fragments.len_b], KEY_ID)];
+        protection.open(&mut job);
+        fragments.state = job[0]
+            .verdict()
+            .map_or(State::Rejected, |opened| State::Opened(opened.clone()));
+    }
+
+    /// A fragment arrived, at `at`: it joins those before it, if it opened, was not replayed, and comes next.
+    pub fn take_fragment(&mut self, frame: &Frame, at: Nanos) {
+        let Some(fragments) = &frame.fragments else {
+            return;
+        };
+        let Ok(header) = DataHeader::parse(fragments.mpdu()) else {
+            return;
+        };
+        let SequenceControl { number, fragment } = header.sequence;
+        let so_far = &mut self.reassembly;
+        if header.retry && so_far.sequence == Some(number) && fragment < so_far.count {
+            return; // a duplicate: its Ack was lost (10.3.2.14)
+        }
+        let opened = match (&mut self.protection, &fragments.state) {
+            (None, _) => Some((None, header.len()..fragments.len_b)),
+            (Some(protection), State::Opened(opened)) => protection.accept(opened).then(|| {
+                let pn = Some(opened.pn).filter(|_| protection.has_replay_check());
+                (pn, opened.payload.clone())
+            }),
+            _ => None,
+        };
+        if fragment == 0 {
+            so_far.begin(&header, at);
+        }
+        let Some((pn, text)) = opened.filter(|(pn, _)| {
+            // Packet numbers of an MSDU's fragments go up in steps of one (12.5.3.4.4).
+            let follows = fragment == 0 || so_far.last_pn.and_then(|last| last.next().ok()) == *pn;
+            let in_turn = so_far.sequence == Some(number) && fragment == so_far.count && !so_far.complete;
+            follows && in_turn && at.saturating_sub(so_far.began) <= MAX_LIFETIME
+        }) else {
+            so_far.sequence = None;
+            return;
+        };
+        so_far.last_pn = pn;
+        so_far.count += 1;
+        so_far.complete = !header.more_fragments;
+        so_far.octets.extend_from_slice(&fragments.buffer[text]);
+    }
+
+    /// Whether a frame that came is to be believed and has a packet, as [`accept`](End::accept) says of one that came as a
+    /// whole. Of one that came in fragments all must be there, and for TKIP their MIC right; it gets the packet from them.
+    pub fn take_up(&mut self, frame: &mut Frame) -> bool {
+        if frame
+            .fragments
+            .as_ref()
+            .is_none_or(|fragments| fragments.pns.is_empty())
+        {
+            return self.accept(frame);
+        }
+        let around = self.around();
+        let sequence = frame.numbers.map(|numbers| numbers.sequence);
+        let so_far = &mut self.reassembly;
+        if !so_far.complete || so_far.sequence != sequence {
+            return false;
+        }
+        let msdu = match &self.protection {
+            Some(protection) => protection.verify_msdu(so_far.michael, &mut so_far.octets),
+            None => Some(&so_far.octets[..]),
+        };
+        let body = &mut frame.buffer[around.packet_at - LlcSnap::LEN..frame.len_b - around.mic_b];
+        match msdu {
+            Some(msdu) if msdu.len() == body.len() => body.copy_from_slice(msdu),
+            _ => return false,
+        }
+        LlcSnap::parse(body).is_ok()
+    }
+}
+
+/// What Michael covers in front of the MSDU of a frame (12.5.2.3.1).
+fn michael(header: &DataHeader) -> MichaelHeader {
+    MichaelHeader {
+        da: if header.to_ds { header.addr3 } else { header.addr1 },
+        sa: if header.from_ds {
+            header.addr3
+        } else {
+            header.addr2
+        },
+        priority: header.tid(),
+    }
+}
+
+/// Numbers of an MSDU's fragments have four bits (9.2.4.4.3).
+pub const MAX_FRAGMENTS: usize = 16;
+
+/// The packet numbers of the fragments of an MSDU that were sent, none on an open link.
+pub type PacketNumbers = ArrayVec<Option<PacketNumber>, MAX_FRAGMENTS>;

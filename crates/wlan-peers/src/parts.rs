@@ -1,0 +1,151 @@
+//! What sealing and opening one frame consist of, each timed by itself: the MIC, the cipher, and both together.
+//!
+//! Frames go one after the other under one key, so that each figure is how long a frame is held up. The halves are
+//! those of [`Half`]; how they add up is the engine's affair, and for AES sealing takes less than their sum.
+
+use std::time::{Duration, Instant};
+
+use wlan_ciphers::{Backend, Half, Suite};
+
+use crate::contestant::{HalfOfEngine, Idle, Work};
+use crate::frames::Sizes;
+use crate::measure::{BATCH, Case, Fault, Stage, Who};
+use crate::turns::{Contestant, Effort, Spread, take_turns, without};
+
+/// What is timed of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The MIC, or what the suite has instead, alone.
+    Mic,
+    /// The payload enciphered, alone.
+    Cipher,
+    /// Sealing.
+    Seal,
+    /// Opening.
+    Open,
+}
+
+impl Part {
+    /// All four.
+    pub const ALL: [Part; 4] = [Part::Mic, Part::Cipher, Part::Seal, Part::Open];
+
+    /// `mic`, `cipher`, `seal`, `open`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Mic => "mic",
+            Part::Cipher => "cipher",
+            Part::Seal => "seal",
+            Part::Open => "open",
+        }
+    }
+
+    const fn half(self) -> Option<Half> {
+        match self {
+            Part::Mic => Some(Half::Mic),
+            Part::Cipher => Some(Half::Cipher),
+            Part::Seal | Part::Open => None,
+        }
+    }
+}
+
+/// What one part took.
+#[derive(Debug, Clone, Copy)]
+pub struct PartTime {
+    /// The part.
+    pub part: Part,
+    /// Nanoseconds for a frame.
+    pub ns_per_frame: Spread,
+    /// Cycles of the core for a frame; `None` where they cannot be counted.
+    pub cycles_per_frame: Option<Spread>,
+}
+
+/// Times the parts of one of the [`suites`](crate::suites) on frames with a payload of so many octets (what is between
+/// the suite's header and its MIC), in turns, within some time. Those for which the clock was never steady have no figure.
+///
+/// Before that it compares what the halves make of the frames, one after the other, and what opening does, with the
+/// portable engine's frames.
+///
+/// # Errors
+/// Each kind of [`Fault`] but [`Fault::Failed`].
+pub fn measure_parts(
+    suite: Suite,
+    payload_b: usize,
+    backend: Backend,
+    within: Duration,
+) -> Result<Vec<PartTime>, Fault> {
+    let start = Instant::now();
+    let sealing = Stage::new(case(suite, payload_b, false), BATCH)?;
+    let opening = Stage::new(case(suite, payload_b, true), BATCH)?;
+    compare_halves(suite, backend, &sealing)?;
+    // Opening needs fresh ciphertext: the time of the copy is taken off.
+    let fresh = Some(&opening.before.buffer[..]);
+    let mut all = vec![Contestant::new(
+        None,
+        Box::new(Idle(opening.before.clone())),
+        fresh,
+    )];
+    for part in Part::ALL {
+        let stage = if part == Part::Open { &opening } else { &sealing };
+        let mut work = match part.half() {
+            Some(half) => Box::new(half_of(half, backend, stage)?),
+            None => stage.engine(backend)?,
+        };
+        if part.half().is_none() {
+            stage.same(Who::Airtoll(backend), &mut *work)?;
+        }
+        all.push(Contestant::new(
+            Some(part),
+            work,
+            fresh.filter(|_| part == Part::Open),
+        ));
+    }
+    let effort = Effort {
+        rounds: usize::MAX,
+        within,
+    };
+    take_turns(&mut all, effort, start)?;
+    let taken: Vec<_> = all.iter_mut().map(|one| (one.id, one.taken())).collect();
+    let of = |id| {
+        taken
+            .iter()
+            .find(|(found, _)| *found == id)
+            .and_then(|&(_, taken)| taken)
+    };
+    let figure = |part| {
+        let taken = match part {
+            Part::Open => without(of(Some(part))?, of(None)?),
+            _ => of(Some(part))?,
+        };
+        Some(PartTime {
+            part,
+            ns_per_frame: taken.0,
+            cycles_per_frame: taken.1,
+        })
+    };
+    Ok(Part::ALL.into_iter().filter_map(figure).collect())
+}
+
+fn case(suite: Suite, payload_b: usize, open: bool) -> Case {
+    Case {
+        suite,
+        sizes: Sizes::Fixed(payload_b),
+        open,
+        key_each: false,
+        one_by_one: true,
+    }
+}
+
+fn half_of(half: Half, backend: Backend, sealing: &Stage) -> Result<HalfOfEngine, Fault> {
+    HalfOfEngine::new(half, backend, &sealing.keys[0], sealing.before.clone())
+}
+
+fn compare_halves(suite: Suite, backend: Backend, sealing: &Stage) -> Result<(), Fault> {
+    let [first, second] = Half::in_order(suite);
+    let mut first = half_of(first, backend, sealing)?;
+    first.run()?;
+    let mut second = half_of(second, backend, sealing)?;
+    second.frames().buffer.copy_from_slice(&first.frames().buffer);
+    second.run()?;
+    sealing.compare(Who::Airtoll(backend), second.frames())
+}

@@ -1,0 +1,211 @@
+//! Contestants that take turns: in short slices, in random order, and what was disturbed is thrown away.
+
+use std::time::{Duration, Instant};
+
+use crate::clock;
+use crate::contestant::Work;
+use crate::frames::Random;
+use crate::measure::{BATCH, Fault};
+
+/// Nanoseconds that a slice takes, or what one batch takes if that is longer.
+const SLICE_NS: f64 = 100_000.0;
+/// A slice during which the core's clock moved by more than this share, or someone else had the core for longer than this
+/// share, is thrown away.
+const STEADY: f64 = 0.03;
+/// Slices of each contestant that are kept even if there is no time left, but for a machine so busy that twice the time and
+/// twice as many slices are not enough for that.
+const LEAST_SLICES: usize = 7;
+/// A batch is long if it takes more nanoseconds than this: it needs no warming up, and fewer slices.
+const LONG_NS: f64 = 10.0 * SLICE_NS;
+/// [`LEAST_SLICES`] of a long batch: the fewest whose quartiles are not their extremes.
+const LEAST_LONG_SLICES: usize = 5;
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Rounds, at most.
+    pub rounds: usize,
+    /// No round starts after this time but for the first few, and those that make up for slices thrown away.
+    pub within: Duration,
+}
+
+/// A median, and between which values the middle half lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The median.
+    pub median: f64,
+    /// First and third quartile.
+    pub quartiles: (f64, f64),
+    /// Of how many values.
+    pub count: usize,
+}
+
+impl Spread {
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Spread> {
+        values.sort_unstable_by(f64::total_cmp);
+        let count = values.len();
+        let at = |quarter: usize| values[(count - 1) * quarter / 4];
+        (count > 0).then(|| Spread {
+            median: at(2),
+            quartiles: (at(1), at(3)),
+            count,
+        })
+    }
+
+    /// With something taken off that was in every value.
+    pub(crate) fn less(self, other: f64) -> Spread {
+        Spread {
+            median: self.median - other,
+            quartiles: (self.quartiles.0 - other, self.quartiles.1 - other),
+            ..self
+        }
+    }
+}
+
+/// What a frame took: nanoseconds, and cycles of the core where these can be counted.
+pub(crate) type Taken = (Spread, Option<Spread>);
+
+/// Takes the time of what all need alike off what one of them took.
+pub(crate) fn without((ns, cycles): Taken, common: Taken) -> Taken {
+    let cycles = cycles
+        .zip(common.1)
+        .map(|(cycles, common)| cycles.less(common.median));
+    (ns.less(common.0.median), cycles)
+}
+
+/// Someone or something that is measured, known as an `I`.
+pub(crate) struct Contestant<'s, I> {
+    pub(crate) id: I,
+    work: Box<dyn Work>,
+    /// What its frames are before each batch, where that matters.
+    fresh: Option<&'s [u8]>,
+    /// Times that a slice does the batch.
+    repeat: u32,
+    /// Whether a batch is long.
+    long: bool,
+    /// For a frame.
+    ns: Vec<f64>,
+    cycles: Vec<f64>,
+}
+
+impl<'s, I> Contestant<'s, I> {
+    pub(crate) fn new(id: I, work: Box<dyn Work>, fresh: Option<&'s [u8]>) -> Contestant<'s, I> {
+        Contestant {
+            id,
+            work,
+            fresh,
+            repeat: 1,
+            long: false,
+            ns: Vec::new(),
+            cycles: Vec::new(),
+        }
+    }
+
+    fn batch(&mut self) -> Result<(), Fault> {
+        if let Some(fresh) = self.fresh {
+            self.work.frames().buffer.copy_from_slice(fresh);
+        }
+        self.work.run()
+    }
+
+    /// Makes a slice as long as it shall be.
+    fn calibrate(&mut self) -> Result<(), Fault> {
+        let mut least_ns = f64::INFINITY;
+        for _ in 0..3 {
+            let from = clock::ticks();
+            self.batch()?;
+            least_ns = least_ns.min((clock::ticks() - from) as f64 * clock::ns_per_tick());
+            self.long = least_ns > LONG_NS;
+            if self.long {
+                break;
+            }
+        }
+        while f64::from(self.repeat + 1) * least_ns <= SLICE_NS {
+            self.repeat += 1;
+        }
+        Ok(())
+    }
+
+    fn has_enough(&self) -> bool {
+        let least = if self.long {
+            LEAST_LONG_SLICES
+        } else {
+            LEAST_SLICES
+        };
+        self.ns.len() >= least
+    }
+
+    fn slice(&mut self) -> Result<(), Fault> {
+        if !self.long {
+            self.batch()?;
+        }
+        let (before, had) = (clock::cycles_per_tick(), clock::thread_ns());
+        let from = clock::ticks();
+        for _ in 0..self.repeat {
+            self.batch()?;
+        }
+        let ticks = (clock::ticks() - from) as f64;
+        let per_frame = ticks / f64::from(self.repeat) / BATCH as f64;
+        let had = had.zip(clock::thread_ns()).map(|(from, to)| to - from);
+        let ns = ticks * clock::ns_per_tick();
+        if had.is_some_and(|had| ns - had > STEADY * ns) {
+            return Ok(());
+        }
+        if let Some((before, after)) = before.zip(clock::cycles_per_tick()) {
+            if (before / after - 1.0).abs() > STEADY {
+                return Ok(());
+            }
+            self.cycles.push(per_frame * (before + after) / 2.0);
+        }
+        self.ns.push(per_frame * clock::ns_per_tick());
+        Ok(())
+    }
+
+    /// What it took; `None` if the clock was never steady.
+    pub(crate) fn taken(&mut self) -> Option<Taken> {
+        let ns = Spread::of(std::mem::take(&mut self.ns))?;
+        Some((ns, Spread::of(std::mem::take(&mut self.cycles))))
+    }
+}
+
+/// Lets all take turns for as long as the effort says, of which the time since `start` is part.
+pub(crate) fn take_turns<I>(
+    all: &mut [Contestant<'_, I>],
+    effort: Effort,
+    start: Instant,
+) -> Result<(), Fault> {
+    for contestant in &mut *all {
+        contestant.calibrate()?;
+    }
+    let mut random = Random(99);
+    for round in 0..effort.rounds {
+        let elapsed = start.elapsed();
+        let late = elapsed >= effort.within;
+        let busy = round >= 2 * LEAST_SLICES && elapsed / 2 >= effort.within;
+        if late && (busy || all.iter().all(Contestant::has_enough)) {
+            break;
+        }
+        for i in (1..all.len()).rev() {
+            all.swap(i, random.below(i + 1));
+        }
+        for contestant in &mut *all {
+            if !(late && contestant.has_enough()) {
+                contestant.slice()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_enclose_the_median() {
+        let spread = Spread::of(vec![9.0, 1.0, 3.0, 7.0, 5.0]).unwrap();
+        assert_eq!((spread.median, spread.quartiles), (5.0, (3.0, 7.0)));
+        assert_eq!(spread.count, 5);
+        assert_eq!(Spread::of(vec![]), None);
+    }
+}

@@ -1,0 +1,147 @@
+"""What one frame of the cell takes on the CPU of the host: the engine that seals frames, measured by itself.
+
+No traffic: the first station's host runs `airtoll.ciphers.parts`, which seals and opens frames of the cell's suite and
+packet size one after the other under one key, on one core. The frame is what the packet is over UDP: LLC/SNAP (8
+octets), IPv4 (20) or IPv6 (40) and UDP (8) before the payload, whatever carries it in the cell, so that all cells of a
+packet size have the same frame.
+
+| metric      | unit | what it is                                                                             |
+|-------------|------|----------------------------------------------------------------------------------------|
+| mic_time    | us   | the MIC alone: CBC-MAC, GHASH; of TKIP Michael and ICV, of WEP the ICV                 |
+| cipher_time | us   | the cipher alone: CTR; of TKIP key mixing and RC4, of WEP RC4                          |
+| seal_time   | us   | sealing: less than the sum of these, where MIC and CTR overlap in the CPU's AES unit   |
+| open_time   | us   | opening                                                                                |
+
+Each has one sample, the median; the facts have the quartiles. It is the engine's time wherever the cell's frames are
+sealed: where a card does that, it is what the host would have taken. `open` has nothing to seal, and virtual time has
+no CPU: there this probe measures nothing.
+"""
+
+import subprocess
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from airtoll.ciphers.parts import COMMAND
+from airtoll.errors import AirtollError
+from airtoll.labs.base import Link, last_words
+from airtoll.probes import process
+from airtoll.probes.base import Measurement, Sample
+from airtoll.probes.window import NS_PER_S
+from airtoll.study.cell import Cell, Ip, Method
+
+FIGURE_S = 0.2
+"""Of measuring, for each of the four metrics: what more time gains is less than what differs from run to run."""
+
+LLC_SNAP_B = 8
+UDP_B = 8
+IP_B: dict[Ip, int] = {"ipv4": 20, "ipv6": 40}
+
+PARTS: tuple[Literal["mic", "cipher", "seal", "open"], ...] = ("mic", "cipher", "seal", "open")
+
+_Time = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Part(_Model):
+    part: Literal["mic", "cipher", "seal", "open"]
+    us: _Time
+    us_quartiles: tuple[_Time, _Time]
+    slices: int
+    cycles: _Time | None
+
+
+class Report(_Model):
+    """What the process prints."""
+
+    version: str
+    suite: str
+    payload_bytes: int
+    backend: str
+    cpu_model: str | None
+    architecture: str
+    ghz: _Time | None
+    core: int | None
+    took_s: _Time
+    parts: list[_Part]
+
+
+@dataclass(frozen=True)
+class Times:
+    """The report as samples and facts."""
+
+    samples: list[Sample]
+    facts: dict[str, Any]
+
+
+class Engine:
+    """Measures the engine on the station's CPU."""
+
+    name = "engine"
+
+    def missing(self) -> str | None:
+        """Nothing: the engine is airtoll's own."""
+        return None
+
+    def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
+        """Measure the cell's suite once. AirtollError if the process fails, with its last words."""
+        host = link.hosts[link.pairs[0][0]]
+        within_s = min(method.duration, FIGURE_S * len(PARTS))
+        argv = [*COMMAND, cell.security, str(frame_payload_b(cell)), str(within_s)]
+        try:
+            done = host.run(argv, within_s + process.GRACE_S)
+        except subprocess.TimeoutExpired:
+            raise AirtollError(
+                f"engine on {host.name} did not end within {within_s + process.GRACE_S:.1f} s"
+            ) from None
+        if done.returncode != 0:
+            raise AirtollError(f"engine on {host.name}: {last_words(done.stderr, done.stdout)}")
+        times = read(parse(done.stdout))
+        return Measurement(times.samples, {"engine.json": done.stdout}, {**times.facts, "command": argv})
+
+
+def frame_payload_b(cell: Cell) -> int:
+    """Octets that the suite protects of a frame with the cell's packet."""
+    return LLC_SNAP_B + IP_B[cell.ip] + UDP_B + cell.packet_size
+
+
+def parse(output: bytes) -> Report:
+    """What the process printed. AirtollError if that is no whole report."""
+    try:
+        report = Report.model_validate_json(output)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "report"
+        raise AirtollError(f"engine: its output of {len(output)} bytes: {where}: {first['msg']}") from None
+    if len({one.part for one in report.parts}) != len(report.parts):
+        raise AirtollError(f"engine: its output of {len(output)} bytes has a part twice")
+    return report
+
+
+def read(report: Report) -> Times:
+    """A sample for each part, null where the machine was never quiet enough for it: no fault, for the link was measured
+    all the same.
+    """
+    found = {one.part: one for one in report.parts}
+    dur_ns = round(report.took_s * NS_PER_S)
+    samples = [
+        Sample(
+            "engine",
+            f"{part}_time",
+            "us",
+            "sta",
+            "",
+            t_ns=0,
+            dur_ns=dur_ns,
+            value=found[part].us if part in found else None,
+        )
+        for part in PARTS
+    ]
+    facts = report.model_dump(exclude={"parts", "took_s"}) | {
+        "parts": {one.part: one.model_dump(exclude={"part", "us"}) for one in report.parts}
+    }
+    return Times(samples, facts)

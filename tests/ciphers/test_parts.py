@@ -1,0 +1,50 @@
+"""What a frame takes part by part. Of speed only what no noise of a machine can turn round."""
+
+import json
+import subprocess
+
+import pytest
+
+from airtoll.ciphers import parts, speed
+
+
+def measured(suite: str, payload_b: int = 1436, within_s: float = 0.2) -> dict[str, float]:
+    command = [*parts.COMMAND, suite, str(payload_b), str(within_s)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    found = {one["part"]: one["us"] for one in json.loads(done.stdout)["parts"]}
+    if len(found) < 4:
+        pytest.skip("this machine is never quiet enough to measure")
+    return found
+
+
+@pytest.mark.parametrize("suite", ["wep104", "tkip", "ccmp", "gcmp256", "enhanced4"])
+def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
+    one_by_one = [
+        speed.Case(suite, 1436, way) for way in speed.WAYS if (way.batch, way.operation) == (1, "seal")
+    ]
+    ((_, (own, *_)),) = speed.measure(one_by_one, speed.look().backend)
+    assert own.implementation == "airtoll"
+    by_ciphers_us = 8 * 1436 / own.gbit_per_s / 1e3
+    found = measured(suite)
+    assert found["seal"] == pytest.approx(by_ciphers_us, rel=1.0)
+    assert found["open"] == pytest.approx(by_ciphers_us, rel=2.0)
+    # Neither half is free, and none takes longer than both together, but for noise.
+    assert max(found["mic"], found["cipher"]) < 1.5 * found["seal"]
+
+
+@pytest.mark.skipif(speed.look().backend == "portable", reason="its registers hold all lanes at all times")
+def test_the_chain_of_the_mic_is_what_lanes_shorten() -> None:
+    one, eight = (measured(f"enhanced{lanes}")["mic"] for lanes in (1, 8))
+    assert one > 2 * eight  # 92 blocks in a row against 12
+
+
+@pytest.mark.parametrize(
+    "arguments", [["open", "100", "0.1"], ["ccmp", "many", "0.1"], ["ccmp", "100", "-1"], ["ccmp"]]
+)
+def test_what_cannot_be_measured_is_one_line(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [*parts.COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("parts: ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,131 @@
+"""MSDUs above the fragmentation threshold cross the air in parts, and tshark puts them together as the receiver did."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from observer import since_joining, tshark
+from test_offload import transfer
+
+from airtoll.ciphers import Secrets, decrypt_capture
+from airtoll.labs.air import Air
+from airtoll.study.cell import Cell
+from airtoll.study.link import LinkSettings
+
+pytestmark = pytest.mark.usefixtures("lab")
+
+THRESHOLD_B = 500
+HEADER_AND_FCS_B = 28
+PART_B = THRESHOLD_B - HEADER_AND_FCS_B
+DATA = "0x0020"
+STATION = "02:00:00:00:00:02"
+
+SECURITY_B = {"open": 0, "wep104": 4 + 4, "tkip": 8 + 4, "ccmp": 8 + 8, "gcmp": 8 + 16}
+"""What each suite adds to an MPDU that is a fragment; the MIC of TKIP is in the parts (IEEE 802.11-2020 12.5.2.1.2)."""
+
+FIELDS = (
+    *("wlan.fc.type_subtype", "wlan.ta", "wlan.seq", "wlan.frag", "wlan.fc.frag", "wlan.fc.retry"),
+    *("wlan.duration", "frame.len", "radiotap.length", "wlan.fcs.status", "_ws.malformed"),
+    *("wlan.fragment.count", "wlan.fragment.error", "tcp.len"),
+)
+
+
+def observed(capture: Path, facts: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The frames of the link; tshark knows the key of WEP, and learns others from the handshake."""
+    rows = tshark(
+        capture,
+        *since_joining(facts),
+        *(word for field in FIELDS for word in ("-e", field)),
+        *("-o", "wlan.check_checksum:TRUE", "-o", "wlan.defragment:TRUE"),
+        key=None if facts["wpa_passphrase"] else facts["temporal_keys"].get("sta"),
+        passphrase=facts["wpa_passphrase"],
+    )
+    return [dict(zip(FIELDS, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("security", list(SECURITY_B))
+def test_every_suite_crosses_the_air_in_fragments(
+    cell: Callable[..., Cell], tmp_path: Path, security: str
+) -> None:
+    air = Air(LinkSettings(fragmentation_threshold=THRESHOLD_B))
+    link_cell = cell(phy="ofdm", rate="54 Mbit/s", security=security)
+    assert air.check(link_cell) is None
+    capture = tmp_path / "air.pcap"
+    with air.open(link_cell, seed=3, pcap=capture) as link:
+        transfer(link, "tcp", "ipv4")  # which compares every octet
+        counters, facts = link.counters(), link.facts
+    assert (counters["open_errors"], counters["capture_lost"]) == (0, 0)
+    frames = observed(capture, facts)
+    assert {frame["wlan.fcs.status"] for frame in frames} == {"1"}
+    assert {frame["_ws.malformed"] for frame in frames} == {""}
+    assert {frame["wlan.fragment.error"] for frame in frames} == {""}
+
+    bursts: dict[str, dict[int, dict[str, str]]] = defaultdict(dict)
+    for frame in frames:
+        if frame["wlan.fc.type_subtype"] == DATA and frame["wlan.ta"] == STATION:
+            bursts[frame["wlan.seq"]].setdefault(int(frame["wlan.frag"]), frame)
+    long = [burst for burst in bursts.values() if len(burst) > 1]
+    assert len(long) > 50
+    for burst in long:
+        *first, last = (burst[number] for number in range(len(burst)))
+        assert [frame["wlan.fc.frag"] for frame in (*first, last)] == ["1"] * len(first) + ["0"]
+        lengths = [int(frame["frame.len"]) - int(frame["radiotap.length"]) for frame in first]
+        assert set(lengths) == {THRESHOLD_B + SECURITY_B[security]}
+        # A fragment reserves the medium for the next one too (9.2.5.2).
+        assert min(int(frame["wlan.duration"]) for frame in first) > int(last["wlan.duration"])
+        assert int(last["wlan.fragment.count"]) == len(burst)
+    if (
+        security == "tkip"
+    ):  # of which tshark takes a MIC off every fragment, where there is one behind the MSDU
+        return
+    segments = {int(burst[len(burst) - 1]["tcp.len"] or 0) for burst in long}
+    assert max(segments) == 1448, "tshark read the TCP segment in the reassembled MSDU"
+
+
+@pytest.mark.parametrize("security", ["tkip", "ccmp"])
+def test_who_decrypts_the_capture_finds_every_msdu_whole(
+    cell: Callable[..., Cell], tmp_path: Path, security: str
+) -> None:
+    capture, decrypted = tmp_path / "air.pcap", tmp_path / "decrypted.pcap"
+    settings = LinkSettings(fragmentation_threshold=THRESHOLD_B)
+    with Air(settings).open(cell(phy="ofdm", rate="54 Mbit/s", security=security), 3, capture) as link:
+        transfer(link, "tcp", "ipv4")
+        secrets = Secrets(passphrase=link.facts["wpa_passphrase"].encode())
+    found = decrypt_capture(capture, decrypted, secrets)
+    assert found.not_decrypted["fragment"] > 150
+    assert not found.not_decrypted.keys() & {"wrong_key", "forged", "no_msdu", "damaged"}
+    lengths = [int(length) for (length,) in tshark(decrypted, "-Y", "tcp", "-e", "tcp.len")]
+    assert max(lengths) == 1448
+
+
+@pytest.mark.parametrize("security", ["tkip", "ccmp"])
+def test_a_fragment_that_is_lost_is_sent_again_by_itself(
+    cell: Callable[..., Cell], tmp_path: Path, security: str
+) -> None:
+    settings = LinkSettings(fragmentation_threshold=THRESHOLD_B, error_model="nist")
+    capture = tmp_path / "air.pcap"
+    link_cell = cell(phy="ofdm", rate="54 Mbit/s", security=security, snr=22.0)
+    with Air(settings).open(link_cell, seed=3, pcap=capture) as link:
+        transfer(link, "tcp", "ipv4")
+        counters, facts = link.counters(), link.facts
+    assert counters["open_errors"] == 0
+    frames = observed(capture, facts)
+    again = [
+        frame
+        for frame in frames
+        if frame["wlan.fc.type_subtype"] == DATA and frame["wlan.fc.retry"] == "1" and frame["wlan.frag"]
+    ]
+    assert {"1", "2"} <= {frame["wlan.frag"] for frame in again}, "not the first alone"
+
+
+def test_what_an_ampdu_carries_is_not_fragmented(cell: Callable[..., Cell], tmp_path: Path) -> None:
+    capture = tmp_path / "air.pcap"
+    link_cell = cell(phy="ht", rate="mcs7", security="ccmp")
+    with Air(LinkSettings(fragmentation_threshold=THRESHOLD_B)).open(link_cell, 3, capture) as link:
+        transfer(link, "tcp", "ipv4")
+        facts = link.facts
+    frames = observed(capture, facts)
+    assert {frame["wlan.frag"] for frame in frames} <= {"", "0"}
+    assert {frame["wlan.fc.frag"] for frame in frames} == {"0"}

@@ -1,0 +1,151 @@
+"""The engine's times of a frame: measured by a process on the station's host, and no part of what is of the link."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.labs.base import Link
+from airtoll.model import Predictions
+from airtoll.probes import Engine, engine, probes_of
+from airtoll.store.verdict import judge
+from airtoll.study import expand, load_study
+from airtoll.study.cell import Cell, Method, Run
+from airtoll.study.plan import CPU_PROBE_S, estimate_s, measures
+
+MakeCell = Callable[..., Cell]
+Recorded = Callable[[str], bytes]
+
+METRICS = ["mic_time", "cipher_time", "seal_time", "open_time"]
+
+STUDY = """
+title = "A study"
+lab = "air"
+[factors]
+security = ["open", "ccmp"]
+transport = ["udp"]
+ip = ["ipv4"]
+packet_size = ["1400 B"]
+phy = ["ofdm"]
+rate = ["54 Mbit/s"]
+[method]
+repeats = 1
+duration = "10 s"
+warmup = "0 s"
+probes = ["rtt", "engine"]
+"""
+
+
+def test_a_suite_has_all_four_times_on_the_machine_that_it_names(
+    link: Link, cell: MakeCell, method: Method
+) -> None:
+    measurement = Engine().measure(link, cell(security="ccmp", packet_size=1400), method)
+    assert [sample.metric for sample in measurement.samples] == METRICS
+    assert {(s.probe, s.unit, s.endpoint, s.direction) for s in measurement.samples} == {
+        ("engine", "us", "sta", "")
+    }
+    assert all(sample.value is None or 0 < sample.value < 10_000 for sample in measurement.samples)
+    assert measurement.facts["payload_bytes"] == 1436
+    assert measurement.facts["backend"] in ("portable", "aesni", "vaes256", "vaes512", "armv8")
+    assert isinstance(measurement.facts["core"], int)
+    assert engine.parse(measurement.raw["engine.json"]).suite == "ccmp"
+
+
+def test_the_frame_is_that_of_the_packet_over_udp(cell: MakeCell) -> None:
+    # LLC/SNAP 8 octets, UDP 8, and IPv4 20 (RFC 791) or IPv6 40 (RFC 8200).
+    assert engine.frame_payload_b(cell(packet_size=1400)) == 1436
+    assert engine.frame_payload_b(cell(packet_size=1400, ip="ipv6")) == 1456
+    assert engine.frame_payload_b(cell(packet_size=1400, transport="tcp")) == 1436
+
+
+def test_what_the_process_complains_of_is_told_in_one_line(
+    link: Link, cell: MakeCell, method: Method
+) -> None:
+    with pytest.raises(AirtollError, match=r"^engine on sta: parts: unknown suite$"):
+        Engine().measure(link, cell(security="open"), method)
+
+
+def test_each_time_is_a_median_within_its_quartiles(recorded: Recorded) -> None:
+    times = engine.read(engine.parse(recorded("engine-ccmp.json")))
+    for sample in times.samples:
+        low, high = times.facts["parts"][sample.metric.removesuffix("_time")]["us_quartiles"]
+        assert sample.value is not None
+        assert low <= sample.value <= high
+    assert times.facts["cpu_model"]
+
+
+def test_a_part_without_a_figure_has_no_value(recorded: Recorded) -> None:
+    report = json.loads(recorded("engine-ccmp.json"))
+    report["parts"] = [one for one in report["parts"] if one["part"] != "seal"]
+    times = engine.read(engine.parse(json.dumps(report).encode()))
+    assert [sample.value is None for sample in times.samples] == [False, False, True, False]
+
+
+@given(part=st.floats(0, 1))
+def test_a_report_that_is_cut_off_is_refused(part: float) -> None:
+    whole = (Path(__file__).parent / "recorded" / "engine-ccmp.json").read_bytes().rstrip()
+    with pytest.raises(AirtollError, match=r"^engine: its output of \d+ bytes: "):
+        engine.parse(whole[: int(part * (len(whole) - 1))])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"took_s": 0},
+        {"parts": [{"part": "mic", "us": -1.0, "us_quartiles": [1, 1], "slices": 1, "cycles": None}]},
+        {"parts": [{"part": "mac", "us": 1.0, "us_quartiles": [1, 1], "slices": 1, "cycles": None}]},
+        {"parts": [{"part": "mic", "us": 1.0, "us_quartiles": [1, 1], "slices": 1, "cycles": None}] * 2},
+    ],
+)
+def test_a_report_of_what_cannot_be_is_refused(recorded: Recorded, change: dict[str, Any]) -> None:
+    report = json.loads(recorded("engine-ccmp.json")) | change
+    with pytest.raises(AirtollError, match=r"^engine: its output of \d+ bytes") as caught:
+        engine.parse(json.dumps(report).encode())
+    assert "\n" not in str(caught.value)
+
+
+@given(st.binary())
+def test_no_bytes_are_more_than_refused(output: bytes) -> None:
+    with pytest.raises(AirtollError, match=r"^engine: "):
+        engine.parse(output)
+
+
+def test_it_measures_what_is_sealed_in_real_time_alone(cell: MakeCell) -> None:
+    assert measures("engine", cell(security="tkip", transport="tcp"))
+    assert not measures("engine", cell(security="open"))
+    assert not measures("engine", cell(security="ccmp", lab="sim"))
+    assert [probe.name for probe in probes_of(["rtt", "engine"], "sim")] == ["rtt"]
+
+
+def test_what_virtual_time_cannot_tell_is_not_predicted(cell: MakeCell) -> None:
+    method = Method(repeats=1, discard_first=0, duration=1, warmup=0, seed=1, probes=("rtt", "engine"))
+    predictions = Predictions(method)
+    values = predictions[predictions.case(cell(security="ccmp"))].values
+    assert "rtt" in values
+    assert not values.keys() & set(METRICS)
+
+
+def test_a_run_need_not_wait_for_it_as_long_as_for_the_link(recorded: Recorded, cell: MakeCell) -> None:
+    times = engine.read(engine.parse(recorded("engine-ccmp.json")))
+    run = Run(order=1, block=1, replicate=1, discard=False, seed=1, cell=cell(security="ccmp"))
+    method = Method(repeats=1, discard_first=0, duration=600.0, warmup=0, seed=1)
+    measurement = engine.Measurement(times.samples)
+    assert judge(run, method, {"engine": measurement}, {}, {}).valid
+
+
+def test_a_plan_counts_its_second_where_there_is_something_to_seal(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    assert estimate_s(expand(load_study(path)), overhead_s=0) == 10.0 + 10.0 + CPU_PROBE_S
+
+
+def test_a_study_of_the_cpu_alone_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.replace('"rtt", "engine"', '"engine"'))
+    with pytest.raises(UsageError, match="no probe of the study measures udp: add throughput"):
+        load_study(path)
