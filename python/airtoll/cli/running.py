@@ -92,17 +92,20 @@ class _Display:
         self._progress.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._progress.update(self._task, completed=self._total)
         self._progress.stop()
 
     def show(self, event: Event) -> None:
         match event:
             case RunStarted(run=run):
-                self._progress.update(self._task, description=run.id)
+                # Whatever stands before it is done, or not needed any more.
+                self._progress.update(self._task, description=run.id, completed=run.order - 1)
             case ProbeStarted(run=run, probe=probe):
                 self._progress.update(self._task, description=f"{run.id} {probe}")
             case RunFinished(record=done):
-                self._progress.advance(self._task)
+                self._progress.update(self._task, completed=done.run.order)
                 if not done.verdict.valid:
                     self._console.print(f"{done.run.id}: invalid: {'; '.join(done.verdict.reasons)}")
                 elif not self._console.is_terminal:

@@ -28,7 +28,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, Link, last_words
@@ -254,14 +254,7 @@ def parse_client(output: bytes, stderr: bytes, who: str) -> ClientReport:
 
 def parse_server(output: bytes, stderr: bytes, who: str) -> ServerReport:
     """The server's report. Raises AirtollError naming that end if it is not whole."""
-    try:
-        report = ServerReport.model_validate_json(output)
-    except ValidationError:
-        if output.strip():
-            raise AirtollError(
-                f"{who}: its report of {len(output)} bytes is cut off or tells of no transfer"
-            ) from None
-        raise AirtollError(f"{who}: {last_words(stderr, output)}") from None
+    report = process.read_report(ServerReport, output, who, "transfer", last_words(stderr, output))
     backwards = ((t < t_before or n < n_before) for (t_before, n_before), (t, n) in pairwise(report.trace))
     if any(backwards):
         raise AirtollError(f"{who}: its trace runs backwards")

@@ -13,7 +13,7 @@ from scipy import special
 
 from airtoll.stats.effect import EffectSize, effect_sizes
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, LogMean, equivalences
-from airtoll.stats.ratio import Ratio, exp_interval, percent_interval
+from airtoll.stats.ratio import Ratio, exp_interval
 from airtoll.stats.sign_flip import sign_flip
 from airtoll.stats.summary import Interval, Summary, describe_all
 
@@ -31,11 +31,6 @@ class PairedDifference(Summary):
     p_sign_flip: float | None = None
     """The same question without asking for normal differences (`sign_flip`); None beyond 20 pairs."""
 
-    @property
-    def effect_size(self) -> float | None:
-        """Cohen's d_z corrected for its bias (Hedges 1981)."""
-        return None if self.effect is None else self.effect.corrected
-
 
 @dataclass(frozen=True)
 class PairedRatio(Ratio[Summary]):
@@ -47,11 +42,6 @@ class PairedRatio(Ratio[Summary]):
     def ci95_bca(self) -> Interval | None:
         """The BCa interval of the ratio."""
         return exp_interval(self.log.ci95_bca)
-
-    @property
-    def percent_ci95_bca(self) -> Interval | None:
-        """The BCa interval of `percent`."""
-        return percent_interval(self.ci95_bca)
 
 
 def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> PairedDifference:
