@@ -13,7 +13,10 @@ run)
     wanted="ip:iproute2 ss:iproute2 iperf3:iperf3 sockperf:sockperf irtt:irtt curl:curl unshare:util-linux"
     wanted="$wanted nsenter:util-linux timeout:coreutils"
     ;;
-test) wanted="tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium" ;;
+test)
+    wanted="tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
+    wanted="$wanted pdflatex:texlive-latex-recommended"
+    ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac
 
