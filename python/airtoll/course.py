@@ -8,12 +8,10 @@ interrupted study goes on as it would have without the interruption.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from airtoll.errors import AirtollError
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.stats.stopping import Agreement, Fixed, Precision, Rule, enough
-from airtoll.store import FinishedRun, Result, RunRecord
+from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord
 from airtoll.store.samples import to_frame
-from airtoll.study import levels_of
 from airtoll.study.cell import Cell, Method, Plan, Run
 
 
@@ -86,15 +84,14 @@ class Course:
     def method(self, run: Run) -> Method:
         """How the run is to be measured: the study's method, with the load that follows from earlier runs.
 
-        Raises AirtollError if no run before it gives one.
+        Raises NoLoadError if no run before it gives one.
         """
         method, cell = self._plan.method, run.cell
         if method.udp_load != "tcp" or cell.transport != "udp" or cell.offered != "max":
             return method
         bits = self._values[cell.model_copy(update={"transport": "tcp"})]["throughput"].values()
         if not bits:
-            levels = ", ".join(f"{name} {level}" for name, level in levels_of(cell).items())
-            raise AirtollError(f"run {run.id}: no valid run over TCP gives it a load ({levels})")
+            raise NoLoadError("no run over TCP in the same cell counts, whose rate it would be")
         return method.model_copy(update={"udp_load": sum(bits) / len(bits) / 1e6})
 
     def _is_needed(self, run: Run) -> bool:

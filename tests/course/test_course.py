@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airtoll.course import Course
-from airtoll.errors import AirtollError
 from airtoll.probes.base import Sample
-from airtoll.store import FinishedRun, Result, RunRecord, Verdict, Versions
+from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord, Verdict, Versions
 from airtoll.study import Study, expand
 from airtoll.study.cell import Plan, Run
 
@@ -168,7 +167,7 @@ def test_without_a_valid_run_of_tcp_there_is_no_load_for_udp() -> None:
     course = Course(made)
     for run in course.left():
         if run.cell.transport == "udp":
-            with pytest.raises(AirtollError, match="no valid run over TCP gives it a load"):
+            with pytest.raises(NoLoadError, match="no run over TCP in the same cell counts"):
                 course.method(run)
             break
         course.add(finished(run, 10.0, ("probe fault: x",)))

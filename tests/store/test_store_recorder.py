@@ -3,15 +3,26 @@
 import json
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_fakes import STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
+from store_fakes import METHOD, STUDY, FakeLab, FakeProbe, content_of, ignore, make_plan, sample
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.store import Event, ProbeStarted, Result, RunFinished, RunStarted, record
+from airtoll.store import (
+    Event,
+    FinishedRun,
+    NoLoadError,
+    ProbeStarted,
+    Result,
+    RunFinished,
+    RunStarted,
+    record,
+)
 from airtoll.store.recorder import difference
 from airtoll.store.records import Facts
+from airtoll.study.cell import Method, Run
 
 
 @pytest.fixture
@@ -105,6 +116,31 @@ def test_an_invalid_run_is_stored_with_its_reasons(result: Result) -> None:
             "zero interval",
             "probe fault",
         ]
+
+
+def test_a_run_that_has_no_load_is_passed_over_and_says_why(result: Result) -> None:
+    class SecondHasNone:
+        def left(self) -> Iterator[Run]:
+            return iter(make_plan().runs)
+
+        def method(self, run: Run) -> Method:
+            if run.order == 2:
+                raise NoLoadError("nothing\nbefore it counts")
+            return METHOD
+
+        def add(self, run: FinishedRun) -> None:
+            added.append(run.record.verdict.valid)
+
+    added: list[bool] = []
+    probe = FakeProbe()
+    record(result, FakeLab(), [probe], ignore, course=SecondHasNone())
+    assert added == [True, False, True]
+    assert len(probe.measured) == 2
+    passed_over = result.records()[1]
+    assert passed_over.verdict.reasons == ("no load: nothing before it counts",)
+    assert (passed_over.hosts, passed_over.link, passed_over.probes) == ({}, {}, {})
+    assert result.pending() == ()
+    assert result.verify() == []
 
 
 def test_the_link_and_the_plan_are_judged_together(result: Result) -> None:

@@ -34,7 +34,7 @@ class Environment:
 
 def environment(data: ReportData) -> Environment:
     """The environment of the finished runs."""
-    of_runs = [_sections(run) for run in data.runs if run.record]
+    of_runs = [_sections(run) for run in data.runs if run.record and run.record.hosts]
     titles = list(dict.fromkeys(title for sections in of_runs for title in sections))
     shared: dict[str, Facts] = {}
     differing: dict[str, list[str]] = {}

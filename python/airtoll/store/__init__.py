@@ -16,6 +16,7 @@ what bears a run's name is whole whatever happened. docs/data-format.md describe
 from airtoll.store.check import verify
 from airtoll.store.recorder import (
     Event,
+    NoLoadError,
     ProbeStarted,
     RunFinished,
     RunStarted,
@@ -32,6 +33,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Event",
     "FinishedRun",
+    "NoLoadError",
     "PlanRecord",
     "ProbeStarted",
     "Result",

@@ -15,9 +15,9 @@ from pydantic import JsonValue
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Lab
 from airtoll.probes.base import Measurement, Probe
-from airtoll.store.records import Facts, RunRecord, Versions, as_facts
+from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
-from airtoll.store.verdict import judge, one_line
+from airtoll.store.verdict import NO_LOAD, judge, one_line
 from airtoll.study.cell import Cell, Method, Run
 from airtoll.study.plan import measures, varying_factors
 from airtoll.study.schema import level_text
@@ -64,6 +64,10 @@ BATCH_S: Final = 1.0
 time to repeat, while flushing each to the disk would take longer than the run."""
 
 
+class NoLoadError(AirtollError):
+    """A run cannot be measured: its load follows from runs before it, and none of those counts."""
+
+
 class Course(Protocol):
     """Which runs are left, and how each is to be measured."""
 
@@ -72,7 +76,7 @@ class Course(Protocol):
         ...
 
     def method(self, run: Run) -> Method:
-        """How the run is to be measured."""
+        """How the run is to be measured. Raises NoLoadError if no run before it says so."""
         ...
 
     def add(self, run: FinishedRun) -> None:
@@ -101,11 +105,15 @@ def record(
     with _Batch(result, on_event, BATCH_RUNS if lab.virtual else 1) as batch:
         for run in course.left():
             on_event(RunStarted(run, batch.done, batch.total))
-            method = course.method(run)
             with ExitStack() as stack:
                 capture = stack.enter_context(result.scratch()) / PCAP if pcap else None
-                with _naming(run):
-                    finished = _perform(run, lab, probes, method, on_event=on_event, capture=capture)
+                try:
+                    method = course.method(run)
+                except NoLoadError as error:
+                    finished = _unmeasured(run, str(error))
+                else:
+                    with _naming(run):
+                        finished = _perform(run, lab, probes, method, on_event=on_event, capture=capture)
                 batch.add(finished)
             course.add(finished)
 
@@ -196,6 +204,24 @@ def _naming(run: Run) -> Iterator[None]:
     except (AirtollError, OSError, subprocess.SubprocessError) as error:
         kind = UsageError if isinstance(error, UsageError) else AirtollError
         raise kind(f"run {run.id}: {one_line(str(error))}") from error
+
+
+def _unmeasured(run: Run, why: str) -> FinishedRun:
+    """The record of a run that was passed over: it does not count, and the runs after it go on."""
+    now = datetime.now(UTC)
+    verdict = Verdict(valid=False, reasons=(f"{NO_LOAD}: {one_line(why)}",))
+    record = RunRecord(
+        run=run,
+        started=now,
+        finished=now,
+        versions=Versions.current({}),
+        hosts={},
+        link={},
+        counters={},
+        probes={},
+        verdict=verdict,
+    )
+    return FinishedRun(record, [], {})
 
 
 def _perform(

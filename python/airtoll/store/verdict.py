@@ -14,7 +14,11 @@ from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
 from airtoll.study.rules import OF_THE_CPU
 
+NO_LOAD: Final = "no load"
+"""The reason of a run that was not measured, since no run before it gave the load to measure it with."""
+
 REASONS: Final = (
+    NO_LOAD,
     "no sample",
     "zero interval",
     "short window",
@@ -63,7 +67,7 @@ def judge(
         _open_errors(counters),
         faults,
     )
-    reasons = tuple(f"{name}: {why}" for name, whys in zip(REASONS, found, strict=True) for why in whys)
+    reasons = tuple(f"{name}: {why}" for name, whys in zip(REASONS[1:], found, strict=True) for why in whys)
     return Verdict(valid=not reasons, reasons=reasons)
 
 
