@@ -27,7 +27,9 @@ def introduction() -> str:
         "# The papers' studies in a few minutes\n\n"
         f"Made by `make bench-studies WRITE=docs/studies.md` on {machine['processor']}, {machine['cores']} cores, "
         f"Linux {machine['kernel']},\nas root. All five with `--quick`, reports included, are to take less than "
-        f"{WITHIN_MIN} minutes."
+        f"{WITHIN_MIN} minutes.\n\n"
+        "Runs during which the machine was late or could not keep up are not valid: they say so, and are left out of\n"
+        "every figure. How many these are depends on what else the machine does, here on its neighbours too."
     )
 
 
