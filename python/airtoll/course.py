@@ -26,6 +26,11 @@ def rule_of(method: Method) -> Rule:
             return Agreement(method.within, method.least_repeats, method.repeats)
 
 
+def unneeded(result: Result) -> frozenset[str]:
+    """The ids of the runs that a result lacks and does not need. With a fixed number of replicates nothing is read."""
+    return frozenset() if result.plan.method.stop == "fixed" else Course.of(result).unneeded()
+
+
 class Course:
     """The runs that are left of a result, one after the other; `add` tells it how each ended."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from airtoll.course import Course
+from airtoll.course import unneeded
 from airtoll.report import table, write_index, write_paper, write_report
 from airtoll.store import Result, verify
 
@@ -23,12 +23,11 @@ def verify_result(directory: Path) -> int:
     result = Result.open(directory)
     records = result.records()
     valid = sum(record.verdict.valid for record in records)
-    unneeded = len(Course.of(result).unneeded())
-    left = len(result.pending()) - unneeded
+    spared = len(unneeded(result))
+    left = len(result.pending()) - spared
     console.print(
         f"{directory}: sound; {len(records)} of {len(result.plan.runs)} runs finished, {valid} of them valid"
-        + (f", {unneeded} not needed" if unneeded else "")
-        + (f", {left} to do" if left else ""),
+        f"{_also(spared, 'not needed')}{_also(left, 'to do')}",
         markup=False,
     )
     return 0
@@ -65,10 +64,14 @@ def print_summary(console: Console, result: Result) -> None:
     console.print(printed)
     records = result.records()
     invalid = [record for record in records if not record.verdict.valid]
-    unneeded = len(Course.of(result).unneeded())
     console.print(
         f"{len(records)} of {len(result.plan.runs)} runs finished, {len(invalid)} of them invalid"
-        + (f", {unneeded} not needed" if unneeded else "")
+        f"{_also(len(unneeded(result)), 'not needed')}"
     )
     for record in invalid:
         console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", markup=False, soft_wrap=True)
+
+
+def _also(count: int, what: str) -> str:
+    """The rest of a sentence, where there is something to say."""
+    return f", {count} {what}" if count else ""

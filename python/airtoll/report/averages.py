@@ -73,10 +73,13 @@ def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
     if against is None or not found:
         return
     levels = data.comparison.levels
+    beside = {
+        cell.security for cell, name in printed if (cell, name) in found
+    }  # levels with a printed average
     columns = ["Metric", "Of what"]
     for level in levels:
         columns.append(text.level(level))
-        if any(key[0].security == level for key in printed if key in found):
+        if level in beside:
             columns.append("published")
     order = {name: place for place, name in enumerate(METRICS)}
     cells = (without(cell.cell, against) for cell in data.comparison.cells)  # in the order of reports
@@ -91,7 +94,7 @@ def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
         for level in levels:
             key = cell.model_copy(update={"security": level}), name
             line.append(words(found.get(key), metric))
-            if any(one[0].security == level for one in printed if one in found):
+            if level in beside:
                 line.append(printed.get(key, text.MISSING))
         rows.append(tuple(line))
     count = len({getattr(run.run.cell, against) for run in data.runs})

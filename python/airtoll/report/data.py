@@ -11,7 +11,7 @@ from typing import Literal
 
 import polars as pl
 
-from airtoll.course import Course
+from airtoll.course import unneeded
 from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.report import text
 from airtoll.stats import (
@@ -103,7 +103,7 @@ class ReportData:
         values: dict[str, dict[str, float]] = defaultdict(dict)
         for run_id, metric, value in per_run(result.samples()).iter_rows():
             values[run_id][metric] = value
-        unneeded = Course.of(result).unneeded() if plan.method.stop != "fixed" else frozenset()
+        passed_over = unneeded(result)
         return cls(
             study=plan.study,
             lab=head.lab,
@@ -119,7 +119,7 @@ class ReportData:
                     records.get(run.id),
                     values.get(run.id, {}),
                     _files(result, run.id),
-                    needed=run.id not in unneeded,
+                    needed=run.id not in passed_over,
                 )
                 for run in plan.runs
             ),

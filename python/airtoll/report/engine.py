@@ -8,9 +8,8 @@ from airtoll.report.averages import words
 from airtoll.report.data import ReportData
 from airtoll.report.grid import Grid
 from airtoll.stats import METRICS, paired_ratio
+from airtoll.stats.metrics import OF_ENGINE
 from airtoll.study.cell import Cell
-
-TIMES: Final = ("mic_time", "cipher_time", "seal_time", "open_time")
 
 STANDARD: Final = ("ccmp", "enhanced1")
 """The levels that stand for the paper's "standard", to which its parallel settings are compared."""
@@ -18,7 +17,7 @@ STANDARD: Final = ("ccmp", "enhanced1")
 
 def grids(data: ReportData) -> list[Grid]:
     """A table for each time that was measured: rows are levels, with the speed-up against standard CCMP."""
-    return [_grid(data, name) for name in TIMES if name in data.comparison.metrics]
+    return [_grid(data, name) for name in OF_ENGINE if name in data.comparison.metrics]
 
 
 def _grid(data: ReportData, name: str) -> Grid:

@@ -38,6 +38,7 @@ _RUNS = " runs"  # single runs stand beside their mean, in a slot of their own
 _PANEL_HEIGHT = 230
 _FRAME = 1.3  # times the largest value
 _BAR_HEIGHT = 24
+_CROSS: dict[str, Any] = {"shape": "cross", "size": 70, "filled": True, "style": ["expected"], "angle": 45}
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
         )
         layers.insert(0, mark.encode(y=_also(metric, "expected"), tooltip=_told(metric, "expected", "Model")))
     if datasets["printed"]:
-        mark = named("printed").mark_point(shape="cross", size=70, filled=True, style=["expected"], angle=45)
+        mark = named("printed").mark_point(**_CROSS)
         layers.append(mark.encode(y=_also(metric, "printed"), tooltip=_told(metric, "printed", "Published")))
     chart = (
         alt.layer(*layers)
@@ -292,22 +293,14 @@ def _bars(shown: _Panel, chart_id: str, title: str) -> Chart:
         .mark_rule(strokeWidth=2, clip=True)
         .encode(x=alt.X("low:Q", title=_axis_title(metric)), x2="high:Q", color=colour)
     )
-    for field, who in (("expected", "Model"), ("printed", "Published")):
+    line = named("expected").mark_tick(
+        orient="vertical", thickness=1.4, size=_BAR_HEIGHT - 6, style=["expected"]
+    )
+    cross = named("printed").mark_point(**_CROSS)
+    for field, who, mark in (("expected", "Model", line), ("printed", "Published", cross)):
         if datasets[field]:
-            mark = (
-                named(field).mark_tick(
-                    orient="vertical", thickness=1.4, size=_BAR_HEIGHT - 6, style=["expected"]
-                )
-                if field == "expected"
-                else named(field).mark_point(
-                    shape="cross", size=70, filled=True, style=["expected"], angle=45
-                )
-            )
-            layers.append(
-                mark.encode(
-                    x=alt.X(f"{field}:Q", title=_axis_title(metric)), tooltip=_told(metric, field, who)
-                )
-            )
+            place = alt.X(f"{field}:Q", title=_axis_title(metric))
+            layers.append(mark.encode(x=place, tooltip=_told(metric, field, who)))
     places: dict[str, Any] = {"y": alt.Y("x:N", sort=shown.ticks, title=None)}
     if len(ips) > 1:
         places["yOffset"] = alt.YOffset("ip:N", sort=ips, scale=alt.Scale(domain=ips))

@@ -318,7 +318,9 @@ METRICS: dict[str, Metric] = {
 _MEANS = ("rtt_p99", "jitter", "loss", "delay", "delay_p99", "delay_mean")
 """Metrics whose samples are numbers of the run, or of its parts."""
 
-_OF_ENGINE = ("mic_time", "cipher_time", "seal_time", "open_time")
+OF_ENGINE = ("mic_time", "cipher_time", "seal_time", "open_time")
+"""What a frame takes on the CPU, by the probe engine."""
+
 _OF_VIDEO = ("video_rtt", "frame_delay", "late_frames")
 _RADIO = ("airtime", "retries", "phy_rate", "snr", "noise")
 _RECEIVER = {"up": "ap", "down": "sta"}
@@ -346,7 +348,7 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
         *(_summed(known, name) for name in ("ftp_rate", "ftp_rate_steady")),
         *(_by_run(known, name, pl.col("value").median()) for name in ("rtt", "rtt_loaded")),
         _by_run(known, "rtt", _p99(), name="rtt_p99"),
-        *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO, *_OF_ENGINE)),
+        *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO, *OF_ENGINE)),
         _loss(measured),
         *(_of_way(known, "delay_idle", way, pl.col("value").median()) for way in _WAYS),
         *(_of_way(known, "ipdv", way, pl.col("value").abs().mean()) for way in _WAYS),

@@ -17,8 +17,7 @@ from airtoll.study.rules import OF_THE_CPU
 NO_LOAD: Final = "no load"
 """The reason of a run that was not measured, since no run before it gave the load to measure it with."""
 
-REASONS: Final = (
-    NO_LOAD,
+_OF_MEASURED: Final = (
     "no sample",
     "zero interval",
     "short window",
@@ -28,7 +27,10 @@ REASONS: Final = (
     "open errors",
     "probe fault",
 )
-"""The names of all reasons, in the order in which a verdict gives them."""
+"""The reasons against a run that was measured, in the order in which a verdict gives them."""
+
+REASONS: Final = (NO_LOAD, *_OF_MEASURED)
+"""The names of all reasons."""
 
 MIN_WINDOW_SHARE: Final = 0.90
 """Share of method.duration that a probe's measured window must cover."""
@@ -67,7 +69,7 @@ def judge(
         _open_errors(counters),
         faults,
     )
-    reasons = tuple(f"{name}: {why}" for name, whys in zip(REASONS[1:], found, strict=True) for why in whys)
+    reasons = tuple(f"{name}: {why}" for name, whys in zip(_OF_MEASURED, found, strict=True) for why in whys)
     return Verdict(valid=not reasons, reasons=reasons)
 
 
