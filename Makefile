@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
 .PHONY: build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
-.PHONY: system-run system-test test-rust test-python
+.PHONY: system-run system-test system-rtl system-synth test-rust test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -34,14 +34,31 @@ $(VENV)/.built: $(VENV)/.packages $(RUST_SOURCES)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --release --quiet
 	@touch $@
 
-system-run system-test:
+system-run system-test system-rtl system-synth:
 	@tools/system-packages.sh $(@:system-%=%)
 
-test: system-run system-test build lint test-rust test-python
+test: system-run system-test rtl-tools lint
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl
+	$(MAKE) --no-print-directory test-python
 
 test-rust:
 	cargo test --workspace --quiet
 	cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
+
+# The hardware's tools are for its tests alone.
+$(VENV)/.rtl: $(VENV)/.packages
+	$(VENV)/bin/pip install --group rtl
+	@touch $@
+
+$(VENV)/.synth: $(VENV)/.rtl
+	$(VENV)/bin/pip install --group synth
+	@touch $@
+
+rtl-tools: system-rtl build $(VENV)/.rtl
+rtl-synth-tools: rtl-tools system-synth $(VENV)/.synth
+
+test-rtl:
+	$(MAKE) -C rtl test counts
 
 test-python: build
 	$(VENV)/bin/pytest

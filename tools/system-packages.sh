@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for a purpose: build, run or test.
+# Installs the Debian packages that are missing for a purpose: build, run, test, rtl or synth.
 set -eu
 
 case "${1:?purpose}" in
@@ -17,6 +17,12 @@ test)
     wanted="tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
     wanted="$wanted pdflatex:texlive-latex-recommended"
     ;;
+rtl)
+    wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"
+    ;;
+synth)
+    wanted="nextpnr-ice40:nextpnr-ice40"
+    ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac
 
@@ -29,6 +35,13 @@ if [ "$1" = build ] && ! "${PYTHON:-python3}" -c 'import ensurepip, venv' >/dev/
 fi
 if [ "$1" = build ] && ! echo 'int main(void){return 0;}' | cc -x c -o /dev/null - >/dev/null 2>&1; then
     missing="$missing libc6-dev gcc"
+fi
+# Simulators load Python as a library.
+if [ "$1" = rtl ] && ! "${PYTHON:-python3}" -c '
+import ctypes, os, sysconfig
+library, folder = sysconfig.get_config_var("INSTSONAME"), sysconfig.get_config_var("LIBDIR")
+os.path.exists(os.path.join(folder, library)) or ctypes.CDLL(library)' 2>/dev/null; then
+    missing="$missing libpython3.$("${PYTHON:-python3}" -c 'import sys; print(sys.version_info.minor)')"
 fi
 useful=""
 for pair in ${headers:-}; do

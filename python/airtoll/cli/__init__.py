@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from airtoll.cli.judging import ResultArgument, compare, gate, import_, metrics
 from airtoll.cli.link import link
+from airtoll.cli.rtl import rtl
 from airtoll.errors import AirtollError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -345,6 +346,7 @@ def ciphers(
 
 app.add_typer(studies, name="studies")
 app.add_typer(link, name="link")
+app.add_typer(rtl, name="rtl")
 
 
 def main() -> None:

@@ -5,8 +5,8 @@
 3. `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change.
 4. `sentences`: what was found, and how, in words; `extremes`: where levels differ most; `facts`: what is known about
    machines, tools and link, and where runs differ in it.
-5. `averages`, `curves`, `engine`, `explained`, `publications`, `stability`: one part of a page each, its table and its
-   figure, if it has one. `tables`: all tables in their order.
+5. `averages`, `curves`, `engine`, `explained`, `publications`, `hardware`, `stability`: one part of a page each, its
+   table and its figure, if it has one. `tables`: all tables in their order.
 6. `forms`: against what a study's figures are drawn, and what colour tells; `charts`, `figures`, `changes`: Vega-Lite
    charts of cells and runs, never of raw samples; `drawn`: all figures in their order.
 7. `page`: the self-contained HTML page; `markdown`; `files`: CSV and writing all of it; `paper`: figures and tables as

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from airtoll.report import extremes, facts, sentences
 from airtoll.report.data import ReportData
+from airtoll.report.grid import Grid
 from airtoll.report.tables import Tables
 
 
@@ -16,7 +17,7 @@ def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) 
     parts += _list(f"{r.what}: {r.change} {r.flows}" for r in found.reaches)
     parts += ["", _md(f"{sentences.subject(data)} {sentences.run_counts(data)}"), ""]
     for grid in tables.grids:
-        parts += [f"## {_md(grid.title)}", "", *_md_table(grid.columns, grid.rows), "", _md(grid.note), ""]
+        parts += grid_lines(grid)
     if largest := extremes.by_metric(data):
         parts += ["## The largest differences", ""]
         for title, lines in largest.items():
@@ -35,6 +36,11 @@ def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) 
         f"seed {data.method.seed} gives the same plan again.",
     ]
     return "\n".join(parts) + "\n"
+
+
+def grid_lines(grid: Grid) -> list[str]:
+    """A section of one table."""
+    return [f"## {_md(grid.title)}", "", *_md_table(grid.columns, grid.rows), "", _md(grid.note), ""]
 
 
 def _list(lines: Iterable[str]) -> list[str]:

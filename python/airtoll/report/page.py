@@ -79,6 +79,7 @@ def html(
             predictions=tables.predictions,
             splits=tables.splits,
             published=tables.published,
+            hardware=tables.hardware,
             answers=explained.answers(data),
             extremes=extremes.by_metric(data),
             paper=paper,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airtoll.report import averages, curves, engine, explained, rows, sentences, stability
+from airtoll.report import averages, curves, engine, explained, hardware, rows, sentences, stability
 from airtoll.report.data import ReportData
 from airtoll.report.grid import Grid
 from airtoll.report.publications import BesidePublication
@@ -22,6 +22,7 @@ class Tables:
     predictions: Grid
     splits: Grid
     published: Grid | None
+    hardware: tuple[Grid, ...]
     stability: Grid
 
     @classmethod
@@ -38,6 +39,7 @@ class Tables:
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
             published=paper.grid() if paper else None,
+            hardware=tuple(hardware.grids_at_hand()) if data.study == hardware.PAPER else (),
             stability=stability.grid(data),
         )
 
@@ -46,4 +48,6 @@ class Tables:
         """Those that have a row."""
         published = () if self.published is None else (self.published,)
         before = (self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
-        return (grid for grid in (*before, self.splits, *published, self.stability) if grid.rows)
+        return (
+            grid for grid in (*before, self.splits, *published, *self.hardware, self.stability) if grid.rows
+        )

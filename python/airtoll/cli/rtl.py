@@ -1,0 +1,70 @@
+"""`airtoll rtl`: what the hardware half measured."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from airtoll.errors import UsageError
+
+rtl = typer.Typer(
+    help="CCMP in hardware: what its designs take and reach.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@rtl.callback()
+def _rtl() -> None:
+    """CCMP in hardware: what its designs take and reach."""
+
+
+@rtl.command("report")
+def report(
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results",
+            metavar="FILE",
+            help="What was measured.",
+            readable=False,
+            show_default="rtl/syn/results.json of this checkout",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print every figure as JSON, a record a design and part.")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the same as CSV.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+) -> None:
+    """Print logic, timing, power and rate of the CCMP core's designs, beside what Hayajneh et al. published."""
+    from airtoll.rtl import Figures, all_figures, default_file, load
+
+    if as_json + as_csv + markdown > 1:
+        raise UsageError("--json, --csv and --markdown exclude each other")
+    found = load(results or default_file())
+    if as_json:
+        typer.echo(json.dumps([one.model_dump() for one in all_figures(found)], indent=2))
+        return
+    from airtoll.report.grid import csv_text
+
+    if as_csv:
+        lines = (one.model_dump().values() for one in all_figures(found))
+        typer.echo(csv_text([list(Figures.model_fields), *map(list, lines)]), nl=False)
+        return
+    from rich.console import Console
+
+    from airtoll.cli.tables import plain_table, print_table
+    from airtoll.report.hardware import grids
+    from airtoll.report.markdown import grid_lines
+
+    if markdown:
+        typer.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for grid in grids(found):
+        console.print(grid.title, style="bold", markup=False)
+        print_table(console, plain_table(grid.columns, grid.rows))
+        console.print(grid.note, markup=False)
+        console.print()

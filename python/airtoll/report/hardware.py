@@ -1,0 +1,301 @@
+"""Tables III, IV and V of Hayajneh et al. of our hardware, and our designs beside each other (`airtoll rtl report`)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from airtoll.published import Publication, published
+from airtoll.published.publication import Comparison
+from airtoll.report import text
+from airtoll.report.grid import Grid
+from airtoll.rtl import PAYLOAD_B, Figures, Results, all_figures, default_file, load, payload_of
+from airtoll.rtl.results import TargetName
+
+PAPER: Final = "hayajneh-enhanced"
+
+_PART: Final[dict[TargetName, str]] = {
+    "ecp5": "ECP5-85F",
+    "cycloneive": "Cyclone IV E",
+    "gw2a18": "GW2A-18",
+    "ice40": "iCE40 HX8K",
+}
+_PRINTED_PART: Final = "Cyclone II"
+_SYNTH: Final = "make -C rtl synth"
+_POWER: Final = "make -C rtl power"
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """What the text prints of its two designs; its tables are not in it."""
+
+    standard_ns: float
+    parallel_ns: float
+    speed_up: str
+    elements: str
+
+    @classmethod
+    def of(cls, paper: Publication) -> "_Printed":
+        return cls(
+            float(paper.point("hardware-standard").standard_value),
+            float(paper.point("hardware-parallel").standard_value),
+            _ratio_of(paper, "hardware-speed-up"),
+            _ratio_of(paper, "elements-ratio"),
+        )
+
+
+def grids(results: Results) -> list[Grid]:
+    """All tables. What was not measured is a dash, and the note says what measures it."""
+    every, printed = all_figures(results), _Printed.of(published(PAPER))
+    return [
+        _resources(every, printed),
+        _timing(results, every, printed),
+        _power(every),
+        *(_designs(every, target) for target in _PART if _placed(every, target)),
+        _ratios(every, printed),
+    ]
+
+
+def grids_at_hand() -> list[Grid]:
+    """Of the checkout in the working directory; none where nothing was measured."""
+    file = default_file()
+    return grids(load(file)) if file.is_file() else []
+
+
+def _resources(every: Sequence[Figures], printed: _Printed) -> Grid:
+    rows = [
+        ("Published: standard", _PRINTED_PART, *[text.MISSING] * 5, "1"),
+        ("Published: parallel", _PRINTED_PART, *[text.MISSING] * 5, printed.elements),
+    ]
+    rows += [
+        (
+            one.title,
+            _PART[one.target],
+            str(one.logic_elements),
+            str(one.lut),
+            str(one.carry_lut),
+            str(one.ff),
+            str(one.ram_blocks),
+            text.number(one.logic_element_ratio, 2),
+        )
+        for one in every
+    ]
+    return Grid(
+        "rtl-resources",
+        "Resource utilization (Table III)",
+        "The whole core: framing, keys and memories too. A logic element is a LUT of four inputs, a register, or a LUT "
+        "with the register that it alone drives. LUTs have those of carry chains in them. The ratio is to the standard "
+        "design on the same part. Published: only the ratio stands in the text, without the number of lanes."
+        + _absent((_SYNTH, [one.logic_element_ratio for one in every])),
+        ("Design", "Part", "LE", "LUT4", "of carry", "FF", "RAM blocks", "LE ratio"),
+        tuple(rows),
+        words=2,
+    )
+
+
+def _timing(results: Results, every: Sequence[Figures], printed: _Printed) -> Grid:
+    empty = [text.MISSING] * 7
+    rows: list[tuple[str, ...]] = [
+        (
+            f"Published: {name}",
+            _PRINTED_PART,
+            *empty,
+            f"{total_ns:.0f}",
+        )
+        for name, total_ns in (("standard", printed.standard_ns), ("parallel", printed.parallel_ns))
+    ]
+    timed = [one for one in every if one.target != "cycloneive"]
+    rows += [
+        (
+            one.title,
+            _PART[one.target],
+            text.number(one.fmax_mhz, 1),
+            text.number(one.tsu_ns, 2),
+            text.number(one.tco_ns, 2),
+            text.number(one.clk_to_clk_ns, 2),
+            text.number(one.cycles_a_frame, 0),
+            text.number(one.single_block_ns, 0),
+            text.number(one.single_frame_ns, 0),
+            text.MISSING,
+        )
+        for one in timed
+    ]
+    return Grid(
+        "rtl-timing",
+        "Timing analysis in nanoseconds (Table IV)",
+        "After placement and routing, medians over the seeds: the slowest paths from an input to a register (Tsu, "
+        "with the wire and the setup), from a register to an output (Tco, with the wire) and from register to "
+        f"register. Cycles are of each {PAYLOAD_B} B frame among many; the total time is of one frame in an idle core, "
+        "from its first word in to its last word out, by simulation."
+        + _what_frame(results, timed, printed)
+        + _absent((_SYNTH, [value for one in timed for value in (one.fmax_mhz, one.cycles_a_frame)])),
+        (
+            "Design",
+            "Part",
+            "Fmax, MHz",
+            "Tsu",
+            "Tco",
+            "Clk-Clk",
+            "Cycles a frame",
+            "Total, 16 B",
+            f"Total, {PAYLOAD_B} B",
+            "Total, as printed",
+        ),
+        tuple(rows),
+        words=2,
+    )
+
+
+def _what_frame(results: Results, timed: Iterable[Figures], printed: _Printed) -> str:
+    """Of what size the frame would be that takes as long as the paper's."""
+    found = []
+    for one in timed:
+        if one.group == "standard":
+            size_b = payload_of(results.points[one.point], one.target, printed.standard_ns)
+            if size_b is not None:
+                found.append(f"{size_b:.0f} B on {_PART[one.target]}")
+    if not found:
+        return ""
+    return (
+        " The text does not say of what frame its times are: our standard design takes "
+        f"{printed.standard_ns:.0f} ns for one of {text.listing(found)}. To compare times is to take the frame to be "
+        "of that size, and the parts as fast as each other; to compare ratios of times is to take neither."
+    )
+
+
+def _power(every: Sequence[Figures]) -> Grid:
+    estimated = [one for one in every if one.toggles_per_payload_bit is not None]
+    rows: list[tuple[str, ...]] = [
+        ("Published: standard", _PRINTED_PART, *[text.MISSING] * 3, "1", "1", *[text.MISSING] * 2),
+        ("Published: parallel", _PRINTED_PART, *[text.MISSING] * 3, "> 1", "< 1", *[text.MISSING] * 2),
+    ]
+    rows += [
+        (
+            one.title,
+            _PART[one.target],
+            text.number(one.lut_toggles, 0),
+            text.number(one.ff_toggles, 0),
+            text.number(one.clock_toggles, 0),
+            text.number(one.power_ratio, 2),
+            text.number(one.energy_ratio, 2),
+            text.number(one.signal_energy_ratio, 2),
+            text.number(one.pj_per_payload_bit, 1),
+        )
+        for one in estimated
+    ]
+    return Grid(
+        "rtl-power",
+        "Power and energy (Table V)",
+        "An estimate: toggles of all signals in a simulation of the mapped gates, glitches included, weighted by "
+        "fan-out, for each bit of payload: of combinational logic, of registers, and of the clock at every register, "
+        "whether that changes or not. Energy is as many of them, power is that at the rate that the design reaches; "
+        "both against the standard design. What a clock costs depends on how a part spreads it, so that energy is "
+        "told without it too. Joules are a conversion of them, no measurement. Published: that "
+        "the parallel design takes more power and less energy, in words (V-B, paragraph 7)."
+        + ("" if estimated else f" Nothing is estimated yet: {_POWER}.")
+        + (_absent((_SYNTH, [one.power_ratio for one in estimated])) if estimated else ""),
+        (
+            "Design",
+            "Part",
+            "Combinational",
+            "Register",
+            "Clock",
+            "Power ratio",
+            "Energy ratio",
+            "Energy ratio without clock",
+            "pJ a bit",
+        ),
+        tuple(rows),
+        words=2,
+    )
+
+
+def _designs(every: Sequence[Figures], target: TargetName) -> Grid:
+    here = [one for one in every if one.target == target]
+    rows = tuple(
+        (
+            one.title,
+            str(one.lut),
+            str(one.ff),
+            str(one.ram_blocks),
+            text.number(one.fmax_mhz, 1),
+            str(one.seeds) if one.seeds else text.MISSING,
+            text.number(one.gbit_per_s, 2),
+            text.number(one.speed_up, 2),
+            text.number(one.lut_ratio, 2),
+            text.number(one.mbit_per_s_per_lut, 3),
+            text.number(one.energy_ratio, 2),
+            text.number(one.signal_energy_ratio, 2),
+        )
+        for one in here
+    )
+    estimated = [one.energy_ratio for one in every if one.target == target]
+    return Grid(
+        f"rtl-designs-{target}",
+        f"Our designs on {_PART[target]}",
+        "The whole core, after placement and routing, median clock rate over the seeds. Gbit/s are of payload of "
+        f"CCMP-128, in frames of {PAYLOAD_B} B without end, sealed or opened, whichever is slower. Speed-up, LUTs and "
+        "energy (an estimate, as in Table V) are against our standard design."
+        + _absent((_SYNTH, [v for one in here for v in (one.gbit_per_s, one.speed_up)]), (_POWER, estimated)),
+        (
+            "Design",
+            "LUT4",
+            "FF",
+            "RAM blocks",
+            "Fmax, MHz",
+            "Seeds",
+            "Gbit/s",
+            "Speed-up",
+            "LUT ratio",
+            "Mbit/s a LUT",
+            "Energy a bit",
+            "without clock",
+        ),
+        rows,
+    )
+
+
+def _ratios(every: Sequence[Figures], printed: _Printed) -> Grid:
+    """The two ratios that the paper prints, of every number of lanes."""
+    lanes = [one for one in every if one.group == "paper"]
+    rows: list[tuple[str, ...]] = [("Published", _PRINTED_PART, printed.speed_up, printed.elements)]
+    rows += [
+        (
+            text.counted(one.lanes or 0, "lane"),
+            _PART[one.target],
+            text.number(one.speed_up, 2),
+            text.number(one.logic_element_ratio, 2),
+        )
+        for one in sorted(lanes, key=lambda one: (list(_PART).index(one.target), one.lanes or 0))
+    ]
+    return Grid(
+        "rtl-ratios",
+        "The paper's comparison: its lanes against the standard design",
+        f"Time ratio: time of a frame of {PAYLOAD_B} B, of the standard design by that of the lanes, each at its clock "
+        "rate after routing; Cyclone IV E is only counted. LE ratio: logic elements of the whole core. The text does "
+        "not say how many lanes its design has."
+        + (f" Not measured yet: {_SYNTH}." if not lanes else "")
+        + _absent((_SYNTH, [one.speed_up for one in lanes if one.target != "cycloneive"])),
+        ("Lanes", "Part", "Time ratio", "LE ratio"),
+        tuple(rows),
+        words=2,
+    )
+
+
+def _placed(every: Iterable[Figures], target: TargetName) -> bool:
+    return any(one.seeds for one in every if one.target == target)
+
+
+def _absent(*values: tuple[str, Iterable[float | None]]) -> str:
+    """What measures the values that are not there."""
+    commands = [command for command, measured in values if any(value is None for value in measured)]
+    return (
+        f" {text.MISSING}: not measured ({text.listing(commands)}), or too large for the part."
+        if commands
+        else ""
+    )
+
+
+def _ratio_of(paper: Publication, claim: str) -> str:
+    found = paper.claim(claim)
+    assert isinstance(found, Comparison)
+    return str(found.ratio)

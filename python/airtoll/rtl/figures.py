@@ -1,0 +1,159 @@
+"""What follows from the measurements: times, rates, and ratios against the standard design on the same target."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from airtoll.rtl.results import Group, OneWay, Point, Results, TargetName
+
+PAYLOAD_B: Final = 1500
+"""Of the frames that rates are of."""
+
+_COUNTS: Final = ("lut", "carry_lut", "ff", "ram_blocks", "logic_elements")
+
+BLOCK_B: Final = 16
+"""A payload of one block of AES."""
+
+STANDARD: Final = "standard"
+"""The group whose design the others are compared with."""
+
+
+class Figures(BaseModel):
+    """A design point on a target. Where something was not measured, what follows from it is None.
+
+    Rates and times of a frame are of `PAYLOAD_B` and of the slower way, sealing or opening; clock rates are medians.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    point: str
+    title: str
+    group: Group
+    lanes: int | None
+    target: TargetName
+    lut: int
+    carry_lut: int
+    ff: int
+    ram_blocks: int
+    logic_elements: int
+    seeds: int
+    fmax_mhz: float | None
+    tsu_ns: float | None
+    tco_ns: float | None
+    clk_to_clk_ns: float | None
+    cycles_a_frame: float | None
+    frame_ns: float | None  # of each of many frames
+    single_block_ns: float | None  # of one frame of BLOCK_B alone, from the first word in to the last one out
+    single_frame_ns: float | None  # the same of one of PAYLOAD_B
+    gbit_per_s: float | None
+    mbit_per_s_per_lut: float | None
+    toggles_per_payload_bit: float | None
+    lut_toggles: float | None  # of these
+    ff_toggles: float | None
+    clock_toggles: float | None
+    toggles_per_ns: float | None  # what power goes with
+    pj_per_payload_bit: float | None
+    # Against the standard design
+    speed_up: float | None
+    lut_ratio: float | None
+    logic_element_ratio: float | None
+    energy_ratio: float | None
+    signal_energy_ratio: float | None  # without clock pins
+    power_ratio: float | None
+
+
+def all_figures(results: Results) -> tuple[Figures, ...]:
+    """Of every design point on every target that it was mapped to."""
+    standard = next((point for point in results.points.values() if point.group == STANDARD), None)
+    found = []
+    for name, point in results.points.items():
+        for target in point.targets:
+            base = _measured(standard, target) if standard else {}
+            mine = _measured(point, target)
+            found.append(
+                Figures.model_validate(
+                    {
+                        "point": name,
+                        "title": point.title,
+                        "group": point.group,
+                        "lanes": point.lanes,
+                        "target": target,
+                        **mine,
+                        "speed_up": _ratio(base.get("frame_ns"), mine["frame_ns"]),
+                        "lut_ratio": _ratio(mine["lut"], base.get("lut")),
+                        "logic_element_ratio": _ratio(mine["logic_elements"], base.get("logic_elements")),
+                        "energy_ratio": _ratio(
+                            mine["toggles_per_payload_bit"], base.get("toggles_per_payload_bit")
+                        ),
+                        "signal_energy_ratio": _ratio(_signals(mine), _signals(base)),
+                        "power_ratio": _ratio(mine["toggles_per_ns"], base.get("toggles_per_ns")),
+                    }
+                )
+            )
+    return tuple(found)
+
+
+def payload_of(point: Point, target: TargetName, single_ns: float) -> float | None:
+    """The payload of a frame that takes that time alone, sealed; None outside the sizes that were measured."""
+    fmax_mhz = point.targets[target].fmax_mhz if target in point.targets else None
+    if fmax_mhz is None or point.cycles is None:
+        return None
+    cycles = single_ns * fmax_mhz / 1000
+    sizes = sorted((frame.payload_b, frame.seal.first_in_to_last_out) for frame in point.cycles.frames)
+    for (size, least), (next_size, most) in pairwise(sizes):
+        if least <= cycles <= most:
+            return size + (next_size - size) * (cycles - least) / (most - least) if most > least else size
+    return None
+
+
+def _measured(point: Point, name: TargetName) -> dict[str, float | None]:
+    target = point.targets.get(name)
+    if target is None:
+        return {}
+    fmax_mhz = target.fmax_mhz
+    cycles_a_frame = _slower(point, PAYLOAD_B, lambda way: way.cycles_a_frame)
+    frame_ns = _ns(cycles_a_frame, fmax_mhz)
+    gbit_per_s = 8 * PAYLOAD_B / frame_ns if frame_ns else None
+    energy = point.energy if point.energy and point.energy.target == name else None
+    split = energy.toggles_per_payload_bit if energy else None
+    toggles = split.total if split else None
+    return {
+        **{each: getattr(target, each) for each in _COUNTS},
+        "seeds": len(target.runs),
+        "fmax_mhz": fmax_mhz,
+        "tsu_ns": target.median_ns("tsu_ns"),
+        "tco_ns": target.median_ns("tco_ns"),
+        "clk_to_clk_ns": target.median_ns("clk_to_clk_ns"),
+        "cycles_a_frame": cycles_a_frame,
+        "frame_ns": frame_ns,
+        "single_block_ns": _ns(_slower(point, BLOCK_B, lambda way: way.first_in_to_last_out), fmax_mhz),
+        "single_frame_ns": _ns(_slower(point, PAYLOAD_B, lambda way: way.first_in_to_last_out), fmax_mhz),
+        "gbit_per_s": gbit_per_s,
+        "mbit_per_s_per_lut": 1000 * gbit_per_s / target.lut if gbit_per_s and target.lut else None,
+        "toggles_per_payload_bit": toggles,
+        "lut_toggles": split.lut if split else None,
+        "ff_toggles": split.ff if split else None,
+        "clock_toggles": split.clock if split else None,
+        "toggles_per_ns": toggles * gbit_per_s if toggles is not None and gbit_per_s else None,
+        "pj_per_payload_bit": energy.pj_per_payload_bit if energy else None,
+    }
+
+
+def _signals(measured: Mapping[str, float | None]) -> float | None:
+    lut, ff = measured.get("lut_toggles"), measured.get("ff_toggles")
+    return lut + ff if lut is not None and ff is not None else None
+
+
+def _slower(point: Point, payload_b: int, of: Callable[[OneWay], float]) -> float | None:
+    frame = point.cycles.of(payload_b) if point.cycles else None
+    return max(of(frame.seal), of(frame.open)) if frame else None
+
+
+def _ns(cycles: float | None, fmax_mhz: float | None) -> float | None:
+    return 1000 * cycles / fmax_mhz if cycles is not None and fmax_mhz else None
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None

@@ -1,0 +1,178 @@
+"""What the gates of a design point do while it protects frames.
+
+1. yosys maps the RTL to cells of the ECP5 as for the counts of its LUTs, but with `ram_sdp` left as it is (gates).
+2. cocotb keeps the same RTL busy with frames and writes down its ports, cycle by cycle (stimulus).
+3. The netlist gets the same inputs, and must have the same outputs in every cycle (simulate.Machine).
+4. In a window in which a known number of frames left, all changes of all nets are counted, glitches too.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import gates
+import numpy as np
+import runner
+import simulate
+from flow import tool
+from recipe import RTL, TOP, recipe
+
+from airtoll.errors import AirtollError
+
+PAYLOAD_B: Final = 1500
+"""An Ethernet MSDU."""
+
+_SEED: Final = 1
+_RESET_CYCLES: Final = 8  # until reset, and what it clears, are through
+_LEAST_FRAMES: Final = 4  # that are counted
+
+RAM: Final = RTL / "rtl" / "ram_sdp.v"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The ports of the RTL: a row of octets, the lowest first, for each cycle."""
+
+    ports: Mapping[str, simulate.Bits]
+    mpdus: Path  # that left
+
+    def ends_of_frames(self) -> gates.Integers:
+        """The cycles in which the last word of a frame left."""
+        valid, ready, last = (self.ports[f"m_{name}"][:, 0] for name in ("valid", "ready", "last"))
+        return np.flatnonzero(valid & ready & last)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Of one design point."""
+
+    netlist: gates.Netlist
+    changes: simulate.Changes
+    accesses: simulate.Accesses
+    frames: int
+    payload_bits: int
+
+
+def commands(parameters: Mapping[str, int], folder: Path) -> list[str]:
+    """What yosys is to do in a folder."""
+    sources = " ".join(
+        os.path.relpath(file, folder) for file in recipe("ecp5").sources if file.name != RAM.name
+    )
+    chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+    return [
+        f"read_verilog -I{os.path.relpath(RTL / 'rtl', folder)} {sources}",
+        f"read_verilog -lib {os.path.relpath(RAM, folder)}",
+        f"hierarchy -top {TOP} {chosen}",
+        "proc -norom",
+        f"{recipe('ecp5').synth} -top {TOP}",
+        "write_json netlist.json",
+    ]
+
+
+def map_to_ecp5(parameters: Mapping[str, int], folder: Path) -> gates.Netlist:
+    """Synthesise the core."""
+    (folder / "netlist.ys").write_text("\n".join(commands(parameters, folder)) + "\n")
+    log = folder / "netlist.log"
+    with log.open("w") as out:
+        done = subprocess.run(
+            [tool("yosys", "apt-get install yosys"), "-q", "netlist.ys"],
+            cwd=folder, stdout=out, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+    if done.returncode:
+        errors = re.findall(r"ERROR: *(.+)", log.read_text(errors="replace"))
+        raise AirtollError(f"yosys: {errors[-1] if errors else f'exit status {done.returncode}'} ({log})")
+    return gates.load(folder / "netlist.json")
+
+
+def record(
+    parameters: Mapping[str, int],
+    folder: Path,
+    netlist: gates.Netlist,
+    frames: int,
+    *,
+    mpdus: Path | None = None,
+) -> Recording:
+    """Simulate the RTL until so many frames have left, sealed; or opened, if there are MPDUs for that."""
+    file = folder / ("opened.npz" if mpdus else "sealed.npz")
+    environment = {
+        "RECORD_FILE": str(file),
+        "RECORD_FRAMES": str(frames),
+        "RECORD_PAYLOAD_B": str(PAYLOAD_B),
+        "RECORD_SEED": str(_SEED),
+        "RECORD_PORTS": " ".join([*netlist.inputs, *netlist.outputs]),
+        "RECORD_MPDUS": str(mpdus or ""),
+    }
+    try:
+        runner.simulate(TOP, "stimulus", parameters, environment=environment)
+    except (AssertionError, RuntimeError) as error:  # tests that fail, or a build that does
+        raise AirtollError(f"simulation: {error}") from None
+    with np.load(file) as ports:
+        return Recording(dict(ports), file.with_suffix(".json"))
+
+
+def replay(
+    netlist: gates.Netlist, recording: Recording, start: int, stop: int
+) -> tuple[simulate.Bits, simulate.Accesses]:
+    """Drive the netlist as the RTL was driven.
+
+    Returns what the sources of its gates held in the cycles from `start` to before `stop`, and the accesses to memories
+    within these. AirtollError where an output is not the RTL's.
+    """
+
+    def bits(ports: Mapping[str, gates.Integers]) -> simulate.Bits:
+        """The ports' values, a column for each net."""
+        return np.concatenate(
+            [
+                np.unpackbits(recording.ports[name], axis=1, count=len(nets), bitorder="little")
+                for name, nets in ports.items()
+            ],
+            axis=1,
+        )
+
+    machine = simulate.Machine(netlist)
+    given, wanted = bits(netlist.inputs), bits(netlist.outputs)
+    inputs, outputs = (np.concatenate(list(ports.values())) for ports in (netlist.inputs, netlist.outputs))
+    port_of = [name for name, nets in netlist.outputs.items() for _ in nets]
+    history = np.empty((stop - start, len(machine.sources)), np.uint8)
+    accesses = simulate.Accesses()
+    for cycle in range(stop):
+        machine.values[inputs] = given[cycle]
+        machine.settle()
+        names = {port_of[at] for at in np.flatnonzero(machine.values[outputs] != wanted[cycle])}
+        # Without its valid a stream's signals mean nothing: registers that no reset clears begin as they like.
+        names -= {
+            name for name in names if not machine.values[netlist.outputs.get(_valid_of(name), gates.HIGH)]
+        }
+        if names and cycle >= _RESET_CYCLES:
+            raise AirtollError(
+                f"cycle {cycle}: {', '.join(sorted(names))} of the netlist is not what the RTL has"
+            )
+        if cycle >= start:
+            history[cycle - start] = machine.values[machine.sources]
+        machine.clock(accesses if start <= cycle < stop - 1 else None)
+    return history, accesses
+
+
+def _valid_of(port: str) -> str:
+    return f"{port.partition('_')[0]}_valid"
+
+
+def observe(parameters: Mapping[str, int], folder: Path, *, open_them: bool = False) -> Activity:
+    """All of it, for one design point."""
+    folder.mkdir(parents=True, exist_ok=True)
+    netlist = map_to_ecp5(parameters, folder)
+    # As many frames as are under way at once fill the core; with as many again it has been through all its states.
+    frames = max(parameters.get("FRAMES", _LEAST_FRAMES), _LEAST_FRAMES)
+    recording = record(parameters, folder, netlist, 2 * frames)
+    if open_them:
+        recording = record(parameters, folder, netlist, 2 * frames, mpdus=recording.mpdus)
+    ends = recording.ends_of_frames()
+    start, stop = int(ends[frames - 1]), int(ends[2 * frames - 1]) + 1
+    history, accesses = replay(netlist, recording, start, stop)
+    return Activity(
+        netlist, simulate.count_toggles(netlist, history), accesses, frames, 8 * PAYLOAD_B * frames
+    )

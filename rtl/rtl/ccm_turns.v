@@ -1,0 +1,443 @@
+// CCM (RFC 3610, as 802.11 has it in CCMP) over many MPDUs at once, a block of each in turn.
+//
+// CBC-MAC is a chain within a frame, but not between frames: while a block of one frame is in the AES core, the others'
+// are. FRAMES of them are under way, each with two blocks at a time, one of CBC-MAC and one of CTR, and the sequencer
+// visits them one after the other. With enough frames the AES cores are never without work.
+//
+// A frame lies in memory as blocks: AAD 1, AAD 2, payload 1 to n, and what is behind it. Each visit takes it a step on (S
+// are blocks of CTR, X of CBC-MAC):
+//
+//   step     block of CTR                    block of CBC-MAC
+//   -1       B0, whose result is an X        -
+//   0        -                               X ^ AAD 1
+//   1        counter 1, or 0 if n is 0       X ^ AAD 2
+//   1 + k    counter k + 1, or 0 if k is n   X ^ payload k; payload k ^ S goes to memory
+//   2 + n    -                               -; X ^ S is the MIC, and what is behind the payload goes to memory
+//
+// so `step` is the counter, and with `base` the block's address.
+//
+// A block passes through here in words of W bits, in seven cycles, each of which every word sees in turn:
+//
+//   0  decide: what, for which frame, into which AES core's slot
+//   0' (of what was decided)
+//   1  addresses: the frame's block, its S and X, its nonce, the last round key of its key
+//   2  (memory)
+//   3  S and X get their last round key; octets behind the end of the payload are masked
+//   4  the next input of CBC-MAC, or the counter block; the payload sealed or opened
+//   5  to the AES core, and to memory
+//
+// Whether a frame is sealed or opened changes one thing: CBC-MAC takes the payload before or after S is added.
+`default_nettype none
+
+module ccm_turns #(
+    parameter W = 32,
+    parameter CORES = 1,
+    parameter FRAMES = 4,   // under way at once
+    parameter LAG = 20,     // cycles that an AES core takes longer for CCMP-256
+    parameter SLOT_W = 4,   // bits of a frame's number in memory
+    parameter KEY_W = 5,
+    parameter BLOCK_W = 10, // bits of the address of a block in memory
+    // of these, not to be set
+    parameter WORDS = 128 / W,
+    parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
+    parameter FRAME_W = FRAMES == 1 ? 1 : $clog2(FRAMES),
+    parameter TAG_W = FRAME_W + 1
+) (
+    input wire clk,
+    input wire reset,
+
+    // A frame that lies in memory.
+    input  wire               job_valid,
+    output wire               job_ready,
+    input  wire [   SLOT_W:0] job_slot,
+    input  wire [BLOCK_W-1:0] job_base,   // AAD 1
+    input  wire [        9:0] job_last,   // the step of its last block: 1 + payload blocks
+    input  wire [        3:0] job_tail,   // the last octet of the payload in that block,
+    input  wire [        3:0] job_aad,    // and that of the AAD in AAD 2
+    input  wire [  KEY_W-1:0] job_key,
+    input  wire               job_long,   // CCMP-256
+    input  wire               job_open,
+
+    output reg               done_valid,  // its payload and its MIC are in memory
+    output reg  [  SLOT_W:0] done_slot,
+
+    // Memories; what is read is there two cycles later.
+    output wire [BLOCK_W-1:0] block_addr,
+    output wire [ WORD_W-1:0] word_addr,      // of all that is read
+    input  wire [      W-1:0] block_word,
+    output wire [ SLOT_W-1:0] nonce_addr,
+    input  wire [      W-1:0] nonce_word,     // octets 1 to 13 of it, then the payload's length
+    output wire [  KEY_W-1:0] last_key_addr,
+    input  wire [      W-1:0] last_key_word,
+    output wire               out_write,
+    output wire [BLOCK_W-1:0] out_block,
+    output wire [ WORD_W-1:0] out_word_addr,  // also of the MIC
+    output wire [      W-1:0] out_word,
+    output wire               mic_write,
+    output wire [ SLOT_W-1:0] mic_slot,
+    output wire [      W-1:0] mic_word,
+
+    // The AES cores.
+    input  wire [CORES-1:0] offer,
+    output wire [CORES-1:0] accept,
+    output wire [CORES-1:0] op_valid,
+    output wire [    W-1:0] op_word,
+    output wire [KEY_W-1:0] op_key,
+    output wire             op_long,
+    output wire [TAG_W-1:0] op_tag,
+    input  wire             result_valid,  // of one core at most
+    input  wire [    W-1:0] result_word,
+    input  wire [TAG_W-1:0] result_tag
+);
+
+  localparam [31:0] LAST_WORD = WORDS - 1, HOLD = LAG + WORDS;
+
+  // Blocks in the cores are counted as they go in and as they come out, which is in the same order: a frame's turn has
+  // come when the count of those that are out has reached that of its own last one.
+  localparam COUNT_W = 8;
+
+  // ---- 0: decide
+  //
+  // Only what is needed to decide moves on in the cycle of the decision: the flags of the visit. All else of a frame
+  // follows one cycle later, through the ring: from `other` to `next`, where it is found out whether this is its last
+  // block, to the visit, and back into the ring.
+
+  localparam STATE_W = COUNT_W + 6 + 10 + 10 + 4 + 4 + 2 + KEY_W + BLOCK_W + SLOT_W + 1;
+  localparam REST_W = 1 + KEY_W + BLOCK_W + SLOT_W + 1;
+
+  wire [STATE_W-1:0] other;
+  wire [COUNT_W-1:0] other_stamp = other[STATE_W-1-:COUNT_W];
+
+  reg [STATE_W-1:0] next;
+  wire [COUNT_W-1:0] stamp_unused;
+  wire next_live, start_unused, next_aad_1, next_aad_2, next_payload, next_mic;
+  wire [9:0] next_step, next_last;
+  wire [7:0] tails_unused;
+  wire next_long;
+  wire [REST_W-1:0] rest_unused;
+  assign {stamp_unused, next_live, start_unused, next_aad_1, next_aad_2, next_payload, next_mic, next_step, next_last,
+      tails_unused, next_long, rest_unused} = next;
+  reg other_is_ready, next_is_ready, next_is_last;
+
+  // The visit.
+  reg is_live, is_ready, may_start;  // flags
+  reg second;  // what is to be done next is the second half, CBC-MAC or MIC
+  reg only;  // and the visit ends with it
+  reg only_mic;  // it is the MIC, which needs no AES core
+  reg is_long;
+  reg [COUNT_W-1:0] stamp;
+  reg live, start, aad_1, aad_2, payload, mic;
+  reg [9:0] step, last;
+  reg [3:0] tail, aad;
+  reg long, open;
+  reg [KEY_W-1:0] key;
+  reg [BLOCK_W-1:0] base;
+  reg [SLOT_W:0] slot;
+  reg is_last;
+
+  reg [FRAME_W-1:0] frame;
+  reg [COUNT_W-1:0] taken, completed;
+  wire [COUNT_W-1:0] ahead = completed - stamp, other_ahead = completed - other_stamp;
+  reg path_free;
+  reg [WORD_W:0] path_left;
+  reg holds;
+  reg [4:0] hold;
+
+  wire [CORES-1:0] first_offer = offer & (~offer + 1'b1);
+  assign accept = may_start && path_free && !only_mic ? first_offer : {CORES{1'b0}};
+  wire starts = may_start && path_free && (only_mic || |offer);
+  wire issues = may_start && path_free && !only_mic && |offer;
+  reg turned, turned_before, takes_job;
+  reg results_out;  // of the visit's frame, a cycle ago
+  wire turns = (starts && only) || (!is_live && !turned && !job_valid && !takes_job);
+  assign job_ready = takes_job;
+
+  wire in_text = aad_2 || payload;
+
+  ring #(
+      .DEPTH(FRAMES - 2),
+      .WIDTH(STATE_W)
+  ) others (
+      .clk(clk),
+      .reset(reset),
+      .turn(turned),
+      // Where the visit ended with a block, that one is counted already.
+      .in({
+        taken, live && !mic, 1'b0, start, aad_1, in_text && !is_last, in_text && is_last, step + 10'd1, last, tail, aad,
+        long, open, key, base, slot
+      }),
+      .out(other)
+  );
+
+  always @(posedge clk) begin
+    other_is_ready <= !other_ahead[COUNT_W-1];
+    next_is_last <= next_step == next_last;
+    turned <= turns;
+    takes_job <= !is_live && !turned && job_valid && !takes_job;
+
+    // A shorter encryption must not overtake a longer one, nor come out while that does.
+    may_start <= is_live && is_ready && (is_long || !holds);
+    results_out <= !ahead[COUNT_W-1];
+    turned_before <= turned;
+    if (!turned && !turned_before) is_ready <= is_ready || results_out;
+    if (starts) {second, only} <= 2'b11;
+    if (turns) begin
+      is_live <= next_live;
+      is_ready <= next_is_ready;
+      second <= next_aad_1 || next_mic;
+      only <= !next_aad_2 && !next_payload;
+      only_mic <= next_mic;
+      is_long <= next_long;
+      // With words of whole blocks there is a visit every second cycle.
+      may_start <= W == 128 && next_live && next_is_ready && (next_aad_2 || next_payload) &&
+          (next_long || !(holds || (issues && is_long)));
+    end
+    if (turned) begin
+      next <= other;
+      next_is_ready <= other_is_ready;
+      {stamp, live, start, aad_1, aad_2, payload, mic, step, last, tail, aad, long, open, key, base, slot} <= next;
+      is_last <= next_is_last;
+      frame <= frame == FRAMES - 1 ? {FRAME_W{1'b0}} : frame + 1'b1;
+    end
+    if (takes_job) begin
+      {is_live, is_ready, second, only, only_mic, is_long} <= {5'b11010, job_long};
+      {live, start, aad_1, aad_2, payload, mic} <= 6'b110000;
+      {step, last, tail, aad, long, open} <= {~10'd0, job_last, job_tail, job_aad, job_long, job_open};
+      {key, base, slot} <= {job_key, job_base, job_slot};
+      is_last <= 1'b0;
+    end
+    if (issues) taken <= taken + 1'b1;
+    if (W != 128) begin
+      path_free <= starts ? 1'b0 : path_left == 1 || path_free;
+      path_left <= starts ? LAST_WORD[WORD_W:0] : path_left - 1'b1;
+    end
+    holds <= issues && is_long || hold != 5'd0;
+    if (issues && is_long) hold <= HOLD[4:0];
+    else if (hold != 5'd0) hold <= hold - 5'd1;
+    if (reset) begin
+      {turned, takes_job} <= 2'b00;
+      next <= {STATE_W{1'b0}};
+      is_live <= 1'b0;
+      live <= 1'b0;
+      may_start <= 1'b0;
+      frame <= {FRAME_W{1'b0}};
+      taken <= {COUNT_W{1'b0}};
+      path_free <= 1'b1;
+      holds <= 1'b0;
+      hold <= 5'd0;
+    end
+  end
+
+  // ---- 1: addresses
+
+  wire [BLOCK_W+9:0] step_unused_above = {{BLOCK_W{1'b0}}, step};
+  reg started, started_second;
+  reg [CORES-1:0] started_core;
+  reg run_1;
+  reg [WORD_W-1:0] word_1;
+  reg [CORES-1:0] core_1;
+  reg [KEY_W-1:0] key_1;
+  reg long_1;
+  reg [TAG_W-1:0] tag_1;
+  reg [SLOT_W:0] slot_1;
+  reg [BLOCK_W-1:0] block_1;
+  reg is_ctr_1, is_mic_1, is_payload_1, open_1;
+  reg [3:0] end_1;  // the last octet of the block that counts
+  reg none_1;  // none does
+  reg is_b0_1;
+  reg [9:0] counter_1;
+  wire [FRAME_W-1:0] frame_1 = tag_1[TAG_W-1:1];
+
+  always @(posedge clk) begin
+    started <= starts;
+    started_second <= second;
+    started_core <= first_offer;
+    run_1 <= started || (W != 128 && run_1 && word_1 != LAST_WORD);
+    word_1 <= started || W == 128 ? {WORD_W{1'b0}} : word_1 + 1'b1;
+    // What starts stands here until its last word has gone.
+    if (started) begin
+      core_1 <= started_core;
+      key_1 <= key;
+      long_1 <= long;
+      tag_1 <= {frame, started_second || start};
+      slot_1 <= slot;
+      block_1 <= base + step_unused_above[BLOCK_W-1:0];
+      is_ctr_1 <= !started_second;
+      is_mic_1 <= mic;
+      is_payload_1 <= started_second && payload;
+      open_1 <= open;
+      end_1 <= aad_2 ? aad : payload && is_last ? tail : 4'd15;
+      none_1 <= mic;
+      is_b0_1 <= start;
+      counter_1 <= is_last ? 10'd0 : step;
+    end
+    if (reset) {started, run_1} <= 2'b00;
+  end
+
+  assign block_addr = block_1;
+  assign word_addr = word_1;
+  assign nonce_addr = slot_1[SLOT_W-1:0];
+  assign last_key_addr = key_1;
+
+  // ---- 2, 3: what the memories hold, and which octets of it count
+
+  localparam BYTES = W / 8;
+
+  reg [BYTES-1:0] keep_2, keep_3;
+  reg run_2, run_3, run_4, run_5;
+  reg [WORD_W-1:0] word_2, word_3, word_4, word_5;
+  reg is_ctr_2, is_ctr_3, is_mic_2, is_mic_3, is_mic_4, is_mic_5;
+  reg is_payload_2, is_payload_3, is_payload_4, is_payload_5;
+  reg open_2, open_3, open_4;
+  reg long_2, long_3, long_4;
+  reg is_b0_2, is_b0_3;
+  reg [9:0] counter_2, counter_3;
+  reg [BLOCK_W-1:0] block_2, block_3, block_4, block_5;
+  reg [SLOT_W:0] slot_2, slot_3, slot_4, slot_5;
+  reg [CORES-1:0] core_2, core_3, core_4, core_5;
+  reg [KEY_W-1:0] key_2, key_3, key_4;
+  reg [TAG_W-1:0] tag_2, tag_3, tag_4;
+
+  integer octet;
+  always @(posedge clk) begin
+    for (octet = 0; octet < BYTES; octet = octet + 1)
+      keep_2[octet] <= !none_1 && (W == 128 ? 0 : word_1 * BYTES) + octet <= end_1;
+    keep_3 <= keep_2;
+    {run_2, run_3, run_4, run_5} <= {run_1, run_2, run_3, run_4};
+    {word_2, word_3, word_4, word_5} <= {word_1, word_2, word_3, word_4};
+    {is_ctr_2, is_ctr_3} <= {is_ctr_1, is_ctr_2};
+    {is_mic_2, is_mic_3, is_mic_4, is_mic_5} <= {is_mic_1, is_mic_2, is_mic_3, is_mic_4};
+    {is_payload_2, is_payload_3, is_payload_4, is_payload_5} <=
+        {is_payload_1, is_payload_2, is_payload_3, is_payload_4};
+    {open_2, open_3, open_4} <= {open_1, open_2, open_3};
+    {long_2, long_3, long_4} <= {long_1, long_2, long_3};
+    {is_b0_2, is_b0_3} <= {is_b0_1, is_b0_2};
+    {counter_2, counter_3} <= {counter_1, counter_2};
+    {block_2, block_3, block_4, block_5} <= {block_1, block_2, block_3, block_4};
+    {slot_2, slot_3, slot_4, slot_5} <= {slot_1, slot_2, slot_3, slot_4};
+    {core_2, core_3, core_4, core_5} <= {core_1, core_2, core_3, core_4};
+    {key_2, key_3, key_4} <= {key_1, key_2, key_3};
+    {tag_2, tag_3, tag_4} <= {tag_1, tag_2, tag_3};
+    if (reset) {run_2, run_3, run_4, run_5} <= 4'd0;
+  end
+
+  wire [W-1:0] ctr_word, cbc_word;  // S and X, without the last round key
+
+  // The nonce with what makes it a counter block or B0 (RFC 3610 sections 2.2 and 2.3, M of 8 or 16 octets, L of 2).
+  reg [W-1:0] initial_block;
+  always @* begin
+    initial_block = nonce_word;
+    if (W == 128 || word_3 == 0) initial_block[7:0] = !is_b0_3 ? 8'h01 : long_3 ? 8'h79 : 8'h59;
+    if ((W == 128 || word_3 == LAST_WORD) && !is_b0_3)
+      initial_block[W-16+:16] = {counter_3[7:0], 6'd0, counter_3[9:8]};
+  end
+
+  reg [W-1:0] keep_bits;
+  always @* for (octet = 0; octet < BYTES; octet = octet + 1) keep_bits[8*octet+:8] = {8{keep_3[octet]}};
+
+  // ---- 4: the word of CBC-MAC's next input, of the counter block, or of the MIC; the payload's other side
+
+  reg [W-1:0] cbc_4, ctr_4, known_4, block_4_word;
+
+  always @(posedge clk) begin
+    cbc_4 <= cbc_word ^ last_key_word;
+    ctr_4 <= (ctr_word ^ last_key_word) & (keep_bits | {W{is_mic_3}});
+    known_4 <= is_ctr_3 ? initial_block : block_word & keep_bits;
+    block_4_word <= block_word;
+    if (is_ctr_3) cbc_4 <= {W{1'b0}};
+    if (!is_payload_3 && !is_mic_3) ctr_4 <= {W{1'b0}};
+  end
+
+  // ---- 5: out
+
+  reg [W-1:0] made_5, payload_5;
+  wire takes_ctr = open_4 || is_mic_4;
+
+  always @(posedge clk) begin
+    made_5 <= cbc_4 ^ known_4 ^ (takes_ctr ? ctr_4 : {W{1'b0}});
+    payload_5 <= block_4_word ^ (is_mic_4 ? {W{1'b0}} : ctr_4);
+  end
+
+  assign op_valid = run_5 && !is_mic_5 ? core_5 : {CORES{1'b0}};
+  assign op_word = made_5;
+  // The cores want to know these a cycle before.
+  assign op_key = key_4;
+  assign op_long = long_4;
+  assign op_tag = tag_4;
+
+  assign out_write = run_5 && (is_payload_5 || is_mic_5);
+  assign out_block = block_5;
+  assign out_word_addr = word_5;
+  assign out_word = payload_5;
+  assign mic_write = run_5 && is_mic_5;
+  assign mic_slot = slot_5[SLOT_W-1:0];
+  assign mic_word = made_5;
+
+  always @(posedge clk) begin
+    done_valid <= run_5 && is_mic_5 && (W == 128 || word_5 == LAST_WORD);
+    done_slot <= slot_5;
+    if (reset) done_valid <= 1'b0;
+  end
+
+  // ---- results
+
+  reg result_run;
+  reg [W-1:0] result_held;
+  reg [TAG_W-1:0] result_for;
+  reg [WORD_W-1:0] result_at;
+  wire result_last = W == 128 || result_at == LAST_WORD;
+
+  always @(posedge clk) begin
+    result_run <= result_valid;
+    result_held <= result_word;
+    result_for <= result_tag;
+    if (result_run) result_at <= result_last ? {WORD_W{1'b0}} : result_at + 1'b1;
+    completed <= completed + {{(COUNT_W - 1) {1'b0}}, result_run && result_last};
+    if (reset) begin
+      result_run <= 1'b0;
+      result_at <= {WORD_W{1'b0}};
+      completed <= {COUNT_W{1'b0}};
+    end
+  end
+
+  localparam RESULT_W = W == 128 ? FRAME_W : FRAME_W + WORD_W;
+  wire [RESULT_W-1:0] held_addr, read_addr;
+  generate
+    if (W == 128) begin : g_blocks
+      assign held_addr = result_for[TAG_W-1:1];
+      assign read_addr = frame_1;
+    end else begin : g_words
+      assign held_addr = {result_for[TAG_W-1:1], result_at};
+      assign read_addr = {frame_1, word_1};
+    end
+  endgenerate
+
+  ram_sdp #(
+      .WIDTH(W),
+      .DEPTH(1 << RESULT_W)
+  ) ctr_results (
+      .clk(clk),
+      .write(result_run && !result_for[0]),
+      .write_addr(held_addr),
+      .write_data(result_held),
+      .enable(1'b1),
+      .read_addr(read_addr),
+      .read_data(ctr_word)
+  );
+
+  ram_sdp #(
+      .WIDTH(W),
+      .DEPTH(1 << RESULT_W)
+  ) cbc_results (
+      .clk(clk),
+      .write(result_run && result_for[0]),
+      .write_addr(held_addr),
+      .write_data(result_held),
+      .enable(1'b1),
+      .read_addr(read_addr),
+      .read_data(cbc_word)
+  );
+
+endmodule
+
+`default_nettype wire

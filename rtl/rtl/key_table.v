@@ -1,0 +1,219 @@
+// Temporal keys: installed, expanded, and counted for (IEEE 802.11-2020 12.5.3.3.2, 12.5.3.4.4).
+//
+// A key is installed by a packet of words of 32 bits:
+//
+//   0       bits 4-0: its number; 9-8: key identifier; 16: 256 bits long, not 128
+//   1, 2    the last packet number that was sealed with it: bits 31-0, 47-32
+//   3, 4    the last one received: of all priorities
+//   5 ...   the key, four or eight words, its first octet in bits 7-0 of the first
+//
+// A packet of word 0 alone removes the key of that number. While a packet waits the core takes no further frame; once it is
+// empty the packet is taken, so that each frame is under the key that it found when it came.
+`default_nettype none
+
+module key_table #(
+    parameter W = 32,
+    parameter KEY_W = 5,
+    parameter LONG_KEYS = 1,  // or 0: keys have 128 bits
+    // of it, not to be set
+    parameter WORDS = 128 / W,
+    parameter WORD_W = W == 128 ? 1 : $clog2(WORDS)
+) (
+    input wire clk,
+    input wire reset,
+
+    input  wire        k_valid,
+    output wire        k_ready,
+    input  wire [31:0] k_data,
+    input  wire        k_last,
+    output reg         k_error,  // for one cycle: the packet was longer or shorter than its key; there is no such key now
+
+    output reg  pause,  // take no frame
+    input  wire empty,  // the core has none
+
+    // Of the key that a frame names, as soon as two cycles later.
+    input  wire [KEY_W-1:0] key,
+    output wire             key_known,
+    output wire             key_long,
+    output wire [      1:0] key_id,
+    output wire [     47:0] key_pn,
+    input  wire             key_pn_write,
+    input  wire [     47:0] key_pn_next,
+
+    // The last packet number received with a key at a priority: two cycles later.
+    input  wire [KEY_W-1:0] replay_key,
+    input  wire [      4:0] replay_priority,  // TID, or 16: management
+    output wire [     47:0] replay_pn,
+    input  wire             replay_write,
+    input  wire [     47:0] replay_pn_next,
+
+    // Round keys as they are made.
+    output wire               round_key_write,
+    output wire [  KEY_W+3:0] round_key_addr,
+    output wire [      127:0] round_key_word,
+    output wire               last_key_write,   // every word of every round key; those of the last one remain
+    output wire [  KEY_W-1:0] last_key_addr,
+    output wire [ WORD_W-1:0] last_key_word_addr,
+    output wire [      W-1:0] last_key_word
+);
+
+  localparam CLEAR = 0, WAIT = 1, NUMBERS = 2, KEY = 3, EXPAND = 4, DROP = 5;
+  localparam LOG_BYTES = $clog2(W / 8);
+
+  reg [5:0] state;  // one-hot
+  reg [KEY_W-1:0] number;
+  reg [1:0] id;
+  reg long;
+  reg [2:0] word;
+  reg [1:0] octet;
+  reg [47:0] sent, received;
+  reg [4:0] tid;
+
+  // The word of the packet at hand.
+  reg has_word, is_last_word;
+  reg [31:0] word_data;
+
+  reg clears, expanded;
+  reg ends_word;  // the last octet of a word of the key was taken
+  wire expander_busy, takes_octet;
+  wire made;
+  wire [7:0] made_at;
+
+  reg may_take;  // the pause is long enough, and the core empty
+  wire takes_head = state[WAIT] && has_word && may_take;
+  wire takes_number = state[NUMBERS] && has_word;
+  wire drops = state[DROP] && has_word;
+  wire installs = state[EXPAND] && expanded;
+  wire ends_key = long ? word == 3'd7 : word == 3'd3;
+
+  assign k_ready = !has_word;
+
+  always @(posedge clk) begin
+    if (!has_word) {has_word, is_last_word, word_data} <= {k_valid, k_last, k_data};
+    if (takes_head || takes_number || ends_word || drops) has_word <= 1'b0;
+    if (reset) has_word <= 1'b0;
+  end
+
+  // What was found of a word is done in the cycle after: the next word comes later than that.
+  reg to_numbers, to_key, to_expand, to_drop, to_wait;
+
+  // A frame may begin in the cycle after that in which the pause does: what is empty three cycles later stays so.
+  reg pause_1, pause_2, is_empty;
+
+  always @(posedge clk) begin
+    pause <= !state[WAIT] || has_word || to_numbers;
+    pause_1 <= pause;
+    pause_2 <= pause_1;
+    is_empty <= empty;
+    expanded <= state[EXPAND] && !expander_busy && tid == 5'd0;
+    may_take <= pause && pause_1 && pause_2 && is_empty;
+    if (reset) pause <= 1'b1;
+  end
+
+  always @(posedge clk) begin
+    clears <= takes_head;
+    ends_word <= takes_octet && octet == 2'd3;
+    to_numbers <= takes_head && !is_last_word;
+    to_key <= takes_number && word == 3'd3 && !is_last_word && (!long || LONG_KEYS);
+    to_drop <= !is_last_word && (takes_number && word == 3'd3 && long && !LONG_KEYS || ends_word && ends_key);
+    to_expand <= ends_word && ends_key && is_last_word;
+    // A packet that ends too early, or too late.
+    k_error <= is_last_word && (takes_number || ends_word && !ends_key || drops);
+    to_wait <= is_last_word && (takes_number || ends_word && !ends_key || drops) || state[CLEAR] && &number || installs;
+    state <= {to_drop, to_expand, to_key, to_numbers, to_wait, 1'b0} |
+        (to_drop || to_expand || to_key || to_numbers || to_wait ? 6'd0 : state);
+    if (state[CLEAR]) number <= number + 1'b1;
+    if (takes_head) begin
+      number <= word_data[KEY_W-1:0];
+      id <= word_data[9:8];
+      long <= word_data[16];
+      word <= 3'd0;
+      octet <= 2'd0;
+    end
+    if (takes_number) begin
+      word <= word == 3'd3 ? 3'd0 : word + 3'd1;
+      if (word == 3'd0) sent[31:0] <= word_data;
+      if (word == 3'd1) sent[47:32] <= word_data[15:0];
+      if (word == 3'd2) received[31:0] <= word_data;
+      if (word == 3'd3) received[47:32] <= word_data[15:0];
+    end
+    if (takes_octet) octet <= octet + 2'd1;
+    if (ends_word) word <= word + 3'd1;
+    // The counters of all priorities, one after the other, while the key is expanded.
+    if (state[KEY]) tid <= 5'd31;
+    else if (state[EXPAND] && tid != 5'd0) tid <= tid - 5'd1;
+    if (reset) begin
+      state <= 1 << CLEAR;
+      number <= {KEY_W{1'b0}};
+      {k_error, to_numbers, to_key, to_drop, to_expand, to_wait} <= 6'd0;
+    end
+  end
+
+  wire [7:0] key_octet;
+  wire [23:0] octets_unused;
+  assign {octets_unused, key_octet} = word_data >> {octet, 3'd0};
+
+  aes_key_expand expand (
+      .clk(clk),
+      .reset(reset),
+      .start(takes_number && word == 3'd3),
+      .long(long && LONG_KEYS),
+      .octet_valid(state[KEY] && has_word && !ends_word),
+      .octet_ready(takes_octet),
+      .octet(key_octet),
+      .busy(expander_busy),
+      .made(made),
+      .made_at(made_at),
+      .row(round_key_word)
+  );
+
+  assign round_key_write = made && &made_at[3:0];
+  assign round_key_addr = {number, made_at[7:4]};
+  assign last_key_write = made && &made_at[LOG_BYTES-1:0];
+  assign last_key_addr = number;
+  assign last_key_word_addr = W == 128 ? {WORD_W{1'b0}} : made_at[3-:WORD_W];
+  assign last_key_word = round_key_word[127-:W];
+
+  // What is known of a key. It is unknown from the packet's head on until it is whole.
+
+  reg table_write;
+  reg [KEY_W-1:0] table_addr;
+  reg [51:0] table_word;
+  wire is_long;
+
+  always @(posedge clk) begin
+    table_write <= state[CLEAR] || clears || installs || key_pn_write;
+    table_addr <= key_pn_write ? key : number;
+    table_word <= key_pn_write ? {1'b1, key_long, key_id, key_pn_next} : {installs, long, id, sent};
+  end
+
+  ram_sdp #(
+      .WIDTH(52),
+      .DEPTH(1 << KEY_W)
+  ) keys (
+      .clk(clk),
+      .write(table_write),
+      .write_addr(table_addr),
+      .write_data(table_word),
+      .enable(1'b1),
+      .read_addr(key),
+      .read_data({key_known, is_long, key_id, key_pn})
+  );
+  assign key_long = is_long && LONG_KEYS;
+
+  ram_sdp #(
+      .WIDTH(48),
+      .DEPTH(1 << (KEY_W + 5))
+  ) replays (
+      .clk(clk),
+      .write(state[EXPAND] || replay_write),
+      .write_addr(state[EXPAND] ? {number, tid} : {replay_key, replay_priority}),
+      .write_data(state[EXPAND] ? received : replay_pn_next),
+      .enable(1'b1),
+      .read_addr({replay_key, replay_priority}),
+      .read_data(replay_pn)
+  );
+
+endmodule
+
+`default_nettype wire

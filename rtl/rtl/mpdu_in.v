@@ -1,0 +1,512 @@
+// MPDUs as they come (IEEE 802.11-2020 9.3.2.1, 9.3.3.1): into memory as CCM takes them, and what is known of each.
+//
+// One word is held. With the one behind it, it gives the words of the payload, which begin where the header ends. Of
+// the blocks in memory,
+//
+//   0, 1   are the AAD with its length in front (12.5.3.3.3): the MAC header in its place, Frame Control in that of
+//          Duration, without the bits that a retransmission may change
+//   2 ...  are the payload, with the MIC behind it in MPDUs to be opened
+//
+// so that no octet of the header needs to be moved. Octets that AAD or payload do not have are left as they come: whoever
+// reads them knows how many count. The header as it came, but for the Protected bit, goes to a memory of its own.
+//
+// A frame is admitted when its last word is there: its packet number is taken, its nonce is written, and it becomes a job
+// for CCM. One that is refused takes no blocks.
+`default_nettype none
+
+module mpdu_in #(
+    parameter W = 32,
+    parameter SLOT_W = 4,
+    parameter KEY_W = 5,
+    parameter BLOCK_W = 10,
+    parameter TAG_W = 8,
+    parameter MAX_OCTETS = 8064,  // of an MPDU without its FCS; a multiple of 16
+    // of these, not to be set
+    parameter BYTES = W / 8,
+    parameter WORDS = 128 / W,
+    parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
+    parameter HEAD_WORDS = 48 / BYTES,
+    parameter HEAD_W = $clog2(HEAD_WORDS)
+) (
+    input wire clk,
+    input wire reset,
+
+    // MPDUs without FCS, octet k of a word in bits 8k+7 to 8k. What is said of a frame comes with its first word.
+    input  wire             s_valid,
+    output wire             s_ready,
+    input  wire [    W-1:0] s_data,
+    input  wire [BYTES-1:0] s_keep,   // ones from bit 0 on; all of them but in the last word
+    input  wire             s_last,
+    input  wire             s_open,   // or seal
+    input  wire [KEY_W-1:0] s_key,
+    input  wire [TAG_W-1:0] s_tag,    // of the user's, given back with the frame
+
+    input  wire pause,  // begin no frame
+    output wire empty,  // there is none in the core
+
+    // The key of the frame at hand, as soon as two cycles after it is named.
+    output wire [KEY_W-1:0] key,
+    input  wire             key_known,
+    input  wire             key_long,
+    input  wire [      1:0] key_id,
+    input  wire [     47:0] key_pn,         // the last packet number sealed with
+    output wire             key_pn_write,
+    output wire [     47:0] key_pn_next,
+
+    output reg                block_write,
+    output reg  [BLOCK_W-1:0] block_addr,
+    output reg  [ WORD_W-1:0] block_word_addr,
+    output reg  [      W-1:0] block_word,
+    output reg                head_write,
+    output reg  [ HEAD_W-1:0] head_word_addr,
+    output reg  [      W-1:0] head_word,
+    output reg                nonce_write,
+    output reg  [ WORD_W-1:0] nonce_word_addr,
+    output reg  [      W-1:0] nonce_word,
+    output wire [ SLOT_W-1:0] slot,             // of the frame at hand, for the last two
+
+    // Blocks and slots from here on are taken, up to the frame at hand; with a bit more than the address.
+    input  wire [BLOCK_W:0] oldest_block,
+    input  wire [ SLOT_W:0] oldest_slot,
+
+    // The frame, admitted or refused.
+    output wire               frame_valid,    // for one cycle
+    output wire [        3:0] frame_verdict,
+    output wire               frame_open,
+    output wire               frame_long,
+    output wire [        5:0] frame_header_end,   // the last octet of its MAC header
+    output wire [       13:0] frame_payload_end,  // and of its payload; negative if there is none
+    output wire [        4:0] frame_tid,      // or 16: management
+    output wire [       47:0] frame_pn,
+    output wire [  TAG_W-1:0] frame_tag,
+    output wire [  BLOCK_W:0] frame_end,      // the block behind it
+
+    // The frame, admitted; it stands until it is taken.
+    output reg                job_valid,
+    input  wire               job_ready,
+    output reg  [   SLOT_W:0] job_slot,
+    output reg  [BLOCK_W-1:0] job_base,
+    output reg  [        9:0] job_last,
+    output reg  [        3:0] job_tail,
+    output reg  [        3:0] job_aad,
+    output reg  [  KEY_W-1:0] job_key,
+    output reg                job_long,
+    output reg                job_open
+);
+
+  `include "verdicts.vh"
+
+  // ---- The word that came last
+
+  reg next_valid, next_last, next_open;
+  reg [W-1:0] next_data;
+  reg [BYTES-1:0] next_keep;
+  reg [KEY_W-1:0] next_key;
+  reg [TAG_W-1:0] next_tag;
+
+  always @(posedge clk) begin
+    if (s_ready) begin
+      next_valid <= s_valid;
+      next_data <= s_data;
+      next_keep <= s_keep;
+      next_last <= s_last;
+      next_open <= s_open;
+      next_key <= s_key;
+      next_tag <= s_tag;
+    end
+    if (reset) next_valid <= 1'b0;
+  end
+
+  // One-hot.
+  localparam BEGIN = 0, DECODE = 1, RUN = 2, SKIP = 3, ADMIT = 4;
+  reg [4:0] state;
+
+  // ---- What Frame Control says (9.2.4.1)
+
+  wire [7:0] fc0 = next_data[7:0], fc1 = next_data[15:8];
+  wire [3:0] fc1_unused = fc1[5:2];
+  wire is_data = fc0[3:2] == 2'b10;
+  wire is_qos = is_data && fc0[7];
+  wire is_robust = fc0[3:2] == 2'b00 && (fc0[7:4] == 4'd10 || fc0[7:4] == 4'd12 || fc0[7:4] == 4'd13);
+  wire has_addr4 = is_data && fc1[1:0] == 2'b11;
+  wire has_htc = fc1[7] && (is_qos || !is_data);
+
+  reg protectable, is_protected, qos, management, addr4, htc, open;
+  reg [KEY_W-1:0] key_at;
+  reg [TAG_W-1:0] tag;
+
+  // ---- Lengths that follow from it
+
+  localparam LOG_BYTES = $clog2(BYTES);
+  localparam LOG_BLOCK_WORDS = $clog2(WORDS);  // the bit of the index that tells blocks apart
+
+  // Of each kind of frame a constant, so that only the choice is left.
+  function [5:0] header_of(input [2:0] kind);  // octets; addr4, qos, htc
+    case (kind)
+      3'b000: header_of = 6'd24;
+      3'b001: header_of = 6'd28;
+      3'b010: header_of = 6'd26;
+      3'b011: header_of = 6'd30;
+      3'b100, 3'b101: header_of = 6'd30;
+      3'b110: header_of = 6'd32;
+      default: header_of = 6'd36;
+    endcase
+  endfunction
+
+  function [5:0] payload_of(input [3:0] kind);  // octets before it; the same and open
+    payload_of = header_of(kind[3:1]) + (kind[0] ? 6'd8 : 6'd0);
+  endfunction
+
+  function [5:0] aad_of(input [1:0] kind);  // octets of AAD, with their own length; addr4, qos
+    aad_of = kind[1] ? (kind[0] ? 6'd32 : 6'd30) : kind[0] ? 6'd26 : 6'd24;
+  endfunction
+
+  function [3:0] word_of(input [5:0] octet);  // that it is in
+    reg [1:0] unused;
+    {unused, word_of} = octet >> LOG_BYTES;
+  endfunction
+
+  function [LOG_BYTES-2:0] pair_of(input [5:0] octet);  // within that word
+    reg [5-LOG_BYTES:0] word_unused;
+    reg odd_unused;
+    {word_unused, pair_of, odd_unused} = octet;
+  endfunction
+
+  reg [5:0] header_end;  // the last octet of the header,
+  reg [5:0] before_payload;  // and that before the payload
+  reg [5:0] aad_octets;
+  // Of the header's words, the last one with AAD; the last one, or with words of 32 bits the last two, before the one in
+  // which the payload begins; and where it begins in that, in pairs of octets: headers have no odd ones.
+  reg [3:0] aad_end, payload_before, payload_before_2;
+  reg [LOG_BYTES-2:0] shift;
+  reg in_second;  // the payload begins in the second word, before which the first is
+
+  integer kind;
+  always @* begin
+    in_second = 1'b0;
+    for (kind = 0; kind < 16; kind = kind + 1)
+      if (word_of(payload_of(kind[3:0])) == 4'd1 && {addr4, qos, htc, open} == kind[3:0]) in_second = 1'b1;
+  end
+
+  always @(posedge clk)
+    for (kind = 0; kind < 16; kind = kind + 1)
+      if ({addr4, qos, htc, open} == kind[3:0]) begin
+        header_end <= header_of(kind[3:1]) - 6'd1;
+        before_payload <= payload_of(kind[3:0]) - 6'd1;
+        aad_octets <= aad_of(kind[3:2]);
+        aad_end <= word_of(aad_of(kind[3:2]) - 6'd1);
+        payload_before <= word_of(payload_of(kind[3:0])) - 4'd1;
+        payload_before_2 <= word_of(payload_of(kind[3:0])) - 4'd2;
+        shift <= pair_of(payload_of(kind[3:0]));
+      end
+
+  // ---- Word by word
+
+  localparam STEPS = WORDS + 5;
+
+  reg [W-1:0] held;
+  reg [BYTES-1:0] held_keep;
+  reg held_last;
+  reg [3:0] index;  // of the held word; the header has no more than fit
+  reg [13-LOG_BYTES:0] words;  // before the held one
+  reg [WORD_W-1:0] at;  // within the block of the payload
+  reg [BLOCK_W:0] base, first_block, block;
+  reg [SLOT_W:0] slot_at;
+
+  // Of the held word: whether it has octets of the AAD, and whether one of the payload's words begins in it; if both, it
+  // stands for two cycles, of which the first is for the AAD. And where it stands.
+  reg in_aad, in_payload, stall, at_aad_end, at_before, before_soon, at_start, at_sc, at_qc, at_qc_4;
+  wire in_aad_next = in_aad && !at_aad_end;
+  wire in_payload_next = in_payload || at_before;
+
+  // Space is looked at two cycles late, so that one slot and eight blocks stay free.
+  reg [BLOCK_W:0] blocks_used;
+  reg [SLOT_W:0] slots_used;
+  reg has_room, may_begin;
+
+  always @(posedge clk) begin
+    first_block <= base + {{BLOCK_W - 1{1'b0}}, 2'd2};
+    blocks_used <= block - oldest_block;
+    has_room <= !(blocks_used[BLOCK_W] || &blocks_used[BLOCK_W-1:3]);
+    slots_used <= slot_at - oldest_slot;
+    may_begin <= !(slots_used[SLOT_W] || &slots_used[SLOT_W-1:0]) && !pause;
+    if (reset) {blocks_used, slots_used, has_room, may_begin} <= 0;
+  end
+
+  // That the next word takes the place of the held one is decided a cycle before.
+  reg moves, next_will_be_valid;
+  assign s_ready = !next_valid || moves;
+
+  wire begins = moves && state[BEGIN];
+  wire goes = state[RUN] && (moves || (has_room && held_last && !stall));
+  wire ready = goes || (state[RUN] && has_room && stall);
+  wire stalls = in_aad_next && (in_payload_next || (W != 32 && open && before_soon));
+
+  reg may_move;
+  always @* begin
+    next_will_be_valid = s_valid || (next_valid && !moves);
+    may_move =
+        (moves && state[RUN] && has_room && !too_long && !stalls && !next_last) ||
+        (!moves && !held_last && (state[SKIP] || ((state[RUN] || state[DECODE]) && has_room))) ||
+        (may_begin && (admits || (state[BEGIN] && !moves)));
+  end
+
+  always @(posedge clk) moves <= next_will_be_valid && may_move && !reset;
+
+  reg too_long;
+
+  reg [STEPS-1:0] step;  // of the admission, one-hot: three to compute, the nonce's words, one to wait, the frame
+  wire admits = step[STEPS-1];
+
+  always @(posedge clk) begin
+    if (moves) begin
+      held <= next_data;
+      held_keep <= next_keep;
+      held_last <= next_last;
+    end
+    if (begins) begin
+      index <= 4'd0;
+      in_aad <= 1'b1;
+      {in_payload, stall, too_long, is_long} <= 4'b0000;
+      {at_start, at_sc, at_qc, at_qc_4} <= 4'b1000;
+      at <= {WORD_W{1'b0}};
+      protectable <= fc0[1:0] == 2'b00 && ((is_data && !fc0[6]) || is_robust);
+      is_protected <= fc1[6];
+      qos <= is_qos;
+      management <= !is_data;
+      addr4 <= has_addr4;
+      htc <= has_htc;
+      open <= next_open;
+      key_at <= next_key;
+      tag <= next_tag;
+    end
+    if (state[DECODE]) begin
+      block <= first_block;
+      at_aad_end <= 1'b0;
+      before_soon <= W == 128;  // where it counts, in frames to be opened
+      at_before <= in_second;
+    end
+    if (begins) words <= 0;
+    else if (goes && !held_last) words <= words + 1'b1;
+    if (ready && stall) {stall, in_aad} <= 2'b00;
+    if (goes) begin
+      if (index != 4'd15) index <= index + 4'd1;
+      in_aad <= in_aad_next;
+      at_start <= 1'b0;
+      at_sc <= index == 22 / BYTES - 1;
+      at_qc <= qos && !addr4 && index == 24 / BYTES - 1;
+      at_qc_4 <= qos && addr4 && index == 30 / BYTES - 1;
+      in_payload <= in_payload_next;
+      stall <= stalls;
+      at_aad_end <= index == aad_end - 4'd1;
+      at_before <= index == payload_before - 4'd1;
+      before_soon <= index == payload_before - 4'd2;
+      if (in_payload) begin
+        if (W == 128 || at == WORDS - 1) block <= block + 1'b1;
+        if (W != 128) at <= at + 1'b1;
+      end
+      too_long <= words == (MAX_OCTETS >> LOG_BYTES) - 2;
+    end
+    if (state[SKIP]) is_long <= 1'b1;
+    state[BEGIN] <= admits || (state[BEGIN] && !begins);
+    state[DECODE] <= begins;
+    state[RUN] <= state[DECODE] || (state[RUN] && !(goes && (held_last || too_long)));
+    state[SKIP] <= (goes && too_long || state[SKIP]) && !held_last;
+    state[ADMIT] <= ((goes || state[SKIP]) && held_last) || (state[ADMIT] && !admits);
+    if (admits) begin
+      slot_at <= slot_at + 1'b1;
+      base <= frame_end;
+    end
+    // A job must be taken before the next one.
+    step <= !state[ADMIT] ? 1 : step[STEPS-2] && job_valid ? step : step << 1;
+    if (reset) begin
+      state <= 1 << BEGIN;
+      step <= 1;
+      slot_at <= {SLOT_W + 1{1'b0}};
+      base <= {BLOCK_W + 1{1'b0}};
+      block <= {BLOCK_W + 1{1'b0}};
+    end
+  end
+
+  assign empty = state[BEGIN] && slot_at == oldest_slot;
+
+  // ---- What is written of the word
+
+  // A word of the AAD stands in its place, one of the payload is moved to where a block begins. The octets of the held word
+  // are those from index * BYTES on.
+  wire [2*W-1:0] pair = {next_data, held};
+  wire [W-1:0] moved, behind_unused;
+  assign {behind_unused, moved} = pair >> {in_aad ? {LOG_BYTES - 1{1'b0}} : shift, 4'd0};
+
+  // Bits that do not count (12.5.3.3.3): the sequence number, not the fragment's; of QoS Control all but the TID.
+  wire [5:0] aad_length = aad_octets - 6'd2;
+  reg [W-1:0] written;
+  always @* begin
+    written = moved;
+    if (at_sc && in_aad) written[8*(22%BYTES)+4+:12] = 12'd0;
+    if (at_qc && in_aad) written[8*(24%BYTES)+4+:12] = 12'd0;
+    if (at_qc_4 && in_aad) written[8*(30%BYTES)+4+:12] = 12'd0;
+    if (at_start) begin
+      written[15:0] = {2'd0, aad_length, 8'd0};
+      written[23:16] = held[7:0] & (management ? 8'hff : 8'h8f);
+      written[31:24] = (held[15:8] & (qos ? 8'h47 : 8'hc7)) | 8'h40;
+    end
+  end
+
+  always @(posedge clk) begin
+    block_write <= ready && (in_aad || in_payload);
+    block_addr <= in_aad ? {base[BLOCK_W-1:1], index[LOG_BLOCK_WORDS]} : block[BLOCK_W-1:0];
+    block_word_addr <= in_aad ? index[WORD_W-1:0] : at;
+    block_word <= written;
+    head_write <= ready && {index, {LOG_BYTES{1'b0}}} < 36;
+    head_word_addr <= index[HEAD_W-1:0];
+    head_word <= held;
+    if (at_start) head_word[14] <= !open;  // Protected (9.2.4.1.9)
+  end
+
+  // ---- What is kept of the word
+
+  integer octet;
+  // The CCMP header, or its first part, may share a word with the AAD. One of more than 32 bits stands for two cycles then.
+  wire [2*W-1:0] aligned = pair >> {W != 32 && in_aad ? {LOG_BYTES - 1{1'b0}} : shift, 4'd0};
+  reg [47:0] addr2, pn;
+  reg [3:0] tid;
+  reg ext_iv;
+  reg [1:0] id;
+  wire [3:0] tid_at_24 = held[8*(24%BYTES)+:4], tid_at_30 = held[8*(30%BYTES)+:4];
+
+  always @(posedge clk) begin
+    if (state[RUN]) begin
+      for (octet = 0; octet < 6; octet = octet + 1)
+        if (index == (10 + octet) / BYTES) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
+      if (index == 24 / BYTES && qos && !addr4) tid <= tid_at_24;
+      if (index == 30 / BYTES && qos && addr4) tid <= tid_at_30;
+    end
+    if (begins) tid <= 4'd0;
+    // The CCMP header is what stands before the payload's first word: PN0 PN1 0 ID PN2 PN3 PN4 PN5.
+    if (W == 32 && index == payload_before_2) begin
+      pn[15:0] <= aligned[15:0];
+      ext_iv <= aligned[29];
+      id <= aligned[31:30];
+    end
+    if (index == payload_before) begin
+      if (W != 32) begin
+        pn[15:0] <= aligned[W-64+:16];
+        ext_iv <= aligned[W-64+29];
+        id <= aligned[W-64+30+:2];
+      end
+      pn[47:16] <= W == 32 ? moved[W-32+:32] : aligned[W-32+:32];
+    end
+  end
+
+  // ---- Admission
+
+  reg is_long;
+  reg [LOG_BYTES-1:0] held_end;  // the last octet of the held word
+  always @* begin
+    held_end = {LOG_BYTES{1'b0}};
+    for (octet = 1; octet < BYTES; octet = octet + 1)
+      if (held_keep[octet] && (octet == BYTES - 1 || !held_keep[(octet+1)%BYTES])) held_end = held_end | octet[LOG_BYTES-1:0];
+  end
+
+  wire [13:0] last_octet = {words, held_end};  // of the MPDU
+  reg [5:0] around;  // one octet less than header, CCMP header and MIC
+  reg [13:0] payload;  // octets; negative if the MPDU is too short
+  reg [13:0] payload_31;  // 31 more of them: the block in which they end, counted from AAD 1, and where in that
+  reg [13:0] payload_end;
+  reg [47:0] held_pn;
+  reg [48:0] next_pn;  // with a carry
+  reg [1:0] carries;
+
+  always @(posedge clk) begin
+    around <= {before_payload[5:3] + {1'b0, open && key_long, open && !key_long}, before_payload[2:0]};
+    payload <= last_octet - {8'd0, around};
+    payload_31 <= payload + 14'd31;
+    payload_end <= {payload_31[13:5] - 1'b1, payload_31[4:0]};
+    held_pn <= key_pn;
+    {carries[0], next_pn[15:0]} <= held_pn[15:0] + 17'd1;
+    {carries[1], next_pn[31:16]} <= held_pn[31:16] + {16'd0, carries[0]};
+    next_pn[48:32] <= held_pn[47:32] + {16'd0, carries[1]};
+  end
+
+  assign key = key_at;
+  assign key_pn_next = next_pn[47:0];
+  assign key_pn_write = admits && !open && is_good;
+
+  reg [3:0] header_verdict, verdict;
+  reg is_good, is_short, no_ext_iv, other_id, exhausted;
+
+  always @(posedge clk) begin
+    is_short <= last_octet < 14'd23;  // than any header
+    header_verdict <=
+        is_short ? SHORT :
+        !protectable ? BAD_HEADER :
+        open && !is_protected ? NOT_PROTECTED :
+        is_long ? LONG : SEALED_OR_OPENED;
+    verdict <=
+        header_verdict != SEALED_OR_OPENED ? header_verdict :
+        !key_known ? NO_KEY :
+        payload[13] ? SHORT :
+        no_ext_iv ? BAD_HEADER :
+        other_id ? KEY_MISMATCH :
+        exhausted ? EXHAUSTED : SEALED_OR_OPENED;
+    no_ext_iv <= open && !ext_iv;
+    other_id <= open && id != key_id;
+    exhausted <= !open && next_pn[48];
+    is_good <= verdict == SEALED_OR_OPENED;
+  end
+
+  assign frame_verdict = verdict;
+  assign frame_valid = admits;
+  assign frame_open = open;
+  assign frame_long = key_long;
+  assign frame_header_end = header_end;
+  assign frame_payload_end = payload_end;
+  assign frame_tag = tag;
+  assign frame_tid = {management, tid};
+  assign frame_pn = open ? pn : next_pn[47:0];
+  wire [BLOCK_W-1:0] behind = block[BLOCK_W:1] + 1'b1;
+  reg [BLOCK_W-1:0] end_pair;  // of blocks
+  always @(posedge clk) end_pair <= verdict == SEALED_OR_OPENED ? behind : base[BLOCK_W:1];
+  assign frame_end = {end_pair, 1'b0};
+
+  always @(posedge clk) begin
+    if (admits) begin
+      job_slot <= slot_at;
+      job_base <= base[BLOCK_W-1:0];
+      job_last <= payload_31[13:4];
+      job_tail <= payload_31[3:0];
+      job_aad <= aad_octets[3:0] - 4'd1;
+      job_key <= key_at;
+      job_long <= key_long;
+      job_open <= open;
+    end
+    job_valid <= admits ? is_good : job_valid && !job_ready;
+    if (reset) job_valid <= 1'b0;
+  end
+
+  // The nonce (12.5.3.3.4), with the payload's length behind it as in B0.
+  wire [127:0] nonce = {
+    payload[7:0], 3'd0, payload[12:8],
+    frame_pn[7:0], frame_pn[15:8], frame_pn[23:16], frame_pn[31:24], frame_pn[39:32], frame_pn[47:40],
+    addr2, 3'd0, management, tid, 8'd0
+  };
+
+  reg [WORD_W-1:0] nonce_at;
+  always @(posedge clk) nonce_at <= !state[ADMIT] ? {WORD_W{1'b0}} : |step[WORDS+2:3] ? nonce_at + 1'b1 : nonce_at;
+
+  wire [W-1:0] nonce_word_next;
+  wire [127:0] nonce_unused;
+  assign {nonce_unused, nonce_word_next} = {{W{1'b0}}, nonce} >> (W == 128 ? 0 : nonce_at * W);
+
+  always @(posedge clk) begin
+    nonce_write <= |step[WORDS+2:3];
+    nonce_word_addr <= nonce_at;
+    nonce_word <= nonce_word_next;
+  end
+
+  assign slot = slot_at[SLOT_W-1:0];
+
+endmodule
+
+`default_nettype wire

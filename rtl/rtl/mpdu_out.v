@@ -1,0 +1,346 @@
+// MPDUs as they leave: in the order in which they came, whole or not at all.
+//
+// For each frame, one after the other:
+//
+//   LOOK     what is known of it
+//   WAIT     until CCM has done it
+//   CHECK    (opened) the MIC that was received against the one computed
+//   REPLAY   (opened) its packet number against the last one of its priority
+//   TELL     the verdict
+//   SEND     (if that is good) header, CCMP header, payload, MIC; of an opened frame header and payload
+//
+// CHECK and SEND are one machine: segments of words from one memory each, put together by octet_packer. What CHECK makes,
+// the payload's last octets and the computed MIC, must be the words that are in memory.
+`default_nettype none
+
+module mpdu_out #(
+    parameter W = 32,
+    parameter SLOT_W = 4,
+    parameter KEY_W = 5,
+    parameter BLOCK_W = 10,
+    parameter TAG_W = 8,
+    // of these, not to be set
+    parameter BYTES = W / 8,
+    parameter WORDS = 128 / W,
+    parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
+    parameter HEAD_WORDS = 48 / BYTES,
+    parameter HEAD_W = $clog2(HEAD_WORDS),
+    parameter INFO_W = 4 + 1 + 1 + 6 + 14 + KEY_W + 2 + TAG_W + BLOCK_W + 1 + 5 + 48
+) (
+    input wire clk,
+    input wire reset,
+
+    input wire            frame_valid,  // one more has been admitted or refused
+    input wire            done_valid,
+    input wire [SLOT_W:0] done_slot,
+
+    // Memories; what is read is there two cycles later.
+    output wire [ SLOT_W-1:0] slot,             // of all but `block_word`
+    input  wire [ INFO_W-1:0] info,
+    output wire               enable,           // of the others
+    output wire [ HEAD_W-1:0] head_word_addr,
+    input  wire [      W-1:0] head_word,
+    output wire [ WORD_W-1:0] mic_word_addr,
+    input  wire [      W-1:0] mic_word,
+    output wire [BLOCK_W-1:0] block_addr,
+    output wire [ WORD_W-1:0] block_word_addr,
+    input  wire [      W-1:0] block_word,
+
+    // The last packet number received.
+    output wire [KEY_W-1:0] replay_key,
+    output wire [      4:0] replay_priority,
+    input  wire [     47:0] replay_pn,
+    output wire             replay_write,
+    output wire [     47:0] replay_pn_next,
+
+    // What is not needed any more.
+    output reg [BLOCK_W:0] oldest_block,
+    output reg [ SLOT_W:0] oldest_slot,
+
+    output wire             v_valid,
+    input  wire             v_ready,
+    output wire [      3:0] v_verdict,
+    output wire             v_open,
+    output wire [KEY_W-1:0] v_key,
+    output wire [TAG_W-1:0] v_tag,
+
+    output wire             m_valid,
+    input  wire             m_ready,
+    output wire [    W-1:0] m_data,
+    output wire [BYTES-1:0] m_keep,
+    output wire             m_last,
+    output wire             m_open,
+    output wire [KEY_W-1:0] m_key,
+    output wire [TAG_W-1:0] m_tag
+);
+
+  `include "verdicts.vh"
+
+  localparam LOG_BYTES = $clog2(BYTES);
+  localparam COUNT_W = LOG_BYTES + 1;
+  localparam NEXT = 0, LOOK = 1, WAIT = 2, CHECK = 3, REPLAY = 4, TELL = 5, SEND = 6;
+  localparam SLOTS = 1 << SLOT_W;
+
+  reg [6:0] state;  // one-hot
+  reg [3:0] step;  // within LOOK and REPLAY, one-hot
+  reg [SLOT_W:0] came;
+
+  reg [3:0] verdict;
+  reg is_good;
+  reg open, long;
+  reg [5:0] header_end;
+  reg [13:0] payload_end;
+  reg [KEY_W-1:0] key;
+  reg [1:0] id;
+  reg [TAG_W-1:0] tag;
+  reg [BLOCK_W:0] behind;
+  reg [4:0] tid;
+  reg [47:0] pn;
+
+  assign slot = oldest_slot[SLOT_W-1:0];
+
+  // ---- Segments
+
+  localparam POINTER_W = W == 128 ? BLOCK_W : BLOCK_W + WORD_W;
+
+  reg running;  // there are words to fetch
+  reg in_head, in_ccmp, in_payload, in_mic;
+  reg [12:0] left;  // octets of the segment, less one
+  reg [3:0] index;  // word of the segment
+  reg [POINTER_W-1:0] pointer;  // word of the payload
+  reg ends_segment;  // this is its last word
+  reg final_segment;
+
+  wire [3:0] mic_end = {long, 3'd7};
+  wire has_payload = !payload_end[13];
+  wire has_partial = !(&payload_end[LOG_BYTES-1:0]);
+  reg payload_short;  // it has one word
+  wire [COUNT_W-1:0] octets = ends_segment ? {1'b0, left[LOG_BYTES-1:0]} + 1'b1 : {1'b1, {LOG_BYTES{1'b0}}};
+
+  wire to_ccmp = in_head && !open;
+  wire to_payload = (in_head ? open : in_ccmp) && has_payload;
+  wire to_mic = !to_ccmp && !to_payload;
+
+  wire begins_check = state[WAIT] && is_done && open;
+  wire begins_send = state[TELL] && v_ready && is_good;
+  wire [BLOCK_W-2:0] payload_pair = oldest_block[BLOCK_W-1:1] + 1'b1;  // behind the AAD's blocks
+  reg [POINTER_W-1:0] payload_pointer, check_pointer;
+  wire [POINTER_W-1:0] payload_words;  // one less
+  wire [12-LOG_BYTES:0] sign_unused;
+  assign {sign_unused, payload_words} = {{POINTER_W{payload_end[13]}}, payload_end[12:LOG_BYTES]};
+
+  always @(posedge clk) begin
+    payload_pointer <= {payload_pair, {POINTER_W - BLOCK_W + 1{1'b0}}};
+    check_pointer <= payload_pointer + payload_words + {{POINTER_W - 1{1'b0}}, !has_partial};
+    payload_short <= payload_end[12:LOG_BYTES] == 0;
+  end
+
+  always @(posedge clk) begin
+    if (enable && running) begin
+      left[12:LOG_BYTES] <= left[12:LOG_BYTES] - 1'b1;
+      ends_segment <= left[12:LOG_BYTES+1] == 0;
+      index <= index + 4'd1;
+      if (state[CHECK] ? in_mic : in_payload) pointer <= pointer + 1'b1;
+      if (ends_segment) begin
+        {in_head, in_ccmp, in_payload, in_mic} <= {1'b0, to_ccmp, to_payload, to_mic};
+        index <= 4'd0;
+        left <= to_ccmp ? 13'd7 : to_payload ? payload_end[12:0] : {9'd0, mic_end};
+        ends_segment <= to_ccmp ? 8 <= BYTES : to_payload ? payload_short : mic_end < BYTES;
+        final_segment <= to_mic || (to_payload && open);
+        if (final_segment) running <= 1'b0;
+      end
+    end
+    if (begins_check) begin
+      running <= 1'b1;
+      {in_head, in_ccmp, in_payload, in_mic} <= {2'b00, has_partial, !has_partial};
+      left <= has_partial ? {{13 - LOG_BYTES{1'b0}}, payload_end[LOG_BYTES-1:0]} : {9'd0, mic_end};
+      pointer <= check_pointer;
+      index <= 4'd0;
+      ends_segment <= has_partial || mic_end < BYTES;
+      final_segment <= !has_partial;
+    end
+    if (begins_send) begin
+      running <= 1'b1;
+      {in_head, in_ccmp, in_payload, in_mic} <= 4'b1000;
+      left <= {7'd0, header_end};
+      pointer <= payload_pointer;
+      index <= 4'd0;
+      ends_segment <= 1'b0;
+      final_segment <= open && !has_payload;
+    end
+    if (reset) running <= 1'b0;
+  end
+
+  assign head_word_addr = index[HEAD_W-1:0];
+  assign block_addr = pointer[POINTER_W-1-:BLOCK_W];
+  assign block_word_addr = pointer[WORD_W-1:0];
+  assign mic_word_addr = index[WORD_W-1:0];
+
+  // ---- Words
+
+  reg valid_1, valid_2, valid_3, valid_4, final_1, final_2, final_3, final_4;
+  reg head_1, head_2, mic_1, mic_2, payload_1, payload_2, payload_3, ccmp_1;
+  reg index_1;
+  reg [COUNT_W-1:0] octets_1, octets_2, octets_3, octets_4;
+  reg [W-1:0] other_3;  // a word that is none of the payload
+  reg [W-1:0] word_4, block_3, block_4, block_5, block_6;
+
+  wire [63:0] ccmp_header = {pn[47:16], id, 6'h20, 8'd0, pn[15:0]};
+  wire [W-1:0] ccmp_word;
+  reg [W-1:0] ccmp_2;  // or zero
+  generate
+    if (W == 32) begin : g_half
+      assign ccmp_word = index_1 ? ccmp_header[63:32] : ccmp_header[31:0];
+    end else begin : g_whole
+      wire index_unused = index_1;
+      assign ccmp_word = {{W - 64{1'b0}}, ccmp_header};
+    end
+  endgenerate
+
+  always @(posedge clk) begin
+    if (enable) begin
+      {valid_1, valid_2, valid_3, valid_4} <= {running, valid_1, valid_2, valid_3};
+      {final_1, final_2, final_3, final_4} <= {ends_segment && final_segment, final_1, final_2, final_3};
+      ccmp_1 <= in_ccmp;
+      {head_1, head_2, mic_1, mic_2} <= {in_head, head_1, in_mic, mic_1};
+      {payload_1, payload_2, payload_3} <= {in_payload, payload_1, payload_2};
+      index_1 <= index[0];
+      ccmp_2 <= ccmp_1 ? ccmp_word : {W{1'b0}};
+      {octets_1, octets_2, octets_3, octets_4} <= {octets, octets_1, octets_2, octets_3};
+      other_3 <= ccmp_2 | (head_word & {W{head_2}}) | (mic_word & {W{mic_2}});
+      word_4 <= payload_3 ? block_3 : other_3;
+      {block_3, block_4, block_5, block_6} <= {block_word, block_3, block_4, block_5};
+    end
+    if (reset) {valid_1, valid_2, valid_3, valid_4} <= 4'd0;
+  end
+
+  wire packed_valid, packed_last;
+  wire [W-1:0] packed_word;
+  wire [BYTES-1:0] packed_keep;
+
+  octet_packer #(
+      .W(W)
+  ) packer (
+      .clk(clk),
+      .reset(reset),
+      .enable(enable),
+      .in_valid(valid_4),
+      .in_word(word_4),
+      .in_octets(octets_4),
+      .in_final(final_4),
+      .out_valid(packed_valid),
+      .out_word(packed_word),
+      .out_keep(packed_keep),
+      .out_last(packed_last)
+  );
+
+  // A word that is not taken at once is put aside, and while it waits all stand still.
+  reg aside_valid, aside_last;
+  reg [W-1:0] aside_word;
+  reg [BYTES-1:0] aside_keep;
+
+  assign enable = !aside_valid;
+  assign m_valid = aside_valid || (packed_valid && state[SEND]);
+  assign m_data = aside_valid ? aside_word : packed_word;
+  assign m_keep = aside_valid ? aside_keep : packed_keep;
+  assign m_last = aside_valid ? aside_last : packed_last;
+  assign m_open = open;
+  assign m_key = key;
+  assign m_tag = tag;
+
+  always @(posedge clk) begin
+    aside_valid <= m_valid && !m_ready;
+    if (enable) {aside_last, aside_keep, aside_word} <= {packed_last, packed_keep, packed_word};
+    if (reset) aside_valid <= 1'b0;
+  end
+
+  // ---- What is checked
+
+  reg [BYTES-1:0] differs;
+  reg [47:0] last_pn;
+  reg mic_differs, above_16, above_32, is_fresh;
+
+  integer octet;
+  always @(posedge clk) begin
+    for (octet = 0; octet < BYTES; octet = octet + 1)
+      differs[octet] <= state[CHECK] && packed_valid && packed_keep[octet] &&
+          packed_word[8*octet+:8] != block_6[8*octet+:8];
+    mic_differs <= !state[WAIT] && (mic_differs || |differs);
+    last_pn <= replay_pn;
+    above_16 <= pn[15:0] > last_pn[15:0];
+    above_32 <= {pn[31:16], above_16} > {last_pn[31:16], 1'b0};
+    is_fresh <= {pn[47:32], above_32} > {last_pn[47:32], 1'b0};
+  end
+
+  // A frame is done when what is noted of its place is its number's highest bit, which changes each time round: by CCM, or
+  // here if it was refused. What was there before reset is overwritten first; there are no keys yet.
+  reg done_as[0:SLOTS-1];
+  reg is_done, clearing;
+  reg [SLOT_W-1:0] cleared;
+  reg [SLOT_W:0] looked_for;
+  wire [SLOT_W:0] done_now = done_valid ? done_slot : clearing ? {1'b1, cleared} : oldest_slot;
+  wire refuses = state[LOOK] && step[3] && !is_good && !done_valid;
+
+  always @(posedge clk) begin
+    if (done_valid || clearing || refuses) done_as[done_now[SLOT_W-1:0]] <= done_now[SLOT_W];
+    looked_for <= oldest_slot;
+    is_done <= done_as[looked_for[SLOT_W-1:0]] == looked_for[SLOT_W];
+    cleared <= cleared + 1'b1;
+    if (&cleared) clearing <= 1'b0;
+    if (reset) begin
+      clearing <= 1'b1;
+      cleared <= {SLOT_W{1'b0}};
+    end
+  end
+
+  // ---- Frame by frame
+
+  reg has_frame;
+  wire sent = m_valid && m_ready && m_last;
+  wire frees = sent || (state[TELL] && v_ready && !is_good);
+
+  always @(posedge clk) begin
+    came <= came + {{SLOT_W{1'b0}}, frame_valid};
+    step <= state[LOOK] || state[REPLAY] ? {step[3] || step[2], step[1:0], 1'b0} : 4'd1;
+    has_frame <= came != oldest_slot && !frees;
+    if (state[LOOK] && step[2]) begin
+      {verdict, open, long, header_end, payload_end, key, id, tag, behind, tid, pn} <= info;
+      is_good <= info[INFO_W-1-:4] == SEALED_OR_OPENED;
+    end
+    if (state[REPLAY] && step[2] && !is_fresh) {verdict, is_good} <= {REPLAYED, 1'b0};
+    if (state[REPLAY] && step[2] && mic_differs) {verdict, is_good} <= {BAD_MIC, 1'b0};
+
+    state[NEXT] <= frees || (state[NEXT] && !has_frame);
+    state[LOOK] <= (state[NEXT] && has_frame) || (state[LOOK] && !(step[3] && is_good) && !refuses);
+    state[WAIT] <= (state[LOOK] && step[3] && is_good) || (state[WAIT] && !is_done);
+    state[CHECK] <= begins_check || (state[CHECK] && !(packed_valid && packed_last));
+    state[REPLAY] <= (state[CHECK] && packed_valid && packed_last) || (state[REPLAY] && !step[3]);
+    state[TELL] <= refuses || (state[WAIT] && is_done && !open) || (state[REPLAY] && step[3]) || (state[TELL] && !v_ready);
+    state[SEND] <= begins_send || (state[SEND] && !sent);
+    if (frees) begin
+      oldest_block <= behind;
+      oldest_slot <= oldest_slot + 1'b1;
+    end
+    if (reset) begin
+      state <= 1 << NEXT;
+      came <= {SLOT_W + 1{1'b0}};
+      oldest_block <= {BLOCK_W + 1{1'b0}};
+      oldest_slot <= {SLOT_W + 1{1'b0}};
+      has_frame <= 1'b0;
+    end
+  end
+
+  assign replay_key = key;
+  assign replay_priority = tid;
+  assign replay_write = state[REPLAY] && step[2] && !mic_differs && is_fresh;
+  assign replay_pn_next = pn;
+
+  assign v_valid = state[TELL];
+  assign v_verdict = verdict;
+  assign v_open = open;
+  assign v_key = key;
+  assign v_tag = tag;
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,53 @@
+// DEPTH values in a circle: `out` is the one that came in longest ago, and with `turn` `in` takes its place.
+//
+// After reset all are zero. Up to eight are registers, more are memory that is read without a clock.
+`default_nettype none
+
+module ring #(
+    parameter DEPTH = 3,
+    parameter WIDTH = 8
+) (
+    input  wire             clk,
+    input  wire             reset,
+    input  wire             turn,
+    input  wire [WIDTH-1:0] in,
+    output wire [WIDTH-1:0] out
+);
+
+  generate
+    if (DEPTH == 0) begin : g_none
+      wire inputs_unused = &{clk, reset, turn};
+      assign out = in;
+    end else if (DEPTH <= 8) begin : g_registers
+      reg [WIDTH*DEPTH-1:0] values;
+      wire [WIDTH*DEPTH-1:0] values_next;
+      wire [WIDTH-1:0] out_unused;
+      assign out = values[WIDTH-1:0];
+      assign {values_next, out_unused} = {in, values};
+      always @(posedge clk) begin
+        if (turn) values <= values_next;
+        if (reset) values <= {WIDTH * DEPTH{1'b0}};
+      end
+    end else begin : g_memory
+      localparam ADDR_W = $clog2(DEPTH);
+      reg [WIDTH-1:0] values[0:DEPTH-1];
+      reg [ADDR_W-1:0] at;
+      reg written;  // all of them, since reset
+      assign out = written ? values[at] : {WIDTH{1'b0}};
+      always @(posedge clk) begin
+        if (turn) begin
+          values[at] <= in;
+          at <= at == DEPTH - 1 ? {ADDR_W{1'b0}} : at + 1'b1;
+          if (at == DEPTH - 1) written <= 1'b1;
+        end
+        if (reset) begin
+          at <= {ADDR_W{1'b0}};
+          written <= 1'b0;
+        end
+      end
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,56 @@
+// How often each verdict was told, since reset, modulo 2^COUNT_W. A number is read two cycles after `addr`, if `ready` was
+// there with it.
+`default_nettype none
+
+module verdict_counts #(
+    parameter COUNT_W = 32
+) (
+    input wire clk,
+    input wire reset,
+
+    input wire       event_valid,  // not more often than every fifth cycle
+    input wire [3:0] event_verdict,
+
+    input  wire [        3:0] addr,
+    output wire               ready,
+    output wire [COUNT_W-1:0] count
+);
+
+  reg clearing;
+  reg [3:0] at;  // being cleared, or counted
+  reg [3:0] stage;
+  reg [COUNT_W-1:0] more;
+
+  assign ready = !clearing && !event_valid && stage == 4'd0;
+
+  always @(posedge clk) begin
+    stage <= {stage[2:0], event_valid && !clearing};
+    more <= clearing ? {COUNT_W{1'b0}} : count + 1'b1;
+    if (clearing) begin
+      at <= at + 4'd1;
+      if (&at) clearing <= 1'b0;
+    end else if (event_valid) at <= event_verdict;
+    if (reset) begin
+      clearing <= 1'b1;
+      at <= 4'd0;
+      more <= {COUNT_W{1'b0}};
+      stage <= 4'd0;
+    end
+  end
+
+  ram_sdp #(
+      .WIDTH(COUNT_W),
+      .DEPTH(16)
+  ) counts (
+      .clk(clk),
+      .write(clearing || stage[3]),
+      .write_addr(at),
+      .write_data(more),
+      .enable(1'b1),
+      .read_addr(stage[0] ? at : addr),
+      .read_data(count)
+  );
+
+endmodule
+
+`default_nettype wire

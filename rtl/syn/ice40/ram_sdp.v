@@ -1,0 +1,83 @@
+// ram_sdp for Lattice iCE40: block RAM as it is, where inferred memory gets registers and comparisons around it that keep
+// what is read while it is written; the output register is of logic.
+//
+// A block of 4 kbit has up to 256 words of 16 bits, or half as many bits for each doubling. Few words are registers, so
+// that they take none of the few blocks; those are read as late as they can be, and must stand until then.
+`default_nettype none
+
+module ram_sdp #(
+    parameter WIDTH = 32,
+    parameter DEPTH = 512,
+    parameter ADDR_W = $clog2(DEPTH)
+) (
+    input  wire              clk,
+    input  wire              write,
+    input  wire [ADDR_W-1:0] write_addr,
+    input  wire [ WIDTH-1:0] write_data,
+    input  wire              enable,
+    input  wire [ADDR_W-1:0] read_addr,
+    output reg  [ WIDTH-1:0] read_data
+);
+
+  localparam MODE = DEPTH <= 256 ? 0 : DEPTH <= 512 ? 1 : DEPTH <= 1024 ? 2 : 3;
+  localparam CHUNK = 16 >> MODE;
+  localparam CHUNKS = (WIDTH + CHUNK - 1) / CHUNK;
+  // The bits of a narrow word are that far apart in the block's ports, and the first of them is the FIRST.
+  localparam APART = 1 << MODE;
+  localparam FIRST = MODE == 0 || MODE == 1 ? 0 : MODE == 2 ? 1 : 3;
+
+  genvar chunk, index;
+  generate
+    if (DEPTH <= 8) begin : g_registers
+      reg [WIDTH-1:0] memory[0:DEPTH-1];
+      reg [ADDR_W-1:0] read_at;
+
+      always @(posedge clk) begin
+        if (write) memory[write_addr] <= write_data;
+        if (enable) begin
+          read_at <= read_addr;
+          read_data <= memory[read_at];
+        end
+      end
+    end else begin : g_blocks
+      wire [CHUNKS*CHUNK-1:0] padded_in = write_data;
+      wire [CHUNKS*CHUNK-1:0] padded_out;
+      wire [10:0] write_at = write_addr;
+      wire [10:0] read_at = read_addr;
+
+      for (chunk = 0; chunk < CHUNKS; chunk = chunk + 1) begin : g_chunk
+        wire [15:0] in_block, out_block;
+        for (index = 0; index < 16; index = index + 1) begin : g_bit
+          if (index % APART == FIRST) begin : g_used
+            assign in_block[index] = padded_in[CHUNK*chunk+index/APART];
+            assign padded_out[CHUNK*chunk+index/APART] = out_block[index];
+          end else begin : g_unused
+            assign in_block[index] = 1'b0;
+          end
+        end
+
+        SB_RAM40_4K #(
+            .READ_MODE(MODE),
+            .WRITE_MODE(MODE)
+        ) ram (
+            .RCLK(clk),
+            .RCLKE(enable),
+            .RE(1'b1),
+            .RADDR(read_at),
+            .RDATA(out_block),
+            .WCLK(clk),
+            .WCLKE(write),
+            .WE(1'b1),
+            .WADDR(write_at),
+            .WDATA(in_block),
+            .MASK(16'd0)
+        );
+      end
+
+      always @(posedge clk) if (enable) read_data <= padded_out[WIDTH-1:0];
+    end
+  endgenerate
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,41 @@
+"""What is known of a design point, and keeping what is found: for all that measures (`airtoll.rtl.results`)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from recipe import SYN, Design, designs
+
+from airtoll.rtl import Made, Point, Results, amend, load
+
+RESULTS: Final = SYN / "results.json"
+
+
+def known(file: Path, name: str, design: Design) -> Point:
+    """What is known of a design point; of one with other parameters, nothing."""
+    return _of(load(file) if file.exists() else Results(), name, design)
+
+
+def keep(file: Path, name: str, design: Design, change: Callable[[Point], Point]) -> None:
+    """Change what is known of it."""
+
+    def changed(results: Results) -> Results:
+        points = {**results.points, name: change(_of(results, name, design))}
+        order = {each: at for at, each in enumerate(designs())}
+        return Results(points=dict(sorted(points.items(), key=lambda item: order.get(item[0], len(order)))))
+
+    amend(file, changed)
+
+
+def still(known: Made, made: Made) -> bool:
+    """Whether what is known is of the same; a tool that only one of the two needed makes no difference."""
+    same = all(made.tools.get(name, version) == version for name, version in known.tools.items())
+    return known.sha256 == made.sha256 and same
+
+
+def _of(results: Results, name: str, design: Design) -> Point:
+    described = {"title": design.title, "group": design.group, "parameters": design.parameters}
+    before = results.points.get(name)
+    if before is None or before.parameters != design.parameters:
+        return Point.model_validate(described)
+    return before.model_copy(update=described)

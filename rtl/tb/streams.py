@@ -1,0 +1,164 @@
+"""The streams of the hardware as a test sees them: words with valid and ready, octets in order, gaps on either side.
+
+A `Sender` owns the signals of a stream into the core, a `Receiver` those of one out of it. Both take from `rng` whether
+a cycle is used, so that a seed repeats a run. `run_streams` drives all of them at once: what a simulation takes is
+mostly the time that cocotb takes to wake who waits.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from cocotb.triggers import ReadOnly, RisingEdge
+
+
+@dataclass
+class Packet:
+    """Octets of one frame, and what stands beside them, by signal."""
+
+    octets: bytes
+    beside: Mapping[str, int] = field(default_factory=dict)
+
+
+class Sender:
+    """Sends packets, with the share `busy` of cycles in which it has something to send."""
+
+    def __init__(
+        self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
+    ) -> None:
+        self._dut, self._prefix, self._beside, self._rng = dut, prefix, beside, rng
+        self.busy = busy
+        self._words: deque[dict[str, int]] = deque()
+        self._has_keep = hasattr(dut, f"{prefix}_keep")
+        names = ("data", "last", *(("keep",) if self._has_keep else ()), *beside)
+        self._signals = {name: self._signal(name) for name in names}
+        self._width = len(self._signals["data"])
+        self._valid, self._ready = self._signal("valid"), self._signal("ready")
+        self._valid.value = 0
+        self._offered = self._accepted = False
+        self.cycle = 0
+
+    def _signal(self, name: str) -> Any:
+        return getattr(self._dut, f"{self._prefix}_{name}")
+
+    def send(self, packet: Packet) -> None:
+        """Queue a packet."""
+        octets_per_word = self._width // 8
+        for at in range(0, max(1, len(packet.octets)), octets_per_word):
+            word = packet.octets[at : at + octets_per_word]
+            signals = {
+                "data": int.from_bytes(word, "little"),
+                "last": int(at + octets_per_word >= len(packet.octets)),
+            }
+            if self._has_keep:
+                signals["keep"] = (1 << len(word)) - 1
+            # What stands beside a frame counts with its first word alone.
+            signals |= {
+                name: packet.beside[name] if at == 0 else self._rng.getrandbits(1) for name in self._beside
+            }
+            self._words.append(signals)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all is sent."""
+        return not self._words
+
+    def forget(self) -> None:
+        """Drop what is queued and offered, as at a reset."""
+        self._words.clear()
+        self._valid.value = 0
+        self._offered = self._accepted = False
+
+    def drive(self) -> None:
+        """The signals of the cycle that begins."""
+        self.cycle += 1
+        offered = self._offered
+        if self._accepted:
+            if self._words:
+                self._words.popleft()
+            offered = False
+        begins = not offered and bool(self._words) and self._rng.random() < self.busy
+        offered = (offered or begins) and bool(self._words)
+        if offered != self._offered:
+            self._valid.value = int(offered)
+        if begins:
+            for name, value in self._words[0].items():
+                self._signals[name].value = value
+        self._offered = offered
+
+    def look(self) -> None:
+        """What becomes of it."""
+        self._accepted = self._offered and bool(self._ready.value)
+
+
+class Receiver:
+    """Receives packets, with the share `busy` of cycles in which it is ready."""
+
+    def __init__(
+        self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
+    ) -> None:
+        self._dut, self._prefix, self._beside, self._rng = dut, prefix, beside, rng
+        self.busy = busy
+        self._has_data = hasattr(dut, f"{prefix}_data")
+        names = (*(("data", "keep", "last") if self._has_data else ()), *beside)
+        self._signals = {name: self._signal(name) for name in names}
+        self._valid, self._ready = self._signal("valid"), self._signal("ready")
+        self.packets: deque[Packet] = deque()
+        self._octets = b""
+        self._ready.value = 0
+        self._is_ready = False
+        self.cycles: deque[int] = deque()  # when each packet was whole
+        self.cycle = 0
+
+    def _signal(self, name: str) -> Any:
+        return getattr(self._dut, f"{self._prefix}_{name}")
+
+    def forget(self) -> None:
+        """Drop what came so far, as at a reset."""
+        self.packets.clear()
+        self.cycles.clear()
+        self._octets = b""
+
+    def drive(self) -> None:
+        """The signals of the cycle that begins."""
+        self.cycle += 1
+        is_ready = self._rng.random() < self.busy
+        if is_ready != self._is_ready:
+            self._ready.value = int(is_ready)
+        self._is_ready = is_ready
+
+    def look(self) -> None:
+        """What stands there is taken at the next edge."""
+        if not (self._is_ready and self._valid.value):
+            return
+        last = True
+        if self._has_data:
+            keep = int(self._signals["keep"].value)
+            count = keep.bit_length()
+            assert count, f"{self._prefix}_keep is empty"
+            assert keep == (1 << count) - 1, f"{self._prefix}_keep {keep:b}"
+            data = self._signals["data"].value
+            octets_per_word = len(data) // 8
+            word = int(data).to_bytes(octets_per_word, "little")
+            assert not any(word[count:]), f"{self._prefix}_data has octets that do not count"
+            last = bool(self._signals["last"].value)
+            assert last or count == octets_per_word
+            self._octets += word[:count]
+        if last:
+            beside = {name: int(self._signals[name].value) for name in self._beside}
+            self.packets.append(Packet(self._octets, beside))
+            self.cycles.append(self.cycle)
+            self._octets = b""
+
+
+async def run_streams(dut: Any, *streams: Sender | Receiver) -> None:
+    """Drive and watch them for ever."""
+    while True:
+        await RisingEdge(dut.clk)
+        for stream in streams:
+            stream.drive()
+        await ReadOnly()
+        for stream in streams:
+            stream.look()

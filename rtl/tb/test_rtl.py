@@ -1,0 +1,25 @@
+"""All simulations of configurations.py, as many at a time as there are processors."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from configurations import SIMULATIONS, Simulation
+
+Running = dict[str, Future[Path]]
+
+
+@pytest.fixture(scope="session")
+def running(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """Those of the simulations that were asked for, begun."""
+    wanted = {item.callspec.id for item in request.session.items if hasattr(item, "callspec")}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {each.name: pool.submit(each.run) for each in SIMULATIONS if each.name in wanted}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("simulation", SIMULATIONS, ids=lambda simulation: simulation.name)
+def test_simulation(simulation: Simulation, running: Running) -> None:
+    running[simulation.name].result()

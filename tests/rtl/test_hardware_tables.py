@@ -1,0 +1,125 @@
+"""What follows from measurements of the hardware, and the tables beside those of Hayajneh et al."""
+
+import pytest
+from rtl_fakes import document, results
+
+from airtoll.report.grid import Grid
+from airtoll.report.hardware import grids
+from airtoll.rtl import Figures, Results, all_figures, payload_of
+
+
+def of(found: Results, point: str, target: str = "ecp5") -> Figures:
+    return next(one for one in all_figures(found) if (one.point, one.target) == (point, target))
+
+
+def grid(found: Results, name: str) -> Grid:
+    return next(one for one in grids(found) if one.name == name)
+
+
+def row(of_: Grid, *begins: str) -> dict[str, str]:
+    (found,) = (row for row in of_.rows if row[: len(begins)] == begins)
+    return dict(zip(of_.columns, found, strict=True))
+
+
+def test_rate_and_time_come_from_the_median_clock_and_the_cycles_of_a_frame() -> None:
+    standard = of(results(), "standard")
+    assert standard.fmax_mhz == 100  # of 90, 100 and 120
+    assert standard.frame_ns == pytest.approx(20_000)  # 2000 cycles of 10 ns
+    assert standard.gbit_per_s == pytest.approx(12_000 / 20_000)
+    assert standard.mbit_per_s_per_lut == pytest.approx(600 / 950)
+
+
+def test_ratios_are_against_the_standard_design_on_the_same_part() -> None:
+    lanes = of(results(), "lanes2")
+    assert lanes.speed_up == pytest.approx(20_000 / (500 * 20))
+    assert lanes.lut_ratio == pytest.approx(2950 / 950)
+    assert lanes.logic_element_ratio == pytest.approx(3000 / 1000)
+    assert lanes.energy_ratio == pytest.approx(150 / 200)
+    assert lanes.power_ratio == pytest.approx(2 * 0.75)
+    assert of(results(), "lanes2", "cycloneive").logic_element_ratio == pytest.approx(5000 / 2000)
+
+
+def test_the_slower_way_counts() -> None:
+    found = document()
+    found["points"]["lanes2"]["cycles"]["frames"][1]["open"]["cycles_a_frame"] = 1000.0
+    assert of(Results.model_validate(found), "lanes2").frame_ns == pytest.approx(20_000)
+
+
+def test_what_was_not_measured_is_none_and_never_zero() -> None:
+    counted = of(results(), "standard", "cycloneive")
+    assert counted.fmax_mhz is None
+    assert counted.gbit_per_s is None
+    assert counted.speed_up is None
+    found = document()
+    del found["points"]["standard"]
+    alone = of(Results.model_validate(found), "lanes2")
+    assert alone.gbit_per_s is not None
+    assert alone.speed_up is None
+    assert alone.lut_ratio is None
+    assert alone.energy_ratio is None
+
+
+def test_a_frame_of_the_paper_s_time_is_between_the_sizes_that_were_measured() -> None:
+    standard = results().points["standard"]
+    # 100 cycles at 16 B and 2084 at 1500 B, of 10 ns
+    assert payload_of(standard, "ecp5", 1000) == pytest.approx(16)
+    assert payload_of(standard, "ecp5", 1000 + 9920) == pytest.approx(16 + 742)
+    assert payload_of(standard, "ecp5", 900) is None
+    assert payload_of(standard, "ecp5", 20_850) is None
+    assert payload_of(standard, "cycloneive", 1000) is None
+
+
+def test_published_figures_stand_above_ours() -> None:
+    found = results()
+    assert row(grid(found, "rtl-resources"), "Published: parallel")["LE ratio"] == "2.4"
+    assert row(grid(found, "rtl-timing"), "Published: standard")["Total, as printed"] == "2830"
+    assert row(grid(found, "rtl-timing"), "Published: parallel")["Total, as printed"] == "770"
+    assert row(grid(found, "rtl-power"), "Published: parallel")["Power ratio"] == "> 1"
+    ratios = row(grid(found, "rtl-ratios"), "Published")
+    assert (ratios["Time ratio"], ratios["LE ratio"]) == ("3.7", "2.4")
+
+
+def test_tables_have_our_figures() -> None:
+    found = results()
+    timing = row(grid(found, "rtl-timing"), "Standard", "ECP5-85F")
+    assert timing == {
+        "Design": "Standard",
+        "Part": "ECP5-85F",
+        "Fmax, MHz": "100.0",
+        "Tsu": "2.00",
+        "Tco": "3.00",
+        "Clk-Clk": "10.00",
+        "Cycles a frame": "2000",
+        "Total, 16 B": "1000",
+        "Total, 1500 B": "20840",
+        "Total, as printed": "\N{EN DASH}",
+    }
+    assert row(grid(found, "rtl-resources"), "Two lanes", "Cyclone IV E")["LE ratio"] == "2.50"
+    ratios = row(grid(found, "rtl-ratios"), "2 lanes", "ECP5-85F")
+    assert (ratios["Time ratio"], ratios["LE ratio"]) == ("2.00", "3.00")
+    designs = row(grid(found, "rtl-designs-ecp5"), "Two lanes")
+    assert (designs["Gbit/s"], designs["Speed-up"], designs["Energy a bit"]) == ("1.20", "2.00", "0.75")
+
+
+def test_the_note_tells_of_what_frame_the_paper_s_time_would_be() -> None:
+    # 283 cycles: 183 of 1984 beyond one block
+    assert "2830 ns for one of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
+
+
+def test_a_dash_comes_with_the_command_that_measures_it() -> None:
+    found = document()
+    for point in found["points"].values():
+        del point["energy"]
+    del found["points"]["lanes2"]["cycles"]
+    some = Results.model_validate(found)
+    designs = grid(some, "rtl-designs-ecp5")
+    assert row(designs, "Two lanes")["Gbit/s"] == "\N{EN DASH}"
+    assert "make -C rtl synth and make -C rtl power" in designs.note
+    assert "make -C rtl power" in grid(some, "rtl-power").note
+    assert "not measured" not in grid(results(), "rtl-designs-ecp5").note
+
+
+def test_nothing_measured_makes_tables_of_what_is_published() -> None:
+    tables = grids(Results())
+    assert [len(one.rows) for one in tables] == [2, 2, 2, 1]
+    assert all("make -C rtl" in one.note for one in tables if one.name in ("rtl-power", "rtl-ratios"))

@@ -1,0 +1,64 @@
+"""results.json: read with one line for every fault, and replaced as a whole."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rtl_fakes import document, results
+
+from airtoll.errors import UsageError
+from airtoll.rtl import Results, amend, default_file, load
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("{", "not JSON"),
+        ("[]", "should be"),
+        ('{"schema_version": 2}', "schema_version: input should be 1"),
+        ('{"points": {"a": {}}}', "points.a.title: field required"),
+        ('{"point": {}}', "point: extra inputs"),
+        (b"\xff", "not JSON"),
+    ],
+)
+def test_a_fault_is_one_line_with_its_place(tmp_path: Path, content: str | bytes, fault: str) -> None:
+    file = tmp_path / "results.json"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UsageError) as raised:
+        load(file)
+    message = str(raised.value)
+    assert message.startswith(f"{file}: ")
+    assert fault in message
+    assert "\n" not in message
+
+
+def test_no_file_says_what_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="make -C rtl synth"):
+        load(tmp_path / "results.json")
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    amend(file, lambda _: results())
+    assert load(file) == results()
+    assert "null" not in file.read_text()
+
+
+def test_a_change_keeps_what_others_wrote(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(document()))
+
+    def without_lanes(before: Results) -> Results:
+        return Results(points={"standard": before.points["standard"]})
+
+    assert list(amend(file, without_lanes).points) == ["standard"]
+    assert load(file).points["standard"] == results().points["standard"]
+    assert [each.name for each in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_the_checkout_is_found_from_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "rtl" / "syn" / "results.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    monkeypatch.chdir(tmp_path / "rtl")
+    assert default_file() == file

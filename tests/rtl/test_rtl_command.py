@@ -1,0 +1,91 @@
+"""`airtoll rtl report`."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rtl_fakes import document
+
+from airtoll.cli import main
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def airtoll(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+    """Calls the command in an empty directory; its exit status and what it printed on both streams."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["airtoll", *map(str, arguments)])
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "measured.json"
+    path.write_text(json.dumps(document()))
+    return path
+
+
+def test_without_results_it_says_what_makes_them(airtoll: Command) -> None:
+    status, out, err = airtoll("rtl", "report")
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "rtl/syn/results.json" in err
+    assert "make -C rtl synth" in err
+
+
+def test_damaged_results_are_one_line(airtoll: Command, tmp_path: Path) -> None:
+    (tmp_path / "measured.json").write_text("{}{}")
+    status, _, err = airtoll("rtl", "report", "--results", tmp_path / "measured.json")
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+def test_results_of_the_checkout_are_the_default(airtoll: Command, tmp_path: Path) -> None:
+    (tmp_path / "rtl" / "syn").mkdir(parents=True)
+    (tmp_path / "rtl" / "syn" / "results.json").write_text(json.dumps(document()))
+    status, out, _ = airtoll("rtl", "report")
+    assert status == 0
+    for title in ("Table III", "Table IV", "Table V", "Our designs on ECP5-85F", "The paper's comparison"):
+        assert title in out
+
+
+def test_json_and_csv_have_every_figure(airtoll: Command, file: Path) -> None:
+    status, out, _ = airtoll("rtl", "report", "--results", file, "--json")
+    assert status == 0
+    records = json.loads(out)
+    assert [(one["point"], one["target"]) for one in records] == [
+        ("standard", "ecp5"),
+        ("standard", "cycloneive"),
+        ("lanes2", "ecp5"),
+        ("lanes2", "cycloneive"),
+    ]
+    assert records[2]["speed_up"] == pytest.approx(2)
+    _, out, _ = airtoll("rtl", "report", "--results", file, "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["lut"] for row in rows] == ["950", "1950", "2950", "4950"]
+    assert rows[1]["fmax_mhz"] == ""
+
+
+def test_markdown_has_every_table(airtoll: Command, file: Path) -> None:
+    status, out, _ = airtoll("rtl", "report", "--results", file, "--markdown")
+    assert status == 0
+    assert out.count("\n## ") + out.startswith("## ") == 5
+    assert "| Two lanes | ECP5-85F |" in out
+
+
+def test_forms_exclude_each_other(airtoll: Command, file: Path) -> None:
+    status, _, err = airtoll("rtl", "report", "--results", file, "--json", "--csv")
+    assert status == 2
+    assert err.count("\n") == 1
