@@ -42,8 +42,8 @@ test: system-run system-test rtl-tools lint
 	$(MAKE) --no-print-directory test-python
 
 test-rust:
-	cargo test --workspace --quiet
-	cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
+	+cargo test --workspace --quiet
+	+cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
 # The hardware's tools are for its tests alone.
 $(VENV)/.rtl: $(VENV)/.packages

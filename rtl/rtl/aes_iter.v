@@ -73,7 +73,7 @@ module aes_iter #(
 
   // ---- Rounds
 
-  genvar lane, column;
+  genvar lane;
   generate
     for (lane = 0; lane < LANES; lane = lane + 1) begin : g_lane
       reg [127:0] state;
@@ -91,12 +91,10 @@ module aes_iter #(
           .shifted(shifted)
       );
 
-      for (column = 0; column < 4; column = column + 1) begin : g_column
-        aes_mix_columns mix_columns (
-            .column(shifted[32*column+:32]),
-            .mixed(mixed[32*column+:32])
-        );
-      end
+      aes_mix_columns mix_columns (
+          .block(shifted),
+          .mixed(mixed)
+      );
 
       always @(posedge clk)
         if (busy ? active[lane] : start && take[lane])

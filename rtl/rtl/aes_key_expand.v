@@ -15,9 +15,9 @@ module aes_key_expand (
     input  wire [7:0] octet,
 
     output wire         busy,
-    output reg          made,     // for one cycle: an octet more is there,
-    output reg  [  7:0] made_at,  // the how manieth of the schedule, from 0 on
-    output wire [127:0] row       // the last sixteen
+    output reg          made,     // for one cycle: an octet more is there; until the next one comes,
+    output reg  [  7:0] made_at,  // the how manieth of the schedule, from 0 on,
+    output wire [127:0] row       // and the last sixteen
 );
 
   // The last 32 octets, the youngest on top.
@@ -70,8 +70,8 @@ module aes_key_expand (
     ends_key <= at == (is_long ? 8'd31 : 8'd15);
     ends <= at == (is_long ? 8'd239 : 8'd175);
     made <= step;
-    made_at <= at;
     if (step) begin
+      made_at <= at;
       window <= {in_key ? octet : derived, window[255:8]};
       at <= at + 8'd1;
       if (!in_key && rotates && at[1:0] == 2'd0) rcon <= {rcon[6:0], 1'b0} ^ (rcon[7] ? 8'h1b : 8'h00);

@@ -52,7 +52,7 @@ module aes_pipe #(
   assign key_addr[KEY_W-1:0] = op_key;
   assign states[127:0] = state_0;
 
-  genvar round, octet, column;
+  genvar round, octet;
   generate
     for (round = 1; round <= ROUNDS; round = round + 1) begin : g_round
       wire [127:0] state = states[128*(round-1)+:128];
@@ -74,12 +74,10 @@ module aes_pipe #(
       if (round < ROUNDS) begin : g_mixed
         reg [127:0] row_shifted, next;
         wire [127:0] mixed;
-        for (column = 0; column < 4; column = column + 1) begin : g_column
-          aes_mix_columns mix_columns (
-              .column(row_shifted[32*column+:32]),
-              .mixed(mixed[32*column+:32])
-          );
-        end
+        aes_mix_columns mix_columns (
+            .block(row_shifted),
+            .mixed(mixed)
+        );
         always @(posedge clk) begin
           row_shifted <= shifted;
           next <= mixed ^ key_word[128*round+:128];

@@ -22,7 +22,7 @@
 //   0' (of what was decided)
 //   1  addresses: the frame's block, its S and X, its nonce, the last round key of its key
 //   2  (memory)
-//   3  S and X get their last round key; octets behind the end of the payload are masked
+//   3  S and X get their last round key; octets of S behind the end of the payload are masked
 //   4  the next input of CBC-MAC, or the counter block; the payload sealed or opened
 //   5  to the AES core, and to memory
 //
@@ -32,7 +32,7 @@
 module ccm_turns #(
     parameter W = 32,
     parameter CORES = 1,
-    parameter FRAMES = 4,   // under way at once
+    parameter FRAMES = 5,   // under way at once
     parameter LAG = 20,     // cycles that an AES core takes longer for CCMP-256
     parameter SLOT_W = 4,   // bits of a frame's number in memory
     parameter KEY_W = 5,
@@ -40,7 +40,7 @@ module ccm_turns #(
     // of these, not to be set
     parameter WORDS = 128 / W,
     parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
-    parameter FRAME_W = FRAMES == 1 ? 1 : $clog2(FRAMES),
+    parameter FRAME_W = $clog2(FRAMES),
     parameter TAG_W = FRAME_W + 1
 ) (
     input wire clk,
@@ -140,6 +140,7 @@ module ccm_turns #(
   wire [COUNT_W-1:0] ahead = completed - stamp, other_ahead = completed - other_stamp;
   reg path_free;
   reg [WORD_W:0] path_left;
+  reg held;  // a long one was issued a cycle ago
   reg holds;
   reg [4:0] hold;
 
@@ -147,9 +148,10 @@ module ccm_turns #(
   assign accept = may_start && path_free && !only_mic ? first_offer : {CORES{1'b0}};
   wire starts = may_start && path_free && (only_mic || |offer);
   wire issues = may_start && path_free && !only_mic && |offer;
-  reg turned, turned_before, takes_job;
+  reg turned, turned_before, takes_job, moves;  // `moves`: one of turned and takes_job
   reg results_out;  // of the visit's frame, a cycle ago
-  wire turns = (starts && only) || (!is_live && !turned && !job_valid && !takes_job);
+  wire is_free = !is_live && !moves;  // the place that is visited
+  wire turns = (starts && only) || (is_free && !job_valid);
   assign job_ready = takes_job;
 
   wire in_text = aad_2 || payload;
@@ -173,7 +175,8 @@ module ccm_turns #(
     other_is_ready <= !other_ahead[COUNT_W-1];
     next_is_last <= next_step == next_last;
     turned <= turns;
-    takes_job <= !is_live && !turned && job_valid && !takes_job;
+    takes_job <= is_free && job_valid;
+    moves <= turns || (is_free && job_valid);
 
     // A shorter encryption must not overtake a longer one, nor come out while that does.
     may_start <= is_live && is_ready && (is_long || !holds);
@@ -211,11 +214,12 @@ module ccm_turns #(
       path_free <= starts ? 1'b0 : path_left == 1 || path_free;
       path_left <= starts ? LAST_WORD[WORD_W:0] : path_left - 1'b1;
     end
-    holds <= issues && is_long || hold != 5'd0;
-    if (issues && is_long) hold <= HOLD[4:0];
+    held <= issues && is_long;
+    holds <= issues && is_long || held || hold != 5'd0;
+    if (held) hold <= HOLD[4:0] - 5'd1;
     else if (hold != 5'd0) hold <= hold - 5'd1;
     if (reset) begin
-      {turned, takes_job} <= 2'b00;
+      {turned, takes_job, moves} <= 3'b000;
       next <= {STATE_W{1'b0}};
       is_live <= 1'b0;
       live <= 1'b0;
@@ -223,7 +227,7 @@ module ccm_turns #(
       frame <= {FRAME_W{1'b0}};
       taken <= {COUNT_W{1'b0}};
       path_free <= 1'b1;
-      holds <= 1'b0;
+      {held, holds} <= 2'b00;
       hold <= 5'd0;
     end
   end
@@ -242,8 +246,7 @@ module ccm_turns #(
   reg [SLOT_W:0] slot_1;
   reg [BLOCK_W-1:0] block_1;
   reg is_ctr_1, is_mic_1, is_payload_1, open_1;
-  reg [3:0] end_1;  // the last octet of the block that counts
-  reg none_1;  // none does
+  reg [3:0] end_1;  // the last octet of the block that counts; behind the payload none does
   reg is_b0_1;
   reg [9:0] counter_1;
   wire [FRAME_W-1:0] frame_1 = tag_1[TAG_W-1:1];
@@ -267,7 +270,6 @@ module ccm_turns #(
       is_payload_1 <= started_second && payload;
       open_1 <= open;
       end_1 <= aad_2 ? aad : payload && is_last ? tail : 4'd15;
-      none_1 <= mic;
       is_b0_1 <= start;
       counter_1 <= is_last ? 10'd0 : step;
     end
@@ -283,12 +285,13 @@ module ccm_turns #(
 
   localparam BYTES = W / 8;
 
-  reg [BYTES-1:0] keep_2, keep_3;
+  reg [BYTES-1:0] keep_2, keep_3, keep_4;
+  reg [BYTES-1:0] adds_ctr_3;  // octets of S that CBC-MAC takes: of ciphertext, and of the MIC
   reg run_2, run_3, run_4, run_5;
   reg [WORD_W-1:0] word_2, word_3, word_4, word_5;
   reg is_ctr_2, is_ctr_3, is_mic_2, is_mic_3, is_mic_4, is_mic_5;
   reg is_payload_2, is_payload_3, is_payload_4, is_payload_5;
-  reg open_2, open_3, open_4;
+  reg open_2;
   reg long_2, long_3, long_4;
   reg is_b0_2, is_b0_3;
   reg [9:0] counter_2, counter_3;
@@ -301,15 +304,17 @@ module ccm_turns #(
   integer octet;
   always @(posedge clk) begin
     for (octet = 0; octet < BYTES; octet = octet + 1)
-      keep_2[octet] <= !none_1 && (W == 128 ? 0 : word_1 * BYTES) + octet <= end_1;
+      keep_2[octet] <= !is_mic_1 && (W == 128 ? 0 : word_1 * BYTES) + octet <= end_1;
     keep_3 <= keep_2;
+    keep_4 <= is_ctr_3 ? {BYTES{1'b0}} : keep_3;
+    adds_ctr_3 <= (keep_2 & {BYTES{open_2 && is_payload_2}}) | {BYTES{is_mic_2}};
     {run_2, run_3, run_4, run_5} <= {run_1, run_2, run_3, run_4};
     {word_2, word_3, word_4, word_5} <= {word_1, word_2, word_3, word_4};
     {is_ctr_2, is_ctr_3} <= {is_ctr_1, is_ctr_2};
     {is_mic_2, is_mic_3, is_mic_4, is_mic_5} <= {is_mic_1, is_mic_2, is_mic_3, is_mic_4};
     {is_payload_2, is_payload_3, is_payload_4, is_payload_5} <=
         {is_payload_1, is_payload_2, is_payload_3, is_payload_4};
-    {open_2, open_3, open_4} <= {open_1, open_2, open_3};
+    open_2 <= open_1;
     {long_2, long_3, long_4} <= {long_1, long_2, long_3};
     {is_b0_2, is_b0_3} <= {is_b0_1, is_b0_2};
     {counter_2, counter_3} <= {counter_1, counter_2};
@@ -332,30 +337,34 @@ module ccm_turns #(
       initial_block[W-16+:16] = {counter_3[7:0], 6'd0, counter_3[9:8]};
   end
 
-  reg [W-1:0] keep_bits;
-  always @* for (octet = 0; octet < BYTES; octet = octet + 1) keep_bits[8*octet+:8] = {8{keep_3[octet]}};
+  // The bits of those octets.
+  function automatic [W-1:0] bits(input [BYTES-1:0] octets);
+    integer at;
+    for (at = 0; at < BYTES; at = at + 1) bits[8*at+:8] = {8{octets[at]}};
+  endfunction
 
-  // ---- 4: the word of CBC-MAC's next input, of the counter block, or of the MIC; the payload's other side
+  // ---- 4: what makes the next input of CBC-MAC, the counter block, or the MIC; the payload's other side
 
-  reg [W-1:0] cbc_4, ctr_4, known_4, block_4_word;
+  reg [W-1:0] cbc_4, ctr_4, initial_4, block_4_word;
 
   always @(posedge clk) begin
-    cbc_4 <= cbc_word ^ last_key_word;
-    ctr_4 <= (ctr_word ^ last_key_word) & (keep_bits | {W{is_mic_3}});
-    known_4 <= is_ctr_3 ? initial_block : block_word & keep_bits;
+    // The last round key is in both S and X.
+    cbc_4 <= cbc_word ^ (bits(adds_ctr_3) & ctr_word) ^ (~bits(adds_ctr_3) & last_key_word);
+    ctr_4 <= (ctr_word ^ last_key_word) & bits(keep_3);
+    initial_4 <= initial_block;
     block_4_word <= block_word;
     if (is_ctr_3) cbc_4 <= {W{1'b0}};
-    if (!is_payload_3 && !is_mic_3) ctr_4 <= {W{1'b0}};
+    else initial_4 <= {W{1'b0}};
+    if (!is_payload_3) ctr_4 <= {W{1'b0}};
   end
 
   // ---- 5: out
 
   reg [W-1:0] made_5, payload_5;
-  wire takes_ctr = open_4 || is_mic_4;
 
   always @(posedge clk) begin
-    made_5 <= cbc_4 ^ known_4 ^ (takes_ctr ? ctr_4 : {W{1'b0}});
-    payload_5 <= block_4_word ^ (is_mic_4 ? {W{1'b0}} : ctr_4);
+    made_5 <= cbc_4 ^ initial_4 ^ (block_4_word & bits(keep_4));
+    payload_5 <= block_4_word ^ ctr_4;
   end
 
   assign op_valid = run_5 && !is_mic_5 ? core_5 : {CORES{1'b0}};

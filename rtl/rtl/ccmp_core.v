@@ -6,9 +6,8 @@
 //   k  keys: see key_table
 //
 // mpdu_in writes frames into memory, ccm_turns lets them take turns in the AES cores, mpdu_out verifies and sends; ccm_lanes
-// does in place of ccm_turns what others do, one frame after the other, to be compared with it. Packet
-// numbers of sealed frames are the core's own, one more than the last with that key; those of opened frames must rise
-// within a priority.
+// does in place of ccm_turns what others do, one frame after the other, to be compared with it. Packet numbers of sealed
+// frames are the core's own, one more than the last with that key; those of opened frames must rise within a priority.
 `default_nettype none
 
 module ccmp_core #(
@@ -18,9 +17,8 @@ module ccmp_core #(
     parameter LANES = -1,  // or 0 and more: one frame at a time, by ccm_lanes; keys have 128 bits
     parameter REPAIRED = 1,  // the MIC of two lanes or more: see ccm_lanes
     parameter SBOX_RAM = 0,  // or 1: the S-boxes of the AES cores of one round are in block RAM
-    parameter FRAMES = 4,  // in the cores at once; 4 for each core keep it busy
+    parameter FRAMES = 5,  // in the cores at once, 3 or more; five keep one core busy
     parameter KEY_W = 5,  // keys: 2^KEY_W
-    parameter LONG_KEYS = 1,  // or 0: keys have 128 bits
     parameter SLOT_W = 4,  // frames in memory: 2^SLOT_W
     parameter BLOCK_W = 10,  // blocks of 16 octets of each of the two memories: 2^BLOCK_W
     parameter TAG_W = 8,  // bits of the user's own beside each frame
@@ -72,7 +70,7 @@ module ccmp_core #(
   localparam WORD_W = W == 128 ? 1 : $clog2(WORDS);
   localparam HEAD_WORDS = 48 / BYTES;
   localparam HEAD_W = $clog2(HEAD_WORDS);
-  localparam FRAME_W = FRAMES == 1 ? 1 : $clog2(FRAMES);
+  localparam FRAME_W = $clog2(FRAMES);
   localparam OP_TAG_W = FRAME_W + 1;
   localparam INFO_W = 4 + 1 + 1 + 6 + 14 + KEY_W + 2 + TAG_W + BLOCK_W + 1 + 5 + 48;
 
@@ -114,7 +112,7 @@ module ccmp_core #(
   key_table #(
       .W(W),
       .KEY_W(KEY_W),
-      .LONG_KEYS(LONG_KEYS == 1 && PIPELINE == 0 && LANES < 0)
+      .LONG_KEYS(PIPELINE == 0 && LANES < 0)
   ) table_of_keys (
       .clk(clk),
       .reset(reset),
@@ -310,11 +308,10 @@ module ccmp_core #(
   always @* begin
     result_word = {W{1'b0}};
     result_tag = {OP_TAG_W{1'b0}};
-    for (core = 0; core < CORES; core = core + 1)
-      begin
-        result_word = result_word | result_word_of[W*core+:W];
-        if (result_valid_of[core]) result_tag = result_tag | result_tag_of[OP_TAG_W*core+:OP_TAG_W];
-      end
+    for (core = 0; core < CORES; core = core + 1) begin
+      result_word = result_word | result_word_of[W*core+:W];
+      if (result_valid_of[core]) result_tag = result_tag | result_tag_of[OP_TAG_W*core+:OP_TAG_W];
+    end
   end
 
   genvar c;

@@ -48,10 +48,10 @@ module key_table #(
     input  wire [     47:0] replay_pn_next,
 
     // Round keys as they are made.
-    output wire               round_key_write,
+    output reg                round_key_write,
     output wire [  KEY_W+3:0] round_key_addr,
     output wire [      127:0] round_key_word,
-    output wire               last_key_write,   // every word of every round key; those of the last one remain
+    output reg                last_key_write,   // every word of every round key; those of the last one remain
     output wire [  KEY_W-1:0] last_key_addr,
     output wire [ WORD_W-1:0] last_key_word_addr,
     output wire [      W-1:0] last_key_word
@@ -167,9 +167,12 @@ module key_table #(
       .row(round_key_word)
   );
 
-  assign round_key_write = made && &made_at[3:0];
+  always @(posedge clk) begin
+    round_key_write <= made && &made_at[3:0];
+    last_key_write <= made && &made_at[LOG_BYTES-1:0];
+  end
+
   assign round_key_addr = {number, made_at[7:4]};
-  assign last_key_write = made && &made_at[LOG_BYTES-1:0];
   assign last_key_addr = number;
   assign last_key_word_addr = W == 128 ? {WORD_W{1'b0}} : made_at[3-:WORD_W];
   assign last_key_word = round_key_word[127-:W];

