@@ -74,6 +74,7 @@ module key_table #(
   reg [31:0] word_data;
 
   reg clears, expanded;
+  reg starts;  // the word before the key was taken
   reg ends_word;  // the last octet of a word of the key was taken
   wire expander_busy, takes_octet;
   wire made;
@@ -89,8 +90,8 @@ module key_table #(
   assign k_ready = !has_word;
 
   always @(posedge clk) begin
-    if (!has_word) {has_word, is_last_word, word_data} <= {k_valid, k_last, k_data};
-    if (takes_head || takes_number || ends_word || drops) has_word <= 1'b0;
+    if (!has_word) {is_last_word, word_data} <= {k_last, k_data};
+    has_word <= has_word ? !((state[WAIT] && may_take) || state[NUMBERS] || ends_word || state[DROP]) : k_valid;
     if (reset) has_word <= 1'b0;
   end
 
@@ -156,7 +157,7 @@ module key_table #(
   aes_key_expand expand (
       .clk(clk),
       .reset(reset),
-      .start(takes_number && word == 3'd3),
+      .start(starts),
       .long(long && LONG_KEYS),
       .octet_valid(state[KEY] && has_word && !ends_word),
       .octet_ready(takes_octet),
@@ -168,6 +169,7 @@ module key_table #(
   );
 
   always @(posedge clk) begin
+    starts <= takes_number && word == 3'd3;
     round_key_write <= made && &made_at[3:0];
     last_key_write <= made && &made_at[LOG_BYTES-1:0];
   end

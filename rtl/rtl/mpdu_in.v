@@ -233,8 +233,9 @@ module mpdu_in #(
     if (reset) {blocks_used, slots_used, has_room, may_begin} <= 0;
   end
 
-  // That the next word takes the place of the held one is decided a cycle before.
-  reg moves, next_will_be_valid;
+  // That the next word takes the place of the held one is decided a cycle before; but for a stall, which is known then.
+  reg would_move, next_will_be_valid;
+  wire moves = would_move && !stall;
   assign s_ready = !next_valid || moves;
 
   wire begins = moves && state[BEGIN];
@@ -246,12 +247,12 @@ module mpdu_in #(
   always @* begin
     next_will_be_valid = s_valid || (next_valid && !moves);
     may_move =
-        (moves && state[RUN] && has_room && !too_long && !stalls && !next_last) ||
+        (moves && state[RUN] && has_room && !too_long && !next_last) ||
         (!moves && !held_last && (state[SKIP] || ((state[RUN] || state[DECODE]) && has_room))) ||
         (may_begin && (admits || (state[BEGIN] && !moves)));
   end
 
-  always @(posedge clk) moves <= next_will_be_valid && may_move && !reset;
+  always @(posedge clk) would_move <= next_will_be_valid && may_move && !reset;
 
   reg too_long;
 
@@ -297,7 +298,7 @@ module mpdu_in #(
       at_qc <= qos && !addr4 && index == 24 / BYTES - 1;
       at_qc_4 <= qos && addr4 && index == 30 / BYTES - 1;
       in_payload <= in_payload_next;
-      stall <= stalls;
+      stall <= stalls && !held_last && !too_long;
       at_aad_end <= index == aad_end - 4'd1;
       at_before <= index == payload_before - 4'd1;
       before_soon <= index == payload_before - 4'd2;
@@ -322,6 +323,7 @@ module mpdu_in #(
     if (reset) begin
       state <= 1 << BEGIN;
       step <= 1;
+      stall <= 1'b0;
       slot_at <= {SLOT_W + 1{1'b0}};
       base <= {BLOCK_W + 1{1'b0}};
       block <= {BLOCK_W + 1{1'b0}};

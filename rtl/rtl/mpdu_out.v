@@ -37,7 +37,7 @@ module mpdu_out #(
     // Memories; what is read is there two cycles later.
     output wire [ SLOT_W-1:0] slot,             // of all but `block_word`
     input  wire [ INFO_W-1:0] info,
-    output wire               enable,           // of the others
+    output reg                enable,           // of the others
     output wire [ HEAD_W-1:0] head_word_addr,
     input  wire [      W-1:0] head_word,
     output wire [ WORD_W-1:0] mic_word_addr,
@@ -238,11 +238,11 @@ module mpdu_out #(
   );
 
   // A word that is not taken at once is put aside, and while it waits all stand still.
-  reg aside_valid, aside_last;
+  reg aside_last;
+  wire aside_valid = !enable;
   reg [W-1:0] aside_word;
   reg [BYTES-1:0] aside_keep;
 
-  assign enable = !aside_valid;
   assign m_valid = aside_valid || (packed_valid && state[SEND]);
   assign m_data = aside_valid ? aside_word : packed_word;
   assign m_keep = aside_valid ? aside_keep : packed_keep;
@@ -252,9 +252,8 @@ module mpdu_out #(
   assign m_tag = tag;
 
   always @(posedge clk) begin
-    aside_valid <= m_valid && !m_ready;
+    enable <= !m_valid || m_ready || reset;
     if (enable) {aside_last, aside_keep, aside_word} <= {packed_last, packed_keep, packed_word};
-    if (reset) aside_valid <= 1'b0;
   end
 
   // ---- What is checked
