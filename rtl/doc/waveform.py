@@ -31,7 +31,7 @@ FIGURES: Final = DOC / "figures"
 
 FORMS: Final = {
     "standard": ("CCMP-128 by one AES core of a round a cycle (LANES = 0)", {"W": 32, "LANES": 0}),
-    "turns": ("CCMP-128 by ccm_turns, one frame in an idle core", {"W": 32, "CORES": 1, "FRAMES": 4}),
+    "turns": ("CCMP-128 by ccm_turns, one frame in an idle core", {"W": 32, "CORES": 1, "FRAMES": 5}),
 }
 
 COLUMNS: Final = 16  # of a line: what can be read on a page

@@ -50,7 +50,7 @@ module aes_key_expand (
   );
 
   wire [7:0] ahead = is_long ? window[7:0] : window[8*16+:8];  // of the word one key length before
-  wire [7:0] constant = rotates && at[1:0] == 2'd0 ? rcon : 8'd0;
+  reg has_constant;  // it is the first one of a word that is rotated
   reg [7:0] derived;
 
   reg [2:0] cycle;  // of this octet: taken, through the S-box's registers, derived
@@ -63,7 +63,8 @@ module aes_key_expand (
   always @(posedge clk) begin
     taken <= rotates ? next : same;
     substituted <= substitutes ? substitute : taken;
-    derived <= ahead ^ substituted ^ constant;
+    has_constant <= rotates && at[1:0] == 2'd0;
+    derived <= ahead ^ substituted ^ (has_constant ? rcon : 8'd0);
     cycle <= step ? 3'd0 : cycle == 3'd5 ? 3'd5 : cycle + 3'd1;
     due <= running && !may_step && !step && cycle == 3'd5;
     step <= may_step;
@@ -74,7 +75,7 @@ module aes_key_expand (
       made_at <= at;
       window <= {in_key ? octet : derived, window[255:8]};
       at <= at + 8'd1;
-      if (!in_key && rotates && at[1:0] == 2'd0) rcon <= {rcon[6:0], 1'b0} ^ (rcon[7] ? 8'h1b : 8'h00);
+      if (!in_key && has_constant) rcon <= {rcon[6:0], 1'b0} ^ (rcon[7] ? 8'h1b : 8'h00);
       if (ends_key) in_key <= 1'b0;
       if (ends) running <= 1'b0;
     end

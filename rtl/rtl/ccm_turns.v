@@ -69,11 +69,11 @@ module ccm_turns #(
     input  wire [      W-1:0] nonce_word,     // octets 1 to 13 of it, then the payload's length
     output wire [  KEY_W-1:0] last_key_addr,
     input  wire [      W-1:0] last_key_word,
-    output wire               out_write,
+    output reg                out_write,
     output wire [BLOCK_W-1:0] out_block,
     output wire [ WORD_W-1:0] out_word_addr,  // also of the MIC
     output wire [      W-1:0] out_word,
-    output wire               mic_write,
+    output reg                mic_write,
     output wire [ SLOT_W-1:0] mic_slot,
     output wire [      W-1:0] mic_word,
 
@@ -290,7 +290,7 @@ module ccm_turns #(
   reg run_2, run_3, run_4, run_5;
   reg [WORD_W-1:0] word_2, word_3, word_4, word_5;
   reg is_ctr_2, is_ctr_3, is_mic_2, is_mic_3, is_mic_4, is_mic_5;
-  reg is_payload_2, is_payload_3, is_payload_4, is_payload_5;
+  reg is_payload_2, is_payload_3, is_payload_4;
   reg open_2;
   reg long_2, long_3, long_4;
   reg is_b0_2, is_b0_3;
@@ -312,8 +312,7 @@ module ccm_turns #(
     {word_2, word_3, word_4, word_5} <= {word_1, word_2, word_3, word_4};
     {is_ctr_2, is_ctr_3} <= {is_ctr_1, is_ctr_2};
     {is_mic_2, is_mic_3, is_mic_4, is_mic_5} <= {is_mic_1, is_mic_2, is_mic_3, is_mic_4};
-    {is_payload_2, is_payload_3, is_payload_4, is_payload_5} <=
-        {is_payload_1, is_payload_2, is_payload_3, is_payload_4};
+    {is_payload_2, is_payload_3, is_payload_4} <= {is_payload_1, is_payload_2, is_payload_3};
     open_2 <= open_1;
     {long_2, long_3, long_4} <= {long_1, long_2, long_3};
     {is_b0_2, is_b0_3} <= {is_b0_1, is_b0_2};
@@ -365,6 +364,8 @@ module ccm_turns #(
   always @(posedge clk) begin
     made_5 <= cbc_4 ^ initial_4 ^ (block_4_word & bits(keep_4));
     payload_5 <= block_4_word ^ ctr_4;
+    out_write <= run_4 && (is_payload_4 || is_mic_4) && !reset;
+    mic_write <= run_4 && is_mic_4 && !reset;
   end
 
   assign op_valid = run_5 && !is_mic_5 ? core_5 : {CORES{1'b0}};
@@ -374,16 +375,14 @@ module ccm_turns #(
   assign op_long = long_4;
   assign op_tag = tag_4;
 
-  assign out_write = run_5 && (is_payload_5 || is_mic_5);
   assign out_block = block_5;
   assign out_word_addr = word_5;
   assign out_word = payload_5;
-  assign mic_write = run_5 && is_mic_5;
   assign mic_slot = slot_5[SLOT_W-1:0];
   assign mic_word = made_5;
 
   always @(posedge clk) begin
-    done_valid <= run_5 && is_mic_5 && (W == 128 || word_5 == LAST_WORD);
+    done_valid <= mic_write && (W == 128 || word_5 == LAST_WORD);
     done_slot <= slot_5;
     if (reset) done_valid <= 1'b0;
   end

@@ -188,7 +188,8 @@ module mpdu_in #(
       if (word_of(payload_of(kind[3:0])) == 4'd1 && {addr4, qos, htc, open} == kind[3:0]) in_second = 1'b1;
   end
 
-  always @(posedge clk)
+  always @(posedge clk) begin
+    {header_end, before_payload, aad_octets, aad_end, payload_before, payload_before_2, shift} <= 0;
     for (kind = 0; kind < 16; kind = kind + 1)
       if ({addr4, qos, htc, open} == kind[3:0]) begin
         header_end <= header_of(kind[3:1]) - 6'd1;
@@ -199,6 +200,7 @@ module mpdu_in #(
         payload_before_2 <= word_of(payload_of(kind[3:0])) - 4'd2;
         shift <= pair_of(payload_of(kind[3:0]));
       end
+  end
 
   // ---- Word by word
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from cocotb.triggers import ReadOnly, RisingEdge
 
+STANDSTILL_CYCLES = 50_000
+"""Without a word in or out: twice what the slowest design takes for the longest frame."""
+
 
 @dataclass
 class Packet:
@@ -93,9 +96,10 @@ class Sender(_Stream):
                 self._signals[name].value = value
         self._offered = offered
 
-    def look(self) -> None:
-        """What becomes of it."""
+    def look(self) -> bool:
+        """Whether a word is taken."""
         self._accepted = self._offered and bool(self._ready.value)
+        return self._accepted
 
 
 class Receiver(_Stream):
@@ -125,10 +129,10 @@ class Receiver(_Stream):
             self._ready.value = int(is_ready)
         self._is_ready = is_ready
 
-    def look(self) -> None:
-        """What stands there is taken at the next edge."""
+    def look(self) -> bool:
+        """Whether a word stands there: it is taken at the next edge."""
         if not (self._is_ready and self._valid.value):
-            return
+            return False
         last = True
         if "data" in self._signals:
             keep = int(self._signals["keep"].value)
@@ -147,14 +151,17 @@ class Receiver(_Stream):
             self.packets.append(Packet(self._octets, beside))
             self.cycles.append(self.cycle)
             self._octets = b""
+        return True
 
 
 async def run_streams(dut: Any, *streams: Sender | Receiver) -> None:
-    """Drive and watch them for ever."""
-    while True:
+    """Drive and watch them for ever. AssertionError where nothing moves any more."""
+    quiet = 0
+    while quiet < STANDSTILL_CYCLES:
         await RisingEdge(dut.clk)
         for stream in streams:
             stream.drive()
         await ReadOnly()
-        for stream in streams:
-            stream.look()
+        moved = [stream.look() for stream in streams]
+        quiet = 0 if any(moved) else quiet + 1
+    raise AssertionError(f"no word moved for {quiet} cycles")
