@@ -60,8 +60,9 @@ rtl-synth-tools: rtl-tools system-synth $(VENV)/.synth
 test-rtl:
 	$(MAKE) -C rtl test counts
 
+# Half of the tests wait for emulated air.
 test-python: build
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile
 
 lint: build
 	cargo fmt --all --check

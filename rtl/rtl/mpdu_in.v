@@ -268,7 +268,6 @@ module mpdu_in #(
       held_last <= next_last;
     end
     if (begins) begin
-      index <= 4'd0;
       in_aad <= 1'b1;
       {in_payload, stall, too_long, is_long} <= 4'b0000;
       {at_start, at_sc, at_qc, at_qc_4} <= 4'b1000;
@@ -283,6 +282,7 @@ module mpdu_in #(
       key_at <= next_key;
       tag <= next_tag;
     end
+    if (state[BEGIN]) index <= 4'd0;
     if (state[DECODE]) begin
       block <= first_block;
       at_aad_end <= 1'b0;

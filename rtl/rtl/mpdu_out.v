@@ -125,13 +125,14 @@ module mpdu_out #(
   wire to_send = state[TELL] && v_ready && is_good;
   reg begins_check, begins_send;  // the first cycle of CHECK and of SEND
   wire [BLOCK_W-2:0] payload_pair = oldest_block[BLOCK_W-1:1] + 1'b1;  // behind the AAD's blocks
-  reg [POINTER_W-1:0] payload_pointer, check_pointer;
+  reg [POINTER_W-1:0] payload_pointer, check_pointer, first_pointer;
   wire [POINTER_W-1:0] payload_words;  // one less
   wire [12-LOG_BYTES:0] sign_unused;
   assign {sign_unused, payload_words} = {{POINTER_W{payload_end[13]}}, payload_end[12:LOG_BYTES]};
 
   always @(posedge clk) begin
     payload_pointer <= {payload_pair, {POINTER_W - BLOCK_W + 1{1'b0}}};
+    first_pointer <= to_check ? check_pointer : payload_pointer;
     check_pointer <= payload_pointer + payload_words + {{POINTER_W - 1{1'b0}}, !has_partial};
     payload_short <= payload_end[12:LOG_BYTES] == 0;
   end
@@ -155,7 +156,6 @@ module mpdu_out #(
       running <= 1'b1;
       {in_head, in_ccmp, in_payload, in_mic} <= {2'b00, has_partial, !has_partial};
       left <= has_partial ? {{13 - LOG_BYTES{1'b0}}, payload_end[LOG_BYTES-1:0]} : {9'd0, mic_end};
-      pointer <= check_pointer;
       index <= 4'd0;
       ends_segment <= has_partial || mic_end < BYTES;
       final_segment <= !has_partial;
@@ -164,11 +164,11 @@ module mpdu_out #(
       running <= 1'b1;
       {in_head, in_ccmp, in_payload, in_mic} <= 4'b1000;
       left <= {7'd0, header_end};
-      pointer <= payload_pointer;
       index <= 4'd0;
       ends_segment <= 1'b0;
       final_segment <= open && !has_payload;
     end
+    if (begins_check || begins_send) pointer <= first_pointer;
     begins_check <= to_check;
     begins_send <= to_send;
     if (reset) {running, begins_check, begins_send} <= 3'b000;

@@ -16,7 +16,13 @@ PAYLOADS_B: Final = (16, 64, 128, 256, 1500, 7935)
 _TB: Final = RTL / "tb"
 _BENCH: Final = tuple(
     _TB / name
-    for name in ("ccmp_core/measure_cycles.py", "ccmp_core/core_bench.py", "frames.py", "reference.py", "streams.py")
+    for name in (
+        "ccmp_core/measure_cycles.py",
+        "ccmp_core/core_bench.py",
+        "frames.py",
+        "reference.py",
+        "streams.py",
+    )
 )
 _HEADERS_B: Final = 34  # of the longest that is measured with: QoS Data and CCMP header, as opened
 _MICS_B: Final = 8

@@ -78,7 +78,9 @@ def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
     sources = sorted((RTL / "rtl").glob("*.v"))
     with TemporaryDirectory() as name:
         folder = Path(name)
-        run_yosys(folder, "modules", [*elaborate(folder, sources, dict(parameters)), "write_json modules.json"])
+        run_yosys(
+            folder, "modules", [*elaborate(folder, sources, dict(parameters)), "write_json modules.json"]
+        )
         modules = json.loads((folder / "modules.json").read_text())["modules"]
     return frozenset(Path(module["attributes"]["src"].partition(":")[0]).name for module in modules.values())
 

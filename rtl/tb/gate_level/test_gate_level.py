@@ -79,9 +79,7 @@ def wrap(folder: Path) -> None:
     }
     head = ", ".join(f"{port['direction']} wire {ranges[name]}{name}" for name, port in ports.items())
     body = ", ".join(f".{name}({name})" for name in ports)
-    (folder / "gate_level.v").write_text(
-        f"module gate_level ({head});\n{CORE} {CORE} ({body});\nendmodule\n"
-    )
+    (folder / "gate_level.v").write_text(f"module gate_level ({head});\n{CORE} {CORE} ({body});\nendmodule\n")
 
 
 @needs_yosys
