@@ -45,6 +45,12 @@ def test_without_results_it_says_what_makes_them(airtoll: Command) -> None:
     assert "make -C rtl synth" in err
 
 
+def test_in_a_pipe_a_row_is_a_line_and_nothing_is_cut_off(airtoll: Command, file: Path) -> None:
+    _, out, _ = airtoll("rtl", "report", "--results", file)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in out
+    assert any("Published: standard" in line and "Cyclone II" in line for line in out.splitlines())
+
+
 def test_damaged_results_are_one_line(airtoll: Command, tmp_path: Path) -> None:
     (tmp_path / "measured.json").write_text("{}{}")
     status, _, err = airtoll("rtl", "report", "--results", tmp_path / "measured.json")

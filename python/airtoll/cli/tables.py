@@ -17,7 +17,9 @@ def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> T
     for number in range(max(map(len, [headings, *rows]), default=0)):
         unit = not headings and number == 2
         table.add_column(
-            headings[number] if headings else "", justify="left" if number == 0 or unit else "right"
+            headings[number] if headings else "",
+            justify="left" if number == 0 or unit else "right",
+            overflow="fold",
         )
     for row in rows:
         table.add_row(*row)
@@ -26,7 +28,11 @@ def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> T
 
 def print_table(console: Console, table: Table) -> None:
     """Print a table of long rows: as wide as they are, but on a terminal."""
-    console.print(table, soft_wrap=False, width=None if console.is_terminal else 200)
+    width = console.width
+    if not console.is_terminal:
+        console.width = max(width, 200)
+    console.print(table, soft_wrap=False)
+    console.width = width
 
 
 def figure(value: Any) -> str:
