@@ -41,6 +41,7 @@ test: system-run system-test rtl-tools lint
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl
 	$(MAKE) --no-print-directory test-python
 
+# With + cargo takes part in make's jobs, and does not complain that it cannot.
 test-rust:
 	+cargo test --workspace --quiet
 	+cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target

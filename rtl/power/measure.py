@@ -10,6 +10,7 @@ for each bit of payload: what an access costs is another matter, and is not in t
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -24,9 +25,8 @@ from flow import digest, package_versions, used_sources, yosys_version  # noqa: 
 from recipe import RTL, Design, among, designs  # noqa: E402
 from record import RESULTS, keep, known, still  # noqa: E402
 from rich.console import Console  # noqa: E402
+from steps import Step, script, take  # noqa: E402
 
-from airtoll.cli.progress import counting  # noqa: E402
-from airtoll.errors import AirtollError, StoppedError, UsageError  # noqa: E402
 from airtoll.rtl import Energy, Made, Toggles  # noqa: E402
 from airtoll.rtl.results import Operation  # noqa: E402
 
@@ -129,21 +129,12 @@ def main(
     chosen = among(there, points, "design point for the ECP5")
     operation: Operation = "open" if opened else "seal"
     console = Console(highlight=False, soft_wrap=True)
-    failed = 0
-    with counting(console) as progress:
-        task = progress.add_task("", total=len(chosen))
-        for name, design in chosen.items():
-            progress.update(task, description=name)
-            try:
-                lines = _measure(name, design, operation, clock_mhz, depth, out)
-            except AirtollError as error:
-                failed += 1
-                lines = [f"{name}: {'left out' if isinstance(error, UsageError) else 'failed'}: {error}"]
-            for line in lines:
-                console.print(line, markup=False)
-            progress.advance(task)
-    if failed:
-        raise AirtollError(f"{failed} of the measurements could not be made")
+
+    def tell(name: str, design: Design) -> None:
+        for line in _measure(name, design, operation, clock_mhz, depth, out):
+            console.print(line, markup=False)
+
+    take([Step(name, partial(tell, name, design)) for name, design in chosen.items()], console)
 
 
 def _measure(
@@ -161,11 +152,4 @@ def _measure(
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except AirtollError as error:
-        typer.echo(f"measure.py: {error}", err=True)
-        raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        typer.echo("measure.py: interrupted; what was measured is kept", err=True)
-        raise SystemExit(StoppedError.exit_code) from None
+    script(main, "measure.py")

@@ -6,10 +6,11 @@ still the same is not done again. So an interrupted run goes on where it was, an
 measured.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final, cast, get_args
 
@@ -19,9 +20,9 @@ from flow import Build
 from recipe import RTL, Design, among, designs, recipe
 from record import RESULTS, keep, known, still
 from rich.console import Console
+from steps import Step, script, take
 
-from airtoll.cli.progress import counting
-from airtoll.errors import AirtollError, StoppedError, UsageError
+from airtoll.errors import UsageError
 from airtoll.rtl import Made, Point, Run, Target
 from airtoll.rtl.results import TargetName
 
@@ -38,19 +39,6 @@ class _Asked:
     jobs: int
     file: Path
     work: Path
-
-
-@dataclass(frozen=True)
-class _Step:
-    """Something to measure."""
-
-    point: str
-    what: str
-    measure: Callable[[], None]
-
-    @property
-    def name(self) -> str:
-        return f"{self.point} {self.what}".rstrip()
 
 
 def main(
@@ -87,39 +75,25 @@ def main(
     targets = () if cycles_only else tuple(among(dict.fromkeys(get_args(TargetName)), target, "target"))
     asked = _Asked(tuple(range(1, seeds + 1)), not counts_only, not counts_only, jobs, out, work.absolute())
     console = Console(highlight=False, soft_wrap=True)
-    failed = 0
-    with counting(console) as progress:
-        task = progress.add_task("", total=len(chosen))
-        for name, design in chosen.items():
-            for step in _steps(name, design, cast("Sequence[TargetName]", targets), asked, console):
-                progress.update(task, description=step.name)
-                try:
-                    step.measure()
-                except KeyboardInterrupt:
-                    raise StoppedError("interrupted; what was measured is kept") from None
-                except UsageError as error:
-                    failed += 1
-                    console.print(f"{step.name}: left out: {error}", markup=False)
-                except AirtollError as error:
-                    failed += 1
-                    console.print(f"{step.name}: failed: {error}", markup=False)
-            progress.advance(task)
-    if failed:
-        raise AirtollError(f"{failed} of the measurements could not be made")
+    steps = (
+        _steps(name, design, cast("Sequence[TargetName]", targets), asked, console)
+        for name, design in chosen.items()
+    )
+    take([*chain.from_iterable(steps)], console)
 
 
 def _steps(
     name: str, design: Design, targets: Sequence[TargetName], asked: _Asked, console: Console
-) -> Iterator[_Step]:
+) -> Iterator[Step]:
     if not design.exists:
-        yield _Step(name, "", design.refuse)
+        yield Step(name, design.refuse)
         return
     if asked.cycles:
-        yield _Step(name, "cycles", lambda: _simulate(name, design, asked, console))
+        yield Step(f"{name} cycles", lambda: _simulate(name, design, asked, console))
     for target in targets:
         if target in design.targets:
             build = Build(name, design, recipe(target), asked.work)
-            yield _Step(name, target, partial(_synthesise, build, asked, console))
+            yield Step(f"{name} {target}", partial(_synthesise, build, asked, console))
 
 
 def _simulate(name: str, design: Design, asked: _Asked, console: Console) -> None:
@@ -182,8 +156,4 @@ def _place(build: Build, seeds: Sequence[int], jobs: int) -> Iterator[Run]:
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except AirtollError as error:
-        typer.echo(f"synthesise.py: {error}", err=True)
-        raise SystemExit(error.exit_code) from None
+    script(main, "synthesise.py")

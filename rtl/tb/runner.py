@@ -25,7 +25,7 @@ try:
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import Icarus, Runner, Verilator
 except ImportError as error:
-    raise AirtollError(f"no Python package {error.name}: pip install --group dev") from None
+    raise AirtollError(f"no Python package {error.name}: pip install --group rtl") from None
 
 RTL = Path(__file__).resolve().parents[1]
 TB = RTL / "tb"

@@ -93,14 +93,8 @@ def _resources(every: Sequence[Figures], printed: _Printed) -> Grid:
 
 
 def _timing(results: Results, every: Sequence[Figures], printed: _Printed) -> Grid:
-    empty = [text.MISSING] * 7
     rows: list[tuple[str, ...]] = [
-        (
-            f"Published: {name}",
-            _PRINTED_PART,
-            *empty,
-            f"{total_ns:.0f}",
-        )
+        (f"Published: {name}", _PRINTED_PART, *[text.MISSING] * 7, f"{total_ns:.0f}")
         for name, total_ns in (("standard", printed.standard_ns), ("parallel", printed.parallel_ns))
     ]
     timed = [one for one in every if one.target != "cycloneive"]
@@ -228,14 +222,16 @@ def _designs(every: Sequence[Figures], target: TargetName) -> Grid:
         )
         for one in here
     )
-    estimated = [one.energy_ratio for one in every if one.target == target]
     return Grid(
         f"rtl-designs-{target}",
         f"Our designs on {_PART[target]}",
         "The whole core, after placement and routing, median clock rate over the seeds. Gbit/s are of payload of "
         f"CCMP-128, in frames of {PAYLOAD_B} B without end, sealed or opened, whichever is slower. Speed-up, LUTs and "
         "energy (an estimate, as in Table V) are against our standard design."
-        + _absent((_SYNTH, [v for one in here for v in (one.gbit_per_s, one.speed_up)]), (_POWER, estimated)),
+        + _absent(
+            (_SYNTH, [v for one in here for v in (one.gbit_per_s, one.speed_up)]),
+            (_POWER, [one.energy_ratio for one in here]),
+        ),
         (
             "Design",
             "LUT4",

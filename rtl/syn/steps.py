@@ -1,0 +1,47 @@
+"""Measurements one after the other: one that fails is told, and the others are made; and the script that does it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import typer
+from rich.console import Console
+
+from airtoll.cli.progress import counting
+from airtoll.errors import AirtollError, StoppedError, UsageError
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to measure."""
+
+    name: str
+    measure: Callable[[], None]
+
+
+def take(steps: Sequence[Step], console: Console) -> None:
+    """Measure all of it. AirtollError if something could not be measured, StoppedError at Ctrl-C."""
+    failed = 0
+    with counting(console) as progress:
+        task = progress.add_task("", total=len(steps))
+        for step in steps:
+            progress.update(task, description=step.name)
+            try:
+                step.measure()
+            except KeyboardInterrupt:
+                raise StoppedError("interrupted; what was measured is kept") from None
+            except AirtollError as error:
+                failed += 1
+                what = "left out" if isinstance(error, UsageError) else "failed"
+                console.print(f"{step.name}: {what}: {error}", markup=False)
+            progress.advance(task)
+    if failed:
+        raise AirtollError(f"{failed} of the measurements could not be made")
+
+
+def script(main: Callable[..., None], name: str) -> None:
+    """The script of that name: every way to fail ends in one line and an exit status."""
+    try:
+        typer.run(main)
+    except AirtollError as error:
+        typer.echo(f"{name}: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
