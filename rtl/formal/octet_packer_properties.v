@@ -10,7 +10,6 @@ module octet_packer_properties #(
     input wire clk,
     input wire reset,
     input wire enable,
-    input wire in_valid,
     input wire [W-1:0] in_word,
     input wire [COUNT_W-1:0] in_octets,
     input wire in_final
@@ -26,7 +25,6 @@ module octet_packer_properties #(
       .clk(clk),
       .reset(reset),
       .enable(enable),
-      .in_valid(in_valid),
       .in_word(in_word),
       .in_octets(in_octets),
       .in_final(in_final),
@@ -61,6 +59,7 @@ module octet_packer_properties #(
     end
   end
 
+  wire in_valid = in_octets != 0;
   wire takes = enable && in_valid;
   wire gives = enable && out_valid;
 
@@ -87,7 +86,8 @@ module octet_packer_properties #(
 
   always @* begin
     if (!began) assume (reset);
-    assume (in_octets >= 1 && in_octets <= BYTES);
+    assume (in_octets <= BYTES);
+    if (!in_valid) assume (!in_final);
     if (was_final) assume (!in_valid);
     // What counts octets and packets here does not overflow.
     if (in_valid) assume (octets_in < 5'd24 && packets_in != 2'd3);

@@ -57,7 +57,8 @@ def test_proof(proof: Proof) -> None:
     parameters = "".join(f"chparam -set {name} {value} {top}; " for name, value in proof.parameters.items())
     script = (
         f"read_verilog -formal -sv -I{RTL / 'rtl'} {files} {FORMAL / f'{top}.v'}; {parameters}"
-        f"hierarchy -check -top {top}; proc; flatten; setundef -undriven -anyseq; opt -full; memory -nordff; "
+        f"hierarchy -check -top {top}; proc; setattr -unset keep_hierarchy t:*; flatten; "
+        "setundef -undriven -anyseq; opt -full; memory -nordff; "
         "async2sync; techmap; opt -fast; dffunmap; opt_clean; abc -g AND; opt_clean; "
         "write_aiger -I -B -zinit -no-startoffset model.aig"
     )

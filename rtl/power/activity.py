@@ -15,7 +15,7 @@ import gates
 import numpy as np
 import runner
 import simulate
-from flow import elaborate, run_yosys
+from flow import elaborate, run_yosys, synthesis
 from harness import CORE
 from recipe import RTL, TOP, recipe
 
@@ -59,7 +59,7 @@ def commands(parameters: Mapping[str, int], folder: Path) -> list[str]:
     """What yosys is to do in a folder."""
     sources = [file for file in recipe("ecp5").sources if file.name != RAM.name]
     read = elaborate(folder, sources, parameters, black_boxes=[RAM])
-    return [*read, f"{recipe('ecp5').synth} -top {CORE}", "write_json netlist.json"]
+    return [*read, *synthesis(recipe("ecp5").synth, CORE), "write_json netlist.json"]
 
 
 def map_to_ecp5(parameters: Mapping[str, int], folder: Path) -> gates.Netlist:

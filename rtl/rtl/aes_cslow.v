@@ -68,7 +68,7 @@ module aes_cslow #(
   wire enters = ends && booked[EDGE];
   wire leaves = ends && valid[EDGE];
 
-  reg enters_soon, enters_now, leaves_soon, leaves_now;
+  reg enters_soon, enters_now, none_enters, leaves_soon, leaves_now;
   reg [TAG_W-1:0] leaving_tag_soon, leaving_tag;
 
   // What the stages hold next.
@@ -109,6 +109,7 @@ module aes_cslow #(
         round_next[4*OFFER_STAGE+:4] == (long_next[OFFER_STAGE] ? IDLE_ROUND + 4'd4 : IDLE_ROUND);
     accepted <= accept;
     {enters_soon, enters_now} <= {enters, enters_soon};
+    none_enters <= !enters_soon;
     {leaves_soon, leaves_now} <= {leaves, leaves_soon};
     {leaving_tag_soon, leaving_tag} <= {tag[TAG_W*EDGE+:TAG_W], leaving_tag_soon};
     if (reset) begin
@@ -134,8 +135,8 @@ module aes_cslow #(
 
   always @(posedge clk) begin
     if (op_valid) collected <= collected_next;
-    if (enters_now) next_block <= collected;
-    else next_block <= 128'd0;
+    next_block <= collected;
+    if (none_enters) next_block <= 128'd0;
   end
 
   // The round.

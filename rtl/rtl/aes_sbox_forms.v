@@ -1,6 +1,7 @@
 // Linear forms of an octet that the S-box multiplies.
 //
-// J. Boyar and R. Peralta, "A depth-16 circuit for the AES S-box" (IACR ePrint 2011/332): y1 to y21.
+// J. Boyar and R. Peralta, "A depth-16 circuit for the AES S-box" (IACR ePrint 2011/332): y1 to y21; some are written as
+// other sums than theirs, which are less deep.
 `default_nettype none
 
 module aes_sbox_forms (

@@ -1,7 +1,8 @@
 // SubBytes of AES on one octet with three registers inside, for an octet a cycle.
 //
 // Up to the products the octet itself is kept, not its linear forms: computing them again takes fewer elements than
-// keeping them takes registers.
+// keeping them takes registers. Each part is mapped by itself (keep_hierarchy), because tools make logic as deep as the
+// deepest of a module allows if that saves an element, and here every level of logic costs the clock rate.
 `default_nettype none
 
 module aes_sbox_slow (
@@ -19,22 +20,26 @@ module aes_sbox_slow (
   wire [17:0] products;
   reg  [17:0] products_3;
 
+  (* keep_hierarchy *)
   aes_sbox_terms first (
       .octet(octet),
       .terms(terms)
   );
 
+  (* keep_hierarchy *)
   aes_sbox_inverse second (
       .terms(terms_1),
       .inverse(inverse)
   );
 
+  (* keep_hierarchy *)
   aes_sbox_products third (
       .octet(octet_2),
       .inverse(inverse_2),
       .products(products)
   );
 
+  (* keep_hierarchy *)
   aes_sbox_back last (
       .products(products_3),
       .octet(substitute)

@@ -80,7 +80,7 @@ module ccm_turns #(
     // The AES cores.
     input  wire [CORES-1:0] offer,
     output wire [CORES-1:0] accept,
-    output wire [CORES-1:0] op_valid,
+    output reg  [CORES-1:0] op_valid,
     output wire [    W-1:0] op_word,
     output wire [KEY_W-1:0] op_key,
     output wire             op_long,
@@ -287,9 +287,9 @@ module ccm_turns #(
 
   reg [BYTES-1:0] keep_2, keep_3, keep_4;
   reg [BYTES-1:0] adds_ctr_3;  // octets of S that CBC-MAC takes: of ciphertext, and of the MIC
-  reg run_2, run_3, run_4, run_5;
+  reg run_2, run_3, run_4;
   reg [WORD_W-1:0] word_2, word_3, word_4, word_5;
-  reg is_ctr_2, is_ctr_3, is_mic_2, is_mic_3, is_mic_4, is_mic_5;
+  reg is_ctr_2, is_ctr_3, is_mic_2, is_mic_3, is_mic_4;
   reg is_payload_2, is_payload_3, is_payload_4;
   reg open_2;
   reg long_2, long_3, long_4;
@@ -297,7 +297,7 @@ module ccm_turns #(
   reg [9:0] counter_2, counter_3;
   reg [BLOCK_W-1:0] block_2, block_3, block_4, block_5;
   reg [SLOT_W:0] slot_2, slot_3, slot_4, slot_5;
-  reg [CORES-1:0] core_2, core_3, core_4, core_5;
+  reg [CORES-1:0] core_2, core_3, core_4;
   reg [KEY_W-1:0] key_2, key_3, key_4;
   reg [TAG_W-1:0] tag_2, tag_3, tag_4;
 
@@ -308,10 +308,10 @@ module ccm_turns #(
     keep_3 <= keep_2;
     keep_4 <= is_ctr_3 ? {BYTES{1'b0}} : keep_3;
     adds_ctr_3 <= (keep_2 & {BYTES{open_2 && is_payload_2}}) | {BYTES{is_mic_2}};
-    {run_2, run_3, run_4, run_5} <= {run_1, run_2, run_3, run_4};
+    {run_2, run_3, run_4} <= {run_1, run_2, run_3};
     {word_2, word_3, word_4, word_5} <= {word_1, word_2, word_3, word_4};
     {is_ctr_2, is_ctr_3} <= {is_ctr_1, is_ctr_2};
-    {is_mic_2, is_mic_3, is_mic_4, is_mic_5} <= {is_mic_1, is_mic_2, is_mic_3, is_mic_4};
+    {is_mic_2, is_mic_3, is_mic_4} <= {is_mic_1, is_mic_2, is_mic_3};
     {is_payload_2, is_payload_3, is_payload_4} <= {is_payload_1, is_payload_2, is_payload_3};
     open_2 <= open_1;
     {long_2, long_3, long_4} <= {long_1, long_2, long_3};
@@ -319,10 +319,10 @@ module ccm_turns #(
     {counter_2, counter_3} <= {counter_1, counter_2};
     {block_2, block_3, block_4, block_5} <= {block_1, block_2, block_3, block_4};
     {slot_2, slot_3, slot_4, slot_5} <= {slot_1, slot_2, slot_3, slot_4};
-    {core_2, core_3, core_4, core_5} <= {core_1, core_2, core_3, core_4};
+    {core_2, core_3, core_4} <= {core_1, core_2, core_3};
     {key_2, key_3, key_4} <= {key_1, key_2, key_3};
     {tag_2, tag_3, tag_4} <= {tag_1, tag_2, tag_3};
-    if (reset) {run_2, run_3, run_4, run_5} <= 4'd0;
+    if (reset) {run_2, run_3, run_4} <= 3'd0;
   end
 
   wire [W-1:0] ctr_word, cbc_word;  // S and X, without the last round key
@@ -366,9 +366,9 @@ module ccm_turns #(
     payload_5 <= block_4_word ^ ctr_4;
     out_write <= run_4 && (is_payload_4 || is_mic_4) && !reset;
     mic_write <= run_4 && is_mic_4 && !reset;
+    op_valid <= run_4 && !is_mic_4 && !reset ? core_4 : {CORES{1'b0}};
   end
 
-  assign op_valid = run_5 && !is_mic_5 ? core_5 : {CORES{1'b0}};
   assign op_word = made_5;
   // The cores want to know these a cycle before.
   assign op_key = key_4;
@@ -389,20 +389,22 @@ module ccm_turns #(
 
   // ---- results
 
-  reg result_run;
+  reg result_run, ctr_result, cbc_result;  // there is a word: of S, or of X
   reg [W-1:0] result_held;
-  reg [TAG_W-1:0] result_for;
+  reg [FRAME_W-1:0] result_for;
   reg [WORD_W-1:0] result_at;
   wire result_last = W == 128 || result_at == LAST_WORD;
 
   always @(posedge clk) begin
     result_run <= result_valid;
+    ctr_result <= result_valid && !result_tag[0];
+    cbc_result <= result_valid && result_tag[0];
     result_held <= result_word;
-    result_for <= result_tag;
+    result_for <= result_tag[TAG_W-1:1];
     if (result_run) result_at <= result_last ? {WORD_W{1'b0}} : result_at + 1'b1;
     completed <= completed + {{(COUNT_W - 1) {1'b0}}, result_run && result_last};
     if (reset) begin
-      result_run <= 1'b0;
+      {result_run, ctr_result, cbc_result} <= 3'b000;
       result_at <= {WORD_W{1'b0}};
       completed <= {COUNT_W{1'b0}};
     end
@@ -412,10 +414,10 @@ module ccm_turns #(
   wire [RESULT_W-1:0] held_addr, read_addr;
   generate
     if (W == 128) begin : g_blocks
-      assign held_addr = result_for[TAG_W-1:1];
+      assign held_addr = result_for;
       assign read_addr = frame_1;
     end else begin : g_words
-      assign held_addr = {result_for[TAG_W-1:1], result_at};
+      assign held_addr = {result_for, result_at};
       assign read_addr = {frame_1, word_1};
     end
   endgenerate
@@ -425,7 +427,7 @@ module ccm_turns #(
       .DEPTH(1 << RESULT_W)
   ) ctr_results (
       .clk(clk),
-      .write(result_run && !result_for[0]),
+      .write(ctr_result),
       .write_addr(held_addr),
       .write_data(result_held),
       .enable(1'b1),
@@ -438,7 +440,7 @@ module ccm_turns #(
       .DEPTH(1 << RESULT_W)
   ) cbc_results (
       .clk(clk),
-      .write(result_run && result_for[0]),
+      .write(cbc_result),
       .write_addr(held_addr),
       .write_data(result_held),
       .enable(1'b1),

@@ -206,14 +206,24 @@ module key_table #(
   );
   assign key_long = is_long && LONG_KEYS;
 
+  reg replays_write;
+  reg [KEY_W+4:0] replays_addr;
+  reg [47:0] replays_word;
+
+  always @(posedge clk) begin
+    replays_write <= state[EXPAND] || replay_write;
+    replays_addr <= state[EXPAND] ? {number, tid} : {replay_key, replay_priority};
+    replays_word <= state[EXPAND] ? received : replay_pn_next;
+  end
+
   ram_sdp #(
       .WIDTH(48),
       .DEPTH(1 << (KEY_W + 5))
   ) replays (
       .clk(clk),
-      .write(state[EXPAND] || replay_write),
-      .write_addr(state[EXPAND] ? {number, tid} : {replay_key, replay_priority}),
-      .write_data(state[EXPAND] ? received : replay_pn_next),
+      .write(replays_write),
+      .write_addr(replays_addr),
+      .write_data(replays_word),
       .enable(1'b1),
       .read_addr({replay_key, replay_priority}),
       .read_data(replay_pn)

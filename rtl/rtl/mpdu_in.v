@@ -77,7 +77,7 @@ module mpdu_in #(
     output wire [        5:0] frame_header_end,   // the last octet of its MAC header
     output wire [       13:0] frame_payload_end,  // and of its payload; negative if there is none
     output wire [        4:0] frame_tid,      // or 16: management
-    output wire [       47:0] frame_pn,
+    output reg  [       47:0] frame_pn,
     output wire [  TAG_W-1:0] frame_tag,
     output wire [  BLOCK_W:0] frame_end,      // the block behind it
 
@@ -174,7 +174,7 @@ module mpdu_in #(
 
   reg [5:0] header_end;  // the last octet of the header,
   reg [5:0] before_payload;  // and that before the payload
-  reg [5:0] aad_octets;
+  reg [5:0] aad_length;
   // Of the header's words, the last one with AAD; the last one, or with words of 32 bits the last two, before the one in
   // which the payload begins; and where it begins in that, in pairs of octets: headers have no odd ones.
   reg [3:0] aad_end, payload_before, payload_before_2;
@@ -189,12 +189,12 @@ module mpdu_in #(
   end
 
   always @(posedge clk) begin
-    {header_end, before_payload, aad_octets, aad_end, payload_before, payload_before_2, shift} <= 0;
+    {header_end, before_payload, aad_length, aad_end, payload_before, payload_before_2, shift} <= 0;
     for (kind = 0; kind < 16; kind = kind + 1)
       if ({addr4, qos, htc, open} == kind[3:0]) begin
         header_end <= header_of(kind[3:1]) - 6'd1;
         before_payload <= payload_of(kind[3:0]) - 6'd1;
-        aad_octets <= aad_of(kind[3:2]);
+        aad_length <= aad_of(kind[3:2]) - 6'd2;
         aad_end <= word_of(aad_of(kind[3:2]) - 6'd1);
         payload_before <= word_of(payload_of(kind[3:0])) - 4'd1;
         payload_before_2 <= word_of(payload_of(kind[3:0])) - 4'd2;
@@ -284,7 +284,6 @@ module mpdu_in #(
     end
     if (state[BEGIN]) index <= 4'd0;
     if (state[DECODE]) begin
-      block <= first_block;
       at_aad_end <= 1'b0;
       before_soon <= W == 128;  // where it counts, in frames to be opened
       at_before <= in_second;
@@ -304,12 +303,11 @@ module mpdu_in #(
       at_aad_end <= index == aad_end - 4'd1;
       at_before <= index == payload_before - 4'd1;
       before_soon <= index == payload_before - 4'd2;
-      if (in_payload) begin
-        if (W == 128 || at == WORDS - 1) block <= block + 1'b1;
-        if (W != 128) at <= at + 1'b1;
-      end
+      if (W != 128 && in_payload) at <= at + 1'b1;
       too_long <= words == (MAX_OCTETS >> LOG_BYTES) - 2;
     end
+    if (state[DECODE]) block <= first_block;
+    else if (goes && in_payload && (W == 128 || at == WORDS - 1)) block <= block + 1'b1;
     if (state[SKIP]) is_long <= 1'b1;
     state[BEGIN] <= admits || (state[BEGIN] && !begins);
     state[DECODE] <= begins;
@@ -343,7 +341,6 @@ module mpdu_in #(
   assign {behind_unused, moved} = pair >> {in_aad ? {LOG_BYTES - 1{1'b0}} : shift, 4'd0};
 
   // Bits that do not count (12.5.3.3.3): the sequence number, not the fragment's; of QoS Control all but the TID.
-  wire [5:0] aad_length = aad_octets - 6'd2;
   reg [W-1:0] written;
   always @* begin
     written = moved;
@@ -380,12 +377,10 @@ module mpdu_in #(
   wire [3:0] tid_at_24 = held[8*(24%BYTES)+:4], tid_at_30 = held[8*(30%BYTES)+:4];
 
   always @(posedge clk) begin
-    if (state[RUN]) begin
-      for (octet = 0; octet < 6; octet = octet + 1)
-        if (index == (10 + octet) / BYTES) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
-      if (index == 24 / BYTES && qos && !addr4) tid <= tid_at_24;
-      if (index == 30 / BYTES && qos && addr4) tid <= tid_at_30;
-    end
+    for (octet = 0; octet < 6; octet = octet + 1)
+      if (index == (10 + octet) / BYTES) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
+    if (index == 24 / BYTES && qos && !addr4) tid <= tid_at_24;
+    if (index == 30 / BYTES && qos && addr4) tid <= tid_at_30;
     if (begins) tid <= 4'd0;
     // The CCMP header is what stands before the payload's first word: PN0 PN1 0 ID PN2 PN3 PN4 PN5.
     if (W == 32 && index == payload_before_2) begin
@@ -438,7 +433,7 @@ module mpdu_in #(
   assign key_pn_write = admits && !open && is_good;
 
   reg [3:0] header_verdict, verdict;
-  reg is_good, is_short, no_ext_iv, other_id, exhausted;
+  reg is_good, is_short, no_key, no_ext_iv, other_id, exhausted;
 
   always @(posedge clk) begin
     is_short <= last_octet < 14'd23;  // than any header
@@ -449,11 +444,12 @@ module mpdu_in #(
         is_long ? LONG : SEALED_OR_OPENED;
     verdict <=
         header_verdict != SEALED_OR_OPENED ? header_verdict :
-        !key_known ? NO_KEY :
+        no_key ? NO_KEY :
         payload[13] ? SHORT :
         no_ext_iv ? BAD_HEADER :
         other_id ? KEY_MISMATCH :
         exhausted ? EXHAUSTED : SEALED_OR_OPENED;
+    no_key <= !key_known;
     no_ext_iv <= open && !ext_iv;
     other_id <= open && id != key_id;
     exhausted <= !open && next_pn[48];
@@ -468,7 +464,8 @@ module mpdu_in #(
   assign frame_payload_end = payload_end;
   assign frame_tag = tag;
   assign frame_tid = {management, tid};
-  assign frame_pn = open ? pn : next_pn[47:0];
+  wire [47:0] own_pn = open ? pn : next_pn[47:0];
+  always @(posedge clk) frame_pn <= own_pn;
   wire [BLOCK_W-1:0] behind = block[BLOCK_W:1] + 1'b1;
   reg [BLOCK_W-1:0] end_pair;  // of blocks
   always @(posedge clk) end_pair <= verdict == SEALED_OR_OPENED ? behind : base[BLOCK_W:1];
@@ -480,7 +477,7 @@ module mpdu_in #(
       job_base <= base[BLOCK_W-1:0];
       job_last <= payload_31[13:4];
       job_tail <= payload_31[3:0];
-      job_aad <= aad_octets[3:0] - 4'd1;
+      job_aad <= aad_length[3:0] + 4'd1;
       job_key <= key_at;
       job_long <= key_long;
       job_open <= open;
@@ -492,7 +489,7 @@ module mpdu_in #(
   // The nonce (12.5.3.3.4), with the payload's length behind it as in B0.
   wire [127:0] nonce = {
     payload[7:0], 3'd0, payload[12:8],
-    frame_pn[7:0], frame_pn[15:8], frame_pn[23:16], frame_pn[31:24], frame_pn[39:32], frame_pn[47:40],
+    own_pn[7:0], own_pn[15:8], own_pn[23:16], own_pn[31:24], own_pn[39:32], own_pn[47:40],
     addr2, 3'd0, management, tid, 8'd0
   };
 

@@ -105,25 +105,22 @@ module mpdu_out #(
 
   reg running;  // there are words to fetch
   reg in_head, in_ccmp, in_payload, in_mic;
+  reg then_head, then_ccmp, then_payload, then_rest, then_mic;  // the segment behind it; `rest`: of the payload's last word
   reg [12:0] left;  // octets of the segment, less one
   reg [3:0] index;  // word of the segment
   reg [POINTER_W-1:0] pointer;  // word of the payload
   reg ends_segment;  // this is its last word
-  reg final_segment;
 
   wire [3:0] mic_end = {long, 3'd7};
   wire has_payload = !payload_end[13];
-  wire has_partial = !(&payload_end[LOG_BYTES-1:0]);
+  wire has_rest = !(&payload_end[LOG_BYTES-1:0]);
   reg payload_short;  // it has one word
   wire [COUNT_W-1:0] octets = ends_segment ? {1'b0, left[LOG_BYTES-1:0]} + 1'b1 : {1'b1, {LOG_BYTES{1'b0}}};
-
-  wire to_ccmp = in_head && !open;
-  wire to_payload = (in_head ? open : in_ccmp) && has_payload;
-  wire to_mic = !to_ccmp && !to_payload;
+  wire final_segment = !(then_ccmp || then_payload || then_mic);
 
   wire to_check = state[WAIT] && is_done && open;
   wire to_send = state[TELL] && v_ready && is_good;
-  reg begins_check, begins_send;  // the first cycle of CHECK and of SEND
+  reg begins;  // the first cycle of CHECK or SEND
   wire [BLOCK_W-2:0] payload_pair = oldest_block[BLOCK_W-1:1] + 1'b1;  // behind the AAD's blocks
   reg [POINTER_W-1:0] payload_pointer, check_pointer, first_pointer;
   wire [POINTER_W-1:0] payload_words;  // one less
@@ -133,7 +130,7 @@ module mpdu_out #(
   always @(posedge clk) begin
     payload_pointer <= {payload_pair, {POINTER_W - BLOCK_W + 1{1'b0}}};
     first_pointer <= to_check ? check_pointer : payload_pointer;
-    check_pointer <= payload_pointer + payload_words + {{POINTER_W - 1{1'b0}}, !has_partial};
+    check_pointer <= payload_pointer + payload_words + {{POINTER_W - 1{1'b0}}, !has_rest};
     payload_short <= payload_end[12:LOG_BYTES] == 0;
   end
 
@@ -143,35 +140,25 @@ module mpdu_out #(
       ends_segment <= left[12:LOG_BYTES+1] == 0;
       index <= index + 4'd1;
       if (state[CHECK] ? in_mic : in_payload) pointer <= pointer + 1'b1;
-      if (ends_segment) begin
-        {in_head, in_ccmp, in_payload, in_mic} <= {1'b0, to_ccmp, to_payload, to_mic};
-        index <= 4'd0;
-        left <= to_ccmp ? 13'd7 : to_payload ? payload_end[12:0] : {9'd0, mic_end};
-        ends_segment <= to_ccmp ? 8 <= BYTES : to_payload ? payload_short : mic_end < BYTES;
-        final_segment <= to_mic || (to_payload && open);
-        if (final_segment) running <= 1'b0;
-      end
     end
-    if (begins_check) begin
-      running <= 1'b1;
-      {in_head, in_ccmp, in_payload, in_mic} <= {2'b00, has_partial, !has_partial};
-      left <= has_partial ? {{13 - LOG_BYTES{1'b0}}, payload_end[LOG_BYTES-1:0]} : {9'd0, mic_end};
+    if (begins || (enable && running && ends_segment)) begin
+      running <= begins || !final_segment;
+      {in_head, in_ccmp, in_payload, in_mic} <= {then_head, then_ccmp, then_payload || then_rest, then_mic};
+      left <= ({7'd0, header_end} & {13{then_head}}) | ({10'd0, 3'd7} & {13{then_ccmp}}) |
+          (payload_end[12:0] & {13{then_payload}}) | ({9'd0, mic_end} & {13{then_mic}}) |
+          ({{13 - LOG_BYTES{1'b0}}, payload_end[LOG_BYTES-1:0]} & {13{then_rest}});
       index <= 4'd0;
-      ends_segment <= has_partial || mic_end < BYTES;
-      final_segment <= !has_partial;
+      ends_segment <= then_rest || (then_ccmp && 8 <= BYTES) || (then_payload && payload_short) || (then_mic && mic_end < BYTES);
+      {then_head, then_rest} <= 2'b00;
+      then_ccmp <= then_head && !open;
+      then_payload <= (then_head ? open : then_ccmp) && has_payload;
+      then_mic <= then_rest || (then_payload && !open) || (then_ccmp && !has_payload);
     end
-    if (begins_send) begin
-      running <= 1'b1;
-      {in_head, in_ccmp, in_payload, in_mic} <= 4'b1000;
-      left <= {7'd0, header_end};
-      index <= 4'd0;
-      ends_segment <= 1'b0;
-      final_segment <= open && !has_payload;
-    end
-    if (begins_check || begins_send) pointer <= first_pointer;
-    begins_check <= to_check;
-    begins_send <= to_send;
-    if (reset) {running, begins_check, begins_send} <= 3'b000;
+    if (begins) pointer <= first_pointer;
+    if (to_send) then_head <= 1'b1;
+    if (to_check) {then_rest, then_mic} <= {has_rest, !has_rest};
+    begins <= to_check || to_send;
+    if (reset) {running, begins, then_head, then_ccmp, then_payload, then_rest, then_mic} <= 7'd0;
   end
 
   assign head_word_addr = index[HEAD_W-1:0];
@@ -181,7 +168,7 @@ module mpdu_out #(
 
   // ---- Words
 
-  reg valid_1, valid_2, valid_3, valid_4, final_1, final_2, final_3, final_4;
+  reg valid_1, valid_2, valid_3, final_1, final_2, final_3, final_4;
   reg head_1, head_2, mic_1, mic_2, payload_1, payload_2, payload_3, ccmp_1;
   reg index_1;
   reg [COUNT_W-1:0] octets_1, octets_2, octets_3, octets_4;
@@ -202,19 +189,20 @@ module mpdu_out #(
 
   always @(posedge clk) begin
     if (enable) begin
-      {valid_1, valid_2, valid_3, valid_4} <= {running, valid_1, valid_2, valid_3};
-      {final_1, final_2, final_3, final_4} <= {ends_segment && final_segment, final_1, final_2, final_3};
+      {valid_1, valid_2, valid_3} <= {running, valid_1, valid_2};
+      {final_1, final_2, final_3, final_4} <= {ends_segment && final_segment, final_1, final_2, valid_3 && final_3};
       ccmp_1 <= in_ccmp;
       {head_1, head_2, mic_1, mic_2} <= {in_head, head_1, in_mic, mic_1};
       {payload_1, payload_2, payload_3} <= {in_payload, payload_1, payload_2};
       index_1 <= index[0];
       ccmp_2 <= ccmp_1 ? ccmp_word : {W{1'b0}};
-      {octets_1, octets_2, octets_3, octets_4} <= {octets, octets_1, octets_2, octets_3};
+      {octets_1, octets_2, octets_3} <= {octets, octets_1, octets_2};
+      octets_4 <= valid_3 ? octets_3 : {COUNT_W{1'b0}};
       other_3 <= ccmp_2 | (head_word & {W{head_2}}) | (mic_word & {W{mic_2}});
       word_4 <= payload_3 ? block_3 : other_3;
       {block_3, block_4, block_5, block_6} <= {block_word, block_3, block_4, block_5};
     end
-    if (reset) {valid_1, valid_2, valid_3, valid_4} <= 4'd0;
+    if (reset) {valid_1, valid_2, valid_3, octets_4, final_4} <= 0;
   end
 
   wire packed_valid, packed_last;
@@ -227,7 +215,6 @@ module mpdu_out #(
       .clk(clk),
       .reset(reset),
       .enable(enable),
-      .in_valid(valid_4),
       .in_word(word_4),
       .in_octets(octets_4),
       .in_final(final_4),

@@ -15,10 +15,9 @@ module octet_packer #(
     input wire reset,
     input wire enable,
 
-    input wire               in_valid,
     input wire [      W-1:0] in_word,
-    input wire [COUNT_W-1:0] in_octets,  // 1 to BYTES
-    input wire               in_final,
+    input wire [COUNT_W-1:0] in_octets,  // of the word, or 0: there is none
+    input wire               in_final,   // with a word
 
     output reg              out_valid,
     output reg  [    W-1:0] out_word,
@@ -29,9 +28,9 @@ module octet_packer #(
   // First the word is turned to where its octets go, and it is found out which are whose;
 
   reg [COUNT_W-2:0] filled;  // octets that wait
-  reg flushes;
+  reg flushes, was_final;
 
-  wire [COUNT_W-1:0] sum = {1'b0, filled} + (flushes ? {COUNT_W{1'b0}} : in_octets);
+  wire [COUNT_W-1:0] sum = {1'b0, filled} + in_octets;
   wire overflows = sum > BYTES;
   wire [W-1:0] turned_next, turned_unused;
   assign {turned_next, turned_unused} = {in_word, in_word} << {filled, 3'd0};
@@ -48,15 +47,15 @@ module octet_packer #(
         waiting[octet] <= octet < filled;
         counts[octet] <= octet < sum;
       end
-      brings <= in_valid;
-      emits <= flushes || (in_valid && (in_final || sum >= BYTES));
+      brings <= |in_octets;
+      emits <= flushes || in_final || sum >= BYTES;
       ends <= flushes || (in_final && !overflows);
-      flushes <= in_valid && in_final && overflows;
-      if (flushes || (in_valid && in_final && !overflows)) filled <= {COUNT_W - 1{1'b0}};
-      else if (in_valid) filled <= sum[COUNT_W-2:0];
+      flushes <= in_final && overflows;
+      was_final <= in_final;
+      filled <= was_final ? {COUNT_W - 1{1'b0}} : sum[COUNT_W-2:0];
     end
     if (reset) begin
-      {emits, brings, flushes} <= 3'b000;
+      {emits, brings, flushes, was_final} <= 4'b0000;
       filled <= {COUNT_W - 1{1'b0}};
     end
   end

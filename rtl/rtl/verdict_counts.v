@@ -1,5 +1,5 @@
-// How often each verdict was told, since reset, modulo 2^COUNT_W. A number is read two cycles after `addr`, if `ready` was
-// there with it.
+// How often each verdict was told, since reset, modulo 2^COUNT_W. A number is read three cycles after `addr`, if `ready`
+// was there with it.
 `default_nettype none
 
 module verdict_counts #(
@@ -18,14 +18,17 @@ module verdict_counts #(
 
   reg clearing;
   reg [3:0] at;  // being cleared, or counted
-  reg [3:0] stage;
-  reg [COUNT_W-1:0] more;
+  reg [3:0] read_addr;
+  reg [4:0] stage;
+  reg [COUNT_W-1:0] so_far, more;
 
-  assign ready = !clearing && !event_valid && stage == 4'd0;
+  assign ready = !clearing && !event_valid && stage == 5'd0;
 
   always @(posedge clk) begin
-    stage <= {stage[2:0], event_valid && !clearing};
-    more <= clearing ? {COUNT_W{1'b0}} : count + 1'b1;
+    stage <= {stage[3:0], event_valid && !clearing};
+    read_addr <= event_valid ? event_verdict : addr;
+    so_far <= count;
+    more <= clearing ? {COUNT_W{1'b0}} : so_far + 1'b1;
     if (clearing) begin
       at <= at + 4'd1;
       if (&at) clearing <= 1'b0;
@@ -34,7 +37,7 @@ module verdict_counts #(
       clearing <= 1'b1;
       at <= 4'd0;
       more <= {COUNT_W{1'b0}};
-      stage <= 4'd0;
+      stage <= 5'd0;
     end
   end
 
@@ -43,11 +46,11 @@ module verdict_counts #(
       .DEPTH(16)
   ) counts (
       .clk(clk),
-      .write(clearing || stage[3]),
+      .write(clearing || stage[4]),
       .write_addr(at),
       .write_data(more),
       .enable(1'b1),
-      .read_addr(stage[0] ? at : addr),
+      .read_addr(read_addr),
       .read_data(count)
   );
 

@@ -65,10 +65,13 @@ def package_versions(*names: str) -> dict[str, str]:
 
 
 def digest(*parts: object, files: Sequence[Path] = ()) -> str:
-    """SHA-256 of names and contents of files, and of what is beside them."""
+    """SHA-256 of names and contents of files, and of what is beside them; of Verilog without comments and layout."""
     sum_ = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for file in files:
-        sum_.update(b"\0" + file.name.encode() + b"\0" + file.read_bytes())
+        text = file.read_text()
+        if file.suffix in (".v", ".vh"):
+            text = " ".join(re.sub("//.*", "", text).split())
+        sum_.update(f"\0{file.name}\0{text}".encode())
     return sum_.hexdigest()
 
 
@@ -117,7 +120,8 @@ class Build:
         """Of all that the results come from, but the tools."""
         sources = [*used_sources(self.design, self.recipe.sources), *self._constraints]
         read = elaborate(self.recipe.folder, self.recipe.sources, self.design.parameters)
-        return digest(read[1:], self.recipe.model_dump(), harness.VERILOG, files=sources)
+        synth = synthesis(self.recipe.synth, harness.CORE)
+        return digest(read[1:], synth, self.recipe.model_dump(), harness.VERILOG, files=sources)
 
     def tools(self, *, place: bool) -> dict[str, str]:
         """Their versions; UsageError if one is not there."""
@@ -129,9 +133,9 @@ class Build:
 
     def map(self) -> Counts:
         """Map and count the core."""
-        synth = f"{self.recipe.synth} -top {harness.CORE}"
+        synth = synthesis(self.recipe.synth, harness.CORE)
         read = elaborate(self.folder, self.recipe.sources, self.design.parameters)
-        run_yosys(self.folder, "core", [*read, synth, "write_json core.json"])
+        run_yosys(self.folder, "core", [*read, *synth, "write_json core.json"])
         core = harness.top_module(self.folder / "core.json")
         (self.folder / "harness.v").write_text(harness.harness(core))
         self._stamp.write_text(self.sha256)
@@ -141,9 +145,11 @@ class Build:
         """Map the core within its harness, which is of core.json: made anew if that is of another time or place."""
         if not self._stamp.is_file() or self._stamp.read_text() != self.sha256:
             self.map()
-        synth = f"{self.recipe.synth_harness or self.recipe.synth} -top {harness.HARNESS}"
+        synth = synthesis(self.recipe.synth_harness or self.recipe.synth, harness.HARNESS)
         read = elaborate(self.folder, self.recipe.sources, self.design.parameters)
-        run_yosys(self.folder, "harness", [*read, "read_verilog harness.v", synth, "write_json harness.json"])
+        run_yosys(
+            self.folder, "harness", [*read, "read_verilog harness.v", *synth, "write_json harness.json"]
+        )
         for file in self._constraints:
             shutil.copy(file, self.folder)
 
@@ -202,6 +208,11 @@ def elaborate(
         "proc -norom",
         f"rename -top {harness.CORE}",
     ]
+
+
+def synthesis(synth: str, top: str) -> list[str]:
+    """Yosys's commands that map the design and, when all is mapped, make one module of it."""
+    return [f"{synth} -top {top}", "setattr -unset keep_hierarchy t:*", "flatten", "opt_clean"]
 
 
 def run_yosys(folder: Path, name: str, commands: Sequence[str]) -> None:

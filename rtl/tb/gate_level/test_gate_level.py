@@ -15,7 +15,7 @@ RTL = HERE.parents[1]
 sys.path[:0] = [str(RTL / "tb"), str(RTL / "tb" / "ccmp_core"), str(RTL / "syn")]
 
 import runner  # noqa: E402
-from flow import elaborate, run_yosys  # noqa: E402
+from flow import elaborate, run_yosys, synthesis  # noqa: E402
 from harness import CORE, top_module  # noqa: E402
 from recipe import designs, recipe  # noqa: E402
 
@@ -66,7 +66,7 @@ def netlist(folder: Path) -> list[Path]:
     """
     read = elaborate(folder, recipe("ecp5").sources, PARAMETERS)
     write = ["splitnets", "write_verilog -noattr netlist.v", "write_json netlist.json"]
-    run_yosys(folder, "netlist", [*read, f"{recipe('ecp5').synth} -top {CORE}", *write])
+    run_yosys(folder, "netlist", [*read, *synthesis(recipe("ecp5").synth, CORE), *write])
     wrap(folder)
     return [folder / "gate_level.v", folder / "netlist.v"]
 

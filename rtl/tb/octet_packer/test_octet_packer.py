@@ -23,7 +23,7 @@ class Bench:
     async def start(self) -> "Bench":
         """Clock and reset."""
         run_clock(self.dut)
-        await reset(self.dut, enable=1, in_valid=0, in_word=0, in_octets=1, in_final=0)
+        await reset(self.dut, enable=1, in_word=0, in_octets=0, in_final=0)
         return self
 
     async def send(self, words: list[bytes], busy: float = 1.0, enabled: float = 1.0) -> None:
@@ -38,10 +38,9 @@ class Bench:
         """One cycle that is enabled, and those before it that are not."""
         octets = (word or b"") + self.rng.randbytes(BYTES - len(word or b""))
         inputs = {
-            "in_valid": int(word is not None),
             "in_word": int.from_bytes(octets, "little"),
-            "in_octets": len(word) if word else self.rng.randrange(1, BYTES + 1),
-            "in_final": int(final) if word else self.rng.getrandbits(1),
+            "in_octets": len(word or b""),
+            "in_final": int(final),
         }
         while self.rng.random() >= enabled:
             await cycle(self.dut, enable=0, **inputs)
@@ -106,7 +105,7 @@ async def packets_of_any_words_leave_without_gaps_however_they_stall(dut: Any) -
 async def a_reset_forgets_what_waits(dut: Any) -> None:
     bench = await Bench(dut, 3).start()
     await bench.step(b"\xff")
-    await reset(dut, in_valid=0)
+    await reset(dut, in_octets=0)
     await bench.send([b"\x01"])
     await bench.drain()
     assert bench.packets == [b"\x01"]

@@ -8,6 +8,7 @@ from clocked import cycle, reset, run_clock
 
 VERDICTS = 16
 CYCLES_BETWEEN = 5
+COUNTING = 6  # cycles
 
 
 async def count(dut: Any, verdict: int) -> int:
@@ -18,6 +19,7 @@ async def count(dut: Any, verdict: int) -> int:
     else:
         raise AssertionError("never ready")
     await cycle(dut, addr=(verdict + 1) % VERDICTS)
+    await cycle(dut)
     await cycle(dut)
     return int(dut.count.value)
 
@@ -67,8 +69,8 @@ async def a_number_is_ready_only_while_nothing_is_counted(dut: Any) -> None:
     await begin(dut)
     await cycle(dut, event_valid=1, event_verdict=7, addr=7)
     ready = [bool(dut.ready.value)]
-    for _ in range(CYCLES_BETWEEN):
+    for _ in range(COUNTING):
         await cycle(dut, event_valid=0, addr=7)
         ready.append(bool(dut.ready.value))
-    assert ready == [False] * CYCLES_BETWEEN + [True]
+    assert ready == [False] * COUNTING + [True]
     assert await count(dut, 7) == 1
