@@ -6,7 +6,8 @@ yosys's own times of the ECP5 say 43 ps from carry to carry and 98 ps through a 
 LUT, before the wires that only LUTs and registers have to drive. Of a carry cell its outputs are nets of the netlist,
 what is inside is not.
 
-`ram_sdp` stays a memory of the library (rtl/rtl/ram_sdp.v), whatever blocks the target makes of it.
+`ram_sdp` stays a memory of the library (rtl/rtl/ram_sdp.v), whatever blocks the target makes of it. A DP16KD that
+nothing is written to is a table with two ports (rtl/syn/ecp5/aes_sbox_ram.v).
 """
 
 import json
@@ -57,10 +58,10 @@ class Registers:
 
 @dataclass
 class Memory:
-    """One `ram_sdp`."""
+    """One `ram_sdp`, or what reads like it: with a register of the word, and one of the output."""
 
     name: str
-    depth: int
+    words: NDArray[np.uint8]  # a row of bits each; what they are at first
     write: int
     write_addr: Integers
     write_data: Integers
@@ -170,7 +171,7 @@ def _count_pins(reader: _Reader, name: str, cell: dict[str, Any]) -> None:
             net = reader.net(bit)
             if direction == "output":
                 reader.owner[net] = instance
-            elif pin not in ("CLK", "WCK", "clk"):
+            elif pin not in ("CLK", "CLKA", "CLKB", "WCK", "clk"):
                 reader.fan_out[net] = reader.fan_out.get(net, 0) + 1
 
 
@@ -239,12 +240,45 @@ def _memory(reader: _Reader, name: str, cell: dict[str, Any]) -> None:
     reader.memories.append(
         Memory(
             name=name,
-            depth=_bits(cell, "DEPTH"),
+            words=np.zeros((_bits(cell, "DEPTH"), len(vector["write_data"])), np.uint8),
             write=reader.pin(cell, "write"),
             enable=reader.pin(cell, "enable"),
             **vector,
         )
     )
+
+
+_TABLE_WORD: Final = 9  # bits, two words of them in 20 of an INITVAL
+_TABLE_ADDRESS: Final = range(3, 14)  # its bits, for words of nine
+
+
+def _table(reader: _Reader, name: str, cell: dict[str, Any]) -> None:
+    lines = [_bits(cell, f"INITVAL_{line:02X}") for line in range(64)]
+    words = [
+        line >> (20 * pair + _TABLE_WORD * word) for line in lines for pair in range(16) for word in range(2)
+    ]
+    for port in "AB":
+        recipe = [_bits(cell, f"DATA_WIDTH_{port}"), _parameter(cell, f"REGMODE_{port}")]
+        fixed = {pin: reader.pin(cell, pin + port) for pin in ("WE", "CE", "OCE", "RST")}
+        if recipe != [_TABLE_WORD, "OUTREG"] or fixed != {"WE": LOW, "CE": HIGH, "OCE": HIGH, "RST": LOW}:
+            raise AirtollError(
+                f"{name}: a DP16KD that is more than a table of words of nine bits has no model"
+            )
+        reader.clocks.add(reader.pin(cell, f"CLK{port}"))
+        outputs = {bit: reader.pins(cell, f"DO{port}{bit}") for bit in range(_TABLE_WORD)}
+        used = [bit for bit, nets in outputs.items() if nets]
+        reader.memories.append(
+            Memory(
+                name=f"{name}.{port}",
+                words=np.array([[word >> bit & 1 for bit in used] for word in words], np.uint8),
+                write=LOW,
+                write_addr=np.array([], np.int64),
+                write_data=np.array([], np.int64),
+                enable=HIGH,
+                read_addr=np.array([reader.pin(cell, f"AD{port}{bit}") for bit in _TABLE_ADDRESS]),
+                read_data=np.array([outputs[bit][0] for bit in used]),
+            )
+        )
 
 
 def _small_memory(reader: _Reader, name: str, cell: dict[str, Any]) -> None:
@@ -287,6 +321,7 @@ _CELLS: Final = {
     "CCU2C": _carry,
     "TRELLIS_FF": _register,
     "TRELLIS_DPR16X4": _small_memory,
+    "DP16KD": _table,
     "ram_sdp": _memory,
 }
 

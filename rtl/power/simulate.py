@@ -26,7 +26,7 @@ _ALL: Final = np.uint64(2**64 - 1)
 
 @dataclass
 class Accesses:
-    """Bits of `ram_sdp` memories, read with its enable or written."""
+    """Bits of memories, read with their enable or written."""
 
     read: int = 0
     written: int = 0
@@ -35,9 +35,8 @@ class Accesses:
 class _MemoryState:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        width = len(memory.write_data)
-        self.words = np.zeros((memory.depth, width), np.uint8)
-        self.word = np.zeros(width, np.uint8)
+        self.words = memory.words.copy()
+        self.word = np.zeros(self.words.shape[1], np.uint8)
         self.read_weights = 1 << np.arange(len(memory.read_addr))
         self.write_weights = 1 << np.arange(len(memory.write_addr))
 
@@ -48,11 +47,11 @@ class _MemoryState:
         if values[memory.enable]:
             out = self.word
             at = int(values[memory.read_addr] @ self.read_weights)
-            self.word = self.words[at].copy() if at < memory.depth else np.zeros_like(self.word)
+            self.word = self.words[at].copy() if at < len(self.words) else np.zeros_like(self.word)
             accesses.read += len(self.word)
         if values[memory.write]:
             at = int(values[memory.write_addr] @ self.write_weights)
-            if at < memory.depth:
+            if at < len(self.words):
                 self.words[at] = values[memory.write_data]
             accesses.written += len(self.word)
         return out

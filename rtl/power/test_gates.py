@@ -17,6 +17,7 @@ sys.path[:0] = [str(POWER), str(RTL / "tb")]
 
 import gates  # noqa: E402
 import simulate  # noqa: E402
+from aes import SUBSTITUTES  # noqa: E402
 
 CYCLES = 300
 PERIOD = 1000  # units, more than any gate takes to come to rest
@@ -215,3 +216,23 @@ def test_accesses_to_a_memory_of_the_library_are_told_apart(tmp_path: Path) -> N
             words[wa] = wd
         reads, writes = reads + e, writes + w
     assert (accesses.read, accesses.written) == (6 * reads, 6 * writes)
+
+
+@needs_tools
+def test_a_table_in_block_ram_is_the_sbox(tmp_path: Path) -> None:
+    source = RTL / "syn" / "ecp5" / "aes_sbox_ram.v"
+    netlist = mapped("aes_sbox_ram", {}, tmp_path, source)
+    assert netlist.cells["DP16KD"] == 1
+    machine = simulate.Machine(netlist)
+    rng = Random(4)
+    given = [rng.randbytes(2) for _ in range(CYCLES)]
+    found = []
+    for octets in given:
+        for bit in range(16):
+            machine.put(f"octets[{bit}]", octets[bit // 8] >> bit % 8 & 1)
+        machine.settle()
+        found.append(
+            bytes(sum(machine.get(f"substitutes[{at + bit}]") << bit for bit in range(8)) for at in (0, 8))
+        )
+        machine.clock()
+    assert found[3:] == [bytes(SUBSTITUTES[octet] for octet in octets) for octets in given[:-3]]
