@@ -1,11 +1,14 @@
 """What tests of several stages share."""
 
 import signal
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from made_cell import make_cell
 
+from airtoll.cli import main
 from airtoll.study.cell import Cell
 
 
@@ -19,3 +22,20 @@ def _ctrl_c_interrupts() -> None:
 def cell() -> Callable[..., Cell]:
     """What makes a cell of a study."""
     return make_cell
+
+
+@pytest.fixture
+def airtoll(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Calls the command in an empty directory; its exit status and what it printed on both streams."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["airtoll", *map(str, arguments)])
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call

@@ -4,33 +4,16 @@ import csv
 import io
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from airtoll.cli import main
 from airtoll.published import COLUMNS, finding_lines, findings, implied_points, names, published
 
 PAGE = Path(__file__).parents[2] / "docs" / "published.md"
 
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def airtoll(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Calls the command; its exit status and what it printed on both streams."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["airtoll", *arguments])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 def test_bare_studies_lists_them_as_before(airtoll: Command) -> None:

@@ -3,31 +3,13 @@
 import csv
 import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rtl_fakes import document
 
-from airtoll.cli import main
-
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def airtoll(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
-    """Calls the command in an empty directory; its exit status and what it printed on both streams."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["airtoll", *map(str, arguments)])
-        monkeypatch.chdir(tmp_path)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
 
 
 @pytest.fixture
