@@ -119,7 +119,7 @@ class Build:
     def sha256(self) -> str:
         """Of all that the results come from, but the tools."""
         sources = [*used_sources(self.design, self.recipe.sources), *self._constraints]
-        read = elaborate(self.recipe.folder, self.recipe.sources, self.design.parameters)
+        read = self.read(self.recipe.folder)
         synth = synthesis(self.recipe.synth, harness.CORE)
         return digest(read[1:], synth, self.recipe.model_dump(), harness.VERILOG, files=sources)
 
@@ -131,11 +131,14 @@ class Build:
             found[name] = version(name, self.recipe.package)
         return found
 
+    def read(self, folder: Path) -> list[str]:
+        """Yosys's commands, in a folder, that read the core."""
+        return elaborate(folder, self.recipe.sources, self.design.parameters)
+
     def map(self) -> Counts:
         """Map and count the core."""
         synth = synthesis(self.recipe.synth, harness.CORE)
-        read = elaborate(self.folder, self.recipe.sources, self.design.parameters)
-        run_yosys(self.folder, "core", [*read, *synth, "write_json core.json"])
+        run_yosys(self.folder, "core", [*self.read(self.folder), *synth, "write_json core.json"])
         core = harness.top_module(self.folder / "core.json")
         (self.folder / "harness.v").write_text(harness.harness(core))
         self._stamp.write_text(self.sha256)
@@ -146,10 +149,8 @@ class Build:
         if not self._stamp.is_file() or self._stamp.read_text() != self.sha256:
             self.map()
         synth = synthesis(self.recipe.synth_harness or self.recipe.synth, harness.HARNESS)
-        read = elaborate(self.folder, self.recipe.sources, self.design.parameters)
-        run_yosys(
-            self.folder, "harness", [*read, "read_verilog harness.v", *synth, "write_json harness.json"]
-        )
+        read = [*self.read(self.folder), "read_verilog harness.v"]
+        run_yosys(self.folder, "harness", [*read, *synth, "write_json harness.json"])
         for file in self._constraints:
             shutil.copy(file, self.folder)
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Measure a CCM around secworks/aes as ccmp_core is measured: the same flow, the same part.
+
+git clone https://github.com/secworks/aes FOLDER
+rtl/compare/secworks.py FOLDER
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Final
+
+import typer
+
+HERE: Final = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "syn"), str(HERE.parent / "tb"), str(HERE)]
+
+from flow import Build, digest  # noqa: E402
+from harness import CORE  # noqa: E402
+from recipe import Design, recipe  # noqa: E402
+from rich.console import Console  # noqa: E402
+from runner import BUILD, simulate  # noqa: E402
+from steps import Step, script, take  # noqa: E402
+
+from airtoll.errors import AirtollError, UsageError  # noqa: E402
+
+TOP: Final = "ccm_secworks"
+PAYLOAD_B: Final = 1500
+_MODULES: Final = (
+    "aes_core",
+    "aes_encipher_block",
+    "aes_decipher_block",
+    "aes_key_mem",
+    "aes_sbox",
+    "aes_inv_sbox",
+)
+
+
+@dataclass(frozen=True)
+class _Core(Build):
+    """Of files that are not the library's."""
+
+    files: tuple[Path, ...]
+
+    def read(self, folder: Path) -> list[str]:
+        """Yosys's commands, in a folder, that read the core."""
+        names = " ".join(os.path.relpath(file, folder) for file in self.files)
+        return [f"read_verilog {names}", f"hierarchy -top {TOP}", "proc -norom", f"rename -top {CORE}"]
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of all that the results come from, but the tools."""
+        return digest(self.recipe.model_dump(), files=self.files)
+
+
+def main(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A clone of secworks/aes.")],
+    seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Placements.")] = 5,
+) -> None:
+    """Print logic, clock rate, cycles, and throughput a LUT."""
+    files = (*(folder.resolve() / "src" / "rtl" / f"{name}.v" for name in _MODULES), HERE / f"{TOP}.v")
+    for file in files:
+        if not file.is_file():
+            raise UsageError(f"{file}: no such file: not a clone of secworks/aes")
+    console = Console(highlight=False, soft_wrap=True)
+
+    def measure() -> None:
+        try:
+            run = simulate(TOP, f"{TOP}_bench", files=files)
+        except AssertionError as error:
+            raise AirtollError(f"cycles: {error}") from None
+        cycles = int((run / "cycles.txt").read_text())
+        design = Design(title=TOP, group="standard", parameters={}, targets=("ecp5",))
+        build = _Core("secworks", design, recipe("ecp5"), BUILD / "syn", files)
+        counts = build.map()
+        build.surround()
+        mhz = median(build.place(seed).fmax_mhz for seed in range(1, seeds + 1))
+        mbit_s = 8 * PAYLOAD_B * mhz / cycles
+        console.print(
+            f"{counts.lut} LUT, {counts.ff} FF; {mhz:.1f} MHz; {cycles} cycles for {PAYLOAD_B} octets; "
+            f"{mbit_s:.1f} Mbit/s, {mbit_s / counts.lut:.4f} for each LUT"
+        )
+
+    take([Step(TOP, measure)], console)
+
+
+if __name__ == "__main__":
+    script(main, "secworks.py")
