@@ -43,6 +43,17 @@ async def every_kind_and_size_is_opened(dut: Any) -> None:
     await bench.finish()
 
 
+@cocotb.test(skip=MAX_OCTETS < 2400)
+async def a_msdus_of_every_header_are_sealed_and_opened(dut: Any) -> None:
+    bench = await bench_with_keys(dut)
+    for kind in ("qos", "four-qos", "htc", "four-htc"):
+        for number in (0, 1):
+            bench.send(frame(bench.rng, bench.rng.randrange(2305, 2330), kind=kind), number, open_it=False)
+            sealed = bench.sealed(number, bench.rng.randrange(2305, 2330), kind=kind)
+            assert bench.send(sealed, number, open_it=True) == SEALED_OR_OPENED
+    await bench.finish(200_000)
+
+
 @cocotb.test()
 async def what_was_changed_on_the_way_does_not_leave(dut: Any) -> None:
     bench = await bench_with_keys(dut)
