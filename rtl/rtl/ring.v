@@ -1,6 +1,6 @@
 // DEPTH values in a circle: `out` is the one that came in longest ago, and with `turn` `in` takes its place.
 //
-// After reset all are zero. Up to eight are registers, more are memory that is read without a clock.
+// After reset all are zero. Up to eight are registers, more are memory that is read without a clock, but for the oldest.
 `default_nettype none
 
 module ring #(
@@ -29,18 +29,23 @@ module ring #(
         if (reset) values <= {WIDTH * DEPTH{1'b0}};
       end
     end else begin : g_memory
-      localparam ADDR_W = $clog2(DEPTH);
-      reg [WIDTH-1:0] values[0:DEPTH-1];
+      // The oldest one is a register, so that what comes next does not wait for the memory.
+      localparam BEHIND = DEPTH - 1;
+      localparam ADDR_W = $clog2(BEHIND);
+      reg [WIDTH-1:0] values[0:BEHIND-1];
+      reg [WIDTH-1:0] oldest;
       reg [ADDR_W-1:0] at;
       reg written;  // all of them, since reset
-      assign out = written ? values[at] : {WIDTH{1'b0}};
+      assign out = oldest;
       always @(posedge clk) begin
         if (turn) begin
+          oldest <= written ? values[at] : {WIDTH{1'b0}};
           values[at] <= in;
-          at <= at == DEPTH - 1 ? {ADDR_W{1'b0}} : at + 1'b1;
-          if (at == DEPTH - 1) written <= 1'b1;
+          at <= at == BEHIND - 1 ? {ADDR_W{1'b0}} : at + 1'b1;
+          if (at == BEHIND - 1) written <= 1'b1;
         end
         if (reset) begin
+          oldest <= {WIDTH{1'b0}};
           at <= {ADDR_W{1'b0}};
           written <= 1'b0;
         end
