@@ -22,10 +22,10 @@ from flow import Build, digest  # noqa: E402
 from harness import CORE  # noqa: E402
 from recipe import Design, recipe  # noqa: E402
 from rich.console import Console  # noqa: E402
-from runner import BUILD, simulate  # noqa: E402
+from runner import BUILD, failures_told, simulate  # noqa: E402
 from steps import Step, script, take  # noqa: E402
 
-from airtoll.errors import AirtollError, UsageError  # noqa: E402
+from airtoll.errors import UsageError  # noqa: E402
 
 TOP: Final = "ccm_secworks"
 PAYLOAD_B: Final = 1500
@@ -68,10 +68,8 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
 
     def measure() -> None:
-        try:
+        with failures_told():
             run = simulate(TOP, f"{TOP}_bench", files=files)
-        except AssertionError as error:
-            raise AirtollError(f"cycles: {error}") from None
         cycles = int((run / "cycles.txt").read_text())
         design = Design(title=TOP, group="standard", parameters={}, targets=("ecp5",))
         build = _Core("secworks", design, recipe("ecp5"), BUILD / "syn", files)

@@ -86,10 +86,8 @@ def record(
         "RECORD_PORTS": " ".join([*netlist.inputs, *netlist.outputs]),
         "RECORD_MPDUS": str(mpdus or ""),
     }
-    try:
+    with runner.failures_told():
         runner.simulate(TOP, "stimulus", parameters, environment=environment)
-    except (AssertionError, RuntimeError) as error:  # tests that fail, or a build that does
-        raise AirtollError(f"simulation: {error}") from None
     with np.load(file) as ports:
         return Recording(dict(ports), file.with_suffix(".json"))
 

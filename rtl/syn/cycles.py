@@ -7,7 +7,6 @@ from typing import Final
 from flow import digest, package_versions, used_sources
 from recipe import RTL, TOP, Design
 
-from airtoll.errors import AirtollError
 from airtoll.rtl import Cycles, FrameCycles, Made
 
 PAYLOADS_B: Final = (16, 64, 128, 256, 1500, 7935)
@@ -41,7 +40,7 @@ def measure(design: Design) -> Cycles:
     """Simulate it."""
     if str(_TB) not in sys.path:
         sys.path.insert(0, str(_TB))
-    from runner import simulate
+    from runner import failures_told, simulate
 
     of, parameters = made(design), design.parameters
     max_octets = parameters.get("MAX_OCTETS", 8064)
@@ -54,10 +53,8 @@ def measure(design: Design) -> Cycles:
         "LONG_KEYS": "0",
         "SUITE": _suite(design),
     }
-    try:
+    with failures_told():
         folder = simulate(TOP, "measure_cycles", parameters, environment=environment)
-    except AssertionError as error:
-        raise AirtollError(f"cycles: {error}") from None
     found = json.loads((folder / "cycles.json").read_text())
     return Cycles(made=of, frames=tuple(FrameCycles.model_validate(one) for one in found))
 

@@ -158,6 +158,15 @@ def simulate(
 
 
 @contextmanager
+def failures_told() -> Iterator[None]:
+    """For what measures: AirtollError in place of what `simulate` raises if tests, or a build, fail."""
+    try:
+        yield
+    except (AssertionError, RuntimeError) as error:
+        raise AirtollError(f"simulation: {error}") from None
+
+
+@contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
