@@ -3,7 +3,7 @@
 // A round takes SLOTS cycles, and the registers between its parts hold a block each, with a key of its own. A block
 // enters every 10 cycles (AES-128) or 14 (AES-256) on average, and leaves 10 * SLOTS or 14 * SLOTS cycles later.
 //
-//   stage 0, the state  ->  first part of the S-box  ->  1  ->  second  ->  2  ->  third  ->  3  ->  last, ShiftRows  ->
+//   stage 0, the state  ->  S-box: forms  ->  1  ->  terms  ->  2  ->  inverse, products  ->  3  ->  sums, ShiftRows  ->
 //   4  ->  MixColumns, round key, next block  ->  0
 //
 // An S-box in block RAM takes as many registers; then 1 and 2 are the RAM's.

@@ -6,28 +6,41 @@ module aes_sbox (
     output wire [7:0] substitute
 );
 
-  wire [ 7:0] terms;
-  wire [ 3:0] inverse;
+  wire [11:0] forms;
+  wire [ 3:0] terms;
+  wire [ 4:0] inverse;
   wire [17:0] products;
+  wire [ 4:0] sums;
 
-  aes_sbox_terms first (
+  aes_sbox_forms first (
       .octet(octet),
+      .forms(forms)
+  );
+
+  aes_sbox_terms second (
+      .forms(forms),
       .terms(terms)
   );
 
-  aes_sbox_inverse second (
+  aes_sbox_inverse third (
       .terms(terms),
       .inverse(inverse)
   );
 
-  aes_sbox_products third (
-      .octet(octet),
+  aes_sbox_products fourth (
+      .forms({forms[10], forms[8:0]}),
       .inverse(inverse),
       .products(products)
   );
 
+  aes_sbox_sums fifth (
+      .products(products),
+      .sums(sums)
+  );
+
   aes_sbox_back last (
       .products(products),
+      .sums(sums),
       .octet(substitute)
   );
 

@@ -1,41 +1,29 @@
-// The last part of the S-box: its octet from the eighteen products, affine part and constant 0x63 included.
+// The last part of the S-box: its octet, affine part and constant 0x63 included.
 //
-// J. Boyar and R. Peralta, IACR ePrint 2011/332: t46 to t67, s0 to s7; written as sums of sums of at most four, two deep.
+// J. Boyar and R. Peralta, IACR ePrint 2011/332: s0 to s7, as other sums than theirs: see aes_sbox_sums.
 `default_nettype none
 
 module aes_sbox_back (
     input  wire [17:0] products,  // of aes_sbox_products
+    input  wire [ 4:0] sums,      // of aes_sbox_sums
     output wire [ 7:0] octet
 );
 
   wire z0 = products[0], z1 = products[1], z2 = products[2], z3 = products[3], z4 = products[4];
-  wire t51 = products[5];
-  wire z6 = products[6], z7 = products[7], z8 = products[8], z9 = products[9], z10 = products[10];
-  wire t47 = products[11];
-  wire z12 = products[12];
-  wire t48 = products[13];
-  wire z14 = products[14], z15 = products[15], z16 = products[16], z17 = products[17];
+  wire t51 = products[5], t47 = products[11], t48 = products[13];
+  wire z12 = products[12], z15 = products[15], z16 = products[16], z17 = products[17];
+  wire [5:0] products_unused = {products[14], products[10:6]};
 
-  // Sums that several outputs have in common; each of them, and each output, is one element of four inputs,
-  // which tools that think they know better are kept from.
-  (* keep *) wire a, b, c, d, e, f, g, h;
-  assign a = z4 ^ z15 ^ z16;
-  assign b = z3 ^ z6 ^ z7;
-  assign c = z1 ^ z9 ^ z10;
-  assign d = z6 ^ z7 ^ z15 ^ z16;
-  assign e = z7 ^ z8;
-  assign f = z0 ^ z2 ^ z3 ^ z12;
-  assign g = z7 ^ z8 ^ z14 ^ t47;
-  assign h = z6 ^ z8 ^ z14 ^ z17;
+  wire a = sums[0], b = sums[1], c = sums[2], d = sums[3], e = sums[4];
 
-  wire s0 = a ^ b ^ z9 ^ z10;
-  wire s1 = ~(c ^ d ^ z0);
-  wire s2 = ~(f ^ h ^ z3 ^ z15);
-  wire s3 = a ^ c ^ z0 ^ z3;
-  wire s4 = a ^ c ^ t51;
-  wire s5 = a ^ f ^ g;
-  wire s6 = ~(a ^ e ^ z12 ^ t48);
-  wire s7 = ~(f ^ z15 ^ z16 ^ t48);
+  wire s0 = b ^ c ^ z3 ^ z4;
+  wire s1 = ~(b ^ c ^ z0 ^ z1);
+  wire s2 = ~(a ^ e ^ z3 ^ z17);
+  wire s3 = b ^ d ^ z1 ^ z2;
+  wire s4 = b ^ z1 ^ z16 ^ t51;
+  wire s5 = a ^ c ^ e ^ t47;
+  wire s6 = ~(a ^ c ^ t48);
+  wire s7 = ~(d ^ z12 ^ z15 ^ t48);
 
   assign octet = {s0, s1, s2, s3, s4, s5, s6, s7};
 

@@ -1,18 +1,14 @@
-// The second part of the S-box: the inversion in GF(2^4).
+// The third part of the S-box: the inversion in GF(2^4).
 //
-// J. Boyar and R. Peralta, IACR ePrint 2011/332: t21 to t40.
+// J. Boyar and R. Peralta, IACR ePrint 2011/332: t25 to t45.
 `default_nettype none
 
 module aes_sbox_inverse (
-    input  wire [7:0] terms,   // of aes_sbox_terms
-    output wire [3:0] inverse  // t40, t37, t33, t29
+    input  wire [3:0] terms,   // of aes_sbox_terms
+    output wire [4:0] inverse  // t45, t40, t37, t33, t29
 );
 
-  wire t2 = terms[7], t7 = terms[6], t14 = terms[5], t16 = terms[4];
-  wire t21 = terms[3] ^ t2 ^ t14;
-  wire t22 = terms[2] ^ t2 ^ t16;
-  wire t23 = terms[1] ^ t7 ^ t14;
-  wire t24 = terms[0] ^ t7 ^ t16;
+  wire t21 = terms[0], t22 = terms[1], t23 = terms[2], t24 = terms[3];
 
   wire t25 = t21 ^ t22;
   wire t26 = t21 & t23;
@@ -28,7 +24,9 @@ module aes_sbox_inverse (
   wire t38 = t27 ^ t36;
   wire t40 = t25 ^ (t29 & t38);
 
-  assign inverse = {t40, t37, t33, t29};
+  wire t45 = t29 ^ t33 ^ t37 ^ t40;
+
+  assign inverse = {t45, t40, t37, t33, t29};
 
 endmodule
 

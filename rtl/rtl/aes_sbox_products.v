@@ -1,34 +1,32 @@
-// The third part of the S-box: eighteen products of the octet's linear forms with the inverse.
+// The fourth part of the S-box: eighteen products of the octet's linear forms with the inverse.
 //
-// J. Boyar and R. Peralta, IACR ePrint 2011/332: t41 to t45, z0 to z17. Three sums that t46 to t67 begin with are made
-// here, so that no path of the last part is longer than two elements of four inputs.
+// J. Boyar and R. Peralta, IACR ePrint 2011/332: z0 to z17. Three sums that t46 to t67 begin with are made here. Each
+// product is one element of four inputs.
 `default_nettype none
 
 module aes_sbox_products (
-    input  wire [ 7:0] octet,
-    input  wire [ 3:0] inverse,  // of aes_sbox_inverse
+    input  wire [ 9:0] forms,    // of aes_sbox_forms: y10, y8 to y1, then the octet's bit 0
+    input  wire [ 4:0] inverse,  // of aes_sbox_inverse
     output wire [17:0] products  // z17 to z0, with t48, t47 and t51 in place of z13, z11 and z5
 );
 
-  wire [21:0] forms;
+  wire x7 = forms[0], y1 = forms[1], y2 = forms[2], y3 = forms[3], y4 = forms[4], y5 = forms[5];
+  wire y6 = forms[6], y7 = forms[7], y8 = forms[8], y10 = forms[9];
 
-  aes_sbox_forms linear (
-      .octet(octet),
-      .forms(forms)
-  );
+  wire y9 = y2 ^ y4;
+  wire y11 = y7 ^ x7;
+  wire y12 = y3 ^ y4;
+  wire y13 = y2 ^ y5;
+  wire y14 = y8 ^ y9;
+  wire y15 = y6 ^ x7;
+  wire y16 = y1 ^ y7;
+  wire y17 = y10 ^ y11;
 
-  wire y1 = forms[1], y2 = forms[2], y3 = forms[3], y4 = forms[4], y5 = forms[5], y6 = forms[6];
-  wire y7 = forms[7], y8 = forms[8], y9 = forms[9], y10 = forms[10], y11 = forms[11], y12 = forms[12];
-  wire y13 = forms[13], y14 = forms[14], y15 = forms[15], y16 = forms[16], y17 = forms[17];
-  wire x7 = forms[0];
-  wire [3:0] forms_unused = forms[21:18];
-
-  wire t29 = inverse[0], t33 = inverse[1], t37 = inverse[2], t40 = inverse[3];
+  wire t29 = inverse[0], t33 = inverse[1], t37 = inverse[2], t40 = inverse[3], t45 = inverse[4];
   wire t41 = t40 ^ t37;
   wire t42 = t29 ^ t33;
   wire t43 = t29 ^ t40;
   wire t44 = t33 ^ t37;
-  wire t45 = t42 ^ t41;
 
   // Sums of two that take no more than one of them: z10 + z11, z5 + z13 and z2 + z5.
   wire t47 = (t37 & y3) ^ (t33 & y4);

@@ -1,8 +1,8 @@
 // SubBytes of AES on one octet with three registers inside, for an octet a cycle.
 //
-// Up to the products the octet itself is kept, not its linear forms: computing them again takes fewer elements than
-// keeping them takes registers. Each part is mapped by itself (keep_hierarchy), because tools make logic as deep as the
-// deepest of a module allows if that saves an element, and here every level of logic costs the clock rate.
+// The registers stand where few bits are on the way. Up to the products ten of the octet's linear forms are kept, two more
+// than the octet has bits: then no product needs an element of its own for its form. Each part is mapped by itself
+// (keep_hierarchy): tools that see several make paths as long as the longest of a module allows if that saves an element.
 `default_nettype none
 
 module aes_sbox_slow (
@@ -11,45 +11,58 @@ module aes_sbox_slow (
     output wire [7:0] substitute  // of the octet three cycles before
 );
 
-  wire [ 7:0] terms;
-  reg  [ 7:0] terms_1;
-  reg  [ 7:0] octet_1;
-  wire [ 3:0] inverse;
-  reg  [ 3:0] inverse_2;
-  reg  [ 7:0] octet_2;
+  wire [11:0] forms;
+  reg  [11:0] forms_1;
+  reg  [ 9:0] forms_2;
+  wire [ 3:0] terms;
+  reg  [ 3:0] terms_2;
+  wire [ 4:0] inverse;
   wire [17:0] products;
   reg  [17:0] products_3;
+  wire [ 4:0] sums;
 
   (* keep_hierarchy *)
-  aes_sbox_terms first (
+  aes_sbox_forms first (
       .octet(octet),
+      .forms(forms)
+  );
+
+  (* keep_hierarchy *)
+  aes_sbox_terms second (
+      .forms(forms_1),
       .terms(terms)
   );
 
   (* keep_hierarchy *)
-  aes_sbox_inverse second (
-      .terms(terms_1),
+  aes_sbox_inverse third (
+      .terms(terms_2),
       .inverse(inverse)
   );
 
   (* keep_hierarchy *)
-  aes_sbox_products third (
-      .octet(octet_2),
-      .inverse(inverse_2),
+  aes_sbox_products fourth (
+      .forms(forms_2),
+      .inverse(inverse),
       .products(products)
+  );
+
+  (* keep_hierarchy *)
+  aes_sbox_sums fifth (
+      .products(products_3),
+      .sums(sums)
   );
 
   (* keep_hierarchy *)
   aes_sbox_back last (
       .products(products_3),
+      .sums(sums),
       .octet(substitute)
   );
 
   always @(posedge clk) begin
-    terms_1 <= terms;
-    octet_1 <= octet;
-    inverse_2 <= inverse;
-    octet_2 <= octet_1;
+    forms_1 <= forms;
+    terms_2 <= terms;
+    forms_2 <= {forms_1[10], forms_1[8:0]};
     products_3 <= products;
   end
 

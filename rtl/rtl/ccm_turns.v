@@ -151,7 +151,8 @@ module ccm_turns #(
   reg turned, turned_before, takes_job, moves;  // `moves`: one of turned and takes_job
   reg results_out;  // of the visit's frame, a cycle ago
   wire is_free = !is_live && !moves;  // the place that is visited
-  wire turns = (starts && only) || (is_free && !job_valid);
+  reg job_waits;  // a cycle ago
+  wire turns = (starts && only) || (is_free && !job_waits);
   assign job_ready = takes_job;
 
   wire in_text = aad_2 || payload;
@@ -175,8 +176,9 @@ module ccm_turns #(
     other_is_ready <= !other_ahead[COUNT_W-1];
     next_is_last <= next_step == next_last;
     turned <= turns;
-    takes_job <= is_free && job_valid;
-    moves <= turns || (is_free && job_valid);
+    job_waits <= job_valid && !job_ready;
+    takes_job <= is_free && job_waits;
+    moves <= turns || (is_free && job_waits);
 
     // A shorter encryption must not overtake a longer one, nor come out while that does.
     may_start <= is_live && is_ready && (is_long || !holds);
@@ -219,7 +221,7 @@ module ccm_turns #(
     if (held) hold <= HOLD[4:0] - 5'd1;
     else if (hold != 5'd0) hold <= hold - 5'd1;
     if (reset) begin
-      {turned, takes_job, moves} <= 3'b000;
+      {turned, takes_job, job_waits, moves} <= 4'b0000;
       next <= {STATE_W{1'b0}};
       is_live <= 1'b0;
       live <= 1'b0;

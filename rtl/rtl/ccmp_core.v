@@ -403,12 +403,16 @@ module ccmp_core #(
       );
 
       for (c = 0; c < ROUNDS; c = c + 1) begin : g_round
+        // A cycle late, which the round key stands long enough for: from the key table to this memory is a long way.
+        reg write;
+        always @(posedge clk) write <= round_key_write && round_key_addr[3:0] == c;
+
         ram_sdp #(
             .WIDTH(128),
             .DEPTH(1 << KEY_W)
         ) round_keys (
             .clk(clk),
-            .write(round_key_write && round_key_addr[3:0] == c),
+            .write(write),
             .write_addr(round_key_addr[KEY_W+3:4]),
             .write_data(round_key_word),
             .enable(1'b1),

@@ -202,12 +202,21 @@ module mpdu_in #(
       end
   end
 
+  function automatic [LOG_BYTES-1:0] end_of(input [BYTES-1:0] keep);  // the last octet that counts
+    integer at;
+    begin
+      end_of = {LOG_BYTES{1'b0}};
+      for (at = 1; at < BYTES; at = at + 1)
+        if (keep[at] && (at == BYTES - 1 || !keep[(at+1)%BYTES])) end_of = end_of | at[LOG_BYTES-1:0];
+    end
+  endfunction
+
   // ---- Word by word
 
   localparam STEPS = WORDS + 5;
 
   reg [W-1:0] held;
-  reg [BYTES-1:0] held_keep;
+  reg [LOG_BYTES-1:0] held_end;  // its last octet
   reg held_last;
   reg [3:0] index;  // of the held word; the header has no more than fit
   reg [13-LOG_BYTES:0] words;  // before the held one
@@ -218,6 +227,8 @@ module mpdu_in #(
   // Of the held word: whether it has octets of the AAD, and whether one of the payload's words begins in it; if both, it
   // stands for two cycles, of which the first is for the AAD. And where it stands.
   reg in_aad, in_payload, stall, at_aad_end, at_before, before_soon, at_start, at_sc, at_qc, at_qc_4;
+  reg at_addr2, at_addr2_end;  // the first octet of Address 2, the last one
+  reg [LOG_BYTES-2:0] turn;  // `shift`, or none while it has octets of the AAD
   wire in_aad_next = in_aad && !at_aad_end;
   wire in_payload_next = in_payload || at_before;
 
@@ -264,14 +275,16 @@ module mpdu_in #(
   always @(posedge clk) begin
     if (moves) begin
       held <= next_data;
-      held_keep <= next_keep;
+      held_end <= end_of(next_keep);
       held_last <= next_last;
     end
     if (begins) begin
       in_aad <= 1'b1;
       {in_payload, stall, too_long, is_long} <= 4'b0000;
       {at_start, at_sc, at_qc, at_qc_4} <= 4'b1000;
+      {at_addr2, at_addr2_end} <= {2{W == 128}};
       at <= {WORD_W{1'b0}};
+      turn <= {LOG_BYTES - 1{1'b0}};
       protectable <= fc0[1:0] == 2'b00 && ((is_data && !fc0[6]) || is_robust);
       is_protected <= fc1[6];
       qos <= is_qos;
@@ -290,11 +303,18 @@ module mpdu_in #(
     end
     if (begins) words <= 0;
     else if (goes && !held_last) words <= words + 1'b1;
-    if (ready && stall) {stall, in_aad} <= 2'b00;
+    if (ready && stall) begin
+      {stall, in_aad} <= 2'b00;
+      {at_sc, at_qc, at_qc_4} <= 3'b000;
+      turn <= shift;
+    end
     if (goes) begin
       if (index != 4'd15) index <= index + 4'd1;
       in_aad <= in_aad_next;
+      turn <= in_aad_next ? {LOG_BYTES - 1{1'b0}} : shift;
       at_start <= 1'b0;
+      at_addr2 <= index == 10 / BYTES - 1;
+      at_addr2_end <= index == 15 / BYTES - 1;
       at_sc <= index == 22 / BYTES - 1;
       at_qc <= qos && !addr4 && index == 24 / BYTES - 1;
       at_qc_4 <= qos && addr4 && index == 30 / BYTES - 1;
@@ -338,15 +358,15 @@ module mpdu_in #(
   // are those from index * BYTES on.
   wire [2*W-1:0] pair = {next_data, held};
   wire [W-1:0] moved, behind_unused;
-  assign {behind_unused, moved} = pair >> {in_aad ? {LOG_BYTES - 1{1'b0}} : shift, 4'd0};
+  assign {behind_unused, moved} = pair >> {turn, 4'd0};
 
   // Bits that do not count (12.5.3.3.3): the sequence number, not the fragment's; of QoS Control all but the TID.
   reg [W-1:0] written;
   always @* begin
     written = moved;
-    if (at_sc && in_aad) written[8*(22%BYTES)+4+:12] = 12'd0;
-    if (at_qc && in_aad) written[8*(24%BYTES)+4+:12] = 12'd0;
-    if (at_qc_4 && in_aad) written[8*(30%BYTES)+4+:12] = 12'd0;
+    if (at_sc) written[8*(22%BYTES)+4+:12] = 12'd0;
+    if (at_qc) written[8*(24%BYTES)+4+:12] = 12'd0;
+    if (at_qc_4) written[8*(30%BYTES)+4+:12] = 12'd0;
     if (at_start) begin
       written[15:0] = {2'd0, aad_length, 8'd0};
       written[23:16] = held[7:0] & (management ? 8'hff : 8'h8f);
@@ -369,7 +389,7 @@ module mpdu_in #(
 
   integer octet;
   // The CCMP header, or its first part, may share a word with the AAD. One of more than 32 bits stands for two cycles then.
-  wire [2*W-1:0] aligned = pair >> {W != 32 && in_aad ? {LOG_BYTES - 1{1'b0}} : shift, 4'd0};
+  wire [2*W-1:0] aligned = pair >> {W != 32 ? turn : shift, 4'd0};
   reg [47:0] addr2, pn;
   reg [3:0] tid;
   reg ext_iv;
@@ -378,7 +398,7 @@ module mpdu_in #(
 
   always @(posedge clk) begin
     for (octet = 0; octet < 6; octet = octet + 1)
-      if (index == (10 + octet) / BYTES) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
+      if ((10 + octet) / BYTES == 10 / BYTES ? at_addr2 : at_addr2_end) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
     if (index == 24 / BYTES && qos && !addr4) tid <= tid_at_24;
     if (index == 30 / BYTES && qos && addr4) tid <= tid_at_30;
     if (begins) tid <= 4'd0;
@@ -401,13 +421,6 @@ module mpdu_in #(
   // ---- Admission
 
   reg is_long;
-  reg [LOG_BYTES-1:0] held_end;  // the last octet of the held word
-  always @* begin
-    held_end = {LOG_BYTES{1'b0}};
-    for (octet = 1; octet < BYTES; octet = octet + 1)
-      if (held_keep[octet] && (octet == BYTES - 1 || !held_keep[(octet+1)%BYTES])) held_end = held_end | octet[LOG_BYTES-1:0];
-  end
-
   wire [13:0] last_octet = {words, held_end};  // of the MPDU
   reg [5:0] around;  // one octet less than header, CCMP header and MIC
   reg [13:0] payload;  // octets; negative if the MPDU is too short

@@ -168,12 +168,12 @@ module mpdu_out #(
 
   // ---- Words
 
-  reg valid_1, valid_2, valid_3, final_1, final_2, final_3, final_4;
+  reg valid_1, valid_2, final_1, final_2, final_3;
   reg head_1, head_2, mic_1, mic_2, payload_1, payload_2, payload_3, ccmp_1;
   reg index_1;
-  reg [COUNT_W-1:0] octets_1, octets_2, octets_3, octets_4;
+  reg [COUNT_W-1:0] octets_1, octets_2, octets_3;  // `octets_3` is zero without a word
   reg [W-1:0] other_3;  // a word that is none of the payload
-  reg [W-1:0] word_4, block_3, block_4, block_5, block_6;
+  reg [W-1:0] block_3, block_4, block_5, block_6;
 
   wire [63:0] ccmp_header = {pn[47:16], id, 6'h20, 8'd0, pn[15:0]};
   wire [W-1:0] ccmp_word;
@@ -189,20 +189,19 @@ module mpdu_out #(
 
   always @(posedge clk) begin
     if (enable) begin
-      {valid_1, valid_2, valid_3} <= {running, valid_1, valid_2};
-      {final_1, final_2, final_3, final_4} <= {ends_segment && final_segment, final_1, final_2, valid_3 && final_3};
+      {valid_1, valid_2} <= {running, valid_1};
+      {final_1, final_2, final_3} <= {ends_segment && final_segment, final_1, valid_2 && final_2};
       ccmp_1 <= in_ccmp;
       {head_1, head_2, mic_1, mic_2} <= {in_head, head_1, in_mic, mic_1};
       {payload_1, payload_2, payload_3} <= {in_payload, payload_1, payload_2};
       index_1 <= index[0];
       ccmp_2 <= ccmp_1 ? ccmp_word : {W{1'b0}};
-      {octets_1, octets_2, octets_3} <= {octets, octets_1, octets_2};
-      octets_4 <= valid_3 ? octets_3 : {COUNT_W{1'b0}};
+      {octets_1, octets_2} <= {octets, octets_1};
+      octets_3 <= valid_2 ? octets_2 : {COUNT_W{1'b0}};
       other_3 <= ccmp_2 | (head_word & {W{head_2}}) | (mic_word & {W{mic_2}});
-      word_4 <= payload_3 ? block_3 : other_3;
       {block_3, block_4, block_5, block_6} <= {block_word, block_3, block_4, block_5};
     end
-    if (reset) {valid_1, valid_2, valid_3, octets_4, final_4} <= 0;
+    if (reset) {valid_1, valid_2, octets_3, final_3} <= 0;
   end
 
   wire packed_valid, packed_last;
@@ -215,9 +214,9 @@ module mpdu_out #(
       .clk(clk),
       .reset(reset),
       .enable(enable),
-      .in_word(word_4),
-      .in_octets(octets_4),
-      .in_final(final_4),
+      .in_word(payload_3 ? block_3 : other_3),
+      .in_octets(octets_3),
+      .in_final(final_3),
       .out_valid(packed_valid),
       .out_word(packed_word),
       .out_keep(packed_keep),
@@ -246,7 +245,7 @@ module mpdu_out #(
   // ---- What is checked
 
   reg [BYTES-1:0] differs;
-  reg [47:0] last_pn;
+  reg [47:0] new_pn, last_pn;  // `pn` once more, because what is compared stands near the last ones' memory
   reg mic_differs;
   reg [5:0] above;  // of the packet number's octets from the lowest on: whether they are above the last one's
   wire is_fresh = above[5];
@@ -257,10 +256,11 @@ module mpdu_out #(
       differs[octet] <= state[CHECK] && packed_valid && packed_keep[octet] &&
           packed_word[8*octet+:8] != block_6[8*octet+:8];
     mic_differs <= !state[WAIT] && (mic_differs || |differs);
+    new_pn <= pn;
     last_pn <= replay_pn;
-    above[0] <= pn[7:0] > last_pn[7:0];
+    above[0] <= new_pn[7:0] > last_pn[7:0];
     for (octet = 1; octet < 6; octet = octet + 1)
-      above[octet] <= {pn[8*octet+:8], above[octet-1]} > {last_pn[8*octet+:8], 1'b0};
+      above[octet] <= {new_pn[8*octet+:8], above[octet-1]} > {last_pn[8*octet+:8], 1'b0};
   end
 
   // A frame is done when what is noted of its place is its number's highest bit, which changes each time round: by CCM, or
@@ -326,7 +326,7 @@ module mpdu_out #(
   assign replay_key = key;
   assign replay_priority = tid;
   always @(posedge clk) replay_write <= state[REPLAY] && step[2] && !mic_differs && is_fresh;
-  assign replay_pn_next = pn;
+  assign replay_pn_next = new_pn;
 
   assign v_valid = state[TELL];
   assign v_verdict = verdict;

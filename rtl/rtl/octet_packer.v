@@ -1,8 +1,8 @@
 // Words with fewer octets than they could have, put together into words without gaps.
 //
 // A word that does not fill the one that is being made waits in `rest`. With `final` what is there goes out, in two words
-// if it does not fit one; no word may come in the cycle after it. A word out is there two cycles after the one that makes
-// it whole. Octets that it does not have are zero.
+// if it does not fit one; no word may come in the cycle after it. A word out is there three cycles after the one that
+// makes it whole. Octets that it does not have are zero.
 `default_nettype none
 
 module octet_packer #(
@@ -25,38 +25,54 @@ module octet_packer #(
     output reg              out_last
 );
 
-  // First the word is turned to where its octets go, and it is found out which are whose;
+  // First the word is turned by as many octets as wait, in two cycles: by the number's upper bits, then by the FINE lower;
 
-  reg [COUNT_W-2:0] filled;  // octets that wait
-  reg flushes, was_final;
+  localparam FILLED_W = COUNT_W - 1;
+  localparam FINE = COUNT_W / 2;
+
+  reg [FILLED_W-1:0] filled;  // octets that wait
 
   wire [COUNT_W-1:0] sum = {1'b0, filled} + in_octets;
-  wire overflows = sum > BYTES;
-  wire [W-1:0] turned_next, turned_unused;
-  assign {turned_next, turned_unused} = {in_word, in_word} << {filled, 3'd0};
+  wire [W-1:0] half_next, half_unused, turned_next, turned_unused;
+  assign {half_next, half_unused} = {in_word, in_word} << {filled[FILLED_W-1:FINE], {FINE + 3{1'b0}}};
+
+  reg [W-1:0] half;
+  reg [FILLED_W-1:0] half_filled;
+  reg [COUNT_W-1:0] half_sum;
+  reg half_final, half_brings;
+  assign {turned_next, turned_unused} = {half, half} << {half_filled[FINE-1:0], 3'd0};
+
+  // meanwhile it is found out which octets are whose, and whether they make a word;
 
   reg [W-1:0] turned;
   reg [BYTES-1:0] waiting, counts;  // octets that wait; those and the new ones
-  reg emits, ends, brings;
+  reg emits, ends, brings, flushes;
+  wire fills = half_sum[FILLED_W];
+  wire overflows = fills && |half_sum[FILLED_W-1:0];
 
   integer octet;
   always @(posedge clk) begin
     if (enable) begin
+      half <= half_next;
+      half_filled <= filled;
+      half_sum <= sum;
+      half_brings <= |in_octets;
+      half_final <= in_final;
+      filled <= half_final ? {FILLED_W{1'b0}} : sum[FILLED_W-1:0];
+
       turned <= turned_next;
       for (octet = 0; octet < BYTES; octet = octet + 1) begin
-        waiting[octet] <= octet < filled;
-        counts[octet] <= octet < sum;
+        waiting[octet] <= octet < half_filled;
+        counts[octet] <= octet < half_sum;
       end
-      brings <= |in_octets;
-      emits <= flushes || in_final || sum >= BYTES;
-      ends <= flushes || (in_final && !overflows);
-      flushes <= in_final && overflows;
-      was_final <= in_final;
-      filled <= was_final ? {COUNT_W - 1{1'b0}} : sum[COUNT_W-2:0];
+      brings <= half_brings;
+      emits <= flushes || half_final || fills;
+      ends <= flushes || (half_final && !overflows);
+      flushes <= half_final && overflows;
     end
     if (reset) begin
-      {emits, brings, flushes, was_final} <= 4'b0000;
-      filled <= {COUNT_W - 1{1'b0}};
+      {half_sum, half_final, half_brings, emits, brings, flushes} <= 0;
+      filled <= {FILLED_W{1'b0}};
     end
   end
 

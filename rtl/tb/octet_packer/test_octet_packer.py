@@ -9,7 +9,7 @@ from clocked import cycle, reset, run_clock
 
 W = int(os.environ.get("W", "32"))
 BYTES = W // 8
-LATENCY = 2
+LATENCY = 3
 
 
 class Bench:
