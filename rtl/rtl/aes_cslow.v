@@ -40,7 +40,7 @@ module aes_cslow #(
     output reg  [KEY_W+3:0] key_addr,  // key and round: 0 to 9, 0 to 13 for AES-256
     input  wire [    127:0] key_word,  // that round key, two cycles later
 
-    output wire             result_valid,
+    output reg              result_valid,
     output reg  [    W-1:0] result_word,  // zero without one
     output reg  [TAG_W-1:0] result_tag
 );
@@ -196,15 +196,14 @@ module aes_cslow #(
 
   always @(posedge clk) begin
     is_word <= is_word << 1;
+    result_valid <= leaves_now || |(is_word << 1);
     if (leaves_now) begin
       result <= shifted;
       result_tag <= leaving_tag;
       is_word <= 1;
     end
-    if (reset) is_word <= {WORDS{1'b0}};
+    if (reset) {result_valid, is_word} <= {WORDS + 1{1'b0}};
   end
-
-  assign result_valid = |is_word;
 
 endmodule
 

@@ -392,10 +392,11 @@ module ccm_turns #(
   // ---- results
 
   reg result_run, ctr_result, cbc_result;  // there is a word: of S, or of X
+  reg result_ends;  // it is the last one of its block
   reg [W-1:0] result_held;
   reg [FRAME_W-1:0] result_for;
   reg [WORD_W-1:0] result_at;
-  wire result_last = W == 128 || result_at == LAST_WORD;
+  wire [WORD_W-1:0] result_at_next = !result_run ? result_at : result_ends ? {WORD_W{1'b0}} : result_at + 1'b1;
 
   always @(posedge clk) begin
     result_run <= result_valid;
@@ -403,10 +404,11 @@ module ccm_turns #(
     cbc_result <= result_valid && result_tag[0];
     result_held <= result_word;
     result_for <= result_tag[TAG_W-1:1];
-    if (result_run) result_at <= result_last ? {WORD_W{1'b0}} : result_at + 1'b1;
-    completed <= completed + {{(COUNT_W - 1) {1'b0}}, result_run && result_last};
+    result_at <= result_at_next;
+    result_ends <= result_valid && (W == 128 || result_at_next == LAST_WORD);
+    completed <= completed + {{(COUNT_W - 1) {1'b0}}, result_ends};
     if (reset) begin
-      {result_run, ctr_result, cbc_result} <= 3'b000;
+      {result_run, ctr_result, cbc_result, result_ends} <= 4'b0000;
       result_at <= {WORD_W{1'b0}};
       completed <= {COUNT_W{1'b0}};
     end

@@ -155,6 +155,7 @@ module ccmp_core #(
   wire [BLOCK_W:0] oldest_block, frame_end;
   wire [SLOT_W:0] oldest_slot;
   wire frame_valid, frame_open, frame_long;
+  wire [1:0] frame_id;
   wire [3:0] frame_verdict;
   wire [5:0] frame_header_end;
   wire [13:0] frame_payload_end;
@@ -213,6 +214,7 @@ module ccmp_core #(
       .frame_verdict(frame_verdict),
       .frame_open(frame_open),
       .frame_long(frame_long),
+      .frame_id(frame_id),
       .frame_header_end(frame_header_end),
       .frame_payload_end(frame_payload_end),
       .frame_tid(frame_tid),
@@ -646,7 +648,7 @@ module ccmp_core #(
       .write(frame_valid),
       .write_addr(in_slot),
       .write_data({
-        frame_verdict, frame_open, frame_long, frame_header_end, frame_payload_end, key, key_id, frame_tag, frame_end,
+        frame_verdict, frame_open, frame_long, frame_header_end, frame_payload_end, key, frame_id, frame_tag, frame_end,
         frame_tid, frame_pn
       }),
       .enable(1'b1),

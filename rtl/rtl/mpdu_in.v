@@ -73,7 +73,8 @@ module mpdu_in #(
     output wire               frame_valid,    // for one cycle
     output wire [        3:0] frame_verdict,
     output wire               frame_open,
-    output wire               frame_long,
+    output reg                frame_long,         // its key is,
+    output reg  [        1:0] frame_id,           // and that key's identifier
     output wire [        5:0] frame_header_end,   // the last octet of its MAC header
     output wire [       13:0] frame_payload_end,  // and of its payload; negative if there is none
     output wire [        4:0] frame_tid,      // or 16: management
@@ -248,11 +249,12 @@ module mpdu_in #(
 
   // That the next word takes the place of the held one is decided a cycle before; but for a stall, which is known then.
   reg would_move, next_will_be_valid;
+  reg may_end;  // the held word is the last one, for which there is room
   wire moves = would_move && !stall;
   assign s_ready = !next_valid || moves;
 
   wire begins = moves && state[BEGIN];
-  wire goes = state[RUN] && (moves || (has_room && held_last && !stall));
+  wire goes = state[RUN] && !stall && (would_move || may_end);
   wire ready = goes || (state[RUN] && has_room && stall);
   wire stalls = in_aad_next && (in_payload_next || (W != 32 && open && before_soon));
 
@@ -265,7 +267,10 @@ module mpdu_in #(
         (may_begin && (admits || (state[BEGIN] && !moves)));
   end
 
-  always @(posedge clk) would_move <= next_will_be_valid && may_move && !reset;
+  always @(posedge clk) begin
+    would_move <= next_will_be_valid && may_move && !reset;
+    may_end <= has_room && (moves ? next_last : held_last);
+  end
 
   reg too_long;
 
@@ -464,7 +469,8 @@ module mpdu_in #(
         exhausted ? EXHAUSTED : SEALED_OR_OPENED;
     no_key <= !key_known;
     no_ext_iv <= open && !ext_iv;
-    other_id <= open && id != key_id;
+    {frame_long, frame_id} <= {key_long, key_id};
+    other_id <= open && id != frame_id;
     exhausted <= !open && next_pn[48];
     is_good <= verdict == SEALED_OR_OPENED;
   end
@@ -472,7 +478,6 @@ module mpdu_in #(
   assign frame_verdict = verdict;
   assign frame_valid = admits;
   assign frame_open = open;
-  assign frame_long = key_long;
   assign frame_header_end = header_end;
   assign frame_payload_end = payload_end;
   assign frame_tag = tag;

@@ -105,6 +105,7 @@ module mpdu_out #(
 
   reg running;  // there are words to fetch
   reg in_head, in_ccmp, in_payload, in_mic;
+  reg in_blocks;  // its words come from the payload's blocks, or are to be checked against them
   reg then_head, then_ccmp, then_payload, then_rest, then_mic;  // the segment behind it; `rest`: of the payload's last word
   reg [12:0] left;  // octets of the segment, less one
   reg [3:0] index;  // word of the segment
@@ -139,11 +140,12 @@ module mpdu_out #(
       left[12:LOG_BYTES] <= left[12:LOG_BYTES] - 1'b1;
       ends_segment <= left[12:LOG_BYTES+1] == 0;
       index <= index + 4'd1;
-      if (state[CHECK] ? in_mic : in_payload) pointer <= pointer + 1'b1;
     end
+    if (enable && in_blocks) pointer <= pointer + 1'b1;
     if (begins || (enable && running && ends_segment)) begin
       running <= begins || !final_segment;
       {in_head, in_ccmp, in_payload, in_mic} <= {then_head, then_ccmp, then_payload || then_rest, then_mic};
+      in_blocks <= state[CHECK] ? then_mic : then_payload;
       left <= ({7'd0, header_end} & {13{then_head}}) | ({10'd0, 3'd7} & {13{then_ccmp}}) |
           (payload_end[12:0] & {13{then_payload}}) | ({9'd0, mic_end} & {13{then_mic}}) |
           ({{13 - LOG_BYTES{1'b0}}, payload_end[LOG_BYTES-1:0]} & {13{then_rest}});
