@@ -9,9 +9,9 @@
 // An S-box in block RAM takes as many registers; then 1 and 2 are the RAM's.
 //
 // Nothing waits in here. The core offers a slot LEAD cycles before it must know the key of the block that takes it; who
-// accepts the offer owes that block in words of W bits, the last of them exactly LEAD + 1 cycles after the offer. A result leaves
-// likewise in words, as soon as it is there. It lacks the last round key, which whoever takes it adds: a word at a time
-// that costs W exclusive ors instead of 128.
+// accepts the offer owes that block in words of W bits, the last of them exactly LEAD + 1 cycles after the offer. A result
+// leaves likewise in words, as soon as it is there. It lacks the last round key, which whoever takes it adds: a word at a
+// time that costs W exclusive ors instead of 128.
 //
 // The state's next value is MixColumns + round key + next block. Where no block enters, the next block is zero; where one
 // does, the register before MixColumns is cleared and the round key is the first one. So no multiplexer stands in the

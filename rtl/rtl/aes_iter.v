@@ -29,14 +29,16 @@ module aes_iter #(
 
   reg [3:0] round;  // of the cycle, if busy
   reg is_last;
+  reg mixes;  // busy, and not with the last round
   reg [LANES-1:0] active;
 
   always @(posedge clk) begin
     busy <= start || (busy && !is_last);
     round <= busy ? round + 4'd1 : 4'd1;
     is_last <= busy && round == LAST_ROUND - 4'd1;
+    mixes <= start || (busy && !is_last && round != LAST_ROUND - 4'd1);
     if (start) active <= take;
-    if (reset) busy <= 1'b0;
+    if (reset) {busy, mixes} <= 2'b00;
   end
 
   // ---- Key schedule (FIPS 197, 5.2): the round key after this cycle's
@@ -96,9 +98,12 @@ module aes_iter #(
           .mixed(mixed)
       );
 
+      // What MixColumns adds to its octet is left out in the last round, and all of the round while a block is taken: as
+      // sums they are less deep than as choices.
+      wire [127:0] added_key = busy ? made_key : key ^ blocks[128*lane+:128];
       always @(posedge clk)
         if (busy ? active[lane] : start && take[lane])
-          state <= (!busy ? blocks[128*lane+:128] : is_last ? shifted : mixed) ^ round_key;
+          state <= ((shifted & {128{busy}}) ^ added_key) ^ ((mixed ^ shifted) & {128{mixes}});
 
       assign results[128*lane+:128] = state;
     end

@@ -1,4 +1,4 @@
-// The first part of the S-box: linear forms of an octet, of which each other that is multiplied is a sum of at most three.
+// The first part of the S-box: linear forms of an octet. The others that are multiplied are sums of up to three of these.
 //
 // J. Boyar and R. Peralta, "A depth-16 circuit for the AES S-box" (IACR ePrint 2011/332): y1 to y11, some as other sums than
 // theirs, so that no path is longer than two elements of four inputs.
