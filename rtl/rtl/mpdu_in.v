@@ -70,17 +70,17 @@ module mpdu_in #(
     input  wire [ SLOT_W:0] oldest_slot,
 
     // The frame, admitted or refused.
-    output wire               frame_valid,    // for one cycle
+    output wire               frame_valid,        // for one cycle
     output wire [        3:0] frame_verdict,
     output wire               frame_open,
     output reg                frame_long,         // its key is,
     output reg  [        1:0] frame_id,           // and that key's identifier
     output wire [        5:0] frame_header_end,   // the last octet of its MAC header
     output wire [       13:0] frame_payload_end,  // and of its payload; negative if there is none
-    output wire [        4:0] frame_tid,      // or 16: management
+    output wire [        4:0] frame_tid,          // or 16: management
     output reg  [       47:0] frame_pn,
     output wire [  TAG_W-1:0] frame_tag,
-    output wire [  BLOCK_W:0] frame_end,      // the block behind it
+    output wire [  BLOCK_W:0] frame_end,          // the block behind it
 
     // The frame, admitted; it stands until it is taken.
     output reg                job_valid,
@@ -233,7 +233,7 @@ module mpdu_in #(
   wire in_aad_next = in_aad && !at_aad_end;
   wire in_payload_next = in_payload || at_before;
 
-  // Space is looked at two cycles late, so that one slot and eight blocks stay free.
+  // Space is looked at two cycles late, and three for a frame's last word, so that one slot and eight blocks stay free.
   reg [BLOCK_W:0] blocks_used;
   reg [SLOT_W:0] slots_used;
   reg has_room, may_begin;
