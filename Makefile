@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
 .PHONY: build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
-.PHONY: system-run system-test system-rtl system-synth test-rust test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: system-run system-test system-rtl test-rust test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -34,7 +34,7 @@ $(VENV)/.built: $(VENV)/.packages $(RUST_SOURCES)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --release --quiet
 	@touch $@
 
-system-run system-test system-rtl system-synth:
+system-run system-test system-rtl:
 	@tools/system-packages.sh $(@:system-%=%)
 
 test: system-run system-test rtl-tools lint
@@ -56,7 +56,7 @@ $(VENV)/.synth: $(VENV)/.rtl
 	@touch $@
 
 rtl-tools: system-rtl build $(VENV)/.rtl
-rtl-synth-tools: rtl-tools system-synth $(VENV)/.synth
+rtl-synth-tools: rtl-tools $(VENV)/.synth
 
 test-rtl:
 	$(MAKE) -C rtl test counts

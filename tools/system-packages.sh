@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for a purpose: build, run, test, rtl or synth.
+# Installs the Debian packages that are missing for a purpose: build, run, test or rtl.
 set -eu
 
 case "${1:?purpose}" in
@@ -19,9 +19,6 @@ test)
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"
-    ;;
-synth)
-    wanted="nextpnr-ice40:nextpnr-ice40"
     ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac

@@ -1,7 +1,7 @@
 // Memory with one port to write and one to read, with an output register: a read takes two cycles.
 //
-// What is read while it is written is undefined. Every memory of this library is one of these, so that a target whose
-// block RAM needs another description (rtl/syn) replaces this file alone.
+// What is read while it is written, in either cycle, is undefined. Every memory of this library is one of these, so that a
+// target whose block RAM needs another description (rtl/syn) replaces this file alone.
 `default_nettype none
 
 module ram_sdp #(

@@ -1,8 +1,8 @@
 // ram_sdp for Lattice iCE40: block RAM as it is, where inferred memory gets registers and comparisons around it that keep
-// what is read while it is written; the output register is of logic.
+// what is read while it is written.
 //
 // A block of 4 kbit has up to 256 words of 16 bits, or half as many bits for each doubling. Few words are registers, so
-// that they take none of the few blocks; those are read as late as they can be, and must stand until then.
+// that they take none of the few blocks. The first cycle of a read is for the address, which has fewer bits than the word.
 `default_nettype none
 
 module ram_sdp #(
@@ -16,7 +16,7 @@ module ram_sdp #(
     input  wire [ WIDTH-1:0] write_data,
     input  wire              enable,
     input  wire [ADDR_W-1:0] read_addr,
-    output reg  [ WIDTH-1:0] read_data
+    output wire [ WIDTH-1:0] read_data
 );
 
   localparam MODE = DEPTH <= 256 ? 0 : DEPTH <= 512 ? 1 : DEPTH <= 1024 ? 2 : 3;
@@ -26,24 +26,26 @@ module ram_sdp #(
   localparam APART = 1 << MODE;
   localparam FIRST = MODE == 0 || MODE == 1 ? 0 : MODE == 2 ? 1 : 3;
 
+  reg [ADDR_W-1:0] read_at;
+  always @(posedge clk) if (enable) read_at <= read_addr;
+
   genvar chunk, index;
   generate
     if (DEPTH <= 8) begin : g_registers
       reg [WIDTH-1:0] memory[0:DEPTH-1];
-      reg [ADDR_W-1:0] read_at;
+      reg [WIDTH-1:0] word;
+      assign read_data = word;
 
       always @(posedge clk) begin
         if (write) memory[write_addr] <= write_data;
-        if (enable) begin
-          read_at <= read_addr;
-          read_data <= memory[read_at];
-        end
+        if (enable) word <= memory[read_at];
       end
     end else begin : g_blocks
       wire [CHUNKS*CHUNK-1:0] padded_in = write_data;
       wire [CHUNKS*CHUNK-1:0] padded_out;
-      wire [10:0] write_at = write_addr;
-      wire [10:0] read_at = read_addr;
+      wire [10:0] padded_write_addr = write_addr;
+      wire [10:0] padded_read_at = read_at;
+      assign read_data = padded_out[WIDTH-1:0];
 
       for (chunk = 0; chunk < CHUNKS; chunk = chunk + 1) begin : g_chunk
         wire [15:0] in_block, out_block;
@@ -63,18 +65,16 @@ module ram_sdp #(
             .RCLK(clk),
             .RCLKE(enable),
             .RE(1'b1),
-            .RADDR(read_at),
+            .RADDR(padded_read_at),
             .RDATA(out_block),
             .WCLK(clk),
             .WCLKE(write),
             .WE(1'b1),
-            .WADDR(write_at),
+            .WADDR(padded_write_addr),
             .WDATA(in_block),
             .MASK(16'd0)
         );
       end
-
-      always @(posedge clk) if (enable) read_data <= padded_out[WIDTH-1:0];
     end
   endgenerate
 

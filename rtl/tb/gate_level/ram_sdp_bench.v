@@ -1,13 +1,12 @@
 // Two descriptions of ram_sdp side by side: the library's, as `ram_sdp_library`, and a target's. Each word is written before
-// it is read, and none is read while it is written, which is undefined. Prints "equal", or the first difference.
+// it is read, and none is written while it is read, which is undefined. Prints "equal", or the first difference.
 `timescale 1ns / 1ns
 `default_nettype none
 
 module ram_sdp_bench #(
     parameter WIDTH = 32,
     parameter DEPTH = 512,
-    parameter CYCLES = 1500,
-    parameter LATE = 0  // or 1: the target reads as late as it can, so what is being read is not written
+    parameter CYCLES = 1500
 );
 
   localparam ADDR_W = $clog2(DEPTH);
@@ -15,6 +14,7 @@ module ram_sdp_bench #(
   reg clk = 1'b0;
   reg write, enable;
   reg [ADDR_W-1:0] write_addr, read_addr;
+  reg [ADDR_W-1:0] reading;  // in its second cycle
   reg [WIDTH-1:0] write_data;
   wire [WIDTH-1:0] library_data, target_data;
   integer cycle, part, seed;
@@ -57,14 +57,15 @@ module ram_sdp_bench #(
       end
       random = $random(seed);
       write = cycle < DEPTH || random[20];
-      enable = cycle >= DEPTH && (LATE == 1 || random[24:23] != 2'd0);
+      enable = cycle >= DEPTH && random[24:23] != 2'd0;
       write_addr = cycle < DEPTH ? cycle : random[ADDR_W-1:0] % DEPTH;
-      if (LATE == 1 && cycle > DEPTH && write_addr == read_addr) write = 1'b0;
+      if (enabled != 3'd0 && write_addr == reading) write = 1'b0;
       random = $random(seed);
       read_addr = random[ADDR_W-1:0] % DEPTH;
       if (read_addr == write_addr) read_addr = (read_addr + 1) % DEPTH;
       #1 clk = 1'b1;
       #1 clk = 1'b0;
+      if (enable) reading = read_addr;
       if (enable && enabled != 3'd2) enabled = enabled + 3'd1;
       if (enabled == 3'd2 && library_data !== target_data) begin
         $display("cycle %0d: %h in the library, %h in the target", cycle, library_data, target_data);
