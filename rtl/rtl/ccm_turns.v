@@ -152,7 +152,10 @@ module ccm_turns #(
   reg results_out;  // of the visit's frame, a cycle ago
   wire is_free = !is_live && !moves;  // the place that is visited
   reg job_waits;  // a cycle ago
-  wire turns = (starts && only) || (is_free && !job_waits);
+  // Where a frame ends with its MIC, another one takes its place at once.
+  wire ends = may_start && path_free && only_mic;
+  wire vacant = is_free || ends;
+  wire turns = (starts && only && !(only_mic && job_waits)) || (is_free && !job_waits);
   assign job_ready = takes_job;
 
   wire in_text = aad_2 || payload;
@@ -177,11 +180,11 @@ module ccm_turns #(
     next_is_last <= next_step == next_last;
     turned <= turns;
     job_waits <= job_valid && !job_ready;
-    takes_job <= is_free && job_waits;
-    moves <= turns || (is_free && job_waits);
+    takes_job <= vacant && job_waits;
+    moves <= turns || (vacant && job_waits);
 
     // A shorter encryption must not overtake a longer one, nor come out while that does.
-    may_start <= is_live && is_ready && (is_long || !holds);
+    may_start <= is_live && is_ready && (is_long || !holds) && !ends;
     results_out <= !ahead[COUNT_W-1];
     turned_before <= turned;
     if (!turned && !turned_before) is_ready <= is_ready || results_out;
@@ -205,6 +208,7 @@ module ccm_turns #(
       frame <= frame == FRAMES - 1 ? {FRAME_W{1'b0}} : frame + 1'b1;
     end
     if (takes_job) begin
+      may_start <= !holds;
       {is_live, is_ready, second, only, only_mic, is_long} <= {5'b11010, job_long};
       {live, start, aad_1, aad_2, payload, mic} <= 6'b110000;
       {step, last, tail, aad, long, open} <= {~10'd0, job_last, job_tail, job_aad, job_long, job_open};

@@ -404,8 +404,12 @@ module ccmp_core #(
           .result_tag(result_tag_of)
       );
 
+      // From the key table to these memories is a long way: a cycle of it is to here.
+      reg [KEY_W-1:0] write_addr;
+      reg [127:0] write_word;
+      always @(posedge clk) {write_addr, write_word} <= {round_key_addr[KEY_W+3:4], round_key_word};
+
       for (c = 0; c < ROUNDS; c = c + 1) begin : g_round
-        // A cycle late, which the round key stands long enough for: from the key table to this memory is a long way.
         reg write;
         always @(posedge clk) write <= round_key_write && round_key_addr[3:0] == c;
 
@@ -415,8 +419,8 @@ module ccmp_core #(
         ) round_keys (
             .clk(clk),
             .write(write),
-            .write_addr(round_key_addr[KEY_W+3:4]),
-            .write_data(round_key_word),
+            .write_addr(write_addr),
+            .write_data(write_word),
             .enable(1'b1),
             .read_addr(key_addr[KEY_W*c+:KEY_W]),
             .read_data(key_word[128*c+:128])
@@ -575,31 +579,37 @@ module ccmp_core #(
     end
   endgenerate
 
-  ram_sdp #(
-      .WIDTH(W),
-      .DEPTH(1 << BLOCKS_W)
-  ) blocks_in (
-      .clk(clk),
-      .write(in_block_write),
-      .write_addr(in_write_at),
-      .write_data(in_block_word),
-      .enable(1'b1),
-      .read_addr(ccm_read_at),
-      .read_data(ccm_block_word)
-  );
+  genvar slice;
+  generate
+    for (slice = 0; slice < W / 32; slice = slice + 1) begin : g_slice
+      (* keep_hierarchy *)
+      block_slice #(
+          .DEPTH(1 << BLOCKS_W)
+      ) blocks_in (
+          .clk(clk),
+          .write(in_block_write),
+          .write_addr(in_write_at),
+          .write_data(in_block_word[32*slice+:32]),
+          .enable(1'b1),
+          .read_addr(ccm_read_at),
+          .read_data(ccm_block_word[32*slice+:32])
+      );
 
-  ram_sdp #(
-      .WIDTH(W),
-      .DEPTH(1 << BLOCKS_W)
-  ) blocks_out (
-      .clk(clk),
-      .write(out_write),
-      .write_addr(ccm_write_at),
-      .write_data(out_word),
-      .enable(out_enable),
-      .read_addr(out_read_at),
-      .read_data(out_block_word)
-  );
+      (* keep_hierarchy *)
+      block_slice #(
+          .DEPTH(1 << BLOCKS_W),
+          .READ_CYCLES(3)
+      ) blocks_out (
+          .clk(clk),
+          .write(out_write),
+          .write_addr(ccm_write_at),
+          .write_data(out_word[32*slice+:32]),
+          .enable(out_enable),
+          .read_addr(out_read_at),
+          .read_data(out_block_word[32*slice+:32])
+      );
+    end
+  endgenerate
 
   ram_sdp #(
       .WIDTH(W),

@@ -138,7 +138,7 @@ module mpdu_in #(
 
   // ---- Lengths that follow from it
 
-  localparam LOG_BYTES = $clog2(BYTES);
+  localparam LOG_BYTES = $clog2(BYTES), PAIRS = BYTES / 2;
   localparam LOG_BLOCK_WORDS = $clog2(WORDS);  // the bit of the index that tells blocks apart
 
   // Of each kind of frame a constant, so that only the choice is left.
@@ -167,19 +167,23 @@ module mpdu_in #(
     {unused, word_of} = octet >> LOG_BYTES;
   endfunction
 
-  function [LOG_BYTES-2:0] pair_of(input [5:0] octet);  // within that word
+  function [PAIRS-1:0] pair_of(input [5:0] octet);  // within that word, one-hot
     reg [5-LOG_BYTES:0] word_unused;
+    reg [LOG_BYTES-2:0] pair;
     reg odd_unused;
-    {word_unused, pair_of, odd_unused} = octet;
+    begin
+      {word_unused, pair, odd_unused} = octet;
+      pair_of = {{PAIRS - 1{1'b0}}, 1'b1} << pair;
+    end
   endfunction
 
   reg [5:0] header_end;  // the last octet of the header,
   reg [5:0] before_payload;  // and that before the payload
   reg [5:0] aad_length;
-  // Of the header's words, the last one with AAD; the last one, or with words of 32 bits the last two, before the one in
-  // which the payload begins; and where it begins in that, in pairs of octets: headers have no odd ones.
-  reg [3:0] aad_end, payload_before, payload_before_2;
-  reg [LOG_BYTES-2:0] shift;
+  // Of the header's words, the one before the last with AAD; the last one, or with words of 32 bits the last two, before
+  // the one in which the payload begins; and where it begins in that, in pairs of octets: headers have no odd ones.
+  reg [3:0] aad_end_before, payload_before, payload_before_2;
+  reg [PAIRS-1:0] shift;  // one-hot
   reg in_second;  // the payload begins in the second word, before which the first is
 
   integer kind;
@@ -190,13 +194,13 @@ module mpdu_in #(
   end
 
   always @(posedge clk) begin
-    {header_end, before_payload, aad_length, aad_end, payload_before, payload_before_2, shift} <= 0;
+    {header_end, before_payload, aad_length, aad_end_before, payload_before, payload_before_2, shift} <= 0;
     for (kind = 0; kind < 16; kind = kind + 1)
       if ({addr4, qos, htc, open} == kind[3:0]) begin
         header_end <= header_of(kind[3:1]) - 6'd1;
         before_payload <= payload_of(kind[3:0]) - 6'd1;
         aad_length <= aad_of(kind[3:2]) - 6'd2;
-        aad_end <= word_of(aad_of(kind[3:2]) - 6'd1);
+        aad_end_before <= word_of(aad_of(kind[3:2]) - 6'd1) - 4'd1;
         payload_before <= word_of(payload_of(kind[3:0])) - 4'd1;
         payload_before_2 <= word_of(payload_of(kind[3:0])) - 4'd2;
         shift <= pair_of(payload_of(kind[3:0]));
@@ -227,10 +231,13 @@ module mpdu_in #(
 
   // Of the held word: whether it has octets of the AAD, and whether one of the payload's words begins in it; if both, it
   // stands for two cycles, of which the first is for the AAD. And where it stands.
-  reg in_aad, in_payload, stall, at_aad_end, at_before, before_soon, at_start, at_sc, at_qc, at_qc_4;
-  reg at_addr2, at_addr2_end;  // the first octet of Address 2, the last one
-  reg [LOG_BYTES-2:0] turn;  // `shift`, or none while it has octets of the AAD
+  reg in_aad, in_payload, stall, at_aad_end, at_before, before_soon;
+  reg [32/BYTES-1:0] at_word;  // of the first 32 octets, one-hot
+  wire has_qc = at_word[24/BYTES] && qos && !addr4;  // QoS Control, where there is no Address 4
+  wire has_qc_4 = at_word[30/BYTES] && qos && addr4;
+  reg [PAIRS-1:0] turn;  // `shift`, or by none while it has octets of the AAD
   wire in_aad_next = in_aad && !at_aad_end;
+  wire in_aad_will = begins || (in_aad && !ends_stall && !(goes && at_aad_end));  // a cycle later
   wire in_payload_next = in_payload || at_before;
 
   // Space is looked at two cycles late, and three for a frame's last word, so that one slot and eight blocks stay free.
@@ -255,7 +262,7 @@ module mpdu_in #(
 
   wire begins = moves && state[BEGIN];
   wire goes = state[RUN] && !stall && (would_move || may_end);
-  wire ready = goes || (state[RUN] && has_room && stall);
+  wire ends_stall = state[RUN] && stall && has_room;
   wire stalls = in_aad_next && (in_payload_next || (W != 32 && open && before_soon));
 
   reg may_move;
@@ -284,12 +291,9 @@ module mpdu_in #(
       held_last <= next_last;
     end
     if (begins) begin
-      in_aad <= 1'b1;
       {in_payload, stall, too_long, is_long} <= 4'b0000;
-      {at_start, at_sc, at_qc, at_qc_4} <= 4'b1000;
-      {at_addr2, at_addr2_end} <= {2{W == 128}};
+      at_word <= 1;
       at <= {WORD_W{1'b0}};
-      turn <= {LOG_BYTES - 1{1'b0}};
       protectable <= fc0[1:0] == 2'b00 && ((is_data && !fc0[6]) || is_robust);
       is_protected <= fc1[6];
       qos <= is_qos;
@@ -308,26 +312,17 @@ module mpdu_in #(
     end
     if (begins) words <= 0;
     else if (goes && !held_last) words <= words + 1'b1;
-    if (ready && stall) begin
-      {stall, in_aad} <= 2'b00;
-      {at_sc, at_qc, at_qc_4} <= 3'b000;
-      turn <= shift;
-    end
+    in_aad <= in_aad_will;
+    turn <= in_aad_will ? 1 : shift;
+    if (ends_stall) stall <= 1'b0;
     if (goes) begin
       if (index != 4'd15) index <= index + 4'd1;
-      in_aad <= in_aad_next;
-      turn <= in_aad_next ? {LOG_BYTES - 1{1'b0}} : shift;
-      at_start <= 1'b0;
-      at_addr2 <= index == 10 / BYTES - 1;
-      at_addr2_end <= index == 15 / BYTES - 1;
-      at_sc <= index == 22 / BYTES - 1;
-      at_qc <= qos && !addr4 && index == 24 / BYTES - 1;
-      at_qc_4 <= qos && addr4 && index == 30 / BYTES - 1;
+      at_word <= at_word << 1;
       in_payload <= in_payload_next;
       stall <= stalls && !held_last && !too_long;
-      at_aad_end <= index == aad_end - 4'd1;
-      at_before <= index == payload_before - 4'd1;
-      before_soon <= index == payload_before - 4'd2;
+      at_aad_end <= index == aad_end_before;
+      at_before <= index == payload_before_2;
+      before_soon <= index == payload_before_2 - 4'd1;
       if (W != 128 && in_payload) at <= at + 1'b1;
       too_long <= words == (MAX_OCTETS >> LOG_BYTES) - 2;
     end
@@ -362,39 +357,45 @@ module mpdu_in #(
   // A word of the AAD stands in its place, one of the payload is moved to where a block begins. The octets of the held word
   // are those from index * BYTES on.
   wire [2*W-1:0] pair = {next_data, held};
-  wire [W-1:0] moved, behind_unused;
-  assign {behind_unused, moved} = pair >> {turn, 4'd0};
-
-  // Bits that do not count (12.5.3.3.3): the sequence number, not the fragment's; of QoS Control all but the TID.
-  reg [W-1:0] written;
+  reg [W-1:0] in_place, written;
+  integer by;
   always @* begin
-    written = moved;
-    if (at_sc) written[8*(22%BYTES)+4+:12] = 12'd0;
-    if (at_qc) written[8*(24%BYTES)+4+:12] = 12'd0;
-    if (at_qc_4) written[8*(30%BYTES)+4+:12] = 12'd0;
-    if (at_start) begin
-      written[15:0] = {2'd0, aad_length, 8'd0};
-      written[23:16] = held[7:0] & (management ? 8'hff : 8'h8f);
-      written[31:24] = (held[15:8] & (qos ? 8'h47 : 8'hc7)) | 8'h40;
+    in_place = held;
+    if (in_aad) begin
+      // Bits that do not count (12.5.3.3.3): the sequence number, not the fragment's; of QoS Control all but the TID.
+      if (at_word[22/BYTES]) in_place[8*(22%BYTES)+4+:12] = 12'd0;
+      if (has_qc) in_place[8*(24%BYTES)+4+:12] = 12'd0;
+      if (has_qc_4) in_place[8*(30%BYTES)+4+:12] = 12'd0;
     end
+    if (at_word[0]) begin
+      in_place[15:0] = {2'd0, aad_length, 8'd0};
+      in_place[23:16] = held[7:0] & (management ? 8'hff : 8'h8f);
+      in_place[31:24] = (held[15:8] & (qos ? 8'h47 : 8'hc7)) | 8'h40;
+    end
+    written = in_place & {W{turn[0]}};
+    for (by = 1; by < PAIRS; by = by + 1) written = written | (pair[16*by+:W] & {W{turn[by]}});
   end
 
   always @(posedge clk) begin
-    block_write <= ready && (in_aad || in_payload);
+    block_write <= (goes || ends_stall) && (in_aad || in_payload);
     block_addr <= in_aad ? {base[BLOCK_W-1:1], index[LOG_BLOCK_WORDS]} : block[BLOCK_W-1:0];
     block_word_addr <= in_aad ? index[WORD_W-1:0] : at;
     block_word <= written;
-    head_write <= ready && {index, {LOG_BYTES{1'b0}}} < 36;
+    head_write <= (goes || ends_stall) && {index, {LOG_BYTES{1'b0}}} < 36;
     head_word_addr <= index[HEAD_W-1:0];
     head_word <= held;
-    if (at_start) head_word[14] <= !open;  // Protected (9.2.4.1.9)
+    if (at_word[0]) head_word[14] <= !open;  // Protected (9.2.4.1.9)
   end
 
   // ---- What is kept of the word
 
   integer octet;
-  // The CCMP header, or its first part, may share a word with the AAD. One of more than 32 bits stands for two cycles then.
-  wire [2*W-1:0] aligned = pair >> {W != 32 ? turn : shift, 4'd0};
+  // What is in a word of 32 bits, if the CCMP header begins there: Key ID, Ext IV; PN1 and PN0.
+  wire [2:0] first_flags;
+  wire [12:0] first_unused;
+  wire [15:0] first_pn;
+  assign {first_flags, first_unused, first_pn} = shift[0] ? pair[0+:32] : pair[16+:32];
+  reg at_before_1;  // a cycle ago
   reg [47:0] addr2, pn;
   reg [3:0] tid;
   reg ext_iv;
@@ -403,23 +404,22 @@ module mpdu_in #(
 
   always @(posedge clk) begin
     for (octet = 0; octet < 6; octet = octet + 1)
-      if ((10 + octet) / BYTES == 10 / BYTES ? at_addr2 : at_addr2_end) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
-    if (index == 24 / BYTES && qos && !addr4) tid <= tid_at_24;
-    if (index == 30 / BYTES && qos && addr4) tid <= tid_at_30;
+      if (at_word[(10+octet)/BYTES]) addr2[8*octet+:8] <= held[8*((10+octet)%BYTES)+:8];
+    if (has_qc) tid <= tid_at_24;
+    if (has_qc_4) tid <= tid_at_30;
     if (begins) tid <= 4'd0;
-    // The CCMP header is what stands before the payload's first word: PN0 PN1 0 ID PN2 PN3 PN4 PN5.
-    if (W == 32 && index == payload_before_2) begin
-      pn[15:0] <= aligned[15:0];
-      ext_iv <= aligned[29];
-      id <= aligned[31:30];
-    end
-    if (index == payload_before) begin
-      if (W != 32) begin
-        pn[15:0] <= aligned[W-64+:16];
-        ext_iv <= aligned[W-64+29];
-        id <= aligned[W-64+30+:2];
+    // The CCMP header is what stands before the payload's first word: PN0 PN1 0 ID PN2 PN3 PN4 PN5. Of words of more than
+    // 32 bits, one that it shares with the AAD stands for two cycles, of which the second writes it as if it were payload.
+    at_before_1 <= index == payload_before;
+    if (W == 32) begin
+      if (index == payload_before_2) begin
+        pn[15:0] <= first_pn;
+        {id, ext_iv} <= first_flags;
       end
-      pn[47:16] <= W == 32 ? moved[W-32+:32] : aligned[W-32+:32];
+      if (index == payload_before) pn[47:16] <= written[31:0];
+    end else if (at_before_1) begin
+      pn <= {block_word[W-32+:32], block_word[W-64+:16]};
+      {id, ext_iv} <= block_word[W-64+29+:3];
     end
   end
 

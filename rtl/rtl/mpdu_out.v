@@ -34,7 +34,7 @@ module mpdu_out #(
     input wire            done_valid,
     input wire [SLOT_W:0] done_slot,
 
-    // Memories; what is read is there two cycles later.
+    // Memories; what is read is there two cycles later, `block_word` three.
     output wire [ SLOT_W-1:0] slot,             // of all but `block_word`
     input  wire [ INFO_W-1:0] info,
     output reg                enable,           // of the others
@@ -150,7 +150,8 @@ module mpdu_out #(
           (payload_end[12:0] & {13{then_payload}}) | ({9'd0, mic_end} & {13{then_mic}}) |
           ({{13 - LOG_BYTES{1'b0}}, payload_end[LOG_BYTES-1:0]} & {13{then_rest}});
       index <= 4'd0;
-      ends_segment <= then_rest || (then_ccmp && 8 <= BYTES) || (then_payload && payload_short) || (then_mic && mic_end < BYTES);
+      ends_segment <= then_rest || (then_ccmp && 8 <= BYTES) || (then_payload && payload_short) ||
+          (then_mic && mic_end < BYTES);
       {then_head, then_rest} <= 2'b00;
       then_ccmp <= then_head && !open;
       then_payload <= (then_head ? open : then_ccmp) && has_payload;
@@ -163,47 +164,50 @@ module mpdu_out #(
     if (reset) {running, begins, then_head, then_ccmp, then_payload, then_rest, then_mic} <= 7'd0;
   end
 
-  assign head_word_addr = index[HEAD_W-1:0];
-  assign block_addr = pointer[POINTER_W-1-:BLOCK_W];
-  assign block_word_addr = pointer[WORD_W-1:0];
-  assign mic_word_addr = index[WORD_W-1:0];
-
   // ---- Words
 
-  reg valid_1, valid_2, final_1, final_2, final_3;
-  reg head_1, head_2, mic_1, mic_2, payload_1, payload_2, payload_3, ccmp_1;
-  reg index_1;
-  reg [COUNT_W-1:0] octets_1, octets_2, octets_3;  // `octets_3` is zero without a word
-  reg [W-1:0] other_3;  // a word that is none of the payload
-  reg [W-1:0] block_3, block_4, block_5, block_6;
+  reg [HEAD_W-1:0] index_1;
+  reg valid_1, valid_2, valid_3, final_1, final_2, final_3, final_4;
+  reg head_1, head_2, head_3, mic_1, mic_2, mic_3, payload_1, payload_2, payload_3, ccmp_1, ccmp_2;
+  reg is_odd_2;
+  reg [COUNT_W-1:0] octets_1, octets_2, octets_3, octets_4;  // `octets_4` is zero without a word
+  reg [W-1:0] word_4;
+  reg [W-1:0] block_4, block_5, block_6, block_7;
+
+  assign head_word_addr = index_1;
+  assign block_addr = pointer[POINTER_W-1-:BLOCK_W];
+  assign block_word_addr = pointer[WORD_W-1:0];
+  assign mic_word_addr = index_1[WORD_W-1:0];
 
   wire [63:0] ccmp_header = {pn[47:16], id, 6'h20, 8'd0, pn[15:0]};
   wire [W-1:0] ccmp_word;
-  reg [W-1:0] ccmp_2;  // or zero
+  reg [W-1:0] ccmp_3;  // or zero
   generate
     if (W == 32) begin : g_half
-      assign ccmp_word = index_1 ? ccmp_header[63:32] : ccmp_header[31:0];
+      assign ccmp_word = is_odd_2 ? ccmp_header[63:32] : ccmp_header[31:0];
     end else begin : g_whole
-      wire index_unused = index_1;
+      wire odd_unused = is_odd_2;
       assign ccmp_word = {{W - 64{1'b0}}, ccmp_header};
     end
   endgenerate
 
   always @(posedge clk) begin
     if (enable) begin
-      {valid_1, valid_2} <= {running, valid_1};
-      {final_1, final_2, final_3} <= {ends_segment && final_segment, final_1, valid_2 && final_2};
-      ccmp_1 <= in_ccmp;
-      {head_1, head_2, mic_1, mic_2} <= {in_head, head_1, in_mic, mic_1};
+      index_1 <= index[HEAD_W-1:0];
+      {valid_1, valid_2, valid_3} <= {running, valid_1, valid_2};
+      {final_1, final_2, final_3, final_4} <= {ends_segment && final_segment, final_1, final_2, valid_3 && final_3};
+      {head_1, head_2, head_3} <= {in_head, head_1, head_2};
+      {mic_1, mic_2, mic_3} <= {in_mic, mic_1, mic_2};
       {payload_1, payload_2, payload_3} <= {in_payload, payload_1, payload_2};
-      index_1 <= index[0];
-      ccmp_2 <= ccmp_1 ? ccmp_word : {W{1'b0}};
-      {octets_1, octets_2} <= {octets, octets_1};
-      octets_3 <= valid_2 ? octets_2 : {COUNT_W{1'b0}};
-      other_3 <= ccmp_2 | (head_word & {W{head_2}}) | (mic_word & {W{mic_2}});
-      {block_3, block_4, block_5, block_6} <= {block_word, block_3, block_4, block_5};
+      {ccmp_1, ccmp_2} <= {in_ccmp, ccmp_1};
+      is_odd_2 <= index_1[0];
+      ccmp_3 <= ccmp_2 ? ccmp_word : {W{1'b0}};
+      {octets_1, octets_2, octets_3} <= {octets, octets_1, octets_2};
+      octets_4 <= valid_3 ? octets_3 : {COUNT_W{1'b0}};
+      word_4 <= payload_3 ? block_word : ccmp_3 | (head_word & {W{head_3}}) | (mic_word & {W{mic_3}});
+      {block_4, block_5, block_6, block_7} <= {block_word, block_4, block_5, block_6};
     end
-    if (reset) {valid_1, valid_2, octets_3, final_3} <= 0;
+    if (reset) {valid_1, valid_2, valid_3, octets_4, final_4} <= 0;
   end
 
   wire packed_valid, packed_last;
@@ -216,9 +220,9 @@ module mpdu_out #(
       .clk(clk),
       .reset(reset),
       .enable(enable),
-      .in_word(payload_3 ? block_3 : other_3),
-      .in_octets(octets_3),
-      .in_final(final_3),
+      .in_word(word_4),
+      .in_octets(octets_4),
+      .in_final(final_4),
       .out_valid(packed_valid),
       .out_word(packed_word),
       .out_keep(packed_keep),
@@ -256,7 +260,7 @@ module mpdu_out #(
   always @(posedge clk) begin
     for (octet = 0; octet < BYTES; octet = octet + 1)
       differs[octet] <= state[CHECK] && packed_valid && packed_keep[octet] &&
-          packed_word[8*octet+:8] != block_6[8*octet+:8];
+          packed_word[8*octet+:8] != block_7[8*octet+:8];
     mic_differs <= !state[WAIT] && (mic_differs || |differs);
     new_pn <= pn;
     last_pn <= replay_pn;

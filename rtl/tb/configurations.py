@@ -115,6 +115,8 @@ PARTS = (
     Simulation("rings", "test_ring"),
     Simulation("ram_sdp", parameters={"WIDTH": 32, "DEPTH": 16}),
     Simulation("ram_sdp", parameters={"WIDTH": 7, "DEPTH": 1000}),
+    Simulation("block_slice", parameters={"DEPTH": 16, "READ_CYCLES": 2}),
+    Simulation("block_slice", parameters={"DEPTH": 1000, "READ_CYCLES": 3}),
     Simulation("verdict_counts"),
     *(
         Simulation(top, parameters={"W": w})

@@ -16,7 +16,7 @@ W = int(os.environ.get("W", "32"))
 BYTES = W // 8
 WORDS = 128 // W
 SLOT_W, KEY_W, BLOCK_W, TAG_W = 4, 5, 10, 8
-CYCLES_A_READ = 2
+CYCLES_A_READ = {"info": 2, "head": 2, "mic": 2, "block": 3}
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Bench:
         self._ends: dict[int, int] = {}
         self._base = self._slot = 0
         self._read: dict[str, deque[int]] = {
-            name: deque((0,) * CYCLES_A_READ) for name in ("info", "head", "mic", "block")
+            name: deque((0,) * cycles) for name, cycles in CYCLES_A_READ.items()
         }
         self._events: deque[dict[str, int]] = deque()
         self.replay_pn = 0
