@@ -17,7 +17,7 @@ from frames import frame
 PAYLOADS_B = tuple(map(int, os.environ.get("PAYLOADS", "16,1500").split(",")))
 FRAMES = int(os.environ.get("FRAMES", "5"))  # that may be in the core at once,
 BLOCKS = int(os.environ.get("BLOCKS", "1024"))  # if they fit into its memory
-LEAST_FRAMES = ((300, 64), (2304, 48), (7935, 4))  # of a bunch, by the longest payload
+LEAST_FRAMES = ((300, 192), (2304, 48), (7935, 4))  # of a bunch, by the longest payload
 STEADY = 0.03  # by which two parts of a run may differ
 
 
