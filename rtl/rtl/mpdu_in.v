@@ -180,32 +180,32 @@ module mpdu_in #(
   reg [5:0] header_end;  // the last octet of the header,
   reg [5:0] before_payload;  // and that before the payload
   reg [5:0] aad_length;
-  // Of the header's words, the one before the last with AAD; the last one, or with words of 32 bits the last two, before
-  // the one in which the payload begins; and where it begins in that, in pairs of octets: headers have no odd ones.
-  reg [3:0] aad_end_before, payload_before, payload_before_2;
+  // Of the header's words, the one before the last with AAD, and those two and three before the one in which the payload
+  // begins; and where it begins in that, in pairs of octets: headers have no odd ones.
+  reg [3:0] aad_end_before, payload_before_2, payload_before_3;
   reg [PAIRS-1:0] shift;  // one-hot
   reg in_second;  // the payload begins in the second word, before which the first is
 
+  // A sum of products: tools make a chain of choices of anything else.
+  localparam LENGTHS_W = 6 + 6 + 6 + 4 + 4 + 4 + PAIRS;
+  reg [LENGTHS_W-1:0] lengths;
   integer kind;
   always @* begin
     in_second = 1'b0;
-    for (kind = 0; kind < 16; kind = kind + 1)
-      if (word_of(payload_of(kind[3:0])) == 4'd1 && {addr4, qos, htc, open} == kind[3:0]) in_second = 1'b1;
+    lengths = {LENGTHS_W{1'b0}};
+    for (kind = 0; kind < 16; kind = kind + 1) begin
+      if (word_of(payload_of(kind[3:0])) == 4'd1) in_second = in_second | ({addr4, qos, htc, open} == kind[3:0]);
+      lengths = lengths | ({LENGTHS_W{{addr4, qos, htc, open} == kind[3:0]}} & {
+        header_of(kind[3:1]) - 6'd1, payload_of(kind[3:0]) - 6'd1, aad_of(kind[3:2]) - 6'd2,
+        word_of(aad_of(kind[3:2]) - 6'd1) - 4'd1,
+        word_of(payload_of(kind[3:0])) - 4'd2, word_of(payload_of(kind[3:0])) - 4'd3,
+        pair_of(payload_of(kind[3:0]))
+      });
+    end
   end
 
-  always @(posedge clk) begin
-    {header_end, before_payload, aad_length, aad_end_before, payload_before, payload_before_2, shift} <= 0;
-    for (kind = 0; kind < 16; kind = kind + 1)
-      if ({addr4, qos, htc, open} == kind[3:0]) begin
-        header_end <= header_of(kind[3:1]) - 6'd1;
-        before_payload <= payload_of(kind[3:0]) - 6'd1;
-        aad_length <= aad_of(kind[3:2]) - 6'd2;
-        aad_end_before <= word_of(aad_of(kind[3:2]) - 6'd1) - 4'd1;
-        payload_before <= word_of(payload_of(kind[3:0])) - 4'd1;
-        payload_before_2 <= word_of(payload_of(kind[3:0])) - 4'd2;
-        shift <= pair_of(payload_of(kind[3:0]));
-      end
-  end
+  always @(posedge clk)
+    {header_end, before_payload, aad_length, aad_end_before, payload_before_2, payload_before_3, shift} <= lengths;
 
   function automatic [LOG_BYTES-1:0] end_of(input [BYTES-1:0] keep);  // the last octet that counts
     integer at;
@@ -223,7 +223,7 @@ module mpdu_in #(
   reg [W-1:0] held;
   reg [LOG_BYTES-1:0] held_end;  // its last octet
   reg held_last;
-  reg [3:0] index;  // of the held word; the header has no more than fit
+  reg [3:0] index;  // of the held word, up to 14: the header has no more, and 15 stands for none
   reg [13-LOG_BYTES:0] words;  // before the held one
   reg [WORD_W-1:0] at;  // within the block of the payload
   reg [BLOCK_W:0] base, first_block, block;
@@ -316,13 +316,13 @@ module mpdu_in #(
     turn <= in_aad_will ? 1 : shift;
     if (ends_stall) stall <= 1'b0;
     if (goes) begin
-      if (index != 4'd15) index <= index + 4'd1;
+      if (index != 4'd14) index <= index + 4'd1;
       at_word <= at_word << 1;
       in_payload <= in_payload_next;
       stall <= stalls && !held_last && !too_long;
       at_aad_end <= index == aad_end_before;
       at_before <= index == payload_before_2;
-      before_soon <= index == payload_before_2 - 4'd1;
+      before_soon <= index == payload_before_3;
       if (W != 128 && in_payload) at <= at + 1'b1;
       too_long <= words == (MAX_OCTETS >> LOG_BYTES) - 2;
     end
@@ -410,13 +410,13 @@ module mpdu_in #(
     if (begins) tid <= 4'd0;
     // The CCMP header is what stands before the payload's first word: PN0 PN1 0 ID PN2 PN3 PN4 PN5. Of words of more than
     // 32 bits, one that it shares with the AAD stands for two cycles, of which the second writes it as if it were payload.
-    at_before_1 <= index == payload_before;
+    at_before_1 <= at_before;
     if (W == 32) begin
-      if (index == payload_before_2) begin
+      if (before_soon) begin
         pn[15:0] <= first_pn;
         {id, ext_iv} <= first_flags;
       end
-      if (index == payload_before) pn[47:16] <= written[31:0];
+      if (at_before) pn[47:16] <= written[31:0];
     end else if (at_before_1) begin
       pn <= {block_word[W-32+:32], block_word[W-64+:16]};
       {id, ext_iv} <= block_word[W-64+29+:3];
