@@ -45,7 +45,7 @@ def measure(design: Design) -> Cycles:
     of, parameters = made(design), design.parameters
     max_octets = parameters.get("MAX_OCTETS", 8064)
     fitting = [size for size in PAYLOADS_B if size + _HEADERS_B + _MICS_B <= max_octets]
-    environment = {
+    environment = {key: str(value) for key, value in parameters.items()} | {
         "PAYLOADS": ",".join(map(str, fitting)),
         "FRAMES": str(1 if design.lanes >= 0 else parameters.get("FRAMES", 5)),
         "BLOCKS": str(1 << parameters.get("BLOCK_W", 10)),

@@ -33,9 +33,9 @@ _YOSYS: Final = ("yosys", "apt-get install yosys")
 
 @cache
 def tool(name: str, package: str) -> str:
-    """Where a program is: on the PATH or beside this Python, from the distribution or from YoWASP."""
+    """Where a program is, on the PATH or beside this Python: YoWASP's, or the distribution's, which may be older."""
     beside = str(Path(sys.executable).parent)
-    for each in (name, f"yowasp-{name}"):
+    for each in (f"yowasp-{name}", name):
         if path := shutil.which(each) or shutil.which(each, path=beside):
             return path
     raise UsageError(f"there is no {name}: {package}")

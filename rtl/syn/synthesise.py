@@ -131,10 +131,9 @@ def _synthesise(build: Build, asked: _Asked, console: Console) -> None:
         runs = tuple(sorted((*found.runs, run), key=lambda each: each.seed))
         found = found.model_copy(update={"made": made, "runs": runs})
         _keep_target(build, asked, found)
-        console.print(
-            f"{name} {target} seed {run.seed}: {run.fmax_mhz:.1f} MHz, Tsu {run.tsu_ns} ns, Tco {run.tco_ns} ns, "
-            f"Clk-to-Clk {run.clk_to_clk_ns} ns"
-        )
+        times = {"Tsu": run.tsu_ns, "Tco": run.tco_ns, "Clk-to-Clk": run.clk_to_clk_ns}
+        told = "".join(f", {what} {time_ns} ns" for what, time_ns in times.items() if time_ns is not None)
+        console.print(f"{name} {target} seed {run.seed}: {run.fmax_mhz:.1f} MHz{told}")
 
 
 def _keep_target(build: Build, asked: _Asked, found: Target) -> None:

@@ -44,6 +44,16 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     assert "null" not in file.read_text()
 
 
+def test_times_of_ports_that_a_part_does_not_tell_are_left_out(tmp_path: Path) -> None:
+    file, content = tmp_path / "results.json", document()
+    for run in content["points"]["standard"]["targets"]["ecp5"]["runs"]:
+        del run["tsu_ns"], run["tco_ns"]
+    untold = Results.model_validate(content)
+    amend(file, lambda _: untold)
+    assert load(file) == untold
+    assert load(file).points["standard"].targets["ecp5"].median_ns("tsu_ns") is None
+
+
 def test_a_change_keeps_what_others_wrote(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     file.write_text(json.dumps(document()))

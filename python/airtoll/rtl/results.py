@@ -46,8 +46,8 @@ class Run(_Record):
     seed: int
     fmax_mhz: Positive  # of the slowest of all paths, those between the core and registers beside it too
     clk_to_clk_ns: Positive  # register to register within the core, clock-to-output and setup included
-    tsu_ns: Positive | None  # input of the core to register, setup included
-    tco_ns: Positive | None  # register to output of the core, clock-to-output included
+    tsu_ns: Positive | None = None  # input of the core to register, setup included
+    tco_ns: Positive | None = None  # register to output of the core, clock-to-output included
 
 
 class Target(_Record):
