@@ -1,12 +1,13 @@
 // Two descriptions of ram_sdp side by side: the library's, as `ram_sdp_library`, and a target's. Each word is written before
-// it is read, and none is written while it is read, which is undefined. Prints "equal", or the first difference.
+// it is read, and none is read while it is written, which is undefined. Prints "equal", or the first difference.
 `timescale 1ns / 1ns
 `default_nettype none
 
 module ram_sdp_bench #(
     parameter WIDTH = 32,
     parameter DEPTH = 512,
-    parameter CYCLES = 1500
+    parameter CYCLES = 1500,
+    parameter LATE = 0  // or 1: the target reads in the second cycle, so what is being read is not written
 );
 
   localparam ADDR_W = $clog2(DEPTH);
@@ -59,7 +60,7 @@ module ram_sdp_bench #(
       write = cycle < DEPTH || random[20];
       enable = cycle >= DEPTH && random[24:23] != 2'd0;
       write_addr = cycle < DEPTH ? cycle : random[ADDR_W-1:0] % DEPTH;
-      if (enabled != 3'd0 && write_addr == reading) write = 1'b0;
+      if (LATE == 1 && enabled != 3'd0 && write_addr == reading) write = 1'b0;
       random = $random(seed);
       read_addr = random[ADDR_W-1:0] % DEPTH;
       if (read_addr == write_addr) read_addr = (read_addr + 1) % DEPTH;
