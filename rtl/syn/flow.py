@@ -148,9 +148,10 @@ class Build:
         """Map the core within its harness, which is of core.json: made anew if that is of another time or place."""
         if not self._stamp.is_file() or self._stamp.read_text() != self.sha256:
             self.map()
-        synth = synthesis(self.recipe.synth_harness or self.recipe.synth, harness.HARNESS)
         read = [*self.read(self.folder), "read_verilog harness.v"]
-        run_yosys(self.folder, "harness", [*read, *synth, "write_json harness.json"])
+        synth = synthesis(self.recipe.synth, harness.HARNESS)
+        pads = [self.recipe.pads] if self.recipe.pads else []
+        run_yosys(self.folder, "harness", [*read, *synth, *pads, "write_json harness.json"])
         for file in self._constraints:
             shutil.copy(file, self.folder)
 
@@ -166,7 +167,7 @@ class Build:
         ]  # fmt: skip
         _run(self.folder, f"{seed}.place", command)
         (fmax,) = json.loads((self.folder / report).read_text())["fmax"].values()
-        slowest = slowest_paths(self.folder / sdf)
+        slowest = slowest_paths(self.folder / sdf, harness.registers(self.folder / "harness.json"))
         (self.folder / sdf).unlink()  # tens of megabytes
         if abs(slowest.of_all_ns * fmax["achieved"] / 1000 - 1) > 0.01:
             raise AirtollError(

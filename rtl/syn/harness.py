@@ -36,6 +36,18 @@ def top_module(netlist: Path) -> dict[str, Any]:
     return found
 
 
+def registers(netlist: Path) -> frozenset[str]:
+    """The cells of the harness that are its own registers, which yosys may have named after a port of the core."""
+    module = top_module(netlist)
+    nets = {bit for name in ("ir", "o1", "o2") for bit in module["netnames"][name]["bits"]}
+    return frozenset(
+        name
+        for name, cell in module["cells"].items()
+        for port, way in cell["port_directions"].items()
+        if way == "output" and not nets.isdisjoint(cell["connections"][port])
+    )
+
+
 def harness(core: dict[str, Any]) -> str:
     """Verilog of the module around that one."""
     connections = []

@@ -11,12 +11,10 @@ So Tsu and Tco have the wire between harness and core in them, as in a design ar
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-
-from harness import CORE
 
 from airtoll.errors import AirtollError
 
@@ -26,7 +24,7 @@ _TRIPLE = re.compile(r"[-\d.]*:[-\d.]*:([-\d.]+)")
 
 @dataclass
 class _Cell:
-    name: str = ""
+    name: str = ""  # as SDF has it, with a backslash before each bracket
     type: str = ""
     paths: list[tuple[str, str, float]] = field(default_factory=list)  # from, to, ps
     setups: list[tuple[str, str, float]] = field(default_factory=list)  # data, clock, ps
@@ -51,7 +49,7 @@ class _Graph:
     ends: list[tuple[str, bool, float]]  # input of a register, whether of the core, setup
 
     @classmethod
-    def of(cls, sdf: Path) -> "_Graph":
+    def of(cls, sdf: Path, around: Container[str]) -> "_Graph":
         graph = cls(defaultdict(list), [], [])
         cells = list(_cells(sdf, graph.following))
         clocks: dict[str, set[str]] = defaultdict(
@@ -60,7 +58,7 @@ class _Graph:
         for cell in cells:
             clocks[cell.type].update(clock for _, clock, _ in cell.setups)
         for cell in cells:
-            in_core = cell.name.startswith(f"{CORE}.")
+            in_core = cell.name.replace("\\", "") not in around
             for from_, to, ps in cell.paths:
                 if from_ in clocks[cell.type]:
                     graph.starts.append((f"{cell.name}/{to}", in_core, ps))
@@ -98,9 +96,9 @@ class _Graph:
         return order
 
 
-def slowest_paths(sdf: Path) -> Slowest:
-    """Of a design within its harness, whose clock is one. AirtollError if it has a loop."""
-    graph = _Graph.of(sdf)
+def slowest_paths(sdf: Path, around: Container[str]) -> Slowest:
+    """Of a design within a harness of those registers, whose clock is one. AirtollError if it has a loop."""
+    graph = _Graph.of(sdf, around)
     from_core = graph.latest((pin, ps) for pin, in_core, ps in graph.starts if in_core)
     from_harness = graph.latest((pin, 0.0) for pin, in_core, _ in graph.starts if not in_core)
     from_all = graph.latest((pin, ps) for pin, _, ps in graph.starts)

@@ -71,7 +71,7 @@ class Recipe(_Table):
     lut: str
     ram: str
     synth: str  # the pass of yosys that maps to it
-    synth_harness: str = ""  # the same for a whole device, if that is another
+    pads: str = ""  # the pass that then gives a whole device its pads, if it has to have them
     place: tuple[str, ...] = ()  # nextpnr, if there is one for it
     package: str = ""  # that has it
     registers_apart: bool = True  # from LUTs, in what nextpnr says of delays: else harness and core are one

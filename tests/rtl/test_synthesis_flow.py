@@ -1,5 +1,6 @@
 """The flow around yosys and nextpnr: what it reads of their files, and how it says that it cannot go on."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from flow import Build, digest
-from harness import harness
+from harness import harness, registers
 from netlist import count
 from paths import slowest_paths
 from recipe import SYN, Cells, Design, designs, parameters_of, recipe
@@ -66,11 +67,33 @@ def test_every_port_but_the_clock_has_a_register_in_the_harness() -> None:
     assert verilog.count(".clk(") == 1
 
 
+def test_registers_of_the_harness_are_known_by_their_nets_whatever_their_names(tmp_path: Path) -> None:
+    cells = {
+        "core.a_FF": cell("FF", D=2, Q=3),
+        "core.lut": cell("LUT4", A=3, Z=4),
+        "core.b_FF": cell("FF", D=4, Q=5),
+        "core.y_FF": cell("FF", D=5, Q=6),
+        "o2_FF": cell("FF", D=6, Q=7),
+    }
+    nets = {"ir": [3], "core.a": [3], "core.b": [5], "o1": [6, "x"], "o2": [7]}
+    module = {
+        "attributes": {"top": "1"},
+        "cells": cells,
+        "netnames": {name: {"bits": bits} for name, bits in nets.items()},
+    }
+    netlist = tmp_path / "harness.json"
+    netlist.write_text(json.dumps({"modules": {"harness": module}}))
+    assert registers(netlist) == {"core.a_FF", "core.y_FF", "o2_FF"}
+
+
+AROUND = {"core.a[0]_FF", "o1_FF"}
+
+
 def sdf(*wires: tuple[str, str, int]) -> str:
-    """A register of the harness, two LUTs and two registers of the core, and another register of the harness."""
+    """The registers around, with two LUTs and two registers of the core between them."""
     lines = ["(DELAYFILE", '(CELL (CELLTYPE "top")', "(INSTANCE )"]
     lines += [f"(INTERCONNECT {a} {b} (0:0:{ps}) (0:0:{ps - 1}))" for a, b, ps in wires]
-    for name in ("ir_FF", "core.first", "core.second", "o1_FF"):
+    for name in (r"core.a\[0\]_FF", "core.first", "core.second", "o1_FF"):
         lines += ['(CELLTYPE "FF")', f"(INSTANCE {name})", "(IOPATH CLK Q (1:2:500) (1:2:400))"]
         lines += [
             f"(SETUPHOLD ({edge} D) (posedge CLK) (0:0:100) (0:0:9))" for edge in ("posedge", "negedge")
@@ -81,7 +104,7 @@ def sdf(*wires: tuple[str, str, int]) -> str:
 
 
 WIRES = (
-    ("ir_FF/Q", "core.lut1/A", 1000),
+    (r"core.a\[0\]_FF/Q", "core.lut1/A", 1000),
     ("core.lut1/Z", "core.first/D", 10),
     ("core.first/Q", "core.lut2/A", 2000),
     ("core.lut2/Z", "core.second/D", 20),
@@ -93,7 +116,7 @@ WIRES = (
 def test_paths_into_out_of_and_within_the_core(tmp_path: Path) -> None:
     file = tmp_path / "routed.sdf"
     file.write_text(sdf(*WIRES))
-    slowest = slowest_paths(file)
+    slowest = slowest_paths(file, AROUND)
     assert slowest.tsu_ns == pytest.approx(1.000 + 0.250 + 0.010 + 0.100)
     assert slowest.tco_ns == pytest.approx(0.500 + 2.000 + 0.250 + 0.040)
     assert slowest.clk_to_clk_ns == pytest.approx(0.500 + 2.000 + 0.250 + 0.020 + 0.100)
@@ -103,7 +126,7 @@ def test_paths_into_out_of_and_within_the_core(tmp_path: Path) -> None:
 def test_paths_that_are_not_there_are_none(tmp_path: Path) -> None:
     file = tmp_path / "routed.sdf"
     file.write_text(sdf(*WIRES[2:4]))
-    slowest = slowest_paths(file)
+    slowest = slowest_paths(file, AROUND)
     assert slowest.clk_to_clk_ns is not None
     assert slowest.tsu_ns is None
     assert slowest.tco_ns is None
@@ -113,7 +136,7 @@ def test_a_loop_is_told_and_not_followed(tmp_path: Path) -> None:
     file = tmp_path / "routed.sdf"
     file.write_text(sdf(*WIRES, ("core.lut1/Z", "core.lut2/A", 1), ("core.lut2/Z", "core.lut1/A", 1)))
     with pytest.raises(AirtollError, match="loop"):
-        slowest_paths(file)
+        slowest_paths(file, AROUND)
 
 
 def test_design_points_and_targets_can_be_read() -> None:

@@ -48,16 +48,16 @@ async def _of_many(bench: Bench, size_b: int, *, open_it: bool) -> float:
     """Of each frame of a stream.
 
     Frames that are in the core together end together: so what is counted begins and ends between such bunches, after
-    the first two of them. When they end varies, by no more for short frames than for long ones: of those there are
-    more.
+    the first two of them and before the last, at whose end the core empties. When they end varies, by no more for
+    short frames than for long ones: of those there are more.
     """
     least = next(frames for longest_b, frames in LEAST_FRAMES if size_b <= longest_b)
     together = min(FRAMES, max(1, BLOCKS // (size_b // 16 + 6)))
     bunch = together * -(-least // together)
     bench.m.cycles.clear()
-    for _ in range(4 * bunch):
+    for _ in range(5 * bunch):
         _send(bench, size_b, open_it=open_it)
-    while len(bench.m.cycles) < 4 * bunch:
+    while len(bench.m.cycles) < 5 * bunch:
         await RisingEdge(bench.dut.clk)
     begin, middle, end = (bench.m.cycles[n * bunch - 1] for n in (2, 3, 4))
     first, second = (middle - begin) / bunch, (end - middle) / bunch
