@@ -225,9 +225,9 @@ def _designs(every: Sequence[Figures], target: TargetName) -> Grid:
     return Grid(
         f"rtl-designs-{target}",
         f"Our designs on {_PART[target]}",
-        "The whole core, after placement and routing, median clock rate over the seeds. Gbit/s are of payload of "
-        f"CCMP-128, in frames of {PAYLOAD_B} B without end, sealed or opened, whichever is slower. Speed-up, LUTs and "
-        "energy (an estimate, as in Table V) are against our standard design."
+        "The whole core, after placement and routing, median clock rate over the seeds. Gbit/s are of payload, in "
+        f"frames of {PAYLOAD_B} B without end, sealed or opened, whichever is slower. Speed-up, LUTs and energy (an "
+        "estimate, as in Table V) are against our standard design."
         + _absent(
             (_SYNTH, [v for one in here for v in (one.gbit_per_s, one.speed_up)]),
             (_POWER, [one.energy_ratio for one in here]),
