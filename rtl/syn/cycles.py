@@ -40,21 +40,21 @@ def measure(design: Design) -> Cycles:
     """Simulate it."""
     if str(_TB) not in sys.path:
         sys.path.insert(0, str(_TB))
-    from runner import failures_told, simulate
+    from configurations import Simulation
+    from runner import failures_told
 
     of, parameters = made(design), design.parameters
     max_octets = parameters.get("MAX_OCTETS", 8064)
     fitting = [size for size in PAYLOADS_B if size + _HEADERS_B + _MICS_B <= max_octets]
-    environment = {key: str(value) for key, value in parameters.items()} | {
+    environment = {
         "PAYLOADS": ",".join(map(str, fitting)),
         "FRAMES": str(1 if design.lanes >= 0 else parameters.get("FRAMES", 5)),
         "BLOCKS": str(1 << parameters.get("BLOCK_W", 10)),
-        "MAX_OCTETS": str(max_octets),
         "LONG_KEYS": "0",
         "SUITE": _suite(design),
     }
     with failures_told():
-        folder = simulate(TOP, "measure_cycles", parameters, environment=environment)
+        folder = Simulation(TOP, "measure_cycles", parameters, environment, "verilator").run()
     found = json.loads((folder / "cycles.json").read_text())
     return Cycles(made=of, frames=tuple(FrameCycles.model_validate(one) for one in found))
 
