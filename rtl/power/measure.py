@@ -140,7 +140,6 @@ def main(
 def _measure(
     name: str, design: Design, operation: Operation, clock_mhz: float | None, depth: int, out: Path
 ) -> list[str]:
-    design.refuse()
     before = known(out, name, design).energy
     wants_more = clock_mhz is not None or depth
     if operation == "seal" and not wants_more and before and still(before.made, made(design, operation)):

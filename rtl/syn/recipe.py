@@ -38,20 +38,6 @@ class Design(_Table):
         """As LANES says: -1 where frames take turns."""
         return self.parameters.get("LANES", -1)
 
-    @property
-    def exists(self) -> bool:
-        """Whether the core has all of these parameters."""
-        return not self._missing
-
-    def refuse(self) -> None:
-        """Raise UsageError if it has not."""
-        if missing := self._missing:
-            raise UsageError(f"{TOP} has no parameter {', '.join(missing)}")
-
-    @property
-    def _missing(self) -> list[str]:
-        return sorted(self.parameters.keys() - parameters_of(TOP))
-
 
 class Cells(_Table):
     """What cells of a mapped netlist are, by patterns of their type."""
@@ -90,11 +76,15 @@ class Recipe(_Table):
         return [file for _, file in sorted((library | own).items())]
 
 
-def designs() -> dict[str, Design]:
-    """All design points, by name."""
-    file = SYN / "points.toml"
+def designs(file: Path = SYN / "points.toml") -> dict[str, Design]:
+    """All design points, by name; UsageError for one with a parameter that the core has not."""
     tables = read_toml(file, "the design points")[1]
-    return {name: _validate(Design, table, f"{file}: {name}") for name, table in tables.items()}
+    found = {name: _validate(Design, table, f"{file}: {name}") for name, table in tables.items()}
+    there = _parameters_of(TOP)
+    for name, design in found.items():
+        if missing := sorted(design.parameters.keys() - there):
+            raise UsageError(f"{file}: {name}: {TOP} has no parameter {', '.join(missing)}")
+    return found
 
 
 def among(known: Mapping[str, _Of], names: Sequence[str] | None, what: str) -> dict[str, _Of]:
@@ -111,7 +101,7 @@ def recipe(name: TargetName) -> Recipe:
     return _validate(Recipe, {"name": name, **read_toml(file, "a target")[1]}, str(file))
 
 
-def parameters_of(module: str) -> set[str]:
+def _parameters_of(module: str) -> set[str]:
     """The names of a module's parameters."""
     text = (RTL / "rtl" / f"{module}.v").read_text()
     head = re.sub(r"//.*", "", text).partition(") (")[0]

@@ -85,9 +85,6 @@ def main(
 def _steps(
     name: str, design: Design, targets: Sequence[TargetName], asked: _Asked, console: Console
 ) -> Iterator[Step]:
-    if not design.exists:
-        yield Step(name, design.refuse)
-        return
     if asked.cycles:
         yield Step(f"{name} cycles", lambda: _simulate(name, design, asked, console))
     for target in targets:

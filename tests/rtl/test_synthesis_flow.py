@@ -12,7 +12,7 @@ from flow import Build, digest
 from harness import harness, registers
 from netlist import count
 from paths import slowest_paths
-from recipe import SYN, Cells, Design, designs, parameters_of, recipe
+from recipe import SYN, Cells, designs, recipe
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.rtl import Made, Target, amend
@@ -146,14 +146,13 @@ def test_design_points_and_targets_can_be_read() -> None:
         assert set(design.counts_only) <= set(design.targets), name
         for target in design.targets:
             assert recipe(target).name == target
-    assert {"W", "CORES", "FRAMES", "MAX_OCTETS"} <= parameters_of("ccmp_core")
 
 
-def test_a_parameter_that_the_core_has_not_is_told() -> None:
-    design = Design(title="", group="turns", parameters={"W": 32, "WINGS": 2}, targets=())
-    assert not design.exists
-    with pytest.raises(UsageError, match=r"ccmp_core has no parameter WINGS$"):
-        design.refuse()
+def test_a_parameter_that_the_core_has_not_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "points.toml"
+    file.write_text('[bird]\ntitle = ""\ngroup = "turns"\ntargets = []\nparameters = { W = 32, WINGS = 2 }\n')
+    with pytest.raises(UsageError, match=r"points\.toml: bird: ccmp_core has no parameter WINGS$"):
+        designs(file)
 
 
 @pytest.mark.parametrize("target", ["ecp5", "cycloneive"])
