@@ -39,6 +39,13 @@ def test_ratios_are_against_the_standard_design_on_the_same_part() -> None:
     assert of(results(), "lanes2", "cycloneive").logic_element_ratio == pytest.approx(5000 / 2000)
 
 
+def test_parts_have_one_order_whichever_was_measured_first() -> None:
+    found = document()
+    lanes = found["points"]["lanes2"]
+    lanes["targets"] = dict(reversed(lanes["targets"].items()))
+    assert [one.target for one in all_figures(Results.model_validate(found))] == ["ecp5", "cycloneive"] * 2
+
+
 def test_the_slower_way_counts() -> None:
     found = document()
     found["points"]["lanes2"]["cycles"]["frames"][1]["open"]["cycles_a_frame"] = 1000.0

@@ -15,9 +15,9 @@ PAPER: Final = "hayajneh-enhanced"
 
 _PART: Final[dict[TargetName, str]] = {
     "ecp5": "ECP5-85F",
-    "cycloneive": "Cyclone IV E",
     "gw2a18": "GW2A-18",
     "ice40": "iCE40 HX8K",
+    "cycloneive": "Cyclone IV E",
 }
 _PRINTED_PART: Final = "Cyclone II"
 _SYNTH: Final = "make -C rtl synth"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Final
+from typing import Final, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -65,11 +65,13 @@ class Figures(BaseModel):
 
 
 def all_figures(results: Results) -> tuple[Figures, ...]:
-    """Of every design point on every target that it was mapped to."""
+    """Of every design point on every target that it was mapped to; parts in the order of `TargetName`."""
     standard = next((point for point in results.points.values() if point.group == STANDARD), None)
     found = []
     for name, point in results.points.items():
-        for target in point.targets:
+        for target in get_args(TargetName):
+            if target not in point.targets:
+                continue
             base = _measured(standard, target) if standard else {}
             mine = _measured(point, target)
             found.append(
