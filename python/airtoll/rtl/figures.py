@@ -69,9 +69,7 @@ def all_figures(results: Results) -> tuple[Figures, ...]:
     standard = next((point for point in results.points.values() if point.group == STANDARD), None)
     found = []
     for name, point in results.points.items():
-        for target in get_args(TargetName):
-            if target not in point.targets:
-                continue
+        for target in sorted(point.targets, key=get_args(TargetName).index):
             base = _measured(standard, target) if standard else {}
             mine = _measured(point, target)
             found.append(
