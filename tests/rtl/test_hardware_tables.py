@@ -24,6 +24,7 @@ def row(of_: Grid, *begins: str) -> dict[str, str]:
 def test_rate_and_time_come_from_the_median_clock_and_the_cycles_of_a_frame() -> None:
     standard = of(results(), "standard")
     assert standard.fmax_mhz == 100  # of 90, 100 and 120
+    assert (standard.fmax_least_mhz, standard.fmax_most_mhz) == (90, 120)
     assert standard.frame_ns == pytest.approx(20_000)  # 2000 cycles of 10 ns
     assert standard.gbit_per_s == pytest.approx(12_000 / 20_000)
     assert standard.mbit_per_s_per_lut == pytest.approx(600 / 950)
@@ -55,6 +56,8 @@ def test_the_slower_way_counts() -> None:
 def test_what_was_not_measured_is_none_and_never_zero() -> None:
     counted = of(results(), "standard", "cycloneive")
     assert counted.fmax_mhz is None
+    assert counted.fmax_least_mhz is None
+    assert counted.fmax_most_mhz is None
     assert counted.gbit_per_s is None
     assert counted.speed_up is None
     found = document()

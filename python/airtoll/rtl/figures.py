@@ -39,7 +39,9 @@ class Figures(BaseModel):
     ram_blocks: int
     logic_elements: int
     seeds: int
-    fmax_mhz: float | None
+    fmax_mhz: float | None  # median over the seeds
+    fmax_least_mhz: float | None
+    fmax_most_mhz: float | None
     tsu_ns: float | None
     tco_ns: float | None
     clk_to_clk_ns: float | None
@@ -123,6 +125,8 @@ def _measured(point: Point, name: TargetName) -> dict[str, float | None]:
         **{each: getattr(target, each) for each in _COUNTS},
         "seeds": len(target.runs),
         "fmax_mhz": fmax_mhz,
+        "fmax_least_mhz": min((run.fmax_mhz for run in target.runs), default=None),
+        "fmax_most_mhz": max((run.fmax_mhz for run in target.runs), default=None),
         "tsu_ns": target.median_ns("tsu_ns"),
         "tco_ns": target.median_ns("tco_ns"),
         "clk_to_clk_ns": target.median_ns("clk_to_clk_ns"),
