@@ -8,13 +8,15 @@ import pytest
 from airtoll.ciphers import parts, speed
 
 
-def measured(suite: str, payload_b: int = 1436, within_s: float = 0.2) -> dict[str, float]:
-    command = [*parts.COMMAND, suite, str(payload_b), str(within_s)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    found = {one["part"]: one["us"] for one in json.loads(done.stdout)["parts"]}
-    if len(found) < 4:
-        pytest.skip("this machine is never quiet enough to measure")
-    return found
+def measured(suite: str, payload_b: int = 1436) -> dict[str, float]:
+    """Microseconds per frame by part, measured for longer if the clock was unsteady: then a part has no figure."""
+    for within_s in (0.2, 2, 20):
+        command = [*parts.COMMAND, suite, str(payload_b), str(within_s)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        found = {one["part"]: one["us"] for one in json.loads(done.stdout)["parts"]}
+        if len(found) == 4:
+            return found
+    pytest.skip("this machine has a clock that is never steady")
 
 
 @pytest.mark.parametrize("suite", ["wep104", "tkip", "ccmp", "gcmp256", "enhanced4"])
@@ -32,7 +34,10 @@ def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
     assert max(found["mic"], found["cipher"]) < 1.5 * found["seal"]
 
 
-@pytest.mark.skipif(speed.look().backend == "portable", reason="its registers hold all lanes at all times")
+@pytest.mark.skipif(
+    speed.look().backend == "portable",
+    reason="this CPU has no AES instructions: the portable engine computes all lanes at once",
+)
 def test_the_chain_of_the_mic_is_what_lanes_shorten() -> None:
     one, eight = (measured(f"enhanced{lanes}")["mic"] for lanes in (1, 8))
     assert one > 2 * eight  # 92 blocks in a row against 12

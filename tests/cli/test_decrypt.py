@@ -247,7 +247,7 @@ def long_capture(name: str, times: int = 600) -> bytes:
     return capture + capture[DATA_AT if name == "tkip.pcap" else 24 :] * times
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot mount a small disk")
 @pytest.mark.parametrize(("name", "secret"), [("wep40.pcap", ("--key", WEP40)), ("tkip.pcap", PSK)])
 def test_a_full_disk_leaves_nothing_half_written(
     airtoll: Airtoll, tmp_path: Path, name: str, secret: tuple[str, str]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from observer import since_joining, tshark
-from test_offload import transfer
+from test_offload import PORT, exchange, transfer
 
 from airtoll.ciphers import Secrets, decrypt_capture
 from airtoll.labs.air import Air
@@ -22,6 +22,7 @@ PART_B = THRESHOLD_B - HEADER_AND_FCS_B
 DATA = "0x0020"
 STATION = "02:00:00:00:00:02"
 
+MICHAEL_MIC_B = 8
 SECURITY_B = {"open": 0, "wep104": 4 + 4, "tkip": 8 + 4, "ccmp": 8 + 8, "gcmp": 8 + 16}
 """What each suite adds to an MPDU that is a fragment; the MIC of TKIP is in the parts (IEEE 802.11-2020 12.5.2.1.2)."""
 
@@ -75,10 +76,13 @@ def test_every_suite_crosses_the_air_in_fragments(
         assert set(lengths) == {THRESHOLD_B + SECURITY_B[security]}
         # A fragment reserves the medium for the next one too (9.2.5.2).
         assert min(int(frame["wlan.duration"]) for frame in first) > int(last["wlan.duration"])
-        assert int(last["wlan.fragment.count"]) == len(burst)
-    if (
-        security == "tkip"
-    ):  # of which tshark takes a MIC off every fragment, where there is one behind the MSDU
+        last_b = (
+            int(last["frame.len"]) - int(last["radiotap.length"]) - HEADER_AND_FCS_B - SECURITY_B[security]
+        )
+        # tshark takes a Michael MIC off every fragment, not off the MSDU, and refuses a fragment that is not longer.
+        if security != "tkip" or last_b > MICHAEL_MIC_B:
+            assert int(last["wlan.fragment.count"]) == len(burst)
+    if security == "tkip":
         return
     segments = {int(burst[len(burst) - 1]["tcp.len"] or 0) for burst in long}
     assert max(segments) == 1448, "tshark read the TCP segment in the reassembled MSDU"
@@ -98,6 +102,36 @@ def test_who_decrypts_the_capture_finds_every_msdu_whole(
     assert not found.not_decrypted.keys() & {"wrong_key", "forged", "no_msdu", "damaged"}
     lengths = [int(length) for (length,) in tshark(decrypted, "-Y", "tcp", "-e", "tcp.len")]
     assert max(lengths) == 1448
+
+
+def test_a_michael_mic_may_lie_in_two_fragments(cell: Callable[..., Cell], tmp_path: Path) -> None:
+    capture, decrypted = tmp_path / "air.pcap", tmp_path / "decrypted.pcap"
+    msdu_b = [PART_B + MICHAEL_MIC_B - in_first for in_first in range(2 * MICHAEL_MIC_B)]
+    payloads = [
+        bytes([number]) * (length - 8 - 20 - 8) for number, length in enumerate(msdu_b)
+    ]  # LLC, IPv4, UDP
+    receive = f"""
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+    receiver.bind((sys.argv[1], {PORT}))
+    receiver.settimeout(10)
+    print("ready", flush=True)
+    for payload in {payloads}:
+        assert receiver.recv(2000) == payload
+"""
+    send = f"""
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    for payload in {payloads}:
+        sender.sendto(payload, (sys.argv[1], {PORT}))
+"""
+    settings = LinkSettings(fragmentation_threshold=THRESHOLD_B)
+    with Air(settings).open(cell(phy="ofdm", rate="54 Mbit/s", security="tkip"), 3, capture) as link:
+        exchange(link, receive, send, link.addresses["ap", "ipv4"])
+        secrets = Secrets(passphrase=link.facts["wpa_passphrase"].encode())
+    decrypt_capture(capture, decrypted, secrets)
+    read = tshark(decrypted, "-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
+    assert [bytes.fromhex(payload) for (payload,) in read] == payloads
 
 
 @pytest.mark.parametrize("security", ["tkip", "ccmp"])

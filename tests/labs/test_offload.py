@@ -56,10 +56,8 @@ with socket.socket(family, socket.SOCK_DGRAM) as sender:
 PROGRAMS = {"tcp": (TCP_SERVER, TCP_CLIENT), "udp": (UDP_SERVER, UDP_CLIENT)}
 
 
-def transfer(link: Link, transport: str, ip: Ip) -> None:
-    """Sends from the station to the access point, which compares what comes with what was to come."""
-    address = link.addresses["ap", ip]
-    server, client = (COMMON + program for program in PROGRAMS[transport])
+def exchange(link: Link, server: str, client: str, address: str) -> None:
+    """Runs the client on the station once the server on the access point is ready; both must succeed."""
     with link.hosts["ap"].popen([sys.executable, "-c", server, address]) as receiver:
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == b"ready\n"
@@ -67,6 +65,12 @@ def transfer(link: Link, transport: str, ip: Ip) -> None:
         assert sent.returncode == 0, sent.stderr.decode()
         _, stderr = receiver.communicate(timeout=20)
         assert receiver.returncode == 0, stderr.decode()
+
+
+def transfer(link: Link, transport: str, ip: Ip) -> None:
+    """Sends from the station to the access point, which compares the received octets with the sent ones."""
+    server, client = (COMMON + program for program in PROGRAMS[transport])
+    exchange(link, server, client, link.addresses["ap", ip])
 
 
 def totals(link: Link) -> tuple[int, ...]:
@@ -110,7 +114,7 @@ def test_super_packets_cross_the_air_as_valid_packets(
     with lab.open(link_cell, seed=1, pcap=capture) as link:
         assert link.facts["coalesce"] is coalesce
         if not link.facts["offloads"][transport]:
-            pytest.skip(f"this kernel's TUN devices do not split {transport}")
+            pytest.skip(f"this kernel has TUN devices that do not segment {transport}")
         before = totals(link)
         transfer(link, transport, ip)
         on_air, sent, received, *wrong = (
@@ -137,6 +141,16 @@ def test_super_packets_cross_the_air_as_valid_packets(
     assert max(int(length) for length in lengths) <= MTU_B
     assert set(ip_checksums) == ({"1"} if ip == "ipv4" else {""}), "1 is good"
     assert set(checksums) == {"1"}
+
+
+def test_hosts_send_nothing_of_their_own(lab: Air, cell: Callable[..., Cell], tmp_path: Path) -> None:
+    capture = tmp_path / "air.pcap"
+    # 400 kB at 6 Mbit/s take longer than a kernel waits before it solicits a router.
+    with lab.open(cell(phy="ofdm", rate="6 Mbit/s", ip="ipv6", security="open"), 1, capture) as link:
+        transfer(link, "tcp", "ipv6")
+    packets = tshark(capture, "-Y", "ip || ipv6", "-e", "_ws.col.Protocol", "-e", "tcp.port")
+    assert len(packets) > 300
+    assert [packet for packet in packets if str(PORT) not in packet[1]] == []
 
 
 def test_many_flows_at_once_keep_their_order(lab: Air, cell: Callable[..., Cell]) -> None:

@@ -71,7 +71,7 @@ def test_a_study_in_lab_sim_is_a_result_like_any_other(tmp_path: Path) -> None:
     assert result.pending() == ()
     records = result.records()
     assert all(one.verdict.valid for one in records)
-    assert all(one.hosts == {} for one in records)
+    assert all(set(one.hosts) == {"machine"} for one in records)
     assert records[0].link["scenario"]["phy"] == "ofdm"  # type: ignore[index, call-overload]
     values = per_run(result.samples())
     udp = values.filter(

@@ -11,8 +11,11 @@ from link_hosts import Network
 
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
-    if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], check=False).returncode != 0:
-        pytest.skip("links are tested as root, in network namespaces of their own")
+    if os.geteuid() != 0:
+        pytest.skip("this user is not root: links are tested as root")
+    made = subprocess.run(["unshare", "--net", "true"], check=False, capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"links need network namespaces: {made.stderr.strip()}")
     network = Network(tmp_path)
     yield network
     network.close()

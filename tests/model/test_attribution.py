@@ -32,14 +32,17 @@ def parts(of: Attribution | None) -> dict[str, float]:
     metric=st.sampled_from(["throughput", "rtt"]),
     measured=st.tuples(st.floats(1, 1e9), st.floats(1, 1e9)),
 )
-def test_the_parts_add_up_to_what_was_measured(
+def test_the_explained_parts_add_up_to_the_predicted_cost(
     security: str, crypto_at: str, packet_size: int, metric: str, measured: tuple[float, float]
 ) -> None:
     secured = case(security=security, crypto_at=crypto_at, packet_size=packet_size)
-    split = attribute(PREDICTIONS, secured, metric, *measured)
-    assert split is not None
-    assert sum(part.change for part in split.parts) == pytest.approx(split.change, rel=1e-9, abs=1e-6)
-    assert split.change == measured[1] - measured[0]
+    before, after = (PREDICTIONS[of].values[metric] for of in (secured.with_cell(security="open"), secured))
+    split = parts(attribute(PREDICTIONS, secured, metric, *measured))
+    unexplained = split.pop("unexplained")
+    assert sum(split.values()) == pytest.approx(after - before, rel=1e-9, abs=1e-9 * before)
+    assert unexplained == pytest.approx(
+        (measured[1] - measured[0]) - (after - before), rel=1e-9, abs=1e-9 * (before + sum(measured))
+    )
 
 
 def test_octets_that_fit_into_the_last_symbol_cost_nothing() -> None:

@@ -6,7 +6,6 @@
 
 use std::arch::asm;
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::process::Command;
 
 use wlan_ciphers::{Backend, KeyId, Lanes, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
@@ -103,21 +102,14 @@ const KINDS: [&str; 2] = [
     "Use of uninitialised value",
 ];
 
-/// The stacks of what memcheck reports of a test of this file; None, with the reason printed, where valgrind is not
+/// The stacks of what memcheck reports of a test of this file; `None`, after a skip, if valgrind is not
 /// installed.
 fn reports(test: &str) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("valgrind");
     command.args(["--error-limit=no", "--num-callers=40"]);
     command.arg(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", test]);
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: valgrind is not installed, so nobody could watch what depends on secrets");
-            return None;
-        }
-        Err(error) => panic!("valgrind does not start: {error}"),
-    };
+    let output = test_support::output(&mut command)?;
     let (told, log) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

@@ -4,15 +4,9 @@
 //! aircrack-ng test suite are not ours to pass on: the tests that use them look for them in the folder that
 //! `AIRTOLL_CAPTURES` names, and are skipped where it is not set.
 
-#[path = "../../wlan-frames/tests/observer/mod.rs"]
-#[allow(dead_code, reason = "shared with tests that need other parts of it")]
-mod observer;
-
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use observer::tshark;
+use test_support::{captures_of_others, tshark};
 use wlan_ciphers::decap::{CaptureKey, Counts, Decap, Skipped};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
@@ -48,15 +42,6 @@ fn ours(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A capture of the aircrack-ng test suite, if there is a folder with them.
-fn theirs(name: &str) -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("AIRTOLL_CAPTURES") else {
-        eprintln!("skipped: AIRTOLL_CAPTURES names no folder with {name}");
-        return None;
-    };
-    Some(Path::new(&folder).join(name))
-}
-
 /// The Ethernet frames of a capture, as a capture.
 fn decrypt(path: &Path, keys: Vec<CaptureKey>) -> (Vec<u8>, Counts) {
     let file = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -84,35 +69,9 @@ fn records(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
         .collect()
 }
 
-/// What airdecap-ng makes of a capture; None, with the reason printed, where it is not installed.
+/// The records that airdecap-ng makes of a capture.
 fn airdecap(path: &Path, options: &[&str]) -> Option<Vec<(u64, Vec<u8>)>> {
-    let name = format!(
-        "airtoll-airdecap-{}-{}",
-        std::process::id(),
-        path.file_name()?.display()
-    );
-    let out = std::env::temp_dir().join(name);
-    let run = Command::new("airdecap-ng")
-        .args(options)
-        .arg("-o")
-        .arg(&out)
-        .arg(path)
-        .output();
-    let output = match run {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: airdecap-ng is not installed");
-            return None;
-        }
-        run => run.expect("airdecap-ng starts"),
-    };
-    assert!(
-        output.status.success(),
-        "airdecap-ng: {}",
-        String::from_utf8_lossy(&output.stdout)
-    );
-    let records = records(&std::fs::read(&out).expect("airdecap-ng writes its output"));
-    std::fs::remove_file(out).expect("the output can be removed");
-    Some(records)
+    test_support::airdecap(path, options).map(|file| records(&file))
 }
 
 /// tshark's view of the packets of a capture that are IP packets to it.
@@ -373,7 +332,7 @@ fn llc_headers_become_an_ethertype_or_stay_behind_a_length() {
 /// 30630 ARP requests and replies; the key is aircrack-ng's.
 #[test]
 fn a_wep_capture_of_aircrack_ng_decrypts_as_airdecap_does() {
-    let Some(path) = theirs("wep_64_ptw.cap") else {
+    let Some(path) = captures_of_others("wep_64_ptw.cap") else {
         return;
     };
     let (out, counts) = decrypt(&path, wep("1f1f1f1f1f"));
@@ -397,7 +356,9 @@ fn wpa_captures_of_aircrack_ng_decrypt_as_airdecap_does() {
         ("wpa-psk-linksys.cap", tkip, 53),
         ("wpa2-psk-linksys.cap", Vec::from(ccmp), 25),
     ] {
-        let Some(path) = theirs(name) else { return };
+        let Some(path) = captures_of_others(name) else {
+            return;
+        };
         let (out, counts) = decrypt(&path, keys);
         assert_eq!(counts.decrypted(), count, "{name}: {counts}");
         if let Some(expected) = airdecap(&path, &["-e", "linksys", "-p", "dictionary"]) {

@@ -1,9 +1,6 @@
 //! tshark decrypts sealed frames, and only with the right key.
 
-#[path = "../../wlan-frames/tests/observer/mod.rs"]
-mod observer;
-
-use observer::{capture, tshark};
+use test_support::{capture, tshark};
 use wlan_ciphers::{Ccmp, KeyId, PacketNumber, SealJob, Suite};
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl, fcs};

@@ -1,7 +1,7 @@
 //! Capture files in pieces, and pcapng: what comes out is what the file says, whatever the pieces; `editcap` is the
 //! observer.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
@@ -273,18 +273,10 @@ fn editcap_writes_the_same_records_as_pcapng() {
         ));
         classic.extend(vec![n; usize::from(n)]);
     }
-    let run = Command::new("editcap")
-        .args(["-F", "pcapng", "-", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut editcap = match run {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: editcap is not installed");
-            return;
-        }
-        run => run.expect("editcap starts"),
-    };
+    let mut command = Command::new("editcap");
+    command.args(["-F", "pcapng", "-", "-"]);
+    let started = test_support::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let Some(mut editcap) = started else { return };
     let mut input = editcap.stdin.take().expect("it was asked for");
     input.write_all(&classic).expect("editcap reads");
     drop(input);

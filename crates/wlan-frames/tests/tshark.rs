@@ -1,8 +1,6 @@
 //! tshark reads from emitted frames what was put in.
 
-mod observer;
-
-use observer::{capture, tshark};
+use test_support::{capture, tshark};
 use wlan_frames::beacon::{self, Beacon, CAPABILITY_ESS, CAPABILITY_SHORT_PREAMBLE};
 use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
 use wlan_frames::management::Body;

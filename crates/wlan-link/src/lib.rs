@@ -29,9 +29,6 @@ mod host;
 mod joining;
 pub mod link;
 mod netns;
-#[cfg(test)]
-#[path = "../../wlan-frames/tests/observer/mod.rs"]
-mod observer;
 mod offload;
 mod os_error;
 pub mod pingpong;

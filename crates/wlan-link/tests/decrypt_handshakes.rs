@@ -127,8 +127,8 @@ fn every_cipher_and_key_management_decrypts_both_ways_to_groups_in_parts_and_tog
 
 #[test]
 fn sae_and_owe_decrypt_with_the_pmk_and_say_that_no_passphrase_makes_it() {
-    for akm in [Akm::Sae, Akm::Owe] {
-        let octets = [0x5a; 32];
+    for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48), (Akm::Owe, 64)] {
+        let octets = vec![0x5a; len];
         let mut air = Air::new();
         let policy = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128);
         let mut bss = Bss::new(AP, SSID, Pmk::agreed(&octets, [7; 16]).unwrap(), &policy);

@@ -1,18 +1,13 @@
 //! Captures made on the spot decrypt with the passphrase to what airdecap-ng and tshark make of them.
 
 mod made;
-#[path = "../../wlan-frames/tests/observer/mod.rs"]
-#[allow(dead_code, reason = "shared with tests that need other parts of it")]
-mod observer;
 
 use std::fs;
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use made::{AP, Air, Bss, PASSPHRASE, SSID, STA};
-use observer::tshark;
+use test_support::tshark;
 use wlan_ciphers::Suite;
 use wlan_frames::{EtherType, MacAddr, pcap};
 use wlan_link::decrypt::{Passphrase, Secrets, decrypt};
@@ -107,27 +102,11 @@ fn in_microseconds(capture: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What airdecap-ng makes of `in.pcap`; None, with the reason printed, where it is not installed.
+/// The records that airdecap-ng makes of `in.pcap`.
 fn airdecap(folder: &Path) -> Option<Vec<(u64, Vec<u8>)>> {
-    let mut command = Command::new("airdecap-ng");
     let text = |octets| std::str::from_utf8(octets).unwrap();
-    command.args([
-        "-e",
-        text(SSID),
-        "-p",
-        text(PASSPHRASE),
-        "-o",
-        "airdecap.pcap",
-        "in.pcap",
-    ]);
-    match command.current_dir(folder).stdout(Stdio::null()).status() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: airdecap-ng is not installed, so there is nothing to compare with");
-            return None;
-        }
-        ended => assert!(ended.unwrap().success()),
-    }
-    Some(records(&fs::read(folder.join("airdecap.pcap")).unwrap()))
+    let options = ["-e", text(SSID), "-p", text(PASSPHRASE)];
+    test_support::airdecap(&folder.join("in.pcap"), &options).map(|file| records(&file))
 }
 
 #[test]

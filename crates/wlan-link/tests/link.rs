@@ -10,8 +10,8 @@ use hosts::{Host, Switch};
 use wlan_ciphers::{KeyId, Lanes, Suite};
 use wlan_frames::MacAddr;
 use wlan_link::link::{
-    Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running,
-    Transport, keep_network_privileges,
+    Capability, Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role,
+    Running, Transport, keep_capabilities,
 };
 
 const PORT: u16 = 5678;
@@ -74,6 +74,11 @@ fn start(way: Way, kind: Kind, suite: Suite, host: u8) -> Running {
 
 fn begin(link: Link, host: u8) -> Running {
     let running = link.start(16).unwrap();
+    add_addresses(host);
+    running
+}
+
+fn add_addresses(host: u8) {
     for address in inner(host) {
         let bits = if address.is_ipv4() { 24 } else { 64 };
         hosts::ip(&format!(
@@ -81,7 +86,6 @@ fn begin(link: Link, host: u8) -> Running {
             nodad(address)
         ));
     }
-    running
 }
 
 fn nodad(address: IpAddr) -> &'static str {
@@ -515,21 +519,51 @@ fn what_cannot_be_opened_says_why_in_one_line() {
 }
 
 #[test]
-fn of_privileges_only_those_of_the_network_stay() {
+fn a_link_without_capabilities_carries_packets_and_finds_an_interface_that_came_again() {
     let Some(switch) = Switch::new() else { return };
-    let host = switch.host(1);
-    let link = host.run(|| open(Way::Ethernet, Kind::Ip, Suite::Ccmp128, 1).unwrap());
-    let status = host.run(|| {
-        keep_network_privileges().unwrap();
-        // A device that was opened before still carries packets.
-        link.start(1).unwrap().end().unwrap();
+    let (way, suite) = (Way::Ethernet, Suite::Ccmp128);
+    let [(ap, at_ap), (station, at_station)] = [1, 2].map(|number| {
+        let host = switch.host(number);
+        // A thread of its own: the host's goes on setting interfaces.
+        let start = move || {
+            let link = open(way, Kind::Ip, suite, number).unwrap();
+            add_addresses(number);
+            let begun = std::thread::spawn(|| {
+                keep_capabilities(&[]).unwrap();
+                let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+                (link.start(16).unwrap(), status)
+            });
+            begun.join().unwrap()
+        };
+        let (running, status) = host.run(start);
+        for field in ["CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"] {
+            let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+            assert_eq!(line.split_whitespace().last(), Some("0000000000000000"), "{line}");
+        }
+        assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+        (host, running)
+    });
+    admit(&at_ap, way, suite, 2, 7);
+    admit(&at_station, way, suite, 1, 7);
+    assert!(echoed(&station, &ap, inner(1)[0], 64));
+    station.run(|| hosts::ip("link delete eth0"));
+    assert!(!echoed(&station, &ap, inner(1)[0], 64));
+    switch.join(2, &station);
+    eventually("the link carries on", || echoed(&station, &ap, inner(1)[0], 64));
+}
+
+#[test]
+fn of_capabilities_only_those_stay_that_are_asked_for() {
+    let Some(switch) = Switch::new() else { return };
+    let status = switch.host(1).run(|| {
+        keep_capabilities(&[Capability::CAP_NET_ADMIN]).unwrap();
         std::fs::read_to_string("/proc/thread-self/status").unwrap()
     });
-    // CAP_NET_ADMIN is 12, CAP_NET_RAW 13 (capabilities(7)).
+    // CAP_NET_ADMIN is 12 (capabilities(7)).
     for (field, value) in [
-        ("CapEff", "0000000000003000"),
-        ("CapPrm", "0000000000003000"),
-        ("CapBnd", "0000000000003000"),
+        ("CapEff", "0000000000001000"),
+        ("CapPrm", "0000000000001000"),
+        ("CapBnd", "0000000000001000"),
         ("CapInh", "0000000000000000"),
         ("NoNewPrivs", "1"),
     ] {

@@ -1,8 +1,6 @@
 //! Handshakes of real access points and stations: the captures of the aircrack-ng test suite, which are read from the
 //! folder that `AIRTOLL_CAPTURES` names, and skipped where it is not set.
 
-use std::path::Path;
-
 use wlan_ciphers::decap::{CaptureKey, Decap};
 use wlan_ciphers::{Suite, TemporalKey};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, captured, pcap};
@@ -23,11 +21,7 @@ fn eapol(mpdu: &[u8]) -> Option<(MacAddr, MacAddr, &[u8])> {
 
 /// The observer's keys of a capture, and how many records they decrypt of those with a data frame that is enciphered.
 fn decrypt(name: &str, passphrase: &[u8]) -> Option<(Vec<Learned>, u64)> {
-    let Some(folder) = std::env::var_os("AIRTOLL_CAPTURES") else {
-        eprintln!("skipped: AIRTOLL_CAPTURES names no folder with {name}");
-        return None;
-    };
-    let file = std::fs::read(Path::new(&folder).join(name)).unwrap();
+    let file = std::fs::read(test_support::captures_of_others(name)?).unwrap();
     let mut observer = Observer::new();
     observer.add_pmk(None, Pmk::of_psk(psk(passphrase, b"linksys").unwrap()));
     let mut all = Vec::new();

@@ -8,7 +8,7 @@ use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::{EapolKey, KeyInfo};
 use wlan_rsn::authenticator::{Limits, StartError};
-use wlan_rsn::{Akm, Discard, Elements, Failure, Pmk, Policy, Protocol};
+use wlan_rsn::{Akm, Discard, Elements, Failure, Group, Pmk, Policy, Protocol, owe};
 use world::{AP, STA, World, pmk, policy};
 
 /// Every policy that there is: generation, key management, cipher, protected management frames, extended Key IDs.
@@ -51,8 +51,24 @@ fn both_ends_agree_under_every_policy() {
 }
 
 #[test]
+fn owe_leads_to_keys_in_every_group() {
+    let elements = Elements::of(&Policy::of(Protocol::Rsn, Akm::Owe, Suite::Ccmp128));
+    for group in Group::ALL {
+        let mut world = World::new(elements.clone());
+        let mut answering = owe::AccessPoint::new(&Group::ALL, 1);
+        let station = owe::Station::new(&[group], &mut world.rng).unwrap();
+        let (response, theirs) = answering.answer(STA, &station.element(), &mut world.rng).unwrap();
+        let ours = station.finish(&response).unwrap();
+        world.join(STA, &elements, &theirs, &ours);
+        world.run();
+        assert!(world.agrees(STA), "{group:?}");
+        assert!(world.data_flows(STA));
+    }
+}
+
+#[test]
 fn pmks_of_sae_and_owe() {
-    for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48)] {
+    for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48), (Akm::Owe, 64)] {
         let elements =
             Elements::of(&Policy::of(Protocol::Rsn, akm, Suite::Gcmp256).with_mfp(Suite::BipCmac128));
         let pmk = Pmk::agreed(&vec![9; len], [3; 16]).unwrap();

@@ -1,8 +1,6 @@
 //! tshark reads from SAE and OWE frames what was put in.
 
 mod common;
-#[path = "../../wlan-frames/tests/observer/mod.rs"]
-mod observer;
 #[path = "common/sae.rs"]
 mod sides;
 
@@ -10,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::TestRng;
-use observer::{capture, tshark};
 use sides::{ACCESS_POINT, METHODS, STATION, config, password, start};
+use test_support::{capture, tshark};
 use wlan_frames::radiotap::Radiotap;
 use wlan_rsn::Group;
 use wlan_rsn::owe::{DhParameter, Station};

@@ -335,8 +335,9 @@ def _configure(
             ]
     if settings.segmentation_offload is False:
         own += " gso_max_segs 1"
-    up = ["link set lo up", f"link set {device} {own} txqueuelen 1000 addrgenmode none up"]
-    commands = "\n".join([*up, *addresses])
+    # The device comes up last: a link-local address of its own would make its kernel solicit routers.
+    silent = f"link set {device} {own} txqueuelen 1000 addrgenmode none"
+    commands = "\n".join(["link set lo up", silent, f"link set {device} up", *addresses])
     script = f"ip -batch - <<'END'\n{commands}\nEND"
     for setting, name in _SYSCTLS.items():
         if (value := getattr(settings, setting)) is not None:

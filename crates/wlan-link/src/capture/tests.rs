@@ -15,8 +15,8 @@ use wlan_rsn::Akm;
 use super::*;
 use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::joining::Keys;
-use crate::observer::tshark;
 use crate::scenario::tests::scenario;
+use test_support::tshark;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
 

@@ -34,7 +34,9 @@ impl Host {
                 thread: Some(thread),
             }),
             Err(error) => {
-                eprintln!("skipped: no network namespace may be made here ({error})");
+                test_support::skip(&format!(
+                    "this process may not create a network namespace: {error}"
+                ));
                 None
             }
         }

@@ -176,8 +176,9 @@ mod tests {
     #[test]
     fn frames_that_find_no_slot_are_told_once_and_all_others_come() {
         std::thread::spawn(|| {
-            if unshare(CloneFlags::CLONE_NEWNET).is_err() {
-                return eprintln!("skipped: no network namespace may be made here");
+            if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+                let reason = format!("this process may not create a network namespace: {error}");
+                return test_support::skip(&reason);
             }
             let up = Command::new("ip")
                 .args(["link", "set", "lo", "up"])

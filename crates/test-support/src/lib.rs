@@ -1,0 +1,192 @@
+//! What the tests of several crates share: programs that observe frames independently of this project, and skips.
+//!
+//! A test that cannot run on a machine calls [`skip`] and returns. `AIRTOLL_REQUIRE_ALL=1`, which continuous integration
+//! sets, turns such a skip into a failure, so that a missing program cannot hide a test. The only exception is
+//! [`captures_of_others`]: those files are not part of the project.
+
+use std::ffi::OsStr;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use wlan_frames::pcap;
+
+/// Reports why a test cannot run here; the test then returns.
+///
+/// # Panics
+/// If `AIRTOLL_REQUIRE_ALL` is `1`.
+pub fn skip(reason: &str) {
+    assert!(
+        std::env::var_os("AIRTOLL_REQUIRE_ALL").as_deref() != Some(OsStr::new("1")),
+        "AIRTOLL_REQUIRE_ALL=1 allows no skip: {reason}"
+    );
+    report(reason);
+}
+
+/// Prints a skip past the test runner, which shows the output of failed tests only.
+fn report(reason: &str) {
+    // A closed standard error is no reason to fail.
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
+}
+
+/// The path of a capture from another project, in the folder that `AIRTOLL_CAPTURES` names; `None`, with the reason printed,
+/// if the variable is not set.
+#[must_use]
+pub fn captures_of_others(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("AIRTOLL_CAPTURES");
+    if folder.is_none() {
+        report(&format!("AIRTOLL_CAPTURES names no folder with {name}"));
+    }
+    folder.map(|folder| Path::new(&folder).join(name))
+}
+
+/// Starts a program; `None`, after a [`skip`], if it is not installed.
+///
+/// # Panics
+/// If the program is installed and does not start.
+#[must_use]
+pub fn start(command: &mut Command) -> Option<Child> {
+    let program = command.get_program().to_owned();
+    match command.spawn() {
+        Ok(child) => Some(child),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            skip(&format!("{} is not installed", program.display()));
+            None
+        }
+        Err(error) => panic!("{} does not start: {error}", program.display()),
+    }
+}
+
+/// Runs a program to its end; `None`, after a [`skip`], if it is not installed.
+///
+/// # Panics
+/// As [`start`].
+#[must_use]
+pub fn output(command: &mut Command) -> Option<Output> {
+    let child = start(
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    )?;
+    Some(child.wait_with_output().expect("the output can be read"))
+}
+
+/// A capture of frames that each begin with a radiotap header; frame n is from second n + 1.
+#[must_use]
+pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = pcap::file_header().to_vec();
+    for (second, frame) in (1u64..).zip(frames) {
+        file.extend(pcap::record_header(second * 1_000_000_000, frame.len()));
+        file.extend(frame);
+    }
+    file
+}
+
+/// What tshark reads in `capture`: for every frame its values of `fields`, as text. `None`, after a [`skip`], if tshark is
+/// not installed.
+///
+/// # Panics
+/// If tshark fails.
+#[must_use]
+pub fn tshark(capture: &[u8], options: &[&str], fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let mut command = Command::new("tshark");
+    command.args(["-r", "-", "-n", "-T", "fields"]);
+    command.args(["-E", "separator=|", "-E", "occurrence=f"]);
+    command.args(options);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let mut child = start(
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    )?;
+    let mut stdin = child.stdin.take().expect("piped");
+    let file = capture.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&file));
+    let output = child.wait_with_output().expect("tshark ends");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "tshark: {complaint}");
+    writer
+        .join()
+        .expect("the writer ends")
+        .expect("tshark reads the whole capture");
+    let text = String::from_utf8(output.stdout).expect("fields are text");
+    Some(
+        text.lines()
+            .map(|line| line.split('|').map(str::to_owned).collect())
+            .collect(),
+    )
+}
+
+/// The capture file that airdecap-ng makes of `capture`, with its options for keys; `None`, after a [`skip`], if airdecap-ng is
+/// not installed. airdecap-ng reads times in microseconds only.
+///
+/// # Panics
+/// If airdecap-ng fails.
+#[must_use]
+pub fn airdecap(capture: &Path, options: &[&str]) -> Option<Vec<u8>> {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    let out = std::env::temp_dir().join(format!("airtoll-airdecap-{}-{run}", std::process::id()));
+    let output = output(
+        Command::new("airdecap-ng")
+            .args(options)
+            .arg("-o")
+            .arg(&out)
+            .arg(capture),
+    )?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "airdecap-ng: {told}");
+    let file = std::fs::read(&out).expect("airdecap-ng writes its output");
+    std::fs::remove_file(out).expect("the output can be removed");
+    Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs one of the ignored tests below with `AIRTOLL_REQUIRE_ALL` set to `value`.
+    fn run(test: &str, value: &str) -> Output {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", test]);
+        command.env("AIRTOLL_REQUIRE_ALL", value);
+        command.env_remove("AIRTOLL_CAPTURES");
+        command.output().unwrap()
+    }
+
+    #[test]
+    #[ignore = "run by the test of skips"]
+    fn needs_a_missing_program() {
+        assert!(start(&mut Command::new("airtoll-missing-program")).is_none());
+    }
+
+    #[test]
+    #[ignore = "run by the test of skips"]
+    fn needs_captures_of_others() {
+        assert_eq!(captures_of_others("one.cap"), None);
+    }
+
+    #[test]
+    fn a_missing_program_fails_the_test_where_all_tests_are_required() {
+        let reason = "airtoll-missing-program is not installed";
+        for (value, passes) in [("1", false), ("0", true), ("", true)] {
+            let done = run("tests::needs_a_missing_program", value);
+            assert_eq!(done.status.success(), passes, "{value:?}: {done:?}");
+            let printed = [done.stdout, done.stderr].concat();
+            assert!(String::from_utf8_lossy(&printed).contains(reason), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn captures_of_others_are_never_required() {
+        let done = run("tests::needs_captures_of_others", "1");
+        assert!(done.status.success(), "{done:?}");
+        let printed = String::from_utf8_lossy(&done.stderr);
+        assert!(printed.contains("skipped: AIRTOLL_CAPTURES names no folder with one.cap"));
+    }
+}
