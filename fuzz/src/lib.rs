@@ -90,7 +90,7 @@ pub fn frames(data: &[u8]) {
         )*};
     }
     element_parses_as_emitted!(RsnElement, WpaElement);
-    for mic_len in [16, 24] {
+    for mic_len in EapolKey::MIC_LENS {
         if let Ok((key, len)) = EapolKey::parse(data, mic_len) {
             let mut emitted = vec![0; len];
             assert_eq!(key.emit(&mut emitted), len);

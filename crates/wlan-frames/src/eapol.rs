@@ -3,8 +3,8 @@
 //! ```text
 //!  octet 0 EAPOL version   1 packet type 3   2 packet body length (2)
 //!        4 descriptor type   5 key information (2)   7 key length (2)   9 key replay counter (8)   17 key nonce (32)
-//!       49 EAPOL-Key IV (16)   65 key RSC (8)   73 reserved (8)   81 key MIC (16 or 24, as the AKM says)
-//!       97 or 105 key data length (2)   key data
+//!       49 EAPOL-Key IV (16)   65 key RSC (8)   73 reserved (8)   81 key MIC (16, 24 or 32, as the AKM says)
+//!       97, 105 or 113 key data length (2)   key data
 //!
 //!  key information, bit  0-2             3         4-5             6        7    8    9       10     11
 //!                        descriptor      pairwise  key ID of a     install  ack  MIC  secure  error  request
@@ -124,7 +124,7 @@ pub struct EapolKey<'a> {
     pub iv: [u8; 16],
     /// The packet number of the group key that was sent last (48 bits, least significant octet first, then zeros).
     pub rsc: [u8; 8],
-    /// Key MIC, of 16 or 24 octets.
+    /// Key MIC, of one of [`MIC_LENS`](Self::MIC_LENS).
     pub mic: &'a [u8],
     /// Key data, as it was sent: enciphered or not.
     pub data: &'a [u8],
@@ -133,6 +133,8 @@ pub struct EapolKey<'a> {
 impl<'a> EapolKey<'a> {
     /// Where the MIC is, in octets.
     pub const MIC_AT: usize = MIC;
+    /// Octets that a MIC may have: 16, or 24 with SHA-384 (Table 12-8), or 32 with SHA-512, as hostapd has it with OWE.
+    pub const MIC_LENS: [usize; 3] = [16, 24, 32];
 
     /// Length in octets.
     #[allow(clippy::len_without_is_empty)]
@@ -171,6 +173,19 @@ impl<'a> EapolKey<'a> {
         put(buf, after_mic, field(self.data.len()));
         buf[after_mic + 2..len].copy_from_slice(self.data);
         len
+    }
+
+    /// Reads the frame as [`parse`](Self::parse) does, with a MIC as long as the lengths in the frame tell.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_any(bytes: &'a [u8]) -> Result<(EapolKey<'a>, usize), FrameError> {
+        let [shortest, longer @ ..] = Self::MIC_LENS;
+        longer
+            .iter()
+            .fold(Self::parse(bytes, shortest), |parsed, &mic_len| {
+                parsed.or_else(|error| Self::parse(bytes, mic_len).map_err(|_| error))
+            })
     }
 
     /// Reads the frame at the start of `bytes`, whose MIC has `mic_len` octets, and gives its length in octets with it:

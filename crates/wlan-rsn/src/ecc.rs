@@ -73,7 +73,7 @@ impl Group {
         }
     }
 
-    /// The hash of SAE's hash-to-element (IEEE 802.11-2020 Table 12-1) and of OWE (RFC 8110 section 4.4).
+    /// The hash of SAE's hash-to-element (IEEE 802.11-2020 Table 12-1) and of OWE (RFC 8110 section 4.1).
     pub(crate) const fn hash(self) -> Hash {
         match self {
             Group::P256 => Hash::Sha256,

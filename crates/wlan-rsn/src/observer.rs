@@ -24,8 +24,6 @@ use crate::{Association, Elements, Key, Pmk, Protocol};
 const MAX_CONVERSATIONS: usize = 4096;
 /// Nonces, messages without a PTK, and PTKs that are remembered of each, at most: as many as a message is sent again.
 const MAX_REMEMBERED: usize = 8;
-/// Octets of MICs (Table 12-8).
-const MIC_LENS: [usize; 2] = [16, 24];
 
 /// A key that was learned, once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +154,7 @@ impl Observer {
         station: MacAddr,
         packet: &[u8],
     ) -> Result<Vec<Learned>, FrameError> {
-        let (key, len) = parse(packet)?;
+        let (key, len) = EapolKey::parse_any(packet)?;
         let packet = &packet[..len];
         self.counts.packets += 1;
         let of = (bssid, station);
@@ -331,12 +329,6 @@ fn find(
         }
     }
     None
-}
-
-/// An EAPOL-Key packet with whatever MIC its lengths fit.
-fn parse(packet: &[u8]) -> Result<(EapolKey<'_>, usize), FrameError> {
-    let [short, long] = MIC_LENS;
-    EapolKey::parse(packet, short).or_else(|error| EapolKey::parse(packet, long).map_err(|_| error))
 }
 
 /// What a station chose, as the element in its message 2 says.

@@ -1,5 +1,5 @@
-//! Pseudorandom functions: PRF of HMAC-SHA-1 (IEEE 802.11-2020 12.7.1.2), and the KDF of HMAC-SHA-256 and -384
-//! (12.7.1.6.2).
+//! Pseudorandom functions: PRF of HMAC-SHA-1 (IEEE 802.11-2020 12.7.1.2), and the KDF of HMAC-SHA-256, -384 and
+//! -512 (12.7.1.6.2).
 
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
@@ -38,6 +38,14 @@ pub fn kdf_sha256(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
 /// As [`kdf_sha256`].
 pub fn kdf_sha384(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
     Hash::Sha384.kdf(key, label, context, bits(out), out);
+}
+
+/// The KDF of HMAC-SHA-512, as [`kdf_sha256`].
+///
+/// # Panics
+/// As [`kdf_sha256`].
+pub fn kdf_sha512(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
+    Hash::Sha512.kdf(key, label, context, bits(out), out);
 }
 
 fn bits(out: &[u8]) -> u16 {
@@ -95,6 +103,8 @@ mod tests {
         let mut out = [0; 88];
         kdf_sha384(&[0x0b; 20], "prefix", &[b"Hi ", b"There"], &mut out);
         assert_eq!(out[..], hex(KDF_384));
+        kdf_sha512(&[0x0b; 20], "prefix", &[b"Hi ", b"There"], &mut out);
+        assert_eq!(out[..], hex(KDF_512));
     }
 
     #[test]
@@ -109,4 +119,6 @@ mod tests {
         daf7949ce045a9a4b80f1436876cbb507ea9c266";
     const KDF_384: &str = "35159ce6dabcc6ae036a3681adb508ddbe6091042db6af67b1a1863a74b80f7fbc4c79b06abf43aad7e7789f\
         18a9884699a94616c4711dad8a7bc494a3fc8b01450d17f5641aa88a29382325ee550bdd179d2d70fe5460cb";
+    const KDF_512: &str = "1a6239350401cb211d75dea495b59cb9b4d9acb108566842668701106959b28774f88fedc6b77cb129a0f956\
+        54a6e01bc78d1d59e7589eb7c0bf10b27b2830c43524c6a93dc205b25b892d362129452a78a948d11ee12b3c";
 }

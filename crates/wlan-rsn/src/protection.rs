@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use rc4::{Rc4, StreamCipher};
 use sha1::Sha1;
-use sha2::{Sha256, Sha384};
+use sha2::{Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
 use wlan_ciphers::Suite;
 use wlan_frames::eapol::{Descriptor, EapolKey};
@@ -14,14 +14,14 @@ use wlan_frames::{MacAddr, eapol};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::hash::{finish, keyed};
-use crate::prf::{kdf_sha256, kdf_sha384, prf};
+use crate::prf::{kdf_sha256, kdf_sha384, kdf_sha512, prf};
 use crate::secret::SecretOctets;
 use crate::{Akm, Key, Protocol};
 
 /// Label of the PTK (12.7.1.3).
 const PTK_LABEL: &str = "Pairwise key expansion";
 /// Octets of the longest MIC.
-pub(crate) const MAX_MIC_LEN: usize = 24;
+pub(crate) const MAX_MIC_LEN: usize = 32;
 /// Keystream that RC4 leaves out before key data (12.7.2 k, WPA).
 const RC4_SKIPPED: usize = 256;
 
@@ -33,6 +33,7 @@ enum Integrity {
     AesCmac,
     HmacSha256,
     HmacSha384,
+    HmacSha512,
 }
 
 /// What the PTK is derived by.
@@ -41,6 +42,7 @@ enum Derivation {
     Sha1,
     Sha256,
     Sha384,
+    Sha512,
 }
 
 /// How EAPOL-Key frames of an association are protected: a row of Table 12-8.
@@ -57,8 +59,9 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// The row of these suites, for a PMK of so many octets: with OWE it tells the hash (RFC 8110 4.4). `None` where the
-    /// key management has no such PMK.
+    /// The row of these suites for a PMK of `pmk_len` octets, or `None` where the key management has no such PMK. OWE's PMK
+    /// is as long as a digest of its group's hash (RFC 8110 sections 4.1 and 4.4); the lengths of the other keys follow
+    /// hostapd.
     pub(crate) fn of(protocol: Protocol, akm: Akm, pairwise: Suite, pmk_len: usize) -> Option<Protection> {
         let (descriptor, version, integrity, derivation) = match (protocol, akm, pairwise) {
             (Protocol::Wpa, _, Suite::Tkip) => (Descriptor::Wpa, 1, Integrity::HmacMd5, Derivation::Sha1),
@@ -67,22 +70,30 @@ impl Protection {
             (_, Akm::WpaPsk, _) => (Descriptor::Rsn, 2, Integrity::HmacSha1, Derivation::Sha1),
             (_, Akm::WpaPskSha256, _) => (Descriptor::Rsn, 3, Integrity::AesCmac, Derivation::Sha256),
             (_, Akm::Sae, _) => (Descriptor::Rsn, 0, Integrity::AesCmac, Derivation::Sha256),
-            (_, Akm::Owe, _) if pmk_len == 48 => {
-                (Descriptor::Rsn, 0, Integrity::HmacSha384, Derivation::Sha384)
+            (_, Akm::Owe, _) => {
+                let (integrity, derivation) = match pmk_len {
+                    48 => (Integrity::HmacSha384, Derivation::Sha384),
+                    64 => (Integrity::HmacSha512, Derivation::Sha512),
+                    _ => (Integrity::HmacSha256, Derivation::Sha256),
+                };
+                (Descriptor::Rsn, 0, integrity, derivation)
             }
-            (_, Akm::Owe, _) => (Descriptor::Rsn, 0, Integrity::HmacSha256, Derivation::Sha256),
         };
-        let sha384 = derivation == Derivation::Sha384;
-        if pmk_len != if sha384 { 48 } else { 32 } {
+        let (expected_pmk_len, mic_len, kek_len) = match derivation {
+            Derivation::Sha1 | Derivation::Sha256 => (32, 16, 16),
+            Derivation::Sha384 => (48, 24, 32),
+            Derivation::Sha512 => (64, 32, 32),
+        };
+        if pmk_len != expected_pmk_len {
             return None;
         }
         Some(Protection {
             descriptor,
             version,
-            mic_len: if sha384 { 24 } else { 16 },
+            mic_len,
             integrity,
             derivation,
-            kek_len: if sha384 { 32 } else { 16 },
+            kek_len,
             tk_len: pairwise.key_len(),
         })
     }
@@ -124,6 +135,7 @@ impl Protection {
             Integrity::AesCmac => over::<Cmac<aes::Aes128>>(kck, frame, out),
             Integrity::HmacSha256 => over::<Hmac<Sha256>>(kck, frame, out),
             Integrity::HmacSha384 => over::<Hmac<Sha384>>(kck, frame, out),
+            Integrity::HmacSha512 => over::<Hmac<Sha512>>(kck, frame, out),
         }
     }
 
@@ -212,6 +224,7 @@ impl Ptk {
                 Derivation::Sha1 => prf(pmk, PTK_LABEL, &context, out),
                 Derivation::Sha256 => kdf_sha256(pmk, PTK_LABEL, &context, out),
                 Derivation::Sha384 => kdf_sha384(pmk, PTK_LABEL, &context, out),
+                Derivation::Sha512 => kdf_sha512(pmk, PTK_LABEL, &context, out),
             }
         });
         Ptk {
@@ -258,6 +271,9 @@ pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wlan_frames::eapol::KeyInfo;
+
+    use crate::Pmk;
     use crate::psk::psk;
     use crate::testing::hex;
 
@@ -319,6 +335,7 @@ mod tests {
             (Akm::Sae, Suite::Ccmp256, 32, 16, 16, 32),
             (Akm::Owe, Suite::Ccmp128, 32, 16, 16, 16),
             (Akm::Owe, Suite::Gcmp256, 48, 24, 32, 32),
+            (Akm::Owe, Suite::Gcmp256, 64, 32, 32, 32),
         ] {
             let inputs = Inputs {
                 aa: MacAddr([1; 6]),
@@ -335,6 +352,78 @@ mod tests {
             Protection::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128, 16),
             None
         );
+    }
+
+    #[test]
+    fn a_pmk_has_the_lengths_of_the_key_managements() {
+        for len in 0..=80 {
+            let has_row = |akm: &Akm| Protection::of(Protocol::Rsn, *akm, Suite::Ccmp128, len).is_some();
+            let is_usable = Akm::ALL.iter().any(has_row);
+            assert_eq!(
+                Pmk::try_from(&vec![7; len][..]).is_ok(),
+                is_usable,
+                "{len} octets"
+            );
+        }
+    }
+
+    /// What `wpa_pmk_to_ptk` and `wpa_eapol_key_mic` of hostapd give for the same PMK, addresses, nonces and message 4.
+    #[test]
+    fn owe_protects_frames_as_hostapd_does() {
+        for (pmk_len, kck, kek, tk, mic) in [
+            (
+                32,
+                "ebac9ff208782e0ffb3d26c7fef539a3",
+                "a2a8afe171d7079b7fc1b5d86062fc51",
+                "7fa9ed1ee1489f329c5b336617d6e0a2",
+                "5cc3908a000f4ac80f8c26e05c4b5db4",
+            ),
+            (
+                48,
+                "06f5de7424094eaa571c11dc99a4d618521c6da24a931b4c",
+                "a01c3a005ff78ecae7b174ff66218c997b83f7925e932013ede1a76a6d5b987f",
+                "627a79e34b22f34f9a9e8e2a8707265a",
+                "4e5816eac54047208042b4db84dfdfa4dd7e65e72001dbcc",
+            ),
+            (
+                64,
+                "1ae14c76a5586ad66fd966eab6d248bd4eba63dbd9b4033c93b00e64d235ff25",
+                "96a67d50f2229715912d89f3f0998f55bb912acb8c2504466cf3f06a490cb252",
+                "20b3bfc51165d200e3443812ccb8e4ce",
+                "06256a4542125b9694f35dbf63081639ebab469f3fb63dbd185efbea62e0d7b8",
+            ),
+        ] {
+            let protection = row(Akm::Owe, Suite::Ccmp128, pmk_len);
+            let pmk: Vec<u8> = (0..64).take(pmk_len).collect();
+            let inputs = Inputs {
+                aa: MacAddr([2, 0, 0, 0, 0, 1]),
+                spa: MacAddr([2, 0, 0, 0, 0, 2]),
+                anonce: &[3; 32],
+                snonce: &[4; 32],
+            };
+            let ptk = Ptk::derive(protection, &pmk, inputs);
+            assert_eq!(
+                [ptk.kck(), ptk.kek(), ptk.tk().as_octets()],
+                [&hex(kck)[..], &hex(kek), &hex(tk)]
+            );
+            let message_4 = EapolKey {
+                version: 2,
+                descriptor: Descriptor::Rsn,
+                info: KeyInfo(0x0308),
+                key_len: 0,
+                replay_counter: 1,
+                nonce: [0; 32],
+                iv: [0; 16],
+                rsc: [0; 8],
+                mic: &[0; MAX_MIC_LEN][..protection.mic_len],
+                data: &[],
+            };
+            let mut frame = vec![0; message_4.len()];
+            message_4.emit(&mut frame);
+            protection.sign(&ptk, &mut frame);
+            assert_eq!(frame[EapolKey::MIC_AT..][..protection.mic_len], hex(mic));
+            assert!(protection.verify(&ptk, &frame));
+        }
     }
 
     /// RFC 3394 4.1 and 4.3.

@@ -20,9 +20,17 @@
 //!
 //! Nothing but time and a right Confirm: before that every frame may be anybody's. An answer that refuses, or a Confirm that
 //! does not fit, is kept in mind, and is the reason given ([`Failure`]) when the peer has been waited for in vain. A Confirm
-//! does not say of which exchange it is: one that fits an exchange before this one came late, and says nothing of the
-//! password. So both sides keep what they need to know such a one, and an exchange that an access point gave up goes on
-//! with the Commit that it had if its station goes on with it.
+//! does not name its exchange: a late Confirm of an earlier exchange says nothing of the password. The access point
+//! therefore keeps an exchange that it gave up for some seconds, to recognize its Confirms, and resumes the exchange with the
+//! same Commits if the station repeats its Commit.
+//!
+//! # One password per exchange
+//!
+//! A Confirm lets the peer test one password against the Commit that the Confirm answers. Each side therefore takes one
+//! Commit of its peer per exchange, and wipes the secrets of its own Commit when it has. The standard leaves open which Commit
+//! a station in state Confirmed answers (12.4.8.6.5). Here a repetition of the Commit that was taken is answered as often
+//! as [`Config::max_sync`] allows, and any other Commit is ignored, as by wpa_supplicant. A station whose access point began
+//! anew times out and starts another exchange.
 //!
 //! # What is not claimed
 //!

@@ -47,7 +47,7 @@ impl fmt::Debug for Key {
 /// Octets that hold keys, such as plain key data.
 pub(crate) type SecretOctets = Zeroizing<Vec<u8>>;
 
-/// Why there is no such PMK.
+/// No key management has a PMK of this length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a PMK has 32 octets, or with OWE as many as the hash of its group: 48 or 64; not {0}")]
 pub struct PmkLength(pub usize);
@@ -73,14 +73,11 @@ impl Pmk {
     /// A PMK that SAE or OWE agreed on, with its PMKID.
     ///
     /// # Errors
-    /// [`PmkLength`] if it has neither 32 nor 48 nor 64 octets.
+    /// [`PmkLength`] if no key management has a PMK of this length.
     pub fn agreed(pmk: &[u8], pmkid: [u8; 16]) -> Result<Pmk, PmkLength> {
-        if !matches!(pmk.len(), 32 | 48 | 64) {
-            return Err(PmkLength(pmk.len()));
-        }
         Ok(Pmk {
-            key: Key::new(pmk),
             pmkid: Some(pmkid),
+            ..Pmk::try_from(pmk)?
         })
     }
 
@@ -94,5 +91,20 @@ impl Pmk {
     #[must_use]
     pub fn pmkid(&self) -> Option<[u8; 16]> {
         self.pmkid
+    }
+}
+
+/// A PMK without its name, as an observer knows it.
+impl TryFrom<&[u8]> for Pmk {
+    type Error = PmkLength;
+
+    fn try_from(pmk: &[u8]) -> Result<Pmk, PmkLength> {
+        if !matches!(pmk.len(), 32 | 48 | 64) {
+            return Err(PmkLength(pmk.len()));
+        }
+        Ok(Pmk {
+            key: Key::new(pmk),
+            pmkid: None,
+        })
     }
 }

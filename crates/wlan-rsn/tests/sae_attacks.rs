@@ -71,6 +71,70 @@ fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
 }
 
 #[test]
+fn an_exchange_tests_one_password() {
+    let mut rng = TestRng(11);
+    let (groups, now) = ([Group::P256], Duration::ZERO);
+    let secret = password("right", None, &groups);
+    let (mut station, commit) = start(Method::HashToElement, &groups, secret, &mut rng);
+    // A rogue access point makes a Commit for each password that it guesses. The Confirm that answers a Commit shows
+    // whether its password is right.
+    let mut guesses = ["first", "second", "third", "fourth", "fifth", "right"].map(|guess| {
+        let mut rogue = parent(&groups, vec![password(guess, None, &groups)]);
+        let theirs = rogue.receive(now, STATION, &commit, &mut rng).frames.remove(0);
+        (rogue, theirs)
+    });
+    let first = guesses[0].1.clone();
+    let mut said = station.receive(now, &first, &mut rng).frames.to_vec();
+    assert_eq!((said.len(), station.state()), (1, State::Confirmed));
+    // Repeating the first Commit makes no room for the others, nor does silence.
+    said.extend(station.receive(now, &first, &mut rng).frames);
+    for is_after_silence in [false, true] {
+        if is_after_silence {
+            said.extend(station.expire(station.deadline().unwrap()).frames);
+        }
+        for (_, theirs) in &guesses[1..] {
+            assert!(station.receive(now, theirs, &mut rng).frames.is_empty());
+            assert_eq!(station.state(), State::Confirmed);
+        }
+    }
+    assert_eq!(said.len(), 4, "a Confirm, a Commit with a Confirm, and a Confirm");
+    for body in &said {
+        for (rogue, _) in &mut guesses {
+            assert!(rogue.receive(now, STATION, body, &mut rng).event.is_none());
+        }
+    }
+}
+
+#[test]
+fn a_repeated_commit_is_answered_up_to_a_bound_and_changes_nothing() {
+    let mut rng = TestRng(12);
+    let (groups, now) = ([Group::P256], Duration::ZERO);
+    let secret = password("mekmitasdigoat", None, &groups);
+    let mut parent = parent(&groups, vec![secret.clone()]);
+    let (mut station, commit) = start(Method::HashToElement, &groups, secret, &mut rng);
+    let theirs = parent.receive(now, STATION, &commit, &mut rng).frames.remove(0);
+    station.receive(now, &theirs, &mut rng);
+    let mut last = None;
+    for answered in 0..20 {
+        let frames = station.receive(now, &theirs, &mut rng).frames;
+        // dot11RSNASAESync is 5: above that, a message is not sent again (12.4.8.6.5).
+        assert_eq!(
+            frames.len(),
+            if answered < 6 { 2 } else { 0 },
+            "answer {answered}"
+        );
+        assert_eq!(station.state(), State::Confirmed);
+        if let [again, confirm] = &frames[..] {
+            assert_eq!(*again, commit, "the same scalar and element");
+            last = Some(confirm.clone());
+        }
+    }
+    let end = parent.receive(now, STATION, &last.unwrap(), &mut rng);
+    assert!(matches!(end.event, Some(Event::Accepted(_))));
+    assert_eq!(station.receive(now, &end.frames[0], &mut rng).event, end.event);
+}
+
+#[test]
 fn a_commit_or_confirm_reflected_is_passed_over() {
     let mut rng = TestRng(6);
     let secret = password("mekmitasdigoat", None, &[Group::P256]);

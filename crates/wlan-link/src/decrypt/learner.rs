@@ -157,9 +157,7 @@ impl Learner {
         station: MacAddr,
         packet: &[u8],
     ) -> Vec<(KeyOwner, CaptureKey)> {
-        // A MIC has 16 octets, or 24.
-        let parsed = EapolKey::parse(packet, 16).or_else(|_| EapolKey::parse(packet, 24));
-        let Ok((key, len)) = parsed else {
+        let Ok((key, len)) = EapolKey::parse_any(packet) else {
             return Vec::new();
         };
         let ends = (bssid, station);

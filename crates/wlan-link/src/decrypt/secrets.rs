@@ -2,7 +2,7 @@
 
 use wlan_ciphers::decap::CaptureKey;
 use wlan_rsn::psk::{self, PskError};
-use wlan_rsn::{Key, Pmk};
+use wlan_rsn::{Key, Pmk, PmkLength};
 use zeroize::Zeroizing;
 
 /// Digits of a PSK in hexadecimal.
@@ -20,8 +20,8 @@ pub enum SecretError {
     #[error(transparent)]
     Psk(#[from] PskError),
     /// No PMK.
-    #[error("a PMK has 32 octets, or with OWE as many as the hash of its group: 48 or 64; not {0}")]
-    PmkLength(usize),
+    #[error(transparent)]
+    PmkLength(#[from] PmkLength),
 }
 
 /// A passphrase, which makes another PSK for each SSID, or the PSK itself.
@@ -76,11 +76,7 @@ impl Secrets {
     /// # Errors
     /// [`SecretError::PmkLength`].
     pub fn add_pmk(&mut self, pmk: &[u8]) -> Result<(), SecretError> {
-        if !matches!(pmk.len(), 32 | 48 | 64) {
-            return Err(SecretError::PmkLength(pmk.len()));
-        }
-        // Whoever only listens needs no PMKID.
-        self.pmks.push(Pmk::of_psk(Key::new(pmk)));
+        self.pmks.push(Pmk::try_from(pmk)?);
         Ok(())
     }
 
@@ -109,6 +105,16 @@ impl From<Vec<CaptureKey>> for Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pmk_that_no_key_management_has_is_refused() {
+        let mut secrets = Secrets::default();
+        for len in [0, 16, 31, 33, 40, 56, 65] {
+            let refused = secrets.add_pmk(&vec![7; len]);
+            assert_eq!(refused, Err(SecretError::PmkLength(PmkLength(len))));
+        }
+        assert!(secrets.pmks.is_empty());
+    }
 
     #[test]
     fn sixty_four_hexadecimal_digits_are_a_psk_and_nothing_else_of_that_length_is_anything() {

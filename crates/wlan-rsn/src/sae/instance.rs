@@ -14,8 +14,6 @@ use crate::Group;
 
 /// The number of every Confirm of one that has accepted (12.4.8.6.5).
 const LAST_SEND_CONFIRM: u16 = u16::MAX;
-/// Commits of the peer before the last that are remembered: a forger may send any number.
-const MAX_EARLIER: usize = 4;
 
 /// Why a Commit is not gone along with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +40,19 @@ pub struct Sae {
     group: Group,
     state: State,
     commitment: Commitment,
-    /// Needed until it is over.
+    /// Kept until the peer's Commit is taken. A Confirm tests one password against the peer's Commit, so a secret that met
+    /// a second Commit would let the peer test a second password.
     secret: Option<Secret>,
     met: Option<Met>,
-    /// What the peer's side was before it began anew, so that a Confirm of then is known for one; the oldest first.
-    earlier: Vec<Met>,
+    /// The peer has sent another Commit than the one that was taken.
+    has_other_commit: bool,
     token: Option<Box<[u8]>>,
     /// Groups that the peer refused.
     rejected: Vec<Group>,
     /// Sync: how often a message was sent again.
     sync: u16,
+    /// A deadline has passed without an answer that fits.
+    is_silent: bool,
     /// Sc: the number of the last Confirm sent.
     sent: u16,
     /// Rc: the number of the last Confirm received.
@@ -149,10 +150,11 @@ impl Sae {
             commitment,
             secret: Some(secret),
             met: None,
-            earlier: Vec::new(),
+            has_other_commit: false,
             token: None,
             rejected: Vec::new(),
             sync: 0,
+            is_silent: false,
             sent: 0,
             received: 0,
             deadline: None,
@@ -190,11 +192,17 @@ impl Sae {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return reply;
         }
+        self.is_silent = true;
         if !self.may_repeat(now) {
             self.state = State::Nothing;
             self.deadline = None;
             self.secret = None;
-            reply.event = Some(Event::Failed(self.suspicion));
+            // A peer that has begun anew refuses a Confirm of the exchange before, whatever its password is.
+            let failure = match self.suspicion {
+                Failure::PasswordMismatch if self.has_other_commit => Failure::NoAnswer,
+                other => other,
+            };
+            reply.event = Some(Event::Failed(failure));
         } else if self.state == State::Confirmed {
             self.push_confirm(&mut reply);
         } else {
@@ -209,6 +217,7 @@ impl Sae {
     pub(super) fn resume(&mut self, now: Duration) -> Reply {
         self.state = State::Committed;
         self.sync = 0;
+        self.is_silent = false;
         self.suspicion = Failure::NoAnswer;
         self.deadline = Some(now.saturating_add(self.config.retransmit));
         let mut reply = Reply::default();
@@ -274,20 +283,15 @@ impl Sae {
 
     /// Whether this is a Confirm of the peer in this exchange, and not in another.
     pub(super) fn fits(&self, send_confirm: u16, confirm: &[u8]) -> bool {
-        self.met
-            .iter()
-            .chain(&self.earlier)
-            .any(|met| self.verifies(met, send_confirm, confirm))
+        self.met.as_ref().is_some_and(|met| {
+            met.agreed
+                .verify(confirm, send_confirm, &met.commitment, &self.commitment)
+        })
     }
 
-    fn verifies(&self, met: &Met, send_confirm: u16, confirm: &[u8]) -> bool {
-        met.agreed
-            .verify(confirm, send_confirm, &met.commitment, &self.commitment)
-    }
-
-    /// Whether the peer has kept silent for a while, or said what does not fit.
-    pub(super) fn has_stalled(&self) -> bool {
-        self.sync > 0
+    /// Whether the peer has let a deadline pass. Frames do not count: anybody can repeat or forge them.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_silent
     }
 
     fn receive_commit(
@@ -337,18 +341,12 @@ impl Sae {
                     Err(CommitFault::Bad) => {}
                 }
             }
-            // The peer did not get our Commit, or our Confirm (12.4.8.6.5). If this is another Commit than before, it gave
-            // up in between and has answered ours anew: that is gone along with, but not while all goes well.
+            // The peer did not get our Commit or our Confirm (12.4.8.6.5). Only the Commit that was taken is answered: a
+            // peer that has begun anew is met by a new exchange, once this one has timed out.
             State::Confirmed => {
-                let taken = if commit.group != self.group {
-                    false
-                } else if self.began_with(commit) {
-                    self.suspicion != Failure::PasswordMismatch && self.may_repeat(now)
-                } else {
-                    self.has_stalled() && self.may_repeat(now) && self.meet(commit).is_ok()
-                };
-                if taken {
-                    self.suspicion = Failure::NoAnswer;
+                if !self.began_with(commit) {
+                    self.has_other_commit = true;
+                } else if self.may_repeat(now) {
                     reply.frames.push(self.commit());
                     self.push_confirm(reply);
                 }
@@ -358,8 +356,8 @@ impl Sae {
     }
 
     fn receive_confirm(&mut self, now: Duration, send_confirm: u16, confirm: &[u8], reply: &mut Reply) {
-        let right = |met: &Met| self.verifies(met, send_confirm, confirm);
-        match (self.state, self.met.as_ref().map(right)) {
+        let is_right = self.met.is_some().then(|| self.fits(send_confirm, confirm));
+        match (self.state, is_right) {
             // It overtook the peer's Commit, or this was lost: the peer has to say it again (12.4.8.6.4).
             (State::Committed, None) => {
                 if self.may_repeat(now) {
@@ -381,12 +379,8 @@ impl Sae {
                 }
             }
             (State::Confirmed, Some(true)) => self.accept(send_confirm, reply),
-            // Passed over (12.4.8.6.5), and kept in mind if it is of now.
-            (State::Confirmed, Some(false)) => {
-                if !self.fits(send_confirm, confirm) {
-                    self.suspicion = Failure::PasswordMismatch;
-                }
-            }
+            // Discarded (12.4.8.6.5), but kept in mind.
+            (State::Confirmed, Some(false)) => self.suspicion = Failure::PasswordMismatch,
             // The peer did not get our Confirm. One who has accepted has got it (12.4.8.6.6).
             (State::Accepted, Some(true))
                 if send_confirm > self.received
@@ -440,16 +434,11 @@ impl Sae {
         let agreed = secret
             .agree(&self.commitment, &theirs, rejected)
             .ok_or(CommitFault::Bad)?;
-        let met = Met {
+        self.met = Some(Met {
             commitment: theirs,
             agreed,
-        };
-        if let Some(before) = self.met.replace(met) {
-            if self.earlier.len() == MAX_EARLIER {
-                self.earlier.remove(0);
-            }
-            self.earlier.push(before);
-        }
+        });
+        self.secret = None;
         Ok(())
     }
 
@@ -513,7 +502,6 @@ impl Sae {
         self.sync = 0;
         self.sent = LAST_SEND_CONFIRM;
         self.received = send_confirm;
-        self.secret = None;
         reply.event = self
             .met
             .as_ref()

@@ -138,11 +138,10 @@ impl Parent {
         Some((peer, reply))
     }
 
-    /// Forgets the station: it left, or its key is not used any more.
+    /// Forgets the exchange that ended with a key: the key is not used any more. An exchange that the station has begun
+    /// since goes on.
     pub fn forget(&mut self, peer: MacAddr) {
-        self.open.remove(&peer);
         self.accepted.remove(&peer);
-        self.given_up.remove(&peer);
     }
 
     /// What the body of an Authentication frame from `peer` leads to.
@@ -185,7 +184,7 @@ impl Parent {
         match self.open.get(&peer) {
             Some(sae) if is_known(sae) => return self.pass_on(now, peer, body, rng),
             // Another Commit is another's, unless the station went silent: then it may have started anew.
-            Some(sae) if !sae.has_stalled() => return Reply::default(),
+            Some(sae) if !sae.is_silent() => return Reply::default(),
             _ => {}
         }
         // A Commit of an exchange that is over (12.4.8.6.1), a method that is off, or one's own address.
@@ -256,7 +255,7 @@ impl Parent {
         reply
     }
 
-    /// An exchange is open from now on, in the place of one that has stalled.
+    /// Opens an exchange, in the place of one whose station is silent.
     fn begin(&mut self, now: Duration, peer: MacAddr, sae: Sae) {
         if let Some(before) = self.open.insert(peer, sae) {
             self.give_up(now, peer, before);

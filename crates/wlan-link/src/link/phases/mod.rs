@@ -20,6 +20,8 @@
 //! - Before a station has shown that it can be reached, nothing is kept for it: an open-system authentication gives a
 //!   [cookie](wlan_rsn::cookie), which the Association Request shows from the same place; SAE has its tokens. No answer to
 //!   a frame in the open is longer than that frame, so that nobody's flood is made larger here.
+//! - A station that has completed SAE associates from the endpoint that sent its Confirm: the same address elsewhere is
+//!   anybody's.
 //! - Before it has shown that it has the key, it has no address, no place in the data plane, and gives way to newer ones.
 //! - A session ends by a sealed frame or by silence, never by a frame in the open (IEEE Std 802.11-2020 11.13): an
 //!   Association Request or a Deauthentication in a session's name brings about an SA Query, and only if that remains

@@ -10,7 +10,7 @@ use wlan_rsn::{Pmk, sae};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::members::Member;
-use super::{AccessPoint, BEACON_TU, EXCHANGES, PROVEN, PROVEN_FOR, microseconds};
+use super::{AccessPoint, BEACON_TU, EXCHANGES, PROVEN, PROVEN_FOR, Proof, microseconds};
 use super::{Credentials, Outcome, Phase, reason};
 use crate::link::Endpoint;
 
@@ -117,16 +117,20 @@ impl AccessPoint {
         match reply.event {
             None => {}
             Some(sae::Event::Accepted(pmk)) => {
+                let Some(endpoint) = to else {
+                    return;
+                };
                 if self.proven.len() >= PROVEN
                     && let Some(oldest) = self
                         .proven
                         .iter()
-                        .min_by_key(|(_, (_, until))| *until)
+                        .min_by_key(|(_, proof)| proof.until)
                         .map(|(&a, _)| a)
                 {
                     self.proven.remove(&oldest);
                 }
-                self.proven.insert(station, (pmk, self.now + PROVEN_FOR));
+                let until = self.now + PROVEN_FOR;
+                self.proven.insert(station, Proof { pmk, endpoint, until });
                 self.tell(
                     Phase::Authentication,
                     Outcome::Progress,
@@ -171,7 +175,7 @@ impl AccessPoint {
         let is_authenticated = match &self.settings.common.credentials {
             Credentials::Sae(_) => {
                 let is_here = |member: &Member| member.endpoint == from;
-                self.proven.contains_key(&station) || self.members.get(&station).is_some_and(is_here)
+                self.proof(station, from).is_some() || self.members.get(&station).is_some_and(is_here)
             }
             Credentials::Psk(_) | Credentials::Owe => {
                 self.cookies
@@ -202,7 +206,7 @@ impl AccessPoint {
             );
             return refuse(self, status::DECLINED, &[]);
         }
-        let (pmk, dh) = match self.pmk(station, elements, rng) {
+        let (pmk, dh) = match self.pmk(from, station, elements, rng) {
             Ok(found) => found,
             Err(code) => return refuse(self, code, &[]),
         };
@@ -218,7 +222,9 @@ impl AccessPoint {
                 return refuse(self, code, &[]);
             }
         }
-        self.proven.remove(&station);
+        if self.proof(station, from).is_some() {
+            self.proven.remove(&station);
+        }
         let aid = match self.members.get(&station) {
             Some(member) => member.aid,
             None => self.free_aid(),
@@ -245,6 +251,7 @@ impl AccessPoint {
     /// The PMK that a station is to prove, and with OWE the element of the answer; or the status with which it is refused.
     fn pmk(
         &mut self,
+        from: Endpoint,
         station: MacAddr,
         elements: &[u8],
         rng: &mut dyn CryptoRng,
@@ -259,13 +266,17 @@ impl AccessPoint {
         let pmk = match &self.settings.common.credentials {
             Credentials::Psk(pmk) => Some(pmk.clone()),
             Credentials::Sae(_) => self
-                .proven
-                .get(&station)
-                .map(|(pmk, _)| pmk.clone())
+                .proof(station, from)
+                .map(|proof| proof.pmk.clone())
                 .or_else(known),
             Credentials::Owe => None,
         };
         pmk.map(|pmk| (pmk, Vec::new())).ok_or(status::NOT_AUTHENTICATED)
+    }
+
+    /// What a station has proved from this endpoint.
+    fn proof(&self, station: MacAddr, from: Endpoint) -> Option<&Proof> {
+        self.proven.get(&station).filter(|proof| proof.endpoint == from)
     }
 
     fn free_aid(&self) -> u16 {

@@ -55,6 +55,14 @@ pub struct ApSettings {
     pub rekey_group_after: Duration,
 }
 
+/// A station has shown by SAE that it knows the password.
+struct Proof {
+    pmk: Pmk,
+    /// Where the Confirm came from: the proof is good there alone, since anybody can send in the station's name.
+    endpoint: Endpoint,
+    until: Duration,
+}
+
 /// One access point.
 pub struct AccessPoint {
     settings: ApSettings,
@@ -65,8 +73,8 @@ pub struct AccessPoint {
     exchanges: BTreeMap<MacAddr, Endpoint>,
     owe: Option<owe::AccessPoint>,
     cookies: Cookies,
-    /// PMKs of SAE, until their stations associate.
-    proven: BTreeMap<MacAddr, (Pmk, Duration)>,
+    /// Until their stations associate.
+    proven: BTreeMap<MacAddr, Proof>,
     members: BTreeMap<MacAddr, Member>,
     writer: Writer,
     clock: Steady,
@@ -238,7 +246,7 @@ impl AccessPoint {
         }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
-            self.proven.retain(|_, (_, until)| *until > now);
+            self.proven.retain(|_, proof| proof.until > now);
             if self.sae.as_ref().is_some_and(|sae| sae.open() == 0) {
                 self.exchanges.clear();
             }

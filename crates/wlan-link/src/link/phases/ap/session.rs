@@ -250,7 +250,10 @@ impl AccessPoint {
     }
 
     fn forget(&mut self, station: MacAddr) {
-        if let Some(sae) = &mut self.sae {
+        // A proof that waits is of a newer exchange, whose last Confirm may have to be sent again.
+        if let Some(sae) = &mut self.sae
+            && !self.proven.contains_key(&station)
+        {
             sae.forget(station);
         }
         if let Some(owe) = &mut self.owe {

@@ -286,6 +286,65 @@ fn an_end_that_begins_anew_is_let_in_after_the_old_session_was_asked_for() {
 }
 
 #[test]
+fn an_access_point_that_begins_anew_during_sae_is_met_by_a_new_exchange() {
+    for after_ms in (0..40).step_by(2) {
+        let mut world = World::new(Akm::Sae, 1, 13 + after_ms);
+        world.channel = Channel {
+            doubled: 50,
+            delay_ms: 20,
+            ..Channel::default()
+        };
+        let moment = Duration::from_millis(after_ms);
+        world.run(1, |world| world.now >= moment);
+        world.start_ap(Akm::Sae);
+        world.settle(AP);
+        let connected = world.run(20, |world| world.is_connected(1));
+        let events = &world.plane(station(1)).events;
+        assert!(connected, "after {after_ms} ms: {events:?}");
+        let is_blamed = world.plane(station(1)).told("wrong passphrase");
+        assert!(!is_blamed, "after {after_ms} ms: {events:?}");
+    }
+}
+
+#[test]
+fn a_session_that_ends_leaves_the_next_exchange_of_sae_alone() {
+    for after in 0..24 {
+        let mut world = World::new(Akm::Sae, 1, 14);
+        assert!(world.run(1, |world| world.is_connected(1)));
+        world.start_sta(1, sta_settings(1, Akm::Sae));
+        let mut rounds = 0;
+        world.run(1, |_| {
+            rounds += 1;
+            rounds > after
+        });
+        // What was under way is lost, and the sealed farewell of the session before comes late.
+        world.air.clear();
+        let body = Body::Deauthentication {
+            reason: 3,
+            elements: &[],
+        };
+        let farewell = ControlFrame {
+            transmitter: station(1),
+            endpoint: Endpoint::Ethernet(station(1)),
+            protected: true,
+            body: ControlBody::Management(frames::Writer::new(station(1)).frame(AP, AP, body)),
+        };
+        let (now, mut rng) = (world.now, TestRng(15));
+        world.ap().receive(&farewell, now, &mut rng);
+        world.settle(AP);
+        let connected = world.run(5, |world| world.is_connected(1));
+        let plane = world.plane(station(1));
+        assert!(connected, "after {after} rounds: {:?}", plane.events);
+        assert_eq!(
+            plane.count(Outcome::Failed),
+            0,
+            "after {after} rounds: {:?}",
+            plane.events
+        );
+    }
+}
+
+#[test]
 fn an_access_point_that_began_anew_and_cannot_reach_all_has_its_stations_back_in_a_second() {
     for akm in AKMS {
         let mut world = World::new(akm, 0, 11);
@@ -384,6 +443,69 @@ fn a_cookie_is_good_where_it_was_sent_to() {
         assert_eq!(status, expected, "{from}");
         assert_eq!(ap.kept()[0], usize::from(from == here));
     }
+}
+
+#[test]
+fn a_proof_of_sae_is_good_where_it_was_made() {
+    let (mut rng, now) = (TestRng(16), Duration::from_secs(1));
+    let mut ap = AccessPoint::new(ap_settings(Akm::Sae), &mut rng).unwrap();
+    let mut writer = frames::Writer::new(station(1));
+    // What the access point answers to a frame, and the end that it answers.
+    let tell = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str, octets: Vec<u8>| {
+        let frame = ControlFrame {
+            transmitter: station(1),
+            endpoint: Endpoint::Udp(from.parse().unwrap()),
+            protected: false,
+            body: ControlBody::Management(octets),
+        };
+        ap.receive(&frame, now, rng);
+        let mut answers = Vec::new();
+        while let Some(action) = ap.poll_action() {
+            if let Action::Management { to, frame, .. } = action {
+                answers.push((to, frame));
+            }
+        }
+        answers
+    };
+    let Credentials::Sae(password) = credentials(Akm::Sae, "correct horse") else {
+        unreachable!()
+    };
+    let (here, elsewhere) = ("192.0.2.9:7700", "192.0.2.9:7701");
+    let peers = [station(1), AP];
+    let method = sae::Method::HashToElement;
+    let (mut sae, mut said) =
+        sae::Sae::initiate(now, peers, method, sae_config(), password, &mut rng).unwrap();
+    while said.event.is_none() {
+        let frame = writer.sae(AP, AP, &said.frames[0]).unwrap();
+        let (_, answer) = tell(&mut ap, &mut rng, here, frame).pop().unwrap();
+        said = sae.receive(now, &answer[Management::HEADER_LEN..], &mut rng);
+    }
+    assert_eq!(ap.kept()[1], 1);
+    let elements = settings(AP, Akm::Sae, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256);
+    let request = frames::request(SSID, &elements, &[], &[]);
+    let mut associate = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str| {
+        let body = Body::AssociationRequest {
+            capability: 0,
+            listen_interval: 1,
+            elements: &request,
+        };
+        let (to, answer) = tell(ap, rng, from, writer.question(AP, AP, body)).swap_remove(0);
+        assert_eq!(to, Endpoint::Udp(from.parse().unwrap()));
+        match Management::parse(&answer).unwrap().body {
+            Body::AssociationResponse { status, .. } => status,
+            other => panic!("{other:?}"),
+        }
+    };
+    // Anybody can send a request in the station's name: before the station's own request, and after it.
+    for (from, expected) in [
+        (elsewhere, frames::status::NOT_AUTHENTICATED),
+        (here, frames::status::SUCCESS),
+        (elsewhere, frames::status::NOT_AUTHENTICATED),
+        (here, frames::status::SUCCESS),
+    ] {
+        assert_eq!(associate(&mut ap, &mut rng, from), expected, "{from}");
+    }
+    assert_eq!(ap.kept()[..2], [1, 0]);
 }
 
 #[test]
