@@ -6,11 +6,10 @@
 Two network namespaces joined by a veth pair; in each one end of the tunnel. TCP by iperf3, the highest rate of UDP
 that loses nothing, the round trip on the idle tunnel; then what a flood of garbage costs. The contestants take turns,
 so that all meet the same noise.
-wireguard-go, boringtun-cli and wg(8) are taken from PATH, WireGuard of the kernel where it is there:
 
-    go install golang.zx2c4.com/wireguard@latest       (the program is named wireguard)
-    cargo install boringtun-cli
-    apt-get install wireguard-tools
+The tunnels of WireGuard need wg(8), which `make bench-link` installs. wireguard-go is taken from PATH, or built by
+`go`; boringtun-cli is taken from PATH (`cargo install boringtun-cli`); WireGuard of the kernel is measured where the
+kernel has it. One line says which of them is left out, and why.
 """
 
 import json
@@ -24,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 
 from idle_link import ANSWER, ASK
@@ -34,6 +34,9 @@ from airtoll.labs.namespace import machine_facts
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 LINK_BENCH = TARGET / "release/examples/link_bench"
+TOOLS = TARGET / "tools"
+WIREGUARD_GO = "golang.zx2c4.com/wireguard@v0.0.0-20260522210424-ecfc5a8d5446"
+"""What `go` builds. Debian 12 has wireguard-go of 2022, which does not have the kernel split and join datagrams."""
 ROUNDS = 2
 TCP_SECONDS = 4
 UDP_SECONDS = 2
@@ -168,27 +171,83 @@ def wireguard(*command: str) -> Callable[[ExitStack, dict[str, Side]], None]:
     return up
 
 
+@dataclass(frozen=True)
+class Rival:
+    """A tunnel of WireGuard, or why it is left out."""
+
+    name: str
+    missing: str = ""
+    version: str = ""
+    command: tuple[str, ...] = ()
+    """Empty for that of the kernel."""
+
+
+@cache
+def rivals() -> tuple[Rival, ...]:
+    """All tunnels of WireGuard that could be measured beside the link."""
+    if shutil.which("wg") is None:
+        missing = "wg is missing: apt-get install wireguard-tools"
+        return tuple(
+            Rival(name, missing) for name in ("wireguard-go", "boringtun", "WireGuard of the kernel")
+        )
+    return (_wireguard_go(), _boringtun(), _kernel())
+
+
+def _wireguard_go() -> Rival:
+    """From PATH, or from the Go module proxy."""
+    name = "wireguard-go"
+    if path := shutil.which("wireguard-go") or shutil.which("wireguard"):
+        # Its first line repeats the name.
+        version = _first_line(path, "--version").removeprefix(name).strip()
+        return Rival(name, version=version, command=(path, "--foreground"))
+    if shutil.which("go") is None:
+        return Rival(name, f"go is missing, which builds {WIREGUARD_GO}")
+    done = subprocess.run(
+        ["go", "install", WIREGUARD_GO],
+        env={**os.environ, "GOBIN": str(TOOLS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        return Rival(name, f"go install {WIREGUARD_GO}: {done.stderr.strip().splitlines()[-1]}")
+    return Rival(
+        name, version=WIREGUARD_GO.partition("@")[2], command=(str(TOOLS / "wireguard"), "--foreground")
+    )
+
+
+def _boringtun() -> Rival:
+    name = "boringtun"
+    path = shutil.which("boringtun-cli")
+    if path is None:
+        return Rival(name, "boringtun-cli is missing: cargo install boringtun-cli")
+    version = _first_line(path, "--version").rpartition(" ")[2]
+    return Rival(name, version=version, command=(path, "--foreground", "--disable-drop-privileges"))
+
+
+def _kernel() -> Rival:
+    name = "WireGuard of the kernel"
+    probe = ["unshare", "--net", "ip", "link", "add", "wg0", "type", "wireguard"]
+    done = subprocess.run(probe, capture_output=True, text=True, check=False)
+    return Rival(name, f"this kernel has none ({done.stderr.strip()})" if done.returncode else "")
+
+
+def _first_line(*command: str) -> str:
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return lines[0].strip() if lines else "unknown"
+
+
 def contestants() -> dict[str, Callable[[ExitStack, dict[str, Side]], None] | None]:
     """All that can run here, by name; no tunnel is None."""
     found: dict[str, Callable[[ExitStack, dict[str, Side]], None] | None] = {"no tunnel": None}
     for transport in ("udp", "ethernet"):
         for suite in ("ccmp", "enhanced4"):
             found[f"airtoll link, {transport}, {suite}"] = airtoll_link(transport, suite)
-    have_wg = shutil.which("wg") is not None
-    go = shutil.which("wireguard-go") or shutil.which("wireguard")
-    if have_wg and go:
-        found["wireguard-go"] = wireguard(go, "--foreground")
-    if have_wg and (boringtun := shutil.which("boringtun-cli")):
-        found["boringtun"] = wireguard(boringtun, "--foreground", "--disable-drop-privileges")
-    if (
-        have_wg
-        and not subprocess.run(
-            ["unshare", "--net", "ip", "link", "add", "wg0", "type", "wireguard"],
-            capture_output=True,
-            check=False,
-        ).returncode
-    ):
-        found["WireGuard of the kernel"] = wireguard()
+    for rival in rivals():
+        if rival.missing:
+            print(f"bench-link: without {rival.name}: {rival.missing}", file=sys.stderr)
+        else:
+            found[rival.name] = wireguard(*rival.command)
     return found
 
 
@@ -288,12 +347,16 @@ def turn(up: Callable[[ExitStack, dict[str, Side]], None] | None) -> Figures:
 def introduction() -> str:
     """What was measured where."""
     machine = machine_facts()
+    versions = [f"{rival.name} {rival.version}".strip() for rival in rivals() if not rival.missing]
+    absent = [rival.name for rival in rivals() if rival.missing]
     return (
         "# The link beside WireGuard\n\n"
         f"Made by `make bench-link WRITE=docs/link-speed.md` on {machine['processor']}, {machine['cores']} cores, "
         f"Linux {machine['kernel']},\nload over five minutes {os.getloadavg()[1]:.1f}. Machines are noisy: ratios "
-        "carry over to others, absolute figures do not."
-    )
+        "carry over to others, absolute figures do not.\n"
+        + (f"Beside the link: {', '.join(versions)}.\n" if versions else "")
+        + (f"Not on this machine: {', '.join(absent)}.\n" if absent else "")
+    ).rstrip()
 
 
 def side_by_side() -> str:
@@ -384,4 +447,10 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
+    if absent := [
+        tool for tool in ("ip", "iperf3", "nsenter", "ping", "unshare") if shutil.which(tool) is None
+    ]:
+        raise SystemExit(
+            f"bench-link: {', '.join(absent)} missing: apt-get install iproute2 iperf3 util-linux iputils-ping"
+        )
     publish(__doc__.splitlines()[0], introduction(), (side_by_side, under_a_flood))

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for a purpose: build, run, test or rtl.
+# Installs the Debian packages that are missing for a purpose: build, run, test, bench or rtl.
 set -eu
 
 case "${1:?purpose}" in
 build)
     wanted="cc:gcc ld:binutils"
     # What `airtoll ciphers` compares with; it does without where they cannot be had.
+    compares="airtoll ciphers"
     headers="openssl/evp.h:libssl-dev"
     [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] && headers="$headers intel-ipsec-mb.h:libipsec-mb-dev"
     ;;
@@ -16,6 +17,12 @@ run)
 test)
     wanted="ping:iputils-ping tshark:tshark airdecap-ng:aircrack-ng valgrind:valgrind chromium:chromium"
     wanted="$wanted pdflatex:texlive-latex-recommended"
+    ;;
+bench)
+    wanted="ping:iputils-ping"
+    # What `make bench-link` compares with; it does without where it cannot be had.
+    compares="make bench-link"
+    programs="wg:wireguard-tools"
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"
@@ -44,6 +51,9 @@ useful=""
 for pair in ${headers:-}; do
     [ -e "/usr/include/${pair%%:*}" ] || useful="$useful ${pair#*:}"
 done
+for pair in ${programs:-}; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || useful="$useful ${pair#*:}"
+done
 [ -z "$missing$useful" ] && exit 0
 
 if [ "$(id -u)" = 0 ]; then
@@ -54,7 +64,7 @@ elif [ -n "$missing" ]; then
     echo "airtoll needs these packages: apt-get install$missing$useful" >&2
     exit 1
 else
-    echo "airtoll ciphers compares with more after: apt-get install$useful" >&2
+    echo "$compares compares with more after: apt-get install$useful" >&2
     exit 0
 fi
 echo "installing$missing$useful"
@@ -67,5 +77,5 @@ install() {
 # shellcheck disable=SC2086 # lists of words
 [ -z "$missing" ] || install $missing
 for package in $useful; do
-    install "$package" || echo "going on without $package: airtoll ciphers leaves that library out" >&2
+    install "$package" || echo "going on without $package: $compares leaves out what needs it" >&2
 done

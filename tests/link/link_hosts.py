@@ -15,16 +15,20 @@ DEVICE = "airtoll0"
 class Host:
     """A namespace, held by a process that sleeps in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, user_namespace: bool = False) -> None:
+        """With a user namespace, that has root alone."""
+        self._user = ["--user", "--map-root-user"] if user_namespace else []
         self._holder = subprocess.Popen(
-            ["unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"], stdout=subprocess.PIPE
+            ["unshare", *self._user, "--net", "sh", "-c", "echo ready; exec sleep infinity"],
+            stdout=subprocess.PIPE,
         )
         assert self._holder.stdout is not None
         assert self._holder.stdout.readline() == b"ready\n"
         self.pid = self._holder.pid
 
     def command(self, *argv: str) -> list[str]:
-        return ["nsenter", f"--net=/proc/{self.pid}/ns/net", "--", *argv]
+        user = [f"--user=/proc/{self.pid}/ns/user", "--preserve-credentials"] if self._user else []
+        return ["nsenter", *user, f"--net=/proc/{self.pid}/ns/net", "--", *argv]
 
     def run(self, *argv: str, check: bool = True) -> str:
         done = subprocess.run(self.command(*argv), capture_output=True, text=True, timeout=60, check=False)
@@ -48,12 +52,14 @@ class Host:
 class End:
     """One end of a link that runs: its log, its status, its end."""
 
-    def __init__(self, host: Host, role: str, config: Path, status_socket: Path) -> None:
+    def __init__(
+        self, host: Host, role: str, config: Path, status_socket: Path, prefix: tuple[str, ...] = ()
+    ) -> None:
         self.host, self._socket = host, status_socket
         self.lines: list[str] = []
         self._heard = threading.Condition()
         self.process = subprocess.Popen(
-            host.command(AIRTOLL, "link", role, str(config)), stderr=subprocess.PIPE, text=True
+            host.command(*prefix, AIRTOLL, "link", role, str(config)), stderr=subprocess.PIPE, text=True
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -110,9 +116,9 @@ class Network:
         (folder / "pass").write_text("correct horse battery staple\n")
         (folder / "pass").chmod(0o600)
 
-    def host(self, number: int) -> Host:
+    def host(self, number: int, *, user_namespace: bool = False) -> Host:
         if number not in self.hosts:
-            host = self.hosts[number] = Host()
+            host = self.hosts[number] = Host(user_namespace=user_namespace)
             port = f"port{number}"
             self._switch.ip(f"link add {port} type veth peer name eth0 netns {host.pid}")
             self._switch.ip(f"link set {port} master br0 up")
@@ -131,9 +137,17 @@ class Network:
         """Pulls a host's cable, or puts it back: `down`, `up`."""
         self._switch.ip(f"link set port{number} {state}")
 
-    def start(self, role: str, number: int, transport: str = "ethernet", extra: str = "", **keys: str) -> End:
-        """Starts an end on a host. Host 1 has the access point."""
-        socket_path = self.folder / f"{number}.sock"
+    def start(
+        self,
+        role: str,
+        number: int,
+        transport: str = "ethernet",
+        extra: str = "",
+        prefix: tuple[str, ...] = (),
+        **keys: str,
+    ) -> End:
+        """Starts an end on a host, by a command that `prefix` runs. Host 1 has the access point."""
+        socket_path = self.folder / "run" / f"{number}.sock"
         settings = {
             "name": '"office"',
             "device": f'"{DEVICE}"',
@@ -155,7 +169,7 @@ class Network:
             lines += ['peer = "198.51.100.1:7700"'] if role == "sta" else []
         config = self.folder / f"{role}{number}.toml"
         config.write_text("\n".join([*lines, extra]))
-        end = End(self.host(number), role, config, socket_path)
+        end = End(self.host(number), role, config, socket_path, prefix)
         self.ends.append(end)
         return end
 

@@ -1,5 +1,7 @@
 """`airtoll link` in real namespaces: all five phases, and what may go wrong with each."""
 
+import os
+import pwd
 import re
 import signal
 import subprocess
@@ -123,7 +125,7 @@ def test_ends_connect_carry_packets_and_leave_nothing_behind(
     assert ap.stop(signal.SIGINT) == 0
     assert not sta.host.has_device()
     assert not ap.host.has_device()
-    assert not list(network.folder.glob("*.sock"))
+    assert not list(network.folder.rglob("*.sock"))
 
 
 @pytest.mark.parametrize("akm", ["sae", "wpa-psk-sha256"])
@@ -321,11 +323,127 @@ with urllib.request.urlopen("http://127.0.0.1:9777/metrics") as answer:
     assert text.startswith("application/openmetrics-text")
     assert 'airtoll_link_connected{link="office"} 1' in text
     assert text.rstrip().endswith("# EOF")
-    status = Path(f"/proc/{ap.process.pid}/status").read_text()
-    effective = re.search(r"CapEff:\s*([0-9a-f]+)", status)
-    assert effective
-    assert int(effective[1], 16) == (1 << 12 | 1 << 13), "CAP_NET_ADMIN and CAP_NET_RAW"
-    assert "NoNewPrivs:\t1" in status
+
+
+CAP_NET_ADMIN = 1 << 12
+"""capabilities(7)"""
+NOBODY = pwd.getpwnam("nobody")
+
+
+def privileges(end: End) -> dict[str, str]:
+    """What /proc says of an end's process, and of all its threads alike (proc_pid_status(5))."""
+    fields = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs")
+    found = [
+        {
+            field: " ".join(value.split())
+            for field, value in (line.split(":", 1) for line in path.read_text().splitlines())
+            if field in fields
+        }
+        for path in Path(f"/proc/{end.process.pid}/task").glob("*/status")
+    ]
+    assert len(found) > 1
+    assert all(one == found[0] for one in found), found
+    return found[0]
+
+
+def is_dumpable(end: End) -> bool:
+    """Whether processes of the same user may look into an end: else its files in /proc are root's (proc_pid(5))."""
+    return Path(f"/proc/{end.process.pid}/environ").stat().st_uid == int(privileges(end)["Uid"].split()[0])
+
+
+def assert_unprivileged(end: End, uid: int, gid: int, *, admin: bool, began_as_root: bool = True) -> None:
+    capabilities = f"{CAP_NET_ADMIN if admin else 0:016x}"
+    found = privileges(end)
+    # Only a process with CAP_SETPCAP can narrow its bounding set.
+    assert not began_as_root or found["CapBnd"] == capabilities
+    del found["CapBnd"]
+    assert found == {
+        "Uid": " ".join([str(uid)] * 4),
+        "Gid": " ".join([str(gid)] * 4),
+        "Groups": "",
+        "CapInh": f"{0:016x}",
+        "CapPrm": capabilities,
+        "CapEff": capabilities,
+        "CapAmb": f"{0:016x}",
+        "NoNewPrivs": "1",
+    }
+
+
+@pytest.mark.parametrize("user", ["nobody", "daemon"])
+def test_a_link_of_root_becomes_another_user_and_still_does_its_work(network: Network, user: str) -> None:
+    entry = pwd.getpwnam(user)
+    keys = {"user": f'"{user}"', "rekey_packets": "1000"} if user != "nobody" else {"rekey_packets": "1000"}
+    ap = network.start("ap", 1, **keys)
+    sta = network.start("sta", 2, device_down_when_lost="true", **keys)
+    connect(sta)
+    assert_unprivileged(ap, entry.pw_uid, entry.pw_gid, admin=False)
+    assert_unprivileged(sta, entry.pw_uid, entry.pw_gid, admin=True)
+    assert not is_dumpable(ap)
+    assert not is_dumpable(sta)
+    assert ping(sta.host, count=1500, interval_s=0.002) == 1500
+    assert ap.said("has a new pairwise key") >= 1
+    ap.stop(signal.SIGKILL)
+    sta.wait("does not answer any more")
+    until("the device is down", lambda: not is_up(sta.host))
+    # Its socket of before is replaced.
+    ap = network.start("ap", 1, **keys)
+    connect(sta, 2)
+    assert ping(sta.host) == 3
+    assert (sta.stop(), ap.stop()) == (0, 0)
+    assert not list(network.folder.rglob("*.sock")), [*ap.lines, *sta.lines]
+
+
+def test_a_link_of_another_user_needs_the_networks_capabilities_alone(network: Network) -> None:
+    # And, for the test, one to reach Python and the configuration in root's folders.
+    wanted = "+net_admin,+net_raw,+dac_read_search"
+    # In mounts of its own: a /dev/net/tun for everyone, as udev has it.
+    script = f"""
+mount -t tmpfs -o mode=755 none /dev/net
+mknod -m 666 /dev/net/tun c 10 200
+exec setpriv --reuid={NOBODY.pw_uid} --regid={NOBODY.pw_gid} --clear-groups \
+    --inh-caps={wanted} --ambient-caps={wanted} "$0" "$@"
+"""
+    prefix = ("unshare", "--mount", "sh", "-ec", script)
+    (network.folder / "run").mkdir()
+    os.chown(network.folder / "run", NOBODY.pw_uid, NOBODY.pw_gid)
+    ap = network.start("ap", 1, prefix=prefix)
+    sta = network.start("sta", 2, prefix=prefix)
+    connect(sta)
+    assert_unprivileged(ap, NOBODY.pw_uid, NOBODY.pw_gid, admin=False, began_as_root=False)
+    assert_unprivileged(sta, NOBODY.pw_uid, NOBODY.pw_gid, admin=True, began_as_root=False)
+    assert not is_dumpable(ap)
+    assert ping(sta.host) == 3
+    assert (sta.stop(), ap.stop()) == (0, 0)
+    assert not list(network.folder.rglob("*.sock"))
+
+
+def test_a_link_where_there_is_root_alone_says_that_it_stays_root(network: Network) -> None:
+    for number in (1, 2):
+        network.host(number, user_namespace=True)
+    ap = network.start("ap", 1)
+    sta = network.start("sta", 2)
+    connect(sta)
+    for end, admin in ((ap, False), (sta, True)):
+        assert "user 65534" in end.wait("the process stays root")
+        found = privileges(end)
+        assert (found["CapEff"], found["NoNewPrivs"]) == (f"{CAP_NET_ADMIN if admin else 0:016x}", "1")
+    assert ping(sta.host) == 3
+    assert (sta.stop(), ap.stop()) == (0, 0)
+    assert not list(network.folder.rglob("*.sock"))
+    # A user who is asked for by name is not optional.
+    refused = network.start("ap", 1, user='"daemon"')
+    assert refused.process.wait(timeout=20) == 1
+    assert refused.said("becoming user 1, group 1: ") == 1
+    assert not list(network.folder.rglob("*.sock"))
+
+
+def test_a_link_that_loses_its_device_says_so_though_it_cannot_read_roots_files(network: Network) -> None:
+    ap = network.start("ap", 1)
+    ap.wait("is up")
+    ap.host.ip(f"link delete {DEVICE}")
+    assert ap.process.wait(timeout=20) == 1
+    ap.stop()
+    assert ap.lines[-1].startswith(f"airtoll: device {DEVICE}: "), ap.lines
 
 
 @pytest.mark.parametrize(
@@ -336,6 +454,11 @@ with urllib.request.urlopen("http://127.0.0.1:9777/metrics") as answer:
         ({"colour": "1"}, "unknown field `colour`"),
         ({"name": '""'}, ":1: name: an SSID has 1 to 32 octets"),
         ({"metrics": '"0.0.0.0:1"'}, "metrics: anyone can read metrics"),
+        (
+            {"name": '"../a"', "status_socket": ""},
+            ":1: name: a name that is no file name needs `status_socket`",
+        ),
+        ({"user": '"no one"'}, "user: this system has no such user"),
         ({"bssid": '"02:00:00:00:00:01"'}, "bssid: only the station of a link has this"),
         ({"addresses": '["10.77.0.1"]'}, 'addresses: "10.77.0.1" is not an address with the bits'),
         ({"addresses": ""}, "an access point needs `addresses`"),

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
 use wlan_link::link::{
-    Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, keep_network_privileges,
+    Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, keep_capabilities,
 };
 
 /// As long as the longest key.
@@ -110,7 +110,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         kind: if asked.tap { Kind::Ethernet } else { Kind::Ip },
         suites: vec![suite],
     })?;
-    keep_network_privileges()?;
+    keep_capabilities(&[])?;
     let mtu_b = link.mtu_b();
     let running = link.start(16)?;
     let networks: Option<Vec<Network>> = asked.networks.iter().map(|text| network(text)).collect();

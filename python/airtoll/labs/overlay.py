@@ -122,7 +122,8 @@ class _End:
 
     def __init__(self, host: NamespaceHost, role: str, folder: Path, config: Mapping[str, Any]) -> None:
         self._host = host.name
-        self._socket = folder / f"{host.name}.sock"
+        # In a folder that the ends create, as the user whom they become can remove their sockets from it alone.
+        self._socket = folder / "run" / f"{host.name}.sock"
         path = folder / f"{host.name}.toml"
         path.write_text(tomli_w.dumps({**config, "status_socket": str(self._socket)}), encoding="utf-8")
         self._process = host.popen([*python_command(_RUN), role, str(path)])

@@ -117,11 +117,21 @@ impl<O: Outlet> Ingress<'_, O> {
             Class::Sealed { transmitter } => transmitter,
             Class::OpenEapol { transmitter } => {
                 let pdu = &mpdu[HEADER_B + LlcSnap::LEN..];
-                self.control(transmitter, from, false, ControlBody::Eapol(pdu.to_vec()));
+                self.control(transmitter, from, false, || ControlBody::Eapol(pdu.to_vec()));
                 return None;
             }
             Class::OpenManagement { transmitter } => {
-                self.control(transmitter, from, false, ControlBody::Management(mpdu.to_vec()));
+                self.control(transmitter, from, false, || {
+                    ControlBody::Management(mpdu.to_vec())
+                });
+                return None;
+            }
+        };
+        // Before the transmitter: an unknown one is answered, and no answer is to be longer than its question.
+        let (pn, key_id) = match wire::claim(mpdu) {
+            Ok(claim) => claim,
+            Err(refusal) => {
+                refuse(counters, refusal);
                 return None;
             }
         };
@@ -135,13 +145,6 @@ impl<O: Outlet> Ingress<'_, O> {
                 self.control.note(transmitter, from);
             }
             return None;
-        };
-        let (pn, key_id) = match wire::claim(mpdu) {
-            Ok(claim) => claim,
-            Err(refusal) => {
-                refuse(counters, refusal);
-                return None;
-            }
         };
         let Some(opener) = table.stations()[station].opener(key_id) else {
             counters.no_key.add(1);
@@ -206,14 +209,16 @@ impl<O: Outlet> Ingress<'_, O> {
         let counters = &self.counters.inbound;
         let transmitter = table.stations()[station].address;
         if opened.priority == Priority::Management {
-            let plain = [&mpdu[..MANAGEMENT_HEADER_B], &mpdu[opened.payload.clone()]].concat();
-            return self.control(transmitter, endpoint, true, ControlBody::Management(plain));
+            let plain = [&mpdu[..MANAGEMENT_HEADER_B], &mpdu[opened.payload.clone()]];
+            return self.control(transmitter, endpoint, true, || {
+                ControlBody::Management(plain.concat())
+            });
         }
         let is_amsdu = wire::is_amsdu(mpdu);
         let (ethernet_b, octets) = match self.end.body(is_amsdu, &mut mpdu[opened.payload.clone()]) {
             Ok(Body::Packet { ethernet_b, octets }) => (ethernet_b, octets),
             Ok(Body::Eapol(pdu)) => {
-                return self.control(transmitter, endpoint, true, ControlBody::Eapol(pdu.to_vec()));
+                return self.control(transmitter, endpoint, true, || ControlBody::Eapol(pdu.to_vec()));
             }
             Err(refusal) => return refuse(counters, refusal),
         };
@@ -246,16 +251,22 @@ impl<O: Outlet> Ingress<'_, O> {
         }
     }
 
-    /// Hands a frame to the control plane, if that has room for it.
-    pub fn control(&self, transmitter: MacAddr, endpoint: Endpoint, protected: bool, body: ControlBody) {
+    /// Hands a frame to the control plane if that has room for it, and only then asks for its `body`.
+    pub fn control(
+        &self,
+        transmitter: MacAddr,
+        endpoint: Endpoint,
+        protected: bool,
+        body: impl FnOnce() -> ControlBody,
+    ) {
         let counters = &self.counters.inbound;
-        let frame = ControlFrame {
+        let frame = || ControlFrame {
             transmitter,
             endpoint,
             protected,
-            body,
+            body: body(),
         };
-        match self.control.put(frame) {
+        match self.control.put(protected, frame) {
             true => counters.control.add(1),
             false => counters.control_dropped.add(1),
         }

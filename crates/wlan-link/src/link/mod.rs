@@ -56,7 +56,9 @@ pub use control::{Handle, SendError, StationState};
 pub use counters::{InboundTotals, OutboundTotals, Totals};
 pub use endpoint::{ETHERTYPE, Endpoint};
 pub use ingress::{ControlBody, ControlFrame};
-pub use privileges::{PrivilegeError, keep_network_privileges};
+pub use privileges::{
+    Capability, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
+};
 pub use table::{Direction, Network, TableError};
 pub use threads::Running;
 pub use waiting::{Strangers, Waiting};

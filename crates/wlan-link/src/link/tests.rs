@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
+use std::time::Duration;
 
+use getrandom::SysRng;
+use rand_core::UnwrapErr;
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::{DataHeader, MacAddr};
 
@@ -11,6 +14,7 @@ use super::counters::Counters;
 use super::egress::Egress;
 use super::endpoint::{Endpoint, Message, Outlet};
 use super::ingress::{ControlBody, Ingress};
+use super::phases::{AccessPoint, Action, Addressing, ApSettings, Credentials, Settings};
 use super::source::Source;
 use super::table::{Direction, Network, Published, View};
 use super::waiting::Waiting;
@@ -436,4 +440,65 @@ fn handshakes_in_the_open_go_to_the_control_plane_and_a_flood_of_them_is_bounded
     let heard = ap.control.try_recv().unwrap();
     assert_eq!((heard.transmitter, heard.protected), (STATIONS[0], false));
     assert_eq!(heard.body, ControlBody::Eapol(vec![2, 3, 0, 0]));
+}
+
+#[test]
+fn frames_for_a_control_plane_without_room_are_counted_and_not_copied() {
+    let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
+    let header = station.end.header(AP);
+    let eapol = [&header[..], &[0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x8e], &[2, 3, 0, 0]].concat();
+    let deauthentication = [&[0xc0, 0, 0, 0], &header[4..22], &[0, 0, 7, 0]].concat();
+    ap.receive(&mut vec![eapol.clone(); 8]);
+    let mut flood = [vec![eapol; 30], vec![deauthentication; 30]].concat();
+    let allocated = allocation_counter::measure(|| ap.receive(&mut flood));
+    assert_eq!(allocated.count_total, 0, "{allocated:?}");
+    let counted = ap.counters.read().inbound;
+    assert_eq!((counted.control, counted.control_dropped), (8, 60));
+}
+
+#[test]
+fn an_unknown_transmitter_is_told_so_in_no_more_octets_than_it_sent() {
+    let (mut ap, [station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
+    let settings = ApSettings {
+        common: Settings {
+            ssid: b"office".to_vec(),
+            address: AP,
+            kind: Kind::Ip,
+            ciphers: vec![Suite::Ccmp128],
+            credentials: Credentials::Owe,
+            rekey_after: Duration::from_secs(3600),
+            rekey_packets: 1 << 32,
+            keep_alive: Duration::from_secs(30),
+        },
+        beacons_to: None,
+        addressing: Addressing::new(&["192.0.2.1/24".parse().unwrap()], true),
+        stations: 1,
+        rekey_group_after: Duration::from_secs(86_400),
+    };
+    let mut machine = AccessPoint::new(settings, &mut UnwrapErr(SysRng)).unwrap();
+    let mut stranger = STATIONS[0];
+    stranger.0[5] = 99;
+    let mut answered = 0;
+    // Data frames, and Deauthentications: Protected, packet number 1, key identifier 0.
+    for (control, header_b) in [([0x88, 0x41], 26), ([0xc0, 0x40], 24)] {
+        let mut whole = station.end.header(AP)[..header_b].to_vec();
+        whole[..2].copy_from_slice(&control);
+        whole[10..16].copy_from_slice(&stranger.0);
+        whole.extend([1, 0, 0, 0x20, 0, 0, 0, 0]);
+        whole.resize(80, 0);
+        for len_b in 0..=whole.len() {
+            ap.receive(&mut [whole[..len_b].to_vec()]);
+            for (station, from) in ap.control.strangers() {
+                machine.stranger(station, from, Duration::from_secs(answered));
+            }
+            while let Some(action) = machine.poll_action() {
+                let Action::Management { frame, .. } = action else {
+                    panic!("{action:?}")
+                };
+                assert!(frame.len() <= len_b, "{} octets for {len_b}", frame.len());
+                answered += 1;
+            }
+        }
+    }
+    assert!(answered > 80, "{answered}");
 }

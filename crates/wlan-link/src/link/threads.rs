@@ -329,9 +329,10 @@ fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socke
     for _ in 0..RECEPTIONS {
         match fetch(socket, octets) {
             Ok((len_b, from)) => {
-                let body = ControlBody::Eapol(octets[..len_b].to_vec());
                 ingress.counters.inbound.frames.add(1);
-                ingress.control(from, Endpoint::Ethernet(from), false, body);
+                ingress.control(from, Endpoint::Ethernet(from), false, || {
+                    ControlBody::Eapol(octets[..len_b].to_vec())
+                });
             }
             Err(nix::errno::Errno::EAGAIN) => return,
             // An interface that is down says so at the other socket too.

@@ -30,6 +30,8 @@ pub struct Waiting {
     /// Frames of each kind at most.
     most: usize,
     queues: Mutex<Queues>,
+    /// Whether the queue of frames in the open is full, and that of sealed frames: read without the lock.
+    full: [AtomicBool; 2],
     arrived: Condvar,
     strangers: Mutex<Strangers>,
     /// No more are noted, and no lock is taken for them.
@@ -62,27 +64,41 @@ impl Waiting {
         Self {
             most,
             queues: Mutex::default(),
+            full: Default::default(),
             arrived: Condvar::new(),
             strangers: Mutex::default(),
             is_full: AtomicBool::new(false),
         }
     }
 
-    /// Puts a frame in; `false` if there is no room.
-    pub(super) fn put(&self, frame: ControlFrame) -> bool {
+    /// Puts in the frame that `make` returns, `protected` or in the open; `false` if there is no room. To be called by one
+    /// thread only.
+    ///
+    /// While a queue is full, a frame for it costs neither a copy nor the lock: the thread that carries the data pays for a
+    /// flood of control frames.
+    pub(super) fn put(&self, protected: bool, make: impl FnOnce() -> ControlFrame) -> bool {
+        let full = &self.full[usize::from(protected)];
+        if full.load(Ordering::Relaxed) {
+            return false;
+        }
+        let frame = make();
         let mut queues = lock(&self.queues);
-        let queue = if frame.protected {
+        let queue = if protected {
             &mut queues.sealed
         } else {
             &mut queues.open
         };
-        if queue.len() == self.most {
-            return false;
-        }
         queue.push_back(frame);
+        full.store(queue.len() >= self.most, Ordering::Relaxed);
         drop(queues);
         self.arrived.notify_one();
         true
+    }
+
+    fn take(&self, queues: &mut Queues) -> Option<ControlFrame> {
+        let frame = queues.take()?;
+        self.full[usize::from(frame.protected)].store(false, Ordering::Relaxed);
+        Some(frame)
     }
 
     /// Notes the transmitter of a sealed frame that is not known.
@@ -115,7 +131,7 @@ impl Waiting {
             .arrived
             .wait_timeout_while(lock(&self.queues), wait, is_idle)
             .unwrap_or_else(PoisonError::into_inner);
-        queues.take().ok_or(if queues.is_closed {
+        self.take(&mut queues).ok_or(if queues.is_closed {
             RecvTimeoutError::Disconnected
         } else {
             RecvTimeoutError::Timeout
@@ -128,7 +144,7 @@ impl Waiting {
     /// None is, or the link has ended and none is left.
     pub fn try_recv(&self) -> Result<ControlFrame, TryRecvError> {
         let mut queues = lock(&self.queues);
-        queues.take().ok_or(if queues.is_closed {
+        self.take(&mut queues).ok_or(if queues.is_closed {
             TryRecvError::Disconnected
         } else {
             TryRecvError::Empty
@@ -162,9 +178,9 @@ mod tests {
     #[test]
     fn sealed_frames_and_frames_in_the_open_do_not_keep_each_other_waiting() {
         let waiting = Waiting::new(3);
-        let put = [false; 5].map(|protected| waiting.put(frame(1, protected)));
+        let put = [false; 5].map(|protected| waiting.put(protected, || frame(1, protected)));
         assert_eq!(put, [true, true, true, false, false]);
-        let put = [true; 4].map(|protected| waiting.put(frame(2, protected)));
+        let put = [true; 4].map(|protected| waiting.put(protected, || frame(2, protected)));
         assert_eq!(put, [true, true, true, false]);
         let order: Vec<bool> = std::iter::from_fn(|| waiting.try_recv().ok())
             .map(|frame| frame.protected)
@@ -174,13 +190,35 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_for_a_full_queue_is_neither_copied_nor_waits_for_the_lock() {
+        for protected in [false, true] {
+            let waiting = Waiting::new(1);
+            assert!(waiting.put(protected, || frame(1, protected)));
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::scope(|scope| {
+                let held = lock(&waiting.queues);
+                let again = || waiting.put(protected, || panic!("there is no room"));
+                scope.spawn(move || tell.send(again()));
+                let outcome = told.recv_timeout(Duration::from_secs(10));
+                drop(held);
+                assert_eq!(outcome, Ok(false));
+            });
+            assert!(waiting.try_recv().is_ok());
+            assert!(
+                waiting.put(protected, || frame(2, protected)),
+                "there is room again"
+            );
+        }
+    }
+
+    #[test]
     fn what_waits_when_the_link_ends_is_still_had() {
         let waiting = Waiting::new(3);
         assert_eq!(
             waiting.recv_timeout(Duration::ZERO),
             Err(RecvTimeoutError::Timeout)
         );
-        assert!(waiting.put(frame(1, false)));
+        assert!(waiting.put(false, || frame(1, false)));
         waiting.close();
         assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(frame(1, false)));
         assert_eq!(

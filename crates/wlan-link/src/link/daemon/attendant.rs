@@ -3,12 +3,10 @@
 //! A request is a line: `status` is answered by a line of JSON, `openmetrics` by OpenMetrics text, `GET /metrics` by the
 //! same over HTTP/1.1 (RFC 9112), which Prometheus speaks. One request a connection, one connection at a time.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -19,8 +17,9 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+use super::status_socket::StatusSocket;
 use super::{Config, DaemonError, Shared, metrics};
-use crate::link::{Handle, table::lock};
+use crate::link::{Handle, UserIds, table::lock};
 
 /// Octets of a request that are looked at.
 const REQUEST_B: usize = 4096;
@@ -29,8 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Sockets that are bound, and signals that are blocked.
 pub struct Attendant {
-    status: UnixListener,
-    path: PathBuf,
+    status: StatusSocket,
     metrics: Option<TcpListener>,
     signals: SigSet,
 }
@@ -39,17 +37,17 @@ pub struct Attendant {
 pub struct Attending {
     thread: Option<JoinHandle<()>>,
     end: Arc<EventFd>,
-    path: PathBuf,
 }
 
 impl Attendant {
-    /// Binds the sockets: while the process still has all its privileges.
+    /// Binds the sockets while the process still has all its privileges; `owner` is the user that it becomes.
     ///
     /// # Errors
     /// [`DaemonError::System`], also where another link has the socket.
-    pub fn bind(config: &Config, signals: SigSet) -> Result<Self, DaemonError> {
-        let path = config.status_socket.clone();
-        let status = bind(&path).map_err(DaemonError::system(format!("status socket {}", path.display())))?;
+    pub fn bind(config: &Config, owner: Option<UserIds>, signals: SigSet) -> Result<Self, DaemonError> {
+        let path = &config.status_socket;
+        let status = StatusSocket::bind(path, owner)
+            .map_err(DaemonError::system(format!("status socket {}", path.display())))?;
         let metrics = match config.metrics {
             Some(address) => {
                 let bound =
@@ -60,7 +58,6 @@ impl Attendant {
         };
         Ok(Self {
             status,
-            path,
             metrics,
             signals,
         })
@@ -105,7 +102,7 @@ impl Attendant {
                     shared.stop.store(true, Ordering::Release);
                 }
                 if ready[2]
-                    && let Ok((mut stream, _)) = status.accept()
+                    && let Ok(mut stream) = status.accept()
                 {
                     // A client that goes away is no concern of the link's.
                     let _ = patient(&stream).and_then(|()| answers.serve(&mut stream));
@@ -123,7 +120,6 @@ impl Attendant {
         Ok(Attending {
             thread: Some(thread),
             end,
-            path: self.path,
         })
     }
 }
@@ -134,31 +130,7 @@ impl Drop for Attending {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.path);
     }
-}
-
-/// Binds a socket that its owner alone may use, where a process that has gone may have left one.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder)?;
-    }
-    let bound = match UnixListener::bind(path) {
-        Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            if UnixStream::connect(path).is_ok() {
-                return Err(io::Error::new(
-                    ErrorKind::AddrInUse,
-                    "a link of this name is running",
-                ));
-            }
-            std::fs::remove_file(path)?;
-            UnixListener::bind(path)?
-        }
-        other => other?,
-    };
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    bound.set_nonblocking(true)?;
-    Ok(bound)
 }
 
 fn patient(stream: &UnixStream) -> io::Result<()> {

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
 use crate::link::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
-use crate::link::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
+use crate::link::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport, UserIds};
 use crate::os_error::words;
 use crate::tun::TYPES_FROM;
 
@@ -77,6 +77,8 @@ pub struct Config {
     pub status_socket: PathBuf,
     /// Where OpenMetrics are scraped, an address of this host alone.
     pub metrics: Option<SocketAddr>,
+    /// Whom a process of root becomes.
+    pub user: Option<UserIds>,
     role: Role,
     transport: Transport,
     kind: Kind,
@@ -164,6 +166,7 @@ impl Reader<'_> {
     fn config(&self, role: Role, written: Written) -> Result<Config, ConfigError> {
         let is_ap = role == Role::Ap;
         self.only_for(is_ap, &written)?;
+        let name_at = written.name.span();
         let name = self.checked(written.name, |name| {
             (
                 (1..=32).contains(&name.len()),
@@ -217,9 +220,15 @@ impl Reader<'_> {
                 )
             })
         });
-        let status_socket = written
-            .status_socket
-            .unwrap_or_else(|| format!("/run/airtoll/{name}.sock").into());
+        let status_socket = match written.status_socket {
+            Some(path) => path,
+            // It would lie in another folder.
+            None if name.contains(['/', '\0']) => {
+                let why = "a name that is no file name needs `status_socket`, a path";
+                return Err(self.at(name_at, why));
+            }
+            None => format!("/run/airtoll/{name}.sock").into(),
+        };
         Ok(Config {
             rekey: self.seconds(written.rekey_s, 10, 3600)?,
             rekey_packets: rekey_packets.transpose()?.unwrap_or(REKEY_PACKETS),
@@ -229,6 +238,7 @@ impl Reader<'_> {
             bssid: written.bssid.map(|bssid| bssid.into_inner().0),
             device_down_when_lost: written.device_down_when_lost.is_some_and(Spanned::into_inner),
             metrics: metrics.transpose()?,
+            user: written.user.map(|name| self.user(&name)).transpose()?,
             status_socket,
             name,
             device,
@@ -240,6 +250,11 @@ impl Reader<'_> {
             credentials,
             addressing,
         })
+    }
+
+    fn user(&self, name: &Spanned<String>) -> Result<UserIds, ConfigError> {
+        let found = UserIds::named(name.get_ref()).map_err(|error| self.at(name.span(), words(&error)))?;
+        found.ok_or_else(|| self.at(name.span(), "this system has no such user"))
     }
 
     /// Keys of the other role are a mistake.

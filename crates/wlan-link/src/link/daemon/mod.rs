@@ -11,6 +11,7 @@ mod attendant;
 mod config;
 mod metrics;
 mod netlink;
+mod status_socket;
 mod written;
 
 use std::io;
@@ -34,7 +35,10 @@ use super::phases::{
     Traffic,
 };
 use super::table::lock;
-use super::{Endpoint, Handle, Link, LinkError, PrivilegeError, Role, keep_network_privileges};
+use super::{
+    Capability, Endpoint, Handle, Link, LinkError, PrivilegeError, Role, UserIds, become_user, hide_memory,
+    is_root, keep_capabilities,
+};
 use crate::os_error::words;
 use attendant::Attendant;
 use netlink::Device;
@@ -114,6 +118,8 @@ struct Shared {
 /// # Errors
 /// [`DaemonError`].
 pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
+    // Before the passphrase is read.
+    hide_memory()?;
     let config = Config::read(role, path)?;
     // Blocked from here on, also for threads to come: they are fetched.
     let mut signals = SigSet::empty();
@@ -124,7 +130,8 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
         .map_err(io::Error::from)
         .map_err(DaemonError::system("signals"))?;
 
-    let attendant = Attendant::bind(&config, signals)?;
+    let user = is_root().then(|| config.user.unwrap_or_else(UserIds::nobody));
+    let attendant = Attendant::bind(&config, user, signals)?;
     let link = Link::open(&config.link_config())?;
     let mut device =
         Device::new(&config.device).map_err(DaemonError::system(format!("device {}", config.device)))?;
@@ -164,7 +171,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
             Machine::Sta(Box::new(Station::new(settings)))
         }
     };
-    keep_network_privileges()?;
+    let stays_root = give_up_privileges(&config, user, &machine)?;
     let (address, mtu_b) = (link.address(), link.mtu_b());
     let running = link.start(CONTROL_FRAMES)?;
     let shared = Arc::new(Shared::default());
@@ -178,12 +185,35 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
         down_when_lost: config.device_down_when_lost,
         name: config.name.clone(),
     };
+    if let Some(why) = stays_root {
+        plane.log(&format!("the process stays root: {why}"));
+    }
     plane.log(&format!("{} is up as {address}, MTU {mtu_b}", config.device));
     // A service manager that is not there does not mind.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     plane.serve(machine, &running, &mut rng);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     Ok(running.end()?)
+}
+
+/// Becomes an unprivileged user, if the process is root, and keeps the capabilities that are still needed: a station sets
+/// the addresses of its device. Returns why the process stays root where it cannot become `nobody`, as in a user namespace
+/// that has root alone.
+fn give_up_privileges(
+    config: &Config,
+    user: Option<UserIds>,
+    machine: &Machine,
+) -> Result<Option<PrivilegeError>, PrivilegeError> {
+    let stays_root = match user.map(become_user) {
+        None | Some(Ok(())) => None,
+        Some(Err(error @ PrivilegeError::User { .. })) if config.user.is_none() => Some(error),
+        Some(Err(error)) => return Err(error),
+    };
+    keep_capabilities(match machine {
+        Machine::Ap(_) => &[],
+        Machine::Sta(_) => &[Capability::CAP_NET_ADMIN],
+    })?;
+    Ok(stays_root)
 }
 
 /// Time since the host started, also while it slept: whoever wakes up looks whether the other end is still there.

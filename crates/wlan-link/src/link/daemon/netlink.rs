@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  octet 0 length   4 type (2)   6 flags (2)   8 sequence   12 port    then ifaddrmsg or ifinfomsg, and attributes
-//!  answer: type 2, at octet 16 an error number, 0 or negative
+//!  acknowledgement: type 2, the request's sequence number, at octet 16 an error number, 0 or negative
 //! ```
 //! Numbers in the host's order.
 
@@ -26,6 +26,8 @@ const HEADER_B: usize = 16;
 pub struct Device {
     index: u32,
     netlink: OwnedFd,
+    /// The sequence number of the last request.
+    sequence: u32,
     assigned: Vec<Prefix>,
 }
 
@@ -45,6 +47,7 @@ impl Device {
         Ok(Self {
             index: if_nametoindex(name)?,
             netlink,
+            sequence: 0,
             assigned: Vec::new(),
         })
     }
@@ -74,7 +77,7 @@ impl Device {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn set_up(&self, up: bool) -> io::Result<()> {
+    pub fn set_up(&mut self, up: bool) -> io::Result<()> {
         let flag = u32::try_from(libc::IFF_UP).expect("one bit");
         let mut body = vec![0; 4];
         body.extend(self.index.to_ne_bytes());
@@ -83,7 +86,7 @@ impl Device {
         self.ask(libc::RTM_NEWLINK, 0, &body)
     }
 
-    fn address(&self, kind: u16, flags: libc::c_int, prefix: Prefix) -> io::Result<()> {
+    fn address(&mut self, kind: u16, flags: libc::c_int, prefix: Prefix) -> io::Result<()> {
         let (family, octets) = match prefix.address {
             IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
             IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
@@ -102,27 +105,68 @@ impl Device {
         self.ask(kind, flags, &body)
     }
 
-    /// Sends a request, and waits for its acknowledgement.
-    fn ask(&self, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<()> {
+    /// Sends a request, and waits for its acknowledgement. What else waits at the socket is passed over: the late
+    /// acknowledgement of a request that was waited for in vain.
+    fn ask(&mut self, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<()> {
+        self.sequence = self.sequence.wrapping_add(1);
         let flags = u16::try_from(flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK).expect("16 bits");
         let len = u32::try_from(HEADER_B + body.len()).expect("a request is short");
         let mut message = Vec::with_capacity(HEADER_B + body.len());
         message.extend(len.to_ne_bytes());
         message.extend(kind.to_ne_bytes());
         message.extend(flags.to_ne_bytes());
-        message.extend([0; 8]);
+        message.extend(self.sequence.to_ne_bytes());
+        message.extend([0; 4]);
         message.extend(body);
         let to = NetlinkAddr::new(0, 0);
         sendto(self.netlink.as_raw_fd(), &message, &to, MsgFlags::empty())?;
-        let mut answer = [0; 4096];
-        let len = recv(self.netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        let code = answer[..len]
-            .get(HEADER_B..HEADER_B + 4)
-            .and_then(|code| code.first_chunk());
-        match code.map(|&code| i32::from_ne_bytes(code)) {
-            Some(0) => Ok(()),
-            Some(code) => Err(io::Error::from_raw_os_error(-code)),
-            None => Err(io::ErrorKind::InvalidData.into()),
+        loop {
+            let mut answer = [0; 4096];
+            let len = recv(self.netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+            match acknowledgement(&answer[..len]) {
+                Some((sequence, 0)) if sequence == self.sequence => return Ok(()),
+                Some((sequence, code)) if sequence == self.sequence => {
+                    return Err(io::Error::from_raw_os_error(-code));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The sequence number and the error number of an acknowledgement; `None` for another message.
+fn acknowledgement(message: &[u8]) -> Option<(u32, i32)> {
+    let word = |at: usize| message.get(at..at + 4)?.first_chunk().copied();
+    let kind = u16::from_ne_bytes(*message.get(4..6)?.first_chunk()?);
+    let is_acknowledgement = libc::c_int::from(kind) == libc::NLMSG_ERROR;
+    let (sequence, code) = (u32::from_ne_bytes(word(8)?), i32::from_ne_bytes(word(HEADER_B)?));
+    is_acknowledgement.then_some((sequence, code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_acknowledgement_is_not_taken_for_that_of_the_next_request() {
+        // RTM_GETLINK needs no privilege. An ifinfomsg: the interface's index at octet 4.
+        let about = |index: u32| [[0_u8; 4], index.to_ne_bytes(), [0; 4], [0; 4]].concat();
+        let mut device = Device::new("lo").unwrap();
+        let lo = about(device.index);
+        for nobody_waits_for in [about(i32::MAX.cast_unsigned()), lo.clone()] {
+            // Sent as by a request whose answer did not come in time.
+            let flags = u16::try_from(libc::NLM_F_REQUEST | libc::NLM_F_ACK).unwrap();
+            let mut message = 32_u32.to_ne_bytes().to_vec();
+            message.extend(libc::RTM_GETLINK.to_ne_bytes());
+            message.extend(flags.to_ne_bytes());
+            message.extend(device.sequence.to_ne_bytes());
+            message.extend([0; 4]);
+            message.extend(nobody_waits_for);
+            let to = NetlinkAddr::new(0, 0);
+            sendto(device.netlink.as_raw_fd(), &message, &to, MsgFlags::empty()).unwrap();
+            device.ask(libc::RTM_GETLINK, 0, &lo).unwrap();
+            let absent = device.ask(libc::RTM_GETLINK, 0, &about(i32::MAX.cast_unsigned()));
+            assert_eq!(absent.unwrap_err().raw_os_error(), Some(libc::ENODEV));
         }
     }
 }

@@ -33,6 +33,7 @@ pub struct Written {
     pub keep_alive_s: Option<Spanned<u64>>,
     pub status_socket: Option<PathBuf>,
     pub metrics: Option<Spanned<SocketAddr>>,
+    pub user: Option<Spanned<String>>,
     // Of an access point.
     pub addresses: Option<Spanned<Vec<Text<Prefix>>>>,
     pub pool: Option<Spanned<bool>>,

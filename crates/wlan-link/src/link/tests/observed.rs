@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::link::endpoint::ETHERTYPE;
-use crate::observer;
+use test_support::{capture, tshark};
 
 /// Octets of an Ethernet frame, whose payload is this, as an observer captures it.
 fn on_the_wire(from: MacAddr, to: MacAddr, payload: &[u8]) -> Vec<u8> {
@@ -45,9 +45,9 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
             on_the_wire(AP, STATIONS[0], &ap.send(plain(), &down)[0]),
         ];
         // The link type for users, to whom tshark is told what it is: its Ethernet dissector has no 802.11 above it.
-        let mut file = observer::capture(&frames);
+        let mut file = capture(&frames);
         file[20..24].copy_from_slice(&147_u32.to_le_bytes());
-        let Some(seen) = observer::tshark(&file, &options, &fields) else {
+        let Some(seen) = tshark(&file, &options, &fields) else {
             return;
         };
         let is_amsdu = kind == Kind::Ethernet;

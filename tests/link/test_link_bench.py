@@ -1,0 +1,52 @@
+"""`make bench-link` says what it lacks, and goes on without tunnels that cannot be had."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A PATH on which there are the programs that every turn needs, and no others."""
+    for name in ("ip", "iperf3", "nsenter", "ping", "unshare"):
+        (tmp_path / name).symlink_to("/bin/false")
+    return tmp_path
+
+
+def python(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=BENCHES,
+        env={"PATH": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_program_that_every_turn_needs_is_asked_for_by_name(path: Path) -> None:
+    (path / "ping").unlink()
+    done = python(path, "link.py")
+    assert done.returncode == 1
+    assert done.stderr.startswith("bench-link: ping missing: apt-get install ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("tools", [[], ["wg"]])
+def test_tunnels_that_cannot_be_had_are_left_out_with_a_line_each(path: Path, tools: list[str]) -> None:
+    for tool in tools:
+        (path / tool).symlink_to("/bin/false")
+    done = python(path, "-c", "import link; print(*link.contestants(), sep='\\n')")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "no tunnel",
+        *(f"airtoll link, {way}, {suite}" for way in ("udp", "ethernet") for suite in ("ccmp", "enhanced4")),
+    ]
+    names = ("wireguard-go", "boringtun", "WireGuard of the kernel")
+    said = done.stderr.splitlines()
+    assert [line.split(": ")[1] for line in said] == [f"without {name}" for name in names]
+    assert ("go is missing" if tools else "wg is missing") in said[0]
