@@ -11,8 +11,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that the tests passed with; pyproject.toml says which others are allowed.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
-.PHONY: system-run system-test system-rtl test-rust test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: FORCE build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
+.PHONY: system-run system-test system-bench system-rtl test-rust test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -30,11 +30,16 @@ $(VENV)/.packages: pyproject.toml tools/constraints.txt
 RUST_SOURCES := Cargo.toml Cargo.lock \
     $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src -name '*.rs' -o -name '*.[ch]')
 
-$(VENV)/.built: $(VENV)/.packages $(RUST_SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(VENV)/bin/maturin develop --release --quiet
+# The version names the commit; only a change of the commit changes this file.
+$(VENV)/.commit: FORCE | $(VENV)/.packages
+	@tools/commit.sh > $@.new
+	@cmp -s $@.new $@ || cp $@.new $@
+
+$(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-build-isolation --editable .
 	@touch $@
 
-system-run system-test system-rtl:
+system-run system-test system-bench system-rtl:
 	@tools/system-packages.sh $(@:system-%=%)
 
 test: system-run system-test rtl-tools lint
@@ -80,7 +85,7 @@ bench: system-run build
 bench-air: system-run build
 	$(VENV)/bin/python benches/air.py $(if $(WRITE),--write $(WRITE))
 
-bench-link: system-run build
+bench-link: system-run system-bench build
 	$(VENV)/bin/python benches/link.py $(if $(WRITE),--write $(WRITE))
 
 bench-studies: system-run build

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
+from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, assert_performed, one_line
 
 
 def runs_in(result: Path) -> dict[str, int]:
@@ -73,7 +73,7 @@ def test_a_missing_tool_is_named_with_its_package(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take /dev/net/tun away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot hide /dev/net/tun")
 def test_a_missing_tun_device_is_named(airtoll: Airtoll, study: Path) -> None:
     hide = 'mount -t tmpfs none /dev/net && exec "$0" "$@"'
     done = airtoll("run", study, prefix=(*IN_OWN_MOUNTS, hide))
@@ -81,7 +81,7 @@ def test_a_missing_tun_device_is_named(airtoll: Airtoll, study: Path) -> None:
     assert "lab air needs /dev/net/tun" in one_line(done)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand itself a limit of no user namespaces")
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot forbid user namespaces")
 def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study: Path) -> None:
     # A user namespace in which no further one may be made, and then no capabilities in it.
     forbid = (
@@ -95,7 +95,7 @@ def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study:
 
 
 @pytest.mark.usefixtures("needs_air")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot mount a small disk")
 def test_a_full_disk_keeps_what_was_measured(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -109,7 +109,7 @@ def test_a_full_disk_keeps_what_was_measured(airtoll: Airtoll, study: Path, tmp_
     kept = tmp_path / "kept" / "result"
     before = runs_in(kept)
     again = airtoll("run", study, "--out", kept, "--resume")
-    assert again.returncode == 0, again.stderr
+    assert_performed(again)
     after = runs_in(kept)
     assert len(after) == 4
     assert {name: after[name] for name in before} == before
@@ -138,7 +138,7 @@ def test_an_interrupted_study_is_resumed_without_repeating_a_run(
     before = runs_in(result)
     assert 1 <= len(before) < 4
     done = airtoll("run", study, "--out", result, "--resume")
-    assert done.returncode == 0, done.stderr
+    assert_performed(done)
     after = runs_in(result)
     assert len(after) == 4
     assert {name: after[name] for name in before} == before
@@ -167,7 +167,7 @@ def test_an_emulator_killed_in_mid_run_is_named_and_the_rest_can_be_resumed(
     kept = len(runs_in(result))
     assert 1 <= kept < 4
     done = airtoll("run", study, "--out", result, "--resume")
-    assert done.returncode == 0, done.stderr
+    assert_performed(done)
     assert len(runs_in(result)) == 4
 
 
@@ -193,7 +193,7 @@ def emulators_of(pid: int) -> list[int]:
 def test_the_record_and_the_report_agree(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     result = tmp_path / "result"
     done = airtoll("run", study, "--out", result, "--pcap")
-    assert done.returncode == 0, done.stderr
+    assert_performed(done)
     assert str(result / "report.html") in done.stdout
     records = [json.loads(path.read_text()) for path in result.glob("runs/[0-9]*/run.json")]
     assert len(records) == 4

@@ -1,7 +1,13 @@
 """The help says what is there and what happens with an option left out."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+import typer
 from cli_command import Airtoll
+
+from airtoll.cli import app
 
 
 @pytest.mark.parametrize(
@@ -16,3 +22,23 @@ from cli_command import Airtoll
 )
 def test_the_default_of_an_option_is_shown(airtoll: Airtoll, command: str, default: str) -> None:
     assert f"[default: ({default})]" in airtoll(command, "--help").stdout
+
+
+def bracketed(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every command with a help text that has brackets, and that text."""
+    below = dict(getattr(command, "commands", {}))
+    for name in ("simulate", "model") if not words else ():
+        below[name] = command.resolve_command(typer.Context(command), [name])[1]
+    for described in (command, *command.params):
+        if "[" in (text := getattr(described, "help", None) or ""):
+            yield words, text.replace("\\[", "[")
+    for name, one in below.items():
+        yield from bracketed(one, (*words, name))
+
+
+def test_brackets_in_help_are_printed(airtoll: Airtoll) -> None:
+    texts = list(bracketed(typer.main.get_command(app)))
+    assert {("run",), ("plan",), ("sweep",)} <= {words for words, _ in texts}
+    for words, text in texts:
+        shown = airtoll(*words, "--help", COLUMNS="400").stdout
+        assert " ".join(text.split()) in " ".join(shown.split()), words

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from airtoll.probes.base import Sample
+from airtoll.published import names
 from airtoll.stats import METRICS
 from airtoll.store import Result, RunRecord, Verdict, Versions
 from airtoll.study.cell import Cell, Ip, Method, Plan, Run, Security, Transport
@@ -199,11 +200,13 @@ def store(
     invalid: Callable[[Run], Sequence[str]] = lambda run: INVALID.get(run.order, ()),
     finished: Callable[[Run], bool] = lambda _: True,
     samples: Callable[[Run], list[Sample]] = make_samples,
-    study_text: str = STUDY,
+    study_text: str | None = None,
     lab: str = "air",
     **record: Any,
 ) -> Result:
-    """A stored result of the plan."""
+    """A stored result of the plan; a study of a publication's name repeats it, unless its file is given."""
+    if study_text is None:
+        study_text = f'published = "{plan.study}"\n{STUDY}' if plan.study in names() else STUDY
     with Result.create(directory, study_text, plan, lab, quick=False) as result:
         for run in plan.runs:
             if finished(run):

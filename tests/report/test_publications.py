@@ -1,14 +1,19 @@
 """What a paper prints beside the cells that it is of."""
 
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
 import pytest
 from report_fakes import Make, exactly, make_plan
 
-from airtoll.published import published
+from airtoll.published import names, published
 from airtoll.report import figures, write_report
 from airtoll.report.data import ReportData
 from airtoll.report.publications import BesidePublication
 from airtoll.store import Result
-from airtoll.study.cell import Run
+from airtoll.study import load_study, shipped_studies
+from airtoll.study.cell import PublicationName, Run
 
 KOLAHI = {
     "phy": ("vht",),
@@ -27,11 +32,18 @@ def throughput(run: Run) -> float:
     return 852e6 * 1.1 if of_figure_3 else 500e6 + 1e6 * run.replicate
 
 
-def kolahi(make: Make, study: str = "kolahi-11ac") -> ReportData:
+def kolahi(make: Make, study: str = "kolahi-11ac", study_text: str | None = None) -> ReportData:
     factors = {name: levels for name, levels in KOLAHI.items() if name != "rate"}
     plan = make_plan(sizes=(128, 1408), repeats=2, rates=("mcs9",), study=study, factors=factors)
     return ReportData.of(
-        make(plan, samples=exactly(throughput=throughput), invalid=lambda _: (), lab="sim", link={})
+        make(
+            plan,
+            samples=exactly(throughput=throughput),
+            invalid=lambda _: (),
+            lab="sim",
+            link={},
+            study_text=study_text,
+        )
     )
 
 
@@ -88,6 +100,45 @@ def test_the_page_lists_what_does_not_hold_in_the_paper(paper: BesidePublication
 def test_a_study_of_one_s_own_has_no_paper(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
     assert BesidePublication.of(kolahi(make, study="mine")) is None
+
+
+def test_a_study_that_only_has_a_paper_s_name_has_no_paper(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
+    data = kolahi(make, study_text='title = "Something else"\n')
+    assert data.study == "kolahi-11ac"
+    assert BesidePublication.of(data) is None
+
+
+def test_a_study_of_another_name_that_names_its_paper_has_it(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
+    found = BesidePublication.of(kolahi(make, study="mine", study_text='published = "kolahi-11ac"\n'))
+    assert found is not None
+    assert found.publication is published("kolahi-11ac")
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in shipped_studies() if path.stem in names()], ids=lambda path: path.stem
+)
+def test_a_shipped_study_names_its_paper_and_was_known_without_the_key(
+    make: Make, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
+    assert load_study(path).published == path.stem
+    before = "".join(
+        line for line in path.read_text().splitlines(True) if not line.startswith("published = ")
+    )
+    data = kolahi(make, study=path.stem, study_text=before)
+    assert data.publication == path.stem
+    changed = before.replace("title = ", 'title = "Another" # ')
+    assert replace(data, study_text=changed).publication is None
+
+
+def test_the_names_that_studies_can_give_are_those_of_the_publications() -> None:
+    assert get_args(PublicationName) == names()
 
 
 def test_a_change_is_compared_with_the_paired_ratio(make: Make) -> None:

@@ -272,6 +272,24 @@ def test_nothing_is_finished(make: Make) -> None:
     assert len([e for e in page.all("tbody") if "id" in e.attributes]) == 48
 
 
+def test_finished_runs_without_hosts_have_an_environment(make: Make) -> None:
+    """Of lab sim, as earlier versions recorded it."""
+    page = written(
+        make(make_plan(repeats=2), invalid=lambda _: (), lab="sim", hosts={}, link={"simulated": True})
+    )
+    assert "No run is finished" not in page.text
+    assert {"Versions", "Link"} <= {heading.text for heading in page.all("h3")}
+
+
+def test_runs_that_were_all_passed_over_are_finished(make: Make) -> None:
+    why = ["no load: no run over TCP in the same cell counts"]
+    page = written(
+        make(make_plan(repeats=2), invalid=lambda _: why, hosts={}, link={}, probes={}, counters={})
+    )
+    assert "No run is finished" not in page.text
+    assert "Versions" in {heading.text for heading in page.all("h3")}
+
+
 def test_no_run_is_valid(make: Make) -> None:
     page = written(make(invalid=lambda run: [f"emulation late: p99 of the lateness {run.order} us"]))
     assert page.all("h1")[0].text == "No run counts, so there are no figures: 48 invalid."

@@ -12,6 +12,7 @@ from airtoll.stats import (
     Outcome,
     Span,
     compare,
+    coverage,
     describe,
     fixed_factors,
     holm,
@@ -219,3 +220,46 @@ def test_a_loss_of_almost_nothing_is_not_called_unstable() -> None:
     of = outcomes(replicates=6)
     cells = compare(table((o.run.id, "loss", 0.001 * (o.run.block == 3)) for o in of), of).cells
     assert [cell.instabilities for cell in cells] == [(), ()]
+
+
+def test_a_comparison_needs_two_pairs_in_which_both_runs_count() -> None:
+    of = outcomes(replicates=3, discard=1)  # blocks 2 and 3 count
+    (whole,) = coverage(of)
+    assert (whole.cell.security, whole.valid, whole.planned, whole.falls_short) == ("ccmp", 2, 2, False)
+    for spoilt in (
+        replaced(of, 2, valid=False, reasons=("open errors: 1",)),
+        replaced(of, 3, finished=False),
+    ):
+        (one,) = coverage(spoilt)
+        assert (one.valid, one.planned, one.falls_short) == (1, 2, True)
+    # A run that is discarded anyway may be invalid.
+    assert not coverage(replaced(of, 0, valid=False, reasons=("open errors: 1",)))[0].falls_short
+    # Valid runs in different blocks make no pair.
+    apart = replaced(replaced(of, 2, finished=False), 5, finished=False)
+    assert coverage(apart)[0].valid == 0
+
+
+def test_of_one_planned_pair_one_is_needed() -> None:
+    of = outcomes(replicates=1)
+    assert not coverage(of)[0].falls_short
+    assert coverage(replaced(of, 1, finished=False))[0].falls_short
+
+
+def test_what_a_stopping_rule_did_not_need_is_not_missing() -> None:
+    of = outcomes(replicates=5)
+    for index in range(4, 10):
+        of = replaced(of, index, finished=False)
+    assert not coverage(of)[0].falls_short
+
+
+def test_with_one_level_every_cell_needs_one_valid_run() -> None:
+    of = outcomes(levels=("ccmp",), replicates=2)
+    assert [one.falls_short for one in coverage(replaced(of, 0, finished=False))] == [False]
+    none = replaced(replaced(of, 0, finished=False), 1, valid=False, reasons=("open errors: 1",))
+    assert [(one.valid, one.planned, one.falls_short) for one in coverage(none)] == [(0, 2, True)]
+
+
+def test_every_level_needs_its_pairs_with_the_baseline() -> None:
+    of = outcomes(levels=("open", "ccmp", "gcmp"), replicates=2)
+    of = replaced(of, 5, finished=False)
+    assert [(one.cell.security, one.falls_short) for one in coverage(of)] == [("ccmp", False), ("gcmp", True)]

@@ -1,5 +1,7 @@
 """How the samples of one run become its one number."""
 
+import ast
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
-from airtoll.stats import METRICS, per_run
+from airtoll.stats import METRICS, metrics, per_run
 from airtoll.stats.metrics import P99_MIN_ROUND_TRIPS
 
 S = 1_000_000_000
@@ -240,3 +242,17 @@ def test_a_video_has_means_over_its_frames_and_the_shares_that_its_probe_gives()
         "r1/loss": 0.125,
         "r1/delay_mean": 4.0,
     }
+
+
+def test_every_metric_is_declared_once() -> None:
+    """A second declaration of a name would replace the first one in silence."""
+    (declared,) = [
+        node.value
+        for node in ast.parse(inspect.getsource(metrics)).body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "METRICS"
+    ]
+    assert isinstance(declared, ast.DictComp)
+    listed = eval(  # noqa: S307  (the module's own source)
+        compile(ast.Expression(declared.generators[0].iter), "metrics", "eval"), vars(metrics)
+    )
+    assert [metric.name for metric in listed] == list(METRICS)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from store_fakes import RAW, STUDY, content_of, make_plan, make_record, sample, 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.probes.base import Sample
 from airtoll.store import COLUMNS, SCHEMA_VERSION, FinishedRun, Result, default_directory
+from airtoll.store.origin import Origin
 from airtoll.study.cell import LATER_FACTORS
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -151,7 +153,7 @@ def test_stored_files_are_read_only_and_yet_a_result_can_be_removed(tmp_path: Pa
 def test_a_file_from_another_file_system_is_moved_in_too(tmp_path: Path) -> None:
     shm = Path("/dev/shm")  # noqa: S108 - only for being another file system
     if not shm.is_dir() or shm.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("no second file system to write to at /dev/shm")
+        pytest.skip("this machine has no second file system at /dev/shm")
     result = create(tmp_path / "r")
     with tempfile.NamedTemporaryFile(dir=shm, delete=False) as file:
         file.write(b"pcap")
@@ -296,6 +298,27 @@ def test_resume_says_what_differs(tmp_path: Path) -> None:
     Result.resume(tmp_path / "r", STUDY, plan).close()
 
 
+@pytest.mark.parametrize("key", ["airtoll", "processor", "kernel"])
+def test_what_another_origin_began_is_continued_only_if_allowed(tmp_path: Path, key: str) -> None:
+    create(tmp_path / "r").close()
+    here = Origin.here()
+    began = replace(here, **{key: "another"})
+    path = tmp_path / "r" / "plan.json"
+    document = json.loads(path.read_text())
+    assert document["airtoll"] == here.airtoll
+    (document if key == "airtoll" else document["machine"])[key] = "another"
+    path.chmod(0o644)
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError) as refused:
+        Result.resume(tmp_path / "r", STUDY, make_plan())
+    assert f"{began} began it, {here} would continue it; --allow-mixed" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    with Result.resume(tmp_path / "r", STUDY, make_plan(), allow_mixed=True) as result:
+        write_all(result)
+    assert {record.versions.airtoll for record in result.records()} == {here.airtoll}
+    assert Result.open(tmp_path / "r").plan_record.airtoll == began.airtoll
+
+
 def test_one_recorder_at_a_time(tmp_path: Path) -> None:
     result = create(tmp_path / "r")
     with pytest.raises(UsageError, match="another airtoll is recording into it"):
@@ -399,12 +422,13 @@ def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: 
             for name in LATER_FACTORS:
                 del cell[name]
         old.get("plan", {}).pop("link", None)
+        old.pop("machine", None)
         path.chmod(0o644)
         path.write_text(json.dumps(old))
     again = Result.open(result.directory)
     assert again.plan == plan
     assert [record.run for record in again.records()] == [plan.runs[0]]
-    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 3"):
+    with pytest.raises(UsageError, match="it has schema version 1, this airtoll writes 4"):
         Result.resume(result.directory, STUDY, plan)
 
 

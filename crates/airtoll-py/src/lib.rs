@@ -44,7 +44,7 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 #[pymodule]
 mod _rust {
     #[pymodule_export]
-    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    const VERSION: &str = env!("AIRTOLL_VERSION");
     #[pymodule_export]
     const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
     #[pymodule_export]

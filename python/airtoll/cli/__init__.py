@@ -30,7 +30,19 @@ class _Commands(TyperGroup):
             from airtoll.cli.scenario import command_of
 
             command = command_of(name, _SETTINGS)
+        _take_help_literally(command)
         return name, command, rest
+
+
+def _take_help_literally(command: Any) -> None:
+    """Escape the help of a command and of those below it: typer would read "[link]" as markup and print nothing."""
+    for described in (command, *command.params):
+        if "[" in (text := getattr(described, "help", None) or ""):
+            from rich.markup import escape
+
+            described.help = escape(text)
+    for below in getattr(command, "commands", {}).values():
+        _take_help_literally(below)
 
 
 app = typer.Typer(
@@ -50,6 +62,14 @@ StudyArgument = Annotated[
 ]
 LabOption = Annotated[
     str | None, typer.Option("--lab", metavar="LAB", help="Measure in this lab instead of the study's own.")
+]
+AllowMixedOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-mixed",
+        help="With --resume: continue what another version, commit, CPU or kernel began. "
+        "Every part records its own.",
+    ),
 ]
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="Fewer and shorter runs, as the study's [quick] says.")
@@ -124,14 +144,20 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Do what is left of an interrupted run in --out DIR.")
     ] = False,
+    allow_mixed: AllowMixedOption = False,
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Keep a capture of the air of every run (radiotap, LINKTYPE 127).")
     ] = False,
 ) -> None:
-    """Perform a study: measure every run, keep the record, print the table and write the report."""
+    """Perform a study: measure every run, keep the record, print the table and write the report.
+
+    Exit status: 0 if every planned comparison has two valid pairs of runs, or the one pair that is planned (with one
+    security level, if every cell has a valid run); 1 if not, which the last line tells after the report is written, or
+    if the study could not be completed; 2 if it cannot be done as asked.
+    """
     from airtoll.cli.running import perform
 
-    perform(study, lab, quick=quick, out=out, resume=resume, pcap=pcap)
+    perform(study, lab, quick=quick, out=out, resume=resume, allow_mixed=allow_mixed, pcap=pcap)
 
 
 @app.command()
@@ -160,6 +186,7 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Do what is left of an interrupted sweep to --out FILE.")
     ] = False,
+    allow_mixed: AllowMixedOption = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV too, beside it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the table as JSON too, beside it.")] = False,
     workers: Annotated[
@@ -180,7 +207,15 @@ def sweep(
     from airtoll.cli.sweeping import perform_sweep
 
     formats = [name for name, wanted in (("csv", csv), ("json", as_json)) if wanted]
-    perform_sweep(grid, out, resume=resume, formats=formats, workers=workers, scheduler=scheduler)
+    perform_sweep(
+        grid,
+        out,
+        resume=resume,
+        allow_mixed=allow_mixed,
+        formats=formats,
+        workers=workers,
+        scheduler=scheduler,
+    )
 
 
 @app.command()

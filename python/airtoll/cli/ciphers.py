@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from airtoll.ciphers import speed
 from airtoll.ciphers.figure import SUFFIXES, write_figure
 from airtoll.ciphers.speed import Host, Measurement, Speeds, Way
+from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
 
 _WIDTH = 100  # of a table; where no terminal says otherwise Rich would take 80
@@ -55,7 +55,7 @@ def benchmark(
 
 def _measure(cases: Sequence[speed.Case], host: Host) -> Speeds:
     measurements: list[Measurement] = []
-    console = Console(stderr=True, highlight=False)
+    console = plain_console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -185,12 +185,13 @@ def _percent(share: float | None) -> str:
 
 
 def _print(speeds: Speeds) -> None:
-    console = Console(highlight=False)
-    console = Console(highlight=False, width=max(console.width, _WIDTH))
+    console = plain_console()
+    console = plain_console(width=max(console.width, _WIDTH))
     for line in _facts(speeds.host):
-        console.print(line, markup=False)
+        console.print(line)
     for sheet in _sheets(speeds):
-        console.print(f"\n[bold]{sheet.title}[/]")
+        console.print()
+        console.print(sheet.title, style="bold")
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
         for number, (whose, what) in enumerate(sheet.columns):
             table.add_column(
@@ -205,7 +206,7 @@ def _print(speeds: Speeds) -> None:
     if speeds.measurements:
         console.print()
         for note in _notes(speeds):
-            console.print(note, markup=False)
+            console.print(note)
 
 
 def _facts(host: Host) -> Iterator[str]:

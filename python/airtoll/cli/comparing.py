@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
-from airtoll.cli.tables import plain_table, print_table
+from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.errors import UsageError
 from airtoll.judge import CellDifference, Difference, Figures, Unlike, difference, unlike
 from airtoll.judge.figures import cell_name, fixed_factors_of
@@ -76,11 +74,11 @@ def _check_names(metrics: Sequence[str], ignored: Sequence[str]) -> None:
 
 
 def _print(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *, show_all: bool) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     for line in (*_head(a, b), *_summary(found), *_warnings(apart)):
-        console.print(line, markup=False)
+        console.print(line)
     for metric, rows in _shown(found, show_all=show_all):
-        console.print(f"\n{metric.title}, {metric.display_unit}", markup=False)
+        console.print(f"\n{metric.title}, {metric.display_unit}")
         print_table(console, plain_table(_HEADS, [_row(row, _fixed(a, b)) for row in rows]))
     if not show_all and len(found.rows) > found.counts()["differs"]:
         console.print("\n--all shows the cells that do not differ too")

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from shutil import which
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from airtoll.cli.tables import plain_console
 from airtoll.labs import air
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import DEFAULT_PROBES, PROBES
@@ -28,9 +29,11 @@ def examine() -> int:
     findings = list(_findings())
     table = Table(box=None, pad_edge=False, show_header=False)
     for finding in findings:
-        mark = "[green]yes[/]" if finding.works else "[red]NO[/]" if finding.needed else "[yellow]no[/]"
-        table.add_row(mark, finding.subject, finding.words)
-    console = Console(highlight=False)
+        word, colour = (
+            ("yes", "green") if finding.works else ("NO", "red") if finding.needed else ("no", "yellow")
+        )
+        table.add_row(Text(word, style=colour), finding.subject, finding.words)
+    console = plain_console()
     console.print(table)
     blocked = [finding.subject for finding in findings if finding.needed and not finding.works]
     console.print(

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from rich.console import Console
-
-from airtoll.cli.tables import plain_table, print_table
+from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.errors import UsageError
 from airtoll.judge import CellOutcome, Figures, Rule, RuleOutcome, gate, junit, parse_rule, read_rules
 from airtoll.judge.figures import cell_name, fixed_factors_of
@@ -79,9 +77,9 @@ def _undecided(word: str) -> Undecided:
 
 
 def _print(outcomes: Sequence[RuleOutcome], fixed: set[str]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     for outcome in outcomes:
-        console.print(f"{_word(outcome):9} {_sentence(outcome, fixed)}", markup=False)
+        console.print(f"{_word(outcome):9} {_sentence(outcome, fixed)}")
     rows = [
         (
             cell_name(cell.cell, without=fixed),

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
 from airtoll.report import text
 from airtoll.store.importers import Given, given_level, import_files, read_table
@@ -29,12 +28,12 @@ def import_into(
     if not name.isprintable():
         raise UsageError("--title: give one line of text")
     records = import_files(given, out, name, shared_clocks=shared_clocks)
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     invalid = [record for record in records if not record.verdict.valid]
     for record in records:
         verdict = "valid" if record.verdict.valid else f"invalid: {'; '.join(record.verdict.reasons)}"
-        console.print(f"{record.run.id}: {record.link['file']}: {verdict}", markup=False)
-    console.print(f"{out}: {text.counted(len(records), 'run')}, {len(invalid)} of them invalid", markup=False)
+        console.print(f"{record.run.id}: {record.link['file']}: {verdict}")
+    console.print(f"{out}: {text.counted(len(records), 'run')}, {len(invalid)} of them invalid")
 
 
 def _with_table(files: Sequence[Path], table: Path | None) -> list[Given]:

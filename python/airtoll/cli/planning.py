@@ -1,9 +1,9 @@
 """`airtoll studies` and `airtoll plan`: what there is to measure, and in which order."""
 
-from rich.console import Console
 from rich.table import Table
 
 from airtoll.cli.progress import duration
+from airtoll.cli.tables import plain_console
 from airtoll.labs import open_lab
 from airtoll.store import check_cells
 from airtoll.study import describe, expand, find_study, load_study, shipped_studies
@@ -17,7 +17,7 @@ def list_studies() -> None:
     for path in shipped_studies():
         study = load_study(path)
         table.add_row(study.name, str(len(expand(study).runs)), study.title)
-    Console(highlight=False).print(table)
+    plain_console().print(table)
 
 
 def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
@@ -26,7 +26,7 @@ def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
     where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)
-    console = Console(highlight=False)
+    console = plain_console()
     table = Table(box=None, pad_edge=False)
     for heading in ("run", "block", "replicate", *description.columns):
         table.add_column(heading)

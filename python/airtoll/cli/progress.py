@@ -14,7 +14,7 @@ from rich.progress import (
 def counting(console: Console) -> Progress:
     """A bar with what is done of how many, and the time that it took and will take; nothing but on a terminal."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

@@ -3,10 +3,9 @@
 import json
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
 from airtoll.published import finding_lines, findings, implied_points, point_rows, points_csv, published
 from airtoll.published.publication import Publication
@@ -44,21 +43,21 @@ def _json(publication: Publication) -> str:
 
 
 def _print(publication: Publication) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(publication.title, markup=False)
+    console = plain_console(soft_wrap=True)
+    console.print(publication.title)
     about = (", ".join(publication.authors), publication.venue, publication.year and str(publication.year))
-    console.print(". ".join(part for part in about if part), markup=False)
+    console.print(". ".join(part for part in about if part))
     if base := publication.condition.text():
-        console.print(f"Its own numbers: {base}", markup=False)
+        console.print(f"Its own numbers: {base}")
     table = Table(box=None, pad_edge=False)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right" if heading == "value" else "left", overflow="fold")
     for row in point_rows(publication):
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     console.print()
     console.print(table, soft_wrap=False)
     for title, consistent in _LISTS:
         lines = finding_lines(publication, consistent=consistent)
-        console.print(f"\n{title} ({len(lines)})", markup=False)
+        console.print(f"\n{title} ({len(lines)})")
         for line in lines:
-            console.print(f"- {line}", markup=False)
+            console.print(f"- {line}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from airtoll.cli.tables import plain_console
 from airtoll.course import unneeded
 from airtoll.report import table, write_index, write_paper, write_report
 from airtoll.store import Result, verify
@@ -14,10 +15,10 @@ from airtoll.store import Result, verify
 
 def verify_result(directory: Path) -> int:
     """Print each problem of the result, or that there is none; the exit status."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     problems = verify(directory)
     for problem in problems:
-        console.print(problem, markup=False)
+        console.print(problem)
     if problems:
         return 1
     result = Result.open(directory)
@@ -35,20 +36,20 @@ def verify_result(directory: Path) -> int:
 
 def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool) -> None:
     """Write the report of each result, print its table and where the files are; of several, an index too."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     results = [Result.open(directory) for directory in directories]
     for result in results:
         directory = out if out is not None and len(results) == 1 else result.directory
         paths = write_report(result, directory)
         print_summary(console, result)
         for path in (paths.html, paths.markdown, paths.csv):
-            console.print(str(path), markup=False)
+            console.print(str(path))
         if paper:
             count = len(write_paper(result, directory / "paper"))
-            console.print(f"{directory / 'paper'}: {count} files", markup=False)
+            console.print(f"{directory / 'paper'}: {count} files")
     if len(results) > 1:
         where = out or Path(os.path.commonpath([result.directory.absolute() for result in results]))
-        console.print(str(write_index(results, where)), markup=False)
+        console.print(str(write_index(results, where)))
 
 
 def print_summary(console: Console, result: Result) -> None:
@@ -69,7 +70,7 @@ def print_summary(console: Console, result: Result) -> None:
         f"{_also(len(unneeded(result)), 'not needed')}"
     )
     for record in invalid:
-        console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", markup=False, soft_wrap=True)
+        console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", soft_wrap=True)
 
 
 def _also(count: int, what: str) -> str:

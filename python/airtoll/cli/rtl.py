@@ -29,7 +29,7 @@ def report(
             metavar="FILE",
             help="What was measured.",
             readable=False,
-            show_default="rtl/syn/results.json of this checkout",
+            show_default="those that come with airtoll",
         ),
     ] = None,
     as_json: Annotated[
@@ -53,18 +53,17 @@ def report(
         lines = (one.model_dump().values() for one in all_figures(found))
         typer.echo(csv_text([list(Figures.model_fields), *map(list, lines)]), nl=False)
         return
-    from rich.console import Console
 
-    from airtoll.cli.tables import plain_table, print_table
+    from airtoll.cli.tables import plain_console, plain_table, print_table
     from airtoll.report.hardware import grids
     from airtoll.report.markdown import grid_lines
 
     if markdown:
         typer.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console(soft_wrap=True)
     for grid in grids(found):
-        console.print(grid.title, style="bold", markup=False)
+        console.print(grid.title, style="bold")
         print_table(console, plain_table(grid.columns, grid.rows))
-        console.print(grid.note, markup=False)
+        console.print(grid.note)
         console.print()

@@ -7,12 +7,15 @@ from rich.console import Console
 
 from airtoll.cli.progress import counting, duration
 from airtoll.cli.results import print_summary
+from airtoll.cli.tables import plain_console
 from airtoll.course import Course
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
 from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
-from airtoll.report import write_report
+from airtoll.report import text, write_report
+from airtoll.report.data import ReportRun
+from airtoll.stats import coverage
 from airtoll.store import (
     Event,
     ProbeStarted,
@@ -23,26 +26,36 @@ from airtoll.store import (
     default_directory,
     record,
 )
-from airtoll.study import estimate_s, expand, find_study, load_study
+from airtoll.store.origin import ALLOW_MIXED
+from airtoll.study import estimate_s, expand, find_study, load_study, varying_factors
 
 
 def perform(
-    study_name: str, lab_name: str | None, *, quick: bool, out: Path | None, resume: bool, pcap: bool
+    study_name: str,
+    lab_name: str | None,
+    *,
+    quick: bool,
+    out: Path | None,
+    resume: bool,
+    allow_mixed: bool,
+    pcap: bool,
 ) -> None:
     """Measure every run that the result has not yet, then print the table and write the report."""
+    if allow_mixed and not resume:
+        raise UsageError(f"{ALLOW_MIXED} needs --resume")
     study = load_study(find_study(study_name))
     plan = expand(study, lab=lab_name, quick=quick)
     lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so that there is no capture of them")
-    console = Console(highlight=False)
+    console = plain_console()
     probes = probes_of(plan.method.probes, lab.name)
     check_ready(plan.runs, lab, probes)
     if not resume:
         directory = out or default_directory(plan.study)
         result = Result.create(directory, study.text, plan, lab.name, quick)
     elif out is not None:
-        result = Result.resume(out, study.text, plan)
+        result = Result.resume(out, study.text, plan, allow_mixed=allow_mixed)
     else:
         raise UsageError("--resume needs --out DIR, the result to complete")
     with result:
@@ -50,6 +63,32 @@ def perform(
         paths = write_report(result, result.directory)
     print_summary(console, result)
     console.print(f"report: {paths.html}", soft_wrap=True)
+    if (too_little := _too_little(result)) is not None:
+        raise AirtollError(too_little)
+
+
+def _too_little(result: Result) -> str | None:
+    """Which planned comparisons have too few valid pairs to say anything; None if none."""
+    records = {record.run.id: record for record in result.records()}
+    every = coverage([ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs])
+    short = [each for each in every if each.falls_short]
+    if not short:
+        return None
+    varying = varying_factors([each.cell for each in every])
+    flows = [
+        text.flow(each.cell, [name for name in varying if name not in (*text.IN_FLOW, "security")])
+        for each in short
+    ]
+    verb = "has" if len(short) == 1 else "have"
+    if len({run.cell.security for run in result.plan.runs}) == 1:
+        return f"{len(short)} of {text.counted(len(every), 'cell')} {verb} no valid run: {', '.join(flows)}"
+    which = ", ".join(
+        f"{text.level(each.cell.security)} {flow} ({each.valid} of {each.planned})"
+        for each, flow in zip(short, flows, strict=True)
+    )
+    return (
+        f"{len(short)} of {text.counted(len(every), 'comparison')} {verb} fewer than two valid pairs: {which}"
+    )
 
 
 def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe], *, pcap: bool) -> None:

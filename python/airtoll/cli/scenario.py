@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from airtoll.cli.tables import NONE, figure, plain_table
+from airtoll.cli.tables import NONE, figure, plain_console, plain_table
 from airtoll.errors import UsageError
 from airtoll.study.quantity import show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
@@ -140,7 +139,7 @@ def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
     if as_json:
         _print_json(answer.scenario, answer.values)
         return
-    console = Console(highlight=False)
+    console = plain_console()
     values = answer.values
     console.print(_summary(scenario), soft_wrap=True)
     console.print(plain_table((), _measures(values)))
@@ -183,7 +182,7 @@ def model_scenario(options: dict[str, Any], as_json: bool) -> None:
     if as_json:
         _print_json(answer.scenario, answer.values | (cost.to_json() if cost else {}))
         return
-    console = Console(highlight=False)
+    console = plain_console()
     console.print(_summary(scenario), soft_wrap=True)
     models = {name: _flat(of) for name, of in answer.values.items() if isinstance(of, dict)}
     figures = list(dict.fromkeys(name for of in models.values() for name in of))
@@ -191,7 +190,7 @@ def model_scenario(options: dict[str, Any], as_json: bool) -> None:
     console.print(plain_table(("", *map(_words, models)), rows))
     for name, value in answer.values.items():
         if not isinstance(value, dict):  # a model that says nothing here, or a remark
-            console.print(f"{_words(name)}: {figure(value)}", markup=False, soft_wrap=True)
+            console.print(f"{_words(name)}: {figure(value)}", soft_wrap=True)
     if cost is not None:
         cost.print(console)
 

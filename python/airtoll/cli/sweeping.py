@@ -12,9 +12,11 @@ from rich.console import Console
 
 from airtoll import _rust
 from airtoll.cli.progress import counting
+from airtoll.cli.tables import plain_console
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.store import default_directory
 from airtoll.store.durable import make_directory, reporting
+from airtoll.store.origin import ALLOW_MIXED, Origin
 from airtoll.sweep.cluster import on_cluster
 from airtoll.sweep.grid import Grid, load_grid
 from airtoll.sweep.journal import SUFFIX, Journal
@@ -27,6 +29,7 @@ def perform_sweep(
     out: Path | None,
     *,
     resume: bool,
+    allow_mixed: bool,
     formats: Sequence[str],
     workers: int | None,
     scheduler: str | None,
@@ -34,6 +37,8 @@ def perform_sweep(
     """Perform every cell that is not measured yet, then write the table."""
     if resume and out is None:
         raise UsageError("--resume needs --out FILE, the sweep to complete")
+    if allow_mixed and not resume:
+        raise UsageError(f"{ALLOW_MIXED} needs --resume")
     if workers is not None and scheduler is not None:
         raise UsageError("--workers and --scheduler exclude each other: a cluster has its own workers")
     grid = load_grid(grid_file, _rust.check_scenario)
@@ -42,15 +47,12 @@ def perform_sweep(
         raise UsageError(f"--out: '{path}' does not end in .parquet")
     if path.exists():
         raise UsageError(f"{path} exists: another --out starts a new sweep")
-    console = Console(stderr=True, highlight=False)
+    console = plain_console(stderr=True)
     with reporting(f"cannot write {path}"):
         make_directory(path.absolute().parent)
-    sweep: dict[str, object] = {
-        "airtoll": _rust.VERSION,
-        "grid": grid.digest,
-        "cells": len(grid.cells),
-    }
-    with Journal(path.with_name(path.name + SUFFIX), sweep, resume=resume) as journal:
+    sweep: dict[str, object] = {"grid": grid.digest, "cells": len(grid.cells)}
+    journal_path = path.with_name(path.name + SUFFIX)
+    with Journal(journal_path, sweep, Origin.here(), resume=resume, allow_mixed=allow_mixed) as journal:
         console.print(_about(grid, path), soft_wrap=True)
         began_s, before = time.monotonic(), len(journal.done)
         _perform(grid, journal, console, workers, scheduler, path)
@@ -92,8 +94,8 @@ def _perform(
                 results = on_cores(jobs, _rust.simulate, stop.asked, workers)
             else:
                 results = on_cluster(jobs, scheduler, stop.asked)
-            for place, answer in results:
-                journal.append(place, answer)
+            for done in results:
+                journal.append(done)
                 progress.update(task, completed=len(journal.done))
     except UsageError:
         if not journal.done:

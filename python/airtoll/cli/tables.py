@@ -11,6 +11,13 @@ NONE = "\N{EN DASH}"
 """Stands for what there is not."""
 
 
+def plain_console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
+    """A console that prints text as it is: rich would take brackets in paths, titles and messages for markup."""
+    return Console(
+        stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False
+    )
+
+
 def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     """The rows under their headings, if there are any; numbers to the right."""
     table = Table(box=None, pad_edge=False, show_header=bool(headings))

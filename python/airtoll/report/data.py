@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from airtoll.course import unneeded
 from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
+from airtoll.published import names
 from airtoll.report import text
 from airtoll.stats import (
     METRICS,
@@ -28,6 +29,7 @@ from airtoll.stats import (
     per_run,
 )
 from airtoll.store import Result, RunRecord
+from airtoll.study import shipped_studies
 from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
 
 State = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
@@ -133,11 +135,27 @@ class ReportData:
     @property
     def title(self) -> str:
         """The study's title; its name if the study file has none that can be read."""
-        try:
-            title = tomllib.loads(self.study_text).get("title")
-        except tomllib.TOMLDecodeError:
-            title = None
+        title = self._study_keys.get("title")
         return title if isinstance(title, str) else self.study
+
+    @cached_property
+    def publication(self) -> str | None:
+        """The publication that the study says it repeats, by its name; None if it names none.
+
+        Results recorded before studies had the key have a shipped study without it. A file that only has the name of
+        a shipped study repeats no publication.
+        """
+        named = self._study_keys.get("published")
+        for path in shipped_studies() if named is None else ():
+            shipped = dict(_toml(path.read_text(encoding="utf-8")))
+            name = shipped.pop("published", None)
+            if shipped == self._study_keys:
+                named = name
+        return named if named in names() else None
+
+    @cached_property
+    def _study_keys(self) -> Mapping[str, Any]:
+        return _toml(self.study_text)
 
     @cached_property
     def values(self) -> pl.DataFrame:
@@ -293,6 +311,14 @@ class ReportData:
         """The same by the factors that vary alone, for the labels of charts."""
         naming = [name for name in text.IN_FLOW if name not in self.fixed]
         return text.flow(cell, self.varying, naming) or text.flow(cell)
+
+
+def _toml(text: str) -> Mapping[str, Any]:
+    """The keys of a file; none if it cannot be read."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
 
 
 def _load_mbps(run: ReportRun) -> float | None:

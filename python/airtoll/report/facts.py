@@ -33,8 +33,10 @@ class Environment:
 
 
 def environment(data: ReportData) -> Environment:
-    """The environment of the finished runs."""
-    of_runs = [_sections(run) for run in data.runs if run.record and run.record.hosts]
+    """The environment of the finished runs; runs that were passed over tell little, and are left out beside others."""
+    finished = [run for run in data.runs if run.record]
+    measured = [run for run in finished if run.record and (run.record.hosts or run.record.link)]
+    of_runs = [_sections(run) for run in measured or finished]
     titles = list(dict.fromkeys(title for sections in of_runs for title in sections))
     shared: dict[str, Facts] = {}
     differing: dict[str, list[str]] = {}

@@ -55,10 +55,9 @@ def grids(results: Results) -> list[Grid]:
     ]
 
 
-def grids_at_hand() -> list[Grid]:
-    """Of the checkout in the working directory; none where nothing was measured."""
-    file = default_file()
-    return grids(load(file)) if file.is_file() else []
+def shipped_grids() -> list[Grid]:
+    """Of the results that come with airtoll."""
+    return grids(load(default_file()))
 
 
 def _resources(every: Sequence[Figures], printed: _Printed) -> Grid:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from airtoll.model import CardFit, CardPoint, fit_card
-from airtoll.published import Finding, Point, Publication, findings, implied_points, names, published
+from airtoll.published import Finding, Point, Publication, findings, implied_points, published
 from airtoll.report import averages, text
 from airtoll.report.data import ReportData
 from airtoll.report.grid import Grid
@@ -59,8 +59,8 @@ class BesidePublication:
 
     @classmethod
     def of(cls, data: ReportData) -> "BesidePublication | None":
-        """The paper of the study's name; None if there is none."""
-        return cls(data, published(data.study)) if data.study in names() else None
+        """The paper that the study repeats; None if it repeats none."""
+        return None if data.publication is None else cls(data, published(data.publication))
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

@@ -39,7 +39,7 @@ class Tables:
             predictions=explained.predictions(data, comparison),
             splits=explained.splits(data),
             published=paper.grid() if paper else None,
-            hardware=tuple(hardware.grids_at_hand()) if data.study == hardware.PAPER else (),
+            hardware=tuple(hardware.shipped_grids()) if data.publication == hardware.PAPER else (),
             stability=stability.grid(data),
         )
 

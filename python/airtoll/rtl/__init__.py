@@ -1,6 +1,6 @@
 """What the hardware half measured of its designs.
 
-1. `results`: `rtl/syn/results.json` as models; `load` reads it, `amend` replaces it as a whole.
+1. `results`: `results.json` as models; `load` reads it, `amend` replaces it as a whole.
 2. `figures`: times, rates and ratios that follow, a record for each design point on each target.
 
 What measures is not here: `rtl/syn/synthesise.py` does (logic, timing, cycles), and `rtl/power` (toggles). What shows

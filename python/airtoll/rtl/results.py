@@ -1,7 +1,8 @@
-"""`rtl/syn/results.json`: what was measured of each design point, with what, and of which sources.
+"""`results.json`: what was measured of each design point, with what, and of which sources.
 
 Every measurement says by `made` what it is of, so that one whose sources and tools are still the same is not done
-again. What was not measured is not there: null or left out, never 0.
+again. What was not measured is not there: null or left out, never 0. The file is `rtl/syn/results.json` in a checkout,
+which `rtl/syn` and `rtl/power` write; packages carry a copy.
 """
 
 import json
@@ -15,8 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from airtoll.errors import AirtollError, UsageError
 
 SCHEMA_VERSION: Final = 1
-
-FILE: Final = Path("rtl/syn/results.json")
 
 Group = Literal["standard", "paper", "repaired", "turns", "pipeline"]
 """One AES that does all; the paper's lanes as printed; those of `enhanced`; frames taking turns; all rounds at once."""
@@ -150,10 +149,8 @@ class Results(_Record):
 
 
 def default_file() -> Path:
-    """The results of the checkout in the working directory, or above it."""
-    here = Path.cwd()
-    found = (folder / FILE for folder in (here, *here.parents))
-    return next((file for file in found if file.is_file()), here / FILE)
+    """The results that come with airtoll; in a checkout a link to those of `rtl/syn`."""
+    return Path(__file__).with_name("results.json")
 
 
 def load(file: Path) -> Results:

@@ -24,10 +24,12 @@ not known is None throughout, never 0 and never NaN.
 from airtoll.stats.comparison import (
     CellSummary,
     Comparison,
+    Coverage,
     Outcome,
     PairedRow,
     Span,
     compare,
+    coverage,
     fixed_factors,
     span,
 )
@@ -65,6 +67,7 @@ __all__ = [
     "Agreement",
     "CellSummary",
     "Comparison",
+    "Coverage",
     "EffectSize",
     "Equivalence",
     "Fit",
@@ -85,6 +88,7 @@ __all__ = [
     "Verdict",
     "choose_degree",
     "compare",
+    "coverage",
     "describe",
     "describe_all",
     "enough",

@@ -11,7 +11,7 @@ of equivalence hold one by one and are not corrected.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import polars as pl
 
@@ -108,6 +108,21 @@ class Span:
     resolved: int  # changes whose 95 % t interval leaves out 0
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a planned comparison with the baseline there is; in a study of one level, of a cell."""
+
+    cell: Cell
+    valid: int  # pairs; of one level runs
+    planned: int
+    needed: int
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether there is less than is needed."""
+        return self.valid < self.needed
+
+
 def compare(
     values: pl.DataFrame,
     outcomes: Sequence[Outcome],
@@ -148,6 +163,40 @@ def compare(
             for name in {reason.partition(":")[0] for reason in outcome.reasons}
         ),
     )
+
+
+PAIRS_MIN: Final = 2
+"""Fewer pairs give no interval."""
+
+
+def coverage(outcomes: Sequence[Outcome]) -> tuple[Coverage, ...]:
+    """How many valid pairs each planned comparison has, in the order of cells.
+
+    A comparison needs two pairs, or the one pair that is planned. With one security level nothing is compared: then
+    every cell needs one valid run.
+    """
+    by_cell: dict[Cell, list[Outcome]] = defaultdict(list)
+    for outcome in sorted(outcomes, key=lambda o: _cell_order(o.run.cell)):
+        by_cell[outcome.run.cell].append(outcome)
+    levels = [level for level in SECURITY_ORDER if any(cell.security == level for cell in by_cell)]
+    found = []
+    for cell, of_cell in by_cell.items():
+        planned, valid, needed = set(_blocks(of_cell)), _valid_blocks(of_cell), 1
+        if len(levels) > 1:
+            if cell.security == levels[0]:
+                continue
+            of_baseline = by_cell.get(cell.model_copy(update={"security": levels[0]}), [])
+            planned, valid, needed = (
+                planned & set(_blocks(of_baseline)),
+                valid & _valid_blocks(of_baseline),
+                PAIRS_MIN,
+            )
+        found.append(Coverage(cell, len(valid), len(planned), min(needed, len(planned))))
+    return tuple(found)
+
+
+def _valid_blocks(outcomes: Sequence[Outcome]) -> set[int]:
+    return {outcome.run.block for outcome in outcomes if outcome.left_out is None}
 
 
 def span(changes: Iterable[tuple[float | None, Interval | None]]) -> Span | None:

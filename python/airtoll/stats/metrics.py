@@ -194,13 +194,6 @@ METRICS: dict[str, Metric] = {
             "median of the round trips while others load the link",
             main=False,
         ),
-        _time(
-            "rtt_loaded",
-            "Round-trip time under load",
-            "Loaded RTT",
-            "median of the round trips while others load the link",
-            main=False,
-        ),
         _time("delay", "One-way delay", "Delay", "median of the packets' delays under the load", main=False),
         _time(
             "delay_p99",

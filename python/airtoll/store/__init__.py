@@ -4,6 +4,7 @@
 - `samples`: the table of samples and its Parquet form.
 - `durable`: files that are on the disk as a whole or not at all; the lock; checksums.
 - `result`: `Result`, the directory itself: create, open, resume, write, read.
+- `origin`: which code and which machine make a result, and whether they may change on the way.
 - `check`: what is wrong with a directory, file by file.
 - `verdict`: whether a run counts, and if not, why.
 - `recorder`: performs the runs that are left and writes each as it ends.

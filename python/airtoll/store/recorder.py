@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Lab
+from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
@@ -24,6 +25,9 @@ from airtoll.study.schema import level_text
 
 PCAP: Final = "air.pcap"
 """Name of the capture in raw/."""
+
+MACHINE: Final = "machine"
+"""Role of the machine that performs runs in virtual time, which have no hosts."""
 
 COUNTERS_BEFORE: Final = "counters-before.json"
 COUNTERS_AFTER: Final = "counters-after.json"
@@ -243,6 +247,8 @@ def _perform(
                 measurements[probe.name] = probe.measure(link, run.cell, method)
         after = as_facts(link.counters(), "link counters")
         hosts = {role: as_facts(host.facts(), f"facts of host {role}") for role, host in link.hosts.items()}
+        if lab.virtual:
+            hosts = {MACHINE: as_facts(machine_facts(), "facts of this machine")}
         link_facts = as_facts(link.facts, "facts of the link")
     finished = datetime.now(UTC)
 

@@ -3,16 +3,16 @@
 import json
 import platform
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any, Final, Literal, Self, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
 from pydantic_core import from_json, to_json
 
+from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Version of the whole result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
@@ -22,7 +22,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     # What later versions added has defaults that stand for the earlier ones.
-    schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
+    schema_version: Literal[1, 2, 3, 4] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 
@@ -32,7 +32,8 @@ class Versions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     airtoll: str | None
-    """Null where airtoll ran from a source tree that was not installed."""
+    """With the commit, as 0.1.0+g0123456789ab, and .dirty if the sources differed from it. Earlier versions recorded
+    no commit, and null for a source tree that was not installed."""
     python: str
     tools: dict[str, str]
     """By probe, where the probe's facts tell its tool's version."""
@@ -40,7 +41,7 @@ class Versions(BaseModel):
     @classmethod
     def current(cls, tools: Mapping[str, str]) -> Self:
         """Those of this process."""
-        return cls(airtoll=airtoll_version(), python=platform.python_version(), tools=dict(tools))
+        return cls(airtoll=_rust.VERSION, python=platform.python_version(), tools=dict(tools))
 
 
 class Verdict(BaseModel):
@@ -71,7 +72,7 @@ class RunRecord(_Record):
     """UTC, after the link was closed."""
     versions: Versions
     hosts: dict[str, Facts]
-    """What each host says about itself, by role (ap, sta)."""
+    """What each host says about itself, by role (ap, sta); in virtual time the role is machine."""
     link: Facts
     """What the lab says about the link: PHY, rate, cipher, queue."""
     counters: Facts
@@ -85,7 +86,9 @@ class PlanRecord(_Record):
     """What `plan.json` says about the whole result."""
 
     airtoll: str | None
-    """Version of airtoll that created the result; null where it was not installed."""
+    """Version of airtoll that created the result, as in `Versions`."""
+    machine: Facts = {}
+    """What the machine that created the result says about itself; empty in results of earlier versions."""
     created: AwareDatetime
     """UTC."""
     lab: str
@@ -103,14 +106,6 @@ class PlanRecord(_Record):
 
 
 RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
-
-
-def airtoll_version() -> str | None:
-    """Version of the installed airtoll, or None for a source tree that was not installed."""
-    try:
-        return metadata.version("airtoll")
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:

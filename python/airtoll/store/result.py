@@ -14,11 +14,14 @@ from typing import Any, Final, Self
 
 import polars as pl
 
+from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
+from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Sample
 from airtoll.store import check, durable, records, samples
 from airtoll.store.durable import LOCK, SUMS, Lock, reporting, staging
 from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
+from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
 from airtoll.study.cell import Plan, Run
 
@@ -62,7 +65,12 @@ class Result:
         cannot be written; nothing is left in it then.
         """
         record = PlanRecord(
-            airtoll=records.airtoll_version(), created=datetime.now(UTC), lab=lab, quick=quick, plan=plan
+            airtoll=_rust.VERSION,
+            machine=records.as_facts(machine_facts(), "facts of this machine"),
+            created=datetime.now(UTC),
+            lab=lab,
+            quick=quick,
+            plan=plan,
         )
         with reporting(f"cannot create result directory {directory}"):
             existed = directory.exists()
@@ -93,11 +101,12 @@ class Result:
         return cls(directory, read_plan(directory), None)
 
     @classmethod
-    def resume(cls, directory: Path, study_text: str, plan: Plan) -> Self:
+    def resume(cls, directory: Path, study_text: str, plan: Plan, *, allow_mixed: bool = False) -> Self:
         """Open a result to record the runs that are left, and remove what a crash left unfinished.
 
-        Raises UsageError as `open` does, if another process is recording into the directory, and if study or
-        plan are not the stored ones.
+        Raises UsageError as `open` does, if another process is recording into the directory, if study or plan are
+        not the stored ones, and, unless `allow_mixed`, if another version of airtoll or a machine with another
+        processor or kernel created the result.
         """
         stored = cls.open(directory)
         if (difference := _first_different_line(stored.study_text, study_text)) is not None:
@@ -111,6 +120,9 @@ class Result:
                 f"{directory}: cannot resume: it has schema version {stored.plan_record.schema_version}, this airtoll "
                 f"writes {SCHEMA_VERSION}: the one that began it can complete it"
             )
+        if not allow_mixed:
+            head = stored.plan_record
+            refuse_mixture(str(directory), Origin.of(head.airtoll, head.machine), Origin.here())
         with reporting(f"cannot resume {directory}"):
             lock = Lock(directory)
             try:

@@ -118,6 +118,7 @@ class Run(BaseModel):
         return f"{self.order:04d}-{c.transport}-{c.ip}-{c.packet_size}-{c.security}"
 
 
+PublicationName = Literal["hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n"]
 ProbeName = Literal["throughput", "rtt", "irtt", "ftp", "video", "engine"]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]

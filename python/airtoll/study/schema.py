@@ -216,6 +216,12 @@ class StudyFile(_Table):
 
     title: Title = Field(description="One line that names the study.")
     description: Text = Field(default="", description="What the study is for, in any number of lines.")
+    published: Annotated[cell.PublicationName, *name_of(cell.PublicationName)] | None = Field(
+        default=None,
+        description="The publication that the study repeats, whose figures its report shows: "
+        + one_of(get_args(cell.PublicationName))
+        + ".",
+    )
     lab: LabName = Field(
         default="air",
         description="Where it is measured: air is the emulated link, in real time; sim the same in virtual time.",

@@ -7,6 +7,7 @@
 3. `journal`: what is measured so far, a line a cell, appended as each ends.
 4. `table`: the journal as one table, in the order of the cells, whatever the order in which they ended.
 
-It reads `study` (the words), `labs.sim` (how a scenario is performed) and `store.durable` (files that are there as
-a whole or not at all). A study measures with replicates, pairs and verdicts; a sweep maps a large space.
+It reads `study` (the words), `labs.sim` (how a scenario is performed), `store.durable` (files that are there as a whole
+or not at all) and `store.origin` (which code and machine perform a cell). A study measures with replicates, pairs and
+verdicts; a sweep maps a large space.
 """

@@ -1,8 +1,11 @@
-"""What a sweep has measured so far: one line a cell, in the order in which they ended.
+"""What a sweep has measured so far: one line per cell, in the order in which the cells ended.
 
-The first line says which sweep it is. A line is appended in one write as its cell ends, so that a killed sweep
-loses the cells under way and no other: what a process has written stays when it is killed, and every second or so
-it is flushed to the disk, for when the machine fails. A last line that is cut off is no line.
+The first line says which sweep it is, and which origin began it. A further line that is an object names the origin of
+the cells after it: another origin may continue the sweep if that is allowed, and a cluster may have several machines.
+
+A line is appended in one write as its cell ends, so that a killed sweep loses the cells under way and no other: what a
+process has written stays when it is killed, and every second or so it is flushed to the disk, for when the machine
+fails. A last line that is cut off is no line.
 """
 
 import errno
@@ -12,11 +15,14 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.store.durable import reporting, sync
+from airtoll.store.origin import Origin, refuse_mixture
+from airtoll.sweep.workers import Done
 
 SUFFIX = ".journal"
 _FLUSH_S = 1.0
@@ -26,13 +32,23 @@ _LINE = re.compile(r"([0-9]{1,9}) (\{.*\})\n")
 class Journal:
     """The journal of one sweep, open for appending; no other process can have it open."""
 
-    def __init__(self, path: Path, sweep: dict[str, object], *, resume: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        sweep: dict[str, object],
+        origin: Origin,
+        *,
+        resume: bool,
+        allow_mixed: bool = False,
+    ) -> None:
         """Begin the journal of a sweep, or with `resume` go on with it.
 
-        `sweep` is what identifies it. Raises UsageError if there is a journal and it is not to be resumed, if
-        there is none to resume, or if it is of another sweep.
+        `sweep` is what identifies it, `origin` who begins it or goes on. Raises UsageError if there is a journal and it
+        is not to be resumed, if there is none to resume, if it is of another sweep, or if another origin began it and
+        that is not allowed.
         """
         self.path = path
+        self._origin = origin  # of the last line
         self.done: set[int] = set()
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (0 if resume else os.O_CREAT | os.O_EXCL)
         try:
@@ -48,9 +64,9 @@ class Journal:
             with reporting(f"cannot write {path}"):
                 self._lock()
                 if resume:
-                    self._take_up(sweep)
+                    self._take_up(sweep, None if allow_mixed else origin)
                 else:
-                    self._write(json.dumps(sweep))
+                    self._write(json.dumps({**sweep, **asdict(origin)}))
                     os.fsync(self._descriptor)
                     sync(path.absolute().parent)
         except BaseException:
@@ -63,7 +79,7 @@ class Journal:
         except BlockingIOError:
             raise UsageError(f"{self.path}: another airtoll is writing it") from None
 
-    def _take_up(self, sweep: dict[str, object]) -> None:
+    def _take_up(self, sweep: dict[str, object], origin: Origin | None) -> None:
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
         head, _, _ = content.partition(b"\n")
@@ -78,15 +94,25 @@ class Journal:
                 raise UsageError(
                     f"{self.path}: cannot resume: {key} is {value}, was {begun.get(key)}: it is of another sweep"
                 )
+        if origin is not None:
+            refuse_mixture(str(self.path), _origin(begun), origin)
         os.ftruncate(self._descriptor, whole)
-        self.done = {place for place, _ in self.cells()}
+        self._origin = _origin(begun)
+        for done in self.cells():
+            self.done.add(done.place)
+            self._origin = done.origin
 
-    def append(self, place: int, answer: str) -> None:
-        """Keep the answer of the cell at that place of the grid; of a cell that is kept already, nothing."""
+    def append(self, done: Done) -> None:
+        """Keep the answer of a cell; of a cell that is kept already, nothing."""
+        place = done.place
         if place in self.done:
             return
         with reporting(f"cannot write {self.path}"):
-            self._write(f"{place} {answer}")
+            line = f"{place} {done.answer}"
+            if done.origin != self._origin:
+                line = f"{json.dumps(asdict(done.origin))}\n{line}"
+                self._origin = done.origin
+            self._write(line)
             self.done.add(place)
             if time.monotonic() - self._flushed_s > _FLUSH_S:
                 os.fsync(self._descriptor)
@@ -97,15 +123,19 @@ class Journal:
         if os.write(self._descriptor, content) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def cells(self) -> Iterator[tuple[int, str]]:
-        """Every cell that is kept: its place in the grid and its answer, in the order in which they ended."""
+    def cells(self) -> Iterator[Done]:
+        """Every cell that is kept, in the order in which they ended."""
         with self.path.open(encoding="utf-8") as lines:
-            next(lines, None)
-            for number, line in enumerate(lines, start=2):
-                match = _LINE.fullmatch(line)
-                if match is None:
+            for number, line in enumerate(lines, start=1):
+                if line.startswith("{"):
+                    try:
+                        origin = _origin(json.loads(line))
+                    except ValueError:
+                        raise AirtollError(f"{self.path}: line {number} is damaged") from None
+                elif match := _LINE.fullmatch(line):
+                    yield Done(int(match[1]), match[2], origin)
+                else:
                     raise AirtollError(f"{self.path}: line {number} is damaged")
-                yield int(match[1]), match[2]
 
     def remove(self) -> None:
         """Remove it: what it has is in the table."""
@@ -123,3 +153,8 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _origin(line: dict[str, Any]) -> Origin:
+    """The origin that a line names; journals of earlier versions name the version alone."""
+    return Origin(*(line.get(name) for name in ("airtoll", "processor", "kernel")))

@@ -1,7 +1,8 @@
 """The answers of all cells as one table, and its files.
 
 One row a cell, in the order of the grid. Its columns: `cell` (place in the grid), the words of the scenario as the
-medium takes them, then what it answered. Objects within the answer become columns of their own (`delay_ms.p99` is
+medium takes them, then what it answered, last what performed the cell (`airtoll`, its version; `machine_processor`,
+`machine_kernel`). Objects within the answer become columns of their own (`delay_ms.p99` is
 `delay_ms_p99`), lists become JSON text: `stations` of the answer, one object a station, is `per_station`. What a
 scenario or an answer has not is null; a column that no cell has a value for is not there.
 """
@@ -16,6 +17,7 @@ import polars as pl
 
 from airtoll.errors import AirtollError
 from airtoll.store.durable import TEMPORARY, reporting, sync
+from airtoll.sweep.workers import Done
 
 FORMATS = ("csv", "json")
 """What a table can be written as beside Parquet."""
@@ -23,21 +25,29 @@ FORMATS = ("csv", "json")
 _RENAMED = {"stations": "per_station"}
 
 
-def make_table(cells: Sequence[str], answers: Iterable[tuple[int, str]]) -> pl.DataFrame:
+def make_table(cells: Sequence[str], answers: Iterable[Done]) -> pl.DataFrame:
     """The table of the cells that have an answer."""
-    by_place = dict(answers)
+    by_place = {done.place: done for done in answers}
     scenarios: dict[str, list[Any]] = {}
     results: dict[str, list[Any]] = {}
+    origins: dict[str, list[Any]] = {}
     places = sorted(by_place)
     for row, place in enumerate(places):
         _fill(scenarios, row, _flat(json.loads(cells[place]), matrices=True))
         try:
-            answer = json.loads(by_place[place])
+            answer = json.loads(by_place[place].answer)
         except ValueError:
             raise AirtollError(f"cell {place}: its answer is not JSON") from None
         _fill(results, row, _flat({_RENAMED.get(name, name): value for name, value in answer.items()}))
-    columns = {**results, **scenarios}  # a word of the scenario has its name to itself
-    ordered = ["cell", *scenarios, *(name for name in results if name not in scenarios)]
+        origin = by_place[place].origin
+        made = {
+            "airtoll": origin.airtoll,
+            "machine_processor": origin.processor,
+            "machine_kernel": origin.kernel,
+        }
+        _fill(origins, row, _flat(made))
+    columns = {**origins, **results, **scenarios}  # a word of the scenario has its name to itself
+    ordered = list(dict.fromkeys(["cell", *scenarios, *results, *origins]))
     columns["cell"] = list(places)
     series = []
     for name in ordered:

@@ -7,16 +7,26 @@ running when airtoll is killed.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
 from airtoll.errors import AirtollError
 from airtoll.labs.sim import Engine
+from airtoll.store.origin import Origin
 
 Job = tuple[int, str]
 """Place of the cell in the grid, and its scenario as JSON."""
 
-Done = tuple[int, str]
-"""Place of the cell in the grid, and the medium's answer as JSON on one line."""
+
+@dataclass(frozen=True)
+class Done:
+    """A cell that was performed."""
+
+    place: int  # in the grid
+    answer: str  # of the medium, as JSON on one line
+    origin: Origin  # that performed it
+
 
 _AHEAD = 4  # jobs a worker that are handed out: enough that none waits, few enough to stop soon
 
@@ -28,7 +38,12 @@ def perform(job: Job, engine: Engine) -> Done:
         answer = engine(scenario)
     except ValueError as error:
         raise AirtollError(f"cell {place}: {error}: {scenario}") from None
-    return place, answer
+    return Done(place, answer, _here())
+
+
+@cache
+def _here() -> Origin:
+    return Origin.here()
 
 
 def on_cores(
