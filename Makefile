@@ -20,11 +20,12 @@ run: system-run build
 
 build: $(VENV)/.built
 
-$(VENV)/.packages: pyproject.toml tools/constraints.txt
+$(VENV)/.packages: pyproject.toml tools/constraints.txt tools/dependencies.py
 	@tools/system-packages.sh build
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --upgrade 'pip>=25.1'
 	$(VENV)/bin/pip install --group dev
+	$(VENV)/bin/python tools/dependencies.py | $(VENV)/bin/pip install --requirement /dev/stdin
 	@touch $@
 
 RUST_SOURCES := Cargo.toml Cargo.lock \
@@ -36,7 +37,7 @@ $(VENV)/.commit: FORCE | $(VENV)/.packages
 	@cmp -s $@.new $@ || cp $@.new $@
 
 $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
-	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-build-isolation --editable .
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 system-run system-test system-bench system-rtl:
