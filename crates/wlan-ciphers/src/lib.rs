@@ -16,7 +16,6 @@
 //! |---|---|---|
 //! | [`wep`] | WEP-40 and WEP-104 | IEEE 802.11-2020 12.3.2 |
 //! | [`tkip`], [`michael`] | TKIP, its MIC | 12.5.2 |
-//! | [`countermeasures`] | what TKIP does about forgeries | 12.5.2.4 |
 //! | [`bip`] | BIP for group addressed management frames | 12.5.4 |
 //! | [`key`] | CCMP, GCMP and Enhanced CCMP on batches | 12.5.3, 12.5.5 |
 //! | [`ccmp`] | the header that they share | 12.5.3.2, 12.5.5.2 |
@@ -40,7 +39,6 @@
 mod aad;
 pub mod bip;
 pub mod ccmp;
-pub mod countermeasures;
 pub mod decap;
 mod engine;
 pub mod enhanced;
@@ -63,7 +61,6 @@ mod vectors;
 pub use aad::Priority;
 pub use bip::{Bip, IntegrityKeyId};
 pub use ccmp::Ccmp;
-pub use countermeasures::Countermeasures;
 pub use engine::Backend;
 pub use enhanced::Lanes;
 pub use half::Half;

@@ -16,8 +16,7 @@
 //! 1. the TSC is compared with the replay counter ([`ReplayWindow::check`]): a frame out of order is dropped, and its
 //!    MIC is not looked at, so that replays cannot set off the countermeasures;
 //! 2. ICV: [`OpenError::Icv`] is noise or another key;
-//! 3. MIC: [`OpenError::Mic`] behind a right ICV is a forgery, and goes to the
-//!    [countermeasures](crate::Countermeasures);
+//! 3. MIC: [`OpenError::Mic`] behind a right ICV is a forgery; the countermeasures of 12.5.2.4 are left to the caller;
 //! 4. the replay counter is moved ([`ReplayWindow::accept`]).
 //!
 //! The TSC is a packet number. Neither RC4 nor the S-box of the key mixing runs in constant time.

@@ -92,9 +92,10 @@ pub enum Output {
         /// The keys of before are still good: only an attempt to begin anew failed. Otherwise they are to be forgotten.
         still_established: bool,
     },
-    /// A station reports a forged TKIP MIC (12.5.2.4.1): countermeasures are the caller's.
+    /// A station reports a frame with a wrong Michael MIC, under a TKIP key that it has (12.5.2.4.1). The caller takes the
+    /// countermeasures.
     MichaelFailure {
-        /// Who.
+        /// The station.
         peer: MacAddr,
     },
 }

@@ -261,6 +261,41 @@ fn forged_michaels_are_reported() {
     assert_eq!(world.ap_ends[&STA].michael_failures, 1);
 }
 
+/// As hostapd's `wpa_receive_error_report`: a report counts only if the key that it is about is of TKIP.
+#[test]
+fn a_report_about_a_cipher_without_michael_is_refused() {
+    let mixed = Policy {
+        group: Suite::Tkip,
+        ..policy(Suite::Ccmp128)
+    };
+    for (policy, pairwise, failures) in [
+        (policy(Suite::Ccmp128), true, 0),
+        (policy(Suite::Ccmp128), false, 0),
+        (policy(Suite::Gcmp256), true, 0),
+        (mixed.clone(), true, 0),
+        (mixed, false, 1),
+    ] {
+        let mut world = World::of(&policy);
+        world.run();
+        let station = world.stations.get_mut(&STA).unwrap();
+        assert!(station.report_michael_failure(pairwise));
+        world.collect();
+        let report = world.next();
+        let expected = if failures == 0 {
+            Err(Discard::Unexpected)
+        } else {
+            Ok(())
+        };
+        assert_eq!(world.deliver(&report), Some(expected), "{policy:?}");
+        assert_eq!(world.ap_ends[&STA].michael_failures, failures);
+        // A refused report leaves the session as it was: the next request is answered.
+        assert!(world.stations.get_mut(&STA).unwrap().request_rekey(true));
+        world.collect();
+        world.run();
+        assert_eq!(world.ends[&STA].established, 2);
+    }
+}
+
 /// Stations 2, 3, ... of the access point.
 fn stations(count: u8) -> Vec<MacAddr> {
     (0..count).map(|n| MacAddr([2, 0, 0, 0, 1, n])).collect()

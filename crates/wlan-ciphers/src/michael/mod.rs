@@ -8,8 +8,8 @@
 //! Each step needs the one before, four octets at a time, so a single MSDU is bound by latency. The MSDUs of a batch
 //! are independent: sixteen run side by side with AVX-512, eight with AVX2 (`x86`).
 //!
-//! Michael is weak by design, about 29 bits against a forger; that is why TKIP has
-//! [countermeasures](crate::countermeasures).
+//! Michael is weak by design: about 29 bits against a forger. 12.5.2.4 therefore has an access point stop TKIP for 60
+//! seconds after two forgeries within 60 seconds. These countermeasures are not part of this crate.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

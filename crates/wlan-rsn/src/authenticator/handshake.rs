@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rand_core::CryptoRng;
+use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::{KeyData, KeyInfo};
 use zeroize::Zeroizing;
@@ -284,8 +285,17 @@ impl Authenticator {
             return Err(Discard::Replay);
         }
         received.verify(&session.ptk)?;
+        let is_report = received.has(KeyInfo::ERROR);
+        // Only TKIP has a Michael MIC (12.5.2.4): another station's report must not lead to countermeasures.
+        let reported = match received.has(KeyInfo::PAIRWISE) {
+            true => session.association.pairwise,
+            false => session.association.group,
+        };
+        if is_report && reported != Suite::Tkip {
+            return Err(Discard::Unexpected);
+        }
         session.last_request = Some(counter);
-        if received.has(KeyInfo::ERROR) {
+        if is_report {
             self.outputs.push_back(Output::MichaelFailure { peer: address });
         } else if received.has(KeyInfo::PAIRWISE) {
             self.rekey_pairwise(address, now, rng);
