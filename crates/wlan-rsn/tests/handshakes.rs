@@ -9,7 +9,7 @@ use wlan_frames::MacAddr;
 use wlan_frames::eapol::{EapolKey, KeyInfo};
 use wlan_rsn::authenticator::{Limits, StartError};
 use wlan_rsn::{Akm, Discard, Elements, Failure, Group, Pmk, Policy, Protocol, owe};
-use world::{AP, STA, World, pmk, policy};
+use world::{AP, Flight, STA, World, pmk, policy};
 
 /// Every policy that there is: generation, key management, cipher, protected management frames, extended Key IDs.
 fn policies() -> Vec<Policy> {
@@ -388,6 +388,70 @@ fn a_newcomer_learns_where_the_group_key_stands() {
     let message_3 = world.next();
     let (key, _) = EapolKey::parse(&message_3.packet, 16).unwrap();
     assert_eq!(key.rsc, [6, 5, 4, 3, 2, 1, 0, 0]);
+}
+
+/// 12.7.6.4: Key RSC is the number that the group key has reached when message 3 goes out, not when it first went out. A
+/// station that takes an older number would accept replays of every group frame since.
+#[test]
+fn a_message_that_is_sent_again_names_the_present_packet_numbers() {
+    let numbers = |world: &World| (world.ends[&STA].rsc, world.ends[&STA].ipn);
+    for (suite, protocol) in [
+        (Suite::Ccmp128, Protocol::Rsn),
+        (Suite::Tkip, Protocol::Rsn),
+        (Suite::Tkip, Protocol::Wpa),
+    ] {
+        let policy = match suite {
+            Suite::Tkip => Policy::of(protocol, Akm::WpaPsk, suite),
+            _ => policy(suite).with_mfp(Suite::BipCmac128),
+        };
+        let mut world = World::of(&policy);
+        world.ap.note_group_numbers(5, 6);
+        let carries_the_key = |flight: &Flight| {
+            let (key, _) = EapolKey::parse(&flight.packet, 16).unwrap();
+            flight.from == AP && (key.rsc != [0; 8])
+        };
+        // The group key is in message 3 of RSN, in the group message of WPA. It is lost.
+        let lost = loop {
+            let flight = world.next();
+            if carries_the_key(&flight) {
+                break flight;
+            }
+            world.deliver(&flight);
+        };
+        world.ap.note_group_numbers(1000, 2000);
+        world.wait();
+        let again = world.next();
+        world.deliver(&again);
+        assert_ne!(again.packet, lost.packet);
+        let ipn = if suite == Suite::Tkip { 0 } else { 2000 };
+        assert_eq!(numbers(&world), (1000, ipn), "{suite:?} of {protocol:?}");
+        world.run();
+        assert!(world.agrees(STA));
+    }
+}
+
+/// Message 3 names the group key of its first transmission, also when the access point has drawn another one since.
+#[test]
+fn a_message_3_that_is_sent_again_tells_the_same_group_key() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    for _ in 0..2 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    world.ap.note_group_numbers(7, 0);
+    let first = world.next();
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.wait();
+    let again = world.next();
+    let rsc = |flight: &Flight| EapolKey::parse(&flight.packet, 16).unwrap().0.rsc[0];
+    assert_eq!((rsc(&first), rsc(&again)), (0, 7));
+    // Whichever arrives, the station has that key, and then gets the newer one.
+    world.deliver(&first);
+    world.deliver(&again);
+    assert_eq!(world.ends[&STA].groups.len(), 1);
+    world.settle();
+    assert!(world.agrees(STA));
+    assert_eq!(world.group.len(), 2);
 }
 
 #[test]

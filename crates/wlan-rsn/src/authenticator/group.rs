@@ -6,21 +6,20 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, Suite};
 use wlan_frames::MacAddr;
-use wlan_frames::eapol::{KeyData, KeyInfo};
-use zeroize::Zeroizing;
+use wlan_frames::eapol::KeyData;
 
 use super::Authenticator;
 use super::station::{Kind, Slot, Station, Wait};
+use crate::Key;
 use crate::output::Output;
-use crate::{Key, Protocol};
 
 /// One group key, and the integrity group key that goes with it.
 pub(super) struct GroupKeys {
     /// Counts them.
     pub(super) generation: u64,
     cipher: Suite,
-    key_id: KeyId,
-    gtk: Key,
+    pub(super) key_id: KeyId,
+    pub(super) gtk: Key,
     integrity: Option<Integrity>,
     /// Packet number that was used last.
     pub(super) rsc: u64,
@@ -94,6 +93,14 @@ impl Group {
         self.next.as_ref().unwrap_or(&self.present)
     }
 
+    /// Those of a generation that stations are still told: every station with a session has the keys of a generation before
+    /// these are given up.
+    pub(super) fn of(&self, generation: u64) -> Option<&GroupKeys> {
+        std::iter::once(&self.present)
+            .chain(&self.next)
+            .find(|keys| keys.generation == generation)
+    }
+
     /// Draws the next ones, unless they are being given out.
     pub(super) fn begin_rekey(&mut self, rng: &mut dyn CryptoRng) -> bool {
         if self.next.is_some() {
@@ -141,39 +148,13 @@ impl Authenticator {
             return;
         };
         let keys = self.group.told();
-        let counter = station.counter;
         let Some(session) = &mut station.session else {
             return;
         };
         if session.wait.is_some() || session.generation == Some(keys.generation) {
             return;
         }
-        let mut info = KeyInfo::ACK | KeyInfo::SECURE;
-        let mut data = Zeroizing::new(Vec::with_capacity(256));
-        let key_len = match session.association.protocol {
-            Protocol::Rsn => {
-                info |= KeyInfo::ENCRYPTED;
-                keys.push(session.association.group_management.is_some(), &mut data);
-                0
-            }
-            Protocol::Wpa => {
-                info |= u16::from(keys.key_id.get()) << 4;
-                data.extend_from_slice(keys.gtk.as_octets());
-                keys.gtk.as_octets().len()
-            }
-        };
-        // RC4 takes an IV that no other message has under this key: the replay counter is such a number.
-        let mut iv = [0; 16];
-        if session.protection.version == 1 {
-            iv[8..].copy_from_slice(&counter.to_be_bytes());
-        }
-        session.wait = Some(Wait {
-            key_len,
-            iv,
-            rsc: keys.rsc,
-            data: session.protection.wrap(&session.ptk, &iv, data),
-            ..Wait::new(Kind::Group(keys.generation), true, info)
-        });
+        session.wait = Some(Wait::new(Kind::Group(keys.generation), true));
         self.send_again(address, Slot::Session, now);
     }
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_frames::eapol::{KeyData, KeyInfo};
-use zeroize::Zeroizing;
+use wlan_frames::eapol::KeyInfo;
 
 use super::station::{Answer, Handshake, Kind, MAX_ANSWERS, Session, Slot, Wait};
 use super::{Authenticator, Elements};
@@ -24,7 +23,7 @@ impl Authenticator {
         let Some(handshake) = &mut station.handshake else {
             return;
         };
-        let first = handshake.message_1();
+        let first = Wait::new(Kind::One, handshake.sealed);
         if handshake.wait.get_or_insert(first).tries < self.timing.tries {
             self.send_again(address, Slot::Handshake, now);
         }
@@ -72,18 +71,12 @@ impl Authenticator {
         if received.key.data.is_empty() {
             self.message_4(address, &received, now)
         } else {
-            self.message_2(address, &received, now, rng)
+            self.message_2(address, &received, now)
         }
     }
 
     /// 12.7.6.3.
-    fn message_2(
-        &mut self,
-        address: MacAddr,
-        received: &Received<'_>,
-        now: Duration,
-        rng: &mut dyn CryptoRng,
-    ) -> Result<(), Discard> {
+    fn message_2(&mut self, address: MacAddr, received: &Received<'_>, now: Duration) -> Result<(), Discard> {
         let own = self.address;
         let station = self.stations.get_mut(&address).ok_or(Discard::UnknownPeer)?;
         let handshake = station.handshake.as_mut().ok_or(Discard::Unexpected)?;
@@ -128,12 +121,12 @@ impl Authenticator {
                 key: before.ptk.tk(),
             });
         }
-        self.send_message_3(address, now, rng);
+        self.send_message_3(address, now);
         Ok(())
     }
 
     /// 12.7.6.4.
-    fn send_message_3(&mut self, address: MacAddr, now: Duration, rng: &mut dyn CryptoRng) {
+    fn send_message_3(&mut self, address: MacAddr, now: Duration) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
         };
@@ -143,41 +136,10 @@ impl Authenticator {
         let Some(answer) = &mut handshake.answer else {
             return;
         };
-        let association = &handshake.association;
-        let offered = &self.elements;
-        let mut iv = [0; 16];
-        let mut info = KeyInfo::PAIRWISE | KeyInfo::INSTALL | KeyInfo::ACK;
-        let mut rsc = 0;
-        let data = match association.protocol {
-            Protocol::Wpa => offered.wpa.clone(),
-            Protocol::Rsn => {
-                info |= KeyInfo::SECURE | KeyInfo::ENCRYPTED;
-                let keys = self.group.told();
-                answer.generation = Some(keys.generation);
-                rsc = keys.rsc;
-                let mut data = Zeroizing::new(Vec::with_capacity(1024));
-                for element in [&offered.rsn, &offered.rsnx, &offered.wpa] {
-                    data.extend_from_slice(element);
-                }
-                if association.extended_key_id {
-                    KeyData::KeyId(handshake.key_id.get()).push(&mut data);
-                }
-                keys.push(association.group_management.is_some(), &mut data);
-                // AES key wrap uses none (12.7.2 e).
-                if handshake.protection.version == 1 {
-                    rng.fill_bytes(&mut iv);
-                }
-                handshake.protection.wrap(&answer.ptk, &iv, data)
-            }
-        };
-        let wait = Wait {
-            key_len: association.pairwise.key_len(),
-            iv,
-            rsc,
-            data,
-            ..Wait::new(Kind::Three, handshake.sealed, info)
-        };
-        handshake.wait = Some(wait);
+        if handshake.association.protocol == Protocol::Rsn {
+            answer.generation = Some(self.group.told().generation);
+        }
+        handshake.wait = Some(Wait::new(Kind::Three, handshake.sealed));
         let outputs = &mut self.outputs;
         if let Some(answer) = &handshake.answer {
             outputs.push_back(install(address, handshake, &answer.ptk, Direction::Receive));

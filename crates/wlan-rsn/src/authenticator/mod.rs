@@ -216,9 +216,9 @@ impl Authenticator {
         }
     }
 
-    /// Packet numbers of the group key, and of that for management frames, that were used last. Message 3 tells them, so
-    /// that a newcomer takes no older frame (12.7.6.4, Key RSC): say them before each [`receive`](Self::receive), or now
-    /// and then.
+    /// Notes the packet numbers that were used last with the group key and with the integrity group key. Message 3 and group
+    /// messages name them, so that a station takes no older frame (12.7.6.4, 12.7.7.2: Key RSC, IPN), and each transmission
+    /// names the numbers of its time: note them before each [`receive`](Self::receive) and [`timeout`](Self::timeout).
     pub fn note_group_numbers(&mut self, group: u64, integrity: u64) {
         self.group.note_numbers(group, integrity);
     }
@@ -320,7 +320,7 @@ impl Authenticator {
                 _ => timing.next,
             })
         };
-        if let Some((packet, sealed)) = station.send_again(slot, deadline) {
+        if let Some((packet, sealed)) = station.send_again(slot, deadline, &self.elements, &self.group) {
             self.outputs.push_back(Output::Send {
                 to: address,
                 packet,

@@ -7,7 +7,10 @@ use subtle::ConstantTimeEq;
 use wlan_ciphers::KeyId;
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::{KeyData, KeyInfo};
+use zeroize::Zeroizing;
 
+use super::Elements;
+use super::group::Group;
 use crate::message::Message;
 use crate::output::Failure;
 use crate::protection::{Inputs, Protection, Ptk};
@@ -55,6 +58,38 @@ impl Session {
             handshake.key_id = KeyId::new(1 - self.key_id.get()).expect("0 or 1");
         }
         handshake
+    }
+}
+
+impl Session {
+    /// Message 1 of a group key handshake (12.7.7.2). `None` if the group key that it tells is gone.
+    fn group_message(&self, wait: &Wait, group: &Group) -> Option<Body> {
+        let Kind::Group(generation) = wait.kind else {
+            return None;
+        };
+        let keys = group.of(generation)?;
+        let iv = iv(self.protection, wait);
+        let mut info = KeyInfo::ACK | KeyInfo::SECURE;
+        let mut data = Zeroizing::new(Vec::with_capacity(256));
+        let key_len = match self.association.protocol {
+            Protocol::Rsn => {
+                info |= KeyInfo::ENCRYPTED;
+                keys.push(self.association.group_management.is_some(), &mut data);
+                0
+            }
+            Protocol::Wpa => {
+                info |= u16::from(keys.key_id.get()) << 4;
+                data.extend_from_slice(keys.gtk.as_octets());
+                keys.gtk.as_octets().len()
+            }
+        };
+        Some(Body {
+            info,
+            key_len,
+            iv,
+            rsc: keys.rsc,
+            data: self.protection.wrap(&self.ptk, &iv, data),
+        })
     }
 }
 
@@ -140,16 +175,11 @@ pub(super) enum Kind {
     Group(u64),
 }
 
-/// A message whose answer is waited for. Its key data is kept as it is sent: enciphered.
+/// A message whose answer is waited for. Its contents are built anew for each transmission, because they name the packet
+/// numbers that the group keys have reached.
 pub(super) struct Wait {
     pub(super) kind: Kind,
     pub(super) sealed: bool,
-    /// Key Information without version and MIC bit.
-    pub(super) info: u16,
-    pub(super) key_len: usize,
-    pub(super) iv: [u8; 16],
-    pub(super) rsc: u64,
-    pub(super) data: Vec<u8>,
     /// Replay counters of this message, first and last.
     pub(super) first_counter: u64,
     pub(super) last_counter: u64,
@@ -158,16 +188,11 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// A message that was not sent yet, without key data.
-    pub(super) fn new(kind: Kind, sealed: bool, info: u16) -> Wait {
+    /// A message that was not sent yet.
+    pub(super) fn new(kind: Kind, sealed: bool) -> Wait {
         Wait {
             kind,
             sealed,
-            info,
-            key_len: 0,
-            iv: [0; 16],
-            rsc: 0,
-            data: Vec::new(),
             first_counter: 0,
             last_counter: 0,
             tries: 0,
@@ -199,12 +224,15 @@ impl Station {
         }
     }
 
-    /// The packet of the message in this slot, with the next replay counter, and whether it goes sealed. `deadline` gives
-    /// the deadline from the tries before and the kind.
+    /// The packet of the message in this slot, with the next replay counter and the present packet numbers of the group
+    /// keys, and whether it goes sealed. `deadline` gives the deadline from the tries before and the kind; `offered` are the
+    /// elements of the access point.
     pub(super) fn send_again(
         &mut self,
         slot: Slot,
         deadline: impl FnOnce(u8, Kind) -> Duration,
+        offered: &Elements,
+        group: &Group,
     ) -> Option<(Vec<u8>, bool)> {
         let counter = self.counter + 1;
         let wait = self.wait_mut(slot)?;
@@ -216,27 +244,16 @@ impl Station {
         wait.last_counter = counter;
         let sealed = wait.sealed;
         self.counter = counter;
-        Some((self.build(slot)?, sealed))
+        Some((self.build(slot, offered, group)?, sealed))
     }
 
-    fn build(&mut self, slot: Slot) -> Option<Vec<u8>> {
-        let message = |wait: &Wait, nonce, protection, ptk: Option<&Ptk>| {
-            Message {
-                info: wait.info,
-                key_len: wait.key_len,
-                replay_counter: wait.last_counter,
-                nonce,
-                iv: wait.iv,
-                rsc: wait.rsc,
-                data: &wait.data,
-            }
-            .build(protection, ptk)
-        };
+    fn build(&mut self, slot: Slot, offered: &Elements, group: &Group) -> Option<Vec<u8>> {
         match slot {
             Slot::Session => {
                 let session = self.session.as_ref()?;
                 let wait = session.wait.as_ref()?;
-                Some(message(wait, [0; 32], session.protection, Some(&session.ptk)))
+                let body = session.group_message(wait, group)?;
+                Some(body.build(wait, [0; 32], session.protection, Some(&session.ptk)))
             }
             Slot::Handshake => {
                 let handshake = self.handshake.as_mut()?;
@@ -245,11 +262,53 @@ impl Station {
                     handshake.first_1.get_or_insert(wait.first_counter);
                     handshake.last_1 = wait.last_counter;
                 }
-                let ptk = handshake.answer.as_ref().map(|answer| &answer.ptk);
-                Some(message(wait, handshake.anonce, handshake.protection, ptk))
+                let (body, ptk) = match &handshake.answer {
+                    Some(answer) => (
+                        handshake.message_3(answer, wait, offered, group)?,
+                        Some(&answer.ptk),
+                    ),
+                    None => (handshake.message_1(), None),
+                };
+                Some(body.build(wait, handshake.anonce, handshake.protection, ptk))
             }
         }
     }
+}
+
+/// What a message says beside its nonce and replay counter.
+struct Body {
+    /// Key Information without version and MIC bit.
+    info: u16,
+    key_len: usize,
+    iv: [u8; 16],
+    rsc: u64,
+    /// As it is sent: encrypted where the message has it so.
+    data: Vec<u8>,
+}
+
+impl Body {
+    fn build(&self, wait: &Wait, nonce: [u8; 32], protection: Protection, ptk: Option<&Ptk>) -> Vec<u8> {
+        Message {
+            info: self.info,
+            key_len: self.key_len,
+            replay_counter: wait.last_counter,
+            nonce,
+            iv: self.iv,
+            rsc: self.rsc,
+            data: &self.data,
+        }
+        .build(protection, ptk)
+    }
+}
+
+/// The EAPOL-Key IV of a message. RC4 takes an IV that no other message has under this key, and no two messages to a station
+/// have one replay counter; AES key wrap takes none (12.7.2 e).
+fn iv(protection: Protection, wait: &Wait) -> [u8; 16] {
+    let mut iv = [0; 16];
+    if protection.version == 1 {
+        iv[8..].copy_from_slice(&wait.last_counter.to_be_bytes());
+    }
+    iv
 }
 
 /// Which of the two messages that a station may be waited for.
@@ -262,19 +321,52 @@ pub(super) enum Slot {
 }
 
 impl Handshake {
-    /// Message 1.
-    pub(super) fn message_1(&self) -> Wait {
+    /// Message 1 (12.7.6.2).
+    fn message_1(&self) -> Body {
         let mut data = Vec::new();
         if let (Some(pmkid), Protocol::Rsn) = (self.pmk.pmkid(), self.association.protocol) {
             KeyData::Pmkid(pmkid).push(&mut data);
         }
         // The initial exchange is over when a key is replaced (12.7.2 b 7).
         let secure = if self.sealed { KeyInfo::SECURE } else { 0 };
-        Wait {
+        Body {
+            info: KeyInfo::PAIRWISE | KeyInfo::ACK | secure,
             key_len: self.association.pairwise.key_len(),
+            iv: [0; 16],
+            rsc: 0,
             data,
-            ..Wait::new(Kind::One, self.sealed, KeyInfo::PAIRWISE | KeyInfo::ACK | secure)
         }
+    }
+
+    /// Message 3 (12.7.6.4). `None` if the group key that it tells is gone.
+    fn message_3(&self, answer: &Answer, wait: &Wait, offered: &Elements, group: &Group) -> Option<Body> {
+        let iv = iv(self.protection, wait);
+        let mut info = KeyInfo::PAIRWISE | KeyInfo::INSTALL | KeyInfo::ACK;
+        let mut rsc = 0;
+        let data = match self.association.protocol {
+            Protocol::Wpa => offered.wpa.clone(),
+            Protocol::Rsn => {
+                info |= KeyInfo::SECURE | KeyInfo::ENCRYPTED;
+                let keys = group.of(answer.generation?)?;
+                rsc = keys.rsc;
+                let mut data = Zeroizing::new(Vec::with_capacity(1024));
+                for element in [&offered.rsn, &offered.rsnx, &offered.wpa] {
+                    data.extend_from_slice(element);
+                }
+                if self.association.extended_key_id {
+                    KeyData::KeyId(self.key_id.get()).push(&mut data);
+                }
+                keys.push(self.association.group_management.is_some(), &mut data);
+                self.protection.wrap(&answer.ptk, &iv, data)
+            }
+        };
+        Some(Body {
+            info,
+            key_len: self.association.pairwise.key_len(),
+            iv,
+            rsc,
+            data,
+        })
     }
 
     pub(super) fn why_no_answer(&self) -> Failure {

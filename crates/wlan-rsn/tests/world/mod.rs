@@ -47,6 +47,9 @@ pub struct End {
     pub receive: Vec<(KeyId, Key)>,
     pub groups: BTreeMap<u8, Key>,
     pub integrity: BTreeMap<u8, Key>,
+    /// Packet numbers that the group keys had reached when they were installed.
+    pub rsc: u64,
+    pub ipn: u64,
     pub is_established: bool,
     pub established: u32,
     pub failures: Vec<(Failure, bool)>,
@@ -78,12 +81,14 @@ impl End {
                 let in_use = self.transmit.as_ref().is_some_and(|(_, known)| *known == key);
                 assert!(!in_use, "no longer in use");
             }
-            Output::InstallGroup { key_id, key, .. } => {
+            Output::InstallGroup { key_id, key, rsc, .. } => {
                 self.once(2, &key);
+                self.rsc = rsc.get();
                 self.groups.insert(key_id.get(), key);
             }
-            Output::InstallIntegrity { key_id, key, .. } => {
+            Output::InstallIntegrity { key_id, key, ipn, .. } => {
                 self.once(3, &key);
+                self.ipn = ipn.get();
                 self.integrity.insert(key_id.get(), key);
             }
             Output::Established { .. } => {
