@@ -142,7 +142,8 @@ impl Failure {
     }
 }
 
-/// Why a packet was left out. Nothing has changed then but a count, so that nobody without the key can end a handshake.
+/// Why a packet was discarded. It changed nothing but counts: no key, timer, replay counter or state of a handshake. A packet
+/// that ends a handshake is not discarded: it needs a right MIC, so only a holder of the key can send it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Discard {
     /// It is no EAPOL-Key packet.

@@ -200,10 +200,11 @@ impl Supplicant {
         true
     }
 
-    /// An EAPOL packet has come from the authenticator; `sealed` says whether under the pairwise key.
+    /// Takes an EAPOL packet from the authenticator; `sealed` says whether it came under the pairwise key. A message 3 that
+    /// shows a downgrade ends the handshake: [`Output::Failed`].
     ///
     /// # Errors
-    /// [`Discard`]: the packet was left out.
+    /// [`Discard`]: the packet changed nothing.
     pub fn receive(
         &mut self,
         packet: &[u8],
@@ -304,11 +305,10 @@ impl Supplicant {
         };
         let ptk = self.derive(&key.nonce, &snonce);
         received.verify(&ptk)?;
-        self.last_counter = Some(key.replay_counter);
         let contents = received.contents(&ptk, &self.association)?;
         if self.was_downgraded(&contents) {
             self.fail(Failure::ElementsDiffer);
-            return Err(Discard::KeyData);
+            return Ok(());
         }
         let rsn = self.association.protocol == Protocol::Rsn;
         if rsn && contents.gtk.is_none() {
@@ -319,6 +319,7 @@ impl Supplicant {
             (true, Some(key_id @ 0..=1)) => KeyId::new(key_id).expect("0 or 1"),
             _ => return Err(Discard::KeyData),
         };
+        self.last_counter = Some(key.replay_counter);
 
         // Receive before message 4, transmit after it: the authenticator opens with the new key since message 3, and
         // takes message 4 under the key of before.
@@ -372,11 +373,11 @@ impl Supplicant {
         }
         received.verify(&session.ptk)?;
         let key = &received.key;
-        self.last_counter = Some(key.replay_counter);
         let contents = received.contents(&session.ptk, &self.association)?;
         if contents.gtk.is_none() && contents.igtk.is_none() {
             return Err(Discard::KeyData);
         }
+        self.last_counter = Some(key.replay_counter);
         // WPA's answer names the key as its question does.
         let wpa_key_id = match self.association.protocol {
             Protocol::Rsn => 0,

@@ -219,6 +219,16 @@ fn a_downgrade_is_found_on_either_side() {
     let mut world = World::new(Elements::of(&strong));
     world.join(STA, &Elements::of(&weak), &pmk(7), &pmk(7));
     world.stations.insert(STA, weaker);
+    for _ in 0..2 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    let message_3 = world.next();
+    assert_eq!(
+        world.deliver(&message_3),
+        Some(Ok(())),
+        "not discarded: it ended the handshake"
+    );
     world.run();
     assert_eq!(world.ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
     assert!(!world.ends[&STA].is_established);
@@ -236,6 +246,14 @@ fn a_downgrade_is_found_on_either_side() {
     world.join(STA, &Elements::of(&other), &pmk(7), &pmk(7));
     world.air.pop_front();
     world.stations.insert(STA, supplicant);
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    let message_2 = world.next();
+    assert_eq!(
+        world.deliver(&message_2),
+        Some(Ok(())),
+        "not discarded: it ended the handshake"
+    );
     world.run();
     let reasons = &world.ap_ends[&STA].failures;
     assert_eq!(reasons.last(), Some(&(Failure::ElementsDiffer, false)));

@@ -29,10 +29,11 @@ impl Authenticator {
         }
     }
 
-    /// An EAPOL packet has come from a station; `sealed` says whether under its pairwise key.
+    /// Takes an EAPOL packet from a station; `sealed` says whether it came under the station's pairwise key. A message 2 with
+    /// other elements than the association's ends the handshake: [`Output::Failed`].
     ///
     /// # Errors
-    /// [`Discard`]: the packet was left out.
+    /// [`Discard`]: the packet changed nothing but counts.
     pub fn receive(
         &mut self,
         address: MacAddr,
@@ -101,13 +102,14 @@ impl Authenticator {
             handshake.wrong_mics = handshake.wrong_mics.saturating_add(1);
             return Err(discard);
         }
-        // Whoever answered rightly knows the key: it is no longer one of those that may be displaced.
+        let told = elements(received.key.data)?;
+        // The station has proved that it knows the key: newer stations may no longer displace it.
         if let Some(order) = station.half_open.take() {
             self.half_open.remove(&(order, address));
         }
-        if !is_same(&elements(received.key.data)?, &handshake.association) {
+        if !is_same(&told, &handshake.association) {
             self.fail(address, Slot::Handshake, Failure::ElementsDiffer, now);
-            return Err(Discard::KeyData);
+            return Ok(());
         }
         handshake.snonces.push(snonce);
         let answer = Answer {
