@@ -309,13 +309,13 @@ impl<'a> Management<'a> {
         self.len()
     }
 
-    /// Reads the frame that fills `bytes`; of one whose body is protected, after that was opened. What it reserves of the
-    /// medium is not looked at, and 0 when it is emitted again.
+    /// Reads the frame that fills `bytes`; if its body is protected, the caller has decrypted it before. Duration and the bits
+    /// of power saving (Power Management, 9.2.4.1.7; More Data, 9.2.4.1.8) are ignored, and 0 when the frame is emitted again.
     ///
     /// # Errors
     /// [`FrameError::Version`], [`FrameError::Type`]; [`FrameError::Subtype`], also for beacons;
     /// [`FrameError::Truncated`], also for an element that goes past the end; [`FrameError::Field`] for a frame with an HT
-    /// Control field, a fragment, and other flags than Retry and Protected.
+    /// Control field, a fragment, and a frame to or from the distribution system.
     pub fn parse(bytes: &'a [u8]) -> Result<Management<'a>, FrameError> {
         let fc = FrameControl::parse(bytes)?;
         let found = fc.frame_type();
@@ -326,12 +326,14 @@ impl<'a> Management<'a> {
             });
         }
         need("a management frame", bytes, BODY)?;
-        let (retry, protected) = (fc.has(FrameControl::RETRY), fc.has(FrameControl::PROTECTED));
-        let plain = FrameControl::new(found, fc.subtype())
-            .with(FrameControl::RETRY, retry)
-            .with(FrameControl::PROTECTED, protected);
-        if fc != plain {
-            return Err(FrameError::Field("a flag of the management frame is set"));
+        let foreign = FrameControl::TO_DS
+            | FrameControl::FROM_DS
+            | FrameControl::MORE_FRAGMENTS
+            | FrameControl::HTC_ORDER;
+        if fc.has(foreign) {
+            return Err(FrameError::Field(
+                "the management frame has a flag of Data frames, of fragments or of HT Control",
+            ));
         }
         let sequence = SequenceControl::from_bits(get_u16(bytes, SEQUENCE));
         if sequence.fragment != 0 {
@@ -342,8 +344,8 @@ impl<'a> Management<'a> {
             sa: get_addr(bytes, SA),
             bssid: get_addr(bytes, BSSID),
             sequence: sequence.number,
-            retry,
-            protected,
+            retry: fc.has(FrameControl::RETRY),
+            protected: fc.has(FrameControl::PROTECTED),
             body: Body::parse(fc.subtype(), &bytes[BODY..])?,
         })
     }

@@ -215,8 +215,18 @@ proptest! {
             let cut = Management::parse(&buf[..short]);
             prop_assert!(matches!(cut, Err(FrameError::Truncated { .. })), "{} octets: {:?}", short, cut);
         }
-        buf[1] |= 1;
-        prop_assert!(Management::parse(&buf).is_err(), "a frame to the distribution system");
+        // Power Management of a dozing station, More Data of its access point (IEEE 802.11-2020 9.2.4.1.7, 9.2.4.1.8).
+        for power_saving in [0x10, 0x20, 0x30] {
+            let mut saving = buf.clone();
+            saving[1] |= power_saving;
+            prop_assert_eq!(Management::parse(&saving), Ok(frame));
+        }
+        // ToDS, FromDS, More Fragments, +HTC.
+        for flag in [0x01, 0x02, 0x04, 0x80] {
+            let mut foreign = buf.clone();
+            foreign[1] |= flag;
+            prop_assert!(matches!(Management::parse(&foreign), Err(FrameError::Field(_))), "flag {:#x}", flag);
+        }
     }
 
     #[test]
