@@ -420,7 +420,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
             seeds.extend([
                 record.data.to_vec(),
                 mpdu.to_vec(),
-                [&[1, 0, 0, 0, 0, 0, 9], mpdu].concat(),
+                [&[1, 0, 0, 0, 0, 0, 9], &mpdu[..]].concat(),
             ]);
         }
         seeds.push([&[250], &file[..]].concat());

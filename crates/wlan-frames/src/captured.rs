@@ -10,6 +10,9 @@
 //! Prism numbers are in the byte order of the machine that captured, AVS numbers are big-endian, the others are
 //! little-endian.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use crate::bytes::{array, get_u16};
 use crate::error::need;
 use crate::fcs::{self, FCS_LEN};
@@ -17,7 +20,7 @@ use crate::pcap::{
     LINKTYPE_IEEE802_11, LINKTYPE_IEEE802_11_AVS, LINKTYPE_IEEE802_11_PRISM, LINKTYPE_IEEE802_11_RADIOTAP,
     LINKTYPE_PPI,
 };
-use crate::radiotap::{FLAG_BAD_FCS, FLAG_FCS, Radiotap};
+use crate::radiotap::{FLAG_BAD_FCS, FLAG_DATA_PAD, FLAG_FCS, Radiotap};
 use crate::{FrameControl, FrameError};
 
 /// Message codes of Prism headers.
@@ -42,7 +45,8 @@ pub fn is_known(link_type: u32) -> bool {
     )
 }
 
-/// The MPDU of a record, without its FCS.
+/// The MPDU of a record, without its FCS. It is copied only if padding behind the MAC header must be taken out of it
+/// ([`FLAG_DATA_PAD`]).
 ///
 /// Only radiotap says whether the FCS is there, and not always; otherwise it is taken to be there if it fits, which it
 /// does by chance once in 2^32 frames.
@@ -50,14 +54,13 @@ pub fn is_known(link_type: u32) -> bool {
 /// # Errors
 /// [`FrameError::Truncated`], [`FrameError::Version`]; [`FrameError::Field`] for another link type, a header that is
 /// not one, or an FCS that is wrong.
-pub fn mpdu(link_type: u32, record: &[u8]) -> Result<&[u8], FrameError> {
+pub fn mpdu(link_type: u32, record: &[u8]) -> Result<Cow<'_, [u8]>, FrameError> {
     match link_type {
-        LINKTYPE_IEEE802_11 => Ok(without_fcs(record)),
-        LINKTYPE_IEEE802_11_PRISM | LINKTYPE_IEEE802_11_AVS => Ok(without_fcs(after(
-            "a Prism or AVS header",
-            record,
-            prism_len(record)?,
-        )?)),
+        LINKTYPE_IEEE802_11 => Ok(without_fcs(record).into()),
+        LINKTYPE_IEEE802_11_PRISM | LINKTYPE_IEEE802_11_AVS => {
+            let frame = after("a Prism or AVS header", record, prism_len(record)?)?;
+            Ok(without_fcs(frame).into())
+        }
         LINKTYPE_IEEE802_11_RADIOTAP => {
             let (radiotap, len) = Radiotap::parse(record)?;
             let (frame, flags) = (
@@ -67,10 +70,16 @@ pub fn mpdu(link_type: u32, record: &[u8]) -> Result<&[u8], FrameError> {
             if flags & FLAG_BAD_FCS != 0 {
                 return Err(FrameError::Field("the frame check sequence is wrong"));
             }
-            if flags & FLAG_FCS != 0 {
-                fcs::check(frame)
-            } else {
-                Ok(without_fcs(frame))
+            let has_fcs = flags & FLAG_FCS != 0;
+            match padding(frame).filter(|_| flags & FLAG_DATA_PAD != 0) {
+                Some(padding) => {
+                    let mut unpadded = frame.to_vec();
+                    unpadded.drain(padding);
+                    let len = checked(&unpadded, has_fcs)?.len();
+                    unpadded.truncate(len);
+                    Ok(unpadded.into())
+                }
+                None => Ok(checked(frame, has_fcs)?.into()),
             }
         }
         LINKTYPE_PPI => {
@@ -82,7 +91,7 @@ pub fn mpdu(link_type: u32, record: &[u8]) -> Result<&[u8], FrameError> {
                 return Err(FrameError::Field("the PPI header is not of an 802.11 frame"));
             }
             let len = usize::from(get_u16(record, 2));
-            Ok(without_fcs(after("a PPI header", record, len)?))
+            Ok(without_fcs(after("a PPI header", record, len)?).into())
         }
         _ => Err(FrameError::Field(
             "records of this link type are not 802.11 frames",
@@ -113,6 +122,22 @@ fn after<'a>(what: &'static str, record: &'a [u8], len: usize) -> Result<&'a [u8
     }
     need(what, record, len)?;
     Ok(&record[len..])
+}
+
+/// A frame without its FCS, where radiotap may say that it has one.
+fn checked(frame: &[u8], has_fcs: bool) -> Result<&[u8], FrameError> {
+    if has_fcs {
+        fcs::check(frame)
+    } else {
+        Ok(without_fcs(frame))
+    }
+}
+
+/// Where the padding of a frame with [`FLAG_DATA_PAD`] lies, if its header needs any.
+fn padding(frame: &[u8]) -> Option<Range<usize>> {
+    let header_len = FrameControl::parse(frame).ok()?.header_len()?;
+    let padded_len = header_len.next_multiple_of(4);
+    (padded_len > header_len && padded_len <= frame.len()).then_some(header_len..padded_len)
 }
 
 fn without_fcs(frame: &[u8]) -> &[u8] {
@@ -161,12 +186,10 @@ mod tests {
         ];
         for (link_type, header) in cases {
             assert!(is_known(link_type));
-            assert_eq!(mpdu(link_type, &behind(header, FRAME)), Ok(FRAME), "{link_type}");
-            assert_eq!(
-                mpdu(link_type, &behind(header, &with_fcs())),
-                Ok(FRAME),
-                "{link_type}"
-            );
+            for frame in [FRAME.to_vec(), with_fcs()] {
+                let record = behind(header, &frame);
+                assert_eq!(mpdu(link_type, &record).as_deref(), Ok(FRAME), "{link_type}");
+            }
         }
     }
 
@@ -182,7 +205,7 @@ mod tests {
             header
         };
         let of = |flags, frame: &[u8]| {
-            mpdu(LINKTYPE_IEEE802_11_RADIOTAP, &behind(&header(flags), frame)).map(<[u8]>::to_vec)
+            mpdu(LINKTYPE_IEEE802_11_RADIOTAP, &behind(&header(flags), frame)).map(Cow::into_owned)
         };
         let wrong = Err(FrameError::Field("the frame check sequence is wrong"));
         assert_eq!(of(FLAG_FCS, &with_fcs()), Ok(FRAME.to_vec()));

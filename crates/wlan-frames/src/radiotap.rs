@@ -64,6 +64,8 @@ const LAYOUT: [(usize, usize); 22] = [
 pub const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 /// Flag: the frame ends with its FCS.
 pub const FLAG_FCS: u8 = 0x10;
+/// Flag: octets of padding follow the MAC header, up to a multiple of four octets; the FCS does not cover them.
+pub const FLAG_DATA_PAD: u8 = 0x20;
 /// Flag: the FCS of the frame was wrong.
 pub const FLAG_BAD_FCS: u8 = 0x40;
 

@@ -4,12 +4,14 @@ use test_support::{capture, tshark};
 use wlan_frames::beacon::{self, Beacon, CAPABILITY_ESS, CAPABILITY_SHORT_PREAMBLE};
 use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
 use wlan_frames::management::Body;
+use wlan_frames::pcap::LINKTYPE_IEEE802_11_RADIOTAP;
 use wlan_frames::radiotap::{
-    AmpduStatus, CHANNEL_2GHZ, CHANNEL_CCK, Channel, FLAG_FCS, FLAG_SHORT_PREAMBLE, Mcs, Radiotap, Vht,
-    VhtBandwidth,
+    AmpduStatus, CHANNEL_2GHZ, CHANNEL_CCK, Channel, FLAG_DATA_PAD, FLAG_FCS, FLAG_SHORT_PREAMBLE, Mcs,
+    Radiotap, Vht, VhtBandwidth,
 };
 use wlan_frames::{
-    AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, Management, QosControl, SequenceControl, fcs,
+    AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, Management, QosControl, SequenceControl, captured,
+    fcs,
 };
 
 const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 0x01]);
@@ -214,6 +216,73 @@ fn radiotap_of_cck_frames() {
         return;
     };
     assert_eq!(seen, [["5.5", "1", "2437", "1", "0", "1", "6", "4", "1"]]);
+}
+
+/// A card that pads the MAC header to a multiple of four octets says so; the FCS does not cover the padding. tshark and
+/// `captured::mpdu` find the same MSDU with and without padding, and agree that the FCS is right.
+#[test]
+fn padding_behind_the_mac_header_is_taken_out() {
+    // The FCS is there and flagged, or nothing is.
+    for (flags, status) in [(FLAG_FCS, "1"), (0, "")] {
+        let mut frames = Vec::new();
+        let header = |qos, addr4| DataHeader {
+            addr1: STA,
+            addr2: AP,
+            addr3: FAR,
+            addr4,
+            to_ds: addr4.is_some(),
+            from_ds: true,
+            qos,
+            ..DataHeader::default()
+        };
+        let qos = Some(QosControl(5));
+        // 26 and 30 octets take two of padding, 24 and 32 none.
+        for header in [
+            header(qos, None),
+            header(None, Some(FAR)),
+            header(None, None),
+            header(qos, Some(FAR)),
+        ] {
+            let mut mpdu = vec![0; 64];
+            let header_len = header.emit(&mut mpdu);
+            mpdu.truncate(header_len);
+            mpdu.extend([0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0xb5]);
+            mpdu.extend(*b"what the frame says");
+            let mut frame = mpdu.clone();
+            if flags & FLAG_FCS != 0 {
+                fcs::append(&mut frame);
+            }
+            frame.splice(
+                header_len..header_len,
+                vec![0x5a; header_len.next_multiple_of(4) - header_len],
+            );
+            let radiotap = Radiotap {
+                flags: Some(flags | FLAG_DATA_PAD),
+                ..Radiotap::default()
+            };
+            let mut record = vec![0; radiotap.len()];
+            radiotap.emit(&mut record);
+            record.extend(frame);
+            assert_eq!(
+                captured::mpdu(LINKTYPE_IEEE802_11_RADIOTAP, &record).as_deref(),
+                Ok(&mpdu[..]),
+                "{header_len} octets"
+            );
+            frames.push(record);
+        }
+        let Some(seen) = tshark(
+            &capture(&frames),
+            &["-o", "wlan.check_fcs:TRUE", "-o", "wlan.check_checksum:TRUE"],
+            &["wlan.fcs.status", "llc.type", "data.data"],
+        ) else {
+            return;
+        };
+        let said: String = b"what the frame says"
+            .iter()
+            .map(|octet| format!("{octet:02x}"))
+            .collect();
+        assert_eq!(seen, vec![[status, "0x88b5", &said]; frames.len()]);
+    }
 }
 
 #[test]

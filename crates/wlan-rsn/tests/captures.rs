@@ -31,7 +31,7 @@ fn decrypt(name: &str, passphrase: &[u8]) -> Option<(Vec<Learned>, u64)> {
         let Ok(mpdu) = captured::mpdu(link_type, record.data) else {
             continue;
         };
-        if let Some((ap, station, packet)) = eapol(mpdu)
+        if let Some((ap, station, packet)) = eapol(&mpdu)
             && let Ok(learned) = observer.packet(ap, station, packet)
         {
             for learned in learned {

@@ -1,5 +1,6 @@
 //! Many records at once: steps 1 to 5 of [`decap`](super).
 
+use std::borrow::Cow;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub trait Receiver {
 /// A protected Data frame that waits for its batch.
 struct Pending<'r> {
     ts_ns: u64,
-    mpdu: &'r [u8],
+    mpdu: Cow<'r, [u8]>,
     facts: Facts,
     /// The place of its link.
     place: Option<usize>,
@@ -84,10 +85,7 @@ impl<'r> Batch<'_, 'r> {
     ) -> Result<(), Skipped> {
         self.decap.counts.records += 1;
         let sifted = self.sift(link_type, record, to);
-        if let Err(reason) = sifted {
-            self.decap.counts.skip(reason);
-        }
-        let (mpdu, facts) = sifted?;
+        let (mpdu, facts) = sifted.inspect_err(|&reason| self.decap.counts.skip(reason))?;
         if self.octets + mpdu.len() > BATCH_OCTETS {
             // The outcome of the last one is counted, as that of all others.
             let _ = self.settle_all(to);
@@ -119,21 +117,21 @@ impl<'r> Batch<'_, 'r> {
         link_type: u32,
         record: &Record<'r>,
         to: &mut impl Receiver,
-    ) -> Result<(&'r [u8], Facts), Skipped> {
+    ) -> Result<(Cow<'r, [u8]>, Facts), Skipped> {
         if record.data.len() < record.original_len as usize {
             return Err(Skipped::CutShort);
         }
         let mpdu = captured::mpdu(link_type, record.data).map_err(|_| Skipped::Damaged)?;
-        let frame = DataFrame::parse(mpdu).map_err(|error| match error {
+        let frame = DataFrame::parse(&mpdu).map_err(|error| match error {
             HeaderError::Short => Skipped::Damaged,
             HeaderError::NotProtectable => Skipped::NotData,
         });
         let frame = match frame {
             Ok(frame) => frame,
             Err(reason) => {
-                let fc = FrameControl::parse(mpdu);
+                let fc = FrameControl::parse(&mpdu);
                 if fc.is_ok_and(|fc| fc.frame_type() == FrameType::Management) {
-                    let keys = to.management(mpdu);
+                    let keys = to.management(&mpdu);
                     self.learn(keys, to);
                 }
                 return Err(reason);
@@ -214,7 +212,7 @@ impl Decap {
             frame.key = self.keys.candidates(&frame.facts, frame.place).next().cloned();
             frame.at = arena.len();
             if frame.key.is_some() {
-                arena.extend_from_slice(frame.mpdu);
+                arena.extend_from_slice(&frame.mpdu);
             }
         }
         let mut aes: Jobs<'_, '_, TemporalKey> = Jobs::default();
@@ -324,7 +322,7 @@ impl Decap {
         let tried = |key: &Arc<CaptureKey>| frame.key.as_ref().is_some_and(|first| Arc::ptr_eq(first, key));
         for key in self.keys.candidates(facts, frame.place).filter(|key| !tried(key)) {
             self.copy.clear();
-            self.copy.extend_from_slice(frame.mpdu);
+            self.copy.extend_from_slice(&frame.mpdu);
             match key.open(facts, &mut self.copy) {
                 Ok(payload) => return Ok((key.clone(), payload)),
                 Err(error) => fails(key, &error)?,
