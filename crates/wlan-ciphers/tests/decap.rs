@@ -253,6 +253,58 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
     assert_eq!(decap.counts().frames, 2);
 }
 
+/// What a receiver must refuse: fragments of two keys (CVE-2020-24587), and fragments of CCMP or GCMP whose packet numbers do
+/// not go up in steps of one (CVE-2020-26146; IEEE 802.11-2020 12.5.3.4.4, 12.5.5.4.4).
+#[test]
+fn fragments_of_two_keys_or_msdus_are_not_joined() {
+    let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 90]].concat();
+    let parts = [&msdu[..40], &msdu[40..]];
+    for suite in [Suite::Ccmp128, Suite::Gcmp256] {
+        let keys = [3, 4].map(|octet| TemporalKey::new(suite, &vec![octet; suite.key_len()]).unwrap());
+        let all = keys.iter().map(|key| CaptureKey::Aes(Box::new(key.clone())));
+        let mut decap = Decap::new(all.collect());
+        let joined = Ok(vec![ethernet(&msdu[6..])]);
+        for (number, fragments, expected) in [
+            (1, [(0, 10), (0, 11)], joined.clone()),
+            (2, [(1, 10), (1, 11)], joined.clone()),
+            (3, [(0, 20), (1, 21)], Err(Skipped::Fragment)),
+            (4, [(0, 30), (0, 32)], Err(Skipped::Fragment)),
+            (5, [(0, 41), (0, 40)], Err(Skipped::Fragment)),
+            (6, [(0, 50), (0, 50)], Err(Skipped::Fragment)),
+            // What came before does not stand in the way.
+            (7, [(0, 60), (0, 61)], joined),
+        ] {
+            let outcomes = [0u8, 1].map(|fragment| {
+                let (key, pn) = fragments[usize::from(fragment)];
+                let header = header(number, fragment, fragment == 0);
+                let mut mpdu = laid_out(&header, 8, parts[usize::from(fragment)], suite.mic_len());
+                keys[key].seal(&mut [job(&mut mpdu, pn)]).unwrap();
+                through(&mut decap, &mpdu)
+            });
+            assert_eq!(
+                outcomes,
+                [Err(Skipped::Fragment), expected],
+                "{suite:?}, MSDU {number}"
+            );
+        }
+    }
+    // WEP numbers its frames as it likes.
+    let keys = [b"weak!", b"WEAK!"].map(|key| Wep::new(key).unwrap());
+    let mut decap = Decap::new(keys.iter().cloned().map(CaptureKey::Wep).collect());
+    for (number, used, expected) in [
+        (1, [1, 1], Ok(vec![ethernet(&msdu[6..])])),
+        (2, [0, 1], Err(Skipped::Fragment)),
+    ] {
+        let outcomes = [0u8, 1].map(|fragment| {
+            let at = usize::from(fragment);
+            let mut mpdu = laid_out(&header(number, fragment, fragment == 0), 4, parts[at], 4);
+            keys[used[at]].seal(&mut [job(&mut mpdu, 7)]).unwrap();
+            through(&mut decap, &mpdu)
+        });
+        assert_eq!(outcomes, [Err(Skipped::Fragment), expected], "WEP, MSDU {number}");
+    }
+}
+
 #[test]
 fn fragments_that_add_up_to_more_than_a_record_can_hold_give_no_frame() {
     let key = Wep::new(b"weak!").unwrap();

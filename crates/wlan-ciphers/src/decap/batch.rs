@@ -251,11 +251,11 @@ impl Decap {
         }
         let other;
         let (key, payload) = match (&frame.key, &frame.outcome) {
-            (Some(key), Ok(payload)) => (&**key, &arena[frame.at..][payload.clone()]),
+            (Some(key), Ok(payload)) => (key, &arena[frame.at..][payload.clone()]),
             _ => {
                 let (key, payload) = self.open_otherwise(frame)?;
                 other = key;
-                (&*other, &self.copy[payload])
+                (&other, &self.copy[payload])
             }
         };
         // A frame that did not open may have been damaged, and its retransmission be good.
@@ -263,8 +263,10 @@ impl Decap {
 
         let reassembled;
         let msdu = if facts.more_fragments || facts.sequence & 0xf != 0 {
-            let mut whole = self.partials.add(facts, payload).ok_or(Skipped::Fragment)?;
-            if let CaptureKey::Tkip { .. } = key {
+            let pn = key.fragment_pn(&frame.mpdu);
+            let whole = self.partials.add(facts, key, pn, payload);
+            let mut whole = whole.ok_or(Skipped::Fragment)?;
+            if let CaptureKey::Tkip { .. } = **key {
                 let verified = key.michael(facts).verify_msdu(facts.michael, &mut whole);
                 let len = verified.map_err(|_| Skipped::Forged)?.len();
                 whole.truncate(len);
@@ -282,7 +284,7 @@ impl Decap {
             emit_msdu(facts.michael.da, facts.michael.sa, msdu, &mut emit)?;
             1
         };
-        match key {
+        match **key {
             CaptureKey::Wep(_) => self.counts.wep += 1,
             CaptureKey::Tkip { .. } => self.counts.tkip += 1,
             CaptureKey::Aes(_) => self.counts.aes += 1,

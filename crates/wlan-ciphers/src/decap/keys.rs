@@ -8,7 +8,7 @@ use wlan_frames::MacAddr;
 
 use super::Facts;
 use crate::tkip::Role;
-use crate::{KeyId, OpenError, OpenJob, TemporalKey, Tkip, Wep, ccmp, tkip, wep};
+use crate::{KeyId, OpenError, OpenJob, PacketNumber, TemporalKey, Tkip, Wep, ccmp, tkip, wep};
 
 /// Keys of one link that are tried, the newest ones: more than that does not outlive a rekey.
 const MAX_KEYS: usize = 8;
@@ -53,6 +53,14 @@ impl CaptureKey {
             CaptureKey::Aes(_) => ccmp::peek(mpdu)?,
         };
         Ok(key_id)
+    }
+
+    /// The packet number of a fragment, if those of one MSDU go up in steps of one under this kind of key.
+    pub(super) fn fragment_pn(&self, mpdu: &[u8]) -> Option<PacketNumber> {
+        match self {
+            CaptureKey::Wep(_) | CaptureKey::Tkip { .. } => None,
+            CaptureKey::Aes(_) => ccmp::peek(mpdu).ok().map(|(pn, _)| pn),
+        }
     }
 
     /// Opens `mpdu`, and gives where the payload lies.

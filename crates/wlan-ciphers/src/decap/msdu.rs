@@ -1,11 +1,13 @@
 //! From payloads to Ethernet frames: fragments put together, A-MSDUs taken apart, the LLC header replaced.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use wlan_frames::MacAddr;
 use wlan_frames::pcap::MAX_RECORD_LEN;
 
-use super::{Facts, Skipped};
+use super::{CaptureKey, Facts, Skipped};
+use crate::PacketNumber;
 
 /// MSDUs whose fragments are collected at the same time; a station needs three (10.5).
 const MAX_PARTIAL: usize = 64;
@@ -23,6 +25,10 @@ struct Partial {
     tid: u8,
     /// Sequence Control of the fragment that comes next.
     next: u16,
+    /// The key of all of them.
+    key: Arc<CaptureKey>,
+    /// Packet number of the fragment that comes next; none for WEP, and for TKIP, whose MIC covers the whole MSDU.
+    next_pn: Option<PacketNumber>,
     octets: Vec<u8>,
 }
 
@@ -31,8 +37,16 @@ struct Partial {
 pub(super) struct Partials(VecDeque<Partial>);
 
 impl Partials {
-    /// Adds a fragment, and gives the whole when it is the last.
-    pub(super) fn add(&mut self, facts: &Facts, payload: &[u8]) -> Option<Vec<u8>> {
+    /// Adds a fragment with what was decrypted of it by `key`, and gives the whole when it is the last. As a receiver does,
+    /// it joins no fragments of two keys, and none of CCMP or GCMP whose packet numbers `pn` do not go up in steps of one
+    /// (12.5.3.4.4, 12.5.5.4.4; CVE-2020-24587, CVE-2020-26146).
+    pub(super) fn add(
+        &mut self,
+        facts: &Facts,
+        key: &Arc<CaptureKey>,
+        pn: Option<PacketNumber>,
+        payload: &[u8],
+    ) -> Option<Vec<u8>> {
         let Partials(partial) = self;
         let place = partial
             .iter()
@@ -42,10 +56,16 @@ impl Partials {
                 transmitter: facts.transmitter,
                 tid: facts.tid,
                 next: facts.sequence,
+                key: key.clone(),
+                next_pn: pn,
                 octets: Vec::new(),
             },
-            Some(so_far) if so_far.next == facts.sequence => so_far,
-            // One before this is missing: the rest is of no use.
+            Some(so_far)
+                if so_far.next == facts.sequence && Arc::ptr_eq(&so_far.key, key) && so_far.next_pn == pn =>
+            {
+                so_far
+            }
+            // One before this is missing, or this is of another MSDU: the rest is of no use.
             _ => return None,
         };
         so_far.octets.extend_from_slice(payload);
@@ -57,6 +77,7 @@ impl Partials {
             return None;
         }
         so_far.next = facts.sequence + 1;
+        so_far.next_pn = pn.and_then(|pn| pn.next().ok());
         if partial.len() == MAX_PARTIAL {
             partial.pop_front();
         }
