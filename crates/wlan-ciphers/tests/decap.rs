@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use test_support::{captures_of_others, tshark};
-use wlan_ciphers::decap::{CaptureKey, Counts, Decap, Skipped};
+use wlan_ciphers::decap::{CaptureKey, Counts, Decap, KeyOwner, Skipped};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep};
@@ -251,6 +251,60 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
         Err(Skipped::Fragment)
     );
     assert_eq!(decap.counts().frames, 2);
+}
+
+/// A link between two parts of the distribution system: every frame has ToDS and FromDS, so the header does not tell whose
+/// Michael key it has (IEEE 802.11-2020 12.8.1), but the key's owner does.
+#[test]
+fn four_addresses_take_the_michael_key_of_their_end() {
+    const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const FAR: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+    let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
+    let mut number = 0;
+    let mut frame = |from_ap: bool| {
+        number += 1;
+        let (role, receiver, transmitter) = match from_ap {
+            true => (Role::Authenticator, SA, AP),
+            false => (Role::Supplicant, AP, SA),
+        };
+        let header = DataHeader {
+            from_ds: true,
+            addr1: receiver,
+            addr2: transmitter,
+            addr4: Some(FAR),
+            ..header(number, 0, false)
+        };
+        let mut mpdu = laid_out(&header, 8, &msdu, 12);
+        let job = SealJob {
+            header_len: header.len(),
+            ..job(&mut mpdu, number.into())
+        };
+        Tkip::new(&[9; 32], role).seal(&mut [job]).unwrap();
+        mpdu
+    };
+    let opened = Ok(vec![[&DA.0[..], &FAR.0, &msdu[6..]].concat()]);
+    let owner = KeyOwner::Pairwise {
+        bssid: AP,
+        station: SA,
+    };
+    // Also if frames of one end or the other came before the key.
+    for before in [None, Some(true), Some(false)] {
+        let mut decap = Decap::learning(Vec::new());
+        if let Some(from_ap) = before {
+            assert_eq!(through(&mut decap, &frame(from_ap)), Err(Skipped::NotLearned));
+        }
+        decap.add_learned(owner, CaptureKey::tkip(&[9; 32]));
+        for from_ap in [true, false, true, false] {
+            assert_eq!(
+                through(&mut decap, &frame(from_ap)),
+                opened,
+                "{before:?}, {from_ap}"
+            );
+        }
+    }
+    // Nothing says which end has which Michael key.
+    let mut decap = Decap::new(tkip(&"09".repeat(32)));
+    assert_eq!(through(&mut decap, &frame(true)), Err(Skipped::NoKey));
 }
 
 /// What a receiver must refuse: fragments of two keys (CVE-2020-24587), and fragments of CCMP or GCMP whose packet numbers do

@@ -85,17 +85,21 @@ impl<'r> Batch<'_, 'r> {
     ) -> Result<(), Skipped> {
         self.decap.counts.records += 1;
         let sifted = self.sift(link_type, record, to);
-        let (mpdu, facts) = sifted.inspect_err(|&reason| self.decap.counts.skip(reason))?;
+        let (mpdu, mut facts) = sifted.inspect_err(|&reason| self.decap.counts.skip(reason))?;
         if self.octets + mpdu.len() > BATCH_OCTETS {
             // The outcome of the last one is counted, as that of all others.
             let _ = self.settle_all(to);
         }
         self.octets += mpdu.len();
+        let place = self.decap.keys.place(&facts);
+        if let (true, Some(place)) = (facts.has_four_addresses, place) {
+            facts.is_from_ap = self.decap.keys.ends(place).0 == facts.transmitter;
+        }
         self.pending.push(Pending {
             ts_ns: record.ts_ns,
             mpdu,
             facts,
-            place: self.decap.keys.place(&facts),
+            place,
             key: None,
             at: 0,
             outcome: Err(OpenError::Pending),
@@ -149,7 +153,7 @@ impl<'r> Batch<'_, 'r> {
         }
         let key_octet = *mpdu.get(frame.len() + 3).ok_or(Skipped::Damaged)?;
         let facts = Facts {
-            from_ds: frame.is_from_ds(),
+            is_from_ap: frame.is_from_ds(),
             has_four_addresses: frame.is_from_ds() && frame.is_to_ds(),
             ends,
             is_wep: key_octet & wep::EXT_IV == 0,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use wlan_frames::MacAddr;
 
 use super::Facts;
@@ -20,11 +21,11 @@ const MAX_LINKS: usize = 4096;
 pub enum CaptureKey {
     /// A WEP key, under any key identifier.
     Wep(Wep),
-    /// A TKIP key, as the frames of either end need it.
+    /// A TKIP key, as the frames of either end need it: each direction has a Michael key of its own (12.8.1).
     Tkip {
-        /// For frames of the access point.
+        /// For frames of the access point, with four addresses of the authenticator.
         from_ap: Tkip,
-        /// For frames of the station.
+        /// For frames of the station, with four addresses of the supplicant.
         from_station: Tkip,
     },
     /// A key of CCMP or GCMP.
@@ -43,6 +44,10 @@ impl CaptureKey {
 
     fn is_wep(&self) -> bool {
         matches!(self, CaptureKey::Wep(_))
+    }
+
+    fn is_tkip(&self) -> bool {
+        matches!(self, CaptureKey::Tkip { .. })
     }
 
     /// The key identifier that a frame of this kind of key claims.
@@ -78,7 +83,7 @@ impl CaptureKey {
     /// The TKIP end that receives such a frame.
     pub(super) fn michael(&self, facts: &Facts) -> &Tkip {
         match self {
-            CaptureKey::Tkip { from_ap, .. } if facts.from_ds => from_ap,
+            CaptureKey::Tkip { from_ap, .. } if facts.is_from_ap => from_ap,
             CaptureKey::Tkip { from_station, .. } => from_station,
             _ => unreachable!("asked of TKIP keys only"),
         }
@@ -182,14 +187,14 @@ impl Keys {
     /// The place of a frame's link, if it has one and it can be counted.
     pub(super) fn place(&mut self, facts: &Facts) -> Option<usize> {
         let ends = facts.ends?;
-        // Four addresses do not say which end is the access point.
-        let turned = (ends.1, ends.0);
-        let ends = if facts.has_four_addresses && self.places.contains_key(&packed_ends(turned)) {
-            turned
-        } else {
-            ends
-        };
-        match self.places.get(&packed_ends(ends)) {
+        // Four addresses do not say which end is the access point; a learned key does.
+        let turned = facts.has_four_addresses.then_some((ends.1, ends.0));
+        let known: ArrayVec<usize, 2> = std::iter::once(ends)
+            .chain(turned)
+            .filter_map(|ends| self.places.get(&packed_ends(ends)).copied())
+            .collect();
+        let with_keys = known.iter().find(|&&place| !self.links[place].keys.is_empty());
+        match with_keys.or(known.first()) {
             Some(&place) => Some(place),
             None if self.links.len() < MAX_LINKS => Some(self.insert(ends)),
             None => None,
@@ -221,7 +226,11 @@ impl Keys {
             .rev()
             .filter(|(key_id, _)| key_id.is_none_or(|key_id| key_id == facts.key_id))
             .map(|(_, key)| key)
-            .chain(&self.any)
+            .chain(
+                self.any
+                    .iter()
+                    .filter(|key| !(facts.has_four_addresses && key.is_tkip())),
+            )
             .filter(|key| key.is_wep() == facts.is_wep)
     }
 }

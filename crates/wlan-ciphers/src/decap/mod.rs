@@ -119,7 +119,8 @@ impl fmt::Display for Counts {
 /// What is needed of a header, kept while the frame is deciphered in place.
 #[derive(Clone, Copy)]
 struct Facts {
-    from_ds: bool,
+    /// The frame comes from the access point, or with four addresses from the authenticator of its link.
+    is_from_ap: bool,
     has_four_addresses: bool,
     /// Whose keys it may be sealed with.
     ends: Option<Ends>,
@@ -178,7 +179,8 @@ impl Decap {
         }
     }
 
-    /// Tries another key on the records to come.
+    /// Tries another key on the records to come. Only a [learned](Decap::add_learned) TKIP key is tried on frames with four
+    /// addresses: their headers do not tell which end is the authenticator, and the Michael key depends on it.
     pub fn add_key(&mut self, key: CaptureKey) {
         self.keys.add(key);
     }
