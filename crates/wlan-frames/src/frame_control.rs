@@ -129,10 +129,10 @@ impl FrameControl {
         self.0 & mask != 0
     }
 
-    /// This field with the bits of `mask` set where `on`, untouched otherwise.
+    /// This field with the bits of `mask` set if `on`, and cleared otherwise.
     #[must_use]
     pub fn with(self, mask: u16, on: bool) -> FrameControl {
-        FrameControl(if on { self.0 | mask } else { self.0 })
+        FrameControl(if on { self.0 | mask } else { self.0 & !mask })
     }
 
     /// True for Data frames of a QoS subtype, which carry a QoS Control field.

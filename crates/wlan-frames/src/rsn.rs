@@ -63,10 +63,10 @@ impl RsnCapabilities {
         self.0 & mask != 0
     }
 
-    /// This field with the bits of `mask` set where `on`, untouched otherwise.
+    /// This field with the bits of `mask` set if `on`, and cleared otherwise.
     #[must_use]
     pub const fn with(self, mask: u16, on: bool) -> RsnCapabilities {
-        RsnCapabilities(if on { self.0 | mask } else { self.0 })
+        RsnCapabilities(if on { self.0 | mask } else { self.0 & !mask })
     }
 
     /// Replay counters of each pairwise key: 1, 2, 4 or 16 (Table 9-152).

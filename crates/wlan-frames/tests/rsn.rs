@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wlan_frames::eapol::{Descriptor, KeyData, KeyInfo, pad_key_data};
 use wlan_frames::rsn::{RsnCapabilities, Selector, WPA_OUI_TYPE};
-use wlan_frames::{EapolKey, FrameError, MacAddr, RsnElement, WpaElement};
+use wlan_frames::{EapolKey, FrameControl, FrameError, FrameType, MacAddr, RsnElement, WpaElement};
 
 const CCMP: Selector = [0x00, 0x0f, 0xac, 4];
 
@@ -71,6 +71,20 @@ fn fields_of_an_element() {
     assert_eq!(capabilities.gtksa_replay_counters(), 1);
     assert_eq!(element.pmkids, Some(&[][..]));
     assert_eq!(element.group_management, Some([0, 0x0f, 0xac, 6]));
+}
+
+#[test]
+fn a_flag_is_set_and_cleared_again() {
+    let all = RsnCapabilities(u16::MAX).with(RsnCapabilities::MFP_REQUIRED, false);
+    assert_eq!(all, RsnCapabilities(0xffbf));
+    assert_eq!(
+        all.with(RsnCapabilities::MFP_REQUIRED, true),
+        RsnCapabilities(u16::MAX)
+    );
+    let plain = FrameControl::new(FrameType::Data, 8);
+    let retry = plain.with(FrameControl::RETRY, true);
+    assert!(retry.has(FrameControl::RETRY));
+    assert_eq!(retry.with(FrameControl::RETRY, false), plain);
 }
 
 #[test]

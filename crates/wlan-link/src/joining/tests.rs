@@ -106,6 +106,27 @@ fn both_ends_get_a_key_of_their_own_handshake() {
     }
 }
 
+/// As hostapd's `ieee80211w`: 1 is MFPC alone, 2 is MFPC and MFPR (IEEE 802.11-2020 Table 9-153).
+#[test]
+fn an_optional_protection_of_management_frames_is_not_required() {
+    for (word, capable, required) in [
+        ("disabled", false, false),
+        ("optional", true, false),
+        ("required", true, true),
+    ] {
+        let words = scenario(&[("security", "ccmp".into()), ("ieee80211w", word.into())]);
+        let management = words.management_protection().unwrap();
+        let keys = Keys::of_handshake(Suite::Ccmp128, Akm::WpaPsk, PASSPHRASE, management).unwrap();
+        let capabilities = keys.policy().unwrap().capabilities;
+        assert_eq!(capabilities.has(RsnCapabilities::MFP_CAPABLE), capable, "{word}");
+        assert_eq!(
+            capabilities.has(RsnCapabilities::MFP_REQUIRED),
+            required,
+            "{word}"
+        );
+    }
+}
+
 #[test]
 fn who_knows_the_passphrase_reads_the_keys_off_the_air() {
     for suite in suites() {
