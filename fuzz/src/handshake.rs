@@ -111,14 +111,25 @@ pub fn handshake(data: &[u8]) {
     };
     let suites = [Suite::Ccmp128, Suite::Tkip, Suite::Gcmp256];
     let suite = suites[usize::from(policy >> 4) % suites.len()];
-    let policy = match policy % 4 {
+    let policy = match policy % 6 {
         0 if suite != Suite::Gcmp256 => Policy::of(Protocol::Wpa, Akm::WpaPsk, suite),
         0 | 1 => Policy::of(Protocol::Rsn, Akm::WpaPsk, suite),
         2 => Policy::of(Protocol::Rsn, Akm::WpaPskSha256, suite).with_extended_key_id(),
+        3 => Policy::of(Protocol::Rsn, Akm::WpaPsk, suite).with_optional_mfp(Suite::BipCmac128),
+        4 => Policy::of(Protocol::Rsn, Akm::Sae, suite),
         _ => Policy::of(Protocol::Rsn, Akm::Sae, suite).with_mfp(Suite::BipGmac128),
     };
     let elements = Elements::of(&policy);
-    let association = Association::negotiate(&elements, &elements).expect("the same on both sides");
+    let has_mfp = policy.group_management.is_some();
+    let is_refused = match policy.akms[0] {
+        Akm::Sae => !has_mfp || suite == Suite::Tkip,
+        _ => has_mfp && suite == Suite::Tkip,
+    };
+    let association = Association::negotiate(&elements, &elements);
+    assert_eq!(association.is_err(), is_refused, "{policy:?}");
+    let Ok(association) = association else {
+        return;
+    };
     let pmk = Pmk::agreed(&[7; 32], [9; 16]).expect("32 octets");
     let (timing, rng) = (Timing::default(), &mut Counter(0));
     let ap =

@@ -20,7 +20,6 @@ use wlan_ciphers::{OpenJob, SealJob, Suite};
 use wlan_frames::control::Ack;
 use wlan_frames::fcs::FCS_LEN;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, STATUS_SUCCESS};
-use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl};
 use wlan_rsn::authenticator::{Limits, StartError};
 use wlan_rsn::psk::{PskError, psk};
@@ -101,10 +100,10 @@ impl Keys {
             Protocol::Rsn
         };
         let mut policy = Policy::of(protocol, akm, suite);
-        if management.is_capable {
+        if management.is_required {
             policy = policy.with_mfp(GROUP_MANAGEMENT);
-            let required = RsnCapabilities::MFP_REQUIRED;
-            policy.capabilities = policy.capabilities.with(required, management.is_required);
+        } else if management.is_capable {
+            policy = policy.with_optional_mfp(GROUP_MANAGEMENT);
         }
         let secret = if akm == Akm::Sae {
             Secret::Sae(Arc::new(Password::new(

@@ -130,7 +130,7 @@ fn sae_and_owe_decrypt_with_the_pmk_and_say_that_no_passphrase_makes_it() {
     for (akm, len) in [(Akm::Sae, 32), (Akm::Owe, 32), (Akm::Owe, 48), (Akm::Owe, 64)] {
         let octets = vec![0x5a; len];
         let mut air = Air::new();
-        let policy = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128);
+        let policy = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128).with_mfp(Suite::BipCmac128);
         let mut bss = Bss::new(AP, SSID, Pmk::agreed(&octets, [7; 16]).unwrap(), &policy);
         bss.beacon(&mut air, SSID);
         bss.join(&mut air, STA);

@@ -36,11 +36,19 @@ impl Policy {
         }
     }
 
-    /// The same with protected management frames, required of the other end.
+    /// The same with protected management frames, required of the other end: MFPC and MFPR are 1.
     #[must_use]
-    pub fn with_mfp(mut self, bip: Suite) -> Policy {
-        let mfp = RsnCapabilities::MFP_CAPABLE | RsnCapabilities::MFP_REQUIRED;
-        self.capabilities = self.capabilities.with(mfp, true);
+    pub fn with_mfp(self, bip: Suite) -> Policy {
+        let mut policy = self.with_optional_mfp(bip);
+        policy.capabilities = policy.capabilities.with(RsnCapabilities::MFP_REQUIRED, true);
+        policy
+    }
+
+    /// The same with protected management frames if the other end can protect them: MFPC is 1 and MFPR 0. A BSS that offers
+    /// both PSK and SAE advertises this, so that stations without protection can associate by PSK.
+    #[must_use]
+    pub fn with_optional_mfp(mut self, bip: Suite) -> Policy {
+        self.capabilities = self.capabilities.with(RsnCapabilities::MFP_CAPABLE, true);
         self.group_management = Some(bip);
         self
     }
@@ -150,8 +158,12 @@ pub enum Mismatch {
         "the station does not choose one of the key managements that are offered (IEEE 802.11-2020 12.6.3)"
     )]
     Akm,
-    /// One end requires protected management frames, the other cannot; or they differ about how.
-    #[error("protection of management frames does not fit (IEEE 802.11-2020 12.6.3, Table 12-5)")]
+    /// Management frames are not protected although one end, SAE or OWE requires it; or they are although the pairwise
+    /// cipher is TKIP; or the ends have different ciphers for them.
+    #[error(
+        "protection of management frames: both ends must have it with the same cipher if one end, SAE or OWE requires it, \
+         and TKIP excludes it (IEEE 802.11-2020 12.6.3, Table 12-5)"
+    )]
     ManagementProtection,
 }
 
@@ -290,7 +302,11 @@ impl Association {
         let both = |mask| offered.capabilities.has(mask) && chosen.capabilities.has(mask);
         let either = |mask| offered.capabilities.has(mask) || chosen.capabilities.has(mask);
         let mfp = both(RsnCapabilities::MFP_CAPABLE);
-        if either(RsnCapabilities::MFP_REQUIRED) && !mfp {
+        let is_required = either(RsnCapabilities::MFP_REQUIRED) || akm.requires_mfp();
+        // TKIP protects Data frames alone (12.5.2). As the group cipher beside CCMP or GCMP it excludes nothing: BIP protects
+        // group addressed management frames.
+        let is_excluded = pairwise == Suite::Tkip;
+        if if mfp { is_excluded } else { is_required } {
             return Err(Mismatch::ManagementProtection);
         }
         let group_management = if mfp {
@@ -388,6 +404,63 @@ mod tests {
             Association::negotiate(&ap, &wpa),
             Err(Mismatch::Element("access point"))
         );
+    }
+
+    const BIP: Suite = Suite::BipCmac128;
+
+    fn negotiated(ap: &Policy, station: &Policy) -> Result<Option<Suite>, Mismatch> {
+        Association::negotiate(&Elements::of(ap), &Elements::of(station)).map(|of| of.group_management)
+    }
+
+    #[test]
+    fn sae_and_owe_require_protected_management_frames() {
+        for akm in [Akm::Sae, Akm::Owe] {
+            let plain = rsn(akm, Suite::Ccmp128);
+            let optional = plain.clone().with_optional_mfp(BIP);
+            let required = plain.clone().with_mfp(BIP);
+            for (ap, station) in [(&plain, &plain), (&optional, &plain), (&plain, &optional)] {
+                assert_eq!(negotiated(ap, station), Err(Mismatch::ManagementProtection));
+            }
+            for (ap, station) in [(&optional, &optional), (&required, &optional)] {
+                assert_eq!(negotiated(ap, station), Ok(Some(BIP)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_transition_bss_takes_psk_without_protected_management_frames() {
+        let ap = Policy {
+            akms: vec![Akm::WpaPsk, Akm::Sae],
+            ..rsn(Akm::WpaPsk, Suite::Ccmp128)
+        }
+        .with_optional_mfp(BIP);
+        assert!(ap.capabilities.has(RsnCapabilities::MFP_CAPABLE));
+        assert!(!ap.capabilities.has(RsnCapabilities::MFP_REQUIRED));
+        let psk = rsn(Akm::WpaPsk, Suite::Ccmp128);
+        assert_eq!(negotiated(&ap, &psk), Ok(None));
+        assert_eq!(negotiated(&ap, &psk.with_optional_mfp(BIP)), Ok(Some(BIP)));
+        let sae = rsn(Akm::Sae, Suite::Ccmp128);
+        assert_eq!(negotiated(&ap, &sae), Err(Mismatch::ManagementProtection));
+        assert_eq!(negotiated(&ap, &sae.with_mfp(BIP)), Ok(Some(BIP)));
+    }
+
+    /// As hostapd 2.11 (`wpa_validate_wpa_ie`).
+    #[test]
+    fn tkip_for_pairs_excludes_protected_management_frames() {
+        let tkip = rsn(Akm::WpaPsk, Suite::Tkip);
+        assert_eq!(negotiated(&tkip, &tkip), Ok(None));
+        let protected = tkip.clone().with_optional_mfp(BIP);
+        assert_eq!(
+            negotiated(&protected, &protected),
+            Err(Mismatch::ManagementProtection)
+        );
+        assert_eq!(negotiated(&protected, &tkip), Ok(None));
+        let for_groups = Policy {
+            group: Suite::Tkip,
+            ..rsn(Akm::WpaPsk, Suite::Ccmp128)
+        }
+        .with_mfp(BIP);
+        assert_eq!(negotiated(&for_groups, &for_groups), Ok(Some(BIP)));
     }
 
     #[test]

@@ -65,6 +65,13 @@ impl Akm {
     /// All of them.
     pub const ALL: [Akm; 4] = [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
 
+    /// Whether an association by it must protect management frames (WPA3 Specification 3.1, section 2; Opportunistic
+    /// Wireless Encryption Specification 1.1, section 2).
+    #[must_use]
+    pub const fn requires_mfp(self) -> bool {
+        matches!(self, Akm::Sae | Akm::Owe)
+    }
+
     /// hostapd's name, in small letters.
     #[must_use]
     pub const fn name(self) -> &'static str {

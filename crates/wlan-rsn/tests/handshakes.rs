@@ -8,8 +8,10 @@ use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::{EapolKey, KeyInfo};
 use wlan_rsn::authenticator::{Limits, StartError};
-use wlan_rsn::{Akm, Discard, Elements, Failure, Group, Pmk, Policy, Protocol, owe};
-use world::{AP, Flight, STA, World, pmk, policy};
+use wlan_rsn::{
+    Akm, Authenticator, Discard, Elements, Failure, Group, Mismatch, Pmk, Policy, Protocol, Timing, owe,
+};
+use world::{AP, Flight, STA, TestRng, World, pmk, policy};
 
 /// Every policy that there is: generation, key management, cipher, protected management frames, extended Key IDs.
 fn policies() -> Vec<Policy> {
@@ -52,7 +54,8 @@ fn both_ends_agree_under_every_policy() {
 
 #[test]
 fn owe_leads_to_keys_in_every_group() {
-    let elements = Elements::of(&Policy::of(Protocol::Rsn, Akm::Owe, Suite::Ccmp128));
+    let policy = Policy::of(Protocol::Rsn, Akm::Owe, Suite::Ccmp128).with_mfp(Suite::BipCmac128);
+    let elements = Elements::of(&policy);
     for group in Group::ALL {
         let mut world = World::new(elements.clone());
         let mut answering = owe::AccessPoint::new(&Group::ALL, 1);
@@ -92,6 +95,29 @@ fn pmks_of_sae_and_owe() {
         .ap
         .start(STA, &elements, &long, Duration::ZERO, &mut world.rng);
     assert!(matches!(refused, Err(StartError::Pmk(_))));
+}
+
+#[test]
+fn an_access_point_of_sae_or_owe_alone_requires_protected_management_frames() {
+    let begins = |policy: &Policy| {
+        let (timing, limits) = (Timing::default(), Limits::default());
+        let elements = Elements::of(policy);
+        Authenticator::new(AP, elements, timing, limits, &mut TestRng(1)).map(drop)
+    };
+    for akm in [Akm::Sae, Akm::Owe] {
+        let plain = Policy::of(Protocol::Rsn, akm, Suite::Ccmp128);
+        let optional = plain.clone().with_optional_mfp(Suite::BipCmac128);
+        let required = plain.clone().with_mfp(Suite::BipCmac128);
+        assert_eq!(begins(&plain), Err(Mismatch::ManagementProtection));
+        assert_eq!(begins(&optional), Err(Mismatch::ManagementProtection));
+        assert_eq!(begins(&required), Ok(()));
+        let in_transition = |policy: Policy| Policy {
+            akms: vec![Akm::WpaPsk, akm],
+            ..policy
+        };
+        assert_eq!(begins(&in_transition(plain)), Err(Mismatch::ManagementProtection));
+        assert_eq!(begins(&in_transition(optional)), Ok(()));
+    }
 }
 
 #[test]

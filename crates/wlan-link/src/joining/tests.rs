@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use wlan_air::MediumConfig;
+use wlan_frames::rsn::RsnCapabilities;
 use wlan_rsn::{Learned, Observer};
 
 use super::*;
@@ -36,8 +37,13 @@ impl Network {
     }
 
     fn of(suite: Suite, akm: Akm) -> Self {
-        let keys = Keys::of_handshake(suite, akm, PASSPHRASE, ManagementProtection::default());
-        Self::new(&[("security", suite.name().into())], keys.unwrap())
+        let words = [
+            ("security", suite.name().into()),
+            ("wpa_key_mgmt", akm.name().into()),
+        ];
+        let management = scenario(&words).management_protection().unwrap();
+        let keys = Keys::of_handshake(suite, akm, PASSPHRASE, management);
+        Self::new(&words, keys.unwrap())
     }
 
     /// All stations come: the associations, what was sent, and how long it took.

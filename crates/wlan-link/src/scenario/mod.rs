@@ -354,8 +354,15 @@ impl Scenario {
     /// How management frames are protected: by CCMP, GCMP and BIP (12.5.3 to 12.5.5), and so not where there is no
     /// security, WEP or TKIP.
     pub(crate) fn management_protection(&self) -> Result<ManagementProtection, BadScenario> {
+        let must_be_required = self.key_management()?.requires_mfp();
         let (is_capable, is_required) = match self.ieee80211w.as_deref() {
-            None | Some("disabled") => (false, false),
+            Some("disabled" | "optional") if must_be_required => {
+                return Err(BadScenario::Together(
+                    "wpa_key_mgmt sae needs ieee80211w required, which is its default (WPA3 Specification 3.1, section 2)",
+                ));
+            }
+            None => (must_be_required, must_be_required),
+            Some("disabled") => (false, false),
             Some("optional") => (true, false),
             Some("required") => (true, true),
             Some(other) => {

@@ -206,3 +206,26 @@ fn sealing_adds_the_octets_of_its_suite_and_a_link_those_of_its_frames() {
     assert_eq!(added_b("enhanced4", "host"), 26 + 8 + 8 + 8);
     assert_eq!(added_b("enhanced4", "card"), 16);
 }
+
+#[test]
+fn sae_requires_protected_management_frames() {
+    let with = |word: Option<&str>, security: &str| {
+        let mut words = vec![("wpa_key_mgmt", "sae".into()), ("security", security.into())];
+        words.extend(word.map(|word| ("ieee80211w", word.into())));
+        words
+    };
+    for word in ["disabled", "optional"] {
+        let said = refused(&with(Some(word), "ccmp"));
+        assert!(
+            said.starts_with("wpa_key_mgmt sae needs ieee80211w required"),
+            "{said}"
+        );
+        assert!(!said.contains('\n'));
+    }
+    for word in [None, Some("required")] {
+        let management = scenario(&with(word, "ccmp")).management_protection().unwrap();
+        assert!(management.is_capable && management.is_required);
+        let of_open = scenario(&with(word, "open")).management_protection().unwrap();
+        assert!(!of_open.is_capable);
+    }
+}

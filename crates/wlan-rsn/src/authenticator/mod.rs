@@ -31,10 +31,11 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
+use wlan_frames::rsn::RsnCapabilities;
 
 use crate::association::Chosen;
 use crate::output::{Failure, Output, Timing};
-use crate::{Association, Elements, Mismatch, Pmk, Protocol, WrongPmk};
+use crate::{Akm, Association, Elements, Mismatch, Pmk, Protocol, WrongPmk};
 use group::Group;
 use station::{Kind, Slot, Station};
 
@@ -100,7 +101,8 @@ impl Authenticator {
     /// An access point that advertises `elements`. It installs its first group key at once.
     ///
     /// # Errors
-    /// [`Mismatch`] if it advertises neither an RSN nor a WPA element, or two with different group ciphers.
+    /// [`Mismatch`] if it advertises neither an RSN nor a WPA element, two with different group ciphers, or SAE or OWE
+    /// without the protection of management frames that they require.
     pub fn new(
         address: MacAddr,
         elements: Elements,
@@ -397,6 +399,27 @@ impl Authenticator {
     }
 }
 
+/// The cipher of group addressed management frames that an access point advertises, if it protects them.
+///
+/// # Errors
+/// [`Mismatch::ManagementProtection`] for an unknown cipher; for SAE or OWE without MFPC; and for SAE and OWE alone without
+/// MFPR ([`Akm::requires_mfp`](crate::Akm::requires_mfp)).
+fn integrity_cipher(rsn: &Chosen) -> Result<Option<Suite>, Mismatch> {
+    let requires = |akm: &Option<Akm>| akm.is_some_and(Akm::requires_mfp);
+    let is_capable = rsn.capabilities.has(RsnCapabilities::MFP_CAPABLE);
+    let is_required = rsn.capabilities.has(RsnCapabilities::MFP_REQUIRED);
+    let is_missing = rsn.akms.iter().any(requires) && !is_capable;
+    if is_missing || rsn.akms.iter().all(requires) && !is_required {
+        return Err(Mismatch::ManagementProtection);
+    }
+    if !is_capable {
+        return Ok(None);
+    }
+    rsn.group_management
+        .map(Some)
+        .ok_or(Mismatch::ManagementProtection)
+}
+
 /// The ciphers of group keys that elements advertise.
 fn group_ciphers(elements: &Elements) -> Result<(Suite, Option<Suite>), Mismatch> {
     let read = |protocol, element: &[u8]| match element {
@@ -407,12 +430,9 @@ fn group_ciphers(elements: &Elements) -> Result<(Suite, Option<Suite>), Mismatch
     };
     let rsn = read(Protocol::Rsn, &elements.rsn)?;
     let wpa = read(Protocol::Wpa, &elements.wpa)?;
-    let mfp = wlan_frames::rsn::RsnCapabilities::MFP_CAPABLE;
     let integrity = match &rsn {
-        Some(rsn) if rsn.capabilities.has(mfp) => {
-            Some(rsn.group_management.ok_or(Mismatch::ManagementProtection)?)
-        }
-        _ => None,
+        Some(rsn) => integrity_cipher(rsn)?,
+        None => None,
     };
     let mut groups = [rsn, wpa].into_iter().flatten().map(|chosen| chosen.group);
     let group = groups.next().ok_or(Mismatch::Element("access point"))?;
