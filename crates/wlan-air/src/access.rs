@@ -185,6 +185,13 @@ impl Aggregation {
         }
     }
 
+    /// Octets of the longest A-MSDU for a PPDU of this mode that lasts at most `duration`; zero: none is formed.
+    pub(crate) fn max_amsdu_b(&self, mode: &Mode, framing: &Framing, duration: Nanos) -> usize {
+        let psdu_b = mode.max_psdu_len_b(self.max_duration.min(duration));
+        let around_b = framing.mpdu_len_b(0) + DELIMITER_LEN_B;
+        self.max_amsdu_len_b.min(psdu_b.saturating_sub(around_b))
+    }
+
     pub(crate) fn check(&self, mode: &Mode) -> Result<(), ConfigError> {
         if !(1..=BLOCK_ACK_WINDOW).contains(&self.max_mpdus) {
             return Err(ConfigError::AmpduCount(self.max_mpdus));

@@ -237,3 +237,44 @@ fn a_category_that_collides_within_its_station_yields_to_the_higher_one() {
     );
     assert!(shares[1] > shares[0], "{shares:?}");
 }
+
+/// An AP serves its stations in turn. Neither an A-MPDU that does not fit the rest of a TXOP nor a short one that does costs
+/// a station its turn.
+#[test]
+fn stations_have_equal_shares_of_txops() {
+    let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
+    for (stations, limit) in [(2, us(3008)), (4, us(3008)), (4, us(6016)), (5, us(1504))] {
+        let mut config = ht_config(mode, stations + 1);
+        let ap = &mut config.stations[0];
+        ap.access = vec![Access {
+            txop_limit: limit,
+            ..Access::edca(Category::Be)
+        }];
+        ap.discipline = Discipline::FqCodel(FqCodelConfig::mac80211());
+        ap.queue_limit = 8192;
+        let routes: Vec<_> = (1..=stations).map(|to| route(0, to)).collect();
+        let mut medium = Medium::new(config).unwrap();
+        let mut delivered = vec![0_u32; stations + 1];
+        for route in &routes {
+            for _ in 0..500 {
+                medium.enqueue(*route, msdu(us(0), LEN_B, route.to));
+            }
+        }
+        while let Some(event) = medium.advance() {
+            for (delivery, to) in medium.deliver() {
+                assert_eq!(delivery.route.to, *to);
+                delivered[to.unwrap()] += 1;
+            }
+            medium.take_gone().for_each(drop);
+            if let Event::PpduEnd { ppdu, .. } = event
+                && ppdu.end > us(200_000)
+            {
+                break;
+            }
+        }
+        let shares = &delivered[1..];
+        let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+        // An HT A-MPDU has at most 42 of these MPDUs: one TXOP is the largest lead.
+        assert!(most - least <= 42 && *least > 42, "{limit}: {shares:?}");
+    }
+}

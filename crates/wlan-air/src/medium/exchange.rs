@@ -73,7 +73,7 @@ impl<F> Medium<F> {
     }
 
     /// What a contender sends from `start` on: the flow is chosen, unless it must be `only` that one, and its MPDUs are
-    /// marked. None if nothing is left to send.
+    /// marked. None if nothing is left to send, or if the exchange does not fit what is left of its TXOP.
     pub(super) fn prepare(
         &mut self,
         index: usize,
@@ -82,13 +82,32 @@ impl<F> Medium<F> {
         txop_end: Option<Nanos>,
         only: Option<usize>,
     ) -> Option<Exchange> {
+        let planned = self.plan(index, winner, start, txop_end, only);
+        let prepared = planned.map(|(flow, mode)| self.commit(index, winner, start, txop_end, flow, mode));
+        self.count_dropped(index, winner);
+        prepared
+    }
+
+    /// The flow whose turn it is, and its rate. None if there is none, or if its exchange would outlast a TXOP that goes on
+    /// (10.23.2.9). A plan that comes to nothing costs no flow its turn, its rate or an MSDU of its queue; only `CoDel`
+    /// drops what waited for too long.
+    fn plan(
+        &mut self,
+        index: usize,
+        winner: usize,
+        start: Nanos,
+        txop_end: Option<Nanos>,
+        only: Option<usize>,
+    ) -> Option<(usize, Mode)> {
         let now = self.now;
         let config = &self.config.stations[index];
         let bss = &self.config.bss;
         let contender = &mut self.stations[index].contenders[winner];
         let flows = contender.flows.len();
         let mut chosen: Option<(Nanos, usize)> = None;
-        for turn in 1..=flows {
+        // A flow sends as long as its TXOP lasts: were the rest of it the turn of the next one, that would get less.
+        let first = usize::from(start == now);
+        for turn in first..first + flows {
             let at = (contender.served + turn) % flows;
             if only.is_some_and(|only| only != at) {
                 continue;
@@ -103,56 +122,88 @@ impl<F> Medium<F> {
                 break; // round robin
             }
         }
-        let mut prepared = None;
-        if let Some((_, at)) = chosen {
-            contender.served = at;
-            let flow = &mut contender.flows[at];
-            let retries = flow.window.front().map_or(0, |slot| slot.retries);
-            let mode = match flow.to {
-                Some(_) => flow.rate.select(now, retries),
-                None => bss.beacon_mode(),
+        let (_, at) = chosen?;
+        let flow = &mut contender.flows[at];
+        let mode = match flow.to {
+            Some(_) => flow.mode(now),
+            None => bss.beacon_mode(),
+        };
+        if let Some(txop_end) = txop_end
+            && start > now
+            && only.is_none()
+        {
+            let ppdu = if flow.ask {
+                bss.control_response(&mode).ppdu_duration(BLOCK_ACK_REQ_LEN_B) + bss.block_ack_duration(&mode)
+            } else {
+                let threshold_b = config.threshold_b(flow.to.is_none());
+                let mut psdu = Psdu::new(&config.aggregation, &mode, Nanos::MAX);
+                psdu.join(flow.next_mpdu_len_b(now, &config.framing, threshold_b, &mut self.dropped)?);
+                mode.ppdu_duration(psdu.len_b()) + bss.ack_duration(&mode)
             };
-            let mut exchange = Exchange {
-                contender: winner,
-                flow: at,
-                mode,
-                kind: Payload::BlockAckReq,
-                psdu_len_b: BLOCK_ACK_REQ_LEN_B,
-                txop_end,
-            };
-            if !flow.ask {
-                let room = txop_end.map_or(Nanos::MAX, |end| {
-                    let guard = if start == now {
-                        guard_duration(config, bss, &mode)
-                    } else {
-                        Nanos::ZERO
-                    };
-                    end.saturating_sub(start + guard + self.spans.sifs + bss.block_ack_duration(&mode))
-                });
-                let mut psdu = Psdu::new(&config.aggregation, &mode, room);
-                let mut next = 0;
-                while !psdu.is_full() {
-                    if next == flow.window.len() && !flow.pull(now, &config.aggregation, &mut self.dropped) {
-                        break;
-                    }
-                    let slot = &mut flow.window[next];
-                    next += 1;
-                    if slot.acked {
-                        continue;
-                    }
-                    let threshold_b = config.threshold_b(flow.to.is_none());
-                    if !psdu.join(slot.next_mpdu(&config.framing, threshold_b).0) {
-                        break;
-                    }
-                    slot.on_air = true;
-                }
-                exchange.kind = Payload::Data { mpdus: psdu.mpdus() };
-                exchange.psdu_len_b = psdu.len_b();
+            if start + ppdu + self.spans.sifs > txop_end {
+                return None;
             }
-            prepared = Some(exchange);
         }
-        self.count_dropped(index, winner);
-        prepared
+        Some((at, mode))
+    }
+
+    /// Takes the MPDUs of an exchange in their turn.
+    fn commit(
+        &mut self,
+        index: usize,
+        winner: usize,
+        start: Nanos,
+        txop_end: Option<Nanos>,
+        at: usize,
+        mode: Mode,
+    ) -> Exchange {
+        let now = self.now;
+        let config = &self.config.stations[index];
+        let bss = &self.config.bss;
+        let contender = &mut self.stations[index].contenders[winner];
+        contender.served = at;
+        let flow = &mut contender.flows[at];
+        flow.mode = None;
+        let mut exchange = Exchange {
+            contender: winner,
+            flow: at,
+            mode,
+            kind: Payload::BlockAckReq,
+            psdu_len_b: BLOCK_ACK_REQ_LEN_B,
+            txop_end,
+        };
+        if flow.ask {
+            return exchange;
+        }
+        let room = txop_end.map_or(Nanos::MAX, |end| {
+            let guard = if start == now {
+                guard_duration(config, bss, &mode)
+            } else {
+                Nanos::ZERO
+            };
+            end.saturating_sub(start + guard + self.spans.sifs + bss.block_ack_duration(&mode))
+        });
+        let mut psdu = Psdu::new(&config.aggregation, &mode, room);
+        let max_amsdu_b = config.aggregation.max_amsdu_b(&mode, &config.framing, room);
+        let threshold_b = config.threshold_b(flow.to.is_none());
+        let mut next = 0;
+        while !psdu.is_full() {
+            if next == flow.window.len() && !flow.pull(now, max_amsdu_b, &mut self.dropped) {
+                break;
+            }
+            let slot = &mut flow.window[next];
+            next += 1;
+            if slot.acked {
+                continue;
+            }
+            if !psdu.join(slot.next_mpdu(&config.framing, threshold_b).0) {
+                break;
+            }
+            slot.on_air = true;
+        }
+        exchange.kind = Payload::Data { mpdus: psdu.mpdus() };
+        exchange.psdu_len_b = psdu.len_b();
+        exchange
     }
 
     /// Accounts for MSDUs that the discipline of a queue dropped.
@@ -219,7 +270,7 @@ impl<F> Medium<F> {
         self.transmit(ppdu, nav, contender)
     }
 
-    pub(super) fn payload(&self, index: usize, exchange: &Exchange) -> (Option<usize>, Mode, Kind) {
+    fn payload(&self, index: usize, exchange: &Exchange) -> (Option<usize>, Mode, Kind) {
         let receiver = match exchange.kind {
             Payload::Beacon => None,
             _ => self.stations[index].contenders[exchange.contender].flows[exchange.flow].to,
@@ -236,7 +287,7 @@ impl<F> Medium<F> {
     }
 
     /// SIFS and the answer to a PPDU with one receiver.
-    pub(super) fn answer_span(&self, kind: &Kind, mode: &Mode) -> Nanos {
+    fn answer_span(&self, kind: &Kind, mode: &Mode) -> Nanos {
         let bss = &self.config.bss;
         self.spans.sifs
             + match kind {
@@ -313,7 +364,7 @@ impl<F> Medium<F> {
 }
 
 /// Airtime of the payload of an exchange.
-pub(super) fn payload_duration(exchange: &Exchange, bss: &Bss) -> Nanos {
+fn payload_duration(exchange: &Exchange, bss: &Bss) -> Nanos {
     let mode = match exchange.kind {
         Payload::BlockAckReq => bss.control_response(&exchange.mode),
         _ => exchange.mode,

@@ -3,8 +3,10 @@
 
 use std::collections::VecDeque;
 
+use super::fragment::mpdu;
 use crate::Nanos;
-use crate::access::{Aggregation, BLOCK_ACK_WINDOW, amsdu_len_b};
+use crate::access::{BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
+use crate::phy::Mode;
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
@@ -60,6 +62,8 @@ pub(super) struct Flow<F> {
     /// Oldest first.
     pub window: VecDeque<Slot<F>>,
     pub rate: Rate,
+    /// The rate of the next exchange, once it was chosen.
+    pub mode: Option<Mode>,
     /// Buffers of A-MSDUs, to be used again.
     spare: Vec<Vec<Packet<F>>>,
     /// The next exchange asks with a `BlockAckReq` what arrived.
@@ -74,6 +78,7 @@ impl<F> Flow<F> {
             queue,
             window: VecDeque::new(),
             rate,
+            mode: None,
             spare: Vec::new(),
             ask: false,
         }
@@ -87,9 +92,30 @@ impl<F> Flow<F> {
             .or_else(|| self.queue.head(now, dropped).map(|head| head.arrival))
     }
 
-    /// Moves MSDUs from the queue to a new slot of the window: one, or those of an A-MSDU. Whether there was one and
-    /// room for it.
-    pub fn pull(&mut self, now: Nanos, aggregation: &Aggregation, dropped: &mut Vec<Packet<F>>) -> bool {
+    /// The rate of the next exchange. It is chosen once, however often the exchange is put off.
+    pub fn mode(&mut self, now: Nanos) -> Mode {
+        let retries = self.window.front().map_or(0, |slot| slot.retries);
+        *self.mode.get_or_insert_with(|| self.rate.select(now, retries))
+    }
+
+    /// Octets of the MPDU that goes next; of an A-MSDU that is not formed yet, of its first MSDU alone.
+    pub fn next_mpdu_len_b(
+        &mut self,
+        now: Nanos,
+        framing: &Framing,
+        threshold_b: Option<usize>,
+        dropped: &mut Vec<Packet<F>>,
+    ) -> Option<usize> {
+        if let Some(slot) = self.window.iter().find(|slot| !slot.acked) {
+            return Some(slot.next_mpdu(framing, threshold_b).0);
+        }
+        let head = self.queue.head(now, dropped)?;
+        Some(mpdu(framing, head.len_b, 0, threshold_b).0)
+    }
+
+    /// Moves MSDUs from the queue to a new slot of the window: one, or as many as an A-MSDU of `max_amsdu_b` octets holds.
+    /// Whether there was one and room for it.
+    pub fn pull(&mut self, now: Nanos, max_amsdu_b: usize, dropped: &mut Vec<Packet<F>>) -> bool {
         if self.window.len() == BLOCK_ACK_WINDOW || self.queue.head(now, dropped).is_none() {
             return false;
         }
@@ -108,11 +134,11 @@ impl<F> Flow<F> {
             given_up: false,
             on_air: false,
         };
-        if aggregation.max_amsdu_len_b > 0 {
+        if max_amsdu_b > 0 {
             let mut len_b = amsdu_len_b(0, slot.body_b);
             while let Some(next) = self.queue.head(now, dropped) {
                 let longer_b = amsdu_len_b(len_b, next.len_b);
-                if longer_b > aggregation.max_amsdu_len_b {
+                if longer_b > max_amsdu_b {
                     break;
                 }
                 len_b = longer_b;

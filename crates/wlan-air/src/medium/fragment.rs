@@ -53,16 +53,39 @@ impl StationConfig {
 impl<F> Slot<F> {
     /// The fragment that goes next; none if the MPDU goes as a whole, as A-MSDUs do (10.11).
     pub fn fragment(&self, framing: &Framing, threshold_b: Option<usize>) -> Option<Fragment> {
-        let threshold_b = threshold_b.filter(|_| self.joined.is_empty());
-        Fragment::of(framing, self.body_b, self.fragments_done, threshold_b)
+        Fragment::of(
+            framing,
+            self.body_b,
+            self.fragments_done,
+            self.threshold_b(threshold_b),
+        )
     }
 
     /// The MPDU that goes next: its octets, and whether it is the MSDU's last.
     pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
-        match self.fragment(framing, threshold_b) {
-            Some(fragment) => (framing.fragment_len_b(fragment.len_b), fragment.last),
-            None => (framing.mpdu_len_b(self.body_b), true),
-        }
+        mpdu(
+            framing,
+            self.body_b,
+            self.fragments_done,
+            self.threshold_b(threshold_b),
+        )
+    }
+
+    fn threshold_b(&self, threshold_b: Option<usize>) -> Option<usize> {
+        threshold_b.filter(|_| self.joined.is_empty())
+    }
+}
+
+/// The MPDU that goes next of a frame body, after so many fragments: its octets, and whether it is the last.
+pub(super) fn mpdu(
+    framing: &Framing,
+    body_b: usize,
+    fragments_done: usize,
+    threshold_b: Option<usize>,
+) -> (usize, bool) {
+    match Fragment::of(framing, body_b, fragments_done, threshold_b) {
+        Some(fragment) => (framing.fragment_len_b(fragment.len_b), fragment.last),
+        None => (framing.mpdu_len_b(body_b), true),
     }
 }
 

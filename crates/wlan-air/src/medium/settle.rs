@@ -1,6 +1,5 @@
 //! What follows an exchange: its MPDUs are settled, sent again or given up, and the station goes on or draws a backoff.
 
-use super::exchange::payload_duration;
 use super::flow::Receipt;
 use super::station::{Exchange, Payload};
 use super::{Action, Gone, Medium, Outcome};
@@ -155,14 +154,6 @@ impl<F> Medium<F> {
         let Some(next) = self.prepare(index, contender, start, txop_end, fragments.then_some(flow)) else {
             return false;
         };
-        let (_, mode, kind) = self.payload(index, &next);
-        let end = start + payload_duration(&next, &self.config.bss) + self.answer_span(&kind, &mode);
-        if !fragments && txop_end.is_some_and(|limit| end > limit) {
-            for slot in &mut self.stations[index].contenders[contender].flows[next.flow].window {
-                slot.on_air = false;
-            }
-            return false;
-        }
         self.stations[index].exchange = Some(next);
         self.actions.push((start, Action::Continue { station: index }));
         true
