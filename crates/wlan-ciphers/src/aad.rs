@@ -5,7 +5,8 @@
 //!  CCM nonce   octet 0 priority (bits 0-3), management (bit 4)   1 A2   7 PN5 ... PN0
 //!  GCM nonce   octet 0 A2   6 PN5 ... PN0
 //! ```
-//! Duration is left out and the masks clear what a retransmission may change. The HT Control field is not covered.
+//! Duration is left out and the masks clear what a retransmission may change. The HT Control field is not covered. QC keeps
+//! the TID, and A-MSDU Present between two stations that are both capable of SPP A-MSDUs.
 //! The AAD has 22 to 30 octets, so it is always two AES blocks, also with the length that CCM puts in front.
 
 // The length of a payload fits the octets that RFC 3610 gives it.
@@ -28,6 +29,9 @@ const PROTOCOL_VERSION: u16 = 0b11;
 const FC_SUBTYPE_LOW: u16 = 0x0070;
 /// In the first octet of a CCM nonce (12.5.3.3.4).
 const MANAGEMENT_FLAG: u8 = 0x10;
+
+/// Of QoS Control, counted from its bit 0 (9.2.4.5.9).
+const AMSDU_PRESENT: u64 = 1 << 7;
 
 /// Subtypes of management frames that can be robust (12.2.8).
 const DISASSOCIATION: u8 = 10;
@@ -56,7 +60,7 @@ pub(crate) struct Layout {
     nonce_flags: u8,
     /// The bits of Frame Control that the AAD keeps.
     fc_mask: u16,
-    /// What the AAD has of octets 24 to 31: A4 if there is one, TID if there is one.
+    /// What the AAD always has of octets 24 to 31: A4 if there is one, TID if there is one.
     tail_mask: u64,
 }
 
@@ -90,7 +94,6 @@ impl Layout {
             tail_mask = 0xffff_ffff_ffff;
         }
         if let Some(qos_at) = fc.qos_offset() {
-            // A-MSDU Present is masked too, as between stations that did not both announce SPP A-MSDUs.
             aad_len += 2;
             tid_at = 8 * (qos_at - ADDR4_AT) as u8;
             tail_mask |= (QosControl::TID_MASK as u64) << tid_at;
@@ -116,8 +119,8 @@ pub(crate) struct Header<'a> {
     layout: &'static Layout,
     /// All but what only some frames have.
     fixed: &'a [u8; ADDR4_AT],
-    /// What the AAD has after Sequence Control: A4 if there is one, TID if there is one, least significant octet first.
-    aad_tail: u64,
+    /// Octets 24 to 31, of which some are of the header, least significant octet first.
+    tail: u64,
 }
 
 /// Why octets are no such header.
@@ -152,7 +155,7 @@ impl<'a> Header<'a> {
             fc,
             layout,
             fixed,
-            aad_tail: tail & layout.tail_mask,
+            tail,
         })
     }
 
@@ -182,9 +185,20 @@ impl<'a> Header<'a> {
     #[inline(always)]
     fn tid(&self) -> u64 {
         // What is above it in the tail is masked.
-        self.aad_tail
+        (self.tail & self.layout.tail_mask)
             .checked_shr(u32::from(self.layout.tid_at))
             .unwrap_or(0)
+    }
+
+    /// What the AAD has after Sequence Control: A4 if there is one, of QoS Control the TID and, for SPP A-MSDUs, A-MSDU
+    /// Present (12.5.3.3.3).
+    #[inline(always)]
+    fn aad_tail(&self, spp_amsdu: bool) -> u64 {
+        let amsdu_present = if spp_amsdu { AMSDU_PRESENT } else { 0 };
+        let kept = amsdu_present
+            .checked_shl(u32::from(self.layout.tid_at))
+            .unwrap_or(0);
+        self.tail & (self.layout.tail_mask | kept)
     }
 
     /// Frame Control as the AAD has it, the same whether or not the Protected bit is set yet.
@@ -207,9 +221,16 @@ impl<'a> Header<'a> {
         self.eight(16) & 0x000f_ffff_ffff_ffff
     }
 
-    /// What CCM takes, for these flags of B0 and a payload of `payload_len`, at most 65535 (RFC 3610 section 2).
+    /// What CCM takes, for these flags of B0 and a payload of `payload_len` octets, at most 65535 (RFC 3610 section 2).
+    /// `spp_amsdu`: both stations are capable of SPP A-MSDUs.
     #[inline(always)]
-    pub(crate) fn ccm_blocks(&self, pn: PacketNumber, b0_flags: u8, payload_len: usize) -> Blocks {
+    pub(crate) fn ccm_blocks(
+        &self,
+        pn: PacketNumber,
+        b0_flags: u8,
+        payload_len: usize,
+        spp_amsdu: bool,
+    ) -> Blocks {
         // Flags, priority, A2; then PN from its most significant octet on, count or length likewise.
         let nonce = (self.tid() | u64::from(self.layout.nonce_flags)) << 8 | self.eight(8) & !0xffff;
         let block = |flags: u8, last: u16| {
@@ -222,13 +243,15 @@ impl<'a> Header<'a> {
             counter: block(COUNTER_FLAGS, 0),
             first: block(b0_flags, payload_len as u16),
             aad_1: join(start | self.eight(0) & !0xffff_ffff, self.eight(8)),
-            aad_2: join(self.addr3_fragment(), self.aad_tail),
+            aad_2: join(self.addr3_fragment(), self.aad_tail(spp_amsdu)),
         }
     }
 
-    /// What GCM takes (NIST SP 800-38D 7.1).
+    /// What GCM takes (NIST SP 800-38D 7.1), for a payload of `payload_len` octets. `spp_amsdu`: both stations are capable of
+    /// SPP A-MSDUs.
     #[inline(always)]
-    pub(crate) fn gcm_blocks(&self, pn: PacketNumber, payload_len: usize) -> Blocks {
+    pub(crate) fn gcm_blocks(&self, pn: PacketNumber, payload_len: usize, spp_amsdu: bool) -> Blocks {
+        let aad_tail = self.aad_tail(spp_amsdu);
         let addr2_addr3 = self.eight(10);
         // PN from its most significant octet on.
         let number = pn.get().swap_bytes() >> 16;
@@ -237,10 +260,7 @@ impl<'a> Header<'a> {
             counter: join(addr2_addr3 & 0xffff_ffff_ffff | number << 48, number >> 16),
             first: join(bits(usize::from(self.layout.aad_len)), bits(payload_len)),
             aad_1: join(self.masked_fc() | self.eight(2) & !0xffff, addr2_addr3),
-            aad_2: join(
-                self.addr3_fragment() >> 16 | self.aad_tail << 48,
-                self.aad_tail >> 16,
-            ),
+            aad_2: join(self.addr3_fragment() >> 16 | aad_tail << 48, aad_tail >> 16),
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct TemporalKey {
     mic_len: usize,
     #[zeroize(skip)]
     b0_flags: u8,
+    #[zeroize(skip)]
+    spp_amsdu: bool,
     schedule: Schedule,
 }
 
@@ -102,8 +104,17 @@ impl TemporalKey {
             suite,
             mic_len: suite.mic_len(),
             b0_flags: b0_flags(suite),
+            spp_amsdu: false,
             schedule,
         })
+    }
+
+    /// The same key between two stations of which both set SPP A-MSDU Capable in their RSN Capabilities (9.4.2.24.4), if `on`:
+    /// the MIC then covers A-MSDU Present of QoS Control (12.5.3.3.3). A key that was not told so masks that bit.
+    #[must_use]
+    pub fn with_spp_amsdu(mut self, on: bool) -> TemporalKey {
+        self.spp_amsdu = on;
+        self
     }
 
     /// The suite it is a key of.
@@ -191,8 +202,8 @@ impl TemporalKey {
     #[inline(always)]
     fn blocks(&self, header: &Header<'_>, pn: PacketNumber, payload_len: usize) -> Blocks {
         match self.schedule.kind.mode {
-            Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, self.b0_flags, payload_len),
-            Mode::Gcm => header.gcm_blocks(pn, payload_len),
+            Mode::Ccm | Mode::Lanes(_) => header.ccm_blocks(pn, self.b0_flags, payload_len, self.spp_amsdu),
+            Mode::Gcm => header.gcm_blocks(pn, payload_len, self.spp_amsdu),
         }
     }
 

@@ -111,7 +111,7 @@ impl PaperLanes {
     /// What is wrong with the job, which is unchanged then.
     pub fn seal(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
-        let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len());
+        let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
         ccmp::emit(job);
         let (payload, mic) = job.mpdu[payload.start..].split_at_mut(payload.len());
         mic.copy_from_slice(&self.mic(&blocks, payload));
@@ -127,7 +127,7 @@ impl PaperLanes {
 
     fn open_mpdu(&self, mpdu: &mut [u8], expected: KeyId) -> Result<Opened, OpenError> {
         let (header, opened) = ccmp::to_open(mpdu, expected, MIC_LEN)?;
-        let blocks = header.ccm_blocks(opened.pn, b0_flags(Suite::Ccmp128), opened.payload.len());
+        let blocks = header.ccm_blocks(opened.pn, b0_flags(Suite::Ccmp128), opened.payload.len(), false);
         let (payload, mic) = mpdu[opened.payload.start..].split_at_mut(opened.payload.len());
         self.ctr(&blocks, payload);
         if !bool::from(self.mic(&blocks, payload).ct_eq(mic)) {

@@ -116,10 +116,13 @@ fn nonce_and_aad(v: &MpduVector, sealed: &[u8]) -> (Vec<u8>, [u8; 32]) {
         panic!("{}: not protectable", v.name)
     };
     let (blocks, nonce) = match v.suite() {
-        Suite::Gcmp128 | Suite::Gcmp256 => (header.gcm_blocks(v.pn(), v.plaintext.0.len()), 0..12),
+        Suite::Gcmp128 | Suite::Gcmp256 => (header.gcm_blocks(v.pn(), v.plaintext.0.len(), false), 0..12),
         suite => {
             let flags = b0_flags(suite);
-            (header.ccm_blocks(v.pn(), flags, v.plaintext.0.len()), 1..14)
+            (
+                header.ccm_blocks(v.pn(), flags, v.plaintext.0.len(), false),
+                1..14,
+            )
         }
     };
     let mut aad = [0; 32];

@@ -27,7 +27,10 @@ struct Plain {
     /// QoS Data, with four addresses or three.
     four_addresses: bool,
     addresses: [u8; 24],
-    tid: u8,
+    /// The first octet of QoS Control: TID, EOSP, Ack Policy, A-MSDU Present.
+    qos: u8,
+    /// Both ends are capable of SPP A-MSDUs.
+    spp_amsdu: bool,
     pn: u64,
     payload: Vec<u8>,
 }
@@ -40,7 +43,7 @@ impl Plain {
         if self.four_addresses {
             header.extend(&self.addresses[18..]);
         }
-        header.extend([self.tid, 0]);
+        header.extend([self.qos, 0]);
         header
     }
 
@@ -59,7 +62,9 @@ impl Plain {
     }
 
     fn key(&self, backend: Backend) -> TemporalKey {
-        TemporalKey::with_backend(self.suite, &self.tk, backend).unwrap()
+        TemporalKey::with_backend(self.suite, &self.tk, backend)
+            .unwrap()
+            .with_spp_amsdu(self.spp_amsdu)
     }
 
     /// The MPDU as IEEE 802.11-2020 12.5.3.3 and 12.5.5.3 describe it, by way of RustCrypto.
@@ -69,9 +74,11 @@ impl Plain {
         let pn = self.pn.to_be_bytes();
         mpdu[header.len()..][..8].copy_from_slice(&[pn[7], pn[6], 0, 0x20, pn[5], pn[4], pn[3], pn[2]]);
         let number = [&header[10..16], &pn[2..]].concat();
-        let ccm_nonce = [&[self.tid], &number[..]].concat();
+        let ccm_nonce = [&[self.qos & 0x0f], &number[..]].concat();
         let mut aad = [&header[..2], &header[4..22], &[0x05, 0x00]].concat();
-        aad.extend(&header[24..]);
+        aad.extend(&header[24..header.len() - 2]);
+        // TID, and for SPP A-MSDUs A-MSDU Present.
+        aad.extend([self.qos & if self.spp_amsdu { 0x8f } else { 0x0f }, 0]);
         let end = mpdu.len() - self.suite.mic_len();
         let (front, mic) = mpdu.split_at_mut(end);
         macro_rules! seal {
@@ -138,14 +145,15 @@ fn plain(
     suite: impl Strategy<Value = Suite>,
     len: impl Strategy<Value = usize>,
 ) -> impl Strategy<Value = Plain> {
-    let numbers = (any::<bool>(), any::<[u8; 24]>(), 0u8..16, 0..1u64 << 48);
+    let numbers = (any::<[bool; 2]>(), any::<[u8; 24]>(), any::<u8>(), 0..1u64 << 48);
     (suite, len, numbers, any::<[u8; 32]>(), any::<u64>()).prop_map(
-        |(suite, len, (four_addresses, addresses, tid, pn), tk, seed)| Plain {
+        |(suite, len, ([four_addresses, spp_amsdu], addresses, qos, pn), tk, seed)| Plain {
             suite,
             tk: tk[..suite.key_len()].to_vec(),
             four_addresses,
             addresses,
-            tid,
+            qos,
+            spp_amsdu,
             pn,
             payload: octets(len, seed),
         },
@@ -203,9 +211,11 @@ fn open(keys: &[TemporalKey], mpdus: &mut [Vec<u8>]) -> Vec<Result<Vec<u8>, Open
 /// Seals and opens the batch with every backend, under the first frame's key or each under its own.
 fn check(mut frames: Vec<Plain>, key_each: bool) -> Result<(), TestCaseError> {
     if !key_each {
-        let (suite, tk) = (frames[0].suite, frames[0].tk.clone());
+        let Plain {
+            suite, tk, spp_amsdu, ..
+        } = frames[0].clone();
         for frame in &mut frames {
-            (frame.suite, frame.tk) = (suite, tk.clone());
+            (frame.suite, frame.tk, frame.spp_amsdu) = (suite, tk.clone(), spp_amsdu);
         }
     }
     let expected: Vec<_> = frames.iter().map(Plain::sealed).collect();
@@ -289,7 +299,8 @@ fn every_length() {
                     tk: octets(suite.key_len(), 99),
                     four_addresses: len % 3 == 0,
                     addresses: [7; 24],
-                    tid: 6,
+                    qos: 0x86,
+                    spp_amsdu: len % 2 == 0,
                     pn: len as u64,
                     payload: octets(len, 12345),
                 })
@@ -308,7 +319,8 @@ fn the_longest_payload() {
             tk: octets(suite.key_len(), 3),
             four_addresses: false,
             addresses: [9; 24],
-            tid: 0,
+            qos: 0,
+            spp_amsdu: false,
             pn: 1,
             payload: octets(65535, 77),
         };
