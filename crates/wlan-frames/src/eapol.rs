@@ -48,6 +48,7 @@ const KDE_MAC: u8 = 3;
 const KDE_PMKID: u8 = 4;
 const KDE_IGTK: u8 = 9;
 const KDE_KEY_ID: u8 = 10;
+const KDE_BIGTK: u8 = 14;
 
 /// Whose descriptor a frame has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,6 +263,15 @@ pub enum KeyData<'a> {
         /// The key.
         key: &'a [u8],
     },
+    /// A beacon integrity group key, laid out as an [integrity group key](KeyData::Igtk).
+    Bigtk {
+        /// Its Key ID, 6 or 7.
+        key_id: u16,
+        /// The packet number (BIPN) that was sent last, least significant octet first.
+        ipn: [u8; 6],
+        /// The key.
+        key: &'a [u8],
+    },
     /// An address.
     Mac(MacAddr),
     /// The name of a PMK.
@@ -281,6 +291,7 @@ impl fmt::Debug for KeyData<'_> {
             KeyData::Wpa(octets) => write!(f, "Wpa({octets:02x?})"),
             KeyData::Gtk { key_id, key, .. } => write!(f, "Gtk {key_id} of {} octets", key.len()),
             KeyData::Igtk { key_id, key, .. } => write!(f, "Igtk {key_id} of {} octets", key.len()),
+            KeyData::Bigtk { key_id, key, .. } => write!(f, "Bigtk {key_id} of {} octets", key.len()),
             KeyData::Mac(addr) => write!(f, "Mac({addr})"),
             KeyData::Pmkid(pmkid) => write!(f, "Pmkid({pmkid:02x?})"),
             KeyData::KeyId(key_id) => write!(f, "KeyId({key_id})"),
@@ -317,6 +328,7 @@ impl<'a> KeyData<'a> {
                 kde(KDE_GTK, &[&[key_id & 3 | u8::from(transmit) << 2, 0], key]);
             }
             KeyData::Igtk { key_id, ipn, key } => kde(KDE_IGTK, &[&key_id.to_le_bytes(), &ipn, key]),
+            KeyData::Bigtk { key_id, ipn, key } => kde(KDE_BIGTK, &[&key_id.to_le_bytes(), &ipn, key]),
             KeyData::Mac(addr) => kde(KDE_MAC, &[&addr.0]),
             KeyData::Pmkid(pmkid) => kde(KDE_PMKID, &[&pmkid]),
             KeyData::KeyId(key_id) => kde(KDE_KEY_ID, &[&[key_id & 3, 0]]),
@@ -360,6 +372,14 @@ impl<'a> KeyData<'a> {
                 KDE_IGTK => {
                     need("an IGTK KDE", data, 8)?;
                     KeyData::Igtk {
+                        key_id: get_u16(data, 0),
+                        ipn: array(data, 2),
+                        key: &data[8..],
+                    }
+                }
+                KDE_BIGTK => {
+                    need("a BIGTK KDE", data, 8)?;
+                    KeyData::Bigtk {
                         key_id: get_u16(data, 0),
                         ipn: array(data, 2),
                         key: &data[8..],

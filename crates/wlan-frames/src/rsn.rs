@@ -23,6 +23,8 @@ pub const ID_RSN: u8 = 48;
 pub const ID_VENDOR: u8 = 221;
 /// Element ID of the RSN Extension element (9.4.2.241).
 pub const ID_RSNX: u8 = 244;
+/// SAE hash-to-element: a bit of the first octet of the RSN Extension element (9.4.2.241).
+pub const RSNX_SAE_HASH_TO_ELEMENT: u8 = 1 << 5;
 
 /// OUI of what is vendor specific here: suites, elements, Action frames. A locally administered one (bit 1 of the first octet)
 /// can be nobody else's.
@@ -48,6 +50,8 @@ impl RsnCapabilities {
     pub const PREAUTHENTICATION: u16 = 1 << 0;
     /// The station cannot hold a WEP default key beside a pairwise key.
     pub const NO_PAIRWISE: u16 = 1 << 1;
+    /// Both bits of the PTKSA Replay Counter field: each pairwise key has 16 replay counters (Table 9-152).
+    pub const PTKSA_REPLAY_COUNTERS_16: u16 = 3 << 2;
     /// Management frames must be protected (MFPR).
     pub const MFP_REQUIRED: u16 = 1 << 6;
     /// Management frames can be protected (MFPC).

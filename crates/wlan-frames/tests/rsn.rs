@@ -233,6 +233,7 @@ proptest! {
             KeyData::Rsn(&rsn),
             KeyData::Gtk { key_id, transmit, key: &gtk },
             KeyData::Igtk { key_id: 4, ipn, key: &igtk },
+            KeyData::Bigtk { key_id: 6, ipn, key: &igtk },
             KeyData::Mac(MacAddr(addr)),
             KeyData::Pmkid(pmkid),
             KeyData::KeyId(key_id),
@@ -247,8 +248,8 @@ proptest! {
             prop_assert_eq!(read, Ok(items.to_vec()));
         }
         // What is printed has no key in it.
-        let printed = format!("{:?}", items[2]);
-        prop_assert_eq!(printed, "Igtk 4 of 16 octets");
+        let printed = format!("{:?}", &items[2..4]);
+        prop_assert_eq!(printed, "[Igtk 4 of 16 octets, Bigtk 6 of 16 octets]");
     }
 
     #[test]

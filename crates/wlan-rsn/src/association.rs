@@ -1,7 +1,9 @@
 //! What both ends advertise, and what they agree on (IEEE 802.11-2020 12.6.3).
 
 use wlan_ciphers::Suite;
-use wlan_frames::rsn::{RsnCapabilities, RsnElement, Selector, WpaElement};
+use wlan_frames::rsn::{
+    ID_RSNX, RSNX_SAE_HASH_TO_ELEMENT, RsnCapabilities, RsnElement, Selector, WpaElement,
+};
 
 use crate::{Akm, Protocol};
 
@@ -57,6 +59,15 @@ impl Policy {
     #[must_use]
     pub fn with_extended_key_id(mut self) -> Policy {
         self.capabilities = self.capabilities.with(RsnCapabilities::EXTENDED_KEY_ID, true);
+        self
+    }
+
+    /// The same in a QoS BSS: each pairwise key has 16 replay counters, one per TID, so that frames of one TID do not make
+    /// frames of another look replayed (12.5.3.4.4).
+    #[must_use]
+    pub fn with_qos(mut self) -> Policy {
+        let counters = RsnCapabilities::PTKSA_REPLAY_COUNTERS_16;
+        self.capabilities = self.capabilities.with(counters, true);
         self
     }
 
@@ -122,13 +133,17 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Those of one policy.
+    /// Those of one policy. SAE uses hash-to-element, which an RSN Extension element says (12.4.4.1).
     #[must_use]
     pub fn of(policy: &Policy) -> Elements {
         let element = policy.element();
         match policy.protocol {
             Protocol::Rsn => Elements {
                 rsn: element,
+                rsnx: match policy.akms.contains(&Akm::Sae) {
+                    true => vec![ID_RSNX, 1, RSNX_SAE_HASH_TO_ELEMENT],
+                    false => Vec::new(),
+                },
                 ..Elements::default()
             },
             Protocol::Wpa => Elements {
@@ -360,6 +375,11 @@ mod tests {
             wpa.element(),
             hex("dd160050f20101000050f20201000050f20201000050f202")
         );
+        // 2.11, with wmm_enabled and sae_pwe 1 (`wpa_own_rsn_capab`, `wpa_write_rsnxe`).
+        let elements = Elements::of(&sae.with_qos());
+        assert_eq!(elements.rsn, hex("30140100000fac040100000fac040100000fac08cc00"));
+        assert_eq!(elements.rsnx, hex("f40120"));
+        assert!(Elements::of(&ccmp).rsnx.is_empty());
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use wlan_ciphers::{IntegrityKeyId, KeyId};
+use wlan_ciphers::KeyId;
 use wlan_frames::MacAddr;
 
-use crate::message::{Contents, GroupKey};
+use crate::message::{Contents, GroupKey, integrity_keys};
 use crate::output::Output;
 use crate::{Association, Key};
 
@@ -14,8 +14,8 @@ use crate::{Association, Key};
 pub(crate) struct InstalledGroupKeys {
     /// By their Key ID.
     gtks: [Option<Key>; 4],
-    /// By their Key ID, less 4.
-    igtks: [Option<Key>; 2],
+    /// IGTKs and BIGTKs, by their Key ID less 4.
+    integrity: [Option<Key>; 4],
 }
 
 impl InstalledGroupKeys {
@@ -39,21 +39,18 @@ impl InstalledGroupKeys {
                 rsc,
             });
         }
-        if let Some(GroupKey { key_id, key, rsc }) = contents.igtk
-            && let Some(suite) = association.group_management
-            && let Some(key_id) = u8::try_from(key_id)
-                .ok()
-                .and_then(IntegrityKeyId::new)
-                .filter(|key_id| !key_id.is_for_beacons())
-            && is_new(&mut self.igtks, usize::from(key_id.get()) - 4, &key)
-        {
-            outputs.push_back(Output::InstallIntegrity {
-                peer,
-                key_id,
-                suite,
-                key,
-                ipn: rsc,
-            });
+        for (key_id, GroupKey { key, rsc, .. }) in integrity_keys(contents.igtk, contents.bigtk) {
+            if let Some(suite) = association.group_management
+                && is_new(&mut self.integrity, usize::from(key_id.get()) - 4, &key)
+            {
+                outputs.push_back(Output::InstallIntegrity {
+                    peer,
+                    key_id,
+                    suite,
+                    key,
+                    ipn: rsc,
+                });
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Building and reading EAPOL-Key frames under the keys of an association.
 
-use wlan_ciphers::{PacketNumber, Suite};
+use wlan_ciphers::{IntegrityKeyId, PacketNumber, Suite};
 use wlan_frames::eapol::{EapolKey, KeyData, KeyInfo};
 
 use crate::output::Discard;
@@ -145,6 +145,7 @@ pub(crate) struct Contents {
     pub(crate) wpa: Option<Vec<u8>>,
     pub(crate) gtk: Option<GroupKey>,
     pub(crate) igtk: Option<GroupKey>,
+    pub(crate) bigtk: Option<GroupKey>,
     pub(crate) key_id: Option<u8>,
 }
 
@@ -160,12 +161,10 @@ impl Contents {
                     self.gtk = Some(GroupKey::new(key_id.into(), key, association.group)?);
                 }
                 KeyData::Igtk { key_id, ipn, key } => {
-                    // Keys of a protection that was not negotiated are of no use.
-                    if let Some(suite) = association.group_management {
-                        let mut igtk = GroupKey::new(key_id, key, suite)?;
-                        igtk.rsc = packet_number(&ipn);
-                        self.igtk = Some(igtk);
-                    }
+                    self.igtk = integrity_key(association, key_id, ipn, key)?
+                }
+                KeyData::Bigtk { key_id, ipn, key } => {
+                    self.bigtk = integrity_key(association, key_id, ipn, key)?
                 }
                 KeyData::KeyId(key_id) => self.key_id = Some(key_id),
                 KeyData::Mac(_) | KeyData::Pmkid(_) | KeyData::Other(_) => {}
@@ -173,6 +172,36 @@ impl Contents {
         }
         Ok(())
     }
+}
+
+/// An IGTK and a BIGTK as messages told them, each with its Key ID; left out if that is not one of its kind: 4 or 5 of an
+/// IGTK, 6 or 7 of a BIGTK.
+pub(crate) fn integrity_keys(
+    igtk: Option<GroupKey>,
+    bigtk: Option<GroupKey>,
+) -> impl Iterator<Item = (IntegrityKeyId, GroupKey)> {
+    let keys = [(igtk, false), (bigtk, true)];
+    keys.into_iter().filter_map(|(key, is_for_beacons)| {
+        let key = key?;
+        let key_id = IntegrityKeyId::new(u8::try_from(key.key_id).ok()?)?;
+        (key_id.is_for_beacons() == is_for_beacons).then_some((key_id, key))
+    })
+}
+
+/// An IGTK or BIGTK, both of the cipher for group addressed management frames (9.4.2.24.2). Keys of a protection that was
+/// not negotiated are of no use.
+fn integrity_key(
+    association: &Association,
+    key_id: u16,
+    ipn: [u8; 6],
+    key: &[u8],
+) -> Result<Option<GroupKey>, Discard> {
+    let Some(suite) = association.group_management else {
+        return Ok(None);
+    };
+    let mut key = GroupKey::new(key_id, key, suite)?;
+    key.rsc = packet_number(&ipn);
+    Ok(Some(key))
 }
 
 /// The elements in the plain key data of message 2.

@@ -16,7 +16,7 @@ use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{FrameError, MacAddr};
 
 use crate::association::Chosen;
-use crate::message::{Received, elements};
+use crate::message::{GroupKey, Received, elements, integrity_keys};
 use crate::protection::{Inputs, Protection, Ptk};
 use crate::{Association, Elements, Key, Pmk, Protocol};
 
@@ -50,11 +50,11 @@ pub enum Learned {
         /// Its octets, in the layout of `wlan-ciphers`.
         key: Key,
     },
-    /// A key for group addressed management frames.
+    /// A key for group addressed management frames, or for beacons.
     Integrity {
         /// The access point.
         bssid: MacAddr,
-        /// Its Key ID.
+        /// Its Key ID: 4 or 5, and for beacons 6 or 7.
         key_id: IntegrityKeyId,
         /// Its cipher.
         suite: Suite,
@@ -267,20 +267,18 @@ impl Conversation {
                     key: gtk.key,
                 });
             }
-            if let (Some(igtk), Some(suite)) = (contents.igtk, association.group_management)
-                && !self.group.contains(&igtk.key)
-                && let Some(key_id) = u8::try_from(igtk.key_id)
-                    .ok()
-                    .and_then(IntegrityKeyId::new)
-                    .filter(|key_id| !key_id.is_for_beacons())
-            {
-                remember(&mut self.group, igtk.key.clone());
-                learned.push(Learned::Integrity {
-                    bssid,
-                    key_id,
-                    suite,
-                    key: igtk.key,
-                });
+            for (key_id, GroupKey { key, .. }) in integrity_keys(contents.igtk, contents.bigtk) {
+                if let Some(suite) = association.group_management
+                    && !self.group.contains(&key)
+                {
+                    remember(&mut self.group, key.clone());
+                    learned.push(Learned::Integrity {
+                        bssid,
+                        key_id,
+                        suite,
+                        key,
+                    });
+                }
             }
             return true;
         }

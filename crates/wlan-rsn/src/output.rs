@@ -65,11 +65,12 @@ pub enum Output {
         /// Frames up to this packet number are old: replay windows begin here.
         rsc: PacketNumber,
     },
-    /// Use a key for group addressed management frames, as [`Output::InstallGroup`].
+    /// Use a key for group addressed management frames (IGTK), as [`Output::InstallGroup`]; on a station also the key for
+    /// beacons (BIGTK), which the caller of the authenticator chose.
     InstallIntegrity {
         /// The access point.
         peer: MacAddr,
-        /// Its Key ID, 4 or 5.
+        /// Its Key ID: 4 or 5, and for beacons 6 or 7.
         key_id: IntegrityKeyId,
         /// Its cipher, one of BIP.
         suite: Suite,

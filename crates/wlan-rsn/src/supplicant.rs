@@ -374,7 +374,7 @@ impl Supplicant {
         received.verify(&session.ptk)?;
         let key = &received.key;
         let contents = received.contents(&session.ptk, &self.association)?;
-        if contents.gtk.is_none() && contents.igtk.is_none() {
+        if contents.gtk.is_none() && contents.igtk.is_none() && contents.bigtk.is_none() {
             return Err(Discard::KeyData);
         }
         self.last_counter = Some(key.replay_counter);

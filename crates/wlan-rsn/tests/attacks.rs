@@ -6,7 +6,7 @@ use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::EapolKey;
 use wlan_rsn::authenticator::Limits;
-use wlan_rsn::{Akm, Discard, Elements, Failure, Policy, Protocol};
+use wlan_rsn::{Akm, Discard, Elements, Failure, Pmk, Policy, Protocol};
 use world::{AP, Flight, STA, World, pmk, policy};
 
 fn established() -> World {
@@ -258,6 +258,45 @@ fn a_downgrade_is_found_on_either_side() {
     let reasons = &world.ap_ends[&STA].failures;
     assert_eq!(reasons.last(), Some(&(Failure::ElementsDiffer, false)));
     assert!(!world.ap_ends[&STA].is_established);
+}
+
+/// An attacker took the RSN Extension element away, so that SAE falls back from hash-to-element (IEEE 802.11-2020 12.7.6.3,
+/// 12.7.6.4).
+#[test]
+fn a_hidden_rsn_extension_element_is_found_on_either_side() {
+    let shown =
+        Elements::of(&Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128).with_mfp(Suite::BipCmac128));
+    let hidden = Elements {
+        rsnx: Vec::new(),
+        ..shown.clone()
+    };
+    assert!(!shown.rsnx.is_empty());
+    let pmk = Pmk::agreed(&[9; 32], [3; 16]).unwrap();
+    let joined = |elements: &Elements, station: &Elements| {
+        let mut world = World::new(elements.clone());
+        world.join(STA, station, &pmk, &pmk);
+        world
+    };
+    // From the beacon that the station saw: message 3 has it.
+    let deceived = joined(&hidden, &shown).stations.remove(&STA).unwrap();
+    let mut world = joined(&shown, &shown);
+    world.stations.insert(STA, deceived);
+    world.run();
+    assert_eq!(world.ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
+    assert_eq!(world.ends[&STA].transmit, None, "nothing was installed");
+
+    // From the association request that the access point saw: message 2 has it.
+    let honest = joined(&shown, &shown).stations.remove(&STA).unwrap();
+    let mut world = joined(&shown, &hidden);
+    world.stations.insert(STA, honest);
+    world.run();
+    assert_eq!(world.ap_ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
+    assert_eq!(world.ap_ends[&STA].receive, [], "nothing was installed");
+
+    // The same on both sides is right.
+    let mut world = joined(&shown, &shown);
+    world.run();
+    assert!(world.agrees(STA));
 }
 
 #[test]

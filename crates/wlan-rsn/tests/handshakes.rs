@@ -4,12 +4,13 @@ mod world;
 
 use std::time::Duration;
 
-use wlan_ciphers::Suite;
+use wlan_ciphers::{IntegrityKeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::{EapolKey, KeyInfo};
 use wlan_rsn::authenticator::{Limits, StartError};
 use wlan_rsn::{
-    Akm, Authenticator, Discard, Elements, Failure, Group, Mismatch, Pmk, Policy, Protocol, Timing, owe,
+    Akm, Authenticator, Discard, Elements, Failure, Group, Key, Mismatch, Output, Pmk, Policy, Protocol,
+    Supplicant, Timing, owe,
 };
 use world::{AP, Flight, STA, TestRng, World, pmk, policy};
 
@@ -127,6 +128,130 @@ fn a_pre_shared_key_is_not_named() {
     let (key, _) = EapolKey::parse(&message_1.packet, 16).unwrap();
     assert_eq!(key.data, []);
     assert_eq!((key.info.0, key.key_len), (0x008a, 16));
+}
+
+const BIGTK: [u8; 16] = [0x5a; 16];
+
+/// An access point whose beacons are protected, and one station that begins.
+fn with_protected_beacons(policy: &Policy, pmk: &Pmk) -> World {
+    let elements = Elements::of(policy);
+    let mut world = World::new(elements.clone());
+    let key_id = IntegrityKeyId::new(6).unwrap();
+    world.ap.protect_beacons(key_id, Key::new(&BIGTK)).unwrap();
+    world.join(STA, &elements, pmk, pmk);
+    world
+}
+
+/// What hostapd 2.11 sends with `wmm_enabled=1`, `sae_pwe=1`, `ieee80211w=2` and `beacon_prot=1`: the frame without key data
+/// has 99 octets (`struct wpa_eapol_key`, a MIC of 16, a length of 2), a KDE 6 before its data, an IGTK and a BIGTK 8 before
+/// the key, a GTK 2.
+#[test]
+fn messages_of_sae_are_as_long_as_those_of_hostapd() {
+    let policy = Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128)
+        .with_mfp(Suite::BipCmac128)
+        .with_qos();
+    let pmk = Pmk::agreed(&[9; 32], [3; 16]).unwrap();
+    let mut world = with_protected_beacons(&policy, &pmk);
+    world.run();
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    world.run();
+    assert!(world.agrees(STA));
+    const FRAME: usize = 99;
+    let (pmkid, rsn, rsnx) = (6 + 16, 2 + 20, 2 + 1);
+    let keys = (6 + 2 + 16) + 2 * (6 + 8 + 16);
+    // Padded to a multiple of 8, and the 8 octets of AES key wrap.
+    let wrapped = |len: usize| len.next_multiple_of(8) + 8;
+    let lengths: Vec<usize> = world.sent.iter().map(|flight| flight.packet.len()).collect();
+    assert_eq!(
+        lengths,
+        [
+            FRAME + pmkid,
+            FRAME + rsn + rsnx,
+            FRAME + wrapped(rsn + rsnx + keys),
+            FRAME,
+            FRAME + wrapped(keys),
+            FRAME,
+        ]
+    );
+}
+
+#[test]
+fn stations_are_told_the_key_of_protected_beacons() {
+    let protected = policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128);
+    let mut world = with_protected_beacons(&protected, &pmk(7));
+    world.ap.note_beacon_number(0x0102_0304_0506);
+    let mut station = world.stations.remove(&STA).unwrap();
+    let told = |station: &mut Supplicant, world: &mut World, flight: &Flight| {
+        let sealed = flight.key.is_some();
+        station
+            .receive(&flight.packet, sealed, world.now, &mut world.rng)
+            .unwrap();
+        std::iter::from_fn(|| station.poll_output()).collect::<Vec<_>>()
+    };
+    let message_1 = world.next();
+    let [Output::Send { packet, .. }] = &told(&mut station, &mut world, &message_1)[..] else {
+        panic!("message 2");
+    };
+    world
+        .ap
+        .receive(STA, packet, false, world.now, &mut world.rng)
+        .unwrap();
+    world.collect();
+    let message_3 = world.next();
+    let of_beacons: Vec<_> = told(&mut station, &mut world, &message_3)
+        .into_iter()
+        .filter_map(|output| match output {
+            Output::InstallIntegrity {
+                key_id,
+                suite,
+                key,
+                ipn,
+                ..
+            } if key_id.is_for_beacons() => Some((key_id.get(), suite, key, ipn.get())),
+            _ => None,
+        })
+        .collect();
+    let expected = (6, Suite::BipCmac128, Key::new(&BIGTK), 0x0102_0304_0506);
+    assert_eq!(of_beacons, [expected]);
+
+    // A new group key comes with the same key for beacons, which is not installed again.
+    let mut world = with_protected_beacons(&protected, &pmk(7));
+    world.run();
+    assert!(world.ap.rekey_group(world.now, &mut world.rng));
+    world.collect();
+    world.run();
+    assert!(world.agrees(STA));
+    let key_ids: Vec<u8> = world.ends[&STA].integrity.keys().copied().collect();
+    assert_eq!(key_ids, [4, 5, 6]);
+
+    // A station that protects no management frames is not told.
+    let optional = policy(Suite::Ccmp128).with_optional_mfp(Suite::BipCmac128);
+    let mut world = with_protected_beacons(&optional, &pmk(7));
+    let other = MacAddr([2, 0, 0, 0, 0, 3]);
+    world.join(other, &Elements::of(&policy(Suite::Ccmp128)), &pmk(7), &pmk(7));
+    world.run();
+    assert!(world.agrees(other));
+    assert!(world.ends[&other].integrity.is_empty());
+    assert!(world.ends[&STA].integrity.contains_key(&6));
+}
+
+#[test]
+fn only_a_key_for_beacons_protects_beacons() {
+    let begin = |policy: &Policy, key_id, key: &[u8]| {
+        let mut world = World::new(Elements::of(policy));
+        let key_id = IntegrityKeyId::new(key_id).unwrap();
+        world.ap.protect_beacons(key_id, Key::new(key))
+    };
+    let protected = policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128);
+    assert_eq!(begin(&protected, 7, &BIGTK), Ok(()));
+    for (policy, key_id, key) in [
+        (&protected, 5, &BIGTK[..]),
+        (&protected, 6, &BIGTK[1..]),
+        (&policy(Suite::Ccmp128), 6, &BIGTK),
+    ] {
+        assert_eq!(begin(policy, key_id, key), Err(Mismatch::ManagementProtection));
+    }
 }
 
 /// What hostapd 2.10 and wpa_supplicant 2.10 have on the air.

@@ -5,7 +5,7 @@ mod world;
 
 use test_support::{capture, tshark};
 use wlan_ciphers::tkip::Role;
-use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
+use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
 use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, SequenceControl, fcs};
@@ -60,7 +60,7 @@ impl Air {
         let mut body = Vec::new();
         push_element(&mut body, 0, SSID);
         push_element(&mut body, 1, &[0x8c, 0x12, 0x98, 0x24]);
-        for element in [&elements.rsn, &elements.wpa] {
+        for element in [&elements.rsn, &elements.rsnx, &elements.wpa] {
             body.extend(element);
         }
         let beacon = Beacon {
@@ -128,6 +128,19 @@ impl Air {
     }
 }
 
+/// Every EAPOL packet goes over the air and arrives, and so does each that it brings about.
+fn deliver_all(air: &mut Air, world: &mut World, pairwise: Suite) {
+    while let Some(flight) = world.air.pop_front() {
+        let key = flight.key.clone();
+        let seal = match &key {
+            Some(key) => Seal::With(pairwise, KeyId::PAIRWISE, key),
+            None => Seal::Open,
+        };
+        air.data(flight.from, flight.to, EtherType::EAPOL, &flight.packet, &seal);
+        assert_eq!(world.deliver(&flight), Some(Ok(())));
+    }
+}
+
 /// A beacon, a handshake, then a data frame each way and one to all; a group rekey, and a frame to all under the new key.
 /// With the number of data frames.
 fn conversation(policy: &Policy) -> (Vec<Vec<u8>>, World) {
@@ -137,18 +150,7 @@ fn conversation(policy: &Policy) -> (Vec<Vec<u8>>, World) {
     air.beacon(&elements);
     let mut world = World::new(elements.clone());
     world.join(STA, &elements, &pmk, &pmk);
-    let run = |air: &mut Air, world: &mut World| {
-        while let Some(flight) = world.air.pop_front() {
-            let key = flight.key.clone();
-            let seal = match &key {
-                Some(key) => Seal::With(policy.pairwise[0], KeyId::PAIRWISE, key),
-                None => Seal::Open,
-            };
-            air.data(flight.from, flight.to, EtherType::EAPOL, &flight.packet, &seal);
-            assert_eq!(world.deliver(&flight), Some(Ok(())));
-        }
-    };
-    run(&mut air, &mut world);
+    deliver_all(&mut air, &mut world, policy.pairwise[0]);
     let packet = ip_packet(MESSAGE);
     let tk = world.ends[&STA].tk().clone();
     let pairwise = Seal::With(policy.pairwise[0], KeyId::PAIRWISE, &tk);
@@ -162,7 +164,7 @@ fn conversation(policy: &Policy) -> (Vec<Vec<u8>>, World) {
     to_all(&mut air, &world);
     world.ap.rekey_group(world.now, &mut world.rng);
     world.collect();
-    run(&mut air, &mut world);
+    deliver_all(&mut air, &mut world, policy.pairwise[0]);
     to_all(&mut air, &world);
     (air.frames, world)
 }
@@ -214,6 +216,56 @@ fn tshark_decrypts_with_the_passphrase_alone() {
             assert_eq!(read, expected, "{policy:?}");
         }
     }
+}
+
+/// A BSS of SAE and QoS whose beacons are protected: what its beacon, message 2, message 3 and a group message say. tshark
+/// is given the PMK.
+#[test]
+fn tshark_reads_the_extension_element_and_the_key_of_beacons() {
+    let policy = Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128)
+        .with_mfp(Suite::BipCmac128)
+        .with_qos();
+    let elements = Elements::of(&policy);
+    let pmk = Pmk::agreed(&[0x5a; 32], [3; 16]).unwrap();
+    let mut air = Air::default();
+    air.beacon(&elements);
+    let mut world = World::new(elements.clone());
+    let key_id = IntegrityKeyId::new(6).unwrap();
+    world.ap.protect_beacons(key_id, Key::new(&[0xb1; 16])).unwrap();
+    world.ap.note_beacon_number(0x0102);
+    world.join(STA, &elements, &pmk, &pmk);
+    deliver_all(&mut air, &mut world, Suite::Ccmp128);
+    world.ap.rekey_group(world.now, &mut world.rng);
+    world.collect();
+    deliver_all(&mut air, &mut world, Suite::Ccmp128);
+
+    let key = format!("uat:80211_keys:\"wpa-psk\",\"{}\"", "5a".repeat(32));
+    let options = ["-o", "wlan.enable_decryption:TRUE", "-o", &key];
+    let fields = [
+        "wlan_rsna_eapol.keydes.msgnr",
+        "wlan.rsn.capabilities.ptksa_replay_counter",
+        "wlan.rsn.capabilities.mfpr",
+        "wlan.rsn.capabilities.mfpc",
+        "wlan.rsnx.sae_hash_to_element",
+        "wlan.rsn.ie.bigtk_kde.key_id",
+        "wlan.rsn.ie.bigtk_kde.bipn",
+        "wlan.rsn.ie.bigtk_kde.bigtk",
+        "_ws.malformed",
+    ];
+    let Some(seen) = tshark(&capture(&air.frames), &options, &fields) else {
+        return;
+    };
+    let bigtk = "b1".repeat(16);
+    let says = |message: &str| {
+        let frame = seen.iter().find(|frame| frame[0] == message);
+        frame.unwrap_or_else(|| panic!("message {message}: {seen:?}"))
+    };
+    let elements = ["0x0003", "1", "1", "1"];
+    assert_eq!(says("")[1..], [&elements[..], &["", "", "", ""]].concat());
+    assert_eq!(says("2")[1..], [&elements[..], &["", "", "", ""]].concat());
+    let of_beacons = ["6", "258", &bigtk, ""];
+    assert_eq!(says("3")[1..], [&elements[..], &of_beacons].concat());
+    assert_eq!(seen[5][1..], [&["", "", "", ""], &of_beacons[..]].concat());
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl GroupKeys {
     }
 
     /// Appends the KDEs that tell them (Table 12-9).
-    pub(super) fn push(&self, with_integrity: bool, data: &mut Vec<u8>) {
+    fn push(&self, with_integrity: bool, data: &mut Vec<u8>) {
         KeyData::Gtk {
             key_id: self.key_id.get(),
             transmit: false,
@@ -63,10 +63,9 @@ impl GroupKeys {
         }
         .push(data);
         if let Some(integrity) = self.integrity.as_ref().filter(|_| with_integrity) {
-            let [a, b, c, d, e, f, ..] = integrity.ipn.to_le_bytes();
             KeyData::Igtk {
                 key_id: integrity.key_id.get().into(),
-                ipn: [a, b, c, d, e, f],
+                ipn: ipn_octets(integrity.ipn),
                 key: integrity.igtk.as_octets(),
             }
             .push(data);
@@ -74,10 +73,19 @@ impl GroupKeys {
     }
 }
 
-/// The group keys of an access point: those it sends with, and those that it gives out meanwhile.
+/// The group keys of an access point: those it sends with, and those that it gives out meanwhile; and the key of its beacons,
+/// which a rekey does not replace.
 pub(super) struct Group {
     present: GroupKeys,
     next: Option<GroupKeys>,
+    beacons: Option<BeaconKey>,
+}
+
+struct BeaconKey {
+    key_id: IntegrityKeyId,
+    bigtk: Key,
+    /// Packet number that was used last.
+    ipn: u64,
 }
 
 impl Group {
@@ -85,6 +93,21 @@ impl Group {
         Group {
             present: GroupKeys::draw(0, cipher, integrity, rng),
             next: None,
+            beacons: None,
+        }
+    }
+
+    /// Appends the KDEs of `keys` and of the beacons' key, in the order of message 3 (12.7.6.4); `with_integrity` says
+    /// whether the station protects management frames.
+    pub(super) fn push(&self, keys: &GroupKeys, with_integrity: bool, data: &mut Vec<u8>) {
+        keys.push(with_integrity, data);
+        if let Some(beacons) = self.beacons.as_ref().filter(|_| with_integrity) {
+            KeyData::Bigtk {
+                key_id: beacons.key_id.get().into(),
+                ipn: ipn_octets(beacons.ipn),
+                key: beacons.bigtk.as_octets(),
+            }
+            .push(data);
         }
     }
 
@@ -120,6 +143,26 @@ impl Group {
         }
     }
 
+    /// Has the beacons' key told from now on, if it is one: of the cipher for group addressed management frames.
+    pub(super) fn set_beacon_key(&mut self, key_id: IntegrityKeyId, bigtk: Key) -> bool {
+        let suite = self.present.integrity.as_ref().map(|integrity| integrity.suite);
+        let is_one = key_id.is_for_beacons() && suite.map(Suite::key_len) == Some(bigtk.as_octets().len());
+        if is_one {
+            self.beacons = Some(BeaconKey {
+                key_id,
+                bigtk,
+                ipn: 0,
+            });
+        }
+        is_one
+    }
+
+    pub(super) fn note_beacon_number(&mut self, ipn: u64) {
+        if let Some(beacons) = &mut self.beacons {
+            beacons.ipn = ipn.min(PacketNumber::MAX.get());
+        }
+    }
+
     /// Has the present ones used.
     pub(super) fn install(&self, peer: MacAddr, outputs: &mut VecDeque<Output>) {
         outputs.push_back(Output::InstallGroup {
@@ -139,6 +182,12 @@ impl Group {
             });
         }
     }
+}
+
+/// A packet number of 48 bits, least significant octet first.
+fn ipn_octets(ipn: u64) -> [u8; 6] {
+    let [a, b, c, d, e, f, ..] = ipn.to_le_bytes();
+    [a, b, c, d, e, f]
 }
 
 impl Authenticator {

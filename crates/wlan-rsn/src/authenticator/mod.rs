@@ -29,13 +29,13 @@ use std::fmt;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
-use wlan_ciphers::Suite;
+use wlan_ciphers::{IntegrityKeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_frames::rsn::RsnCapabilities;
 
 use crate::association::Chosen;
 use crate::output::{Failure, Output, Timing};
-use crate::{Akm, Association, Elements, Mismatch, Pmk, Protocol, WrongPmk};
+use crate::{Akm, Association, Elements, Key, Mismatch, Pmk, Protocol, WrongPmk};
 use group::Group;
 use station::{Kind, Slot, Station};
 
@@ -223,6 +223,24 @@ impl Authenticator {
     /// names the numbers of its time: note them before each [`receive`](Self::receive) and [`timeout`](Self::timeout).
     pub fn note_group_numbers(&mut self, group: u64, integrity: u64) {
         self.group.note_numbers(group, integrity);
+    }
+
+    /// Tells every station that protects management frames, from now on, the key that protects the beacons (BIGTK), so that
+    /// it can verify them (11.52; Table 12-9). A new group key does not replace it.
+    ///
+    /// # Errors
+    /// [`Mismatch::ManagementProtection`] if `key_id` is not 6 or 7, or the key not one of the cipher for group addressed
+    /// management frames that this access point advertises.
+    pub fn protect_beacons(&mut self, key_id: IntegrityKeyId, bigtk: Key) -> Result<(), Mismatch> {
+        match self.group.set_beacon_key(key_id, bigtk) {
+            true => Ok(()),
+            false => Err(Mismatch::ManagementProtection),
+        }
+    }
+
+    /// The packet number (BIPN) of the last beacon, as [`note_group_numbers`](Self::note_group_numbers).
+    pub fn note_beacon_number(&mut self, bipn: u64) {
+        self.group.note_beacon_number(bipn);
     }
 
     /// A station is gone: its keys are forgotten.

@@ -74,7 +74,7 @@ impl Session {
         let key_len = match self.association.protocol {
             Protocol::Rsn => {
                 info |= KeyInfo::ENCRYPTED;
-                keys.push(self.association.group_management.is_some(), &mut data);
+                group.push(keys, self.association.group_management.is_some(), &mut data);
                 0
             }
             Protocol::Wpa => {
@@ -356,7 +356,7 @@ impl Handshake {
                 if self.association.extended_key_id {
                     KeyData::KeyId(self.key_id.get()).push(&mut data);
                 }
-                keys.push(self.association.group_management.is_some(), &mut data);
+                group.push(keys, self.association.group_management.is_some(), &mut data);
                 self.protection.wrap(&answer.ptk, &iv, data)
             }
         };

@@ -50,7 +50,6 @@ use std::time::Duration;
 use serde::Serialize;
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::MacAddr;
-use wlan_frames::rsn::ID_RSNX;
 use wlan_rsn::sae::{self, Password};
 use wlan_rsn::{Akm, Elements, Key, Output, Pmk, Policy, Protocol};
 
@@ -267,16 +266,9 @@ impl Settings {
             .with_mfp(GROUP_MANAGEMENT)
             .with_extended_key_id();
         policy.pairwise = pairwise.to_vec();
-        let mut elements = Elements::of(&policy);
-        if akm == Akm::Sae {
-            elements.rsnx = vec![ID_RSNX, 1, RSNX_SAE_HASH_TO_ELEMENT];
-        }
-        elements
+        Elements::of(&policy)
     }
 }
-
-/// SAE hash-to-element, a bit of the RSN Extension element (9.4.2.241).
-const RSNX_SAE_HASH_TO_ELEMENT: u8 = 1 << 5;
 
 /// The pairwise keys of another end, by which a machine knows the identifier of one that retires.
 #[derive(Debug, Default)]
