@@ -9,9 +9,9 @@ use wlan_frames::beacon::{
     CAPABILITY_SHORT_SLOT, ID_SSID, push_element,
 };
 use wlan_frames::fcs::FCS_LEN;
-use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL};
+use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL};
 use wlan_frames::{MacAddr, SequenceControl};
-use wlan_rsn::Protocol;
+use wlan_rsn::{Elements, Key};
 
 use crate::joining::Keys;
 
@@ -22,7 +22,7 @@ pub const MAX_LEN_B: usize = USUAL_LEN_B + GROUP_MANAGEMENT.overhead();
 /// What protects management frames to all; hostapd's usual.
 pub const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
 /// The key identifier of the access point's one BIGTK.
-const BIGTK: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
+pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
 
 /// What every emulated BSS is called.
 pub const SSID: &[u8] = b"airtoll";
@@ -91,23 +91,27 @@ pub struct AccessPoint {
     elements: Vec<u8>,
     /// Where the TIM is in them.
     tim_at: usize,
-    /// What a station says of itself, which has all that the access point has: rates, RSN or WPA, HT, VHT.
-    of_station: Vec<u8>,
+    /// The elements of a station's Association Request. A station has all that the access point has: SSID, rates, RSN or WPA,
+    /// HT, VHT.
+    of_association_request: Vec<u8>,
     dtim_period: u8,
-    /// The key that protects beacons, if any does.
-    bigtk: Option<Bip>,
+    /// The key that protects beacons, if any does, and what it computes.
+    bigtk: Option<(Key, Bip)>,
     /// Beacons so far. They have sequence numbers of their own, as drivers count them apart from data.
     sent: u64,
 }
 
 impl AccessPoint {
     /// Station 0 of this medium. `tid` is that of the stations' QoS data frames; `bigtk` protects the beacons.
+    ///
+    /// # Panics
+    /// If `bigtk` is no key of [`GROUP_MANAGEMENT`].
     pub fn new(
         bssid: MacAddr,
         medium: &MediumConfig,
         tid: Option<u8>,
         keys: &Keys,
-        bigtk: Option<Bip>,
+        bigtk: Option<Key>,
     ) -> Self {
         let station = &medium.stations[0];
         let mode = station.rate.modes().last().expect("a station has a rate");
@@ -120,9 +124,9 @@ impl AccessPoint {
         push_element(&mut elements, ID_SSID, SSID);
         let rates = supported_rates(medium, mode);
         let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
-        let mut of_station = elements.clone();
+        let mut of_request = elements.clone();
         push_element(&mut elements, ID_SUPPORTED_RATES, rates);
-        push_element(&mut of_station, ID_SUPPORTED_RATES, rates);
+        push_element(&mut of_request, ID_SUPPORTED_RATES, rates);
         if band == Band::Ghz2_4 {
             push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(band).0]);
         }
@@ -135,14 +139,12 @@ impl AccessPoint {
         }
         if !extended.is_empty() {
             push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
-            push_element(&mut of_station, ID_EXTENDED_SUPPORTED_RATES, extended);
+            push_element(&mut of_request, ID_EXTENDED_SUPPORTED_RATES, extended);
         }
         // WEP is no suite of an RSN (9.4.2.24.2): only the Privacy bit tells of it.
-        let rsn_or_wpa = keys.policy().map(|policy| (policy.protocol, policy.element()));
-        if let Some((Protocol::Rsn, element)) = &rsn_or_wpa {
-            elements.extend(element);
-            of_station.extend(element);
-        }
+        let advertised = keys.policy().map(Elements::of).unwrap_or_default();
+        elements.extend(&advertised.rsn);
+        of_request.extend(&advertised.rsn);
         if let Some(tid) = tid {
             push_element(
                 &mut elements,
@@ -152,7 +154,7 @@ impl AccessPoint {
         }
         if matches!(class, Class::Ht | Class::Vht) {
             push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
-            push_element(&mut of_station, ID_HT_CAPABILITIES, &ht_capabilities(mode));
+            push_element(&mut of_request, ID_HT_CAPABILITIES, &ht_capabilities(mode));
             push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
         }
         if bigtk.is_some() {
@@ -162,12 +164,12 @@ impl AccessPoint {
         }
         if class == Class::Vht {
             push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
-            push_element(&mut of_station, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
+            push_element(&mut of_request, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
             push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
         }
-        if let Some((Protocol::Wpa, element)) = &rsn_or_wpa {
+        for element in [&advertised.rsnx, &advertised.wpa] {
             elements.extend(element);
-            of_station.extend(element);
+            of_request.extend(element);
         }
         let mut filling = vec![0; USUAL_LEN_B - FCS_LEN - Beacon::FIXED_LEN - elements.len() - 2];
         filling[..OUI_LOCAL.len()].copy_from_slice(&OUI_LOCAL);
@@ -178,16 +180,46 @@ impl AccessPoint {
             capability: capability(medium, mode, tid, !matches!(keys, Keys::Open)),
             elements,
             tim_at,
-            of_station,
+            of_association_request: of_request,
             dtim_period,
-            bigtk,
+            bigtk: bigtk.map(|key| {
+                let bip = Bip::new(GROUP_MANAGEMENT, key.as_octets()).expect("a key of its length");
+                (key, bip)
+            }),
             sent: 0,
         }
     }
 
-    /// What a station sends to join: its SSID, and what it can do. All of it is the access point's too.
-    pub fn of_station(&self) -> &[u8] {
-        &self.of_station
+    /// The key that protects beacons, if any does: stations verify them with it.
+    pub fn bigtk(&self) -> Option<&Key> {
+        self.bigtk.as_ref().map(|(key, _)| key)
+    }
+
+    /// The elements of an Association Request (9.3.3.5).
+    pub fn of_association_request(&self) -> &[u8] {
+        &self.of_association_request
+    }
+
+    /// The elements of a Probe Request: of an Association Request those that say nothing of security (9.3.3.9).
+    pub fn of_probe_request(&self) -> Vec<u8> {
+        self.without(&[ID_RSN, ID_RSNX, ID_VENDOR])
+    }
+
+    /// The elements of an Association Response: of an Association Request the rates, HT, VHT and the RSN Extension element
+    /// (9.3.3.6), as hostapd answers.
+    pub fn of_association_response(&self) -> Vec<u8> {
+        self.without(&[ID_SSID, ID_RSN, ID_VENDOR])
+    }
+
+    /// The elements of an Association Request that have none of these IDs.
+    fn without(&self, ids: &[u8]) -> Vec<u8> {
+        let mut octets = Vec::with_capacity(self.of_association_request.len());
+        for (id, body) in wlan_frames::beacon::elements(&self.of_association_request).flatten() {
+            if !ids.contains(&id) {
+                push_element(&mut octets, id, body);
+            }
+        }
+        octets
     }
 
     /// Capability Information (9.4.1.4).
@@ -225,11 +257,12 @@ impl AccessPoint {
             elements: &self.elements,
         };
         let len = beacon.emit(octets);
-        let Some(bigtk) = &self.bigtk else { return len };
+        let Some((_, bip)) = &self.bigtk else {
+            return len;
+        };
         let len = len + GROUP_MANAGEMENT.overhead();
         let bipn = PacketNumber::new(self.sent).expect("48 bits of beacons outlast any link");
-        bigtk
-            .protect(&mut octets[..len], bipn, BIGTK)
+        bip.protect(&mut octets[..len], bipn, BIGTK_ID)
             .expect("it is a beacon with room for an MME");
         len
     }

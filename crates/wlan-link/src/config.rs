@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use wlan_ciphers::{Bip, Suite};
-use wlan_rsn::Akm;
+use wlan_ciphers::Suite;
+use wlan_rsn::{Akm, Key};
 
 use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::joining::{JoiningError, Keys};
@@ -50,7 +50,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// How the link is protected, by this suite if by any, and what its keys come from.
+    /// How the link is protected, by this suite if by any, and what its keys come from; `is_qos` says whether its data frames
+    /// are QoS Data.
     ///
     /// # Errors
     /// A key or the passphrase is none.
@@ -59,6 +60,7 @@ impl Config {
         suite: Option<Suite>,
         akm: Akm,
         management: ManagementProtection,
+        is_qos: bool,
     ) -> Result<Keys, ConfigError> {
         let Some(suite) = suite else {
             return Ok(Keys::Open);
@@ -69,16 +71,17 @@ impl Config {
             return Ok(Keys::Wep(suite, key.ok_or(ConfigError::WepKey(suite))?));
         }
         let passphrase = self.wpa_passphrase.as_deref().unwrap_or_default();
-        Ok(Keys::of_handshake(suite, akm, passphrase, management)?)
+        Ok(Keys::of_handshake(suite, akm, passphrase, management, is_qos)?)
     }
 
     /// The key that protects beacons.
     ///
     /// # Errors
     /// It is missing, not hexadecimal, or of another length.
-    pub fn beacon_key(&self) -> Result<Bip, ConfigError> {
+    pub fn beacon_key(&self) -> Result<Key, ConfigError> {
         octets(self.beacon_key.as_deref().unwrap_or_default())
-            .and_then(|key| Bip::new(GROUP_MANAGEMENT, &key).ok())
+            .filter(|key| key.len() == GROUP_MANAGEMENT.key_len())
+            .map(|key| Key::new(&key))
             .ok_or(ConfigError::BeaconKey(GROUP_MANAGEMENT))
     }
 }
@@ -117,7 +120,7 @@ mod tests {
 
     fn keys(config: &Config) -> Result<Keys, String> {
         let (suite, akm) = (config.scenario.suite().unwrap(), Akm::WpaPsk);
-        let keys = config.keys(suite, akm, ManagementProtection::default());
+        let keys = config.keys(suite, akm, ManagementProtection::default(), true);
         keys.map_err(|error| error.to_string())
     }
 

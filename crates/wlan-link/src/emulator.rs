@@ -113,7 +113,8 @@ impl Emulator {
         let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
         let management = config.scenario.management_protection()?;
         let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
-        let keys = config.keys(suite, config.scenario.key_management()?, management)?;
+        let akm = config.scenario.key_management()?;
+        let keys = config.keys(suite, akm, management, tid.is_some())?;
         let access_point = AccessPoint::new(roster::mac(AP), &scenario.medium, tid, &keys, bigtk);
         let mut joining = Joining::new(
             &scenario.medium.bss,

@@ -29,7 +29,7 @@ use wlan_rsn::{
     Supplicant, Timing, WrongPmk,
 };
 
-use crate::beacon::{AccessPoint, GROUP_MANAGEMENT, ManagementProtection, SSID};
+use crate::beacon::{AccessPoint, BIGTK_ID, GROUP_MANAGEMENT, ManagementProtection, SSID};
 use crate::capture::duration_us;
 use crate::protection::{KEY_ID, Protection};
 use crate::roster::{AP, mac};
@@ -84,7 +84,7 @@ pub enum Secret {
 }
 
 impl Keys {
-    /// Those of a suite: WPA with TKIP, RSN with the others of both.
+    /// Those of a suite: WPA with TKIP, RSN with the others of both; `is_qos` says whether the BSS has QoS.
     ///
     /// # Errors
     /// The passphrase is none.
@@ -93,6 +93,7 @@ impl Keys {
         akm: Akm,
         passphrase: &str,
         management: ManagementProtection,
+        is_qos: bool,
     ) -> Result<Keys, JoiningError> {
         let protocol = if suite == Suite::Tkip {
             Protocol::Wpa
@@ -104,6 +105,9 @@ impl Keys {
             policy = policy.with_mfp(GROUP_MANAGEMENT);
         } else if management.is_capable {
             policy = policy.with_optional_mfp(GROUP_MANAGEMENT);
+        }
+        if is_qos {
+            policy = policy.with_qos();
         }
         let secret = if akm == Akm::Sae {
             Secret::Sae(Arc::new(Password::new(
@@ -174,10 +178,18 @@ impl<'a> Joining<'a> {
         stations: usize,
     ) -> Result<Self, JoiningError> {
         let mut rng = UnwrapErr(SysRng);
-        let authenticator = keys.policy().map(|policy| {
-            let elements = Elements::of(policy);
-            Authenticator::new(mac(AP), elements, Timing::default(), Limits::default(), &mut rng)
-        });
+        let authenticator = keys
+            .policy()
+            .map(|policy| {
+                let elements = Elements::of(policy);
+                let (timing, limits) = (Timing::default(), Limits::default());
+                let mut authenticator = Authenticator::new(mac(AP), elements, timing, limits, &mut rng)?;
+                if let Some(bigtk) = access_point.bigtk() {
+                    authenticator.protect_beacons(BIGTK_ID, bigtk.clone())?;
+                }
+                Ok::<_, Mismatch>(authenticator)
+            })
+            .transpose()?;
         let sae = match keys {
             Keys::Rsn(_, Secret::Sae(password)) => {
                 let mut token_key = [0; 32];
@@ -197,7 +209,7 @@ impl<'a> Joining<'a> {
             access_point,
             is_qos,
             keys,
-            authenticator: authenticator.transpose()?,
+            authenticator,
             sae,
             now: Nanos::ZERO,
             sequences: vec![0; stations],
@@ -251,7 +263,7 @@ impl<'a> Joining<'a> {
     fn discover(&mut self, station: usize) {
         let access_point = self.access_point;
         let request = Body::ProbeRequest {
-            elements: access_point.of_station(),
+            elements: &access_point.of_probe_request(),
         };
         self.manage([station, AP], true, request);
         let response = Body::ProbeResponse {
@@ -316,19 +328,19 @@ impl<'a> Joining<'a> {
 
     /// 11.3.5.
     fn associate(&mut self, station: usize) {
-        let (capability, elements) = (self.access_point.capability(), self.access_point.of_station());
+        let access_point = self.access_point;
+        let capability = access_point.capability();
         let request = Body::AssociationRequest {
             capability,
             listen_interval: LISTEN_INTERVAL,
-            elements,
+            elements: access_point.of_association_request(),
         };
         self.manage([station, AP], false, request);
         let response = Body::AssociationResponse {
             capability,
             status: STATUS_SUCCESS,
             aid: AID_BITS | u16::try_from(station).expect("no more stations than hosts"),
-            // Behind the SSID, which the request alone has.
-            elements: &elements[2 + SSID.len()..],
+            elements: &access_point.of_association_response(),
         };
         self.manage([AP, station], false, response);
     }

@@ -10,7 +10,7 @@ use wlan_air::{Event, Medium, Route};
 use wlan_ciphers::{Bip, Suite};
 use wlan_frames::pcap;
 use wlan_frames::{AckPolicy, DataHeader, QosControl, SequenceControl};
-use wlan_rsn::Akm;
+use wlan_rsn::{Akm, Key};
 
 use super::*;
 use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
@@ -60,11 +60,11 @@ fn temporary_file() -> PathBuf {
 }
 
 /// How a link with this suite is protected.
-fn keys(suite: Option<Suite>, management: ManagementProtection) -> Keys {
+fn keys(suite: Option<Suite>, akm: Akm, management: ManagementProtection, is_qos: bool) -> Keys {
     match suite {
         None => Keys::Open,
         Some(suite @ (Suite::Wep40 | Suite::Wep104)) => Keys::Wep(suite, vec![0; suite.key_len()]),
-        Some(suite) => Keys::of_handshake(suite, Akm::WpaPsk, "a toll on the air", management).unwrap(),
+        Some(suite) => Keys::of_handshake(suite, akm, "a toll on the air", management, is_qos).unwrap(),
     }
 }
 
@@ -75,9 +75,8 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
     let words = scenario(words);
     let (tid, suite) = (words.tid().unwrap(), words.suite().unwrap());
     let management = words.management_protection().unwrap();
-    let bigtk = Bip::new(GROUP_MANAGEMENT, &BIGTK_OCTETS).unwrap();
-    let bigtk = management.of_beacons.then_some(bigtk);
-    let keys = keys(suite, management);
+    let bigtk = management.of_beacons.then(|| Key::new(&BIGTK_OCTETS));
+    let keys = keys(suite, words.key_management().unwrap(), management, tid.is_some());
     let config = words.build().unwrap().medium;
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];

@@ -1,14 +1,20 @@
 //! What stations find when they come to an emulated link.
 
 use serde_json::Value;
+use test_support::{capture, tshark};
 use wlan_air::MediumConfig;
+use wlan_ciphers::Bip;
+use wlan_frames::fcs;
+use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::rsn::RsnCapabilities;
 use wlan_rsn::{Learned, Observer};
 
 use super::*;
+use crate::beacon::MAX_LEN_B;
 use crate::scenario::tests::scenario;
 
 const PASSPHRASE: &str = "a toll on the air";
+const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
 /// The access point and two others.
 const STATIONS: usize = 3;
 /// Suites whose keys come of a handshake.
@@ -28,8 +34,10 @@ impl Network {
     fn new(words: &[(&str, Value)], keys: Keys) -> Self {
         let words = scenario(words);
         let (tid, medium) = (words.tid().unwrap(), words.build().unwrap().medium);
+        let of_beacons = words.management_protection().unwrap().of_beacons;
+        let bigtk = of_beacons.then(|| Key::new(&BIGTK_OCTETS));
         Self {
-            access_point: AccessPoint::new(mac(AP), &medium, tid, &keys, None),
+            access_point: AccessPoint::new(mac(AP), &medium, tid, &keys, bigtk),
             is_qos: tid.is_some(),
             medium,
             keys,
@@ -37,13 +45,22 @@ impl Network {
     }
 
     fn of(suite: Suite, akm: Akm) -> Self {
-        let words = [
-            ("security", suite.name().into()),
-            ("wpa_key_mgmt", akm.name().into()),
-        ];
-        let management = scenario(&words).management_protection().unwrap();
-        let keys = Keys::of_handshake(suite, akm, PASSPHRASE, management);
-        Self::new(&words, keys.unwrap())
+        Self::with(
+            suite,
+            &[
+                ("security", suite.name().into()),
+                ("wpa_key_mgmt", akm.name().into()),
+            ],
+        )
+    }
+
+    /// By a handshake of this suite, on the air of these words.
+    fn with(suite: Suite, words: &[(&str, Value)]) -> Self {
+        let of = scenario(words);
+        let (akm, management) = (of.key_management(), of.management_protection());
+        let is_qos = of.tid().unwrap().is_some();
+        let keys = Keys::of_handshake(suite, akm.unwrap(), PASSPHRASE, management.unwrap(), is_qos);
+        Self::new(words, keys.unwrap())
     }
 
     /// All stations come: the associations, what was sent, and how long it took.
@@ -120,16 +137,162 @@ fn an_optional_protection_of_management_frames_is_not_required() {
         ("optional", true, false),
         ("required", true, true),
     ] {
-        let words = scenario(&[("security", "ccmp".into()), ("ieee80211w", word.into())]);
-        let management = words.management_protection().unwrap();
-        let keys = Keys::of_handshake(Suite::Ccmp128, Akm::WpaPsk, PASSPHRASE, management).unwrap();
-        let capabilities = keys.policy().unwrap().capabilities;
+        let words = [("security", "ccmp".into()), ("ieee80211w", word.into())];
+        let network = Network::with(Suite::Ccmp128, &words);
+        let capabilities = network.keys.policy().unwrap().capabilities;
         assert_eq!(capabilities.has(RsnCapabilities::MFP_CAPABLE), capable, "{word}");
         assert_eq!(
             capabilities.has(RsnCapabilities::MFP_REQUIRED),
             required,
             "{word}"
         );
+    }
+}
+
+/// The words of a QoS BSS whose beacons are protected.
+fn of_protected_beacons(akm: Akm) -> Vec<(&'static str, Value)> {
+    vec![
+        ("phy", "ht".into()),
+        ("rate", "mcs7".into()),
+        ("security", "ccmp".into()),
+        ("wpa_key_mgmt", akm.name().into()),
+        ("ieee80211w", "required".into()),
+        ("beacon_prot", true.into()),
+        ("beacon_interval_tu", 100.into()),
+    ]
+}
+
+/// As tshark reads what hostapd 2.11 and a station of it say: RSN Capabilities with 16 replay counters and MFP, and an RSN
+/// Extension element for hash-to-element.
+#[test]
+fn a_bss_of_sae_says_what_the_standard_asks_of_it() {
+    let mut network = Network::with(Suite::Ccmp128, &of_protected_beacons(Akm::Sae));
+    let (_, sent, _) = network.join();
+    let packets: Vec<usize> = sent
+        .iter()
+        .filter_map(eapol)
+        .map(|(.., packet)| packet.len())
+        .collect();
+    // As messages_of_sae_are_as_long_as_those_of_hostapd of wlan-rsn counts them.
+    assert_eq!(packets[..4], [121, 124, 219, 99]);
+
+    let mut beacon = vec![0; MAX_LEN_B];
+    let len = network.access_point.beacon(0, &mut beacon);
+    beacon.truncate(len);
+    let mpdus = sent
+        .iter()
+        .map(|sent| &sent.mpdu)
+        .filter(|mpdu| mpdu.len() > Ack::LEN);
+    let frames: Vec<Vec<u8>> = [&beacon]
+        .into_iter()
+        .chain(mpdus)
+        .map(|mpdu| framed(mpdu))
+        .collect();
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan_rsna_eapol.keydes.msgnr",
+        "wlan.rsn.capabilities.ptksa_replay_counter",
+        "wlan.rsn.capabilities.mfpr",
+        "wlan.rsn.capabilities.mfpc",
+        "wlan.rsnx.sae_hash_to_element",
+        "_ws.malformed",
+    ];
+    let Some(seen) = tshark(&capture(&frames), &[], &fields) else {
+        return;
+    };
+    let says = |subtype: &str, message: &str| {
+        let frame = seen.iter().find(|frame| frame[..2] == [subtype, message]);
+        &frame.unwrap_or_else(|| panic!("{subtype} {message}: {seen:?}"))[2..]
+    };
+    let both = ["0x0003", "1", "1", "1", ""];
+    let extension = ["", "", "", "1", ""];
+    let neither = ["", "", "", "", ""];
+    for (what, subtype, message, expected) in [
+        ("Beacon", "0x0008", "", both),
+        ("Probe Request", "0x0004", "", neither),
+        ("Probe Response", "0x0005", "", both),
+        ("Association Request", "0x0000", "", both),
+        ("Association Response", "0x0001", "", extension),
+        ("message 2", "0x0028", "2", both),
+    ] {
+        assert_eq!(says(subtype, message), expected, "{what}");
+    }
+}
+
+#[test]
+fn every_beacon_has_room_for_the_elements_of_sae() {
+    for (phy, rate, bandwidth, band) in [
+        ("ht", "mcs7", 40, Some("2.4 GHz")),
+        ("vht", "mcs9", 80, None),
+        ("erp", "54 Mbit/s", 20, None),
+    ] {
+        let mut words = of_protected_beacons(Akm::Sae);
+        words.retain(|(word, _)| !matches!(*word, "phy" | "rate"));
+        words.extend([
+            ("phy", phy.into()),
+            ("rate", rate.into()),
+            ("bandwidth", bandwidth.into()),
+            ("access_category", "be".into()),
+        ]);
+        words.extend(band.map(|band| ("band", band.into())));
+        let mut network = Network::with(Suite::Ccmp128, &words);
+        let len = network.access_point.beacon(0, &mut [0; MAX_LEN_B]);
+        assert_eq!(len + FCS_LEN, MAX_LEN_B, "{phy}");
+    }
+}
+
+/// A radiotap header, the MPDU and its FCS.
+fn framed(mpdu: &[u8]) -> Vec<u8> {
+    let radiotap = Radiotap {
+        flags: Some(FLAG_FCS),
+        ..Radiotap::default()
+    };
+    let mut frame = vec![0; radiotap.len()];
+    radiotap.emit(&mut frame);
+    frame.extend(mpdu);
+    frame.extend(fcs::fcs(mpdu).to_le_bytes());
+    frame
+}
+
+#[test]
+fn only_a_bss_with_qos_has_many_replay_counters() {
+    for (word, expected) in [(None, 1), (Some("be"), 16)] {
+        let mut words = vec![("security", "ccmp".into())];
+        words.extend(word.map(|word| ("access_category", word.into())));
+        let network = Network::with(Suite::Ccmp128, &words);
+        let capabilities = network.keys.policy().unwrap().capabilities;
+        assert_eq!(capabilities.ptksa_replay_counters(), expected);
+        assert_eq!(capabilities.gtksa_replay_counters(), 1);
+    }
+}
+
+/// 11.52: with the key of message 3.
+#[test]
+fn a_station_can_verify_protected_beacons() {
+    let mut network = Network::with(Suite::Ccmp128, &of_protected_beacons(Akm::WpaPsk));
+    let (_, sent, _) = network.join();
+    let mut observer = Observer::new();
+    observer.add_pmk(None, Pmk::of_psk(psk(PASSPHRASE.as_bytes(), SSID).unwrap()));
+    let keys: Vec<Bip> = sent
+        .iter()
+        .filter_map(eapol)
+        .flat_map(|(from, to, packet)| {
+            let station = if from == mac(AP) { to } else { from };
+            observer.packet(mac(AP), station, packet).unwrap()
+        })
+        .filter_map(|learned| match learned {
+            Learned::Integrity {
+                key_id, suite, key, ..
+            } if key_id == BIGTK_ID => Some(Bip::new(suite, key.as_octets()).unwrap()),
+            _ => None,
+        })
+        .collect();
+    let mut beacon = vec![0; MAX_LEN_B];
+    let len = network.access_point.beacon(0, &mut beacon);
+    assert_eq!(keys.len(), STATIONS - 1, "each station is told");
+    for bip in keys {
+        let checked = bip.check(&beacon[..len]).unwrap();
+        assert_eq!((checked.key_id, checked.ipn.get()), (BIGTK_ID, 1));
     }
 }
 
