@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use rand_core::{TryCryptoRng, TryRng};
-use wlan_ciphers::Suite;
+use wlan_ciphers::{IntegrityKeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_rsn::authenticator::Limits;
 use wlan_rsn::{
@@ -132,8 +132,12 @@ pub fn handshake(data: &[u8]) {
     };
     let pmk = Pmk::agreed(&[7; 32], [9; 16]).expect("32 octets");
     let (timing, rng) = (Timing::default(), &mut Counter(0));
-    let ap =
+    let mut ap =
         Authenticator::new(AP, elements.clone(), timing, Limits::default(), rng).expect("it has elements");
+    if has_mfp {
+        let key_id = IntegrityKeyId::new(6).expect("of a BIGTK");
+        ap.protect_beacons(key_id, Key::new(&[5; 16])).expect("16 octets");
+    }
     let station = Supplicant::new(STATION, AP, association, pmk.clone(), timing).expect("32 octets");
     let mut observer = Observer::new();
     observer.add_pmk(None, pmk.clone());

@@ -143,8 +143,8 @@ fn with_protected_beacons(policy: &Policy, pmk: &Pmk) -> World {
 }
 
 /// What hostapd 2.11 sends with `wmm_enabled=1`, `sae_pwe=1`, `ieee80211w=2` and `beacon_prot=1`: the frame without key data
-/// has 99 octets (`struct wpa_eapol_key`, a MIC of 16, a length of 2), a KDE 6 before its data, an IGTK and a BIGTK 8 before
-/// the key, a GTK 2.
+/// has 99 octets (EAPOL header, `struct wpa_eapol_key`, a MIC of 16, a length of 2), a KDE 6 before its data, an IGTK and a
+/// BIGTK 8 before the key, a GTK 2. Message 2 repeats the elements of the association request.
 #[test]
 fn messages_of_sae_are_as_long_as_those_of_hostapd() {
     let policy = Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128)

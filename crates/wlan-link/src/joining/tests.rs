@@ -162,8 +162,8 @@ fn of_protected_beacons(akm: Akm) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// As tshark reads what hostapd 2.11 and a station of it say: RSN Capabilities with 16 replay counters and MFP, and an RSN
-/// Extension element for hash-to-element.
+/// As hostapd 2.11, and as tshark reads it: RSN Capabilities with 16 replay counters and MFP, and an RSN Extension element for
+/// hash-to-element.
 #[test]
 fn a_bss_of_sae_says_what_the_standard_asks_of_it() {
     let mut network = Network::with(Suite::Ccmp128, &of_protected_beacons(Akm::Sae));
