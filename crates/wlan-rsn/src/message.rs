@@ -161,10 +161,10 @@ impl Contents {
                     self.gtk = Some(GroupKey::new(key_id.into(), key, association.group)?);
                 }
                 KeyData::Igtk { key_id, ipn, key } => {
-                    self.igtk = integrity_key(association, key_id, ipn, key)?
+                    self.igtk = integrity_key(association, key_id, ipn, key)?;
                 }
                 KeyData::Bigtk { key_id, ipn, key } => {
-                    self.bigtk = integrity_key(association, key_id, ipn, key)?
+                    self.bigtk = integrity_key(association, key_id, ipn, key)?;
                 }
                 KeyData::KeyId(key_id) => self.key_id = Some(key_id),
                 KeyData::Mac(_) | KeyData::Pmkid(_) | KeyData::Other(_) => {}
