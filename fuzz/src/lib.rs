@@ -204,6 +204,7 @@ fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
                     station,
                     suite,
                     key: octets,
+                    ..
                 } => Some((KeyOwner::Pairwise { bssid, station }, key(suite, &octets))),
                 Learned::Group {
                     bssid,

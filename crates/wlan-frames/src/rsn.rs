@@ -56,6 +56,8 @@ impl RsnCapabilities {
     pub const MFP_REQUIRED: u16 = 1 << 6;
     /// Management frames can be protected (MFPC).
     pub const MFP_CAPABLE: u16 = 1 << 7;
+    /// A-MSDUs can be signalling and payload protected (SPP): the MIC covers A-MSDU Present of QoS Control.
+    pub const SPP_AMSDU_CAPABLE: u16 = 1 << 10;
     /// Pairwise keys may have Key ID 0 or 1.
     pub const EXTENDED_KEY_ID: u16 = 1 << 13;
     /// Operating channels are validated.

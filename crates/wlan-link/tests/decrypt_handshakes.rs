@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use made::{AP, Air, Bss, PASSPHRASE, SSID, STA};
 use proptest::prelude::*;
 use wlan_ciphers::Suite;
+use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{EtherType, MacAddr, pcap};
 use wlan_link::decrypt::{DecryptError, Decrypted, Finding, Passphrase, Secrets, decrypt};
 use wlan_rsn::psk::psk;
-use wlan_rsn::{Akm, Pmk, Policy, Protocol};
+use wlan_rsn::{Akm, Elements, Pmk, Policy, Protocol};
 
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 3]);
 const PACKET: &[u8] = b"E the toll of the air, a packet that is long enough to be cut into pieces";
@@ -123,6 +124,54 @@ fn every_cipher_and_key_management_decrypts_both_ways_to_groups_in_parts_and_tog
         let counts = station.counts;
         assert_eq!((counts.decrypted, counts.other), (6 + of_group, 4), "{policy:?}");
     }
+}
+
+/// Between two ends that are capable of SPP A-MSDUs the MIC covers A-MSDU Present (IEEE 802.11-2020 9.4.2.24.4, 12.5.3.3.3).
+/// Beacon or message 3 tells whether the access point is capable; a station's message 2, whether that is.
+#[test]
+fn spp_amsdus_are_decrypted_where_both_ends_are_capable() {
+    let policy = |capabilities| Policy {
+        capabilities: RsnCapabilities(capabilities),
+        ..Policy::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128)
+    };
+    let spp = policy(RsnCapabilities::SPP_AMSDU_CAPABLE);
+    for (ap, station, spp_amsdu) in [
+        (&spp, &spp, true),
+        (&spp, &policy(0), false),
+        (&policy(0), &spp, false),
+    ] {
+        // With a beacon; without one, when the passphrase alone does not tell the PMK.
+        for has_beacon in [true, false] {
+            let mut air = Air::new();
+            let mut bss = Bss::new(AP, SSID, pmk(), ap);
+            bss.spp_amsdu = spp_amsdu;
+            if has_beacon {
+                bss.beacon(&mut air, SSID);
+            }
+            bss.join_as(&mut air, STA, &Elements::of(station));
+            for from_ap in [UP, DOWN] {
+                bss.send_amsdu(&mut air, from_ap, STA, PACKET);
+                bss.send(&mut air, from_ap, STA, EtherType::IPV4, PACKET);
+            }
+            bss.rekey(&mut air, STA);
+            bss.send_amsdu(&mut air, DOWN, STA, PACKET);
+            let (decrypted, out) = run(&air.file, passphrase(digits().as_bytes()));
+            let decrypted = decrypted.unwrap();
+            assert!(out.unwrap() == air.decrypted(), "{spp_amsdu}, {has_beacon}");
+            let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+            assert_eq!((station.keys, station.counts.wrong_key), (2, 0));
+        }
+    }
+    // What nobody could have sent so: A-MSDUs whose MIC does not cover the bit, between two capable ends.
+    let mut air = Air::new();
+    let mut bss = Bss::new(AP, SSID, pmk(), &spp);
+    bss.spp_amsdu = false;
+    bss.beacon(&mut air, SSID);
+    bss.join(&mut air, STA);
+    bss.send_amsdu(&mut air, UP, STA, PACKET);
+    let decrypted = run(&air.file, passphrase(PASSPHRASE)).0.unwrap();
+    let station = decrypted.stations.iter().find(|one| one.station == STA).unwrap();
+    assert_eq!((station.counts.decrypted, station.counts.wrong_key), (0, 1));
 }
 
 #[test]

@@ -3,29 +3,30 @@
 //! The observer is fed the EAPOL-Key packets that it saw between an access point and a station, in any order and with any
 //! of them missing. It derives a PTK as soon as it has an ANonce (message 1 or 3) and an SNonce (message 2), which the MIC
 //! of message 2 proves right, and takes the group keys out of message 3 and of group messages. Ciphers and key management
-//! are those of the element in message 2: no beacon is needed.
+//! are those of the element in message 2: no beacon is needed. What the access point is capable of is in message 3; where that
+//! is missing, [`Observer::note_access_point`] tells it.
 //!
 //! Packets of a rekey go sealed: decrypt them with the keys learned so far, and feed them here too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use wlan_ciphers::{IntegrityKeyId, KeyId, Suite};
 use wlan_frames::eapol::{Descriptor, EapolKey, KeyInfo};
 use wlan_frames::rsn::RsnCapabilities;
-use wlan_frames::{FrameError, MacAddr};
+use wlan_frames::{FrameError, MacAddr, RsnElement};
 
 use crate::association::Chosen;
 use crate::message::{GroupKey, Received, elements, integrity_keys};
 use crate::protection::{Inputs, Protection, Ptk};
 use crate::{Association, Elements, Key, Pmk, Protocol};
 
-/// Pairs of an access point and a station that are remembered, at most.
+/// Pairs of an access point and a station that are remembered, at most, and access points.
 const MAX_CONVERSATIONS: usize = 4096;
 /// Nonces, messages without a PTK, and PTKs that are remembered of each, at most: as many as a message is sent again.
 const MAX_REMEMBERED: usize = 8;
 
-/// A key that was learned, once.
+/// A key that was learned, once. A pairwise key comes again if only message 3 tells that it is for SPP A-MSDUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Learned {
     /// The temporal key between an access point and a station.
@@ -38,6 +39,8 @@ pub enum Learned {
         suite: Suite,
         /// Its octets, in the layout of `wlan-ciphers`.
         key: Key,
+        /// Both ends are capable of SPP A-MSDUs (9.4.2.24.4): the MIC covers A-MSDU Present (12.5.3.3.3).
+        spp_amsdu: bool,
     },
     /// A group key of an access point.
     Group {
@@ -82,6 +85,8 @@ pub struct Counts {
 #[derive(Default)]
 pub struct Observer {
     pmks: Vec<(Option<MacAddr>, Pmk)>,
+    /// Access points that said that they are capable of SPP A-MSDUs.
+    spp_amsdu: BTreeSet<MacAddr>,
     conversations: BTreeMap<(MacAddr, MacAddr), Conversation>,
     /// Their keys, the oldest first.
     order: VecDeque<(MacAddr, MacAddr)>,
@@ -119,6 +124,20 @@ struct Session {
     ptk: Ptk,
     protection: Protection,
     association: Association,
+    /// Both ends are known to be capable of SPP A-MSDUs.
+    spp_amsdu: bool,
+}
+
+impl Session {
+    fn learned(&self, (bssid, station): (MacAddr, MacAddr)) -> Learned {
+        Learned::Pairwise {
+            bssid,
+            station,
+            suite: self.association.pairwise,
+            key: self.ptk.tk(),
+            spp_amsdu: self.spp_amsdu,
+        }
+    }
 }
 
 impl Observer {
@@ -131,6 +150,13 @@ impl Observer {
     /// Tries this PMK, on handshakes with one access point or with any: a passphrase makes another PMK for each SSID.
     pub fn add_pmk(&mut self, bssid: Option<MacAddr>, pmk: Pmk) {
         self.pmks.push((bssid, pmk));
+    }
+
+    /// Notes the RSN Capabilities that a beacon or probe response of an access point has, for handshakes to come.
+    pub fn note_access_point(&mut self, bssid: MacAddr, capabilities: RsnCapabilities) {
+        if capabilities.has(RsnCapabilities::SPP_AMSDU_CAPABLE) && self.spp_amsdu.len() < MAX_CONVERSATIONS {
+            self.spp_amsdu.insert(bssid);
+        }
     }
 
     /// What became of the packets so far.
@@ -166,6 +192,7 @@ impl Observer {
             }
             self.order.push_back(of);
         }
+        let spp_amsdu = self.spp_amsdu.contains(&bssid);
         let conversation = self.conversations.entry(of).or_default();
         let mut learned = Vec::new();
         let from_ap = key.info.has(KeyInfo::ACK) && !key.info.has(KeyInfo::REQUEST);
@@ -174,7 +201,7 @@ impl Observer {
             (true, _) => {
                 if pairwise && key.nonce != [0; 32] && !conversation.anonces.contains(&key.nonce) {
                     remember(&mut conversation.anonces, key.nonce);
-                    conversation.derive(of, &self.pmks, &mut self.counts, &mut learned);
+                    conversation.derive(of, &self.pmks, spp_amsdu, &mut self.counts, &mut learned);
                 }
                 if key.info.has(KeyInfo::MIC) && !conversation.read(of, packet, &mut learned) {
                     remember(&mut conversation.unread, packet.to_vec());
@@ -191,7 +218,7 @@ impl Observer {
                             association,
                         };
                         remember(&mut conversation.answers, answer);
-                        conversation.derive(of, &self.pmks, &mut self.counts, &mut learned);
+                        conversation.derive(of, &self.pmks, spp_amsdu, &mut self.counts, &mut learned);
                     }
                     None => self.counts.unknown_suites += 1,
                 }
@@ -203,11 +230,13 @@ impl Observer {
 }
 
 impl Conversation {
-    /// Looks for the PTK of every message 2 that is without one.
+    /// Looks for the PTK of every message 2 that is without one. `spp_amsdu`: the access point is known to be capable of SPP
+    /// A-MSDUs.
     fn derive(
         &mut self,
         of: (MacAddr, MacAddr),
         pmks: &[(Option<MacAddr>, Pmk)],
+        spp_amsdu: bool,
         counts: &mut Counts,
         learned: &mut Vec<Learned>,
     ) {
@@ -220,18 +249,14 @@ impl Conversation {
             found.extend(session);
             is_open
         });
-        for session in found {
+        for mut session in found {
             counts.verified += 1;
             let key = session.ptk.tk();
             if self.sessions.iter().any(|known| known.ptk.tk() == key) {
                 continue;
             }
-            learned.push(Learned::Pairwise {
-                bssid,
-                station,
-                suite: session.association.pairwise,
-                key,
-            });
+            session.spp_amsdu = spp_amsdu && is_spp_amsdu_capable(&session.association.station.rsn);
+            learned.push(session.learned(of));
             remember(&mut self.sessions, session);
             for packet in std::mem::take(&mut self.unread) {
                 if !self.read(of, &packet, learned) {
@@ -244,7 +269,7 @@ impl Conversation {
     /// Takes the group keys out of message 3 or a group message. False if no PTK is right for it.
     fn read(&mut self, of: (MacAddr, MacAddr), packet: &[u8], learned: &mut Vec<Learned>) -> bool {
         let (bssid, _) = of;
-        for session in self.sessions.iter().rev() {
+        for session in self.sessions.iter_mut().rev() {
             let Ok(received) = Received::parse(session.protection, packet) else {
                 continue;
             };
@@ -254,6 +279,13 @@ impl Conversation {
             let Ok(contents) = received.contents(&session.ptk, &session.association) else {
                 return true;
             };
+            if !session.spp_amsdu
+                && contents.rsn.as_deref().is_some_and(is_spp_amsdu_capable)
+                && is_spp_amsdu_capable(&session.association.station.rsn)
+            {
+                session.spp_amsdu = true;
+                learned.push(session.learned(of));
+            }
             let association = &session.association;
             if let Some(gtk) = contents.gtk
                 && !self.group.contains(&gtk.key)
@@ -322,11 +354,20 @@ fn find(
                     ptk,
                     protection,
                     association: association.clone(),
+                    spp_amsdu: false,
                 });
             }
         }
     }
     None
+}
+
+/// Whether an RSN element says that its sender is capable of SPP A-MSDUs.
+fn is_spp_amsdu_capable(element: &[u8]) -> bool {
+    RsnElement::parse(element).is_ok_and(|rsn| {
+        rsn.capabilities_or_default()
+            .has(RsnCapabilities::SPP_AMSDU_CAPABLE)
+    })
 }
 
 /// What a station chose, as the element in its message 2 says.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use wlan_ciphers::decap::{CaptureKey, KeyOwner, LinkCounts};
 use wlan_ciphers::{Suite, TemporalKey, Wep};
-use wlan_frames::beacon::elements;
+use wlan_frames::beacon::{elements, push_element};
 use wlan_frames::eapol::{Descriptor, KeyInfo};
-use wlan_frames::rsn::Selector;
+use wlan_frames::rsn::{ID_RSN, RsnCapabilities, Selector};
 use wlan_frames::{EapolKey, FrameControl, KeyData, MacAddr, RsnElement, WpaElement};
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Key, Learned, Observer, Pmk, Protocol};
@@ -70,6 +70,7 @@ struct Conversation {
     akm: Option<Selector>,
     protocol: Option<Protocol>,
     keys: u64,
+    last_key: Option<Key>,
     suite: Option<Suite>,
 }
 
@@ -115,6 +116,9 @@ impl Learner {
     pub(super) fn management(&mut self, mpdu: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
         if !self.has_secrets() {
             return Vec::new();
+        }
+        if let Some((bssid, capabilities)) = capabilities(mpdu) {
+            self.observer.note_access_point(bssid, capabilities);
         }
         let Some((bssid, ssid)) = announced(mpdu) else {
             return Vec::new();
@@ -224,19 +228,22 @@ impl Learner {
         let learned = self.observer.packet(ends.0, ends.1, packet).unwrap_or_default();
         let mut keys = Vec::new();
         for one in learned {
-            let (owner, suite, key) = match one {
+            let (owner, suite, key, spp_amsdu) = match one {
                 Learned::Pairwise {
                     bssid,
                     station,
                     suite,
                     key,
+                    spp_amsdu,
                 } => {
                     if let Some(conversation) = self.conversations.get_mut(&ends) {
-                        conversation.keys += 1;
+                        let is_new = conversation.last_key.as_ref() != Some(&key);
+                        conversation.keys += u64::from(is_new);
+                        conversation.last_key = Some(key.clone());
                         conversation.suite = Some(suite);
                         conversation.packets = VecDeque::new();
                     }
-                    (KeyOwner::Pairwise { bssid, station }, suite, key)
+                    (KeyOwner::Pairwise { bssid, station }, suite, key, spp_amsdu)
                 }
                 Learned::Group {
                     bssid,
@@ -251,12 +258,12 @@ impl Learner {
                     group.keys += 1;
                     group.suite = Some(suite);
                     remember(&mut group.known, key.clone());
-                    (KeyOwner::Group { bssid, key_id }, suite, key)
+                    (KeyOwner::Group { bssid, key_id }, suite, key, false)
                 }
                 // Frames under it are readable as they are.
                 Learned::Integrity { .. } => continue,
             };
-            keys.extend(capture_key(suite, &key).map(|key| (owner, key)));
+            keys.extend(capture_key(suite, &key, spp_amsdu).map(|key| (owner, key)));
         }
         keys
     }
@@ -420,15 +427,33 @@ fn announced(mpdu: &[u8]) -> Option<(MacAddr, &[u8])> {
     (ssid.len() <= 32 && ssid.iter().any(|&octet| octet != 0)).then_some((MacAddr(bssid), ssid))
 }
 
+/// The BSSID and the RSN Capabilities of a beacon or probe response (9.3.3.2, 9.3.3.10) of a network with RSN.
+fn capabilities(mpdu: &[u8]) -> Option<(MacAddr, RsnCapabilities)> {
+    let fc = FrameControl::parse(mpdu).ok()?;
+    if !matches!(fc.subtype(), 5 | 8) {
+        return None;
+    }
+    let body = mpdu.get(fc.header_len()? + 12..)?;
+    let (_, rsn) = elements(body)
+        .take_while(Result::is_ok)
+        .flatten()
+        .find(|&(id, _)| id == ID_RSN)?;
+    let mut element = Vec::new();
+    push_element(&mut element, ID_RSN, rsn);
+    let rsn = RsnElement::parse(&element).ok()?;
+    let bssid = *mpdu.get(BSSID_AT..)?.first_chunk()?;
+    Some((MacAddr(bssid), rsn.capabilities_or_default()))
+}
+
 /// A key that was learned, as the engine takes it.
-fn capture_key(suite: Suite, key: &Key) -> Option<CaptureKey> {
+fn capture_key(suite: Suite, key: &Key, spp_amsdu: bool) -> Option<CaptureKey> {
     let octets = key.as_octets();
     match suite {
         Suite::Tkip => octets.try_into().ok().map(CaptureKey::tkip),
         Suite::Wep40 | Suite::Wep104 => Wep::new(octets).ok().map(CaptureKey::Wep),
         suite => TemporalKey::new(suite, octets)
             .ok()
-            .map(|key| CaptureKey::Aes(Box::new(key))),
+            .map(|key| CaptureKey::Aes(Box::new(key.with_spp_amsdu(spp_amsdu)))),
     }
 }
 

@@ -13,6 +13,7 @@ use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
 use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
+use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{
     AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl, fcs, pcap,
 };
@@ -105,11 +106,14 @@ enum Cipher {
 }
 
 impl Sealer {
-    fn new(key_id: KeyId, suite: Suite, key: Key, role: Role) -> Sealer {
+    fn new(key_id: KeyId, suite: Suite, key: Key, role: Role, spp_amsdu: bool) -> Sealer {
         let octets = key.as_octets();
         let cipher = match suite {
             Suite::Tkip => Cipher::Tkip(Box::new(Tkip::new(octets.try_into().unwrap(), role))),
-            suite => Cipher::Aes(Box::new(TemporalKey::new(suite, octets).unwrap())),
+            suite => {
+                let key = TemporalKey::new(suite, octets).unwrap();
+                Cipher::Aes(Box::new(key.with_spp_amsdu(spp_amsdu)))
+            }
         };
         Sealer {
             key_id,
@@ -149,6 +153,8 @@ pub struct Bss {
     pub bssid: MacAddr,
     pub ssid: Vec<u8>,
     pub elements: Elements,
+    /// A-MSDU Present is under the MIC.
+    pub spp_amsdu: bool,
     pmk: Pmk,
     ap: Authenticator,
     ends: BTreeMap<MacAddr, End>,
@@ -170,6 +176,7 @@ impl Bss {
             bssid,
             ssid: ssid.to_vec(),
             elements,
+            spp_amsdu: policy.capabilities.has(RsnCapabilities::SPP_AMSDU_CAPABLE),
             pmk,
             ap,
             ends: BTreeMap::new(),
@@ -222,7 +229,12 @@ impl Bss {
 
     /// A station associates, and all messages of its handshake go over the air.
     pub fn join(&mut self, air: &mut Air, station: MacAddr) {
-        let association = Association::negotiate(&self.elements, &self.elements).unwrap();
+        self.join_as(air, station, &self.elements.clone());
+    }
+
+    /// The same with elements of its own.
+    pub fn join_as(&mut self, air: &mut Air, station: MacAddr, elements: &Elements) {
+        let association = Association::negotiate(&self.elements, elements).unwrap();
         let timing = Timing::default();
         let mut supplicant =
             Supplicant::new(station, self.bssid, association, self.pmk.clone(), timing).unwrap();
@@ -235,9 +247,9 @@ impl Bss {
                 down: None,
             },
         );
-        let (elements, pmk) = (self.elements.clone(), self.pmk.clone());
+        let pmk = self.pmk.clone();
         self.ap
-            .start(station, &elements, &pmk, self.now, &mut self.rng)
+            .start(station, elements, &pmk, self.now, &mut self.rng)
             .unwrap();
         self.run(air);
     }
@@ -287,12 +299,13 @@ impl Bss {
     }
 
     fn collect(&mut self) {
+        let spp_amsdu = self.spp_amsdu;
         while let Some(output) = self.ap.poll_output() {
             match output {
                 Output::Send { to, packet, sealed } => self.air.push_back((true, to, sealed, packet)),
                 Output::InstallGroup {
                     key_id, suite, key, ..
-                } => self.group = Some(Sealer::new(key_id, suite, key, Role::Authenticator)),
+                } => self.group = Some(Sealer::new(key_id, suite, key, Role::Authenticator, false)),
                 Output::InstallPairwise {
                     peer,
                     key_id,
@@ -301,7 +314,7 @@ impl Bss {
                     direction: Direction::Transmit,
                 } => {
                     let end = self.ends.get_mut(&peer).unwrap();
-                    end.down = Some(Sealer::new(key_id, suite, key, Role::Authenticator));
+                    end.down = Some(Sealer::new(key_id, suite, key, Role::Authenticator, spp_amsdu));
                 }
                 Output::Failed { reason, .. } => panic!("{reason:?}"),
                 _ => {}
@@ -319,7 +332,7 @@ impl Bss {
                         key,
                         direction: Direction::Transmit,
                         ..
-                    } => end.up = Some(Sealer::new(key_id, suite, key, Role::Supplicant)),
+                    } => end.up = Some(Sealer::new(key_id, suite, key, Role::Supplicant, spp_amsdu)),
                     Output::Failed { reason, .. } => panic!("{reason:?}"),
                     _ => {}
                 }
