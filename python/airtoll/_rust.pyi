@@ -24,7 +24,14 @@ class ReplayWindow:
     def __new__(cls, start: int) -> ReplayWindow: ...
 
 class Protection:
-    def __new__(cls, suite: str, key: bytes, backend: str | None = None) -> Protection: ...
+    def __new__(
+        cls,
+        suite: str,
+        key: bytes,
+        backend: str | None = None,
+        authenticator: str | None = None,
+        spp_amsdu: bool = False,
+    ) -> Protection: ...
     @property
     def backend(self) -> str | None: ...
     @property

@@ -49,6 +49,8 @@ class Frame:
 
     header: bytes
     plaintext: bytes
+    spp_amsdu: bool = False
+    """Both ends are capable of SPP A-MSDUs."""
 
     @property
     def octets(self) -> bytes:
@@ -87,19 +89,20 @@ class Frame:
         if self.is_qos:
             second &= ~ORDER
         sequence = bytes([self.header[22] & 0x0F, 0])
-        qos = bytes([self.tid, 0]) if self.is_qos else b""
+        amsdu_present = self.header[24 + len(self.addr4)] & 0x80 if self.is_qos and self.spp_amsdu else 0
+        qos = bytes([self.tid | amsdu_present, 0]) if self.is_qos else b""
         return bytes([first, second]) + self.header[4:22] + sequence + self.addr4 + qos
 
 
-def seal(suite: str, key: bytes, frame: Frame, pn: int, key_id: int) -> bytes:
-    """The MPDU that a frame becomes."""
+def seal(suite: str, key: bytes, frame: Frame, pn: int, key_id: int, authenticator: bytes = b"") -> bytes:
+    """The MPDU that a frame becomes; of `authenticator` are the TKIP frames with four addresses that have it as A2."""
     number = pn.to_bytes(6, "big")
     if suite.startswith("wep"):
         iv = number[3:]
         text = frame.plaintext + struct.pack("<I", zlib.crc32(frame.plaintext))
         return frame.protected_header + iv + bytes([key_id << 6]) + rc4(iv + key, text)
     if suite == "tkip":
-        sealed: bytes = _tkip(key, frame, pn)
+        sealed: bytes = _tkip(key, frame, pn, authenticator)
         return sealed[: len(frame.header) + 3] + bytes([0x20 | key_id << 6]) + sealed[len(frame.header) + 4 :]
     if suite in BIP:
         return _bip(suite, key, frame, number, key_id)
@@ -135,12 +138,15 @@ def _load_maker() -> Any:
 _MAKER = _load_maker()
 
 
-def _tkip(key: bytes, frame: Frame, tsc: int) -> Any:
+def _tkip(key: bytes, frame: Frame, tsc: int, authenticator: bytes) -> Any:
     """12.5.2; DA and SA as 9.3.2.1 has them."""
     to_ds, from_ds = frame.header[1] & TO_DS, frame.header[1] & FROM_DS
     addr1, addr3 = frame.header[4:10], frame.header[16:22]
     da = addr3 if to_ds else addr1
     sa = (frame.addr4 or addr3) if from_ds else frame.addr2
+    if frame.addr4 and frame.addr2 != authenticator:
+        # The maker takes the first Michael key for every frame with FromDS.
+        key = key[:16] + key[24:] + key[16:24]
     return _MAKER.tkip(key, tsc, frame.protected_header, da, sa, frame.tid, frame.plaintext)
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -80,10 +81,15 @@ def test_a_batch_is_sealed_as_openssl_and_the_standard_say_and_opens_to_itself(
     most = 24 if suite.startswith("wep") else 48
     pns = [data.draw(st.integers(0, 2**most - 1)) for _ in batch]
     key_id = data.draw(st.integers(4, 5) if suite in BIP else st.integers(0, 3))
-    protection = Protection(suite, key)
+    authenticator = data.draw(st.sampled_from([frame.addr2 for frame in batch]))
+    spp_amsdu = suite in AES and data.draw(st.booleans())
+    batch = [replace(frame, spp_amsdu=spp_amsdu) for frame in batch]
+    protection = Protection(
+        suite, key, authenticator=authenticator.hex(":") if suite == "tkip" else None, spp_amsdu=spp_amsdu
+    )
     mpdus = protection.seal([frame.octets for frame in batch], pns, key_id)
     numbered = zip(batch, pns, strict=True)
-    assert mpdus == [seal(suite, key, frame, pn, key_id) for frame, pn in numbered]
+    assert mpdus == [seal(suite, key, frame, pn, key_id, authenticator) for frame, pn in numbered]
     assert {len(mpdu) - len(frame.octets) for mpdu, frame in zip(mpdus, batch, strict=True)} == {
         protection.overhead_b
     }
@@ -198,6 +204,36 @@ def test_tkip_takes_an_old_number_for_a_replay_even_if_it_is_damaged() -> None:
     assert reasons(protection.open([damaged], window=ReplayWindow(4))) == ["icv"]
 
 
+def test_tkip_with_four_addresses_takes_the_michael_key_of_its_end_and_is_refused_where_that_is_unknown() -> (
+    None
+):
+    key = bytes(range(32))
+    ap, station = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2])
+    octets = [
+        bytes([0x08, TO_DS | FROM_DS, 0, 0]) + to + by + bytes(6) + b"\x10\x00" + bytes(6) + b"what is said"
+        for to, by in ((station, ap), (ap, station))
+    ]
+    tkip = Protection("tkip", key, authenticator="02:00:00:00:00:01")
+    mpdus = tkip.seal(octets, [1, 1])
+    assert tkip.open(mpdus) == octets
+    assert reasons(Protection("tkip", key, authenticator="02:00:00:00:00:02").open(mpdus)) == ["mic", "mic"]
+    unknown = Protection("tkip", key)
+    assert reasons(unknown.open(mpdus)) == ["bad_header", "bad_header"]
+    with pytest.raises(ValueError, match="frame 1: with four addresses only the argument authenticator"):
+        unknown.seal([FRAME, octets[0]], [1, 2])
+
+
+@pytest.mark.parametrize("suite", AES)
+def test_the_mic_covers_amsdu_present_between_ends_with_spp_amsdus_only(suite: str) -> None:
+    frame = b"\x88\x01" + bytes(22) + b"\x85\x00" + b"an A-MSDU"
+    for spp_amsdu, verdict in ((True, "mic"), (False, "opened")):
+        protection = Protection(suite, bytes(KEY_LENS[suite]), spp_amsdu=spp_amsdu)
+        (mpdu,) = protection.seal([frame], [1])
+        assert protection.open([mpdu]) == [frame]
+        flipped = mpdu[:24] + bytes([mpdu[24] ^ 0x80]) + mpdu[25:]
+        assert reasons(protection.open([flipped])) == [verdict]
+
+
 def test_each_tid_has_a_counter_of_its_own() -> None:
     ccmp = Protection("ccmp", bytes(16))
     header = bytes([0x88, 0]) + bytes(22)
@@ -218,6 +254,12 @@ ACK = b"\xd4\x00" + bytes(12)
         ("key: bip-gmac-256 takes 32 octets, not 0", lambda: Protection("bip-gmac-256", b"")),
         ("backend: 'abacus' is not one of portable", lambda: Protection("gcmp", bytes(16), backend="abacus")),
         ("backend: there is none to choose for wep40", lambda: Protection("wep40", bytes(5), backend="portable")),
+        ("authenticator: ", lambda: Protection("tkip", bytes(32), authenticator="02:00:00:00:00")),
+        (
+            "authenticator: ccmp has one key for both directions",
+            lambda: Protection("ccmp", bytes(16), authenticator="02:00:00:00:00:01"),
+        ),
+        ("spp_amsdu: tkip protects no header", lambda: Protection("tkip", bytes(32), spp_amsdu=True)),
         ("pns[1]: 281474976710656 is no", lambda: Protection("ccmp", bytes(16)).seal([FRAME] * 2, [1, 2**48])),
         ("pns[0]: -1 is no packet number", lambda: Protection("ccmp", bytes(16)).seal([FRAME], [-1])),
         ("2 frames and 1 packet numbers", lambda: Protection("ccmp", bytes(16)).seal([FRAME] * 2, [1])),

@@ -12,7 +12,7 @@ use wlan_ciphers::{
     Backend, Bip, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError,
     SealFault, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
 };
-use wlan_frames::{FrameControl, FrameError, QosControl};
+use wlan_frames::{FrameControl, FrameError, MacAddr, QosControl};
 
 /// Octets of the temporal key of a suite.
 #[pyfunction]
@@ -59,10 +59,19 @@ enum Key {
     Tkip {
         ap: Tkip,
         station: Tkip,
+        /// Which end is the authenticator, where four addresses do not tell.
+        authenticator: Option<MacAddr>,
     },
     Aes(Box<TemporalKey>),
     Bip(Box<Bip>),
 }
+
+/// Where A2 is in a frame, the address of its transmitter.
+const ADDR2: Range<usize> = 10..16;
+
+/// Why a TKIP frame with four addresses is refused where the authenticator is unknown.
+const NO_AUTHENTICATOR: &str =
+    "with four addresses only the argument authenticator tells which Michael key a frame has";
 
 /// The name of the reason why a frame was refused, and its words.
 type Refused = (&'static str, String);
@@ -70,8 +79,14 @@ type Refused = (&'static str, String);
 #[pymethods]
 impl Protection {
     #[new]
-    #[pyo3(signature = (suite, key, backend=None))]
-    fn new(suite: &str, key: PyBackedBytes, backend: Option<&str>) -> PyResult<Protection> {
+    #[pyo3(signature = (suite, key, backend=None, authenticator=None, spp_amsdu=false))]
+    fn new(
+        suite: &str,
+        key: PyBackedBytes,
+        backend: Option<&str>,
+        authenticator: Option<&str>,
+        spp_amsdu: bool,
+    ) -> PyResult<Protection> {
         let suite = Suite::from_name(suite).ok_or_else(|| not_one_of("suite", suite, &suites()))?;
         let name = suite.name();
         if key.len() != suite.key_len() {
@@ -80,6 +95,10 @@ impl Protection {
                 "key: {name} takes {wanted} octets, not {given}"
             )));
         }
+        let authenticator = authenticator
+            .map(|text| text.parse::<MacAddr>())
+            .transpose()
+            .map_err(|error| value_error(format!("authenticator: {error}")))?;
         let key = match suite {
             Suite::Wep40 | Suite::Wep104 => Wep::new(&key).map(Key::Wep).map_err(value_error)?,
             Suite::Tkip => {
@@ -87,6 +106,7 @@ impl Protection {
                 Key::Tkip {
                     ap: Tkip::new(key, Role::Authenticator),
                     station: Tkip::new(key, Role::Supplicant),
+                    authenticator,
                 }
             }
             _ if suite.is_bip() => Bip::new(suite, &key)
@@ -100,12 +120,20 @@ impl Protection {
                         .ok_or_else(|| not_one_of("backend", name, &backends()))?,
                 };
                 let key = TemporalKey::with_backend(suite, &key, backend).map_err(value_error)?;
-                Key::Aes(Box::new(key))
+                Key::Aes(Box::new(key.with_spp_amsdu(spp_amsdu)))
             }
         };
         if backend.is_some() && !matches!(key, Key::Aes(_)) {
             return Err(value_error(format!(
                 "backend: there is none to choose for {name}"
+            )));
+        }
+        if spp_amsdu && !matches!(key, Key::Aes(_)) {
+            return Err(value_error(format!("spp_amsdu: {name} protects no header")));
+        }
+        if authenticator.is_some() && suite != Suite::Tkip {
+            return Err(value_error(format!(
+                "authenticator: {name} has one key for both directions"
             )));
         }
         Ok(Protection { suite, key })
@@ -140,6 +168,9 @@ impl Protection {
         }
         let pns = pns.into_iter().map(packet_number).collect::<PyResult<Vec<_>>>()?;
         let key_id = self.key_id(key_id)?;
+        if let Some(frame) = frames.iter().position(|frame| self.is_from_ap(frame).is_none()) {
+            return Err(value_error(format!("frame {frame}: {NO_AUTHENTICATOR}")));
+        }
         let sealed = py
             .detach(|| self.seal_batch(&frames, pns, key_id))
             .map_err(|SealError { job, fault }| value_error(format!("frame {job}: {fault}")))?;
@@ -202,6 +233,17 @@ impl Protection {
         key_id.ok_or_else(|| value_error(format!("key_id: {value} is not {allowed}")))
     }
 
+    /// Whether a frame has the Michael key of the access point, or with four addresses of the authenticator; `None` if that
+    /// is unknown. It means nothing for the other suites.
+    fn is_from_ap(&self, mpdu: &[u8]) -> Option<bool> {
+        match (&self.key, FrameControl::parse(mpdu), mpdu.get(ADDR2)) {
+            (Key::Tkip { authenticator, .. }, Ok(fc), Some(transmitter)) if fc.has_addr4() => {
+                authenticator.map(|authenticator| authenticator.0 == transmitter)
+            }
+            (_, fc, _) => Some(fc.is_ok_and(|fc| fc.has(FrameControl::FROM_DS))),
+        }
+    }
+
     /// Lays a frame out with room for what the suite adds.
     fn lay_out(&self, frame: &[u8], pn: PacketNumber) -> Result<Laid, SealFault> {
         let header_len = FrameControl::parse(frame)
@@ -243,14 +285,11 @@ impl Protection {
             (Key::Aes(key), AnyKeyId::Traffic(key_id)) => {
                 seal_those(&mut batch, key_id, |_| true, |jobs| key.seal(jobs))?;
             }
-            (Key::Tkip { ap, station }, AnyKeyId::Traffic(key_id)) => {
-                seal_those(&mut batch, key_id, is_from_ds, |jobs| ap.seal(jobs))?;
-                seal_those(
-                    &mut batch,
-                    key_id,
-                    |mpdu| !is_from_ds(mpdu),
-                    |jobs| station.seal(jobs),
-                )?;
+            (Key::Tkip { ap, station, .. }, AnyKeyId::Traffic(key_id)) => {
+                for (end, is_ap) in [(ap, true), (station, false)] {
+                    let which = |mpdu: &[u8]| self.is_from_ap(mpdu) == Some(is_ap);
+                    seal_those(&mut batch, key_id, which, |jobs| end.seal(jobs))?;
+                }
             }
             _ => unreachable!("key identifiers are of the key's kind"),
         }
@@ -279,9 +318,16 @@ impl Protection {
             (Key::Aes(key), AnyKeyId::Traffic(key_id)) => {
                 open_those(&mut batch, key_id, |_| true, |jobs| key.open(jobs));
             }
-            (Key::Tkip { ap, station }, AnyKeyId::Traffic(key_id)) => {
-                open_those(&mut batch, key_id, is_from_ds, |jobs| station.open(jobs));
-                open_those(&mut batch, key_id, |mpdu| !is_from_ds(mpdu), |jobs| ap.open(jobs));
+            (Key::Tkip { ap, station, .. }, AnyKeyId::Traffic(key_id)) => {
+                for (end, is_ap) in [(station, true), (ap, false)] {
+                    let which = |mpdu: &[u8]| self.is_from_ap(mpdu) == Some(is_ap);
+                    open_those(&mut batch, key_id, which, |jobs| end.open(jobs));
+                }
+                let refused = || Err(("bad_header", NO_AUTHENTICATOR.to_owned()));
+                let unclear = batch
+                    .iter_mut()
+                    .filter(|(mpdu, _)| self.is_from_ap(mpdu).is_none());
+                unclear.for_each(|(_, verdict)| *verdict = refused());
             }
             _ => unreachable!("key identifiers are of the key's kind"),
         }
@@ -387,10 +433,6 @@ fn check(key: &Bip, mpdu: &[u8], expected: IntegrityKeyId) -> Result<Opened, Ref
         priority: Priority::Management,
         payload: checked.body,
     })
-}
-
-fn is_from_ds(mpdu: &[u8]) -> bool {
-    FrameControl::parse(mpdu).is_ok_and(|fc| fc.has(FrameControl::FROM_DS))
 }
 
 fn tid(mpdu: &[u8]) -> u8 {

@@ -56,17 +56,31 @@ class Protection:
     The copy in Rust is wiped when the object goes; the `bytes` that were given are the caller's.
     """
 
-    def __init__(self, suite: str, key: bytes, *, backend: str | None = None) -> None:
+    def __init__(
+        self,
+        suite: str,
+        key: bytes,
+        *,
+        backend: str | None = None,
+        authenticator: str | None = None,
+        spp_amsdu: bool = False,
+    ) -> None:
         """Take a key: 5 octets (wep40), 13 (wep104), 16 or 32.
 
         The 32 octets of tkip are the temporal key (16), then the Michael keys of the access point's frames (8) and of
-        the station's (8) (12.8.1); which of the two a frame needs follows from its FromDS bit. `backend` is one of
-        `backends()`, for the suites that have a choice: ccmp, ccmp256, gcmp, gcmp256 and enhanced.
+        the station's (8) (12.8.1); which of the two a frame needs follows from its FromDS bit. Frames with four
+        addresses have that bit in both directions: the first key is that of the `authenticator`, a MAC address such as
+        "02:00:00:00:00:01", and without it these frames are refused.
 
-        Raises ValueError, in one line, for an unknown suite, a key of another length, and a backend that does not
-        exist, that this CPU cannot run, or that the suite does not have.
+        `backend` is one of `backends()`, for the suites that have a choice: ccmp, ccmp256, gcmp, gcmp256 and enhanced.
+        For these suites, `spp_amsdu` says that both stations are capable of SPP A-MSDUs (9.4.2.24.4): the MIC then
+        covers A-MSDU Present of QoS Control (12.5.3.3.3).
+
+        Raises ValueError, in one line, for an unknown suite, a key of another length, an `authenticator` that is no
+        MAC address, an argument that the suite does not have, and a backend that does not exist or that this CPU cannot
+        run.
         """
-        self._key = _rust.Protection(suite, key, backend)
+        self._key = _rust.Protection(suite, key, backend, authenticator, spp_amsdu)
         self.suite = suite
         self.backend: str | None = self._key.backend
         """What it runs on; None where there is no choice."""
