@@ -7,7 +7,7 @@
 //! 3. (groups of 1 to 16 frames, in lock step) the engine;
 //! 4. (each frame) write the MIC, or compare it and leave the verdict.
 
-// Places in a window and payload lengths fit the integers that carry them: below 128 and 65536.
+// The flags of B0 fit an octet.
 #![allow(clippy::cast_possible_truncation)]
 
 use std::fmt;
@@ -18,14 +18,11 @@ use subtle::ConstantTimeEq;
 use zeroize::ZeroizeOnDrop;
 
 use crate::aad::Header;
-use crate::ccmp::{self, MAX_PAYLOAD_LEN};
+use crate::ccmp;
 use crate::engine::pass::{CTR, MIC, OPEN, Pass, SEAL};
-use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule};
+use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule, WINDOW};
 use crate::enhanced::Lanes;
 use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
-
-/// Frames that are ordered by length together, at most.
-const WINDOW: usize = 128;
 
 /// Frames of one length are taken in smaller windows, which stay in the first-level cache; whole groups of every size.
 const WINDOW_OF_ONE_LENGTH: usize = 48;
@@ -293,7 +290,7 @@ fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
             let blocks = key.blocks(&header, job.pn, payload.len());
             frames.push(key.frame_to_seal(job, payload, blocks));
         }
-        protect::<SEAL>(&mut frames);
+        engine::protect::<SEAL>(&mut frames);
         frames.iter_mut().for_each(write_mic);
     }
 }
@@ -327,7 +324,7 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
                 Err(error) => *verdict = Err(error),
             }
         }
-        protect::<OPEN>(&mut frames);
+        engine::protect::<OPEN>(&mut frames);
         for (frame, verdict) in frames.iter_mut().zip(verdicts) {
             if let Err(error) = check_mic(frame) {
                 *verdict = Err(error);
@@ -335,50 +332,6 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
         }
     }
 }
-
-/// Orders the frames and hands them to the engine.
-fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>]) {
-    let [first, rest @ ..] = &*frames else {
-        return;
-    };
-    // Frames of one kind and length are the rule, and they are in order.
-    if rest.iter().all(|frame| frame.is_like(first)) {
-        return engine::protect::<PASS>(frames, &IN_PLACE[..frames.len()]);
-    }
-    // Kind, then length from long to short, then place.
-    let mut order: ArrayVec<u32, WINDOW> = ArrayVec::new();
-    for (frame, place) in frames.iter().zip(0..) {
-        let shortness = (MAX_PAYLOAD_LEN - frame.payload_len()) as u32;
-        order.push(u32::from(frame.kind().rank()) << 24 | shortness << 8 | place);
-    }
-    order.sort_unstable();
-    let mut places: ArrayVec<u8, WINDOW> = ArrayVec::new();
-    for rank in order {
-        places.push(rank.to_le_bytes()[0]);
-    }
-    let mut rest = &places[..];
-    while let [first, ..] = rest {
-        let kind = frames[usize::from(*first)].kind();
-        let alike = rest
-            .iter()
-            .take_while(|&&place| frames[usize::from(place)].kind() == kind)
-            .count();
-        let (of_kind, others) = rest.split_at(alike);
-        engine::protect::<PASS>(frames, of_kind);
-        rest = others;
-    }
-}
-
-/// The places of a window, in order.
-const IN_PLACE: [u8; WINDOW] = {
-    let mut places = [0; WINDOW];
-    let mut i = 0;
-    while i < WINDOW {
-        places[i] = i as u8;
-        i += 1;
-    }
-    places
-};
 
 /// Puts the MIC behind the payload.
 #[inline(always)]

@@ -67,8 +67,8 @@ const TO_BACK: [u8; 32] = {
 /// # Safety
 /// The CPU is an [`AesNi`]. `left` octets are readable and, where that is 1 to 15, the 16 that end with them.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
 pub(super) unsafe fn load_edge(at: *const u8, left: usize) -> __m128i {
+    // SAFETY: the caller promises the CPU and the octets. `TO_FRONT` has 16 octets from each of these places on.
     unsafe {
         match left {
             0 => _mm_setzero_si128(),
@@ -87,8 +87,8 @@ pub(super) unsafe fn load_edge(at: *const u8, left: usize) -> __m128i {
 /// # Safety
 /// As for [`load_edge`], for writing.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
 pub(super) unsafe fn store_edge(at: *mut u8, left: usize, block: __m128i) -> __m128i {
+    // SAFETY: the caller promises the CPU and the octets. The tables have 16 octets from each of these places on.
     unsafe {
         match left {
             0 => _mm_setzero_si128(),
@@ -110,9 +110,6 @@ pub(super) unsafe fn store_edge(at: *mut u8, left: usize, block: __m128i) -> __m
     }
 }
 
-// SAFETY of all blocks below: a value of `AesNi` shows that the CPU has the instructions. What memory they touch is said
-// where they touch any.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for AesNi {
     const LANES: usize = 1;
     const CHAINS: usize = 8;
@@ -124,12 +121,13 @@ impl Machine for AesNi {
 
     #[inline(always)]
     fn zero(self) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_setzero_si128() }
     }
 
     #[inline(always)]
     fn splat(self, block: &[u8; 16]) -> __m128i {
-        // Reads the 16 octets of `block`.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of `block`.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
     }
 
@@ -150,50 +148,55 @@ impl Machine for AesNi {
 
     #[inline(always)]
     fn xor(self, a: __m128i, b: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_xor_si128(a, b) }
     }
 
     #[inline(always)]
     fn select(self, lanes: u8, yes: __m128i, no: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_blendv_epi8(no, yes, _mm_set1_epi8((lanes << 7).cast_signed())) }
     }
 
     #[inline(always)]
     fn counter(self, n: u16) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_set_epi32(i32::from(n.swap_bytes()) << 16, 0, 0, 0) }
     }
 
     #[inline(always)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> __m128i {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { _mm_loadu_si128(at[0].add(offset).cast()) }
     }
 
     #[inline(always)]
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: __m128i) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe { _mm_storeu_si128(at[0].add(offset).cast(), block) };
     }
 
     #[inline(always)]
     unsafe fn load(self, at: *const u8) -> __m128i {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { _mm_loadu_si128(at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8, blocks: __m128i) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe { _mm_storeu_si128(at.cast(), blocks) };
     }
 
     #[inline(always)]
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> __m128i {
+        // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe { load_edge(at, span.len()) }
     }
 
     #[inline(always)]
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe { store_edge(at, span.len(), blocks) }
     }
 
@@ -224,13 +227,14 @@ impl Machine for AesNi {
     #[inline(always)]
     fn lanes(self, block: __m128i) -> [[u8; 16]; MAX_LANES] {
         let mut lanes = [[0; 16]; MAX_LANES];
-        // Writes the first of the eight.
+        // SAFETY: `self` proves the CPU's features. It writes the first of the eight lanes.
         unsafe { _mm_storeu_si128(lanes.as_mut_ptr().cast(), block) };
         lanes
     }
 
     #[inline(always)]
     fn pin(self, block: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { pin(block) }
     }
 
@@ -241,6 +245,7 @@ impl Machine for AesNi {
 
     #[inline(always)]
     fn ghash_order(self, block: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let reversed = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             _mm_shuffle_epi8(block, reversed)
@@ -249,6 +254,7 @@ impl Machine for AesNi {
 
     #[inline(always)]
     fn multiply(self, [low, middle, high]: [__m128i; 3], x: __m128i, power: __m128i) -> [__m128i; 3] {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let cross = _mm_xor_si128(
                 _mm_clmulepi64_si128::<0x01>(x, power),
@@ -265,6 +271,7 @@ impl Machine for AesNi {
     #[inline(always)]
     fn reduce(self, [low, middle, high]: [__m128i; 3]) -> __m128i {
         // As in `polyval::reduce`, 64 bits at a time: x^127 + x^126 + x^121 is 0xc2 << 56 in the upper half.
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let poly = _mm_set1_epi64x(0xc2_u64.rotate_right(8).cast_signed());
             let low = _mm_xor_si128(low, _mm_bslli_si128::<8>(middle));
@@ -281,15 +288,16 @@ impl Machine for AesNi {
     }
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)] // as above
 impl AesRounds for AesNi {
     #[inline(always)]
     fn round(self, state: __m128i, key: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_aesenc_si128(state, key) }
     }
 
     #[inline(always)]
     fn last_round(self, state: __m128i, key: __m128i) -> __m128i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm_aesenclast_si128(state, key) }
     }
 }

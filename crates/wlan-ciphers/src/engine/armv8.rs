@@ -40,8 +40,9 @@ const PLACES: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 /// # Safety
 /// `left` octets are readable and, where that is 1 to 15, the 16 that end with them.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks, clippy::cast_possible_truncation)] // as the caller promises
+#[allow(clippy::cast_possible_truncation)] // at most 16
 unsafe fn load_edge(at: *const u8, left: usize) -> uint8x16_t {
+    // SAFETY: the caller promises the octets. Every CPU of this architecture has NEON.
     unsafe {
         match left {
             0 => vdupq_n_u8(0),
@@ -56,8 +57,9 @@ unsafe fn load_edge(at: *const u8, left: usize) -> uint8x16_t {
 /// # Safety
 /// As for [`load_edge`], for writing.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks, clippy::cast_possible_truncation)] // as the caller promises
+#[allow(clippy::cast_possible_truncation)] // at most 16
 unsafe fn store_edge(at: *mut u8, left: usize, block: uint8x16_t) -> uint8x16_t {
+    // SAFETY: the caller promises the octets. Every CPU of this architecture has NEON. `PLACES` has 16 octets.
     unsafe {
         match left {
             0 => vdupq_n_u8(0),
@@ -81,8 +83,9 @@ unsafe fn store_edge(at: *mut u8, left: usize, block: uint8x16_t) -> uint8x16_t 
 
 /// The last `left` octets first, and zeros after them.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks, clippy::cast_possible_truncation)] // reads `PLACES`; 0 to 16
+#[allow(clippy::cast_possible_truncation)] // at most 16
 fn to_front(block: uint8x16_t, left: usize) -> uint8x16_t {
+    // SAFETY: every CPU of this architecture has NEON. `PLACES` has 16 octets.
     unsafe {
         // Places from 16 on give zeros.
         let places = vaddq_u8(vld1q_u8(PLACES.as_ptr()), vdupq_n_u8((16 - left) as u8));
@@ -114,9 +117,6 @@ fn multiply_high(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
     vreinterpretq_u8_p128(vmull_high_p64(vreinterpretq_p64_u8(a), vreinterpretq_p64_u8(b)))
 }
 
-// SAFETY of all blocks below: a value of `Armv8` shows that the CPU has the instructions. What memory they touch is said
-// where they touch any.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for Armv8 {
     const LANES: usize = 1;
     const CHAINS: usize = 16;
@@ -128,12 +128,13 @@ impl Machine for Armv8 {
 
     #[inline(always)]
     fn zero(self) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { vdupq_n_u8(0) }
     }
 
     #[inline(always)]
     fn splat(self, block: &[u8; 16]) -> uint8x16_t {
-        // Reads the 16 octets of `block`.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of `block`.
         unsafe { vld1q_u8(block.as_ptr()) }
     }
 
@@ -154,50 +155,55 @@ impl Machine for Armv8 {
 
     #[inline(always)]
     fn xor(self, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { veorq_u8(a, b) }
     }
 
     #[inline(always)]
     fn select(self, lanes: u8, yes: uint8x16_t, no: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { vbslq_u8(vdupq_n_u8((lanes & 1).wrapping_neg()), yes, no) }
     }
 
     #[inline(always)]
     fn counter(self, n: u16) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { vreinterpretq_u8_u16(vsetq_lane_u16::<7>(n.swap_bytes(), vdupq_n_u16(0))) }
     }
 
     #[inline(always)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> uint8x16_t {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { vld1q_u8(at[0].add(offset)) }
     }
 
     #[inline(always)]
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: uint8x16_t) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe { vst1q_u8(at[0].add(offset), block) };
     }
 
     #[inline(always)]
     unsafe fn load(self, at: *const u8) -> uint8x16_t {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { vld1q_u8(at) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8, blocks: uint8x16_t) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe { vst1q_u8(at, blocks) };
     }
 
     #[inline(always)]
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe { load_edge(at, span.len()) }
     }
 
     #[inline(always)]
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe { store_edge(at, span.len(), blocks) }
     }
 
@@ -228,7 +234,7 @@ impl Machine for Armv8 {
     #[inline(always)]
     fn lanes(self, block: uint8x16_t) -> [[u8; 16]; MAX_LANES] {
         let mut lanes = [[0; 16]; MAX_LANES];
-        // Writes the first of the eight.
+        // SAFETY: `self` proves the CPU's features. It writes the first of the eight lanes.
         unsafe { vst1q_u8(lanes[0].as_mut_ptr(), block) };
         lanes
     }
@@ -236,6 +242,7 @@ impl Machine for Armv8 {
     #[inline(always)]
     fn pin(self, mut block: uint8x16_t) -> uint8x16_t {
         // No instruction at all. It also keeps AESE and AESMC together, which CPUs fuse.
+        // SAFETY: `self` proves the CPU's features.
         unsafe { asm!("/* {0:v} */", inout(vreg) block, options(nomem, nostack, preserves_flags)) };
         block
     }
@@ -247,6 +254,7 @@ impl Machine for Armv8 {
 
     #[inline(always)]
     fn ghash_order(self, block: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { swap(vrev64q_u8(block)) }
     }
 
@@ -257,6 +265,7 @@ impl Machine for Armv8 {
         x: uint8x16_t,
         power: uint8x16_t,
     ) -> [uint8x16_t; 3] {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let crossed = swap(power);
             let cross = veorq_u8(multiply_low(x, crossed), multiply_high(x, crossed));
@@ -271,6 +280,7 @@ impl Machine for Armv8 {
     #[inline(always)]
     fn reduce(self, [low, middle, high]: [uint8x16_t; 3]) -> uint8x16_t {
         // As in `polyval::reduce`, 64 bits at a time: x^127 + x^126 + x^121 is 0xc2 << 56 in the upper half.
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let zero = vdupq_n_u8(0);
             let poly = vreinterpretq_u8_u64(vdupq_n_u64(0xc2 << 56));
@@ -306,8 +316,6 @@ impl<const KEYS: usize, const SETS: usize> StepKeys<KEYS, SETS> {
     }
 }
 
-// SAFETY of all blocks below: a value of `Armv8` shows that the CPU has the instructions.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl<const KEYS: usize, const SETS: usize> Keys<Armv8> for StepKeys<KEYS, SETS> {
     #[inline(always)]
     fn one(m: Armv8, key: &Schedule) -> Self {
@@ -367,8 +375,10 @@ impl<const KEYS: usize, const SETS: usize> Keys<Armv8> for StepKeys<KEYS, SETS> 
     ) {
         for round in 0..KEYS - 1 {
             for i in 0..N {
+                // SAFETY: `m` proves the CPU's features.
                 mac[i] = unsafe { self.step(m, first + i, round, mac[i]) };
                 if round >= ahead {
+                    // SAFETY: `m` proves the CPU's features.
                     counters[i] = unsafe { self.step(m, first + i, round, counters[i]) };
                 }
             }
@@ -379,6 +389,7 @@ impl<const KEYS: usize, const SETS: usize> Keys<Armv8> for StepKeys<KEYS, SETS> 
 
     #[inline(always)]
     fn counts_ahead(&self, m: Armv8, counts: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `m` proves the CPU's features.
         unsafe { m.xor(self.step(m, 0, 0, counts), self.step(m, 0, 0, m.zero())) }
     }
 
@@ -387,6 +398,7 @@ impl<const KEYS: usize, const SETS: usize> Keys<Armv8> for StepKeys<KEYS, SETS> 
     #[inline(always)]
     fn round_of<const N: usize>(&self, m: Armv8, first: usize, round: usize, blocks: &mut [uint8x16_t; N]) {
         for i in 0..N {
+            // SAFETY: `m` proves the CPU's features.
             blocks[i] = unsafe { self.step(m, first + i, round, blocks[i]) };
         }
     }

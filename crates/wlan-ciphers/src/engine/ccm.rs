@@ -73,7 +73,7 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, cons
         // By rows there is a step more, for MAC and CTR are a chunk apart.
         let steps = from..group.chunks[registers - 1] + usize::from(ROWS);
         from = from.max(steps.end);
-        // SAFETY: a payload of a `Group` has `len` octets, and 32 of the header before it.
+        // SAFETY: these are at most the registers of the group.
         unsafe {
             for_registers!(
                 registers,
@@ -102,7 +102,7 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
     s: &mut State<M, G>,
 ) {
     let gather = |g: usize, offset: usize| {
-        // SAFETY: these addresses are those of `BlocksInOrder`, and the offsets lie within.
+        // SAFETY: `g` is a register of the group, whose addresses are those of `BlocksInOrder`. The offsets lie within.
         unsafe { m.gather(&group.blocks_of[g], offset) }
     };
     let (mut mac, mut mask) = ([m.zero(); N], [m.zero(); N]);
@@ -117,7 +117,7 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
                 [s.base[g]] = base;
             }
             // Where rows find it.
-            // SAFETY: as above.
+            // SAFETY: the same addresses, which are writable.
             unsafe { m.scatter(&group.blocks_of[g], offset_of!(BlocksInOrder, counter), s.base[g]) };
         }
     }
@@ -153,6 +153,9 @@ const LAST: u8 = 2;
 const EDGE: u8 = 3;
 
 /// Steps of the first `N` registers, of which the last has the fewest.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group.
 #[inline(always)]
 unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
     m: M,
@@ -166,7 +169,8 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const RO
     // Chunks that every lane has in full.
     let whole = group.whole[N - 1];
     let mut t = steps.start;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller promises that these are registers of the group. Frames come longest first, so every lane up to the
+    // last of register `N - 1` has `whole` chunks in full.
     unsafe {
         if ROWS {
             if t == 0 && whole > 0 {
@@ -202,6 +206,9 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const RO
 }
 
 /// One step by rows, of a kind.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group, and all their lanes have the chunks that `KIND` says.
 #[inline(always)]
 unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const KIND: u8, const N: usize>(
     m: M,
@@ -227,7 +234,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
     let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
     if KIND == EDGE && has_mac {
         for g in 0..N {
-            // SAFETY: as the caller promises.
+            // SAFETY: `g` is a register of the group.
             text[g] = unsafe { load_edge(m, group, g, mac_at) };
             due[g] = group.due(g, mac_at, M::LANES);
         }
@@ -236,8 +243,9 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
     for b in 0..M::LANES {
         let begin = || -> [M::Block; N] {
             std::array::from_fn(|g| {
-                let base = m.splat(group.block(g, b, offset_of!(BlocksInOrder, counter)));
-                m.xor(base, counts)
+                // SAFETY: `g` is a register of the group and `b` is below `LANES`. Nothing writes the block here.
+                let base = unsafe { group.block(g, b, offset_of!(BlocksInOrder, counter)) };
+                m.xor(m.splat(base), counts)
             })
         };
         let enciphers = has_ctr && (KIND != EDGE || (0..N).any(|g| group.len[g][b] > ctr_at));
@@ -249,7 +257,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
                 if KIND == EDGE {
                     text[g][b]
                 } else {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: `g` is a register of the group, whose lanes have this block in full.
                     unsafe { m.gather(&group.payload[g], mac_at + 16 * b) }
                 }
             });
@@ -267,7 +275,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
         for g in 0..N {
             let at = group.payload[g][b].wrapping_add(ctr_at);
             let span = 0..group.left(g, b, ctr_at).min(chunk_b);
-            // SAFETY: as the caller promises.
+            // SAFETY: `g` is a register of the group. At an edge the span ends with the payload; else the chunk is whole.
             unsafe {
                 if KIND == EDGE {
                     let text = m.load_span(at, span.clone());
@@ -283,6 +291,9 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
 
 /// Steps by columns, over blocks that every lane has in full or, at an `EDGE`, a chunk that some have only in part or not
 /// at all.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group. Except at an `EDGE`, all their lanes have the blocks in full.
 #[inline(always)]
 unsafe fn columns<
     M: Machine,
@@ -303,7 +314,7 @@ unsafe fn columns<
     let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
     if EDGE {
         for g in 0..N {
-            // SAFETY: as the caller promises.
+            // SAFETY: `g` is a register of the group.
             text[g] = unsafe { load_edge(m, group, g, at) };
             due[g] = group.due(g, at, M::LANES);
         }
@@ -322,7 +333,7 @@ unsafe fn columns<
             }
         }
         for g in 0..N {
-            // SAFETY: as the caller promises.
+            // SAFETY: `g` is a register of the group.
             text[g] = unsafe { store_edge(m, group, g, at, text[g]) };
         }
     }
@@ -335,7 +346,7 @@ unsafe fn columns<
             if EDGE {
                 text[g][b]
             } else {
-                // SAFETY: as the caller promises.
+                // SAFETY: `g` is a register of the group, whose lanes have this block in full.
                 unsafe { m.gather(&group.payload[g], 16 * block) }
             }
         });
@@ -356,7 +367,7 @@ unsafe fn columns<
             if EDGE {
                 text[g][b] = out;
             } else {
-                // SAFETY: as the caller promises.
+                // SAFETY: `g` is a register of the group, whose lanes have this block in full.
                 unsafe { m.scatter(&group.payload[g], 16 * block, out) };
                 next[g] = out;
             }
@@ -369,7 +380,7 @@ unsafe fn columns<
     s.due[..N].copy_from_slice(&next_due);
     if EDGE && PASS != OPEN {
         for g in 0..N {
-            // SAFETY: as the caller promises.
+            // SAFETY: `g` is a register of the group.
             unsafe { store_edge(m, group, g, at, text[g]) };
         }
     }
@@ -403,6 +414,9 @@ fn absorb<M: Machine, K: Keys<M>, const N: usize>(
 }
 
 /// The columns at octet `at` of register `g`, with zeros where there are none.
+///
+/// # Safety
+/// `g` is a register of the group.
 #[inline(always)]
 unsafe fn load_edge<M: Machine, const G: usize>(
     m: M,
@@ -413,13 +427,16 @@ unsafe fn load_edge<M: Machine, const G: usize>(
     let mut rows = m.square();
     for lane in 0..M::LANES {
         let span = 0..group.left(g, lane, at).min(16 * M::LANES);
-        // SAFETY: as the caller promises.
+        // SAFETY: `g` is a register of the group. The span ends with the lane's payload.
         rows[lane] = unsafe { m.load_span(group.payload[g][lane].wrapping_add(at), span) };
     }
     m.turn(rows)
 }
 
 /// Writes the columns at octet `at` of register `g`, and returns them with zeros where there are none.
+///
+/// # Safety
+/// `g` is a register of the group.
 #[inline(always)]
 unsafe fn store_edge<M: Machine, const G: usize>(
     m: M,
@@ -431,7 +448,7 @@ unsafe fn store_edge<M: Machine, const G: usize>(
     let mut rows = m.turn(columns);
     for lane in 0..M::LANES {
         let span = 0..group.left(g, lane, at).min(16 * M::LANES);
-        // SAFETY: as the caller promises.
+        // SAFETY: `g` is a register of the group. The span ends with the lane's payload.
         rows[lane] = unsafe { m.store_span(group.payload[g][lane].wrapping_add(at), span, rows[lane]) };
     }
     m.turn(rows)

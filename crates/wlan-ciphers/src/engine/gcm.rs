@@ -50,8 +50,7 @@ pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const 
     keys: &K,
     group: &mut Rows<'_, G>,
 ) -> [[u8; 16]; G] {
-    // SAFETY: a payload of `Rows` has `len` octets, and 32 of the header before it.
-    let mut s = unsafe { first_chunks::<M, K, G, PASS>(m, keys, &group.rows) };
+    let mut s = first_chunks::<M, K, G, PASS>(m, keys, &group.rows);
 
     let rows = &group.rows[..group.count];
     // With one lane, the first chunk is two.
@@ -59,7 +58,7 @@ pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const 
     for count in (1..=rows.len()).rev() {
         let whole = (AHEAD + rows[count - 1].len) / (16 * M::LANES);
         let wide = whole.saturating_sub(chunk) / U * U;
-        // SAFETY: each of these frames has all chunks up to `whole`.
+        // SAFETY: `Rows` come longest first, so each of these has all chunks up to `whole`.
         unsafe {
             chunks_of::<M, K, G, U, PASS>(m, keys, &rows[..count], &mut s, chunk..chunk + wide);
             chunk += wide;
@@ -70,13 +69,12 @@ pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const 
         }
     }
 
-    // SAFETY: as above.
-    unsafe { last_chunks::<M, K, G, PASS>(m, keys, &group.rows, &s) }
+    last_chunks::<M, K, G, PASS>(m, keys, &group.rows, &s)
 }
 
 /// The AAD, the mask of the MIC and what of the payload shares a chunk with them.
 #[inline(always)]
-unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
+fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>; G],
@@ -116,14 +114,14 @@ unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>
         let mut text = [m.zero(); G];
         let span = |g: usize| AHEAD..AHEAD + rows[g].len.min(16 * M::LANES - AHEAD);
         for g in 0..G {
-            // SAFETY: as the caller promises.
+            // SAFETY: the span lies in the row's payload, which has a header before it.
             text[g] = unsafe { m.load_span(rows[g].payload.wrapping_sub(AHEAD), span(g)) };
         }
         for g in 0..G {
             let mut out = text[g];
             if enciphers(PASS) {
                 out = keys.join(m, stream[g], m.xor(keys.last(g), out));
-                // SAFETY: as the caller promises.
+                // SAFETY: the span lies in the row's payload, which has a header before it.
                 out = unsafe { m.store_span(rows[g].payload.wrapping_sub(AHEAD), span(g), out) };
             }
             hashed[g] = m.xor(hashed[g], if PASS == SEAL { out } else { text[g] });
@@ -136,6 +134,9 @@ unsafe fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>
 }
 
 /// [`chunks`] with the number of frames known to the compiler.
+///
+/// # Safety
+/// All chunks of the range are whole in every row, and none of them holds the AAD.
 #[inline(always)]
 unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, const PASS: Pass>(
     m: M,
@@ -147,7 +148,7 @@ unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, cons
     if range.is_empty() {
         return;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller promises what `chunks` requires.
     unsafe {
         match rows.len() {
             1 => chunks::<M, K, G, 1, U, PASS>(m, keys, rows, s, range),
@@ -160,6 +161,9 @@ unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, cons
 }
 
 /// Steps for chunks, a multiple of `U`, that the first `N` frames have whole.
+///
+/// # Safety
+/// All chunks of the range are whole in the first `N` rows, and none of them holds the AAD.
 #[inline(always)]
 unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U: usize, const PASS: Pass>(
     m: M,
@@ -208,12 +212,12 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
             for u in 0..U {
                 for g in 0..N {
                     let at = rows[g].payload.wrapping_add(16 * M::LANES * (chunk + u) - AHEAD);
-                    // SAFETY: as the caller promises.
+                    // SAFETY: the caller promises that this chunk of the row is whole.
                     let text = unsafe { m.load(at) };
                     let mut out = text;
                     if enciphers(PASS) {
                         out = keys.join(m, stream[u][g], m.xor(keys.last(g), text));
-                        // SAFETY: as the caller promises.
+                        // SAFETY: the caller promises that this chunk of the row is whole.
                         unsafe { m.store(at, out) };
                     }
                     next[u][g] = m.ghash_order(if PASS == SEAL { out } else { text });
@@ -260,7 +264,7 @@ fn add_product<M: Machine, const N: usize, const U: usize>(
 
 /// The chunks that are not whole, with the lengths blocks in their first free lanes, and the MICs.
 #[inline(always)]
-unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
+fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>; G],
@@ -282,7 +286,7 @@ unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
         let at = |g: usize| rows[g].payload.wrapping_add(rows[g].len - left(g));
         for g in 0..G {
             stream[g] = m.xor(s[g].base, m.counters((M::LANES * chunks(g)) as u16));
-            // SAFETY: as the caller promises.
+            // SAFETY: the span lies in the row's payload, which has a header before it.
             text[g] = unsafe { m.load_span(at(g), 0..left(g)) };
         }
         if enciphers(PASS) {
@@ -292,7 +296,7 @@ unsafe fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
             let mut out = text[g];
             if enciphers(PASS) {
                 out = keys.join(m, stream[g], m.xor(keys.last(g), out));
-                // SAFETY: as the caller promises.
+                // SAFETY: the span lies in the row's payload, which has a header before it.
                 out = unsafe { m.store_span(at(g), 0..left(g), out) };
             }
             hashed[g] = m.ghash_order(if PASS == SEAL { out } else { text[g] });

@@ -50,9 +50,12 @@ pub(super) fn whole_chunks(lanes: usize, len: usize) -> usize {
     (AHEAD + len) / (16 * lanes)
 }
 
-/// Makes a pass over the payloads of frames with as many whole chunks each in place and returns their MICs.
+/// Makes a pass over the payloads of frames in place and returns their MICs.
+///
+/// # Safety
+/// There are at most `N / R` rows, and all have as many whole chunks.
 #[inline(always)]
-pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
+pub(super) unsafe fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &mut [Row<'_>],
@@ -68,7 +71,7 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
     for i in 0..N {
         let row = &rows[i / R];
         let numbers = NUMBERS[i % R * M::LANES..].as_ptr().cast();
-        // SAFETY: the numbers of the register's lanes are readable, there are as many as lanes at most.
+        // SAFETY: the registers of a frame have at most `MAX_LANES` lanes together, so a number is readable for each.
         let numbers = unsafe { m.load(numbers) };
         let first = m.xor(m.splat(row.block(offset_of!(BlocksInOrder, first))), numbers);
         s.mac[i] = keys.whiten(m, i, first);
@@ -97,12 +100,11 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
             s.due[f * R] = 0b11;
         }
     }
-    // SAFETY: a payload of a `Row` has `len` octets, and 32 of the header before it.
-    unsafe { partial_chunk::<M, K, R, N, PASS>(m, keys, rows, &mut s, &stream, 0) };
+    partial_chunk::<M, K, R, N, PASS>(m, keys, rows, &mut s, &stream, 0);
 
     let whole = whole_chunks(count, rows[0].len);
     if whole > 1 {
-        // SAFETY: these chunks are whole.
+        // SAFETY: the caller promises that all rows have as many whole chunks as the first.
         unsafe { chunks::<M, K, R, N, PASS>(m, keys, rows, &mut s, 1..whole) };
     }
     if whole > 0
@@ -114,8 +116,7 @@ pub(super) fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, cons
         absorb::<M, K, PASS, N>(m, keys, &mut s, enciphers(PASS).then_some(&mut stream));
         s.next = [m.zero(); N];
         s.due = [0; N];
-        // SAFETY: as above.
-        unsafe { partial_chunk::<M, K, R, N, PASS>(m, keys, rows, &mut s, &stream, whole) };
+        partial_chunk::<M, K, R, N, PASS>(m, keys, rows, &mut s, &stream, whole);
     }
     if !authenticates(PASS) {
         return;
@@ -171,6 +172,9 @@ fn absorb<M: Machine, K: Keys<M>, const PASS: Pass, const N: usize>(
 }
 
 /// Chunks that every frame has whole.
+///
+/// # Safety
+/// All chunks of the range are whole in every row, and none of them holds the AAD.
 #[inline(always)]
 unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
@@ -199,12 +203,12 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
         for i in 0..N {
             let at = 16 * M::LANES * (chunk * R + i % R) - AHEAD;
             let at = rows[i / R].payload.wrapping_add(at);
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller promises that this chunk of the row is whole.
             let text = unsafe { m.load(at) };
             let mut out = text;
             if enciphers(PASS) {
                 out = keys.join(m, stream[i], m.xor(keys.last(i), text));
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller promises that this chunk of the row is whole.
                 unsafe { m.store(at, out) };
             }
             next[i] = keys.fold(m, i, if PASS == OPEN { out } else { text });
@@ -215,7 +219,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
 
 /// A chunk of which some lanes have not all octets, or none; adds to what is due, and folds it.
 #[inline(always)]
-unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
+fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
     keys: &K,
     rows: &[Row<'_>],
@@ -231,12 +235,12 @@ unsafe fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, 
         if AHEAD.max(start) < end {
             let span = AHEAD.max(start) - start..end - start;
             let at = row.payload.wrapping_add(start).wrapping_sub(AHEAD);
-            // SAFETY: as the caller promises.
+            // SAFETY: the span lies in the row's payload, which has a header before it.
             let text = unsafe { m.load_span(at, span.clone()) };
             let mut out = text;
             if enciphers(PASS) {
                 out = keys.join(m, stream[i], m.xor(keys.last(i), text));
-                // SAFETY: as the caller promises.
+                // SAFETY: the span lies in the row's payload, which has a header before it.
                 out = unsafe { m.store_span(at, span.clone(), out) };
             }
             s.next[i] = m.xor(s.next[i], if PASS == OPEN { out } else { text });

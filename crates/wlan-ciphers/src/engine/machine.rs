@@ -75,7 +75,7 @@ pub(super) trait Machine: Copy {
     /// lane; zeros elsewhere.
     ///
     /// # Safety
-    /// They must be readable, and 16 before `at`.
+    /// The octets of the span and the 16 before them must be readable.
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> Self::Block;
     /// Writes the octets of `span` and returns `blocks` with zeros elsewhere.
     ///
@@ -290,6 +290,10 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
 }
 
 /// Up to `G` registers of frames, longest first: where each lane's octets are.
+///
+/// For as long as this borrow, every address of the first `registers` registers and of the machine's lanes is valid for
+/// reads and writes: of a whole [`BlocksInOrder`](super::BlocksInOrder), or of `len` octets of payload and of
+/// [`MIN_HEADER`](super::MIN_HEADER) octets before them.
 pub(super) struct Group<'g, const G: usize> {
     /// Registers in use.
     pub(super) registers: usize,
@@ -310,10 +314,13 @@ pub(super) struct Group<'g, const G: usize> {
 }
 
 impl<'g, const G: usize> Group<'g, G> {
-    /// The frames `order` names, longest first, at most `G * lanes`. Lanes without a frame have the blocks and the key of
-    /// the register's first, and no payload.
+    /// The frames `order` names, at most `G * lanes`. Lanes without a frame have the blocks and the key of the register's
+    /// first, and no payload.
+    ///
+    /// # Safety
+    /// `order` names no frame twice. Each payload is at most as long as the one before it.
     #[inline(always)]
-    pub(super) fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
+    pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
         let mut group = Group {
             registers: order.len().div_ceil(lanes),
             blocks_of: [[std::ptr::null_mut(); MAX_LANES]; G],
@@ -341,8 +348,8 @@ impl<'g, const G: usize> Group<'g, G> {
         for (register, members) in order.chunks(lanes).enumerate() {
             for lane in 0..lanes {
                 let member = members.get(lane).unwrap_or(&members[0]);
-                let blocks = std::ptr::from_mut(&mut frames[usize::from(*member)].blocks);
-                group.blocks_of[register][lane] = blocks.cast();
+                // No reference to the blocks, which would end the validity of an address taken before.
+                group.blocks_of[register][lane] = (&raw mut frames[usize::from(*member)].blocks).cast();
             }
         }
         group
@@ -366,15 +373,22 @@ impl<'g, const G: usize> Group<'g, G> {
         due
     }
 
-    /// A block at an offset of [`BlocksInOrder`].
+    /// The block at an offset of [`BlocksInOrder`].
+    ///
+    /// # Safety
+    /// The register is one of the group's and the lane one of the machine's. The offset is one of a field. The block is not
+    /// written while the reference lives.
     #[inline(always)]
-    pub(super) fn block(&self, register: usize, lane: usize, offset: usize) -> &'g [u8; 16] {
-        // SAFETY: every 16-octet field of that struct of numbers is 16 readable octets.
+    pub(super) unsafe fn block(&self, register: usize, lane: usize, offset: usize) -> &[u8; 16] {
+        // SAFETY: the address is that of a whole `BlocksInOrder`, and the field lies within.
         unsafe { &*self.blocks_of[register][lane].add(offset).cast_const().cast() }
     }
 }
 
 /// One frame, for kernels that give each frame registers of its own.
+///
+/// For as long as this borrow, `payload` is valid for reads and writes of `len` octets and of
+/// [`MIN_HEADER`](super::MIN_HEADER) octets before them.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'g> {
     blocks: &'g BlocksInOrder,
@@ -388,8 +402,7 @@ impl<'g> Row<'g> {
     /// The block at an offset of [`BlocksInOrder`].
     #[inline(always)]
     pub(super) fn block(&self, offset: usize) -> &'g [u8; 16] {
-        // SAFETY: every 16-octet field of that struct of numbers is 16 readable octets.
-        unsafe { &*std::ptr::from_ref(self.blocks).cast::<u8>().add(offset).cast() }
+        &self.blocks.as_octets()[offset / 16]
     }
 
     /// The block at an offset and the one after it.
@@ -406,9 +419,12 @@ pub(super) struct Rows<'g, const G: usize> {
 }
 
 impl<'g, const G: usize> Rows<'g, G> {
-    /// The frames `order` names, 1 to `G`, longest first.
+    /// The frames `order` names, 1 to `G`.
+    ///
+    /// # Safety
+    /// `order` names no frame twice. Each payload is at most as long as the one before it.
     #[inline(always)]
-    pub(super) fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
+    pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
         let mut payloads = [std::ptr::null_mut(); G];
         for (payload, &member) in payloads.iter_mut().zip(order) {
             let frame = &mut frames[usize::from(member)];

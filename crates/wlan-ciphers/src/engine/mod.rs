@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `schedule` | round keys and powers of the hash key |
 //! | `pass` | sealing, opening, and halves of sealing, to be measured |
+//! | `order` | the order in which the kernels take the frames of a batch |
 //! | `machine` | what the kernels ask of a machine, and how frames are laid over its registers |
 //! | `ccm`, `gcm` | the kernels, written once over `machine` |
 //! | `bitslice`, `polyval` | AES and GHASH in constant time on any CPU |
@@ -15,6 +16,7 @@
 //!
 //! Memory outside the frames is never written and the frames' own is read only within their MPDU.
 
+#![allow(unsafe_code)]
 // Lanes, blocks and octets of a block are counted in integers that fit: at most 16 lanes, 4096 blocks. Kernels walk
 // several arrays with one index, which is how they are kept in registers.
 #![allow(clippy::cast_possible_truncation, clippy::needless_range_loop)]
@@ -30,6 +32,7 @@ mod gcm;
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod lanes;
 mod machine;
+mod order;
 pub(crate) mod pass;
 mod polyval;
 mod portable;
@@ -45,6 +48,7 @@ use std::ops::Range;
 #[cfg(target_arch = "aarch64")]
 use armv8::Armv8;
 use machine::{Group, Keys, Machine, Rows};
+pub(crate) use order::{WINDOW, protect};
 use pass::Pass;
 use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};
@@ -167,6 +171,16 @@ struct BlocksInOrder {
     aad_2: u128,
 }
 
+impl BlocksInOrder {
+    /// The four blocks, in the order of the fields.
+    #[inline(always)]
+    fn as_octets(&self) -> &[[u8; 16]; 4] {
+        const { assert!(size_of::<BlocksInOrder>() == 64) };
+        // SAFETY: four numbers without padding are 64 readable octets, which need no alignment.
+        unsafe { &*std::ptr::from_ref(self).cast() }
+    }
+}
+
 /// One frame, as a kernel takes it.
 #[repr(align(64))]
 pub(crate) struct Frame<'a, 'k> {
@@ -257,16 +271,24 @@ macro_rules! with_machine {
 /// Does to one frame what the pass says.
 pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
-    with_machine!(kind, m => group::<_, PASS, true>(m, kind, std::slice::from_mut(frame), &[0]));
+    let frames = std::slice::from_mut(frame);
+    // SAFETY: one frame is in order.
+    with_machine!(kind, m => unsafe { group::<_, PASS, true>(m, kind, frames, &[0]) });
 }
 
-/// Seals or opens the frames that `order` names: of one kind, the longest first.
-pub(crate) fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
+/// Makes a pass over the frames that `order` names, which are of one kind.
+///
+/// # Safety
+/// `order` names no frame twice. Each payload is at most as long as the one before it.
+unsafe fn protect_ordered<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
     let kind = frames[usize::from(order[0])].kind();
-    with_machine!(kind, m => groups::<_, PASS>(m, kind, frames, order));
+    // SAFETY: the caller promises what `groups` requires.
+    with_machine!(kind, m => unsafe { groups::<_, PASS>(m, kind, frames, order) });
 }
 
-fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+/// # Safety
+/// As for [`protect_ordered`].
+unsafe fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [Frame<'_, '_>], order: &[u8]) {
     let most = match kind.mode {
         Mode::Ccm => M::CCM_REGISTERS * M::LANES,
         Mode::Gcm => M::GCM_FRAMES,
@@ -285,28 +307,37 @@ fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [Frame<'_
             _ => false,
         };
         for order in order.chunks(if alone { 1 } else { most }) {
-            if shared || alone {
-                group::<_, PASS, true>(m, kind, frames, order);
-            } else {
-                group::<_, PASS, false>(m, kind, frames, order);
+            // SAFETY: part of an order is an order. Frames in lanes are a whole group with as many whole chunks each, or
+            // one frame.
+            unsafe {
+                if shared || alone {
+                    group::<_, PASS, true>(m, kind, frames, order);
+                } else {
+                    group::<_, PASS, false>(m, kind, frames, order);
+                }
             }
         }
     }
 }
 
+/// # Safety
+/// As for the method of [`Entries`] for the mode of `kind`.
 #[inline(always)]
-fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
+unsafe fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
     m: M,
     kind: Kind,
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
-    match (kind.mode, kind.keys) {
-        (Mode::Ccm, 11) => m.ccm::<11, PASS, SHARED>(frames, order),
-        (Mode::Ccm, _) => m.ccm::<15, PASS, SHARED>(frames, order),
-        (Mode::Gcm, 11) => m.gcm::<11, PASS, SHARED>(frames, order),
-        (Mode::Gcm, _) => m.gcm::<15, PASS, SHARED>(frames, order),
-        (Mode::Lanes(lanes), _) => m.enhanced::<PASS, SHARED>(lanes, frames, order),
+    // SAFETY: the caller promises what the method of this mode requires.
+    unsafe {
+        match (kind.mode, kind.keys) {
+            (Mode::Ccm, 11) => m.ccm::<11, PASS, SHARED>(frames, order),
+            (Mode::Ccm, _) => m.ccm::<15, PASS, SHARED>(frames, order),
+            (Mode::Gcm, 11) => m.gcm::<11, PASS, SHARED>(frames, order),
+            (Mode::Gcm, _) => m.gcm::<15, PASS, SHARED>(frames, order),
+            (Mode::Lanes(lanes), _) => m.enhanced::<PASS, SHARED>(lanes, frames, order),
+        }
     }
 }
 
@@ -319,18 +350,23 @@ trait Entries: Machine {
     /// Frames of a group with 2, 4 and 8 lanes.
     const LANES_FRAMES: [usize; 3];
 
-    fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    /// # Safety
+    /// As for [`protect_ordered`].
+    unsafe fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
-    fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    /// # Safety
+    /// As for [`protect_ordered`].
+    unsafe fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     );
-    /// `order` is one frame, or a whole group with as many whole chunks each.
-    fn enhanced<const PASS: Pass, const SHARED: bool>(
+    /// # Safety
+    /// As for [`protect_ordered`]. `order` is one frame, or a whole group with as many whole chunks each.
+    unsafe fn enhanced<const PASS: Pass, const SHARED: bool>(
         self,
         lanes: usize,
         frames: &mut [Frame<'_, '_>],
@@ -343,23 +379,25 @@ impl Entries for Portable {
     const GCM_FRAMES: usize = 2;
     const LANES_FRAMES: [usize; 3] = [1; 3];
 
-    fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    unsafe fn ccm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        ccm_group::<Portable, KEYS, 1, 1, PASS, SHARED>(self, frames, order);
+        // SAFETY: the caller promises what the group requires.
+        unsafe { ccm_group::<Portable, KEYS, 1, 1, PASS, SHARED>(self, frames, order) };
     }
 
-    fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
+    unsafe fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
         self,
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        gcm_group::<Portable, KEYS, 2, 1, PASS, SHARED>(self, frames, order);
+        // SAFETY: the caller promises what the group requires.
+        unsafe { gcm_group::<Portable, KEYS, 2, 1, PASS, SHARED>(self, frames, order) };
     }
 
-    fn enhanced<const PASS: Pass, const SHARED: bool>(
+    unsafe fn enhanced<const PASS: Pass, const SHARED: bool>(
         self,
         lanes: usize,
         frames: &mut [Frame<'_, '_>],
@@ -391,32 +429,37 @@ macro_rules! entries {
             super::entry!($machine, $features, ccm, ccm_group, $ccm x 1, $narrow, 1 x 1);
             super::entry!($machine, $features, gcm, gcm_group, $gcm x $chunks, |m| m, 1 x $alone);
 
-            fn enhanced<const PASS: super::Pass, const SHARED: bool>(
+            unsafe fn enhanced<const PASS: super::Pass, const SHARED: bool>(
                 self,
                 lanes: usize,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
+                /// # Safety
+                /// As for the method.
                 #[target_feature(enable = $features)]
-                fn featured<const PASS: super::Pass, const SHARED: bool>(
+                unsafe fn featured<const PASS: super::Pass, const SHARED: bool>(
                     m: $machine,
                     lanes: usize,
                     frames: &mut [super::Frame<'_, '_>],
                     order: &[u8],
                 ) {
-                    match (lanes, order.len()) {
-                        $(
-                            ($lanes, 1) => {
-                                super::lanes_group::<_, $registers, $registers, PASS, true>($by(m), frames, order);
-                            }
-                            ($lanes, _) => {
-                                super::lanes_group::<_, $registers, $all, PASS, SHARED>($by(m), frames, order);
-                            }
-                        )*
-                        _ => unreachable!("there are 2, 4 or 8 lanes"),
+                    // SAFETY: the caller promises what the group requires.
+                    unsafe {
+                        match (lanes, order.len()) {
+                            $(
+                                ($lanes, 1) => super::lanes_group::<_, $registers, $registers, PASS, true>(
+                                    $by(m), frames, order,
+                                ),
+                                ($lanes, _) => super::lanes_group::<_, $registers, $all, PASS, SHARED>(
+                                    $by(m), frames, order,
+                                ),
+                            )*
+                            _ => unreachable!("there are 2, 4 or 8 lanes"),
+                        }
                     }
                 }
-                // SAFETY: a value of this type shows that the CPU has these features.
+                // SAFETY: a value of this type shows that the CPU has these features. The caller promises the rest.
                 unsafe { featured::<PASS, SHARED>(self, lanes, frames, order) }
             }
         }
@@ -429,28 +472,34 @@ macro_rules! entry {
         $machine:ty, $features:literal, $name:ident, $group:ident, $many:literal x $chunks:literal,
         $narrow:expr, 1 x $alone:literal
     ) => {
-        fn $name<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+        unsafe fn $name<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
             self,
             frames: &mut [super::Frame<'_, '_>],
             order: &[u8],
         ) {
+            /// # Safety
+            /// As for the method.
             #[target_feature(enable = $features)]
-            fn many<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+            unsafe fn many<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
                 m: $machine,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
-                super::$group::<_, KEYS, $many, $chunks, PASS, SHARED>(m, frames, order);
+                // SAFETY: the caller promises what the group requires.
+                unsafe { super::$group::<_, KEYS, $many, $chunks, PASS, SHARED>(m, frames, order) };
             }
+            /// # Safety
+            /// As for the method.
             #[target_feature(enable = $features)]
-            fn one<const KEYS: usize, const PASS: super::Pass>(
+            unsafe fn one<const KEYS: usize, const PASS: super::Pass>(
                 m: $machine,
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
-                super::$group::<_, KEYS, 1, $alone, PASS, true>($narrow(m), frames, order);
+                // SAFETY: the caller promises what the group requires.
+                unsafe { super::$group::<_, KEYS, 1, $alone, PASS, true>($narrow(m), frames, order) };
             }
-            // SAFETY: a value of this type shows that the CPU has these features.
+            // SAFETY: a value of this type shows that the CPU has these features. The caller promises the rest.
             unsafe {
                 if order.len() == 1 {
                     one::<KEYS, PASS>(self, frames, order);
@@ -464,8 +513,10 @@ macro_rules! entry {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use {entries, entry};
 
+/// # Safety
+/// As for [`protect_ordered`].
 #[inline(always)]
-fn ccm_group<
+unsafe fn ccm_group<
     M: Machine,
     const KEYS: usize,
     const G: usize,
@@ -477,7 +528,8 @@ fn ccm_group<
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
-    let mut group = Group::<G>::new(frames, order, M::LANES);
+    // SAFETY: the caller promises what the group requires.
+    let mut group = unsafe { Group::<G>::new(frames, order, M::LANES) };
     let mics = if SHARED {
         let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
         ccm::ccm::<M, _, G, PASS, true>(m, &keys, &mut group)
@@ -490,8 +542,10 @@ fn ccm_group<
     }
 }
 
+/// # Safety
+/// As for [`protect_ordered`].
 #[inline(always)]
-fn gcm_group<
+unsafe fn gcm_group<
     M: Machine,
     const KEYS: usize,
     const G: usize,
@@ -503,7 +557,8 @@ fn gcm_group<
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
-    let mut group = Rows::<G>::new(frames, order);
+    // SAFETY: the caller promises what the rows require.
+    let mut group = unsafe { Rows::<G>::new(frames, order) };
     let mics = if SHARED {
         let keys = M::Keys::<KEYS, 1>::one(m, group.rows[0].key);
         gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
@@ -515,22 +570,27 @@ fn gcm_group<
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+/// # Safety
+/// As for [`protect_ordered`]. `order` names at most `N / R` frames, which have as many whole chunks each.
 #[inline(always)]
-fn lanes_group<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED: bool>(
+unsafe fn lanes_group<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED: bool>(
     m: M,
     frames: &mut [Frame<'_, '_>],
     order: &[u8],
 ) {
     let mut mics = [[0; 16]; N];
     // One register or more for each frame.
-    let mut group = Rows::<N>::new(frames, order);
+    // SAFETY: the caller promises what the rows require.
+    let mut group = unsafe { Rows::<N>::new(frames, order) };
     let rows = &mut group.rows[..group.count];
     if SHARED {
         let keys = M::Keys::<11, 1>::of(m, |_| rows[0].key);
-        lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics);
+        // SAFETY: the caller promises as many whole chunks in each row.
+        unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
     } else {
         let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
-        lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics);
+        // SAFETY: the caller promises as many whole chunks in each row.
+        unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
     }
     hand_out(&mics, frames, order);
 }

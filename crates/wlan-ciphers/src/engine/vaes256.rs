@@ -36,9 +36,6 @@ impl Vaes256 {
     }
 }
 
-// SAFETY of all blocks below: a value of `Vaes256` shows that the CPU has the instructions. What memory they touch is
-// said where they touch any.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for Vaes256 {
     const LANES: usize = 2;
     const CHAINS: usize = 8;
@@ -50,18 +47,19 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn zero(self) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_setzero_si256() }
     }
 
     #[inline(always)]
     fn splat(self, block: &[u8; 16]) -> __m256i {
-        // Reads the 16 octets of `block`.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of `block`.
         unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(block.as_ptr().cast())) }
     }
 
     #[inline(always)]
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m256i {
-        // Reads the 16 octets of each.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of each block.
         unsafe {
             join2(
                 _mm_loadu_si128(blocks[0].as_ptr().cast()),
@@ -78,6 +76,7 @@ impl Machine for Vaes256 {
     #[inline(always)]
     fn turn(self, square: [__m256i; 2]) -> [__m256i; 2] {
         let [a, b] = square;
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             [
                 _mm256_permute2x128_si256::<0x20>(a, b),
@@ -88,12 +87,14 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn xor(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_xor_si256(a, b) }
     }
 
     #[inline(always)]
     fn select(self, lanes: u8, yes: __m256i, no: __m256i) -> __m256i {
         let mask = |lane: u8| -i64::from(lanes >> lane & 1);
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let mask = _mm256_set_epi64x(mask(1), mask(1), mask(0), mask(0));
             _mm256_blendv_epi8(no, yes, mask)
@@ -103,12 +104,13 @@ impl Machine for Vaes256 {
     #[inline(always)]
     fn counter(self, n: u16) -> __m256i {
         let last = i32::from(n.swap_bytes()) << 16;
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_broadcastsi128_si256(_mm_set_epi32(last, 0, 0, 0)) }
     }
 
     #[inline(always)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> __m256i {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe {
             join2(
                 _mm_loadu_si128(at[0].add(offset).cast()),
@@ -119,7 +121,7 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: __m256i) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe {
             _mm_storeu_si128(at[0].add(offset).cast(), _mm256_castsi256_si128(block));
             _mm_storeu_si128(at[1].add(offset).cast(), _mm256_extracti128_si256::<1>(block));
@@ -128,13 +130,13 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     unsafe fn load(self, at: *const u8) -> __m256i {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { _mm256_loadu_si256(at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8, blocks: __m256i) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe { _mm256_storeu_si256(at.cast(), blocks) };
     }
 
@@ -142,12 +144,14 @@ impl Machine for Vaes256 {
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> __m256i {
         // With two lanes, a span starts in front.
         let (first, second) = (span.end.min(16), span.end.saturating_sub(16));
+        // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe { join2(load_edge(at, first), load_edge(at.wrapping_add(16), second)) }
     }
 
     #[inline(always)]
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: __m256i) -> __m256i {
         let (first, second) = (span.end.min(16), span.end.saturating_sub(16));
+        // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe {
             let (a, b) = (
                 _mm256_castsi256_si128(blocks),
@@ -167,12 +171,13 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn first_lanes(self, blocks: &[[u8; 16]; 2]) -> __m256i {
-        // Reads the 32 octets of `blocks`.
+        // SAFETY: `self` proves the CPU's features. It reads the 32 octets of `blocks`.
         unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn counters(self, n: u16) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let lanes = _mm256_set_epi64x(1, 0, 0, 0);
             let n = _mm256_add_epi16(_mm256_set1_epi16(n.cast_signed()), lanes);
@@ -184,25 +189,27 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn add_lanes(self, blocks: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_xor_si256(blocks, _mm256_permute4x64_epi64::<0b01_00_11_10>(blocks)) }
     }
 
     #[inline(always)]
     fn powers(self, key: &Schedule, from: usize) -> __m256i {
-        // Reads two of the eight powers.
+        // SAFETY: `self` proves the CPU's features. It reads two of the eight powers.
         unsafe { _mm256_loadu_si256(key.powers_from(from).as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn lanes(self, block: __m256i) -> [[u8; 16]; MAX_LANES] {
         let mut lanes = [[0; 16]; MAX_LANES];
-        // Writes two of the eight.
+        // SAFETY: `self` proves the CPU's features. It writes two of the eight lanes.
         unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), block) };
         lanes
     }
 
     #[inline(always)]
     fn pin(self, block: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { pin(block) }
     }
 
@@ -213,6 +220,7 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn ghash_order(self, block: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let reversed = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             _mm256_shuffle_epi8(block, _mm256_broadcastsi128_si256(reversed))
@@ -221,6 +229,7 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn multiply(self, [low, middle, high]: [__m256i; 3], x: __m256i, power: __m256i) -> [__m256i; 3] {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let cross = _mm256_xor_si256(
                 _mm256_clmulepi64_epi128::<0x01>(x, power),
@@ -237,6 +246,7 @@ impl Machine for Vaes256 {
     #[inline(always)]
     fn reduce(self, [low, middle, high]: [__m256i; 3]) -> __m256i {
         // As for `AesNi`.
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let poly = _mm256_set1_epi64x(0xc2_u64.rotate_right(8).cast_signed());
             let low = _mm256_xor_si256(low, _mm256_bslli_epi128::<8>(middle));
@@ -253,15 +263,16 @@ impl Machine for Vaes256 {
     }
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)] // as above
 impl AesRounds for Vaes256 {
     #[inline(always)]
     fn round(self, state: __m256i, key: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_aesenc_epi128(state, key) }
     }
 
     #[inline(always)]
     fn last_round(self, state: __m256i, key: __m256i) -> __m256i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm256_aesenclast_epi128(state, key) }
     }
 }
@@ -269,8 +280,8 @@ impl AesRounds for Vaes256 {
 /// # Safety
 /// The CPU is a [`Vaes256`].
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
 unsafe fn join2(a: __m128i, b: __m128i) -> __m256i {
+    // SAFETY: the caller promises the CPU.
     unsafe { _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b) }
 }
 

@@ -40,9 +40,6 @@ fn octets_of(span: Range<usize>) -> u64 {
     (((1u128 << span.len()) - 1) as u64) << span.start
 }
 
-// SAFETY of all blocks below: a value of `Vaes512` shows that the CPU has the instructions. What memory they touch is
-// said where they touch any.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Machine for Vaes512 {
     const LANES: usize = 4;
     const CHAINS: usize = 16;
@@ -54,18 +51,19 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn zero(self) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_setzero_si512() }
     }
 
     #[inline(always)]
     fn splat(self, block: &[u8; 16]) -> __m512i {
-        // Reads the 16 octets of `block`.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of `block`.
         unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
     }
 
     #[inline(always)]
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m512i {
-        // Reads the 16 octets of each.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of each block.
         unsafe { load4(std::array::from_fn(|lane| blocks[lane].as_ptr())) }
     }
 
@@ -77,6 +75,7 @@ impl Machine for Vaes512 {
     #[inline(always)]
     fn turn(self, square: [__m512i; 4]) -> [__m512i; 4] {
         let [a, b, c, d] = square;
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             // Lanes 0 and 1, then 2 and 3, of two blocks.
             let front = (
@@ -98,30 +97,34 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn xor(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_xor_si512(a, b) }
     }
 
     #[inline(always)]
     fn select(self, lanes: u8, yes: __m512i, no: __m512i) -> __m512i {
         // Two 64-bit elements a lane.
+        // SAFETY: `self` proves the CPU's features.
         let mask = unsafe { _pdep_u32(u32::from(lanes), 0x55) as u8 } * 3;
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_mask_mov_epi64(no, mask, yes) }
     }
 
     #[inline(always)]
     fn counter(self, n: u16) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_maskz_set1_epi32(0x8888, i32::from(n.swap_bytes()) << 16) }
     }
 
     #[inline(always)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> __m512i {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { load4(std::array::from_fn(|lane| at[lane].add(offset).cast_const())) }
     }
 
     #[inline(always)]
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: __m512i) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe {
             _mm_storeu_si128(at[0].add(offset).cast(), _mm512_castsi512_si128(block));
             _mm_storeu_si128(at[1].add(offset).cast(), _mm512_extracti32x4_epi32::<1>(block));
@@ -132,26 +135,26 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     unsafe fn load(self, at: *const u8) -> __m512i {
-        // Reads what the caller says is readable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
         unsafe { _mm512_loadu_si512(at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8, blocks: __m512i) {
-        // Writes what the caller says is writable.
+        // SAFETY: `self` proves the CPU's features. The caller promises that the octets are writable.
         unsafe { _mm512_storeu_si512(at.cast(), blocks) };
     }
 
     #[inline(always)]
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> __m512i {
-        // Masked-out octets are not read.
+        // SAFETY: `self` proves the CPU's features. The mask leaves only the octets that the caller promises.
         unsafe { _mm512_maskz_loadu_epi8(octets_of(span), at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: __m512i) -> __m512i {
         let mask = octets_of(span);
-        // Masked-out octets are not written.
+        // SAFETY: `self` proves the CPU's features. The mask leaves only the octets that the caller promises.
         unsafe {
             _mm512_mask_storeu_epi8(at.cast(), mask, blocks);
             _mm512_maskz_mov_epi8(mask, blocks)
@@ -160,18 +163,19 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn one_lane(self, lane: usize, block: &[u8; 16]) -> __m512i {
-        // Reads the 16 octets of `block`.
+        // SAFETY: `self` proves the CPU's features. It reads the 16 octets of `block`.
         unsafe { _mm512_maskz_broadcast_i32x4(0xf << (4 * lane), _mm_loadu_si128(block.as_ptr().cast())) }
     }
 
     #[inline(always)]
     fn first_lanes(self, blocks: &[[u8; 16]; 2]) -> __m512i {
-        // Reads the 32 octets of `blocks`.
+        // SAFETY: `self` proves the CPU's features. It reads the 32 octets of `blocks`.
         unsafe { _mm512_zextsi256_si512(_mm256_loadu_si256(blocks.as_ptr().cast())) }
     }
 
     #[inline(always)]
     fn counters(self, n: u16) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let lanes = _mm512_set_epi64(3, 0, 2, 0, 1, 0, 0, 0);
             let n = _mm512_add_epi16(_mm512_set1_epi16(n.cast_signed()), lanes);
@@ -183,6 +187,7 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn add_lanes(self, blocks: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let pairs = _mm512_xor_si512(blocks, _mm512_shuffle_i64x2::<0b01_00_11_10>(blocks, blocks));
             _mm512_xor_si512(pairs, _mm512_shuffle_i64x2::<0b10_11_00_01>(pairs, pairs))
@@ -191,20 +196,21 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn powers(self, key: &Schedule, from: usize) -> __m512i {
-        // Reads four of the eight powers.
+        // SAFETY: `self` proves the CPU's features. It reads four of the eight powers.
         unsafe { _mm512_loadu_si512(key.powers_from(from).as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn lanes(self, block: __m512i) -> [[u8; 16]; MAX_LANES] {
         let mut lanes = [[0; 16]; MAX_LANES];
-        // Writes four of the eight.
+        // SAFETY: `self` proves the CPU's features. It writes four of the eight lanes.
         unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), block) };
         lanes
     }
 
     #[inline(always)]
     fn pin(self, block: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { pin(block) }
     }
 
@@ -215,6 +221,7 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn ghash_order(self, block: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let reversed = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             _mm512_shuffle_epi8(block, _mm512_broadcast_i32x4(reversed))
@@ -223,6 +230,7 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn multiply(self, [low, middle, high]: [__m512i; 3], x: __m512i, power: __m512i) -> [__m512i; 3] {
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let cross = (
                 _mm512_clmulepi64_epi128::<0x01>(x, power),
@@ -239,6 +247,7 @@ impl Machine for Vaes512 {
     #[inline(always)]
     fn reduce(self, [low, middle, high]: [__m512i; 3]) -> __m512i {
         // As in `polyval::reduce`, 64 bits at a time: x^127 + x^126 + x^121 is 0xc2 << 56 in the upper half.
+        // SAFETY: `self` proves the CPU's features.
         unsafe {
             let poly = _mm512_set1_epi64(0xc2_u64.rotate_right(8).cast_signed());
             let low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
@@ -256,15 +265,16 @@ impl Machine for Vaes512 {
     }
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)] // as above
 impl AesRounds for Vaes512 {
     #[inline(always)]
     fn round(self, state: __m512i, key: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_aesenc_epi128(state, key) }
     }
 
     #[inline(always)]
     fn last_round(self, state: __m512i, key: __m512i) -> __m512i {
+        // SAFETY: `self` proves the CPU's features.
         unsafe { _mm512_aesenclast_epi128(state, key) }
     }
 }
@@ -272,16 +282,16 @@ impl AesRounds for Vaes512 {
 /// # Safety
 /// The CPU is a [`Vaes512`], and 16 octets are readable at each address.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
 unsafe fn load4(at: [*const u8; 4]) -> __m512i {
+    // SAFETY: the caller promises the CPU and the octets.
     unsafe { join4(at.map(|at| _mm_loadu_si128(at.cast()))) }
 }
 
 /// # Safety
 /// The CPU is a [`Vaes512`].
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)] // as the caller promises
 unsafe fn join4([a, b, c, d]: [__m128i; 4]) -> __m512i {
+    // SAFETY: the caller promises the CPU.
     unsafe {
         let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b);
         let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(c), d);

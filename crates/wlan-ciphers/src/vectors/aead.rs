@@ -173,9 +173,7 @@ fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
             Frame::new(buffer, payload, key, v.blocks(mode, key))
         })
         .collect();
-    let mut order: Vec<u8> = (0..u8::try_from(frames.len()).unwrap()).collect();
-    order.sort_by_key(|&place| std::cmp::Reverse(frames[usize::from(place)].payload_len()));
-    engine::protect::<PASS>(&mut frames, &order);
+    engine::protect::<PASS>(&mut frames);
     let done = frames
         .iter_mut()
         .map(|frame| {
