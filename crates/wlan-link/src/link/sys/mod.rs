@@ -10,18 +10,47 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::libc;
 
+/// The value of a socket option.
+///
+/// # Safety
+/// The type consists of integers and has no padding, so that its octets may be read and any octets are a valid value.
+pub unsafe trait OptionValue: Copy {}
+
+// SAFETY: an integer.
+unsafe impl OptionValue for libc::c_int {}
+
+/// Implements [`OptionValue`] for C structures of integers, whose fields must be as long as the whole.
+macro_rules! option_values {
+    ($($type:path { $($field:ident: $integer:ty),* })*) => {$(
+        // SAFETY: the constant compiles if these integers are all fields and fill the structure.
+        unsafe impl OptionValue for $type {}
+        const _: () = {
+            let _ = |value: $type| {
+                let $type { $($field),* } = value;
+                $(let _: $integer = $field;)*
+            };
+            assert!(size_of::<$type>() == 0 $(+ size_of::<$integer>())*);
+        };
+    )*};
+}
+option_values! {
+    libc::timeval { tv_sec: libc::time_t, tv_usec: libc::suseconds_t }
+    libc::tpacket_req { tp_block_size: u32, tp_block_nr: u32, tp_frame_size: u32, tp_frame_nr: u32 }
+    libc::tpacket_stats { tp_packets: u32, tp_drops: u32 }
+}
+
 /// Sets a socket option.
 ///
 /// # Errors
-/// The kernel does not know it, or refuses the value.
-pub fn set_option<T: Copy>(
+/// The kernel does not know the option, or refuses the value.
+pub fn set_option<T: OptionValue>(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,
     value: T,
 ) -> io::Result<()> {
     let len = libc::socklen_t::try_from(size_of::<T>()).expect("options have some octets");
-    // SAFETY: the pointer is to `value`, which has `len` octets and lives through the call.
+    // SAFETY: the pointer is to `value`, which has `len` initialized octets and lives through the call.
     let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), len) };
     nix::errno::Errno::result(done)?;
     Ok(())
@@ -42,12 +71,13 @@ pub fn work_in_batches() {
 
 /// Reads a socket option.
 ///
-/// # Safety
-/// Any octets are a valid `T`.
-///
 /// # Errors
-/// The kernel does not know it.
-pub unsafe fn option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) -> io::Result<T> {
+/// The kernel does not know the option.
+pub fn option<T: OptionValue>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+) -> io::Result<T> {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
     let mut len = libc::socklen_t::try_from(size_of::<T>()).expect("options have some octets");
     // SAFETY: the pointers are to `value`, which has `len` octets, and to `len`; both live through the call.
@@ -61,6 +91,6 @@ pub unsafe fn option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::
         )
     };
     nix::errno::Errno::result(done)?;
-    // SAFETY: zeroed above, and the caller vouches that whatever the kernel wrote is valid.
+    // SAFETY: zeroed above, and any octets that the kernel wrote are a valid `OptionValue`.
     Ok(unsafe { value.assume_init() })
 }

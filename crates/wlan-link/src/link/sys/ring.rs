@@ -112,9 +112,7 @@ impl Ring {
         if !std::mem::take(&mut self.is_overrun) {
             return 0;
         }
-        // SAFETY: the statistics are numbers.
-        let statistics =
-            unsafe { option::<libc::tpacket_stats>(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS) };
+        let statistics = option::<libc::tpacket_stats>(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS);
         statistics.map_or(0, |statistics| statistics.tp_drops as usize)
     }
 
