@@ -81,6 +81,22 @@ fn a_request_sent_again_is_answered_alike() {
 }
 
 #[test]
+fn a_full_access_point_forgets_the_oldest_answer() {
+    let mut rng = TestRng(5);
+    let mut access_point = AccessPoint::new(&[Group::P256], 2);
+    let mut answer = |last_octet: u8, request: &[u8]| {
+        let station = MacAddr([2, 0, 0, 0, 0, last_octet]);
+        access_point.answer(station, request, &mut rng).unwrap()
+    };
+    let request = Station::new(&[Group::P256], &mut TestRng(6)).unwrap().element();
+    // Neither the first nor the last address is the oldest.
+    let answers = [2, 3, 1].map(|station| answer(station, &request));
+    assert_eq!(answer(3, &request), answers[1]);
+    assert_eq!(answer(1, &request), answers[2]);
+    assert_ne!(answer(2, &request), answers[0]);
+}
+
+#[test]
 fn a_station_goes_on_to_a_group_that_is_taken() {
     let mut rng = TestRng(4);
     let mut access_point = AccessPoint::new(&[Group::P256], 8);
