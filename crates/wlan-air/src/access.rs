@@ -7,6 +7,8 @@ use crate::{ConfigError, Nanos};
 pub(crate) const DELIMITER_LEN_B: usize = 4;
 /// Each subframe of an A-MPDU but the last is padded to a multiple of this many octets (9.7.1).
 const SUBFRAME_ALIGN_B: usize = 4;
+/// Octets of the longest MPDU in an HT A-MPDU: the delimiter's MPDU Length field has 12 bits (9.7.1).
+const HT_AMPDU_MPDU_MAX_B: usize = 4095;
 /// MPDUs that the bitmap of a compressed `BlockAck` answers, and so the transmit window (9.3.1.8.2).
 pub(crate) const BLOCK_ACK_WINDOW: usize = 64;
 /// Octets of the header of each subframe of an A-MSDU: DA, SA, length (9.3.2.2.2).
@@ -44,7 +46,8 @@ pub struct Access {
     pub cw_min: u16,
     /// Largest contention window, slots; a power of two less one.
     pub cw_max: u16,
-    /// Transmissions of an MPDU before it is given up (dot11ShortRetryLimit).
+    /// Exchanges that an MPDU may take, those that end with the RTS included, before it is given up
+    /// (dot11ShortRetryLimit).
     pub retry_limit: u8,
     /// How long a station may go on sending after it got the medium; zero: one exchange (9.4.2.28).
     pub txop_limit: Nanos,
@@ -192,7 +195,7 @@ impl Aggregation {
         self.max_amsdu_len_b.min(psdu_b.saturating_sub(around_b))
     }
 
-    pub(crate) fn check(&self, mode: &Mode) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, mode: &Mode, framing: &Framing) -> Result<(), ConfigError> {
         if !(1..=BLOCK_ACK_WINDOW).contains(&self.max_mpdus) {
             return Err(ConfigError::AmpduCount(self.max_mpdus));
         }
@@ -216,6 +219,13 @@ impl Aggregation {
                 len_b: self.max_amsdu_len_b,
                 max_len_b: max_amsdu_b,
                 mode: *mode,
+            });
+        }
+        let mpdu_len_b = framing.mpdu_len_b(self.max_amsdu_len_b);
+        if mode.class() == Class::Ht && self.max_mpdus > 1 && mpdu_len_b > HT_AMPDU_MPDU_MAX_B {
+            return Err(ConfigError::MpduInAmpdu {
+                len_b: mpdu_len_b,
+                max_len_b: HT_AMPDU_MPDU_MAX_B,
             });
         }
         Ok(())

@@ -117,6 +117,17 @@ pub enum ConfigError {
         /// The mode.
         mode: Mode,
     },
+    /// An A-MSDU too long for an A-MPDU.
+    #[error(
+        "an A-MSDU that makes an MPDU of {len_b} octets: an HT A-MPDU carries MPDUs of at most {max_len_b} \
+         (IEEE Std 802.11-2020, 9.7.1)"
+    )]
+    MpduInAmpdu {
+        /// Octets of the MPDU.
+        len_b: usize,
+        /// Octets allowed.
+        max_len_b: usize,
+    },
     /// Not a value of dot11FragmentationThreshold.
     #[error(
         "a fragmentation threshold of {0} octets: allowed are even numbers from 256 to 11 500 \

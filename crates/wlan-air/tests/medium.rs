@@ -4,7 +4,7 @@ mod common;
 
 use common::{LEN_B, config, exchange, ht_config, msdu, route, uplink, us};
 use wlan_air::channel::{Channel, ChannelConfig};
-use wlan_air::phy::{Bss, Mode};
+use wlan_air::phy::{Band::Ghz5, Bss, GuardInterval::Long, Mode};
 use wlan_air::queue::QueueError;
 use wlan_air::{
     Aggregation, ConfigError, Event, Hearing, Kind, Medium, MediumConfig, Nanos, Outcome, Protection,
@@ -114,6 +114,28 @@ fn a_frame_that_collided_goes_again_with_the_retry_count_set() {
     arrived.sort_unstable();
     assert_eq!(arrived, [(1, 1, us(1000), true), (2, 2, us(1000), true)]);
     assert_eq!(medium.counters().stations[1].retries, 1);
+}
+
+/// RTS frames that collide bring no data to the air: what is sent after them is no retry.
+#[test]
+fn a_frame_whose_rts_collided_was_not_sent() {
+    let mut config = config(3);
+    for station in &mut config.stations[1..] {
+        station.rts_threshold_b = Some(0);
+    }
+    let mut medium = Medium::new(config).unwrap();
+    medium.enqueue(route(1, 0), msdu(us(1000), LEN_B, 1));
+    medium.enqueue(route(2, 0), msdu(us(1000), LEN_B, 2));
+    let mut arrived = Vec::new();
+    while medium.advance().is_some() {
+        arrived.extend(medium.deliver().map(|(d, frame)| (*frame, d.retries)));
+    }
+    arrived.sort_unstable();
+    assert_eq!(arrived, [(1, 0), (2, 0)]);
+    for station in &medium.counters().stations[1..] {
+        assert!(station.collisions > 0);
+        assert_eq!((station.retries, station.mpdus), (0, 1));
+    }
 }
 
 /// After a collision, one that took part waits AckTimeout 45 us and DIFS; one that only heard it waits EIFS,
@@ -250,6 +272,30 @@ fn an_amsdu_joins_msdus_in_one_mpdu() {
     assert_eq!(exchange(&mut medium).delivered, [2, 3]);
     assert_eq!(exchange(&mut medium).delivered, [4]);
     assert_eq!(medium.counters().stations[0].mpdus, 3);
+}
+
+/// 9.7.1: the MPDU Length field of an HT delimiter has 12 bits.
+#[test]
+fn an_ht_ampdu_has_no_mpdu_of_more_than_4095_octets() {
+    let ht = Mode::ht(7, 20, Long, Ghz5).unwrap();
+    let vht = Mode::vht(7, 1, 20, Long).unwrap();
+    for (mode, max_mpdus, max_amsdu_len_b, refused) in [
+        (ht, 64, 3839, false),
+        (ht, 64, 4065, false),
+        (ht, 64, 4066, true),
+        (ht, 64, 7935, true),
+        (ht, 1, 7935, false),
+        (vht, 64, 7935, false),
+    ] {
+        let mut config = ht_config(mode, 2);
+        config.stations[0].aggregation.max_mpdus = max_mpdus;
+        config.stations[0].aggregation.max_amsdu_len_b = max_amsdu_len_b;
+        let case = format!("{mode}, {max_mpdus} MPDUs, {max_amsdu_len_b} octets");
+        match config.check() {
+            Err(ConfigError::MpduInAmpdu { max_len_b: 4095, .. }) => assert!(refused, "{case}"),
+            other => assert_eq!(other, Ok(()), "{case}"),
+        }
+    }
 }
 
 /// RTS 20 octets and CTS 14 octets at 24 Mbit/s, a SIFS between any two.

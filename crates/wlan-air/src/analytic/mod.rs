@@ -3,6 +3,8 @@
 //! - [`saturated_single_station`]: one station that always has a frame to send; exact.
 //! - [`saturated_stations`]: several of them, by Bianchi's fixed point; the mean field leaves a few thousandths.
 //! - [`idle_round_trip`], [`closed_loop_round_trip`]: a request and its response; exact.
+//! - [`full_psdu`]: what a saturated station sends in one PPDU; with [`StationConfig::sends_rts`](crate::StationConfig::sends_rts)
+//!   it tells which [`Exchange`] that is.
 //! - [`security_cost`]: what the octets of a cipher suite take from any of them.
 //!
 //! Equal arguments give equal results on every platform: nothing but + - * / is used.
@@ -71,7 +73,8 @@ impl Timing {
 }
 
 /// MPDUs of `mpdu_len_b` octets that go in one PPDU when always enough wait, and octets of its PSDU.
-fn full_psdu(aggregation: &Aggregation, mode: &Mode, mpdu_len_b: usize) -> (usize, usize) {
+#[must_use]
+pub fn full_psdu(aggregation: &Aggregation, mode: &Mode, mpdu_len_b: usize) -> (usize, usize) {
     let mut psdu = Psdu::new(aggregation, mode, Nanos::MAX);
     while !psdu.is_full() && psdu.join(mpdu_len_b) {}
     (psdu.mpdus(), psdu.len_b())

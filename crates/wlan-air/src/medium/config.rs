@@ -70,6 +70,13 @@ impl StationConfig {
             protection: Protection::None,
         }
     }
+
+    /// Whether an exchange with a PSDU of `psdu_len_b` octets starts with RTS and CTS (10.3.1, 10.27).
+    #[must_use]
+    pub fn sends_rts(&self, psdu_len_b: usize) -> bool {
+        self.protection == Protection::RtsCts
+            || self.rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b)
+    }
 }
 
 /// What a station sends before a data PPDU that not all stations can read (10.27.2).
@@ -153,7 +160,7 @@ impl MediumConfig {
                     return Err(ConfigError::NotInBss(*mode));
                 }
                 if mode.max_ampdu_len_b().is_some() || matches!(station.rate, RateControl::Fixed(_)) {
-                    station.aggregation.check(mode)?;
+                    station.aggregation.check(mode, &station.framing)?;
                 }
             }
             if let Some(threshold_b) = station.fragmentation_threshold_b

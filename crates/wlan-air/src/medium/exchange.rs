@@ -30,7 +30,7 @@ impl<F> Medium<F> {
             if at_contender != winner && start.is_some_and(|start| start <= at) {
                 contender.committed = None;
                 if winner != BEACON {
-                    contender.widen();
+                    contender.fail();
                 }
                 contender.draw(&mut self.backoffs);
             }
@@ -67,6 +67,7 @@ impl<F> Medium<F> {
             kind: Payload::Beacon,
             psdu_len_b,
             txop_end: None,
+            sent: true,
         });
         let ppdu = self.ppdu(at, index, None, Kind::Beacon, mode, psdu_len_b);
         self.transmit(ppdu, ppdu.end, Some(BEACON))
@@ -171,6 +172,7 @@ impl<F> Medium<F> {
             kind: Payload::BlockAckReq,
             psdu_len_b: BLOCK_ACK_REQ_LEN_B,
             txop_end,
+            sent: false,
         };
         if flow.ask {
             return exchange;
@@ -222,11 +224,6 @@ impl<F> Medium<F> {
     /// Sends what starts an exchange: an RTS, a CTS to itself, or the payload.
     fn begin(&mut self, at: Nanos, index: usize, exchange: Exchange) -> Event {
         self.stations[index].exchange = Some(exchange);
-        let StationConfig {
-            rts_threshold_b,
-            protection,
-            ..
-        } = self.config.stations[index];
         let Exchange {
             contender,
             mode,
@@ -239,16 +236,14 @@ impl<F> Medium<F> {
             payload_duration(&exchange, &self.config.bss) + self.answer_span(&payload, &mode);
         let guarded = receiver.is_some() && matches!(payload, Kind::Data { .. });
         let bss = &self.config.bss;
-        if guarded
-            && (protection == Protection::RtsCts
-                || rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b))
-        {
+        let config = &self.config.stations[index];
+        if guarded && config.sends_rts(psdu_len_b) {
             let control = bss.control_response(&mode);
             let ppdu = self.ppdu(at, index, receiver, Kind::Rts, control, RTS_LEN_B);
             let nav = ppdu.end + sifs + bss.cts_duration(&mode) + sifs + data_and_answer;
             return self.transmit(ppdu, nav, Some(contender));
         }
-        if guarded && protection == Protection::CtsToSelf {
+        if guarded && config.protection == Protection::CtsToSelf {
             let control = cts_to_self_mode(bss, &mode);
             let ppdu = self.ppdu(at, index, None, Kind::CtsToSelf, control, CTS_LEN_B);
             return self.transmit(ppdu, ppdu.end + sifs + data_and_answer, Some(contender));
@@ -258,9 +253,11 @@ impl<F> Medium<F> {
 
     /// Sends the payload of the exchange that the station has begun.
     fn send_payload(&mut self, at: Nanos, index: usize, contender: Option<usize>) -> Event {
-        let Some(exchange) = self.stations[index].exchange else {
+        let Some(exchange) = &mut self.stations[index].exchange else {
             return Event::Elapsed { at };
         };
+        exchange.sent = true;
+        let exchange = *exchange;
         let (receiver, mode, kind) = self.payload(index, &exchange);
         let ppdu = self.ppdu(at, index, receiver, kind, mode, exchange.psdu_len_b);
         let nav = match receiver {

@@ -31,6 +31,9 @@ pub(super) struct Slot<F> {
     pub joined: Vec<Packet<F>>,
     /// Octets of the frame body without security.
     pub body_b: usize,
+    /// Times that the MPDU was sent before.
+    pub sent: u8,
+    /// Exchanges of the MPDU that failed, by its RTS or itself.
     pub retries: u8,
     /// Fragments of the MSDU that are acknowledged.
     pub fragments_done: usize,
@@ -94,7 +97,7 @@ impl<F> Flow<F> {
 
     /// The rate of the next exchange. It is chosen once, however often the exchange is put off.
     pub fn mode(&mut self, now: Nanos) -> Mode {
-        let retries = self.window.front().map_or(0, |slot| slot.retries);
+        let retries = self.window.front().map_or(0, |slot| slot.sent);
         *self.mode.get_or_insert_with(|| self.rate.select(now, retries))
     }
 
@@ -126,6 +129,7 @@ impl<F> Flow<F> {
             body_b: msdu.len_b,
             msdu,
             joined: self.spare.pop().unwrap_or_default(),
+            sent: 0,
             retries: 0,
             fragments_done: 0,
             receipt: Receipt::Missing,

@@ -469,7 +469,7 @@ impl<F> Medium<F> {
             let ready = window.iter_mut().filter(|slot| slot.receipt == Receipt::Ready);
             ready.flat_map(move |slot| {
                 slot.receipt = Receipt::Taken;
-                let retries = slot.retries;
+                let retries = slot.sent;
                 let msdus = std::iter::once(&mut slot.msdu).chain(&mut slot.joined);
                 msdus.map(move |msdu| {
                     let delivery = Delivery {

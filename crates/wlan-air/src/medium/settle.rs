@@ -11,14 +11,12 @@ impl<F> Medium<F> {
         let Some(exchange) = self.stations[index].exchange else {
             return;
         };
-        let given_up = self.settle_mpdus(index, &exchange, answered);
-        let station = &mut self.stations[index];
-        let contender = &mut station.contenders[exchange.contender];
-        if answered || given_up > 0 {
-            // The window starts afresh once the MPDU that it grew for is given up (10.3.3, 10.23.2.2).
-            contender.cw = contender.access.cw_min;
+        self.settle_mpdus(index, &exchange, answered);
+        let contender = &mut self.stations[index].contenders[exchange.contender];
+        if answered {
+            contender.succeed();
         } else {
-            contender.widen();
+            contender.fail();
         }
         if answered && self.goes_on(at, index, &exchange) {
             return;
@@ -31,13 +29,15 @@ impl<F> Medium<F> {
         self.reschedule(index);
     }
 
-    /// Settles the MPDUs that were on the air. How many were given up.
-    fn settle_mpdus(&mut self, index: usize, exchange: &Exchange, answered: bool) -> usize {
+    /// Settles the MPDUs of an exchange. Those that its RTS came to nothing for were not sent, but it counts towards their
+    /// retry limit (10.3.4.4).
+    fn settle_mpdus(&mut self, index: usize, exchange: &Exchange, answered: bool) {
         let &Exchange {
             contender,
             flow: at_flow,
             mode,
             kind,
+            sent: data_sent,
             ..
         } = exchange;
         let config = &self.config.stations[index];
@@ -53,7 +53,11 @@ impl<F> Medium<F> {
             let slot = &mut flow.window[at];
             at += 1;
             let was_on_air = std::mem::take(&mut slot.on_air);
-            sent += usize::from(was_on_air);
+            if was_on_air && data_sent {
+                sent += 1;
+                counters.retries += u64::from(slot.sent > 0);
+                slot.sent = slot.sent.saturating_add(1);
+            }
             if slot.acked || !(was_on_air || asked) {
                 continue;
             }
@@ -67,6 +71,7 @@ impl<F> Medium<F> {
                     slot.fragments_done += 1;
                     slot.fragment_received = false;
                     slot.retries = 0;
+                    slot.sent = 0;
                 }
                 continue;
             }
@@ -75,7 +80,6 @@ impl<F> Medium<F> {
             }
             slot.retries += 1;
             if slot.retries < sender.access.retry_limit {
-                counters.retries += 1;
                 continue;
             }
             given_up += 1;
@@ -106,7 +110,6 @@ impl<F> Medium<F> {
             self.fresh = Some((index, contender, at_flow));
         }
         self.reap(index, contender, at_flow);
-        given_up
     }
 
     /// Lets the MPDUs go that are settled at both ends.
@@ -157,5 +160,68 @@ impl<F> Medium<F> {
         self.stations[index].exchange = Some(next);
         self.actions.push((start, Action::Continue { station: index }));
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::channel::{Channel, ChannelConfig, ErrorModel, Fading, PerPair, Snr};
+    use crate::phy::{Band, Bss, GuardInterval, Mode};
+    use crate::queue::Packet;
+    use crate::{Medium, MediumConfig, Nanos, Outcome, Route, StationConfig};
+
+    /// 10.23.2.2: the contention window follows the exchanges. That one MPDU of an A-MPDU is given up does not end the
+    /// failures in a row; the retry limit does.
+    #[test]
+    fn the_contention_window_starts_afresh_at_the_retry_limit_of_the_exchange() {
+        let mode = Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap();
+        let mut config = MediumConfig::new(Bss::ht(Band::Ghz5), &StationConfig::new(mode, 0), 2, 1);
+        let nothing_arrives = ChannelConfig {
+            stations: 2,
+            snr: Snr::Db(PerPair::Same(-20.0)),
+            fading: Fading::None,
+            error_model: ErrorModel::Nist,
+            seed: 1,
+        };
+        config.channel = Some(Channel::new(&nothing_arrives).unwrap());
+        let mut medium = Medium::new(config).unwrap();
+        for frame in 0..8 {
+            let route = Route {
+                from: 0,
+                to: Some(1),
+                contender: 0,
+            };
+            let msdu = Packet {
+                arrival: Nanos::ZERO,
+                len_b: 1000,
+                flow: 0,
+                frame,
+            };
+            medium.enqueue(route, msdu);
+        }
+        let (mut windows, mut given_up) = (Vec::new(), Vec::new());
+        while medium.advance().is_some() {
+            // The first MPDU has been sent in earlier exchanges, others of which arrived.
+            let contender = &mut medium.stations[0].contenders[0];
+            if let Some(slot) = contender.flows[0].window.front_mut()
+                && slot.msdu.frame == 0
+                && slot.retries < 4
+            {
+                slot.retries = 4;
+            }
+            let cw = contender.cw;
+            if windows.last() != Some(&cw) {
+                windows.push(cw);
+                medium.deliver().for_each(drop);
+                given_up.push(
+                    medium
+                        .take_gone()
+                        .filter(|gone| gone.outcome == Outcome::Retries)
+                        .count(),
+                );
+            }
+        }
+        assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1023, 15]);
+        assert_eq!(given_up, [0, 0, 0, 1, 0, 0, 0, 7]);
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Exchange {
     pub psdu_len_b: usize,
     /// When the TXOP must end; none: after this exchange.
     pub txop_end: Option<Nanos>,
+    /// Whether its payload was sent, not only what comes before it.
+    pub sent: bool,
 }
 
 /// What an exchange is for.
@@ -139,6 +141,8 @@ pub(super) struct Contender<F> {
     pub ifs: Nanos,
     /// Contention window, slots.
     pub cw: u16,
+    /// Exchanges that failed in a row (`QSRC`, 10.23.2.2; the station short retry count, 10.3.3).
+    failures: u8,
     /// Slots left of a backoff, counted from the end of the interframe space. None: no backoff is pending, a
     /// frame may go at once.
     pub backoff: Option<u16>,
@@ -160,6 +164,7 @@ impl<F> Contender<F> {
             access,
             ifs,
             cw: access.cw_min,
+            failures: 0,
             backoff: None,
             committed: None,
             flows: Vec::new(),
@@ -185,9 +190,21 @@ impl<F> Contender<F> {
         self.backoff = Some(draw(rng, self.cw));
     }
 
-    /// Doubles the contention window (10.3.3, 10.23.2.2).
-    pub fn widen(&mut self) {
-        self.cw = self.access.cw_max.min(2 * self.cw + 1);
+    /// An exchange succeeded: the contention window starts afresh.
+    pub fn succeed(&mut self) {
+        self.failures = 0;
+        self.cw = self.access.cw_min;
+    }
+
+    /// An exchange failed: the contention window doubles, or starts afresh at the retry limit (10.3.3, 10.23.2.2). It is the
+    /// exchange that counts, not the MPDUs in it, of which one may be given up while others are new.
+    pub fn fail(&mut self) {
+        self.failures += 1;
+        if self.failures >= self.access.retry_limit {
+            self.succeed();
+        } else {
+            self.cw = self.access.cw_max.min(2 * self.cw + 1);
+        }
     }
 
     /// Stops the countdown, for a medium that was idle turned busy at `busy_from`.

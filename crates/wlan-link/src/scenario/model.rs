@@ -1,11 +1,11 @@
 //! What closed forms say of a scenario, in JSON.
 
 use serde_json::{Value, json};
+use wlan_air::Nanos;
 use wlan_air::analytic::{
-    Contention, ContentionModel, Exchange, idle_round_trip, saturated_single_station, saturated_stations,
-    security_cost,
+    Contention, ContentionModel, Exchange, full_psdu, idle_round_trip, saturated_single_station,
+    saturated_stations, security_cost,
 };
-use wlan_air::{Nanos, Protection};
 use wlan_frames::LlcSnap;
 
 use super::{BadScenario, Scenario, UDP_LEN_B};
@@ -25,13 +25,18 @@ impl Scenario {
         let security_b = station.framing.security_b;
         let msdu_b = LlcSnap::LEN + self.ip()?.header_len_b() + UDP_LEN_B + self.packet_size;
         let open_b = station.framing.mpdu_len_b(msdu_b) - security_b;
-        let rts =
-            station.protection == Protection::RtsCts || station.rts_threshold_b.is_some_and(|b| open_b > b);
-        let contention = |stations, model| Contention {
-            stations,
-            exchange: if rts { Exchange::RtsCts } else { Exchange::Basic },
-            model,
-            eifs: true,
+        let contention = |len_b, model| {
+            let (_, psdu_len_b) = full_psdu(&aggregation, &mode, len_b);
+            Contention {
+                stations: self.stations,
+                exchange: if station.sends_rts(psdu_len_b) {
+                    Exchange::RtsCts
+                } else {
+                    Exchange::Basic
+                },
+                model,
+                eifs: true,
+            }
         };
         let single = |len_b| saturated_single_station(&bss, &mode, &access, &aggregation, len_b);
         let contended = |len_b, model| {
@@ -41,7 +46,7 @@ impl Scenario {
                 &access,
                 &aggregation,
                 len_b,
-                &contention(self.stations, model),
+                &contention(len_b, model),
             )
         };
         let one_b = open_b + security_b;

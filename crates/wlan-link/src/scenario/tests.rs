@@ -53,6 +53,18 @@ fn a_simulation_agrees_with_the_model_beside_it() {
             vec![("stations", 5.into()), ("topology", "stations".into())],
             0.03,
         ),
+        // The threshold lies between the MPDU and the A-MPDU: the PSDU counts.
+        (
+            vec![
+                ("phy", "ht".into()),
+                ("rate", "mcs7".into()),
+                ("stations", 5.into()),
+                ("topology", "stations".into()),
+                ("rts_threshold", 3000.into()),
+                ("duration_s", 5.0.into()),
+            ],
+            0.03,
+        ),
     ] {
         let scenario = scenario(&words);
         let (measured, model) = (scenario.simulate().unwrap(), scenario.model().unwrap());
