@@ -141,6 +141,7 @@ impl Emulator {
             tid: tid.unwrap_or_default(),
             access_point,
         };
+        let flow_seed = scenario.medium.seed;
         let medium = Medium::new(scenario.medium)?;
         let card = config.scenario.card()?;
         let mut namespaces = Vec::new();
@@ -181,6 +182,7 @@ impl Emulator {
                 wired,
             ),
             medium,
+            flow_seed,
             counters: Counters::default(),
             capture,
             data_on_air: 0,

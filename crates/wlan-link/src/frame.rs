@@ -1,7 +1,7 @@
 //! MPDUs on their way between two hosts, and the buffers that they live in.
 
 use wlan_ciphers::{Opened, PacketNumber};
-use wlan_frames::{LlcSnap, MacAddr};
+use wlan_frames::{EtherType, LlcSnap, MacAddr};
 
 use crate::station::fragments::PacketNumbers;
 
@@ -111,6 +111,12 @@ impl Frame {
     /// The IP packet, or the payload of an Ethernet frame, in a frame that is not sealed.
     pub fn packet(&self, around: Around) -> &[u8] {
         &self.buffer[around.packet_at..self.len_b - around.mic_b]
+    }
+
+    /// What its packet is, in a frame that is not sealed.
+    pub fn ethertype(&self, around: Around) -> EtherType {
+        let at = around.packet_at - 2;
+        EtherType(u16::from_be_bytes([self.buffer[at], self.buffer[at + 1]]))
     }
 
     /// Makes it a frame that no one has sent yet.

@@ -57,6 +57,8 @@ pub(super) struct Mac {
     pub(super) associations: Vec<[End; 2]>,
     pub(super) stages: Stages,
     pub(super) medium: Medium<Frame>,
+    /// Perturbs the hash that tells flows apart.
+    pub(super) flow_seed: u64,
     pub(super) counters: Counters,
     pub(super) capture: Option<Capture>,
     /// Data PPDUs on the air.

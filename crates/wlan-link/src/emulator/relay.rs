@@ -14,6 +14,7 @@ use wlan_air::{Delivery, Nanos, Route};
 use super::mac::{Mac, ends};
 use crate::frame::Frame;
 use crate::offload::coalesce::MAX_PACKETS;
+use crate::offload::flow;
 use crate::roster::AP;
 use crate::stage::{Way, Which};
 
@@ -101,7 +102,11 @@ impl Mac {
         let msdu = Packet {
             arrival: at,
             len_b: frame.mpdu().len() - self.around.msdu_b(),
-            flow: 0,
+            flow: flow::hash(
+                frame.ethertype(self.around),
+                frame.packet(self.around),
+                self.flow_seed,
+            ),
             frame,
         };
         self.medium.enqueue(route, msdu);

@@ -8,6 +8,7 @@
 
 pub mod checksum;
 pub mod coalesce;
+pub mod flow;
 pub mod segment;
 
 #[cfg(test)]
