@@ -36,6 +36,7 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
         (["verify", "nowhere"], 2, "nowhere"),
         (["report", "."], 2, "."),
         (["plan", "broken.toml"], 2, "broken.toml: factors.security"),
+        (["plan", "removed.toml"], 2, "removed.toml: link.dtim_period: unknown key"),
         (["run", "unprotected.toml", "--lab", "sim"], 2, "wpa_key_mgmt sae needs ieee80211w required"),
     ],
 )
@@ -44,6 +45,7 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
 ) -> None:
     broken = study.read_text().replace('["open", "ccmp"]', "[]")
     study.with_name("broken.toml").write_text(broken)
+    study.with_name("removed.toml").write_text(study.read_text() + "\n[link]\ndtim_period = 1\n")
     unprotected = '\n[link]\nwpa_key_mgmt = "sae"\nieee80211w = "disabled"\n'
     study.with_name("unprotected.toml").write_text(study.read_text() + unprotected)
     done = airtoll(*arguments)

@@ -17,7 +17,7 @@ BEACON, RTS, CTS, BLOCK_ACK, ACK = "0x0008", "0x001b", "0x001c", "0x0019", "0x00
 DATA, QOS_DATA = "0x0020", "0x0028"
 FIELDS = (
     *("wlan.fc.type_subtype", "wlan_radio.data_rate", "wlan_radio.channel", "wlan_radio.short_preamble"),
-    *("wlan.fc.retry", "wlan.tim.dtim_period", "wlan.qos.tid", "wlan_radio.phy", "wlan.ta"),
+    *("wlan.fc.retry", "wlan.qos.tid", "wlan_radio.phy", "wlan.ta"),
     *("wlan.fcs.status", "_ws.malformed"),
 )
 STATION = "02:00:00:00:00:02"
@@ -71,14 +71,11 @@ def test_dsss_with_its_short_preamble(cell: Callable[..., Cell], tmp_path: Path,
 
 
 def test_protection_and_beacons_of_an_erp_bss(cell: Callable[..., Cell], tmp_path: Path) -> None:
-    settings = LinkSettings(
-        protection="cts-to-self", beacon_interval=20, dtim_period=3, access_category="vi", txop_limit=0
-    )
+    settings = LinkSettings(protection="cts-to-self", beacon_interval=20, access_category="vi", txop_limit=0)
     link_cell = cell(phy="erp", rate="24 Mbit/s", security="ccmp")
     frames, counters = captured(link_cell, settings, tmp_path / "air.pcap")
     beacons = of(frames, BEACON)
     assert len(beacons) >= counters["elapsed_s"] / 0.02048 - 3
-    assert values(beacons, "wlan.tim.dtim_period") == {"3"}
     assert values(beacons, "wlan_radio.data_rate") == {"1"}
     data = of(frames, QOS_DATA)
     assert values(data, "wlan.qos.tid") == {"5"}

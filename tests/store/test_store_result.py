@@ -432,13 +432,18 @@ def test_a_result_of_the_first_schema_version_is_read_and_not_written(tmp_path: 
         Result.resume(result.directory, STUDY, plan)
 
 
-def test_a_load_that_version_2_has_in_the_link_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "removed"), [(2, {"offered": None}), (3, {"dtim_period": 2}), (4, {"dtim_period": None})]
+)
+def test_a_plan_with_a_removed_key_of_the_link_is_read(
+    tmp_path: Path, version: int, removed: dict[str, int | None]
+) -> None:
     plan = make_plan(2)
     Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False).close()
     path = tmp_path / "r" / "plan.json"
     old = json.loads(path.read_text())
-    old["schema_version"] = 2
-    old["plan"]["link"]["offered"] = None
+    old["schema_version"] = version
+    old["plan"]["link"] |= removed
     path.chmod(0o644)
     path.write_text(json.dumps(old))
     assert Result.open(tmp_path / "r").plan == plan

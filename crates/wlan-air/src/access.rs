@@ -151,13 +151,8 @@ pub struct Aggregation {
     pub max_mpdus: usize,
     /// Octets of the A-MPDU, delimiters and padding included.
     pub max_len_b: usize,
-    /// Airtime of the PPDU.
-    pub max_duration: Nanos,
     /// Octets of an A-MSDU, the body of its MPDU; zero: one MSDU an MPDU.
     pub max_amsdu_len_b: usize,
-    /// What follows an A-MPDU whose `BlockAck` did not come: its MPDUs once more (`false`, as Linux does), or
-    /// first a `BlockAckReq` that asks which arrived (`true`; 10.25.3 allows both).
-    pub block_ack_req: bool,
 }
 
 impl Aggregation {
@@ -165,9 +160,7 @@ impl Aggregation {
     pub const NONE: Aggregation = Aggregation {
         max_mpdus: 1,
         max_len_b: 0,
-        max_duration: MAX_PPDU_DURATION,
         max_amsdu_len_b: 0,
-        block_ack_req: false,
     };
 
     /// A-MPDUs as long as this mode carries them: 64 MPDUs, 65 535 octets with HT (Maximum A-MPDU Length
@@ -190,7 +183,7 @@ impl Aggregation {
 
     /// Octets of the longest A-MSDU for a PPDU of this mode that lasts at most `duration`; zero: none is formed.
     pub(crate) fn max_amsdu_b(&self, mode: &Mode, framing: &Framing, duration: Nanos) -> usize {
-        let psdu_b = mode.max_psdu_len_b(self.max_duration.min(duration));
+        let psdu_b = mode.max_psdu_len_b(MAX_PPDU_DURATION.min(duration));
         let around_b = framing.mpdu_len_b(0) + DELIMITER_LEN_B;
         self.max_amsdu_len_b.min(psdu_b.saturating_sub(around_b))
     }
@@ -310,7 +303,7 @@ impl Psdu {
         let max_len_b = if max_mpdus == 1 {
             0
         } else {
-            let by_time_b = mode.max_psdu_len_b(aggregation.max_duration.min(duration));
+            let by_time_b = mode.max_psdu_len_b(MAX_PPDU_DURATION.min(duration));
             aggregation.max_len_b.min(carried_b).min(by_time_b)
         };
         Psdu {

@@ -141,8 +141,6 @@ pub enum ConfigError {
         stations: usize,
     },
     /// Beacons that never come.
-    #[error(
-        "the beacon interval and the DTIM period must be at least 1 (IEEE Std 802.11-2020, 9.4.1.3, 9.4.2.5)"
-    )]
+    #[error("the beacon interval must be at least 1 time unit (IEEE Std 802.11-2020, 9.4.1.3)")]
     Beacons,
 }

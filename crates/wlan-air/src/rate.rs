@@ -1,15 +1,32 @@
 //! Which PHY rate a station sends at.
+//!
+//! [`RateControl::Minstrel`] follows `minstrel_ht` of Linux mac80211 (`net/mac80211/rc80211_minstrel_ht.c` since 5.12),
+//! which also serves stations without HT, with the rules of its drivers that aggregate in software (ath9k, mt76):
+//!
+//! 1. Every exchange whose payload was sent reports the MPDUs that were sent and acknowledged. An RTS without an answer
+//!    says nothing about the rate of the payload.
+//! 2. Every 50 ms each rate that was used gets a new success probability, through Linux' low-pass filter. Rates are
+//!    ranked by probability over the airtime of an A-MPDU of average length and its answer. A probability below 10 %
+//!    counts as none; one above 90 % counts as 90 %, so that collisions do not decide.
+//! 3. Retries of one exchange go through a chain: the best rate, the second best, the most reliable one. An answer,
+//!    also one that reports losses, starts the chain again, because what is missing goes into a new A-MPDU.
+//! 4. Every 20 ms, whatever was lost before, it is a sample's turn: one MPDU without aggregation. The turns go to the
+//!    next faster rate, to any faster rate, and every sixth to a rate between the slowest and the fastest of the chain.
+//!
+//! Two things differ from Linux: the retries of a chain do not ask for RTS and CTS, and the order of the samples is a
+//! fixed permutation in place of a random table. All modes of a station are one group here (one class, width, guard
+//! interval and number of streams).
 
 use crate::Nanos;
-use crate::phy::Mode;
+use crate::phy::{Bss, Mode};
 
 /// How a station chooses the rate of its data PPDUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateControl {
-    /// Always this one.
+    /// Always this mode.
     Fixed(Mode),
-    /// The one with the highest expected throughput by what has been acknowledged lately, with occasional trials
-    /// of others, in the manner of minstrel (Linux mac80211). At least one mode; the lowest rate first.
+    /// The mode with the highest expected throughput by what was acknowledged, with samples of other modes, as
+    /// minstrel_ht in Linux does. At least one mode; the lowest rate first.
     Minstrel(Vec<Mode>),
 }
 
@@ -24,157 +41,476 @@ impl RateControl {
     }
 }
 
-/// After this time the success of each rate is reckoned anew (minstrel's update interval of 50 ms).
+/// Time between two estimates (`update_interval`, HZ / 20).
 const UPDATE_INTERVAL: Nanos = Nanos::from_ms(50);
-/// One PPDU in so many tries another rate (minstrel's 10 %).
-const TRIAL_EVERY: u32 = 10;
-/// One such try in so many goes to a slower rate: it takes long, and can win only where the best one fails. Minstrel
-/// tries it after a failure of the best.
-const SLOWER_EVERY: u32 = 10;
-/// Share of the old value in the moving average, in 1/128 (minstrel's EWMA_LEVEL 96).
+/// Time between two samples (`MINSTREL_SAMPLE_INTERVAL`, HZ / 50).
+const SAMPLE_INTERVAL: Nanos = Nanos::from_ms(20);
+/// Whose turn a sample is (`minstrel_sample_seq`).
+const SAMPLE_SEQUENCE: [Sample; 6] = [
+    Sample::Increment,
+    Sample::Jump,
+    Sample::Increment,
+    Sample::Jump,
+    Sample::Increment,
+    Sample::Slow,
+];
+/// Rates that wait for a sample, per kind of sample (`MINSTREL_SAMPLE_RATES`).
+const SAMPLE_RATES: usize = 5;
+/// Columns of the table of samples: multiples of the column's number modulo this prime are its rows. It is larger than
+/// the number of modes of one class.
+const SAMPLE_PRIME: usize = 67;
+/// A probability of one (`MINSTREL_SCALE`).
+const ONE: u32 = 1 << 12;
+/// Coefficients of the filter of probabilities, over [`ONE`]: of the newest value, and of the two last results
+/// (`MINSTREL_AVG_COEFF1` to 3, a low-pass of period 16).
+const FILTER: [i64; 3] = [ONE as i64 - 0x1499 + 0x92e, 0x1499, -0x92e];
+/// Share of the old value in the average length of A-MPDUs, over 128 (`EWMA_LEVEL`).
 const OLD_IN_128: u32 = 96;
-/// A probability of one, as minstrel counts it.
-const ONE: u32 = 1 << 16;
-/// Octets of the MPDU by which rates are compared (minstrel's AVG_PKT_SIZE).
+/// Octets of the MPDU by which rates are compared (`AVG_PKT_SIZE`).
 const REFERENCE_LEN_B: usize = 1200;
-/// Failures in a row after which a lower rate is taken for the next try.
-const FALL_BACK_AFTER: u8 = 2;
+/// Tries of one rate end when they took this long (`segment_size`), or after so many tries (`max_retry`).
+const SEGMENT: Nanos = Nanos::from_ms(6);
+const MAX_TRIES: u8 = 7;
+/// Contention window by which the time of a try is estimated, slots (`cw_min`, `cw_max`).
+const CONTENTION_WINDOW: (u64, u64) = (15, 1023);
+
+/// The kinds of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sample {
+    /// The next rate above the best one.
+    Increment,
+    /// Any rate above those of the chain.
+    Jump,
+    /// A rate between the slowest and the fastest of the chain.
+    Slow,
+}
+
+/// What the next exchange is sent at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub mode: Mode,
+    /// A sample: one MPDU without aggregation.
+    pub sample: bool,
+    index: usize,
+    /// It was a sample's turn, whether or not a rate waited for one.
+    turn: bool,
+}
+
+/// What became of the payload of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// MPDUs sent.
+    pub sent: u32,
+    /// MPDUs acknowledged.
+    pub acked: u32,
+    /// No answer came, and the same MPDUs are sent again.
+    pub retried: bool,
+}
 
 /// The state of the rate control towards one receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Rate {
-    modes: Vec<Tried>,
-    best: usize,
-    /// The most reliable rate: what the last tries of an MPDU go at.
-    safest: usize,
-    /// PPDUs sent without a retry before, tries of other rates, and those of slower ones.
+    rates: Vec<Tried>,
+    /// The best rate, the second best and the most reliable one, each with its tries.
+    chain: [(usize, u8); 3],
+    /// Exchanges since the chain was started.
+    tries: u8,
+    /// Average number of MPDUs in a PPDU, in 1/[`ONE`].
+    ampdu_len: u32,
+    /// PPDUs since the last estimate, and their MPDUs.
     ppdus: u32,
-    trials: u32,
-    slower_trials: u32,
+    mpdus: u32,
     update_at: Nanos,
+    sample_at: Nanos,
+    /// Turns that samples had.
+    turns: usize,
+    /// Rates that wait for a sample of each kind.
+    waiting: [Vec<usize>; 3],
+    /// Column of the table of samples, from 1.
+    column: usize,
+    slot: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Tried {
     mode: Mode,
+    /// A SIFS and the Ack, and a SIFS and the `BlockAck`.
+    ack: Nanos,
+    block_ack: Nanos,
     attempts: u32,
     successes: u32,
-    /// Moving average of the share that was acknowledged, in 1/65536; none: never tried.
-    probability: Option<u32>,
+    /// Whether it was ever used.
+    known: bool,
+    /// Success probability in 1/[`ONE`], and the one before. Of a rate never used, that of the best known faster rate.
+    probability: u32,
+    before: u32,
 }
 
 impl Rate {
-    pub fn new(control: &RateControl) -> Rate {
-        let modes: Vec<Tried> = control
-            .modes()
-            .iter()
-            .map(|&mode| Tried {
-                mode,
-                attempts: 0,
-                successes: 0,
-                probability: None,
-            })
-            .collect();
-        Rate {
-            best: modes.len() / 2,
-            modes,
-            safest: 0,
+    pub fn new(control: &RateControl, bss: &Bss) -> Rate {
+        let tried = |&mode: &Mode| Tried {
+            mode,
+            ack: bss.sifs() + bss.ack_duration(&mode),
+            block_ack: bss.sifs() + bss.block_ack_duration(&mode),
+            attempts: 0,
+            successes: 0,
+            known: false,
+            probability: 0,
+            before: 0,
+        };
+        let mut rate = Rate {
+            rates: control.modes().iter().map(tried).collect(),
+            chain: [(0, 0); 3],
+            tries: 0,
+            ampdu_len: ONE,
             ppdus: 0,
-            trials: 0,
-            slower_trials: 0,
-            update_at: UPDATE_INTERVAL,
+            mpdus: 0,
+            update_at: Nanos::ZERO,
+            sample_at: Nanos::ZERO,
+            turns: 0,
+            waiting: std::array::from_fn(|_| Vec::with_capacity(SAMPLE_RATES)),
+            column: 1,
+            slot: bss.slot(),
+        };
+        rate.update(Nanos::ZERO);
+        rate
+    }
+
+    /// What the next exchange is sent at. It is the same until a payload is sent and reported.
+    pub fn choose(&self, now: Nanos) -> Choice {
+        let mut tries = self.tries;
+        let mut index = self.chain[0].0;
+        for (link, count) in self.chain {
+            index = link;
+            if tries < count {
+                break;
+            }
+            tries -= count;
+        }
+        // A sample is the first try of a chain.
+        let turn = self.rates.len() > 1 && self.tries == 0 && now >= self.sample_at;
+        let sample = if turn {
+            self.waiting[self.kind() as usize].first().copied()
+        } else {
+            None
+        };
+        let index = sample.unwrap_or(index);
+        Choice {
+            mode: self.rates[index].mode,
+            sample: sample.is_some(),
+            index,
+            turn,
         }
     }
 
-    /// The mode of the next PPDU, whose oldest MPDU was sent `retries` times before.
-    pub fn select(&mut self, now: Nanos, retries: u8) -> Mode {
-        if self.modes.len() == 1 {
-            return self.modes[0].mode;
+    /// The kind of sample whose turn it is.
+    fn kind(&self) -> Sample {
+        SAMPLE_SEQUENCE[self.turns % SAMPLE_SEQUENCE.len()]
+    }
+
+    /// Learns what became of the payload of an exchange. An exchange whose payload was not sent is not reported.
+    pub fn report(&mut self, now: Nanos, choice: &Choice, report: Report) {
+        if self.rates.len() == 1 {
+            return;
         }
+        if choice.turn {
+            if choice.sample {
+                let kind = self.kind() as usize;
+                self.waiting[kind].retain(|&waiting| waiting != choice.index);
+            }
+            self.turns += 1;
+            self.sample_at = now + SAMPLE_INTERVAL;
+        }
+        let rate = &mut self.rates[choice.index];
+        rate.attempts += report.sent;
+        rate.successes += report.acked;
+        self.ppdus += 1;
+        self.mpdus += report.sent;
+        let chain: u8 = self.chain.iter().map(|(_, count)| count).sum();
+        // A sample that fails is followed by the whole chain.
+        self.tries = if report.retried && !choice.sample {
+            (self.tries + 1) % chain
+        } else {
+            0
+        };
         if now >= self.update_at {
             self.update(now);
         }
-        let index = if retries >= 2 * FALL_BACK_AFTER {
-            self.safest.min(self.best)
-        } else if retries >= FALL_BACK_AFTER {
-            self.best.saturating_sub(1)
-        } else if retries == 0 {
-            self.best_or_trial()
-        } else {
-            self.best
-        };
-        self.modes[index].mode
     }
 
-    fn best_or_trial(&mut self) -> usize {
-        self.ppdus = self.ppdus.wrapping_add(1);
-        if !self.ppdus.is_multiple_of(TRIAL_EVERY) {
-            return self.best;
-        }
-        self.trials = self.trials.wrapping_add(1);
-        let (turn, others) = if self.trials.is_multiple_of(SLOWER_EVERY) {
-            self.slower_trials = self.slower_trials.wrapping_add(1);
-            (self.slower_trials, 0..self.best)
-        } else {
-            (
-                self.trials - self.trials / SLOWER_EVERY,
-                self.best + 1..self.modes.len(),
-            )
-        };
-        if others.is_empty() {
-            self.best
-        } else {
-            others.start + turn as usize % others.len()
-        }
-    }
-
-    /// What became of a PPDU sent at `mode`: MPDUs sent, and acknowledged.
-    pub fn report(&mut self, mode: &Mode, sent: usize, acked: usize) {
-        if self.modes.len() == 1 {
-            return;
-        }
-        if let Some(tried) = self.modes.iter_mut().find(|tried| tried.mode == *mode) {
-            tried.attempts += u32::try_from(sent).unwrap_or(0);
-            tried.successes += u32::try_from(acked).unwrap_or(0);
-        }
-    }
-
+    /// Estimates the probabilities, ranks the rates, and says which are to be sampled.
     fn update(&mut self, now: Nanos) {
         self.update_at = now + UPDATE_INTERVAL;
-        for tried in &mut self.modes {
-            if tried.attempts > 0 {
-                let share = u64::from(tried.successes) * u64::from(ONE) / u64::from(tried.attempts);
-                let lately = u32::try_from(share).unwrap_or(ONE);
-                tried.probability = Some(match tried.probability {
-                    None => lately,
-                    Some(old) => (old * OLD_IN_128 + lately * (128 - OLD_IN_128)) / 128,
-                });
-                tried.attempts = 0;
-                tried.successes = 0;
+        if let Some(lately) = (self.mpdus * ONE).checked_div(self.ppdus) {
+            self.ampdu_len = (self.ampdu_len * OLD_IN_128 + lately * (128 - OLD_IN_128)) / 128;
+            (self.ppdus, self.mpdus) = (0, 0);
+        }
+        // A rate that was never used is held to be as good as the faster ones.
+        let mut faster = 0;
+        for rate in self.rates.iter_mut().rev() {
+            rate.estimate();
+            if rate.known {
+                faster = rate.probability.max(faster);
+            } else {
+                rate.probability = faster;
             }
         }
-        let known = || {
-            self.modes
-                .iter()
-                .enumerate()
-                .filter(|(_, t)| t.probability.is_some())
-        };
-        if let Some((best, _)) = known().max_by_key(|(_, tried)| tried.throughput()) {
-            self.best = best;
+        let [best, second, safest] = self.rank();
+        self.chain = [best, second, safest].map(|index| (index, self.tries_at(index)));
+        self.tries = 0;
+        self.refill(best, second, safest);
+    }
+
+    /// The best rate, the second best and the most reliable one.
+    fn rank(&self) -> [usize; 3] {
+        let score = |index: usize| (self.throughput(index), self.rates[index].probability);
+        let mut top = [0, 0];
+        for index in (0..self.rates.len()).rev() {
+            if self.throughput(index) == 0 {
+                continue;
+            }
+            if score(index) > score(top[0]) {
+                top = [index, top[0]];
+            } else if index != top[0] && score(index) > score(top[1]) {
+                top[1] = index;
+            }
         }
-        if let Some((safest, _)) = known().max_by_key(|(index, tried)| (tried.probability, *index)) {
-            self.safest = safest;
+        let [best, second] = top;
+        let mut safest = 0;
+        for (index, rate) in self.rates.iter().enumerate() {
+            if index > best && rate.probability < self.rates[best].probability {
+                continue;
+            }
+            // Among reliable rates, the faster one is worth more.
+            let better = if rate.probability > ONE / 4 * 3 {
+                self.throughput(index) > self.throughput(safest)
+            } else {
+                rate.probability > self.rates[safest].probability
+            };
+            if better {
+                safest = index;
+            }
+        }
+        [best, second, safest]
+    }
+
+    /// MPDUs of an average A-MPDU.
+    fn mpdus(&self) -> u32 {
+        (self.ampdu_len / ONE).max(1)
+    }
+
+    /// Airtime of an average A-MPDU and its answer.
+    fn airtime(&self, index: usize) -> Nanos {
+        let rate = &self.rates[index];
+        let mpdus = self.mpdus();
+        let answer = if mpdus == 1 { rate.ack } else { rate.block_ack };
+        rate.mode.ppdu_duration(mpdus as usize * REFERENCE_LEN_B) + answer
+    }
+
+    /// A number that grows with the expected throughput.
+    fn throughput(&self, index: usize) -> u64 {
+        let probability = self.rates[index].probability;
+        if probability < ONE / 10 {
+            return 0;
+        }
+        let probability = u64::from(probability.min(ONE / 10 * 9));
+        probability * u64::from(self.mpdus()) * 1_000_000_000 / self.airtime(index).0
+    }
+
+    /// How often the chain tries a rate before it goes on to the next.
+    fn tries_at(&self, index: usize) -> u8 {
+        if self.rates[index].probability < ONE / 5 {
+            return 2;
+        }
+        let airtime = self.airtime(index);
+        let (mut cw, max) = CONTENTION_WINDOW;
+        let mut time = Nanos::ZERO;
+        let mut tries = 0;
+        while tries < MAX_TRIES {
+            time += Nanos(self.slot.0 * cw / 2) + airtime;
+            cw = (2 * cw + 1).min(max);
+            if tries >= 2 && time >= SEGMENT {
+                break;
+            }
+            tries += 1;
+        }
+        tries
+    }
+
+    /// Fills the lists of rates to be sampled. A rate that waits goes on waiting while it still fits its kind.
+    fn refill(&mut self, best: usize, second: usize, safest: usize) {
+        let fastest = best.max(second).max(safest);
+        let slowest = best.min(second).min(safest);
+        let [increment, jump, slow] = &mut self.waiting;
+        increment.clear();
+        increment.extend((best + 1 < self.rates.len()).then_some(best + 1));
+        jump.retain(|&index| index > fastest);
+        slow.retain(|&index| index > slowest && index < fastest);
+        self.column = self.column % (SAMPLE_PRIME - 1) + 1;
+        for row in 1..SAMPLE_PRIME {
+            let index = self.column * row % SAMPLE_PRIME - 1;
+            let Some(rate) = self.rates.get(index) else {
+                continue;
+            };
+            let list = if index > fastest {
+                &mut *jump
+            } else if index > slowest && index < fastest && rate.probability <= ONE / 20 * 19 {
+                &mut *slow
+            } else {
+                continue;
+            };
+            if list.len() < SAMPLE_RATES && !list.contains(&index) {
+                list.push(index);
+            }
         }
     }
 }
 
 impl Tried {
-    /// A number that grows with the expected throughput. Below 10 % success it counts nothing.
-    fn throughput(&self) -> u64 {
-        let probability = self.probability.unwrap_or(0);
-        if probability < ONE / 10 {
-            return 0;
+    /// Takes what was reported since the last estimate into the probability.
+    fn estimate(&mut self) {
+        if self.attempts == 0 {
+            return;
         }
-        u64::from(probability) * 1_000_000 / self.mode.ppdu_duration(REFERENCE_LEN_B).0
+        let lately = self.successes * ONE / self.attempts;
+        let last = self.probability;
+        if self.known {
+            let [new, one, two] = FILTER;
+            let sum = new * i64::from(lately) + one * i64::from(last) + two * i64::from(self.before);
+            let filtered = (sum / i64::from(ONE)).clamp(0, i64::from(ONE));
+            self.probability = u32::try_from(filtered).unwrap_or(ONE);
+            self.before = last;
+        } else {
+            self.known = true;
+            self.probability = lately;
+            self.before = lately;
+        }
+        (self.attempts, self.successes) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::GuardInterval;
+
+    fn vht(mcs: u8) -> Mode {
+        Mode::vht(mcs, 1, 80, GuardInterval::Long).unwrap()
+    }
+
+    fn minstrel(modes: Vec<Mode>) -> Rate {
+        let bss = Bss::for_mode(&modes[0]);
+        Rate::new(&RateControl::Minstrel(modes), &bss)
+    }
+
+    /// Reports exchanges of `mpdus` MPDUs, one per millisecond, of which `delivered(mode)` percent arrive. The choices.
+    fn exchanges(rate: &mut Rate, from_ms: u64, mpdus: u32, delivered: impl Fn(Mode) -> u32) -> Vec<Choice> {
+        let exchange = |ms| {
+            let now = Nanos::from_ms(from_ms + ms);
+            let choice = rate.choose(now);
+            let sent = if choice.sample { 1 } else { mpdus };
+            // Of single MPDUs, the first ones of every hundred exchanges arrive.
+            let whole = u32::try_from(ms * 37 % 100).unwrap() < delivered(choice.mode);
+            let acked = if sent == 1 {
+                u32::from(whole)
+            } else {
+                sent * delivered(choice.mode) / 100
+            };
+            let retried = acked == 0;
+            rate.report(now, &choice, Report { sent, acked, retried });
+            choice
+        };
+        (0..2000).map(exchange).collect()
+    }
+
+    /// MCS 9 delivers 60 %. Its preamble and answer make it slower than MCS 4 for one MPDU of 1200 octets, and faster for
+    /// 32 of them.
+    #[test]
+    fn rates_are_ranked_by_the_airtime_of_the_average_a_mpdu() {
+        let delivered = |mode| if mode == vht(9) { 60 } else { 100 };
+        for (mpdus, best) in [(1, vht(4)), (32, vht(9))] {
+            let mut rate = minstrel(vec![vht(4), vht(9)]);
+            let choices = exchanges(&mut rate, 0, mpdus, delivered);
+            let late = &choices[500..];
+            let at_best = late.iter().filter(|choice| choice.mode == best).count();
+            assert!(
+                at_best * 10 > late.len() * 9,
+                "{mpdus} MPDUs: {at_best} of {}",
+                late.len()
+            );
+        }
+    }
+
+    /// While nothing arrives, every faster rate is sampled. Once everything arrives, the fastest one is found.
+    #[test]
+    fn sampling_goes_on_under_loss() {
+        let modes: Vec<Mode> = (0..10).map(vht).collect();
+        let mut rate = minstrel(modes.clone());
+        let lost = exchanges(&mut rate, 0, 16, |_| 0);
+        for mode in &modes[1..] {
+            let samples = lost
+                .iter()
+                .filter(|choice| choice.sample && choice.mode == *mode)
+                .count();
+            assert!(samples >= 2, "{samples} samples of {mode}");
+        }
+        let found = exchanges(&mut rate, 2000, 16, |_| 100);
+        assert!(
+            found[1000..]
+                .iter()
+                .all(|choice| choice.sample || choice.mode == modes[9])
+        );
+    }
+
+    /// A sample takes one turn in 20 ms, not more.
+    #[test]
+    fn samples_keep_to_their_interval() {
+        let mut rate = minstrel((0..10).map(vht).collect());
+        let choices = exchanges(&mut rate, 0, 16, |mode| if mode == vht(9) { 0 } else { 100 });
+        let samples: Vec<usize> = (0..choices.len()).filter(|ms| choices[*ms].sample).collect();
+        assert!(
+            samples.windows(2).all(|pair| pair[1] - pair[0] >= 20),
+            "{samples:?}"
+        );
+        assert!(samples.len() > 50, "{}", samples.len());
+    }
+
+    /// The chain is gone through while no answer comes; an answer starts it again, though MPDUs were lost.
+    #[test]
+    fn unanswered_exchanges_go_through_the_chain() {
+        let mut rate = minstrel((0..10).map(vht).collect());
+        let delivered = |mode: Mode| match mode.mcs() {
+            Some(0..=5) => 100,
+            Some(6) => 80,
+            _ => 0,
+        };
+        exchanges(&mut rate, 0, 16, delivered);
+        let [best, second, safest] = rate.chain;
+        assert_eq!([best.0, second.0, safest.0], [6, 5, 6]);
+        // Neither an estimate nor a sample interferes.
+        (rate.update_at, rate.sample_at) = (Nanos::MAX, Nanos::MAX);
+        let now = Nanos::from_secs(3);
+        let mut tried = Vec::new();
+        let mut next = |acked| {
+            let choice = rate.choose(now);
+            tried.push(choice.index);
+            let retried = acked == 0;
+            rate.report(
+                now,
+                &choice,
+                Report {
+                    sent: 16,
+                    acked,
+                    retried,
+                },
+            );
+        };
+        for _ in 0..best.1 + second.1 {
+            next(0);
+        }
+        next(1);
+        next(0);
+        let expected = [vec![6; best.1.into()], vec![5; second.1.into()], vec![6, 6]].concat();
+        assert_eq!(tried, expected);
     }
 }

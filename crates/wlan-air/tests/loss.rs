@@ -118,7 +118,6 @@ proptest! {
         snr_db in 3.0..26.0,
         aggregated in 0..3usize,
         amsdu: bool,
-        block_ack_req: bool,
         rayleigh: bool,
         retry_limit in 1..20u8,
         frames in 1..120usize,
@@ -131,7 +130,6 @@ proptest! {
         station.access[0].retry_limit = retry_limit;
         if aggregated > 0 {
             station.aggregation.max_amsdu_len_b = if amsdu { 3839 } else { 0 };
-            station.aggregation.block_ack_req = block_ack_req;
         }
         let fading = if rayleigh {
             Fading::Rayleigh { coherence_time: Nanos::from_ms(3) }

@@ -74,7 +74,7 @@ impl Checker {
             );
             frame.delivered = true;
             *deliveries += 1;
-            let before = &mut delivered[delivery.route.from][delivery.route.to.unwrap()];
+            let before = &mut delivered[delivery.route.from][delivery.route.to];
             assert!(
                 before.is_none_or(|before| before < frame.number),
                 "first in, first out"
@@ -137,7 +137,6 @@ fn any_config() -> impl Strategy<Value = MediumConfig> {
                 if station.aggregation == Aggregation::NONE {
                     station.fragmentation_threshold_b = fragments.map(|half| 2 * half);
                 } else {
-                    station.aggregation.block_ack_req = seed % 2 == 0;
                     station.aggregation.max_amsdu_len_b = if amsdu { 3839 } else { 0 };
                 }
                 station.protection =

@@ -203,8 +203,6 @@ fn ht_aggregation_keeps_the_bounds_of_ns3() {
             interval: Beacons::TU * 100,
             // Header, FCS and the fixed fields 40, then SSID, rates, EDCA parameters, HT Capabilities and Operation.
             len_b: 40 + 11 + 10 + 20 + 28 + 24,
-            dtim_period: 1,
-            power_save: false,
         });
         let outcome = sim::saturated(config, &[route(0, 1)], 1508, Nanos::from_secs(10)).unwrap();
         let goodput = outcome.goodput_mbps(1472);

@@ -141,7 +141,7 @@ fn config(cell: &Cell, seed: u64) -> (MediumConfig, Vec<Route>) {
     }
     let route = |from| Route {
         from,
-        to: Some(0),
+        to: 0,
         contender: 0,
     };
     (config, (1..=senders).map(route).collect())

@@ -42,7 +42,6 @@ fn tcp(window: Window, coalesce: bool) -> Source {
     Source::Tcp(Tcp {
         congestion: CongestionControl::Cubic,
         window,
-        write_b: 131_072,
         delayed_ack: true,
         coalesce,
     })

@@ -263,7 +263,7 @@ fn stations_have_equal_shares_of_txops() {
         while let Some(event) = medium.advance() {
             for (delivery, to) in medium.deliver() {
                 assert_eq!(delivery.route.to, *to);
-                delivered[to.unwrap()] += 1;
+                delivered[*to] += 1;
             }
             medium.take_gone().for_each(drop);
             if let Event::PpduEnd { ppdu, .. } = event

@@ -94,7 +94,6 @@ pub struct AccessPoint {
     /// The elements of a station's Association Request. A station has all that the access point has: SSID, rates, RSN or WPA,
     /// HT, VHT.
     of_association_request: Vec<u8>,
-    dtim_period: u8,
     /// The key that protects beacons, if any does, and what it computes.
     bigtk: Option<(Key, Bip)>,
     /// Beacons so far. They have sequence numbers of their own, as drivers count them apart from data.
@@ -115,9 +114,7 @@ impl AccessPoint {
     ) -> Self {
         let station = &medium.stations[0];
         let mode = station.rate.modes().last().expect("a station has a rate");
-        let (interval, dtim_period) = medium.beacons.map_or((Beacons::TU, 1), |beacons| {
-            (beacons.interval, beacons.dtim_period)
-        });
+        let interval = medium.beacons.map_or(Beacons::TU, |beacons| beacons.interval);
         let (band, class) = (mode.band(), mode.class());
         let is_protecting = station.protection != Protection::None;
         let mut elements = Vec::with_capacity(USUAL_LEN_B);
@@ -131,8 +128,8 @@ impl AccessPoint {
             push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(band).0]);
         }
         let tim_at = elements.len();
-        // DTIM count, DTIM period, and a bitmap that announces nothing (9.4.2.5.1).
-        push_element(&mut elements, ID_TIM, &[0, dtim_period, 0, 0]);
+        // DTIM count 0, DTIM period 1, and a bitmap that announces nothing (9.4.2.5.1): no station dozes.
+        push_element(&mut elements, ID_TIM, &[0, 1, 0, 0]);
         if band == Band::Ghz2_4 && class != Class::Dsss {
             // NonERP_Present and Use_Protection (9.4.2.11).
             push_element(&mut elements, ID_ERP, &[if is_protecting { 0b011 } else { 0 }]);
@@ -181,7 +178,6 @@ impl AccessPoint {
             elements,
             tim_at,
             of_association_request: of_request,
-            dtim_period,
             bigtk: bigtk.map(|key| {
                 let bip = Bip::new(GROUP_MANAGEMENT, key.as_octets()).expect("a key of its length");
                 (key, bip)
@@ -238,14 +234,11 @@ impl AccessPoint {
         [before, &rest[TIM_LEN_B..]].concat()
     }
 
-    /// Writes the next beacon, without FCS, and returns its length in octets; the first one has a DTIM.
+    /// Writes the next beacon, without FCS, and returns its length in octets.
     ///
     /// # Panics
     /// If there are fewer than [`MAX_LEN_B`] octets.
     pub fn beacon(&mut self, timestamp_us: u64, octets: &mut [u8]) -> usize {
-        let since_dtim = self.sent % u64::from(self.dtim_period);
-        let until_dtim = (u64::from(self.dtim_period) - since_dtim) % u64::from(self.dtim_period);
-        self.elements[self.tim_at + 2] = u8::try_from(until_dtim).unwrap_or(0);
         let sequence = self.sent % u64::from(SequenceControl::MODULUS);
         self.sent += 1;
         let beacon = Beacon {

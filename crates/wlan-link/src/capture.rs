@@ -14,7 +14,7 @@ use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
 use wlan_air::{Kind, Nanos, Ppdu};
 use wlan_frames::ampdu::{self, Delimiter};
 use wlan_frames::beacon::Beacon;
-use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};
+use wlan_frames::control::{Ack, BlockAck, Cts, Rts};
 use wlan_frames::radiotap::{
     AmpduStatus, CHANNEL_2GHZ, CHANNEL_CCK, CHANNEL_DYNAMIC, CHANNEL_OFDM, Channel, FLAG_FCS,
     FLAG_SHORT_PREAMBLE, Mcs, Radiotap, Vht, VhtBandwidth,
@@ -130,9 +130,8 @@ impl Capture {
         self.on_air.push(air);
     }
 
-    /// A PPDU without data starts. It bids others be silent for `duration` after its end; `asked` is the first
-    /// sequence number that a `BlockAckReq` asks about.
-    pub fn begin(&mut self, ppdu: &Ppdu, duration: Nanos, asked: Option<u16>) {
+    /// Records a PPDU without data, which starts now. Other stations are to be silent for `duration` after its end.
+    pub fn begin(&mut self, ppdu: &Ppdu, duration: Nanos) {
         let duration_us = duration_us(duration);
         let ta = self.names.addresses[ppdu.sender];
         let ra = ppdu
@@ -157,20 +156,6 @@ impl Capture {
                     tid,
                     starting_sequence: scoreboard.start(),
                     bitmap: scoreboard.bitmap(),
-                }
-                .emit(&mut octets)
-            }
-            Kind::BlockAckReq => {
-                let starting_sequence = asked.unwrap_or_default();
-                if let Some(station) = ppdu.receiver {
-                    self.scoreboards[station][ppdu.sender].ask(starting_sequence);
-                }
-                BlockAckReq {
-                    duration_us,
-                    ra,
-                    ta,
-                    tid,
-                    starting_sequence,
                 }
                 .emit(&mut octets)
             }

@@ -27,7 +27,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     ),
     "Access": (
         *("access_category", "txop_limit", "retry_limit", "rate_control", "ampdu", "amsdu", "rts_threshold"),
-        *("fragmentation_threshold", "protection", "beacon_interval", "dtim_period", "queue", "queue_limit"),
+        *("fragmentation_threshold", "protection", "beacon_interval", "queue", "queue_limit"),
     ),
     "Channel": ("snr", "error_model", "path_loss"),
     "Run": ("duration", "warmup", "seed"),
@@ -40,7 +40,7 @@ _METAVARS = {
         "MATRIX": ("hears",),
         "MBIT/S": ("wired_rate", "offered"),
         "MHZ": ("bandwidth", "processor_clock"),
-        "N": ("streams", "stations", "retry_limit", "dtim_period", "queue_limit", "seed"),
+        "N": ("streams", "stations", "retry_limit", "queue_limit", "seed"),
         "NS": ("processor_byte",),
         "RATE": ("rate",),
         "SECONDS": ("duration", "warmup"),

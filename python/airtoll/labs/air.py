@@ -52,7 +52,7 @@ CAN_SET = (
         "rate_control",
         "ampdu",
     ),
-    *("rts_threshold", "protection", "beacon_interval", "dtim_period", "error_model"),
+    *("rts_threshold", "protection", "beacon_interval", "error_model"),
     *("queue", "queue_limit", "fragmentation_threshold", "legacy_fallback"),
     *(
         "congestion_control",

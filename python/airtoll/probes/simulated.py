@@ -7,7 +7,7 @@ They run no command. What the medium answered is kept verbatim in raw/, so that 
 | throughput | UDP: always a datagram waiting, or the load that is offered;    TCP: always data to send |
 | rtt        | a request and its response, one at a time, as a ping-pong does                          |
 | irtt       | the same, and a datagram at a fixed interval in each direction, of one station          |
-| ftp        | TCP that always has data to send, in writes of more than a segment                      |
+| ftp        | TCP that always has data to send                                                        |
 | video      | the streams that the probe of real hosts plays, with the same metrics                   |
 
 Each metric has one sample, over the whole window. Where the medium gives a distribution, `rtt` and `delay` are
@@ -133,7 +133,7 @@ class SimulatedFtp:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        answer = _simulate(link, method, packet_size=_FTP_WRITE_B)
+        answer = _simulate(link, method)
         mbit_per_s = _number(answer.values, "throughput_mbps")
         rate = None if mbit_per_s is None else mbit_per_s * 1e6 / 8
         where = (_RECEIVER[cell.direction], cell.direction)
@@ -149,9 +149,6 @@ PROBES: Mapping[str, Callable[[], Probe]] = {
     "video": SimulatedVideo,
 }
 """The probes of lab sim, by name."""
-
-_FTP_WRITE_B = 16384
-"""More than a segment: the medium makes full ones of them."""
 
 _Value = tuple[str, str, str, str, float | None]
 """Metric, unit, endpoint, direction, value."""

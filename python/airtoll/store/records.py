@@ -107,6 +107,9 @@ class PlanRecord(_Record):
 
 RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
 
+_REMOVED_FROM_LINK: Final = frozenset({"offered", "dtim_period"})
+"""Keys of `plan.link` in earlier results: `offered` is a factor since version 3, `dtim_period` had no effect."""
+
 
 def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:
     """The same facts as JSON can carry them: NaN and infinities, which JSON lacks, become null.
@@ -140,8 +143,11 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
             f"{name}: written by a newer airtoll (schema version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): update airtoll"
         )
-    if version == 2 and isinstance(keys.get("plan"), dict) and isinstance(keys["plan"].get("link"), dict):
-        keys["plan"]["link"].pop("offered", None)  # since version 3 a factor
+    plan = keys.get("plan") if isinstance(keys, dict) else None
+    link = plan.get("link") if isinstance(plan, dict) else None
+    if isinstance(link, dict) and (removed := link.keys() & _REMOVED_FROM_LINK):
+        for key in removed:
+            del link[key]
         content = to_json(keys)
     try:
         return kind.model_validate_json(content, strict=True)

@@ -111,9 +111,6 @@ class MediumSettings(TcpSettings):
     beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = Field(
         default=None, description="Time between beacons in TU (1024 us); 0 sends none."
     )
-    dtim_period: Annotated[int, *integer(1, 255, "IEEE Std 802.11-2020, 9.4.2.5")] | None = Field(
-        default=None, description="Every so many beacons has a DTIM, after which group frames are sent."
-    )
     error_model: Annotated[ErrorModel, *name_of(ErrorModel)] | None = Field(
         default=None,
         description="How noise loses frames: none, nist or yans; nist where an SNR or a path loss is given.",

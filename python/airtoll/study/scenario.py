@@ -118,7 +118,8 @@ class Scenario(MediumSettings):
     )
     ip: Annotated[cell.Ip, *name_of(cell.Ip)] = Field(default="ipv4", description="ipv4 or ipv6.")
     packet_size: SimulatedSize = Field(
-        default=1472, description="UDP payload in bytes, as for iperf3's -l; of TCP, of one write."
+        default=1472,
+        description="UDP payload in bytes, as for iperf3's -l; bulk TCP sends full segments at every size.",
     )
     offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
         default=None,

@@ -7,7 +7,6 @@ use super::flow::Receipt;
 use super::station::Exchange;
 use super::{Action, Event, Kind, Medium, OnAir, Ppdu};
 use crate::Nanos;
-use crate::queue::Packet;
 
 impl<F> Medium<F> {
     pub(super) fn end_ppdu(&mut self, at_index: usize) -> Event {
@@ -32,7 +31,6 @@ impl<F> Medium<F> {
                 }
                 received
             }
-            Kind::BlockAckReq => self.end_data(&air, readable),
             Kind::Beacon => {
                 self.end_beacon(&ppdu);
                 readable
@@ -44,20 +42,6 @@ impl<F> Medium<F> {
     fn end_beacon(&mut self, ppdu: &Ppdu) {
         self.stations[ppdu.sender].exchange = None;
         self.reschedule(ppdu.sender);
-        let period = self
-            .config
-            .beacons
-            .map_or(1, |beacons| u64::from(beacons.dtim_period));
-        if self.beacons_sent.is_multiple_of(period) {
-            let now = self.now;
-            let mut dozing = std::mem::take(&mut self.dozing);
-            for (route, msdu) in dozing.drain(..) {
-                self.next = None;
-                self.queue(route, Packet { arrival: now, ..msdu });
-            }
-            self.dozing = dozing;
-        }
-        self.beacons_sent += 1;
     }
 
     /// The receiver of an RTS answers if its NAV is over (10.3.2.9).
@@ -110,20 +94,10 @@ impl<F> Medium<F> {
             end,
             ..
         } = ppdu;
-        let Some(exchange) = self.stations[sender].exchange else {
+        let (Some(exchange), Some(station)) = (self.stations[sender].exchange, receiver) else {
             return false;
         };
-        let Some(station) = receiver else {
-            // Group-addressed: whoever could read it has it, and no one answers.
-            self.receive(ppdu, &exchange, true);
-            self.settle(end, sender, true);
-            return readable;
-        };
-        let header = readable && self.header_survives(ppdu);
-        let received = match kind {
-            Kind::BlockAckReq => header,
-            _ => header && self.receive(ppdu, &exchange, false),
-        };
+        let received = readable && self.header_survives(ppdu) && self.receive(ppdu, &exchange);
         if received {
             let kind = if kind == (Kind::Data { mpdus: 1 }) {
                 Kind::Ack
@@ -170,7 +144,7 @@ impl<F> Medium<F> {
     }
 
     /// Draws which MPDUs on the air arrive. Whether any did.
-    fn receive(&mut self, ppdu: &Ppdu, exchange: &Exchange, group: bool) -> bool {
+    fn receive(&mut self, ppdu: &Ppdu, exchange: &Exchange) -> bool {
         let Self {
             config,
             stations,
@@ -179,7 +153,7 @@ impl<F> Medium<F> {
             ..
         } = self;
         let station = &config.stations[ppdu.sender];
-        let threshold_b = station.threshold_b(group);
+        let threshold_b = station.threshold_b();
         let flow = &mut stations[ppdu.sender].contenders[exchange.contender].flows[exchange.flow];
         let counters = &mut counters.stations[ppdu.sender];
         let channel = config.channel.as_ref().zip(ppdu.receiver);

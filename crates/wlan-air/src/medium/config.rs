@@ -109,10 +109,6 @@ pub struct Beacons {
     pub interval: Nanos,
     /// Octets of a beacon, MAC header and FCS included.
     pub len_b: usize,
-    /// Beacons from one with a delivery traffic indication message (DTIM) to the next.
-    pub dtim_period: u8,
-    /// Whether stations doze, so that group-addressed MSDUs wait for the next DTIM (11.2.3.4).
-    pub power_save: bool,
 }
 
 impl Beacons {
@@ -183,7 +179,7 @@ impl MediumConfig {
             });
         }
         if let Some(beacons) = &self.beacons
-            && (beacons.interval == Nanos::ZERO || beacons.dtim_period == 0)
+            && beacons.interval == Nanos::ZERO
         {
             return Err(ConfigError::Beacons);
         }

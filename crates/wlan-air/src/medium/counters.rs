@@ -37,7 +37,7 @@ pub struct Airtime {
     pub payload: Nanos,
     /// Ack and `BlockAck`.
     pub ack: Nanos,
-    /// RTS, CTS, `BlockAckReq`.
+    /// RTS and CTS.
     pub control: Nanos,
     /// Beacons.
     pub beacon: Nanos,
@@ -111,7 +111,7 @@ impl<F> Medium<F> {
             }
             Kind::Ack | Kind::BlockAck => airtime.ack += span,
             Kind::Beacon => airtime.beacon += span,
-            Kind::Rts | Kind::Cts | Kind::CtsToSelf | Kind::BlockAckReq => airtime.control += span,
+            Kind::Rts | Kind::Cts | Kind::CtsToSelf => airtime.control += span,
         }
     }
 }

@@ -21,8 +21,6 @@ pub enum Kind {
     Ack,
     /// Acknowledges the MPDUs of an A-MPDU, each by itself.
     BlockAck,
-    /// Asks for a `BlockAck`.
-    BlockAckReq,
     /// The access point's beacon.
     Beacon,
 }
@@ -71,8 +69,8 @@ pub enum Event {
 pub struct Route {
     /// The station that sends it.
     pub from: usize,
-    /// The station that receives it; none: all (group-addressed, without an acknowledgement).
-    pub to: Option<usize>,
+    /// The station that receives it.
+    pub to: usize,
     /// The sender's contender, an index into [`crate::StationConfig::access`].
     pub contender: usize,
 }
@@ -91,7 +89,7 @@ pub struct Delivery {
 /// Why a frame left the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was acknowledged, or sent to all.
+    /// It was acknowledged.
     Sent,
     /// The queue was full, or its discipline dropped it.
     Queue,

@@ -2,13 +2,11 @@
 
 use super::station::{BEACON, Exchange, Payload};
 use super::{Action, Event, Gone, Kind, Medium, Outcome, Ppdu, Protection, Spans};
-use crate::access::Psdu;
+use crate::access::{Aggregation, Psdu};
 use crate::phy::{ACK_LEN_B, BLOCK_ACK_LEN_B, Bss, CTS_LEN_B, Mode, RTS_LEN_B};
 use crate::queue::{Discipline, Packet};
+use crate::rate::Choice;
 use crate::{Nanos, StationConfig};
-
-/// Octets of a `BlockAckReq` (9.3.1.7).
-const BLOCK_ACK_REQ_LEN_B: usize = 24;
 
 impl<F> Medium<F> {
     /// A countdown of this station ends.
@@ -66,8 +64,8 @@ impl<F> Medium<F> {
             mode,
             kind: Payload::Beacon,
             psdu_len_b,
+            payload_sent: true,
             txop_end: None,
-            sent: true,
         });
         let ppdu = self.ppdu(at, index, None, Kind::Beacon, mode, psdu_len_b);
         self.transmit(ppdu, ppdu.end, Some(BEACON))
@@ -84,7 +82,8 @@ impl<F> Medium<F> {
         only: Option<usize>,
     ) -> Option<Exchange> {
         let planned = self.plan(index, winner, start, txop_end, only);
-        let prepared = planned.map(|(flow, mode)| self.commit(index, winner, start, txop_end, flow, mode));
+        let prepared =
+            planned.map(|(flow, choice)| self.commit(index, winner, start, txop_end, flow, choice));
         self.count_dropped(index, winner);
         prepared
     }
@@ -99,7 +98,7 @@ impl<F> Medium<F> {
         start: Nanos,
         txop_end: Option<Nanos>,
         only: Option<usize>,
-    ) -> Option<(usize, Mode)> {
+    ) -> Option<(usize, Choice)> {
         let now = self.now;
         let config = &self.config.stations[index];
         let bss = &self.config.bss;
@@ -125,27 +124,20 @@ impl<F> Medium<F> {
         }
         let (_, at) = chosen?;
         let flow = &mut contender.flows[at];
-        let mode = match flow.to {
-            Some(_) => flow.mode(now),
-            None => bss.beacon_mode(),
-        };
+        let choice = flow.rate.choose(now);
         if let Some(txop_end) = txop_end
             && start > now
             && only.is_none()
         {
-            let ppdu = if flow.ask {
-                bss.control_response(&mode).ppdu_duration(BLOCK_ACK_REQ_LEN_B) + bss.block_ack_duration(&mode)
-            } else {
-                let threshold_b = config.threshold_b(flow.to.is_none());
-                let mut psdu = Psdu::new(&config.aggregation, &mode, Nanos::MAX);
-                psdu.join(flow.next_mpdu_len_b(now, &config.framing, threshold_b, &mut self.dropped)?);
-                mode.ppdu_duration(psdu.len_b()) + bss.ack_duration(&mode)
-            };
-            if start + ppdu + self.spans.sifs > txop_end {
+            let threshold_b = config.threshold_b();
+            let mut psdu = Psdu::new(&config.aggregation, &choice.mode, Nanos::MAX);
+            psdu.join(flow.next_mpdu_len_b(now, &config.framing, threshold_b, &mut self.dropped)?);
+            let ppdu = choice.mode.ppdu_duration(psdu.len_b());
+            if start + ppdu + self.spans.sifs + bss.ack_duration(&choice.mode) > txop_end {
                 return None;
             }
         }
-        Some((at, mode))
+        Some((at, choice))
     }
 
     /// Takes the MPDUs of an exchange in their turn.
@@ -156,7 +148,7 @@ impl<F> Medium<F> {
         start: Nanos,
         txop_end: Option<Nanos>,
         at: usize,
-        mode: Mode,
+        choice: Choice,
     ) -> Exchange {
         let now = self.now;
         let config = &self.config.stations[index];
@@ -164,19 +156,16 @@ impl<F> Medium<F> {
         let contender = &mut self.stations[index].contenders[winner];
         contender.served = at;
         let flow = &mut contender.flows[at];
-        flow.mode = None;
-        let mut exchange = Exchange {
-            contender: winner,
-            flow: at,
-            mode,
-            kind: Payload::BlockAckReq,
-            psdu_len_b: BLOCK_ACK_REQ_LEN_B,
-            txop_end,
-            sent: false,
+        let mode = choice.mode;
+        // A sample risks one MPDU, not a whole A-MPDU.
+        let aggregation = Aggregation {
+            max_mpdus: if choice.sample {
+                1
+            } else {
+                config.aggregation.max_mpdus
+            },
+            ..config.aggregation
         };
-        if flow.ask {
-            return exchange;
-        }
         let room = txop_end.map_or(Nanos::MAX, |end| {
             let guard = if start == now {
                 guard_duration(config, bss, &mode)
@@ -185,9 +174,9 @@ impl<F> Medium<F> {
             };
             end.saturating_sub(start + guard + self.spans.sifs + bss.block_ack_duration(&mode))
         });
-        let mut psdu = Psdu::new(&config.aggregation, &mode, room);
-        let max_amsdu_b = config.aggregation.max_amsdu_b(&mode, &config.framing, room);
-        let threshold_b = config.threshold_b(flow.to.is_none());
+        let mut psdu = Psdu::new(&aggregation, &mode, room);
+        let max_amsdu_b = aggregation.max_amsdu_b(&mode, &config.framing, room);
+        let threshold_b = config.threshold_b();
         let mut next = 0;
         while !psdu.is_full() {
             if next == flow.window.len() && !flow.pull(now, max_amsdu_b, &mut self.dropped) {
@@ -203,9 +192,18 @@ impl<F> Medium<F> {
             }
             slot.on_air = true;
         }
-        exchange.kind = Payload::Data { mpdus: psdu.mpdus() };
-        exchange.psdu_len_b = psdu.len_b();
-        exchange
+        Exchange {
+            contender: winner,
+            flow: at,
+            mode,
+            kind: Payload::Data {
+                mpdus: psdu.mpdus(),
+                choice,
+            },
+            psdu_len_b: psdu.len_b(),
+            payload_sent: false,
+            txop_end,
+        }
     }
 
     /// Accounts for MSDUs that the discipline of a queue dropped.
@@ -226,24 +224,23 @@ impl<F> Medium<F> {
         self.stations[index].exchange = Some(exchange);
         let Exchange {
             contender,
+            flow,
             mode,
             psdu_len_b,
             ..
         } = exchange;
-        let (receiver, _, payload) = self.payload(index, &exchange);
         let sifs = self.spans.sifs;
-        let data_and_answer =
-            payload_duration(&exchange, &self.config.bss) + self.answer_span(&payload, &mode);
-        let guarded = receiver.is_some() && matches!(payload, Kind::Data { .. });
+        let data_and_answer = mode.ppdu_duration(psdu_len_b) + self.answer_span(&exchange);
         let bss = &self.config.bss;
         let config = &self.config.stations[index];
-        if guarded && config.sends_rts(psdu_len_b) {
+        if config.sends_rts(psdu_len_b) {
             let control = bss.control_response(&mode);
-            let ppdu = self.ppdu(at, index, receiver, Kind::Rts, control, RTS_LEN_B);
+            let receiver = self.stations[index].contenders[contender].flows[flow].to;
+            let ppdu = self.ppdu(at, index, Some(receiver), Kind::Rts, control, RTS_LEN_B);
             let nav = ppdu.end + sifs + bss.cts_duration(&mode) + sifs + data_and_answer;
             return self.transmit(ppdu, nav, Some(contender));
         }
-        if guarded && config.protection == Protection::CtsToSelf {
+        if config.protection == Protection::CtsToSelf {
             let control = cts_to_self_mode(bss, &mode);
             let ppdu = self.ppdu(at, index, None, Kind::CtsToSelf, control, CTS_LEN_B);
             return self.transmit(ppdu, ppdu.end + sifs + data_and_answer, Some(contender));
@@ -253,43 +250,36 @@ impl<F> Medium<F> {
 
     /// Sends the payload of the exchange that the station has begun.
     fn send_payload(&mut self, at: Nanos, index: usize, contender: Option<usize>) -> Event {
-        let Some(exchange) = &mut self.stations[index].exchange else {
+        let station = &mut self.stations[index];
+        let Some(exchange) = &mut station.exchange else {
             return Event::Elapsed { at };
         };
-        exchange.sent = true;
-        let exchange = *exchange;
-        let (receiver, mode, kind) = self.payload(index, &exchange);
-        let ppdu = self.ppdu(at, index, receiver, kind, mode, exchange.psdu_len_b);
-        let nav = match receiver {
-            Some(_) => ppdu.end + self.answer_span(&kind, &mode) + self.next_fragment_span(index, &exchange),
-            None => ppdu.end,
+        let Payload::Data { mpdus, .. } = exchange.kind else {
+            return Event::Elapsed { at };
         };
+        exchange.payload_sent = true;
+        let exchange = *exchange;
+        let receiver = station.contenders[exchange.contender].flows[exchange.flow].to;
+        let kind = Kind::Data { mpdus };
+        let ppdu = self.ppdu(
+            at,
+            index,
+            Some(receiver),
+            kind,
+            exchange.mode,
+            exchange.psdu_len_b,
+        );
+        let nav = ppdu.end + self.answer_span(&exchange) + self.next_fragment_span(index, &exchange);
         self.transmit(ppdu, nav, contender)
     }
 
-    fn payload(&self, index: usize, exchange: &Exchange) -> (Option<usize>, Mode, Kind) {
-        let receiver = match exchange.kind {
-            Payload::Beacon => None,
-            _ => self.stations[index].contenders[exchange.contender].flows[exchange.flow].to,
-        };
-        match exchange.kind {
-            Payload::Data { mpdus } => (receiver, exchange.mode, Kind::Data { mpdus }),
-            Payload::BlockAckReq => (
-                receiver,
-                self.config.bss.control_response(&exchange.mode),
-                Kind::BlockAckReq,
-            ),
-            Payload::Beacon => (None, exchange.mode, Kind::Beacon),
-        }
-    }
-
-    /// SIFS and the answer to a PPDU with one receiver.
-    fn answer_span(&self, kind: &Kind, mode: &Mode) -> Nanos {
+    /// SIFS and the answer to the payload of an exchange.
+    fn answer_span(&self, exchange: &Exchange) -> Nanos {
         let bss = &self.config.bss;
         self.spans.sifs
-            + match kind {
-                Kind::Data { mpdus: 1 } => bss.ack_duration(mode),
-                _ => bss.block_ack_duration(mode),
+            + match exchange.kind {
+                Payload::Data { mpdus: 1, .. } => bss.ack_duration(&exchange.mode),
+                _ => bss.block_ack_duration(&exchange.mode),
             }
     }
 
@@ -358,15 +348,6 @@ impl<F> Medium<F> {
             }
         }
     }
-}
-
-/// Airtime of the payload of an exchange.
-fn payload_duration(exchange: &Exchange, bss: &Bss) -> Nanos {
-    let mode = match exchange.kind {
-        Payload::BlockAckReq => bss.control_response(&exchange.mode),
-        _ => exchange.mode,
-    };
-    mode.ppdu_duration(exchange.psdu_len_b)
 }
 
 /// Time that an RTS and its CTS, or a CTS to itself, may take before a PPDU.

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use super::fragment::mpdu;
 use crate::Nanos;
 use crate::access::{BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
-use crate::phy::Mode;
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
@@ -59,31 +58,25 @@ impl<F> Slot<F> {
 
 #[derive(Debug)]
 pub(super) struct Flow<F> {
-    /// The receiving station; none: all of them.
-    pub to: Option<usize>,
+    /// The receiving station.
+    pub to: usize,
     pub queue: Queue<F>,
     /// Oldest first.
     pub window: VecDeque<Slot<F>>,
     pub rate: Rate,
-    /// The rate of the next exchange, once it was chosen.
-    pub mode: Option<Mode>,
     /// Buffers of A-MSDUs, to be used again.
     spare: Vec<Vec<Packet<F>>>,
-    /// The next exchange asks with a `BlockAckReq` what arrived.
-    pub ask: bool,
 }
 
 impl<F> Flow<F> {
     /// Nothing waits yet.
-    pub fn new(to: Option<usize>, queue: Queue<F>, rate: Rate) -> Flow<F> {
+    pub fn new(to: usize, queue: Queue<F>, rate: Rate) -> Flow<F> {
         Flow {
             to,
             queue,
             window: VecDeque::new(),
             rate,
-            mode: None,
             spare: Vec::new(),
-            ask: false,
         }
     }
 
@@ -93,12 +86,6 @@ impl<F> Flow<F> {
         unsettled
             .map(|slot| slot.msdu.arrival)
             .or_else(|| self.queue.head(now, dropped).map(|head| head.arrival))
-    }
-
-    /// The rate of the next exchange. It is chosen once, however often the exchange is put off.
-    pub fn mode(&mut self, now: Nanos) -> Mode {
-        let retries = self.window.front().map_or(0, |slot| slot.sent);
-        *self.mode.get_or_insert_with(|| self.rate.select(now, retries))
     }
 
     /// Octets of the MPDU that goes next; of an A-MSDU that is not formed yet, of its first MSDU alone.

@@ -42,11 +42,11 @@ impl Fragment {
 }
 
 impl StationConfig {
-    /// The octets from which on its MSDUs are fragmented, if any are. Group addressed ones are not, nor is what is sent
-    /// under an HT-immediate block ack agreement (10.4).
-    pub(super) fn threshold_b(&self, group: bool) -> Option<usize> {
+    /// The octets from which on its MSDUs are fragmented, if any are. MSDUs that are sent under an HT-immediate block ack
+    /// agreement are not (10.4).
+    pub(super) fn threshold_b(&self) -> Option<usize> {
         self.fragmentation_threshold_b
-            .filter(|_| !group && self.aggregation.max_mpdus == 1)
+            .filter(|_| self.aggregation.max_mpdus == 1)
     }
 }
 
@@ -109,7 +109,7 @@ impl<F> Medium<F> {
         config.fragmentation_threshold_b?;
         let contender = self.stations[sender].contenders.get(exchange.contender)?;
         let flow = contender.flows.get(exchange.flow)?;
-        let threshold_b = config.threshold_b(flow.to.is_none());
+        let threshold_b = config.threshold_b();
         let index = flow.window.iter().position(|slot| slot.on_air)?;
         Some((index, flow.window[index].fragment(&config.framing, threshold_b)?))
     }
@@ -128,7 +128,7 @@ impl<F> Medium<F> {
         };
         let config = &self.config.stations[sender];
         let slot = &self.stations[sender].contenders[exchange.contender].flows[exchange.flow].window[index];
-        let threshold_b = config.threshold_b(false);
+        let threshold_b = config.threshold_b();
         let Some(next) = Fragment::of(&config.framing, slot.body_b, number + 1, threshold_b) else {
             return Nanos::ZERO;
         };

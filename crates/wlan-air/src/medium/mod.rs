@@ -122,7 +122,6 @@ pub struct Medium<F> {
     on_air: Vec<OnAir>,
     actions: Vec<(Nanos, Action)>,
     next_id: u64,
-    beacons_sent: u64,
     now: Nanos,
     next: Option<(Nanos, Next)>,
     /// When the medium was taken that is busy now, and whether PPDUs overlapped since.
@@ -130,8 +129,6 @@ pub struct Medium<F> {
     overlap: bool,
     /// When the last PPDU ended, while none is on the air.
     silent_from: Nanos,
-    /// Group-addressed MSDUs that wait for the next DTIM.
-    dozing: Vec<(Route, Packet<F>)>,
     /// The flow, by sender and contender, of which the last event made MSDUs ready.
     fresh: Option<(usize, usize, usize)>,
     /// The flow whose ready MSDUs the driver took last.
@@ -204,13 +201,11 @@ impl<F> Medium<F> {
             on_air: Vec::new(),
             actions: Vec::new(),
             next_id: 0,
-            beacons_sent: 0,
             now: Nanos::ZERO,
             next: None,
             taken_at: Nanos::ZERO,
             overlap: false,
             silent_from: Nanos::ZERO,
-            dozing: Vec::new(),
             fresh: None,
             taken: None,
             gone: Vec::new(),
@@ -237,15 +232,7 @@ impl<F> Medium<F> {
     ///
     /// # Panics
     /// If there is no such station or contender.
-    pub fn enqueue(&mut self, route: Route, msdu: Packet<F>) {
-        if route.to.is_none() && self.config.beacons.is_some_and(|beacons| beacons.power_save) {
-            self.dozing.push((route, msdu));
-            return;
-        }
-        self.queue(route, msdu);
-    }
-
-    fn queue(&mut self, route: Route, mut msdu: Packet<F>) {
+    pub fn enqueue(&mut self, route: Route, mut msdu: Packet<F>) {
         let next = self.next.map_or(Nanos::MAX, |(at, _)| at);
         let late = msdu.arrival < self.now;
         let arrival = msdu.arrival.max(self.now).min(next);
@@ -270,7 +257,8 @@ impl<F> Medium<F> {
             .position(|flow| flow.to == to)
             .unwrap_or_else(|| {
                 let queue = Queue::new(config.discipline, config.queue_limit).expect("it was checked");
-                sender.flows.push(Flow::new(to, queue, Rate::new(&config.rate)));
+                let rate = Rate::new(&config.rate, &self.config.bss);
+                sender.flows.push(Flow::new(to, queue, rate));
                 sender.flows.len() - 1
             });
         sender.backlog += 1;
@@ -430,9 +418,8 @@ impl<F> Medium<F> {
         air.map_or(Nanos::ZERO, |air| air.nav_until.saturating_sub(air.ppdu.end))
     }
 
-    /// The MPDUs that the exchange of `sender` is to settle, oldest first: those of its data PPDU, or all that its
-    /// `BlockAckReq` asks about. Each with whether its receiver has it, by this PPDU or an earlier one. Of an A-MSDU
-    /// the first MSDU stands for the MPDU. None without an exchange.
+    /// The MPDUs that the exchange of `sender` is to settle, oldest first. Each comes with whether its receiver has it, by
+    /// this PPDU or an earlier one. An A-MSDU is represented by its first MSDU. Empty without an exchange.
     ///
     /// # Panics
     /// If there is no such station.
@@ -443,10 +430,9 @@ impl<F> Medium<F> {
             .filter(|exchange| exchange.kind != Payload::Beacon);
         exchange.into_iter().flat_map(|exchange| {
             let flow = &station.contenders[exchange.contender].flows[exchange.flow];
-            let asked = exchange.kind == Payload::BlockAckReq;
             let slots = flow.window.iter();
             slots
-                .filter(move |slot| slot.on_air || asked && !slot.acked)
+                .filter(|slot| slot.on_air)
                 .map(|slot| (&slot.msdu.frame, slot.arrived() || slot.fragment_received))
         })
     }

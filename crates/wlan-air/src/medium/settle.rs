@@ -4,6 +4,7 @@ use super::flow::Receipt;
 use super::station::{Exchange, Payload};
 use super::{Action, Gone, Medium, Outcome};
 use crate::Nanos;
+use crate::rate::Report;
 
 impl<F> Medium<F> {
     /// Ends an exchange of `index`, or goes on with it: `answered` if the answer came.
@@ -35,34 +36,33 @@ impl<F> Medium<F> {
         let &Exchange {
             contender,
             flow: at_flow,
-            mode,
             kind,
-            sent: data_sent,
+            payload_sent,
             ..
         } = exchange;
+        let Payload::Data { choice, .. } = kind else {
+            return;
+        };
         let config = &self.config.stations[index];
         let sender = &mut self.stations[index].contenders[contender];
         let flow = &mut sender.flows[at_flow];
         let counters = &mut self.counters.stations[index];
-        let group = flow.to.is_none();
-        let threshold_b = config.threshold_b(group);
-        let asked = kind == Payload::BlockAckReq;
-        let may_ask = config.aggregation.block_ack_req && matches!(kind, Payload::Data { mpdus: 2.. });
-        let (mut sent, mut acked, mut given_up, mut at) = (0, 0, 0, 0);
+        let threshold_b = config.threshold_b();
+        let (mut sent, mut acked, mut given_up, mut at) = (0_u32, 0_u32, 0, 0);
         while at < flow.window.len() {
             let slot = &mut flow.window[at];
             at += 1;
             let was_on_air = std::mem::take(&mut slot.on_air);
-            if was_on_air && data_sent {
+            if was_on_air && payload_sent {
                 sent += 1;
                 counters.retries += u64::from(slot.sent > 0);
                 slot.sent = slot.sent.saturating_add(1);
             }
-            if slot.acked || !(was_on_air || asked) {
+            if slot.acked || !was_on_air {
                 continue;
             }
-            if answered && (slot.fragment_received || group) {
-                acked += usize::from(was_on_air);
+            if answered && slot.fragment_received {
+                acked += 1;
                 let (_, last) = slot.next_mpdu(&config.framing, threshold_b);
                 if last {
                     slot.acked = true;
@@ -74,9 +74,6 @@ impl<F> Medium<F> {
                     slot.sent = 0;
                 }
                 continue;
-            }
-            if asked && answered {
-                continue; // it was counted when it was sent in vain
             }
             slot.retries += 1;
             if slot.retries < sender.access.retry_limit {
@@ -101,10 +98,10 @@ impl<F> Medium<F> {
                 });
             });
         }
-        // The next exchange asks for those whose fate is open.
-        flow.ask = !answered && (asked || may_ask) && flow.window.iter().any(|slot| !slot.acked);
-        if sent > 0 {
-            flow.rate.report(&mode, sent, acked);
+        if payload_sent {
+            let retried = !answered && given_up == 0;
+            flow.rate
+                .report(self.now, &choice, Report { sent, acked, retried });
         }
         if given_up > 0 && flow.settle_order() {
             self.fresh = Some((index, contender, at_flow));
@@ -188,7 +185,7 @@ mod tests {
         for frame in 0..8 {
             let route = Route {
                 from: 0,
-                to: Some(1),
+                to: 1,
                 contender: 0,
             };
             let msdu = Packet {

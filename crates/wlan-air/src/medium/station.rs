@@ -7,6 +7,7 @@ use super::flow::Flow;
 use crate::Nanos;
 use crate::access::{Access, Countdown};
 use crate::phy::Mode;
+use crate::rate::Choice;
 
 /// The virtual carrier sense of one station (10.3.2.4).
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,21 +49,20 @@ pub(super) struct Exchange {
     pub mode: Mode,
     pub kind: Payload,
     pub psdu_len_b: usize,
+    /// The payload went on the air, and not only the RTS before it.
+    pub payload_sent: bool,
     /// When the TXOP must end; none: after this exchange.
     pub txop_end: Option<Nanos>,
-    /// Whether its payload was sent, not only what comes before it.
-    pub sent: bool,
 }
 
 /// What an exchange is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// So many MPDUs.
+    /// So many MPDUs, at the rate that was chosen for them.
     Data {
         mpdus: usize,
+        choice: Choice,
     },
-    /// To learn which MPDUs of the last A-MPDU arrived.
-    BlockAckReq,
     Beacon,
 }
 

@@ -45,8 +45,6 @@ pub const BLOCK_ACK_LEN_B: usize = 32;
 /// Airtime of the longest HT-mixed or VHT PPDU (Table 9-25): L-SIG announces it with 12 bits at 6 Mbit/s, 20
 /// us + 4 us * (4095 + 3) / 3 (19.3.9.3.5, 21.4.3).
 pub const MAX_PPDU_DURATION: Nanos = Nanos::from_us(5_484);
-/// MPDUs in one A-MPDU: the bitmap of the compressed `BlockAck` (9.3.1.8.2).
-pub const MAX_AMPDU_MPDUS: usize = 64;
 /// Values of Maximum MPDU Length in the VHT Capabilities element, octets (9.4.2.157.2).
 pub const VHT_MPDU_LENS_B: [usize; 3] = [3_895, 7_991, 11_454];
 

@@ -93,7 +93,6 @@ impl Host {
                 let mss_b = flow.ip.mss_b();
                 let sender = SenderConfig {
                     mss_b,
-                    write_b: tcp.write_b,
                     ..SenderConfig::bulk(tcp.congestion)
                 };
                 let linux = ReceiverConfig::linux();

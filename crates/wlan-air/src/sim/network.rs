@@ -150,9 +150,7 @@ impl<'a> Network<'a> {
             ..
         } = self;
         for (delivery, id) in medium.deliver() {
-            if let Some(to) = delivery.route.to {
-                arrived.push((to, packets[*id as usize]));
-            }
+            arrived.push((delivery.route.to, packets[*id as usize]));
         }
         self.release_gone();
         if !self.arrived.is_empty() {
@@ -299,7 +297,7 @@ impl<'a> Network<'a> {
                 let hop = if station == 0 { destination } else { 0 };
                 let route = Route {
                     from: station,
-                    to: Some(hop),
+                    to: hop,
                     contender: self.scenario.flows[packet.flow as usize].contender,
                 };
                 let msdu = queue::Packet {

@@ -164,8 +164,6 @@ pub struct Tcp {
     pub congestion: CongestionControl,
     /// Receive window.
     pub window: Window,
-    /// Octets that the application writes at a time.
-    pub write_b: u32,
     /// Whether a delayed ACK is allowed.
     pub delayed_ack: bool,
     /// Whether segments that arrive in one A-MPDU are handed on as one, as receive offload does; it halves the number

@@ -35,7 +35,7 @@ mod tests;
 
 pub use congestion::CongestionControl;
 pub use receiver::{Receiver, ReceiverConfig, ReceiverCounters, Window};
-pub use sender::{Sender, SenderConfig, SenderCounters, SmallQueue, Supply};
+pub use sender::{Sender, SenderConfig, SenderCounters, Supply};
 
 use crate::Nanos;
 
@@ -210,17 +210,6 @@ pub enum TcpError {
         initial_b: u64,
         /// At most.
         max_b: u64,
-    },
-    /// A write of nothing.
-    #[error("the application must write at least 1 octet at a time")]
-    Write,
-    /// A send buffer that a write does not fit.
-    #[error("send buffer of {buffer_b} octets: must hold a write of {write_b}")]
-    SendBuffer {
-        /// The buffer.
-        buffer_b: u64,
-        /// One write.
-        write_b: u32,
     },
     /// No segment to start with.
     #[error("the initial window must be at least 1 segment (RFC 5681, 3.1)")]

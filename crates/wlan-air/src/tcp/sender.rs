@@ -4,7 +4,7 @@ mod config;
 mod recovery;
 mod transmit;
 
-pub use config::{SenderConfig, SmallQueue, Supply};
+pub use config::{SenderConfig, Supply};
 
 use super::congestion::{Cwnd, Round};
 use super::rtt::Rtt;
@@ -121,7 +121,6 @@ pub struct Sender {
     limited_until: u64,
     most_outstanding: u32,
     sent_since_check: bool,
-    device_b: u64,
     counters: SenderCounters,
 }
 
@@ -162,7 +161,6 @@ impl Sender {
             limited_until: 0,
             most_outstanding: 0,
             sent_since_check: false,
-            device_b: 0,
             counters: SenderCounters::default(),
         })
     }
@@ -187,12 +185,9 @@ impl Sender {
         self.supply = self.supply.saturating_add(octets);
     }
 
-    /// The application gives nothing more than what is sent or in the send buffer.
+    /// The application gives nothing more than what is sent.
     pub fn stop(&mut self) {
-        self.supply = match self.config.send_buffer_b {
-            None => self.supply.min(self.sent),
-            Some(_) => self.available(),
-        };
+        self.supply = self.supply.min(self.sent);
     }
 
     /// Octets acknowledged.
@@ -235,12 +230,6 @@ impl Sender {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Nanos> {
         self.timer.map(|(_, at)| at)
-    }
-
-    /// `len_b` octets of payload have left the device's queue, sent or dropped there. Needed only with
-    /// [`SenderConfig::small_queue`].
-    pub fn on_freed(&mut self, len_b: u32) {
-        self.device_b = self.device_b.saturating_sub(u64::from(len_b));
     }
 
     /// A segment of the receiver arrives.

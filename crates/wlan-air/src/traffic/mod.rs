@@ -167,13 +167,7 @@ pub struct RequestResponse {
     pub request_b: usize,
     /// Octets of payload of a response.
     pub response_b: usize,
-    think: Think,
-}
-
-#[derive(Clone, Debug)]
-enum Think {
-    Fixed(Nanos),
-    Exponential(f64, Draws),
+    think: Nanos,
 }
 
 impl RequestResponse {
@@ -188,28 +182,14 @@ impl RequestResponse {
         Ok(RequestResponse {
             request_b,
             response_b,
-            think: Think::Fixed(think),
+            think,
         })
     }
 
-    /// The same with exponential times of thought, of this client's mean.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)] // times of thought are far below 2^53 ns
-    pub fn with_random_think(mut self, seed: u64) -> RequestResponse {
-        if let Think::Fixed(mean) = self.think {
-            self.think = Think::Exponential(mean.0 as f64, Draws::new(seed));
-        }
-        self
-    }
-
     /// The next request, after the answer to the last came at `answered` (or the client started).
-    pub fn next_request(&mut self, answered: Nanos) -> Departure {
-        let think = match &mut self.think {
-            Think::Fixed(think) => *think,
-            Think::Exponential(mean_ns, draws) => Nanos(draws.exponential(*mean_ns)),
-        };
+    pub fn next_request(&self, answered: Nanos) -> Departure {
         Departure {
-            at: answered + think,
+            at: answered + self.think,
             len_b: self.request_b,
         }
     }

@@ -75,8 +75,7 @@ pub struct VideoConfig {
 
 impl VideoConfig {
     /// High rate: 1080-line television as broadcast by ATSC, 19.4 Mbit/s, which an 802.11a/g link at 54
-    /// Mbit/s carries. The papers that compare a high and a very high rate give no figures; this and
-    /// [`VideoConfig::very_high_rate`] stand at the two sides of what such a link holds.
+    /// Mbit/s carries. The papers that compare a high and a very high rate give no figures.
     #[must_use]
     pub const fn high_rate() -> VideoConfig {
         VideoConfig {
@@ -87,15 +86,6 @@ impl VideoConfig {
             clip: 300,
             payload_b: 1400,
             pacing: Pacing::Smooth,
-        }
-    }
-
-    /// Very high rate: the most of a Blu-ray disc, 40 Mbit/s, which overwhelms an 802.11a/g link.
-    #[must_use]
-    pub const fn very_high_rate() -> VideoConfig {
-        VideoConfig {
-            rate_bps: 40_000_000,
-            ..VideoConfig::high_rate()
         }
     }
 

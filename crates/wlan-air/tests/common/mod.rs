@@ -33,7 +33,7 @@ pub fn ht_config(mode: Mode, stations: usize) -> MediumConfig {
 pub fn route(from: usize, to: usize) -> Route {
     Route {
         from,
-        to: Some(to),
+        to,
         contender: 0,
     }
 }

@@ -37,14 +37,6 @@ impl Scoreboard {
         self.bitmap |= 1 << self.ahead(sequence);
     }
 
-    /// A `BlockAckReq` asks about the MPDUs from `sequence` on: the window starts there (10.25.6.3 c).
-    pub fn ask(&mut self, sequence: u16) {
-        let ahead = self.ahead(sequence);
-        if ahead < SequenceControl::MODULUS / 2 {
-            self.shift(ahead);
-        }
-    }
-
     fn ahead(self, sequence: u16) -> u16 {
         (sequence + SequenceControl::MODULUS - self.start) % SequenceControl::MODULUS
     }
@@ -73,8 +65,6 @@ mod tests {
         assert_eq!((scoreboard.start(), scoreboard.bitmap()), (1, 3 << 62));
         scoreboard.receive(0);
         assert_eq!(scoreboard.start(), 1, "older than the window");
-        scoreboard.ask(64);
-        assert_eq!((scoreboard.start(), scoreboard.bitmap()), (64, 1));
         scoreboard.receive(64 + 200);
         assert_eq!((scoreboard.start(), scoreboard.bitmap()), (201, 1 << 63));
     }

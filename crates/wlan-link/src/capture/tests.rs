@@ -92,7 +92,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
         for _ in 0..count {
             let route = Route {
                 from,
-                to: Some(1 - from),
+                to: 1 - from,
                 contender: 0,
             };
             let msdu = Packet {
@@ -139,8 +139,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
                 if matches!(ppdu.kind, Kind::Data { .. }) {
                     capture.begin_data(&ppdu, medium.on_air(ppdu.sender).map(|sent| &sent.mpdu[..]));
                 } else {
-                    let asked = medium.outstanding(ppdu.sender).next();
-                    capture.begin(&ppdu, duration, asked.and_then(|(sent, _)| sent.sequence));
+                    capture.begin(&ppdu, duration);
                 }
                 let records = &capture.on_air.last().unwrap().records;
                 assert_eq!(psdu_len_b(records, &ppdu), ppdu.psdu_len_b, "{ppdu:?}");
@@ -238,7 +237,6 @@ fn subtype(kind: Kind, has_qos: bool) -> &'static str {
         Kind::Cts | Kind::CtsToSelf => "0x001c",
         Kind::Ack => "0x001d",
         Kind::BlockAck => "0x0019",
-        Kind::BlockAckReq => "0x0018",
         Kind::Beacon => "0x0008",
     }
 }
@@ -409,7 +407,6 @@ fn beacons_say_what_the_bss_is_like() {
     let mut securities = Suite::ALL.into_iter().filter(|suite| !suite.is_bip()).cycle();
     for (mut of, name) in phys() {
         of["beacon_interval_tu"] = 20.into();
-        of["dtim_period"] = 3.into();
         let forbidden = |suite: &Suite| suite.is_rc4() && matches!(name, "7" | "8");
         let suite = securities.find(|suite| !forbidden(suite)).unwrap();
         of["security"] = suite.name().into();
@@ -427,10 +424,9 @@ fn beacons_say_what_the_bss_is_like() {
             assert!(in_dsss || frame[2] == "6", "the lowest basic rate: {of}");
             let (first, last) = if in_dsss { (192, 192) } else { (32, 32) };
             assert!((first..=last).contains(&(timestamp - first_bit)), "{of}");
-            let until_dtim = [0, 2, 1][number % 3].to_string();
             assert_eq!(
                 frame[3..8],
-                [&until_dtim, "3", "20", &number.to_string(), "616972746f6c6c"]
+                ["0", "1", "20", &number.to_string(), "616972746f6c6c"]
             );
             let capabilities = u16::from_str_radix(&frame[8][2..], 16).unwrap();
             assert_eq!(capabilities & 0b1_0001, 0b1_0001, "ESS and Privacy");
@@ -462,7 +458,7 @@ fn protected_beacons_end_with_a_mic_under_the_beacon_key() {
     let of = |beacon_prot: bool| {
         json!({
             "phy": "ht", "rate": "mcs7", "security": "ccmp", "ieee80211w": "required", "beacon_prot": beacon_prot,
-            "beacon_interval_tu": 20, "dtim_period": 2,
+            "beacon_interval_tu": 20,
         })
     };
     let (told, file) = performed(&words(&of(true)), 0, 0, Nanos::from_ms(150));
@@ -594,7 +590,7 @@ fn a_block_ack_tells_of_what_came_from_the_station_that_it_is_for() {
     }
     for (station, sequences) in heard {
         let answer = ppdu(0, station, Kind::BlockAck);
-        capture.begin(&answer, Nanos::ZERO, None);
+        capture.begin(&answer, Nanos::ZERO);
         let file = [&pcap::file_header()[..], &capture.on_air.last().unwrap().records].concat();
         let frame = pcap::records(&file).next().unwrap().unwrap().1.data;
         let block_ack = BlockAck::parse(&frame[Radiotap::parse(frame).unwrap().1..]).unwrap();

@@ -303,9 +303,7 @@ impl Mac {
             }
             Some(Event::PpduStart(ppdu)) => {
                 if let Some(capture) = &mut self.capture {
-                    let asked = self.medium.outstanding(ppdu.sender).next();
-                    let asked = asked.and_then(|(frame, _)| frame.numbers.map(|numbers| numbers.sequence));
-                    capture.begin(&ppdu, self.medium.duration(ppdu.sender), asked);
+                    capture.begin(&ppdu, self.medium.duration(ppdu.sender));
                 }
             }
             Some(Event::PpduEnd { ppdu, received }) => {
@@ -341,7 +339,10 @@ impl Mac {
     fn protect(&mut self, ppdu: &Ppdu) {
         let duration_us = duration_us(self.medium.duration(ppdu.sender));
         let start = self.clock.now();
-        let Some([sender, receiver]) = ends(&mut self.associations, ppdu.sender, ppdu.receiver) else {
+        let Some([sender, receiver]) = ppdu
+            .receiver
+            .and_then(|receiver| ends(&mut self.associations, ppdu.sender, receiver))
+        else {
             return;
         };
         let part = self.medium.fragment(ppdu.sender).map(|(_, part)| part);
@@ -365,7 +366,9 @@ impl Mac {
 
     /// What a PPDU that arrived brought of an MSDU that is sent in fragments.
     fn take_fragment(&mut self, ppdu: &Ppdu) {
-        let ends = ends(&mut self.associations, ppdu.sender, ppdu.receiver);
+        let ends = ppdu
+            .receiver
+            .and_then(|receiver| ends(&mut self.associations, ppdu.sender, receiver));
         if let (Some((frame, _)), Some([_, receiver])) = (self.medium.fragment(ppdu.sender), ends) {
             receiver.take_fragment(frame, ppdu.end);
         }
@@ -377,11 +380,7 @@ fn is_data(ppdu: &Ppdu) -> bool {
 }
 
 /// The sender's and the receiver's end of their association.
-pub(super) fn ends(
-    associations: &mut [[End; 2]],
-    sender: usize,
-    receiver: Option<usize>,
-) -> Option<[&mut End; 2]> {
-    let [ap, sta] = associations.get_mut(sender.max(receiver?).checked_sub(1)?)?;
+pub(super) fn ends(associations: &mut [[End; 2]], sender: usize, receiver: usize) -> Option<[&mut End; 2]> {
+    let [ap, sta] = associations.get_mut(sender.max(receiver).checked_sub(1)?)?;
     Some(if sender == AP { [ap, sta] } else { [sta, ap] })
 }

@@ -96,7 +96,7 @@ impl Mac {
         frame.renew();
         let route = Route {
             from: station,
-            to: Some(if station == AP { frame.to } else { AP }),
+            to: if station == AP { frame.to } else { AP },
             contender: 0,
         };
         let msdu = Packet {
@@ -128,8 +128,8 @@ impl Mac {
         let Some((Delivery { route, .. }, _)) = arrived.peek() else {
             return;
         };
-        let (Some([_, end]), Some(receiver)) = (ends(&mut self.associations, route.from, route.to), route.to)
-        else {
+        let receiver = route.to;
+        let Some([_, end]) = ends(&mut self.associations, route.from, receiver) else {
             return;
         };
         // Events without data are performed ahead of their time.

@@ -70,7 +70,6 @@ pub struct Scenario {
     fragmentation_threshold: Option<usize>,
     protection: Option<String>,
     beacon_interval_tu: Option<u64>,
-    dtim_period: Option<u8>,
     queue: Option<String>,
     queue_limit: Option<usize>,
     snr_db: Option<OneOrMatrix>,
@@ -414,8 +413,6 @@ impl Scenario {
             medium.beacons = Some(Beacons {
                 interval: Beacons::TU * interval_tu,
                 len_b: management.beacon_len_b(),
-                dtim_period: self.dtim_period.unwrap_or(1),
-                power_save: false,
             });
         }
         let mut wired = Wired::gigabit();
@@ -514,7 +511,6 @@ impl Scenario {
                 Ok(Source::Tcp(Tcp {
                     congestion,
                     window: self.window_bytes.map_or(Window::linux(), Window::Fixed),
-                    write_b: u32::try_from(payload_b).unwrap_or(u32::MAX),
                     delayed_ack: self.delayed_ack.unwrap_or(true),
                     coalesce: self.coalesce(),
                 }))

@@ -24,11 +24,10 @@ impl Sender {
                 return Some(segment);
             }
         }
-        if self.board.outstanding() == 0 && self.sent < self.available() {
+        if self.board.outstanding() == 0 && self.sent < self.supply {
             self.restart(now);
         }
-        let small_queue_full = self.small_queue_full();
-        if self.board.in_flight() < self.cwnd.segments && !small_queue_full {
+        if self.board.in_flight() < self.cwnd.segments {
             if self.state != State::Open && self.board.any_waiting() {
                 let oldest_at = self.board.oldest_at();
                 if let Some(span) = self.board.resend_lost(now) {
@@ -62,18 +61,6 @@ impl Sender {
         }
     }
 
-    /// Octets that the application has written.
-    pub(super) fn available(&self) -> u64 {
-        let room = match self.config.send_buffer_b {
-            None => u64::MAX,
-            Some(buffer_b) => {
-                let write_b = u64::from(self.config.write_b);
-                ((self.acked + buffer_b) / write_b * write_b).max(self.sent)
-            }
-        };
-        self.supply.min(room)
-    }
-
     /// The next new octets, as far as there are any and the receiver's window takes them.
     fn next_span(&self) -> Option<Span> {
         let mss_b = u64::from(self.config.mss_b);
@@ -84,7 +71,7 @@ impl Sender {
         } else {
             mss_b.min(self.window_max_b)
         };
-        let len_b = full_b.min(self.available() - self.sent);
+        let len_b = full_b.min(self.supply - self.sent);
         let span = Span {
             start: self.sent,
             end: self.sent + len_b,
@@ -95,7 +82,6 @@ impl Sender {
     fn data(&mut self, span: Span, now: Nanos, retransmission: bool) -> Segment {
         let len_b = u32::try_from(span.end - span.start).expect("at most an MSS");
         self.counters.segments += 1;
-        self.device_b += u64::from(len_b);
         self.last_sent = now;
         if self.state == State::Recovery {
             self.reduction.out += 1;
@@ -204,27 +190,11 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed() else {
             return Nanos::ZERO;
         };
-        let (percent, window_b) = self.rate();
+        let early = self.cwnd.threshold == NO_THRESHOLD || self.cwnd.segments < self.cwnd.threshold / 2;
+        let percent = if early { 200 } else { 120 };
+        let segments = self.cwnd.segments.max(self.board.outstanding()).max(1);
+        let window_b = u64::from(segments) * u64::from(self.config.mss_b);
         let ns = u128::from(octets) * u128::from(srtt.0) * 100 / (u128::from(window_b) * percent);
         Nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-    }
-
-    /// Percent and octets of the window that make the rate, a round trip.
-    fn rate(&self) -> (u128, u64) {
-        let early = self.cwnd.threshold == NO_THRESHOLD || self.cwnd.segments < self.cwnd.threshold / 2;
-        let segments = self.cwnd.segments.max(self.board.outstanding()).max(1);
-        let percent = if early { 200 } else { 120 };
-        (percent, u64::from(segments) * u64::from(self.config.mss_b))
-    }
-
-    fn small_queue_full(&self) -> bool {
-        let (Some(limit), Some(srtt)) = (self.config.small_queue, self.rtt.smoothed()) else {
-            return false;
-        };
-        let (percent, window_b) = self.rate();
-        let per_second = u128::from(window_b) * percent * 10_000_000 / u128::from(srtt.0.max(1));
-        let at_rate_b = u64::try_from(per_second >> limit.shift.min(127)).unwrap_or(u64::MAX);
-        // An empty queue always takes a segment.
-        self.device_b > 0 && self.device_b >= at_rate_b.max(limit.min_b).min(limit.max_b)
     }
 }

@@ -144,49 +144,6 @@ fn a_window_of_one_segment_does_not_wait_for_delayed_acks() {
 }
 
 #[test]
-fn a_send_buffer_limits_what_is_under_way_to_whole_writes() {
-    let config = SenderConfig {
-        write_b: 1000,
-        send_buffer_b: Some(10_500),
-        ..SenderConfig::bulk(Cubic)
-    };
-    let mut pipe = Pipe::new(config, ReceiverConfig::linux(), 1000.0, MS(5), 1000);
-    let mut most_b = 0;
-    while pipe.now < Nanos::from_secs(1) {
-        pipe.step();
-        let sent_b = pipe.sent.last().map_or(0, |(_, segment)| segment.span().end);
-        most_b = most_b.max(sent_b.saturating_sub(pipe.sender.acked_b()));
-    }
-    assert!((9_000..=10_500).contains(&most_b), "{most_b}");
-}
-
-#[test]
-fn small_queues_hold_the_sender_back_until_its_device_has_sent() {
-    let config = SenderConfig {
-        initial_window: 100,
-        small_queue: Some(SmallQueue::mac80211()),
-        ..SenderConfig::bulk(Reno)
-    };
-    let mut sender = Sender::new(config).unwrap();
-    sender.open(Nanos::ZERO);
-    let syn = sender.poll(Nanos::ZERO).unwrap();
-    let mut receiver = Receiver::new(ReceiverConfig::linux()).unwrap();
-    let answer = receiver.on_segment(MS(40), &syn).unwrap();
-    sender.on_segment(MS(80), &answer);
-    assert_eq!(
-        sender.poll(MS(80)).map(|s| s.len_b),
-        Some(0),
-        "the handshake's last ACK"
-    );
-    let drain = |sender: &mut Sender| std::iter::from_fn(|| sender.poll(MS(80))).count();
-    // 100 segments in 80 ms, doubled, in 2^-8 s: 14 141 octets.
-    assert_eq!(drain(&mut sender), 10);
-    assert_eq!(drain(&mut sender), 0);
-    sender.on_freed(1448);
-    assert_eq!(drain(&mut sender), 1);
-}
-
-#[test]
 fn a_window_unused_for_long_is_forgotten() {
     let config = SenderConfig {
         supply: Supply::Octets(3_000_000),
@@ -236,21 +193,11 @@ fn what_contradicts_itself_is_refused() {
     let bulk = SenderConfig::bulk(Cubic);
     let sender = |config| Sender::new(config).unwrap_err();
     assert_eq!(sender(SenderConfig { mss_b: 47, ..bulk }), TcpError::Mss(47));
-    assert_eq!(sender(SenderConfig { write_b: 0, ..bulk }), TcpError::Write);
     let none = SenderConfig {
         initial_window: 0,
         ..bulk
     };
     assert_eq!(sender(none), TcpError::InitialWindow);
-    let small = SenderConfig {
-        send_buffer_b: Some(1),
-        ..bulk
-    };
-    let error = TcpError::SendBuffer {
-        buffer_b: 1,
-        write_b: bulk.write_b,
-    };
-    assert_eq!(sender(small), error);
     let receiver = |window| {
         let linux = ReceiverConfig::linux();
         Receiver::new(ReceiverConfig { window, ..linux }).unwrap_err()
