@@ -109,6 +109,9 @@ class Cell:
     @property
     def run_s(self) -> float:
         """Simulated seconds of a run: some thousands of exchanges."""
+        if self.ampdu and self.stations > 1:
+            # PPDUs of milliseconds: contention windows take seconds to settle, ADDBA exchanges too.
+            return 30
         if self.phy == "dsss":
             return 60 if self.rate in {"1", "2"} else 20
         slow = self.rate in {"6", "12"} or self.hidden
@@ -191,6 +194,9 @@ def _ht() -> list[Cell]:
         # ns-3 counts the retries of A-MPDUs wrongly (README.md), so there is no limit.
         Cell("ht", mcs=0, stations=5, ampdu=True, retry_limit=0),
         Cell("ht", mcs=7, stations=5, ampdu=True, retry_limit=0),
+        Cell("ht", mcs=0, stations=10, ampdu=True, retry_limit=0),
+        Cell("ht", mcs=7, stations=10, ampdu=True, retry_limit=0),
+        Cell("ht", mcs=7, stations=20, ampdu=True, retry_limit=0),
     ]
     return cells
 
@@ -213,6 +219,8 @@ def _vht() -> list[Cell]:
         Cell("vht", mcs=9, bandwidth_mhz=80, ampdu=True, security_b=16),
         Cell("vht", mcs=0, bandwidth_mhz=80, stations=5, ampdu=True, retry_limit=0),
         Cell("vht", mcs=9, bandwidth_mhz=80, stations=5, ampdu=True, retry_limit=0),
+        Cell("vht", mcs=4, bandwidth_mhz=80, stations=10, ampdu=True, retry_limit=0),
+        Cell("vht", mcs=9, bandwidth_mhz=80, stations=10, ampdu=True, retry_limit=0),
     ]
     return cells
 
@@ -232,7 +240,16 @@ def _rts() -> list[Cell]:
         )
     ]
     cells += [Cell("ht", mcs=7, stations=n, rts=True, retry_limit=0) for n in (1, 5)]
-    return [*cells, Cell("ht", mcs=7, stations=5, rts=True, ampdu=True, retry_limit=0)]
+    cells += [Cell("ht", mcs=7, stations=5, rts=True, ampdu=True, retry_limit=0)]
+    # The default limit, which ns-3 does not apply to failed RTS frames.
+    cells += [
+        Cell("ofdm", rate, stations=n, rts=True) for rate, n in (("54", 5), ("54", 10), ("54", 50), ("6", 10))
+    ]
+    cells += [
+        Cell("ht", mcs=7, stations=n, rts=True, ampdu=ampdu)
+        for n, ampdu in ((5, False), (5, True), (10, True))
+    ]
+    return cells
 
 
 def _hidden() -> list[Cell]:

@@ -167,12 +167,16 @@ fn simulate(cell: &Cell, duration: Nanos, seed: u64) -> (f64, Vec<f64>) {
     (stations.iter().sum(), stations)
 }
 
-/// Cells in which ns-3 uses a choice that the standard leaves, and this medium another: the difference that follows,
+/// Cells in which ns-3 uses a choice that the standard leaves, or departs from it, and this medium does not: the difference that follows,
 /// by how much the cell may differ from it, and why.
 ///
 /// After its last frame a station of ns-3 gives the rest of a TXOP back with a CF-End, where that fits, which 10.23.2.10
 /// allows and does not ask for: a SIFS and 52 us at 6 Mbit/s. Of the 2.08 ms of a TXOP of voice these are 3.3 %.
-const EXPLAINED: [(&str, f64, f64); 2] = [
+///
+/// Failed RTS frames count towards no limit in ns-3. By the standard they do (10.3.4.4), and at the limit the contention
+/// window starts afresh. Of 50 stations more then collide: the closed form with the limit gives 22.90 Mbit/s, 2.3 % less.
+const EXPLAINED: [(&str, f64, f64); 3] = [
+    ("ofdm54-rts-n50-1472b", -0.022, 0.005),
     ("ht-mcs7-20mhz-vo+be-n2-1472b", 0.033, 0.005),
     ("ht-mcs7-20mhz-vo-n1-1472b", 0.033, 0.005),
 ];
@@ -183,10 +187,62 @@ fn expected(name: &str) -> (f64, f64) {
     explained.map_or((0.0, 0.03), |&(_, difference, tolerance)| (difference, tolerance))
 }
 
+/// In this cell ns-3's best effort gets next to nothing, by an error of ns-3. Its stations set Duration to the end of their
+/// TXOP limit. Here the TXOP ends 48 us before, too little for a CF-End. The other station keeps its NAV, as it must; the
+/// holder must wait for its TXNAV timer before its backoff (10.23.2.2), but ns-3's holder draws and counts at once and so
+/// almost always comes first. The cell `vi+be`, where the CF-End resets the NAV, is the reference in its place.
+const TXNAV_IGNORED: &str = "ht-mcs7-20mhz-vi+be-txop2048-n2-1472b";
+const TXNAV_RESET: &str = "ht-mcs7-20mhz-vi+be-n2-1472b";
+
+/// What ns-3 measured of each station, Mbit/s. Of stations alike it is the mean.
+fn reference_by_station(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
+    let list = |cell: &Cell| -> Vec<f64> {
+        let list = cell.text("station_mbps").split_whitespace();
+        list.map(|mbps| mbps.parse().unwrap()).collect()
+    };
+    let number = |column| -> f64 { cell.number(column).unwrap() };
+    match cell.text("cell") {
+        TXNAV_IGNORED => {
+            // A frame takes 288 us (data 228, Ack 28, two SIFS): 7 fill a TXOP of 2048 us, 14 one of 4096 us. Best effort
+            // gets as many frames per TXOP of video.
+            let reset = cells
+                .iter()
+                .find(|cell| cell.text("cell") == TXNAV_RESET)
+                .unwrap();
+            let [video, best_effort] = list(reset)[..] else {
+                panic!("two stations")
+            };
+            let best_effort_per_frame = best_effort / (video / 14.0) / 7.0;
+            let video = list(cell)[0] / (1.0 + best_effort_per_frame);
+            vec![video, video * best_effort_per_frame]
+        }
+        _ if cell.text("station_mbps").is_empty() => {
+            let stations = cell.number("stations").unwrap();
+            vec![number("throughput_mbps") / stations as f64; stations]
+        }
+        _ => list(cell),
+    }
+}
+
+/// By how much the throughput of a station may miss the reference by chance: `mbps` is what it sent for so long. Contention
+/// windows make a station slow or fast for seconds, so that the spread is some times that of independent exchanges: most where
+/// stations do not hear each other, least where priorities set the shares. ns-3's own runs spread as far.
+fn chance_of_station(cell: &Cell, mbps: f64, duration: Nanos) -> f64 {
+    let number = |column| -> f64 { cell.number(column).unwrap() };
+    let exchange_b = number("packet_size_b") * number("mpdus_per_ppdu");
+    let exchanges = mbps * 1e6 * duration.as_secs_f64() / (8.0 * exchange_b);
+    let spread = match (cell.is("hidden"), cell.text("station_mbps")) {
+        (true, _) => 30.0,
+        (false, "") => 10.0,
+        (false, _) => 4.0,
+    };
+    spread / exchanges.sqrt()
+}
+
 #[test]
 fn every_cell_agrees_with_ns3() {
     let cells = cells();
-    assert!(cells.len() >= 184, "only {} cells", cells.len());
+    assert!(cells.len() >= 196, "only {} cells", cells.len());
     for (name, _, _) in EXPLAINED {
         assert!(
             cells.iter().any(|cell| cell.text("cell") == name),
@@ -197,7 +253,7 @@ fn every_cell_agrees_with_ns3() {
         "| cell | ns-3, Mbit/s | here, Mbit/s | difference | by station, ns-3 / here |\n|---|---|---|---|---|"
     );
     let mut outliers = Vec::new();
-    for cell in cells {
+    for cell in &cells {
         let name = cell.text("cell");
         let reference: f64 = cell.number("throughput_mbps").unwrap();
         // Without optimisation less time, and more for chance: half of one of ns-3's runs.
@@ -207,7 +263,7 @@ fn every_cell_agrees_with_ns3() {
         } else {
             (Nanos::from_secs(20), 0.0)
         };
-        let (here, stations) = simulate(&cell, duration, 1);
+        let (here, stations) = simulate(cell, duration, 1);
         let difference = here / reference - 1.0;
         let by_station = match cell.text("station_mbps") {
             "" => String::new(),
@@ -220,6 +276,15 @@ fn every_cell_agrees_with_ns3() {
         let (expected, tolerance) = expected(name);
         if (difference - expected).abs() > tolerance + chance {
             outliers.push(format!("{name}: {:+.2} %", 100.0 * difference));
+        }
+        let references = reference_by_station(cell, &cells);
+        assert_eq!(references.len(), stations.len(), "{name}");
+        for (reference, here) in references.into_iter().zip(stations) {
+            let reference = reference * (1.0 + expected);
+            let difference = here / reference - 1.0;
+            if difference.abs() > 0.05 + chance_of_station(cell, reference, duration) {
+                outliers.push(format!("{name}, a station: {reference:.4}, here {here:.4}"));
+            }
         }
     }
     assert!(outliers.is_empty(), "{}", outliers.join("\n"));
