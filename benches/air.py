@@ -91,8 +91,8 @@ def beside_ns3() -> str:
         "part, is in [benches/ns3](../benches/ns3/README.md). The limit is 3 %, for each station 5 % and chance.\n"
         "ns-3 ends a TXOP with a CF-End, which 10.23.2.10 allows and does not require: cells `vo`. It lacks the 4 us\n"
         "of VHT-SIG-B (21.3.4) in cells `vht` and the padding to whole 4 us (19.4.3, 21.4.3) in cells `sgi`.\n"
-        "It counts failed RTS frames towards no retry limit (10.3.4.4): cell `ofdm54-rts-n50`. After a TXOP its stations do not\n"
-        "wait for their TXNAV timer (10.23.2.2), so that best effort starves in `vi+be-txop2048`.\n"
+        "It counts failed RTS frames towards no retry limit (10.3.4.4): cell `ofdm54-rts-n50`. After a TXOP its\n"
+        "stations do not wait for their TXNAV timer (10.23.2.2), so that best effort starves in `vi+be-txop2048`.\n"
         f"{len(differences)} cells, {within} of them within 1 %; mean of the differences "
         f"{statistics.mean(differences):.2f} %.\n\n" + "\n".join(lines)
     )

@@ -282,7 +282,9 @@ fn every_cell_agrees_with_ns3() {
         for (reference, here) in references.into_iter().zip(stations) {
             let reference = reference * (1.0 + expected);
             let difference = here / reference - 1.0;
-            if difference.abs() > 0.05 + chance_of_station(cell, reference, duration) {
+            let chance = chance_of_station(cell, reference, duration);
+            // Short runs of many stations have too few exchanges to tell.
+            if chance < 1.0 && difference.abs() > 0.05 + chance {
                 outliers.push(format!("{name}, a station: {reference:.4}, here {here:.4}"));
             }
         }
