@@ -24,6 +24,7 @@ use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
     Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
+    open_each, seal_each,
 };
 use wlan_frames::ampdu::Delimiter;
 use wlan_frames::beacon::Beacon;
@@ -240,16 +241,16 @@ fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
 pub fn open(data: &[u8]) {
     for key in [&WEP40[..], WEP104] {
         let wep = Wep::new(key).expect("5 or 13 octets");
-        checked_open(data, |jobs| wep.open(jobs));
+        checked_open(data, wep.suite(), |jobs| wep.open(jobs));
     }
     for role in [Role::Authenticator, Role::Supplicant] {
         let tkip = Tkip::new(&TKIP, role);
-        checked_open(data, |jobs| tkip.open(jobs));
+        checked_open(data, Suite::Tkip, |jobs| tkip.open(jobs));
     }
     for suite in Suite::OF_TEMPORAL_KEYS {
         let mut expected = None;
         for backend in Backend::available() {
-            let found = checked_open(data, |jobs| aes_key(suite, backend).open(jobs));
+            let found = checked_open(data, suite, |jobs| aes_key(suite, backend).open(jobs));
             assert_eq!(
                 *expected.get_or_insert_with(|| found.clone()),
                 found,
@@ -265,8 +266,8 @@ pub fn open(data: &[u8]) {
     }
 }
 
-/// Sealing whatever the caller gives: no panic, a refused frame is untouched, and what was sealed opens to itself. The
-/// first octets say how: key identifier, TKIP fragment or not, packet number.
+/// Sealing whatever the caller gives: no panic, a refused frame is untouched, and what was sealed opens to itself, alone and
+/// in batches. The first octets say how: key identifier, TKIP fragment or not, packet number.
 pub fn seal(data: &[u8]) {
     let Some((&[how, a, b, c, d, e, f], mpdu)) = data.split_first_chunk() else {
         return;
@@ -307,12 +308,7 @@ pub fn seal(data: &[u8]) {
     if how & 4 != 0 {
         let mut copy = mpdu.to_vec();
         let header_len = header_len(mpdu);
-        let _ = ap.seal_fragments(&mut [SealJob {
-            mpdu: &mut copy,
-            header_len,
-            pn,
-            key_id,
-        }]);
+        let _ = ap.seal_fragments(&mut [seal_job(&mut copy, header_len, pn, key_id)]);
     }
     for suite in Suite::OF_TEMPORAL_KEYS {
         let key = aes_key(suite, Backend::detect());
@@ -325,6 +321,7 @@ pub fn seal(data: &[u8]) {
             |jobs| key.open(jobs),
         );
     }
+    batches(mpdu, pn, key_id);
     for suite in BIP_SUITES {
         let (bip, mut copy) = (bip_key(suite), mpdu.to_vec());
         let key_id = IntegrityKeyId::new(4 + (how & 3)).expect("4 to 7");
@@ -353,8 +350,13 @@ fn header_len(mpdu: &[u8]) -> usize {
         .unwrap_or(24)
 }
 
-/// Opens some copies of a frame under every key identifier; all fare the same.
-fn checked_open(data: &[u8], open: impl Fn(&mut [OpenJob<'_>])) -> Vec<(Result<Opened, OpenError>, Vec<u8>)> {
+/// Opens some copies of a frame under every key identifier. All fare the same, and nothing of the plaintext is left of a
+/// frame whose MIC or ICV is wrong.
+fn checked_open(
+    data: &[u8],
+    suite: Suite,
+    open: impl Fn(&mut [OpenJob<'_>]),
+) -> Vec<(Result<Opened, OpenError>, Vec<u8>)> {
     let mut copies = vec![data.to_vec(); 12];
     let mut jobs: Vec<_> = (0u8..)
         .zip(&mut copies)
@@ -367,12 +369,113 @@ fn checked_open(data: &[u8], open: impl Fn(&mut [OpenJob<'_>])) -> Vec<(Result<O
         assert_eq!((verdict, copy), (&all[n % 4].0, &all[n % 4].1));
         match verdict {
             Ok(opened) => assert!(opened.payload.end <= copy.len()),
-            Err(OpenError::Icv | OpenError::Mic) => assert!(copy.len() == data.len()),
+            Err(OpenError::Icv | OpenError::Mic) => assert_cleared(copy, data, suite),
             Err(OpenError::Pending) => panic!("no verdict"),
             Err(_) => assert_eq!(copy, data, "refused, and yet changed"),
         }
     }
     all
+}
+
+fn seal_job(mpdu: &mut [u8], header_len: usize, pn: PacketNumber, key_id: KeyId) -> SealJob<'_> {
+    SealJob {
+        mpdu,
+        header_len,
+        pn,
+        key_id,
+    }
+}
+
+/// Only the octets that were deciphered have changed, and all of them are zero.
+fn assert_cleared(refused: &[u8], received: &[u8], suite: Suite) {
+    let start = header_len(received) + suite.header_len();
+    // RC4 enciphers the ICV too. The MIC of the other suites stays as it was received.
+    let end = received.len() - if suite.is_rc4() { 0 } else { suite.mic_len() };
+    assert!(
+        refused[start..end].iter().all(|&octet| octet == 0),
+        "plaintext is left"
+    );
+    assert_eq!(refused[..start], received[..start]);
+    assert_eq!(refused[end..], received[end..]);
+}
+
+/// Seals and opens a batch of frames of several lengths, each with its own key and suite: every frame fares as it does alone,
+/// with every backend. The lengths and the keys follow from the octets of the frame.
+fn batches(mpdu: &[u8], pn: PacketNumber, key_id: KeyId) {
+    let header_len = header_len(mpdu);
+    let Some((header, body)) = mpdu.split_at_checked(header_len) else {
+        return;
+    };
+    if body.is_empty() {
+        return;
+    }
+    // More than a group of every backend.
+    let choices: Vec<u8> = body.iter().copied().cycle().take(40).collect();
+    let suites = Suite::OF_TEMPORAL_KEYS;
+    let keys = |backend| -> Vec<TemporalKey> {
+        let key = |&choice: &u8| {
+            let suite = suites[usize::from(choice) % suites.len()];
+            let key = [choice >> 6; 32];
+            TemporalKey::with_backend(suite, &key[..suite.key_len()], backend)
+                .expect("the length is the suite's")
+        };
+        choices.iter().map(key).collect()
+    };
+    let plain: Vec<Vec<u8>> = (keys(Backend::Portable).iter().zip(&choices).enumerate())
+        .map(|(n, (key, &choice))| {
+            let around = key.suite().header_len() + key.suite().mic_len();
+            let len = around + usize::from(choice.rotate_left(3)) * (1 + n % 3) / 2;
+            header
+                .iter()
+                .chain(body.iter().cycle().take(len))
+                .copied()
+                .collect()
+        })
+        .collect();
+    let mut expected = None;
+    for backend in Backend::available() {
+        let keys = keys(backend);
+        let mut sealed = plain.clone();
+        let mut batch: Vec<_> = keys
+            .iter()
+            .zip(
+                sealed
+                    .iter_mut()
+                    .map(|mpdu| seal_job(mpdu, header_len, pn, key_id)),
+            )
+            .collect();
+        if seal_each(&mut batch).is_err() {
+            assert_eq!(sealed, plain, "refused, and yet changed");
+            return;
+        }
+        let expected = expected.get_or_insert_with(|| {
+            let mut alone = plain.clone();
+            for (key, mpdu) in keys.iter().zip(&mut alone) {
+                key.seal(&mut [seal_job(mpdu, header_len, pn, key_id)])
+                    .expect("it was sealed in a batch");
+            }
+            alone
+        });
+        assert_eq!(sealed, *expected, "{backend:?}");
+
+        let forged = usize::from(choices[0]) % sealed.len();
+        *sealed[forged].last_mut().expect("it has a MIC") ^= 1;
+        let received = sealed.clone();
+        let mut batch: Vec<_> = (keys.iter().zip(&mut sealed))
+            .map(|(key, mpdu)| (key, OpenJob::new(mpdu, key_id)))
+            .collect();
+        open_each(&mut batch);
+        for (n, ((key, job), plain)) in batch.iter().zip(&plain).enumerate() {
+            let suite = key.suite();
+            let payload = header_len + suite.header_len()..plain.len() - suite.mic_len();
+            if n == forged {
+                assert_eq!(job.verdict(), Err(OpenError::Mic), "{backend:?}");
+                assert_cleared(job.mpdu, &received[n], suite);
+            } else {
+                assert_eq!(job.payload(), Ok(&plain[payload]), "{backend:?}");
+            }
+        }
+    }
 }
 
 fn sealed_opens(
@@ -385,12 +488,7 @@ fn sealed_opens(
 ) {
     let mut copy = mpdu.to_vec();
     let header_len = header_len(mpdu);
-    if !seal(&mut [SealJob {
-        mpdu: &mut copy,
-        header_len,
-        pn,
-        key_id,
-    }]) {
+    if !seal(&mut [seal_job(&mut copy, header_len, pn, key_id)]) {
         assert_eq!(copy, mpdu, "refused, and yet changed");
         return;
     }

@@ -1,5 +1,6 @@
-//! SAE and OWE, told the fuzzer's octets for the body of a frame.
+//! SAE and OWE: the fuzzer's octets are the body of a frame, or what a channel does to an exchange of two honest sides.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use crate::handshake::{AP, Counter, STATION};
 
 /// What was read is emitted to something that reads the same; no octets but the peer's make anyone accept.
 pub fn sae(data: &[u8]) {
+    if let Some((&SCRIPT, script)) = data.split_first() {
+        return exchange(script);
+    }
     let rng = &mut Counter(data.len() as u64);
     if let Ok(parameter) = DhParameter::find(data) {
         assert_eq!(DhParameter::find(&parameter.emit()), Ok(parameter));
@@ -43,7 +47,95 @@ pub fn sae(data: &[u8]) {
     refuses(station.receive(Duration::ZERO, data, rng));
 }
 
-/// Frames of both, to start from.
+/// The first octet of a script for [`exchange`]; no frame of SAE begins with it.
+const SCRIPT: u8 = 0xe5;
+
+/// A station and an access point exchange frames over a channel that loses, repeats, alters and reflects them as the script
+/// says, and that delivers them once the script ends. The first octet is the kind of exchange: bit 0 for
+/// hunting-and-pecking, bit 1 for different passwords. Each further octet is what happens to the next frame.
+///
+/// Without interference both sides accept the same key. The station accepts only keys that the access point accepted. With
+/// different passwords nobody accepts.
+fn exchange(script: &[u8]) {
+    let Some((&kind, script)) = script.split_first() else {
+        return;
+    };
+    let rng = &mut Counter(1);
+    let method = [Method::HashToElement, Method::HuntingAndPecking][usize::from(kind & 1)];
+    let same_password = kind & 2 == 0;
+    let of_parent = if same_password {
+        password()
+    } else {
+        other_password()
+    };
+    let mut parent = Parent::new(AP, config(), vec![of_parent], Limits::default(), [7; 32]);
+    let (mut station, first) =
+        Sae::initiate(Duration::ZERO, [STATION, AP], method, config(), password(), rng)
+            .expect("the group is the password's");
+    let mut now = Duration::ZERO;
+    let mut keys = [Vec::new(), Vec::new()];
+    // Whether a frame is for the access point, and its body.
+    let mut under_way: VecDeque<(bool, Vec<u8>)> =
+        first.frames.into_iter().map(|frame| (true, frame)).collect();
+    let mut sent: Vec<(bool, Vec<u8>)> = Vec::new();
+    let mut script = script.iter().copied();
+    let mut is_perfect = true;
+    for _ in 0..64 {
+        let (to_parent, reply) = if let Some((mut to_parent, mut frame)) = under_way.pop_front() {
+            sent.push((to_parent, frame.clone()));
+            let what = script.next().unwrap_or(0);
+            is_perfect &= what & 7 == 0;
+            let which = usize::from(what >> 3);
+            match what & 7 {
+                1 => continue,
+                2 => under_way.push_back((to_parent, frame.clone())),
+                3 => {
+                    let place = usize::from(script.next().unwrap_or(0)) % frame.len();
+                    frame[place] ^= 1 << (which % 8);
+                }
+                4 => under_way.push_front(sent[which % sent.len()].clone()),
+                5 => frame.truncate(frame.len().saturating_sub(1 + which)),
+                6 => to_parent = !to_parent,
+                7 => frame.extend(script.by_ref().take(which)),
+                _ => {}
+            }
+            let reply = if to_parent {
+                parent.receive(now, STATION, &frame, rng)
+            } else {
+                station.receive(now, &frame, rng)
+            };
+            (to_parent, reply)
+        } else {
+            let Some(deadline) = station.deadline().into_iter().chain(parent.deadline()).min() else {
+                break;
+            };
+            now = deadline;
+            if station.deadline() == Some(now) {
+                (false, station.expire(now))
+            } else {
+                let reply = parent.expire(now).map_or_else(Reply::default, |(_, reply)| reply);
+                (true, reply)
+            }
+        };
+        under_way.extend(reply.frames.into_iter().map(|frame| (!to_parent, frame)));
+        if let Some(Event::Accepted(key)) = reply.event {
+            keys[usize::from(to_parent)].push(key);
+        }
+    }
+    let [of_station, of_parent] = keys;
+    assert!(of_station.len() <= 1, "an exchange accepts once");
+    assert!(of_station.iter().all(|key| of_parent.contains(key)));
+    assert!(same_password || of_parent.is_empty(), "accepted another password");
+    if is_perfect && same_password {
+        assert_eq!(
+            (of_station.len(), of_parent.len()),
+            (1, 1),
+            "an honest exchange succeeds"
+        );
+    }
+}
+
+/// Frames of both and scripts for an exchange, to start from.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let rng = &mut Counter(0);
     let mut seeds = Vec::new();
@@ -60,6 +152,18 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     );
     // A Confirm: algorithm 3, transaction 2, status 0, send-confirm, 32 octets.
     seeds.push([&[3, 0, 2, 0, 0, 0, 1, 0][..], &[0x5a; 32]].concat());
+    // Exchanges without interference, with different passwords, and with frames lost, repeated, altered and reflected.
+    for script in [
+        &[0][..],
+        &[1],
+        &[2],
+        &[3],
+        &[0, 0, 1, 0, 1],
+        &[0, 2, 12, 0, 6],
+        &[0, 0, 0, 3, 20, 0, 5],
+    ] {
+        seeds.push([&[SCRIPT], script].concat());
+    }
     // A token is asked for.
     seeds.push([&[3, 0, 1, 0, 76, 0, 19, 0][..], &[0x5a; 32]].concat());
     seeds
@@ -69,6 +173,14 @@ pub(crate) fn password() -> Arc<Password> {
     static PASSWORD: OnceLock<Arc<Password>> = OnceLock::new();
     let password = PASSWORD.get_or_init(|| {
         Arc::new(Password::new(b"fuzz", b"password", None, &[Group::P256]).expect("it is a password"))
+    });
+    Arc::clone(password)
+}
+
+fn other_password() -> Arc<Password> {
+    static PASSWORD: OnceLock<Arc<Password>> = OnceLock::new();
+    let password = PASSWORD.get_or_init(|| {
+        Arc::new(Password::new(b"fuzz", b"passw0rd", None, &[Group::P256]).expect("it is a password"))
     });
     Arc::clone(password)
 }
