@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
 .PHONY: FORCE build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
-.PHONY: system-run system-test system-bench system-rtl test-rust test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -44,13 +44,17 @@ system-run system-test system-bench system-rtl:
 	@tools/system-packages.sh $(@:system-%=%)
 
 test: system-run system-test rtl-tools lint
-	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl
+	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl test-miri
 	$(MAKE) --no-print-directory test-python
 
 # With + cargo takes part in make's jobs, and does not complain that it cannot.
 test-rust:
 	+cargo test --workspace --quiet
 	+cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
+
+# Undefined behaviour in what is unsafe or parses foreign octets.
+test-miri:
+	+tools/miri.sh
 
 # The hardware's tools are for its tests alone.
 $(VENV)/.rtl: $(VENV)/.packages

@@ -42,3 +42,18 @@ def test_a_skip_fails_where_all_tests_are_required(
     assert (reason in done.stdout) == fails
     assert ("1 skipped" in done.stdout) != fails
     assert (done.returncode in (1, 2)) == fails, done.stdout
+
+
+def test_a_toolchain_without_miri_is_always_a_skip(tmp_path: Path) -> None:
+    cargo = tmp_path / "cargo"
+    cargo.write_text("#!/bin/sh\nexit 1\n")
+    cargo.chmod(0o755)
+    done = subprocess.run(
+        [Path(__file__).parents[1] / "tools" / "miri.sh"],
+        env={**os.environ, "AIRTOLL_REQUIRE_ALL": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("skipped: this toolchain has no Miri")
+    assert "rustup component add --toolchain nightly miri rust-src" in done.stdout

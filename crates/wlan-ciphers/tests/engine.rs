@@ -17,7 +17,12 @@ use wlan_ciphers::{
     seal_each,
 };
 
-const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
+/// One suite per kernel and key length under Miri, which takes a second for a few blocks.
+const SUITES: &[Suite] = if cfg!(miri) {
+    &[Suite::Ccmp128, Suite::Gcmp256, Suite::Enhanced(Lanes::Four)]
+} else {
+    &Suite::OF_TEMPORAL_KEYS
+};
 
 /// A frame before sealing.
 #[derive(Debug, Clone)]
@@ -168,7 +173,7 @@ fn octets(len: usize, seed: u64) -> Vec<u8> {
 }
 
 fn suite() -> impl Strategy<Value = Suite> {
-    proptest::sample::select(&SUITES[..])
+    proptest::sample::select(SUITES)
 }
 
 /// Lengths of payloads: mostly of one kind, as in traffic, with the corners of blocks, chunks and groups.
@@ -218,7 +223,12 @@ fn check(mut frames: Vec<Plain>, key_each: bool) -> Result<(), TestCaseError> {
             (frame.suite, frame.tk, frame.spp_amsdu) = (suite, tk.clone(), spp_amsdu);
         }
     }
-    let expected: Vec<_> = frames.iter().map(Plain::sealed).collect();
+    // Miri looks for undefined behaviour alone: the other implementation takes it too long.
+    let expected: Vec<_> = if cfg!(miri) {
+        Vec::new()
+    } else {
+        frames.iter().map(Plain::sealed).collect()
+    };
     for backend in Backend::available() {
         let keys: Vec<_> = if key_each && frames.len() > 1 {
             frames.iter().map(|frame| frame.key(backend)).collect()
@@ -284,20 +294,18 @@ proptest! {
 }
 
 /// Every length of payload that an MSDU can have, and that of the longest VHT MPDU, on its own and in company. Under Miri
-/// the lengths around the ends of blocks and chunks.
+/// one batch of short payloads.
 #[test]
 fn every_length() {
-    let lengths: Vec<usize> = if cfg!(miri) {
-        vec![0, 1, 16, 33, 127, 128, 129, 145]
+    let lengths: Vec<usize> = (0..=2304).chain([7935]).collect();
+    let batches = [&lengths[..], &[7935; 3], &[7935]];
+    let batches = if cfg!(miri) {
+        &[&[0, 1, 16, 33][..]]
     } else {
-        (0..=2304).chain([7935]).collect()
+        &batches[..]
     };
-    let longest = lengths[lengths.len() - 1];
-    for suite in SUITES {
-        for lengths in [&lengths[..], &[longest; 3], &[longest]]
-            .into_iter()
-            .flat_map(|all| all.chunks(45))
-        {
+    for &suite in SUITES {
+        for lengths in batches.iter().flat_map(|all| all.chunks(45)) {
             check(frames_of(suite, lengths), false).unwrap();
         }
     }
@@ -306,9 +314,9 @@ fn every_length() {
 /// Frames of several lengths, each with its own key, of one suite or of all.
 #[test]
 fn every_suite_with_a_key_for_each_frame() {
-    let lengths = [0, 40, 128, 129];
-    let of_suites = SUITES.map(|suite| frames_of(suite, &lengths));
-    for frames in &of_suites {
+    let lengths: &[usize] = if cfg!(miri) { &[0, 40] } else { &[0, 40, 129] };
+    let of_suites: Vec<_> = SUITES.iter().map(|&suite| frames_of(suite, lengths)).collect();
+    for frames in of_suites.iter().filter(|_| !cfg!(miri)) {
         check(frames.clone(), true).unwrap();
     }
     check(of_suites.concat(), true).unwrap();
@@ -332,7 +340,7 @@ fn frames_of(suite: Suite, lengths: &[usize]) -> Vec<Plain> {
 /// The longest payload: the counter of CCM has 16 bits.
 #[test]
 fn the_longest_payload() {
-    for suite in SUITES {
+    for &suite in SUITES {
         let frame = Plain {
             suite,
             tk: octets(suite.key_len(), 3),
@@ -349,7 +357,7 @@ fn the_longest_payload() {
 
 #[test]
 fn a_key_of_the_wrong_length_or_for_another_cpu_is_refused() {
-    for suite in SUITES {
+    for &suite in SUITES {
         let error = TemporalKey::new(suite, &[0; 17]).unwrap_err();
         let expected = format!(
             "a temporal key of {suite:?} has {} octets, not 17",
