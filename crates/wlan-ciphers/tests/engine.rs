@@ -17,9 +17,9 @@ use wlan_ciphers::{
     seal_each,
 };
 
-/// One suite per kernel and key length under Miri, which takes a second for a few blocks.
+/// Under Miri, which takes a second for a few blocks, one suite per kernel.
 const SUITES: &[Suite] = if cfg!(miri) {
-    &[Suite::Ccmp128, Suite::Gcmp256, Suite::Enhanced(Lanes::Four)]
+    &[Suite::Ccmp128, Suite::Gcmp128, Suite::Enhanced(Lanes::Four)]
 } else {
     &Suite::OF_TEMPORAL_KEYS
 };
@@ -299,11 +299,7 @@ proptest! {
 fn every_length() {
     let lengths: Vec<usize> = (0..=2304).chain([7935]).collect();
     let batches = [&lengths[..], &[7935; 3], &[7935]];
-    let batches = if cfg!(miri) {
-        &[&[0, 1, 16, 33][..]]
-    } else {
-        &batches[..]
-    };
+    let batches = if cfg!(miri) { &[&[0, 33][..]] } else { &batches[..] };
     for &suite in SUITES {
         for lengths in batches.iter().flat_map(|all| all.chunks(45)) {
             check(frames_of(suite, lengths), false).unwrap();
