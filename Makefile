@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that the tests passed with; pyproject.toml says which others are allowed.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies clean
+.PHONY: FORCE build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
 .PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -104,6 +104,15 @@ bench-coverage: build
 
 bench-report: build
 	$(VENV)/bin/python benches/report.py $(if $(WRITE),--write $(WRITE))
+
+# Each takes hours: FUZZ_SECONDS per target, and one build and test run per mutant (PACKAGE names a crate).
+FUZZ_SECONDS ?= 900
+
+fuzz:
+	tools/fuzz.sh $(FUZZ_SECONDS)
+
+mutants:
+	cargo mutants --output target $(if $(PACKAGE),--package $(PACKAGE))
 
 clean:
 	cargo clean --quiet

@@ -73,6 +73,17 @@ def test_an_engine_twice_as_fast_carries_twice_as_much_where_it_is_what_limits()
     assert "security ccmp" not in answers
 
 
+@pytest.mark.parametrize(
+    ("phy", "ampdu", "amsdu_b"), [("ht", None, 3839), ("ht", False, 7935), ("vht", None, 7935)]
+)
+def test_the_a_msdus_asked_for_are_ones_that_the_phy_permits(
+    phy: str, ampdu: bool | None, amsdu_b: int
+) -> None:
+    now = case(phy=phy, rate="mcs7", packet_size=256).with_link(ampdu=ampdu)
+    questions = [a.question for a in alternatives(Predictions(), now, "throughput")]
+    assert f"A-MSDUs of up to {amsdu_b} B" in questions
+
+
 def test_alternatives_that_cannot_be_are_left_out() -> None:
     largest = case(packet_size=1472)
     questions = [a.question for a in alternatives(Predictions(), largest, "throughput")]

@@ -10,8 +10,9 @@ use std::time::Duration;
 use common::TestRng;
 use proptest::prelude::*;
 use sides::{ACCESS_POINT, STATION, parent, password, start};
+use wlan_frames::FrameError;
 use wlan_rsn::Group;
-use wlan_rsn::sae::{Config, Event, Limits, Message, Method, Parent, State, status};
+use wlan_rsn::sae::{Commit, Config, Event, Limits, Message, Method, Parent, State, status};
 
 #[test]
 fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
@@ -184,6 +185,75 @@ fn a_forged_refusal_of_a_group_is_found_out() {
     };
     assert_eq!(reply.frames.to_vec(), [refusal.emit()]);
     assert_eq!(parent.open(), 0);
+}
+
+/// IEEE 802.11-2020 12.4.5.4.
+#[test]
+fn a_commit_with_an_improper_scalar_or_element_is_refused() {
+    const ORDER: [u8; 32] = [
+        0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xbc, 0xe6, 0xfa,
+        0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
+    ];
+    let mut one = [0; 32];
+    one[31] = 1;
+    let mut rng = TestRng(13);
+    let secret = password("mekmitasdigoat", None, &[Group::P256]);
+    let (_, frame) = start(Method::HashToElement, &[Group::P256], secret.clone(), &mut rng);
+    let Ok(Message::Commit(right)) = Message::parse(&frame) else {
+        panic!("{frame:02x?}")
+    };
+    let mut off_the_curve = right.element.to_vec();
+    off_the_curve[63] ^= 1;
+    let mut above_the_prime = right.element.to_vec();
+    above_the_prime[..32].fill(0xff);
+    let improper = [
+        (&[0; 32][..], right.element),
+        (&one, right.element),
+        (&ORDER, right.element),
+        (right.scalar, &off_the_curve),
+        (right.scalar, &above_the_prime),
+        (right.scalar, &[0; 64]),
+    ];
+    let refusal = Message::Refused {
+        transaction: 1,
+        status: status::UNSPECIFIED_FAILURE,
+    };
+    for (scalar, element) in improper {
+        let commit = Commit {
+            scalar,
+            element,
+            ..right
+        };
+        let mut parent = parent(&[Group::P256], vec![secret.clone()]);
+        let reply = parent.receive(Duration::ZERO, STATION, &Message::Commit(commit).emit(), &mut rng);
+        assert_eq!(
+            reply.frames.to_vec(),
+            [refusal.emit()],
+            "{scalar:02x?} {element:02x?}"
+        );
+        assert_eq!(parent.open(), 0);
+    }
+}
+
+#[test]
+fn a_frame_cut_short_says_how_much_it_lacks() {
+    let mut rng = TestRng(14);
+    let secret = password("mekmitasdigoat", None, &[Group::P256]);
+    let (_, commit) = start(Method::HashToElement, &[Group::P256], secret, &mut rng);
+    // Algorithm, transaction and status; then the group, the scalar and the element.
+    let (fixed_len, fields_len) = (6, 2 + 32 + 64);
+    assert_eq!(commit.len(), fixed_len + fields_len);
+    for cut in 0..commit.len() {
+        let expected = match cut.checked_sub(fixed_len) {
+            None => (fixed_len, cut),
+            Some(have) if have < 2 => (2, have),
+            Some(have) => (fields_len, have),
+        };
+        let Err(FrameError::Truncated { needed, have, .. }) = Message::parse(&commit[..cut]) else {
+            panic!("{cut}")
+        };
+        assert_eq!((needed, have), expected, "{cut}");
+    }
 }
 
 #[test]

@@ -16,6 +16,9 @@ ENGINES: Final = (2, 4, 8)
 AMSDU_B: Final = 7935
 """The longest A-MSDU of HT (IEEE Std 802.11-2020, 9.4.2.55.2)."""
 
+AMSDU_IN_HT_AMPDU_B: Final = 3839
+"""The longest A-MSDU in an HT A-MPDU, whose MPDUs have at most 4095 octets (9.7.1)."""
+
 PACKET_SIZE_MAX_B: Final = {"ipv4": 1472, "ipv6": 1452}
 
 
@@ -63,7 +66,9 @@ def _asked(predictions: Predictions, case: Case) -> Sequence[tuple[str, Case]]:
     if cell.packet_size < most and cell.transport == "udp":
         asked.append((f"packets of {most} B", case.with_cell(packet_size=most)))
     if cell.phy in ("ht", "vht") and case.link.amsdu in (None, 0):
-        asked.append((f"A-MSDUs of up to {AMSDU_B} B", case.with_link(amsdu=AMSDU_B)))
+        in_ht_ampdu = cell.phy == "ht" and case.link.ampdu is not False
+        amsdu_b = AMSDU_IN_HT_AMPDU_B if in_ht_ampdu else AMSDU_B
+        asked.append((f"A-MSDUs of up to {amsdu_b} B", case.with_link(amsdu=amsdu_b)))
     asked += [
         (f"security {suite}", case.with_cell(security=suite)) for suite in SUITES if suite != cell.security
     ]

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Fuzzes each target for so many seconds (900 by default), two targets at a time, and says how each ended.
+set -eu
+cd "$(dirname "$0")/../fuzz"
+seconds=${1:-900}
+
+if ! cargo fuzz --version >/dev/null 2>&1; then
+    echo "make fuzz needs cargo-fuzz: cargo install cargo-fuzz" >&2
+    exit 2
+fi
+cargo run --quiet --no-default-features --bin seeds
+cargo +nightly fuzz build
+
+mkdir -p target/logs
+fuzz() {
+    if cargo +nightly fuzz run "$1" -- -max_total_time="$seconds" >"target/logs/$1" 2>&1; then
+        echo "$1: clean, $(grep '^Done' "target/logs/$1")"
+    else
+        echo "$1: failed, see fuzz/target/logs/$1"
+        return 1
+    fi
+}
+
+status=0
+set -- frames captures open seal handshake sae phases
+while [ $# -gt 0 ]; do
+    fuzz "$1" &
+    first=$!
+    shift
+    if [ $# -gt 0 ]; then
+        fuzz "$1" || status=1
+        shift
+    fi
+    wait "$first" || status=1
+done
+exit $status
