@@ -284,7 +284,7 @@ impl Chosen {
 }
 
 /// Whether keys of the handshakes are of this suite: not WEP, whose keys nobody derives, nor BIP.
-fn is_data_cipher(suite: Suite) -> bool {
+pub(crate) fn is_data_cipher(suite: Suite) -> bool {
     !suite.is_bip() && !matches!(suite, Suite::Wep40 | Suite::Wep104)
 }
 
@@ -424,6 +424,34 @@ mod tests {
             Association::negotiate(&ap, &wpa),
             Err(Mismatch::Element("access point"))
         );
+    }
+
+    /// IEEE 802.11-2020 Table 9-50.
+    #[test]
+    fn each_refusal_has_its_status_code() {
+        for (mismatch, code) in [
+            (Mismatch::Element("station"), 40),
+            (Mismatch::Group, 41),
+            (Mismatch::Pairwise, 42),
+            (Mismatch::Akm, 43),
+            (Mismatch::ManagementProtection, 31),
+        ] {
+            assert_eq!(mismatch.status_code(), code);
+        }
+    }
+
+    #[test]
+    fn neither_wep_nor_bip_protects_data_even_if_both_ends_name_it() {
+        for suite in [Suite::Wep40, Suite::Wep104, BIP] {
+            let ccmp = rsn(Akm::WpaPsk, Suite::Ccmp128);
+            let pairwise = Policy {
+                pairwise: vec![suite],
+                ..ccmp.clone()
+            };
+            assert_eq!(negotiated(&pairwise, &pairwise), Err(Mismatch::Pairwise));
+            let group = Policy { group: suite, ..ccmp };
+            assert_eq!(negotiated(&group, &group), Err(Mismatch::Group));
+        }
     }
 
     const BIP: Suite = Suite::BipCmac128;

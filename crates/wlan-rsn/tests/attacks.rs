@@ -428,6 +428,89 @@ fn a_start_under_a_false_address_changes_nothing() {
     assert!(tries < 60, "at most four messages 1 for each attempt: {tries}");
 }
 
+fn start(world: &mut World, pmk: &Pmk) {
+    let elements = world.elements.clone();
+    world
+        .ap
+        .start(STA, &elements, pmk, world.now, &mut world.rng)
+        .unwrap();
+    world.collect();
+}
+
+fn nonce(flight: &Flight) -> [u8; 32] {
+    EapolKey::parse(&flight.packet, 16).unwrap().0.nonce
+}
+
+#[test]
+fn a_start_does_not_disturb_a_handshake_that_was_answered() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    for _ in 0..2 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    let message_3 = world.next();
+    for key in [7, 8] {
+        start(&mut world, &pmk(key));
+        assert!(world.air.is_empty());
+    }
+    world.deliver(&message_3);
+    world.run();
+    assert!(world.agrees(STA));
+    assert_eq!(world.ap_ends[&STA].established, 1);
+    // Nor does it disturb a new pairwise key.
+    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+    world.collect();
+    let message_1 = world.next();
+    start(&mut world, &pmk(8));
+    assert!(world.air.is_empty());
+    world.deliver(&message_1);
+    world.run();
+    assert!(world.agrees(STA));
+    assert_eq!(world.ap_ends[&STA].established, 2);
+}
+
+#[test]
+fn a_start_without_an_answer_is_repeated_or_replaced() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    start(&mut world, &pmk(7));
+    let again = world.next();
+    assert_eq!(nonce(&again), nonce(&message_1));
+    assert_ne!(again.packet, message_1.packet, "another replay counter");
+    // Another PMK begins another handshake, of the same station.
+    start(&mut world, &pmk(8));
+    let other = world.next();
+    assert_ne!(nonce(&other), nonce(&message_1));
+    assert_eq!(world.ap.half_open(), 1);
+    let elements = world.elements.clone();
+    world.join(STA, &elements, &pmk(8), &pmk(8));
+    world.run();
+    assert!(world.agrees(STA));
+    assert_eq!(world.ap.half_open(), 0);
+    // A station with a session takes no place among the half-open ones.
+    start(&mut world, &pmk(8));
+    assert_eq!(world.ap.half_open(), 0);
+}
+
+#[test]
+fn an_access_point_is_crowded_when_half_its_places_are_taken() {
+    let elements = Elements::of(&policy(Suite::Ccmp128));
+    let limits = Limits {
+        half_open: 8,
+        ..Limits::default()
+    };
+    let mut world = World::with_limits(elements.clone(), limits);
+    for taken in 1..=8 {
+        let station = MacAddr([2, 0xff, 0, 0, 0, taken]);
+        world
+            .ap
+            .start(station, &elements, &pmk(7), world.now, &mut world.rng)
+            .unwrap();
+        assert_eq!(world.ap.half_open(), usize::from(taken));
+        assert_eq!(world.ap.is_crowded(), taken >= 4);
+    }
+}
+
 /// An old message 2, though genuine, does not bring back a key of before.
 #[test]
 fn a_second_snonce_is_followed_and_the_first_not_brought_back() {

@@ -122,6 +122,27 @@ fn an_access_point_of_sae_or_owe_alone_requires_protected_management_frames() {
 }
 
 #[test]
+fn an_access_point_has_one_group_cipher_whose_keys_are_derived() {
+    let begins = |elements: Elements| {
+        let (timing, limits) = (Timing::default(), Limits::default());
+        Authenticator::new(AP, elements, timing, limits, &mut TestRng(1)).map(drop)
+    };
+    let group = |suite| Policy {
+        group: suite,
+        ..policy(Suite::Ccmp128)
+    };
+    for suite in [Suite::Wep40, Suite::Wep104, Suite::BipCmac128] {
+        assert_eq!(begins(Elements::of(&group(suite))), Err(Mismatch::Group));
+    }
+    let of_both = |suite| Elements {
+        wpa: Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip).element(),
+        ..Elements::of(&group(suite))
+    };
+    assert_eq!(begins(of_both(Suite::Ccmp128)), Err(Mismatch::Group));
+    assert_eq!(begins(of_both(Suite::Tkip)), Ok(()));
+}
+
+#[test]
 fn a_pre_shared_key_is_not_named() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let message_1 = world.next();

@@ -33,7 +33,7 @@ use wlan_ciphers::{IntegrityKeyId, Suite};
 use wlan_frames::MacAddr;
 use wlan_frames::rsn::RsnCapabilities;
 
-use crate::association::Chosen;
+use crate::association::{Chosen, is_data_cipher};
 use crate::output::{Failure, Output, Timing};
 use crate::{Akm, Association, Elements, Key, Mismatch, Pmk, Protocol, WrongPmk};
 use group::Group;
@@ -455,11 +455,7 @@ fn group_ciphers(elements: &Elements) -> Result<(Suite, Option<Suite>), Mismatch
     let mut groups = [rsn, wpa].into_iter().flatten().map(|chosen| chosen.group);
     let group = groups.next().ok_or(Mismatch::Element("access point"))?;
     match group {
-        Some(suite)
-            if groups.all(|other| other == group) && !matches!(suite, Suite::Wep40 | Suite::Wep104) =>
-        {
-            Ok((suite, integrity))
-        }
+        Some(suite) if groups.all(|other| other == group) && is_data_cipher(suite) => Ok((suite, integrity)),
         _ => Err(Mismatch::Group),
     }
 }
