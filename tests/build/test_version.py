@@ -126,7 +126,7 @@ def test_the_version_follows_the_commit_and_nothing_else_is_rebuilt(
 def test_without_git_the_version_is_that_of_the_file_or_the_package_alone(
     tree: Path, build: Callable[[], tuple[str, bool]]
 ) -> None:
-    # Sources that lie in another project's checkout are none of its commits.
+    # The commit of another project, in whose checkout the sources lie, is not theirs.
     git(tree.parent, "init", "--quiet")
     commit_all(tree.parent)
     assert build()[0] == "1.2.3"

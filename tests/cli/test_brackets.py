@@ -1,4 +1,4 @@
-"""What users and files say is printed as it is, brackets included."""
+"""Text of users and files is printed verbatim, brackets included."""
 
 from pathlib import Path
 

@@ -458,7 +458,7 @@ def test_a_link_that_loses_its_device_says_so_though_it_cannot_read_roots_files(
             {"name": '"../a"', "status_socket": ""},
             ":1: name: a name that is no file name needs `status_socket`",
         ),
-        ({"user": '"no one"'}, "user: this system has no such user"),
+        ({"user": '"no one"'}, "user: unknown user"),
         ({"bssid": '"02:00:00:00:00:01"'}, "bssid: only the station of a link has this"),
         ({"addresses": '["10.77.0.1"]'}, 'addresses: "10.77.0.1" is not an address with the bits'),
         ({"addresses": ""}, "an access point needs `addresses`"),

@@ -46,7 +46,7 @@ pub struct Access {
     pub cw_min: u16,
     /// Largest contention window, slots; a power of two less one.
     pub cw_max: u16,
-    /// Exchanges that an MPDU may take, those that end with the RTS included, before it is given up
+    /// Exchanges that an MPDU may take, including exchanges that end with a failed RTS, before it is given up
     /// (dot11ShortRetryLimit).
     pub retry_limit: u8,
     /// How long a station may go on sending after it got the medium; zero: one exchange (9.4.2.28).

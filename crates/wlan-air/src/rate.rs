@@ -68,7 +68,7 @@ const FILTER: [i64; 3] = [ONE as i64 - 0x1499 + 0x92e, 0x1499, -0x92e];
 const OLD_IN_128: u32 = 96;
 /// Octets of the MPDU by which rates are compared (`AVG_PKT_SIZE`).
 const REFERENCE_LEN_B: usize = 1200;
-/// Tries of one rate end when they took this long (`segment_size`), or after so many tries (`max_retry`).
+/// The tries at one rate end after this time (`segment_size`) or after [`MAX_TRIES`] (`max_retry`).
 const SEGMENT: Nanos = Nanos::from_ms(6);
 const MAX_TRIES: u8 = 7;
 /// Contention window by which the time of a try is estimated, slots (`cw_min`, `cw_max`).
@@ -403,7 +403,8 @@ mod tests {
         Rate::new(&RateControl::Minstrel(modes), &bss)
     }
 
-    /// Reports exchanges of `mpdus` MPDUs, one per millisecond, of which `delivered(mode)` percent arrive. The choices.
+    /// Reports one exchange of `mpdus` MPDUs per millisecond, in which `delivered(mode)` percent arrive, and returns the
+    /// choices.
     fn exchanges(rate: &mut Rate, from_ms: u64, mpdus: u32, delivered: impl Fn(Mode) -> u32) -> Vec<Choice> {
         let exchange = |ms| {
             let now = Nanos::from_ms(from_ms + ms);

@@ -119,7 +119,7 @@ pub(crate) struct Header<'a> {
     layout: &'static Layout,
     /// All but what only some frames have.
     fixed: &'a [u8; ADDR4_AT],
-    /// Octets 24 to 31, of which some are of the header, least significant octet first.
+    /// Octets 24 to 31, least significant octet first; the header may end within them.
     tail: u64,
 }
 

@@ -106,8 +106,8 @@ impl TemporalKey {
         })
     }
 
-    /// The same key between two stations of which both set SPP A-MSDU Capable in their RSN Capabilities (9.4.2.24.4), if `on`:
-    /// the MIC then covers A-MSDU Present of QoS Control (12.5.3.3.3). A key that was not told so masks that bit.
+    /// Returns the key for two stations that both set SPP A-MSDU Capable in their RSN Capabilities (9.4.2.24.4) if `on` is
+    /// true: the MIC then covers A-MSDU Present of QoS Control (12.5.3.3.3). By default the AAD masks that bit.
     #[must_use]
     pub fn with_spp_amsdu(mut self, on: bool) -> TemporalKey {
         self.spp_amsdu = on;

@@ -325,7 +325,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
             (4, [(0, 30), (0, 32)], Err(Skipped::Fragment)),
             (5, [(0, 41), (0, 40)], Err(Skipped::Fragment)),
             (6, [(0, 50), (0, 50)], Err(Skipped::Fragment)),
-            // What came before does not stand in the way.
+            // Earlier frames make no difference.
             (7, [(0, 60), (0, 61)], joined),
         ] {
             let outcomes = [0u8, 1].map(|fragment| {

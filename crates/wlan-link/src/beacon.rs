@@ -104,7 +104,7 @@ impl AccessPoint {
     /// Station 0 of this medium. `tid` is that of the stations' QoS data frames; `bigtk` protects the beacons.
     ///
     /// # Panics
-    /// If `bigtk` is no key of [`GROUP_MANAGEMENT`].
+    /// If the length of `bigtk` is not the key length of [`GROUP_MANAGEMENT`].
     pub fn new(
         bssid: MacAddr,
         medium: &MediumConfig,
@@ -196,7 +196,7 @@ impl AccessPoint {
         &self.of_association_request
     }
 
-    /// The elements of a Probe Request: of an Association Request those that say nothing of security (9.3.3.9).
+    /// The elements of a Probe Request: those of an Association Request without the security elements (9.3.3.9).
     pub fn of_probe_request(&self) -> Vec<u8> {
         self.without(&[ID_RSN, ID_RSNX, ID_VENDOR])
     }

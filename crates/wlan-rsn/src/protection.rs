@@ -59,7 +59,7 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// The row of these suites for a PMK of `pmk_len` octets, or `None` where the key management has no such PMK. OWE's PMK
+    /// The row of these suites for a PMK of `pmk_len` octets, or `None` if the key management has no PMK of that length. OWE's PMK
     /// is as long as a digest of its group's hash (RFC 8110 sections 4.1 and 4.4); the lengths of the other keys follow
     /// hostapd.
     pub(crate) fn of(protocol: Protocol, akm: Akm, pairwise: Suite, pmk_len: usize) -> Option<Protection> {

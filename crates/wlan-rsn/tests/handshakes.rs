@@ -400,6 +400,26 @@ fn replacing_the_pairwise_key_survives_the_loss_of_each_message() {
     }
 }
 
+/// Frames may still be on their way under each key that was replaced a moment ago, but only so many keys are kept.
+#[test]
+fn four_replaced_pairwise_keys_are_kept() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    for replaced in 1..=6 {
+        world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+        world.collect();
+        world.run();
+        assert!(world.agrees(STA));
+        for end in [&world.ap_ends[&STA], &world.ends[&STA]] {
+            assert_eq!(end.receive.len(), 1 + replaced.min(4));
+        }
+    }
+    world.settle();
+    for end in [&world.ap_ends[&STA], &world.ends[&STA]] {
+        assert_eq!(end.receive.len(), 1);
+    }
+}
+
 #[test]
 fn a_station_may_ask_for_new_keys() {
     let mut world = World::of(&policy(Suite::Ccmp128));

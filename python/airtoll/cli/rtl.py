@@ -29,7 +29,7 @@ def report(
             metavar="FILE",
             help="What was measured.",
             readable=False,
-            show_default="those that come with airtoll",
+            show_default="the results shipped with airtoll",
         ),
     ] = None,
     as_json: Annotated[

@@ -12,7 +12,7 @@ NONE = "\N{EN DASH}"
 
 
 def plain_console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
-    """A console that prints text as it is: rich would take brackets in paths, titles and messages for markup."""
+    """A console that prints text verbatim: rich would read brackets in paths, titles and messages as markup."""
     return Console(
         stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False
     )

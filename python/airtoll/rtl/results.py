@@ -1,4 +1,4 @@
-"""`results.json`: what was measured of each design point, with what, and of which sources.
+"""`results.json`: the measurements of each design point, with their tools and sources.
 
 Every measurement says by `made` what it is of, so that one whose sources and tools are still the same is not done
 again. What was not measured is not there: null or left out, never 0. The file is `rtl/syn/results.json` in a checkout,

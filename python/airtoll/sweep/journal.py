@@ -41,11 +41,11 @@ class Journal:
         resume: bool,
         allow_mixed: bool = False,
     ) -> None:
-        """Begin the journal of a sweep, or with `resume` go on with it.
+        """Begin the journal of a sweep, or resume it.
 
-        `sweep` is what identifies it, `origin` who begins it or goes on. Raises UsageError if there is a journal and it
-        is not to be resumed, if there is none to resume, if it is of another sweep, or if another origin began it and
-        that is not allowed.
+        `sweep` identifies the sweep, `origin` the code and the machine. Raises UsageError if a journal exists and
+        `resume` is false, if `resume` is true and none exists, if the journal belongs to another sweep, or if another
+        origin began it and `allow_mixed` is false.
         """
         self.path = path
         self._origin = origin  # of the last line

@@ -88,9 +88,9 @@ impl<F> Medium<F> {
         prepared
     }
 
-    /// The flow whose turn it is, and its rate. None if there is none, or if its exchange would outlast a TXOP that goes on
-    /// (10.23.2.9). A plan that comes to nothing costs no flow its turn, its rate or an MSDU of its queue; only `CoDel`
-    /// drops what waited for too long.
+    /// The next flow to send and its rate. None if no flow has anything to send, or if its exchange would exceed the TXOP
+    /// that is in progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that `CoDel` drops
+    /// MSDUs that waited too long.
     fn plan(
         &mut self,
         index: usize,

@@ -76,7 +76,7 @@ impl<F> Slot<F> {
     }
 }
 
-/// The MPDU that goes next of a frame body, after so many fragments: its octets, and whether it is the last.
+/// The next MPDU of a frame body: its length in octets, and whether it is the last one.
 pub(super) fn mpdu(
     framing: &Framing,
     body_b: usize,

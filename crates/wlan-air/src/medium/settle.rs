@@ -198,7 +198,7 @@ mod tests {
         }
         let (mut windows, mut given_up) = (Vec::new(), Vec::new());
         while medium.advance().is_some() {
-            // The first MPDU has been sent in earlier exchanges, others of which arrived.
+            // The first MPDU was also sent in earlier exchanges, in which other MPDUs arrived.
             let contender = &mut medium.stations[0].contenders[0];
             if let Some(slot) = contender.flows[0].window.front_mut()
                 && slot.msdu.frame == 0

@@ -196,8 +196,8 @@ impl<F> Contender<F> {
         self.cw = self.access.cw_min;
     }
 
-    /// An exchange failed: the contention window doubles, or starts afresh at the retry limit (10.3.3, 10.23.2.2). It is the
-    /// exchange that counts, not the MPDUs in it, of which one may be given up while others are new.
+    /// An exchange failed: the contention window doubles, or starts afresh at the retry limit (10.3.3, 10.23.2.2). The
+    /// exchange counts, not its MPDUs: one of them may be given up while others are new.
     pub fn fail(&mut self) {
         self.failures += 1;
         if self.failures >= self.access.retry_limit {

@@ -127,7 +127,8 @@ impl<O: Outlet> Ingress<'_, O> {
                 return None;
             }
         };
-        // Before the transmitter: an unknown one is answered, and no answer is to be longer than its question.
+        // Checked before the transmitter: an unknown transmitter gets an answer, and no answer may be longer than its
+        // question.
         let (pn, key_id) = match wire::claim(mpdu) {
             Ok(claim) => claim,
             Err(refusal) => {

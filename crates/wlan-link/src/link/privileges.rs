@@ -11,7 +11,7 @@ pub use caps::Capability;
 /// The privileges could not be given up.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
-    /// The process cannot become the user: it lacks `CAP_SETUID` or `CAP_SETGID`, or its user namespace has no such user.
+    /// The process cannot become the user: it lacks `CAP_SETUID` or `CAP_SETGID`, or its user namespace does not map the user.
     #[error("becoming user {}, group {}: {source}", user.uid, user.gid)]
     User {
         /// Which user.
@@ -43,7 +43,7 @@ impl UserIds {
         gid: 65_534,
     };
 
-    /// The user of this name; `None` if there is no such user.
+    /// The user of this name; `None` if it does not exist.
     ///
     /// # Errors
     /// The list of users cannot be read.
@@ -97,8 +97,8 @@ pub fn become_user(user: UserIds) -> Result<(), PrivilegeError> {
     hide_memory()
 }
 
-/// Keeps these capabilities, as far as the process has them; gives up all others, those that programs it starts could have
-/// among them, and sets `no_new_privs` (capabilities(7), `PR_SET_NO_NEW_PRIVS`).
+/// Keeps the given capabilities if the process has them, gives up all others, also for the programs that it starts, and sets
+/// `no_new_privs` (capabilities(7), `PR_SET_NO_NEW_PRIVS`).
 ///
 /// Capabilities are a thread's own: to be called between [`Link::open`](super::Link::open) and
 /// [`Link::start`](super::Link::start), from the thread that does both, while there is no other.

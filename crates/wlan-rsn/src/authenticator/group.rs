@@ -73,8 +73,8 @@ impl GroupKeys {
     }
 }
 
-/// The group keys of an access point: those it sends with, and those that it gives out meanwhile; and the key of its beacons,
-/// which a rekey does not replace.
+/// The group keys of an access point: the present keys, the next keys during a rekey, and the key of its beacons, which a rekey
+/// does not replace.
 pub(super) struct Group {
     present: GroupKeys,
     next: Option<GroupKeys>,

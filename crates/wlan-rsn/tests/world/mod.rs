@@ -237,6 +237,7 @@ impl World {
                     output => end.apply(output),
                 }
             }
+            assert_eq!(station.is_established(), end.is_established);
         }
     }
 

@@ -254,7 +254,7 @@ impl Reader<'_> {
 
     fn user(&self, name: &Spanned<String>) -> Result<UserIds, ConfigError> {
         let found = UserIds::named(name.get_ref()).map_err(|error| self.at(name.span(), words(&error)))?;
-        found.ok_or_else(|| self.at(name.span(), "this system has no such user"))
+        found.ok_or_else(|| self.at(name.span(), "unknown user"))
     }
 
     /// Keys of the other role are a mistake.
