@@ -400,6 +400,97 @@ fn replacing_the_pairwise_key_survives_the_loss_of_each_message() {
     }
 }
 
+#[test]
+fn a_failure_names_the_step_that_was_missing() {
+    let failures = |world: &World| world.ends[&STA].failures.clone();
+    // Nothing but time passes at a station with its session, or without.
+    let give_up = |world: &mut World| {
+        for _ in 0..20 {
+            world.air.clear();
+            world.wait();
+        }
+    };
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    give_up(&mut world);
+    assert_eq!(failures(&world), [(Failure::WrongKey, false)]);
+
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+    world.collect();
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    give_up(&mut world);
+    assert_eq!(failures(&world)[0].0, Failure::NoAnswer);
+
+    let mut world = World::of(&Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip));
+    for _ in 0..4 {
+        let flight = world.next();
+        world.deliver(&flight);
+    }
+    give_up(&mut world);
+    assert_eq!(failures(&world), [(Failure::NoGroupAnswer, false)]);
+}
+
+#[test]
+fn an_access_point_that_leaves_is_reported_once_and_with_the_likely_reason() {
+    let leave = |world: &mut World| {
+        world.stations.get_mut(&STA).unwrap().peer_gone();
+        world.collect();
+        world.ends[&STA].failures.clone()
+    };
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    // It left instead of sending message 3: it has another key.
+    assert_eq!(leave(&mut world), [(Failure::WrongKey, false)]);
+    assert_eq!(leave(&mut world).len(), 1, "nothing was left to fail");
+
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+    world.collect();
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    assert_eq!(leave(&mut world), [(Failure::PeerGone, false)]);
+}
+
+/// IEEE 802.11-2020 12.7.2 b.
+#[test]
+fn a_station_takes_messages_of_an_access_point_only() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    let message_1 = world.next();
+    let mut request = message_1.clone();
+    request.packet[5] |= 0x08; // Request, bit 11 of Key Information
+    assert_eq!(world.deliver(&request), Some(Err(Discard::Unexpected)));
+    world.deliver(&message_1);
+    let message_2 = world.next();
+    let reflected = Flight {
+        from: AP,
+        to: STA,
+        ..message_2
+    };
+    assert_eq!(world.deliver(&reflected), Some(Err(Discard::Unexpected)));
+}
+
+/// As wpa_supplicant (`wpa_supplicant_send_2_of_4`).
+#[test]
+fn message_2_repeats_the_key_length_in_wpa_only() {
+    for (policy, key_len) in [
+        (policy(Suite::Ccmp128), 0),
+        (Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip), 32),
+        (Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Ccmp128), 16),
+    ] {
+        let mut world = World::of(&policy);
+        let message_1 = world.next();
+        world.deliver(&message_1);
+        let message_2 = world.next();
+        assert_eq!(EapolKey::parse(&message_2.packet, 16).unwrap().0.key_len, key_len);
+    }
+}
+
 /// Frames may still be on their way under each key that was replaced a moment ago, but only so many keys are kept.
 #[test]
 fn four_replaced_pairwise_keys_are_kept() {
