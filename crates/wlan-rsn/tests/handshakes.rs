@@ -470,24 +470,32 @@ fn a_station_takes_messages_of_an_access_point_only() {
     let reflected = Flight {
         from: AP,
         to: STA,
-        ..message_2
+        ..message_2.clone()
     };
     assert_eq!(world.deliver(&reflected), Some(Err(Discard::Unexpected)));
+    // Message 3 has Install set, bit 6.
+    world.deliver(&message_2);
+    let mut message_3 = world.next();
+    message_3.packet[6] &= !0x40;
+    assert_eq!(world.deliver(&message_3), Some(Err(Discard::Unexpected)));
 }
 
-/// As wpa_supplicant (`wpa_supplicant_send_2_of_4`).
+/// As wpa_supplicant (`wpa_supplicant_send_2_of_4` and `_4_of_4`).
 #[test]
-fn message_2_repeats_the_key_length_in_wpa_only() {
+fn answers_repeat_the_key_length_in_wpa_only() {
     for (policy, key_len) in [
         (policy(Suite::Ccmp128), 0),
         (Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip), 32),
         (Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Ccmp128), 16),
     ] {
         let mut world = World::of(&policy);
-        let message_1 = world.next();
-        world.deliver(&message_1);
-        let message_2 = world.next();
-        assert_eq!(EapolKey::parse(&message_2.packet, 16).unwrap().0.key_len, key_len);
+        for _ in ["2", "4"] {
+            let message = world.next();
+            world.deliver(&message);
+            let answer = world.next();
+            assert_eq!(EapolKey::parse(&answer.packet, 16).unwrap().0.key_len, key_len);
+            world.deliver(&answer);
+        }
     }
 }
 
