@@ -479,3 +479,55 @@ impl Supplicant {
         self.retiring = Retiring::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wlan_ciphers::Suite;
+
+    use super::*;
+    use crate::{Akm, Elements, Key, Policy};
+
+    /// IEEE 802.11-2020 12.7.6.4.
+    #[test]
+    fn message_3_must_have_the_elements_of_the_beacon() {
+        let wpa = Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip);
+        let rsn = Policy {
+            group: Suite::Tkip,
+            ..Policy::of(Protocol::Rsn, Akm::WpaPsk, Suite::Ccmp128)
+        };
+        let beacon = Elements {
+            rsn: rsn.element(),
+            rsnx: vec![0xf4, 1, 0x20],
+            wpa: wpa.element(),
+        };
+        let other = || Some(vec![0xff]);
+        let (told_rsn, told_rsnx) = (Some(beacon.rsn.clone()), Some(beacon.rsnx.clone()));
+        let told_wpa = Some(beacon.wpa.clone());
+        for (policy, rsn, rsnx, wpa, is_downgraded) in [
+            (&rsn, &told_rsn, &told_rsnx, &told_wpa, false),
+            (&rsn, &told_rsn, &told_rsnx, &None, false),
+            (&rsn, &None, &told_rsnx, &told_wpa, true),
+            (&rsn, &other(), &told_rsnx, &told_wpa, true),
+            (&rsn, &told_rsn, &None, &told_wpa, true),
+            (&rsn, &told_rsn, &other(), &told_wpa, true),
+            (&rsn, &told_rsn, &told_rsnx, &other(), true),
+            (&wpa, &None, &None, &told_wpa, false),
+            (&wpa, &told_rsn, &None, &told_wpa, false),
+            (&wpa, &None, &None, &None, true),
+            (&wpa, &None, &None, &other(), true),
+            (&wpa, &other(), &None, &told_wpa, true),
+        ] {
+            let association = Association::negotiate(&beacon, &Elements::of(policy)).unwrap();
+            let (own, authenticator) = (MacAddr([2; 6]), MacAddr([4; 6]));
+            let pmk = Pmk::of_psk(Key::new(&[7; 32]));
+            let station = Supplicant::new(own, authenticator, association, pmk, Timing::default()).unwrap();
+            let contents = Contents {
+                rsn: rsn.clone(),
+                rsnx: rsnx.clone(),
+                wpa: wpa.clone(),
+                ..Contents::default()
+            };
+            assert_eq!(station.was_downgraded(&contents), is_downgraded);
+        }
+    }
+}
