@@ -6,7 +6,7 @@ use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::EapolKey;
 use wlan_rsn::authenticator::Limits;
-use wlan_rsn::{Akm, Discard, Elements, Failure, Pmk, Policy, Protocol};
+use wlan_rsn::{Akm, Discard, Elements, Failure, Pmk, Policy, Protocol, Timing};
 use world::{AP, Flight, STA, World, pmk, policy};
 
 fn established() -> World {
@@ -428,6 +428,24 @@ fn a_start_under_a_false_address_changes_nothing() {
     assert!(tries < 60, "at most four messages 1 for each attempt: {tries}");
 }
 
+#[test]
+fn an_answer_to_an_earlier_group_message_is_a_replay() {
+    let mut world = established();
+    let rekey = |world: &mut World| {
+        world.ap.rekey_group(world.now, &mut world.rng);
+        world.collect();
+        let message = world.next();
+        assert_eq!(world.deliver(&message), Some(Ok(())));
+        world.next()
+    };
+    let earlier = rekey(&mut world);
+    assert_eq!(world.deliver(&earlier), Some(Ok(())));
+    let answer = rekey(&mut world);
+    assert_eq!(world.deliver(&earlier), Some(Err(Discard::Replay)));
+    assert_eq!(world.deliver(&answer), Some(Ok(())));
+    assert!(world.agrees(STA));
+}
+
 fn start(world: &mut World, pmk: &Pmk) {
     let elements = world.elements.clone();
     world
@@ -477,7 +495,18 @@ fn a_start_without_an_answer_is_repeated_or_replaced() {
     let again = world.next();
     assert_eq!(nonce(&again), nonce(&message_1));
     assert_ne!(again.packet, message_1.packet, "another replay counter");
-    // Another PMK begins another handshake, of the same station.
+    // No more often than without starts.
+    for _ in 0..10 {
+        start(&mut world, &pmk(7));
+    }
+    let tries = usize::from(Timing::default().tries);
+    assert_eq!(2 + world.air.drain(..).count(), tries);
+    // Other elements begin another handshake, and so does another PMK.
+    let elements = Elements::of(&policy(Suite::Ccmp128).with_extended_key_id());
+    let (now, rng) = (world.now, &mut world.rng);
+    world.ap.start(STA, &elements, &pmk(7), now, rng).unwrap();
+    world.collect();
+    assert_ne!(nonce(&world.next()), nonce(&message_1));
     start(&mut world, &pmk(8));
     let other = world.next();
     assert_ne!(nonce(&other), nonce(&message_1));

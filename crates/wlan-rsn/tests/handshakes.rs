@@ -828,6 +828,13 @@ fn other_packets_are_left_out() {
     assert!(matches!(receive(&[2, 0, 0, 0]), Err(Discard::Malformed(_))));
     assert!(matches!(receive(&[]), Err(Discard::Malformed(_))));
     assert_eq!(receive(&message_1.packet), Err(Discard::Unexpected), "reflected");
+    // Of a station's packets, none has Ack (bit 7), and all have MIC (bit 8).
+    let mut with_ack = message_2.packet.clone();
+    with_ack[6] |= 0x80;
+    assert_eq!(receive(&with_ack), Err(Discard::Unexpected));
+    let mut without_mic = message_2.packet.clone();
+    without_mic[5] &= !0x01;
+    assert_eq!(receive(&without_mic), Err(Discard::Unexpected));
     let mut wpa = message_2.packet.clone();
     wpa[4] = 254;
     assert_eq!(receive(&wpa), Err(Discard::Descriptor));
