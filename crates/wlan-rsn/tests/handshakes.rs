@@ -2,6 +2,7 @@
 
 mod world;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use wlan_ciphers::{IntegrityKeyId, Suite};
@@ -497,6 +498,39 @@ fn answers_repeat_the_key_length_in_wpa_only() {
             world.deliver(&answer);
         }
     }
+}
+
+/// RC4 must not use one keystream twice: its key is the EAPOL-Key IV and the KEK. AES key wrap takes no IV
+/// (IEEE 802.11-2020 12.7.2 e, k).
+#[test]
+fn key_data_under_rc4_never_has_the_same_iv_twice() {
+    let ivs = |suite| {
+        let mut world = World::of(&policy(suite));
+        for _ in 0..2 {
+            let flight = world.next();
+            world.deliver(&flight);
+        }
+        // Message 3 is lost and sent again; two group keys follow.
+        world.next();
+        world.wait();
+        world.run();
+        for _ in 0..2 {
+            world.ap.rekey_group(world.now, &mut world.rng);
+            world.collect();
+            world.run();
+        }
+        assert!(world.agrees(STA));
+        let packets = world.sent.iter().filter(|flight| flight.from == AP);
+        packets
+            .map(|flight| EapolKey::parse(&flight.packet, 16).unwrap().0)
+            .filter(|key| key.info.has(KeyInfo::ENCRYPTED))
+            .map(|key| key.iv)
+            .collect::<Vec<_>>()
+    };
+    let under_rc4 = ivs(Suite::Tkip);
+    assert_eq!(under_rc4.len(), 4);
+    assert_eq!(under_rc4.iter().collect::<BTreeSet<_>>().len(), under_rc4.len());
+    assert_eq!(ivs(Suite::Ccmp128), [[0; 16]; 4]);
 }
 
 /// Frames may still be on their way under each key that was replaced a moment ago, but only so many keys are kept.
