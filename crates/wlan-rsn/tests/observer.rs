@@ -58,3 +58,35 @@ fn the_access_points_that_are_remembered_are_bounded() {
     assert!(is_spp(SPP, &before(4095)));
     assert!(!is_spp(SPP, &before(4096)));
 }
+
+#[test]
+fn packets_answers_and_keys_are_counted() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    let mut observer = Observer::new();
+    observer.add_pmk(None, pmk(7));
+    for flight in &world.sent {
+        observer.packet(AP, STA, &flight.packet).unwrap();
+    }
+    let counts = observer.counts();
+    assert_eq!((counts.packets, counts.answers, counts.verified), (4, 1, 1));
+}
+
+#[test]
+fn the_oldest_of_too_many_conversations_is_forgotten() {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    let (message_1, message_2) = (&world.sent[0].packet, &world.sent[1].packet);
+    for (others, learns) in [(4095_u16, true), (4096, false)] {
+        let mut observer = Observer::new();
+        observer.add_pmk(None, pmk(7));
+        observer.packet(AP, STA, message_1).unwrap();
+        for n in 0..others {
+            let [high, low] = n.to_be_bytes();
+            let station = MacAddr([2, 8, 0, 0, high, low]);
+            observer.packet(AP, station, message_1).unwrap();
+        }
+        let learned = observer.packet(AP, STA, message_2).unwrap();
+        assert_eq!(!learned.is_empty(), learns, "{others} others");
+    }
+}
