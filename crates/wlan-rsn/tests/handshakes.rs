@@ -401,10 +401,21 @@ fn replacing_the_pairwise_key_survives_the_loss_of_each_message() {
     }
 }
 
+/// A station with a session, whose access point has begun to replace the pairwise key: message 1 has arrived.
+fn during_rekey() -> World {
+    let mut world = World::of(&policy(Suite::Ccmp128));
+    world.run();
+    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
+    world.collect();
+    let message_1 = world.next();
+    world.deliver(&message_1);
+    world
+}
+
 #[test]
 fn a_failure_names_the_step_that_was_missing() {
     let failures = |world: &World| world.ends[&STA].failures.clone();
-    // Nothing but time passes at a station with its session, or without.
+    // Every packet is lost until the deadlines have passed.
     let give_up = |world: &mut World| {
         for _ in 0..20 {
             world.air.clear();
@@ -417,12 +428,7 @@ fn a_failure_names_the_step_that_was_missing() {
     give_up(&mut world);
     assert_eq!(failures(&world), [(Failure::WrongKey, false)]);
 
-    let mut world = World::of(&policy(Suite::Ccmp128));
-    world.run();
-    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
-    world.collect();
-    let message_1 = world.next();
-    world.deliver(&message_1);
+    let mut world = during_rekey();
     give_up(&mut world);
     assert_eq!(failures(&world)[0].0, Failure::NoAnswer);
 
@@ -449,12 +455,7 @@ fn an_access_point_that_leaves_is_reported_once_and_with_the_likely_reason() {
     assert_eq!(leave(&mut world), [(Failure::WrongKey, false)]);
     assert_eq!(leave(&mut world).len(), 1, "nothing was left to fail");
 
-    let mut world = World::of(&policy(Suite::Ccmp128));
-    world.run();
-    world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
-    world.collect();
-    let message_1 = world.next();
-    world.deliver(&message_1);
+    let mut world = during_rekey();
     assert_eq!(leave(&mut world), [(Failure::PeerGone, false)]);
 }
 
@@ -533,7 +534,7 @@ fn key_data_under_rc4_never_has_the_same_iv_twice() {
     assert_eq!(ivs(Suite::Ccmp128), [[0; 16]; 4]);
 }
 
-/// Frames may still be on their way under each key that was replaced a moment ago, but only so many keys are kept.
+/// Frames may still be in flight under a key that was replaced moments ago, so the last four replaced keys are kept.
 #[test]
 fn four_replaced_pairwise_keys_are_kept() {
     let mut world = World::of(&policy(Suite::Ccmp128));
