@@ -251,9 +251,8 @@ impl Sae {
             Message::GroupRefused { group } if self.is_unanswered() && group == self.group.number() => {
                 self.offer_another(now, rng, &mut reply);
             }
-            Message::Refused { status, .. }
-                if self.state == State::Committed || self.state == State::Confirmed =>
-            {
+            // Once the exchange is over, nobody asks for the suspicion.
+            Message::Refused { status, .. } => {
                 self.suspicion = match status {
                     status::CHALLENGE_FAILURE => Failure::PasswordMismatch,
                     status::UNKNOWN_PASSWORD_IDENTIFIER => Failure::UnknownIdentifier,
@@ -263,7 +262,7 @@ impl Sae {
             Message::ForeignCommit { method, group } if self.is_unanswered() && method == self.method => {
                 reply.frames.push(Message::GroupRefused { group }.emit());
             }
-            Message::ForeignCommit { .. } | Message::GroupRefused { .. } | Message::Refused { .. } => {}
+            Message::ForeignCommit { .. } | Message::GroupRefused { .. } => {}
         }
         reply
     }

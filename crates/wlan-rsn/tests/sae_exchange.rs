@@ -1,0 +1,389 @@
+//! What one exchange answers in each state, and how often (IEEE 802.11-2020 12.4.8.6).
+
+mod common;
+#[path = "common/sae.rs"]
+mod sides;
+
+use std::time::Duration;
+
+use common::TestRng;
+use sides::{ACCESS_POINT, METHODS, STATION, config, parent, password, start};
+use wlan_frames::MacAddr;
+use wlan_rsn::Group;
+use wlan_rsn::sae::{Commit, Event, Failure, Message, Method, Parent, Sae, State, status};
+
+const NOW: Duration = Duration::ZERO;
+const TICK: Duration = Duration::from_nanos(1);
+/// dot11RSNASAESync is 5: a message goes out once more after that many repetitions, and then not again.
+const MAX_ANSWERS: usize = 6;
+
+/// A station that has sent its Commit, the access point, and that Commit.
+struct Pair {
+    station: Sae,
+    parent: Parent,
+    commit: Vec<u8>,
+    rng: TestRng,
+}
+
+impl Pair {
+    fn new(method: Method, groups: &[Group]) -> Pair {
+        let mut rng = TestRng(1);
+        let secret = password("mekmitasdigoat", None, groups);
+        let (station, commit) = start(method, groups, secret.clone(), &mut rng);
+        let parent = parent(groups, vec![secret]);
+        Pair {
+            station,
+            parent,
+            commit,
+            rng,
+        }
+    }
+
+    fn tell_station(&mut self, body: &[u8]) -> Vec<Vec<u8>> {
+        self.station.receive(NOW, body, &mut self.rng).frames.to_vec()
+    }
+
+    fn tell_parent(&mut self, body: &[u8]) -> Vec<Vec<u8>> {
+        self.parent
+            .receive(NOW, STATION, body, &mut self.rng)
+            .frames
+            .to_vec()
+    }
+
+    /// The access point answers the station's Commit with its own.
+    fn answer(&mut self) -> Vec<u8> {
+        let commit = self.commit.clone();
+        self.tell_parent(&commit).remove(0)
+    }
+
+    /// The station's exchange times out.
+    fn time_out(&mut self) -> Event {
+        loop {
+            let deadline = self.station.deadline().unwrap();
+            if let Some(event) = self.station.expire(deadline).event {
+                return event;
+            }
+        }
+    }
+}
+
+fn commit_in(body: &[u8]) -> Commit<'_> {
+    match Message::parse(body) {
+        Ok(Message::Commit(commit)) => commit,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn token_required(method: Method, group: u16, token: &[u8]) -> Vec<u8> {
+    let rest = match method {
+        Method::HuntingAndPecking => token.to_vec(),
+        Method::HashToElement => [&[255, u8::try_from(token.len() + 1).unwrap(), 93], token].concat(),
+    };
+    Message::TokenRequired { group, rest: &rest }.emit()
+}
+
+#[test]
+fn a_message_is_repeated_at_its_deadline_and_not_before() {
+    let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
+    let deadline = pair.station.deadline().unwrap();
+    assert!(pair.station.expire(deadline - TICK).frames.is_empty());
+    assert_eq!(
+        pair.station.expire(deadline).frames.to_vec(),
+        [pair.commit.clone()]
+    );
+    // Late is no different from in time.
+    let late = pair.station.deadline().unwrap() + TICK;
+    assert_eq!(pair.station.expire(late).frames.to_vec(), [pair.commit]);
+    assert_eq!(
+        pair.station.deadline(),
+        Some(late + Duration::from_millis(40)),
+        "dot11RSNASAERetransPeriod"
+    );
+}
+
+#[test]
+fn a_token_is_taken_for_the_own_group_only_and_up_to_a_bound() {
+    for method in METHODS {
+        let mut pair = Pair::new(method, &[Group::P256]);
+        for refused in [
+            token_required(method, 20, b"token"),
+            Message::TokenRequired { group: 19, rest: &[] }.emit(),
+        ] {
+            assert!(pair.tell_station(&refused).is_empty());
+        }
+        for answered in 0..10 {
+            let token = format!("token {answered}");
+            let frames = pair.tell_station(&token_required(method, 19, token.as_bytes()));
+            assert_eq!(frames.len(), usize::from(answered < MAX_ANSWERS), "{answered}");
+            for frame in frames {
+                let (first, again) = (commit_in(&pair.commit), commit_in(&frame));
+                assert_eq!(again.token, Some(token.as_bytes()));
+                assert_eq!((again.scalar, again.element), (first.scalar, first.element));
+            }
+        }
+    }
+}
+
+/// A refusal would otherwise lead to a weaker group, or to another Commit for the same exchange.
+#[test]
+fn tokens_and_refused_groups_change_nothing_once_the_peer_has_committed_or_all_is_over() {
+    let groups = [Group::P256, Group::P384];
+    let asks = [
+        token_required(Method::HashToElement, 19, b"token"),
+        Message::GroupRefused { group: 19 }.emit(),
+        Message::ForeignCommit {
+            method: Method::HashToElement,
+            group: 2,
+        }
+        .emit(),
+    ];
+    let mut pair = Pair::new(Method::HashToElement, &groups);
+    let mut unheard = Pair::new(Method::HashToElement, &groups);
+    let theirs = pair.answer();
+    let confirm = pair.tell_station(&theirs).remove(0);
+    for state in [State::Confirmed, State::Accepted] {
+        assert_eq!(pair.station.state(), state);
+        for ask in &asks {
+            assert!(pair.tell_station(ask).is_empty());
+            assert_eq!((pair.station.state(), pair.station.group()), (state, Group::P256));
+        }
+        if state == State::Confirmed {
+            let last = pair.tell_parent(&confirm).remove(0);
+            pair.tell_station(&last);
+        }
+    }
+    assert_eq!(unheard.time_out(), Event::Failed(Failure::NoAnswer));
+    assert_eq!(unheard.station.state(), State::Nothing);
+    for ask in asks {
+        assert!(unheard.tell_station(&ask).is_empty());
+    }
+}
+
+#[test]
+fn only_a_refusal_of_the_group_on_offer_leads_to_the_next() {
+    let mut pair = Pair::new(Method::HashToElement, &[Group::P256, Group::P384]);
+    assert!(
+        pair.tell_station(&Message::GroupRefused { group: 20 }.emit())
+            .is_empty()
+    );
+    assert_eq!(pair.station.group(), Group::P256);
+    let other = pair.tell_station(&Message::GroupRefused { group: 19 }.emit());
+    assert_eq!(commit_in(&other[0]).group, Group::P384);
+    // A new Commit may be repeated as often as the first.
+    let repeated = std::iter::from_fn(|| {
+        let deadline = pair.station.deadline()?;
+        Some(pair.station.expire(deadline).frames.len())
+    });
+    assert_eq!(repeated.sum::<usize>(), MAX_ANSWERS);
+}
+
+#[test]
+fn a_commit_in_a_group_that_is_not_supported_is_refused_by_its_own_method_only() {
+    for method in METHODS {
+        let mut pair = Pair::new(method, &[Group::P256]);
+        for of in METHODS {
+            let frames = pair.tell_station(&Message::ForeignCommit { method: of, group: 2 }.emit());
+            let refusal = Message::GroupRefused { group: 2 }.emit();
+            assert_eq!(frames, vec![refusal; usize::from(of == method)]);
+        }
+    }
+}
+
+#[test]
+fn a_refusal_says_why_an_exchange_failed() {
+    for (status, failure) in [
+        (status::CHALLENGE_FAILURE, Failure::PasswordMismatch),
+        (status::UNKNOWN_PASSWORD_IDENTIFIER, Failure::UnknownIdentifier),
+        (37, Failure::Refused(37)),
+    ] {
+        let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
+        pair.tell_station(
+            &Message::Refused {
+                transaction: 1,
+                status,
+            }
+            .emit(),
+        );
+        assert_eq!(pair.time_out(), Event::Failed(failure));
+    }
+}
+
+/// A Commit is known by its scalar and its element together.
+#[test]
+fn a_commit_that_differs_in_scalar_or_element_is_another() {
+    let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
+    let mut other = Pair::new(Method::HashToElement, &[Group::P256]);
+    other.rng = TestRng(2);
+    let (theirs, others) = (pair.answer(), other.answer());
+    let (theirs, others) = (commit_in(&theirs), commit_in(&others));
+    let [another_scalar, another_element] = [
+        Commit {
+            scalar: others.scalar,
+            ..theirs
+        },
+        Commit {
+            element: others.element,
+            ..theirs
+        },
+    ]
+    .map(|commit| Message::Commit(commit).emit());
+    let theirs = Message::Commit(theirs).emit();
+    assert_eq!(pair.tell_station(&theirs).len(), 1);
+    assert!(pair.tell_station(&another_scalar).is_empty());
+    assert!(pair.tell_station(&another_element).is_empty());
+    assert_eq!(pair.tell_station(&theirs).len(), 2);
+}
+
+#[test]
+fn an_access_point_repeats_its_commit_and_its_refusal_up_to_a_bound() {
+    let wrong = Message::Confirm {
+        send_confirm: 1,
+        confirm: &[0x55; 32],
+    };
+    for asks_by_confirm in [false, true] {
+        let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
+        let theirs = pair.answer();
+        let (ask, expected) = if asks_by_confirm {
+            let refusal = Message::Refused {
+                transaction: 2,
+                status: status::CHALLENGE_FAILURE,
+            };
+            (wrong.emit(), refusal.emit())
+        } else {
+            (pair.commit.clone(), theirs)
+        };
+        for answered in 0..10 {
+            let frames = pair.tell_parent(&ask);
+            assert_eq!(
+                frames,
+                vec![expected.clone(); usize::from(answered < MAX_ANSWERS)]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_confirm_before_the_commit_is_answered_with_the_own_commit_up_to_a_bound() {
+    let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
+    let early = Message::Confirm {
+        send_confirm: 1,
+        confirm: &[0x55; 32],
+    };
+    for answered in 0..10 {
+        let frames = pair.tell_station(&early.emit());
+        assert_eq!(
+            frames,
+            vec![pair.commit.clone(); usize::from(answered < MAX_ANSWERS)]
+        );
+    }
+}
+
+#[test]
+fn the_last_confirm_is_repeated_for_new_confirms_up_to_a_bound() {
+    let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
+    let theirs = pair.answer();
+    let mut confirms = pair.tell_station(&theirs);
+    for _ in 0..5 {
+        let deadline = pair.station.deadline().unwrap();
+        confirms.extend(pair.station.expire(deadline).frames);
+    }
+    // Repeated Commits have a bound of their own, which the first Confirm does not use up.
+    assert_eq!(confirms.len(), 6);
+    for confirm in &confirms {
+        assert_eq!(pair.tell_parent(confirm).len(), 1);
+        assert!(pair.tell_parent(confirm).is_empty(), "a replay");
+    }
+    assert!(
+        pair.tell_parent(&confirms[2]).is_empty(),
+        "older than the last that was answered"
+    );
+    let deadline = pair.station.deadline().unwrap();
+    confirms.extend(pair.station.expire(deadline).frames);
+    assert_eq!(pair.tell_parent(&confirms[6]).len(), 1);
+    assert_eq!(confirms.len(), 7, "the last repetition");
+}
+
+#[test]
+fn a_commit_in_another_group_is_met_by_the_lower_address_where_the_password_allows_it() {
+    let mut rng = TestRng(3);
+    let both = [Group::P256, Group::P384];
+    let secret = password("mekmitasdigoat", None, &both);
+    let begin = |[own, peer]: [MacAddr; 2], password, groups: &[Group], rng: &mut TestRng| {
+        let method = Method::HashToElement;
+        let (sae, reply) = Sae::initiate(NOW, [own, peer], method, config(groups), password, rng).unwrap();
+        (sae, reply.frames[0].clone())
+    };
+    let (mut low, _) = begin([STATION, ACCESS_POINT], secret.clone(), &both, &mut rng);
+    let reversed = [Group::P384, Group::P256];
+    let (mut high, by_high) = begin([ACCESS_POINT, STATION], secret.clone(), &reversed, &mut rng);
+    let (_, by_low) = begin([STATION, ACCESS_POINT], secret.clone(), &both, &mut rng);
+    assert!(high.receive(NOW, &by_low, &mut rng).frames.is_empty());
+    assert_eq!((high.state(), high.group()), (State::Committed, Group::P384));
+    // The lower address takes the group of the higher, with a new Commit and at once with the Confirm.
+    let frames = low.receive(NOW, &by_high, &mut rng).frames;
+    assert_eq!(commit_in(&frames[0]).group, Group::P384);
+    assert!(matches!(Message::parse(&frames[1]), Ok(Message::Confirm { .. })));
+    assert_eq!((low.state(), low.group()), (State::Confirmed, Group::P384));
+
+    // A group that is not configured is refused; one that the password is not for is not gone along with, nor is one that
+    // the peer itself refused.
+    let (mut strict, _) = begin([STATION, ACCESS_POINT], secret.clone(), &both[..1], &mut rng);
+    let refusal = Message::GroupRefused { group: 20 }.emit();
+    assert_eq!(strict.receive(NOW, &by_high, &mut rng).frames.to_vec(), [refusal]);
+    let only_p256 = password("mekmitasdigoat", None, &both[..1]);
+    let (mut without, _) = begin([STATION, ACCESS_POINT], only_p256, &both, &mut rng);
+    assert!(without.receive(NOW, &by_high, &mut rng).frames.is_empty());
+    assert_eq!(
+        (without.state(), without.group()),
+        (State::Committed, Group::P256)
+    );
+    let (mut refused, _) = begin([STATION, ACCESS_POINT], secret, &reversed, &mut rng);
+    refused.receive(NOW, &Message::GroupRefused { group: 20 }.emit(), &mut rng);
+    assert_eq!(refused.group(), Group::P256);
+    assert!(refused.receive(NOW, &by_high, &mut rng).frames.is_empty());
+    assert_eq!(
+        (refused.state(), refused.group()),
+        (State::Committed, Group::P256)
+    );
+}
+
+#[test]
+fn a_commit_that_names_another_identifier_or_a_downgrade_is_not_gone_along_with() {
+    let mut rng = TestRng(4);
+    let groups = [Group::P256];
+    let named = password("mekmitasdigoat", Some("guests"), &groups);
+    let (mut station, commit) = start(Method::HashToElement, &groups, named.clone(), &mut rng);
+    let mut parent = parent(&groups, vec![named]);
+    let theirs = parent.receive(NOW, STATION, &commit, &mut rng).frames.remove(0);
+    let theirs = commit_in(&theirs);
+    let with_other_identifier = Commit {
+        identifier: Some(b"staff"),
+        ..theirs
+    };
+    // Group 2 is none of ours, group 19 is.
+    let downgraded = Commit {
+        rejected: &[2, 0, 19, 0],
+        ..theirs
+    };
+    for commit in [with_other_identifier, downgraded] {
+        let reply = station.receive(NOW, &Message::Commit(commit).emit(), &mut rng);
+        assert!(reply.frames.is_empty());
+        assert_eq!(station.state(), State::Committed);
+    }
+    let mut downgraded = None;
+    while downgraded.is_none() {
+        let deadline = station.deadline().unwrap();
+        downgraded = station.expire(deadline).event;
+    }
+    assert_eq!(downgraded, Some(Event::Failed(Failure::Downgraded)));
+
+    // An access point need not repeat the identifier.
+    let secret = password("mekmitasdigoat", Some("guests"), &groups);
+    let (mut station, _) = start(Method::HashToElement, &groups, secret, &mut rng);
+    let without_identifier = Commit {
+        identifier: None,
+        ..theirs
+    };
+    let reply = station.receive(NOW, &Message::Commit(without_identifier).emit(), &mut rng);
+    assert_eq!((reply.frames.len(), station.state()), (1, State::Confirmed));
+}
