@@ -1,4 +1,4 @@
-//! What one exchange answers in each state, and how often (IEEE 802.11-2020 12.4.8.6).
+//! The replies of one SAE exchange in each state, and their limits (IEEE 802.11-2020 12.4.8.6).
 
 mod common;
 #[path = "common/sae.rs"]
@@ -14,7 +14,7 @@ use wlan_rsn::sae::{Commit, Event, Failure, Message, Method, Parent, Sae, State,
 
 const NOW: Duration = Duration::ZERO;
 const TICK: Duration = Duration::from_nanos(1);
-/// dot11RSNASAESync is 5: a message goes out once more after that many repetitions, and then not again.
+/// dot11RSNASAESync is 5: a message is retransmitted while the counter is at most 5, so six times.
 const MAX_ANSWERS: usize = 6;
 
 /// A station that has sent its Commit, the access point, and that Commit.
@@ -83,7 +83,7 @@ fn token_required(method: Method, group: u16, token: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_message_is_repeated_at_its_deadline_and_not_before() {
+fn a_message_is_retransmitted_at_its_deadline_and_not_before() {
     let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
     let deadline = pair.station.deadline().unwrap();
     assert!(pair.station.expire(deadline - TICK).frames.is_empty());
@@ -91,7 +91,7 @@ fn a_message_is_repeated_at_its_deadline_and_not_before() {
         pair.station.expire(deadline).frames.to_vec(),
         [pair.commit.clone()]
     );
-    // Late is no different from in time.
+    // A late call retransmits too, and the next deadline counts from that call.
     let late = pair.station.deadline().unwrap() + TICK;
     assert_eq!(pair.station.expire(late).frames.to_vec(), [pair.commit]);
     assert_eq!(
@@ -102,7 +102,7 @@ fn a_message_is_repeated_at_its_deadline_and_not_before() {
 }
 
 #[test]
-fn a_token_is_taken_for_the_own_group_only_and_up_to_a_bound() {
+fn a_station_adds_a_token_for_its_own_group_only_and_a_limited_number_of_times() {
     for method in METHODS {
         let mut pair = Pair::new(method, &[Group::P256]);
         for refused in [
@@ -124,9 +124,9 @@ fn a_token_is_taken_for_the_own_group_only_and_up_to_a_bound() {
     }
 }
 
-/// A refusal would otherwise lead to a weaker group, or to another Commit for the same exchange.
+/// Otherwise a forged refusal could move the exchange to a weaker group or make the station commit again.
 #[test]
-fn tokens_and_refused_groups_change_nothing_once_the_peer_has_committed_or_all_is_over() {
+fn tokens_and_group_refusals_are_ignored_after_the_peer_has_committed_and_after_a_timeout() {
     let groups = [Group::P256, Group::P384];
     let asks = [
         token_required(Method::HashToElement, 19, b"token"),
@@ -160,7 +160,7 @@ fn tokens_and_refused_groups_change_nothing_once_the_peer_has_committed_or_all_i
 }
 
 #[test]
-fn only_a_refusal_of_the_group_on_offer_leads_to_the_next() {
+fn only_a_refusal_of_the_offered_group_makes_the_station_offer_the_next() {
     let mut pair = Pair::new(Method::HashToElement, &[Group::P256, Group::P384]);
     assert!(
         pair.tell_station(&Message::GroupRefused { group: 20 }.emit())
@@ -169,7 +169,7 @@ fn only_a_refusal_of_the_group_on_offer_leads_to_the_next() {
     assert_eq!(pair.station.group(), Group::P256);
     let other = pair.tell_station(&Message::GroupRefused { group: 19 }.emit());
     assert_eq!(commit_in(&other[0]).group, Group::P384);
-    // A new Commit may be repeated as often as the first.
+    // The new Commit has the full number of retransmissions.
     let repeated = std::iter::from_fn(|| {
         let deadline = pair.station.deadline()?;
         Some(pair.station.expire(deadline).frames.len())
@@ -178,7 +178,7 @@ fn only_a_refusal_of_the_group_on_offer_leads_to_the_next() {
 }
 
 #[test]
-fn a_commit_in_a_group_that_is_not_supported_is_refused_by_its_own_method_only() {
+fn a_station_refuses_an_unsupported_group_only_in_commits_of_its_own_method() {
     for method in METHODS {
         let mut pair = Pair::new(method, &[Group::P256]);
         for of in METHODS {
@@ -190,7 +190,7 @@ fn a_commit_in_a_group_that_is_not_supported_is_refused_by_its_own_method_only()
 }
 
 #[test]
-fn a_refusal_says_why_an_exchange_failed() {
+fn the_status_of_a_refusal_becomes_the_reason_of_the_failure() {
     for (status, failure) in [
         (status::CHALLENGE_FAILURE, Failure::PasswordMismatch),
         (status::UNKNOWN_PASSWORD_IDENTIFIER, Failure::UnknownIdentifier),
@@ -208,9 +208,8 @@ fn a_refusal_says_why_an_exchange_failed() {
     }
 }
 
-/// A Commit is known by its scalar and its element together.
 #[test]
-fn a_commit_that_differs_in_scalar_or_element_is_another() {
+fn a_repeated_commit_must_have_the_same_scalar_and_element() {
     let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
     let mut other = Pair::new(Method::HashToElement, &[Group::P256]);
     other.rng = TestRng(2);
@@ -235,7 +234,7 @@ fn a_commit_that_differs_in_scalar_or_element_is_another() {
 }
 
 #[test]
-fn an_access_point_repeats_its_commit_and_its_refusal_up_to_a_bound() {
+fn an_access_point_retransmits_its_commit_and_its_refusal_a_limited_number_of_times() {
     let wrong = Message::Confirm {
         send_confirm: 1,
         confirm: &[0x55; 32],
@@ -263,7 +262,7 @@ fn an_access_point_repeats_its_commit_and_its_refusal_up_to_a_bound() {
 }
 
 #[test]
-fn a_confirm_before_the_commit_is_answered_with_the_own_commit_up_to_a_bound() {
+fn a_confirm_before_the_commit_makes_a_station_retransmit_its_commit_a_limited_number_of_times() {
     let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
     let early = Message::Confirm {
         send_confirm: 1,
@@ -279,7 +278,7 @@ fn a_confirm_before_the_commit_is_answered_with_the_own_commit_up_to_a_bound() {
 }
 
 #[test]
-fn the_last_confirm_is_repeated_for_new_confirms_up_to_a_bound() {
+fn an_accepted_exchange_answers_each_new_confirm_once_and_a_limited_number_of_times() {
     let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
     let theirs = pair.answer();
     let mut confirms = pair.tell_station(&theirs);
@@ -287,24 +286,20 @@ fn the_last_confirm_is_repeated_for_new_confirms_up_to_a_bound() {
         let deadline = pair.station.deadline().unwrap();
         confirms.extend(pair.station.expire(deadline).frames);
     }
-    // Repeated Commits have a bound of their own, which the first Confirm does not use up.
     assert_eq!(confirms.len(), 6);
     for confirm in &confirms {
         assert_eq!(pair.tell_parent(confirm).len(), 1);
         assert!(pair.tell_parent(confirm).is_empty(), "a replay");
     }
-    assert!(
-        pair.tell_parent(&confirms[2]).is_empty(),
-        "older than the last that was answered"
-    );
+    assert!(pair.tell_parent(&confirms[2]).is_empty(), "an older Confirm");
     let deadline = pair.station.deadline().unwrap();
     confirms.extend(pair.station.expire(deadline).frames);
     assert_eq!(pair.tell_parent(&confirms[6]).len(), 1);
-    assert_eq!(confirms.len(), 7, "the last repetition");
+    assert_eq!(confirms.len(), 7, "the last retransmission");
 }
 
 #[test]
-fn a_commit_in_another_group_is_met_by_the_lower_address_where_the_password_allows_it() {
+fn if_both_start_in_different_groups_the_lower_address_adopts_the_group_of_the_higher() {
     let mut rng = TestRng(3);
     let both = [Group::P256, Group::P384];
     let secret = password("mekmitasdigoat", None, &both);
@@ -319,14 +314,14 @@ fn a_commit_in_another_group_is_met_by_the_lower_address_where_the_password_allo
     let (_, by_low) = begin([STATION, ACCESS_POINT], secret.clone(), &both, &mut rng);
     assert!(high.receive(NOW, &by_low, &mut rng).frames.is_empty());
     assert_eq!((high.state(), high.group()), (State::Committed, Group::P384));
-    // The lower address takes the group of the higher, with a new Commit and at once with the Confirm.
+    // The lower address sends a new Commit in the group of the higher address, and its Confirm with it.
     let frames = low.receive(NOW, &by_high, &mut rng).frames;
     assert_eq!(commit_in(&frames[0]).group, Group::P384);
     assert!(matches!(Message::parse(&frames[1]), Ok(Message::Confirm { .. })));
     assert_eq!((low.state(), low.group()), (State::Confirmed, Group::P384));
 
-    // A group that is not configured is refused; one that the password is not for is not gone along with, nor is one that
-    // the peer itself refused.
+    // A station refuses a group that it is not configured for. It ignores a group that its password was not derived for,
+    // and a group that the peer itself has refused.
     let (mut strict, _) = begin([STATION, ACCESS_POINT], secret.clone(), &both[..1], &mut rng);
     let refusal = Message::GroupRefused { group: 20 }.emit();
     assert_eq!(strict.receive(NOW, &by_high, &mut rng).frames.to_vec(), [refusal]);
@@ -348,7 +343,7 @@ fn a_commit_in_another_group_is_met_by_the_lower_address_where_the_password_allo
 }
 
 #[test]
-fn a_commit_that_names_another_identifier_or_a_downgrade_is_not_gone_along_with() {
+fn a_station_ignores_a_commit_with_another_identifier_or_with_its_own_group_as_rejected() {
     let mut rng = TestRng(4);
     let groups = [Group::P256];
     let named = password("mekmitasdigoat", Some("guests"), &groups);
@@ -360,7 +355,7 @@ fn a_commit_that_names_another_identifier_or_a_downgrade_is_not_gone_along_with(
         identifier: Some(b"staff"),
         ..theirs
     };
-    // Group 2 is none of ours, group 19 is.
+    // The station supports group 19, so the peer cannot have refused it.
     let downgraded = Commit {
         rejected: &[2, 0, 19, 0],
         ..theirs
@@ -377,7 +372,7 @@ fn a_commit_that_names_another_identifier_or_a_downgrade_is_not_gone_along_with(
     }
     assert_eq!(downgraded, Some(Event::Failed(Failure::Downgraded)));
 
-    // An access point need not repeat the identifier.
+    // An access point may leave the identifier out.
     let secret = password("mekmitasdigoat", Some("guests"), &groups);
     let (mut station, _) = start(Method::HashToElement, &groups, secret, &mut rng);
     let without_identifier = Commit {
