@@ -60,8 +60,9 @@ pub(crate) struct Layout {
     nonce_flags: u8,
     /// The bits of Frame Control that the AAD keeps.
     fc_mask: u16,
-    /// What the AAD always has of octets 24 to 31: A4 if there is one, TID if there is one.
-    tail_mask: u64,
+    /// The bits of octets 24 to 31 that the AAD keeps: A4 and the TID, where present. The second mask keeps A-MSDU Present
+    /// too: both stations are capable of SPP A-MSDUs.
+    tail_masks: [u64; 2],
 }
 
 /// By type and subtype, ToDS and FromDS, +HTC.
@@ -88,15 +89,17 @@ impl Layout {
         if fc.is_qos_data() {
             fc_mask &= !FrameControl::HTC_ORDER;
         }
-        let (mut aad_len, mut tail_mask, mut tid_at) = (22, 0, 64);
+        let (mut aad_len, mut tail_masks, mut tid_at) = (22, [0; 2], 64);
         if fc.has_addr4() {
             aad_len += 6;
-            tail_mask = 0xffff_ffff_ffff;
+            tail_masks = [0xffff_ffff_ffff; 2];
         }
         if let Some(qos_at) = fc.qos_offset() {
             aad_len += 2;
             tid_at = 8 * (qos_at - ADDR4_AT) as u8;
-            tail_mask |= (QosControl::TID_MASK as u64) << tid_at;
+            let tid = (QosControl::TID_MASK as u64) << tid_at;
+            tail_masks[0] |= tid;
+            tail_masks[1] |= tid | AMSDU_PRESENT << tid_at;
         }
         Layout {
             len: match fc.header_len() {
@@ -107,7 +110,7 @@ impl Layout {
             tid_at,
             nonce_flags: if is_management { MANAGEMENT_FLAG } else { 0 },
             fc_mask,
-            tail_mask,
+            tail_masks,
         }
     }
 }
@@ -185,7 +188,7 @@ impl<'a> Header<'a> {
     #[inline(always)]
     fn tid(&self) -> u64 {
         // What is above it in the tail is masked.
-        (self.tail & self.layout.tail_mask)
+        (self.tail & self.layout.tail_masks[0])
             .checked_shr(u32::from(self.layout.tid_at))
             .unwrap_or(0)
     }
@@ -194,11 +197,7 @@ impl<'a> Header<'a> {
     /// Present (12.5.3.3.3).
     #[inline(always)]
     fn aad_tail(&self, spp_amsdu: bool) -> u64 {
-        let amsdu_present = if spp_amsdu { AMSDU_PRESENT } else { 0 };
-        let kept = amsdu_present
-            .checked_shl(u32::from(self.layout.tid_at))
-            .unwrap_or(0);
-        self.tail & (self.layout.tail_mask | kept)
+        self.tail & self.layout.tail_masks[usize::from(spp_amsdu)]
     }
 
     /// Frame Control as the AAD has it, the same whether or not the Protected bit is set yet.
