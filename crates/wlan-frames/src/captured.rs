@@ -133,11 +133,12 @@ fn checked(frame: &[u8], has_fcs: bool) -> Result<&[u8], FrameError> {
     }
 }
 
-/// Where the padding of a frame with [`FLAG_DATA_PAD`] lies, if its header needs any.
+/// The padding of a frame with [`FLAG_DATA_PAD`]; empty if the header has a multiple of 4 octets. `None` if the frame ends
+/// before the padding does.
 fn padding(frame: &[u8]) -> Option<Range<usize>> {
     let header_len = FrameControl::parse(frame).ok()?.header_len()?;
     let padded_len = header_len.next_multiple_of(4);
-    (padded_len > header_len && padded_len <= frame.len()).then_some(header_len..padded_len)
+    (padded_len <= frame.len()).then_some(header_len..padded_len)
 }
 
 fn without_fcs(frame: &[u8]) -> &[u8] {
@@ -163,6 +164,17 @@ mod tests {
 
     fn behind(header: &[u8], frame: &[u8]) -> Vec<u8> {
         [header, frame].concat()
+    }
+
+    /// The MPDU of a record with a radiotap header of these flags.
+    fn with_radiotap(flags: u8, frame: &[u8]) -> Result<Vec<u8>, FrameError> {
+        let radiotap = Radiotap {
+            flags: Some(flags),
+            ..Radiotap::default()
+        };
+        let mut header = vec![0; radiotap.len()];
+        radiotap.emit(&mut header);
+        mpdu(LINKTYPE_IEEE802_11_RADIOTAP, &behind(&header, frame)).map(Cow::into_owned)
     }
 
     #[test]
@@ -195,23 +207,55 @@ mod tests {
 
     #[test]
     fn radiotap_says_whether_the_fcs_is_there_and_right() {
-        let header = |flags| {
-            let radiotap = Radiotap {
-                flags: Some(flags),
-                ..Radiotap::default()
-            };
-            let mut header = vec![0; radiotap.len()];
-            radiotap.emit(&mut header);
+        let wrong = Err(FrameError::Field("the frame check sequence is wrong"));
+        assert_eq!(with_radiotap(FLAG_FCS, &with_fcs()), Ok(FRAME.to_vec()));
+        assert_eq!(with_radiotap(FLAG_FCS, FRAME), wrong);
+        assert_eq!(with_radiotap(FLAG_BAD_FCS, &with_fcs()), wrong);
+        assert_eq!(with_radiotap(0, FRAME), Ok(FRAME.to_vec()));
+    }
+
+    #[test]
+    fn padding_behind_the_header_is_removed_only_if_radiotap_says_so() {
+        const QOS_HEADER: [u8; 26] = {
+            let mut header = [0; 26];
+            header[0] = 0x88;
             header
         };
-        let of = |flags, frame: &[u8]| {
-            mpdu(LINKTYPE_IEEE802_11_RADIOTAP, &behind(&header(flags), frame)).map(Cow::into_owned)
-        };
-        let wrong = Err(FrameError::Field("the frame check sequence is wrong"));
-        assert_eq!(of(FLAG_FCS, &with_fcs()), Ok(FRAME.to_vec()));
-        assert_eq!(of(FLAG_FCS, FRAME), wrong);
-        assert_eq!(of(FLAG_BAD_FCS, &with_fcs()), wrong);
-        assert_eq!(of(0, FRAME), Ok(FRAME.to_vec()));
+        let padded = [&QOS_HEADER[..], b"\0\0body"].concat();
+        let unpadded = [&QOS_HEADER[..], b"body"].concat();
+        assert_eq!(with_radiotap(FLAG_DATA_PAD, &padded), Ok(unpadded));
+        assert_eq!(with_radiotap(0, &padded), Ok(padded.clone()));
+        // A frame that ends within the padding has none to remove.
+        for len in [26, 27] {
+            assert_eq!(
+                with_radiotap(FLAG_DATA_PAD, &padded[..len]),
+                Ok(padded[..len].to_vec())
+            );
+        }
+        assert_eq!(
+            with_radiotap(FLAG_DATA_PAD, &padded[..28]),
+            Ok(QOS_HEADER.to_vec())
+        );
+        // A header of 24 octets needs no padding.
+        let data = [&[0x08; 1][..], &[0; 23], b"body"].concat();
+        assert_eq!(with_radiotap(FLAG_DATA_PAD, &data), Ok(data));
+    }
+
+    #[test]
+    fn a_frame_too_short_for_frame_control_and_fcs_stays_whole() {
+        // Four zeros are the FCS of an empty frame.
+        let empty = [0; 4];
+        let mut one_octet = vec![0x08];
+        fcs::append(&mut one_octet);
+        let mut frame_control = vec![0x08, 0];
+        fcs::append(&mut frame_control);
+        for frame in [&empty[..], &one_octet] {
+            assert_eq!(mpdu(LINKTYPE_IEEE802_11, frame).as_deref(), Ok(frame));
+        }
+        assert_eq!(
+            mpdu(LINKTYPE_IEEE802_11, &frame_control).as_deref(),
+            Ok(&[0x08, 0][..])
+        );
     }
 
     #[test]

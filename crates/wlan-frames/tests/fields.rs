@@ -5,7 +5,7 @@ use wlan_frames::beacon::{
 };
 use wlan_frames::eapol::KeyInfo;
 use wlan_frames::rsn::RsnCapabilities;
-use wlan_frames::{AckPolicy, DataHeader, FrameControl, MacAddr, QosControl};
+use wlan_frames::{AckPolicy, DataHeader, EtherType, FrameControl, FrameType, MacAddr, QosControl};
 
 fn bit(position: u32) -> u16 {
     1 << position
@@ -29,6 +29,52 @@ fn frame_control() {
         assert!(FrameControl(bit(position)).has(flag));
         assert!(!FrameControl(!bit(position)).has(flag));
     }
+}
+
+/// Table 9-1, 9.3.2.1, 9.3.3.2.
+#[test]
+fn frame_control_gives_the_kind_of_a_frame_and_the_length_of_its_header() {
+    for subtype in 0..16 {
+        for flags in 0..=u8::MAX {
+            let [to_ds, from_ds, htc] = [0, 1, 7].map(|position| flags >> position & 1 == 1);
+            let of =
+                |frame_type| FrameControl(FrameControl::new(frame_type, subtype).0 | u16::from(flags) << 8);
+            let data = of(FrameType::Data);
+            let (has_qos, has_body) = (subtype >= 8, matches!(subtype, 0..4 | 8..12));
+            let has_addr4 = to_ds && from_ds;
+            assert_eq!(
+                (data.is_qos_data(), data.is_data_with_body(), data.has_addr4()),
+                (has_qos, has_body, has_addr4)
+            );
+            let addresses_len = if has_addr4 { 30 } else { 24 };
+            let htc_len = if htc { 4 } else { 0 };
+            assert_eq!(data.qos_offset(), has_qos.then_some(addresses_len));
+            let qos_len = if has_qos { 2 + htc_len } else { 0 };
+            assert_eq!(data.header_len(), Some(addresses_len + qos_len));
+            for frame_type in [FrameType::Management, FrameType::Control, FrameType::Extension] {
+                let frame = of(frame_type);
+                assert_eq!((frame.frame_type(), frame.subtype()), (frame_type, subtype));
+                assert!(!frame.is_qos_data() && !frame.is_data_with_body() && !frame.has_addr4());
+                let is_management = frame_type == FrameType::Management;
+                assert_eq!(frame.header_len(), is_management.then_some(24 + htc_len));
+            }
+        }
+    }
+}
+
+#[test]
+fn kinds_and_protocols_are_named_in_messages() {
+    let types = [
+        FrameType::Management,
+        FrameType::Control,
+        FrameType::Data,
+        FrameType::Extension,
+    ];
+    assert_eq!(
+        types.map(|frame_type| frame_type.to_string()),
+        ["management", "control", "data", "extension"]
+    );
+    assert_eq!(EtherType::ARP.to_string(), "0x0806");
 }
 
 /// 9.2.4.5.

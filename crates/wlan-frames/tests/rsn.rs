@@ -136,6 +136,62 @@ fn eapol_data() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..120)
 }
 
+#[test]
+fn key_data_holds_elements_and_kdes_each_with_its_own_octets() {
+    let rsn = [48, 2, 1, 0];
+    let rsnx = [244, 1, 0x20];
+    let wpa = [221, 6, 0x00, 0x50, 0xf2, 1, 1, 0];
+    let wmm = [221, 7, 0x00, 0x50, 0xf2, 2, 0, 1, 0];
+    let of_a_vendor = [221, 6, 0x00, 0x10, 0x18, 1, 2, 3];
+    let ssid = [0, 3, b'n', b'e', b't'];
+    let unknown_kde = [221, 5, 0x00, 0x0f, 0xac, 99, 7];
+    let key_id = [221, 6, 0x00, 0x0f, 0xac, 10, 2, 0];
+    let padding = [0xdd, 0, 0, 0];
+    let data = [
+        &rsn[..],
+        &rsnx,
+        &wpa,
+        &wmm,
+        &of_a_vendor,
+        &ssid,
+        &unknown_kde,
+        &key_id,
+        &padding,
+    ]
+    .concat();
+    let read: Result<Vec<_>, _> = KeyData::each(&data).collect();
+    let expected = [
+        KeyData::Rsn(&rsn),
+        KeyData::Rsnx(&rsnx),
+        KeyData::Wpa(&wpa),
+        KeyData::Other(&wmm),
+        KeyData::Other(&of_a_vendor),
+        KeyData::Other(&ssid),
+        KeyData::Other(&unknown_kde),
+        KeyData::KeyId(2),
+    ];
+    assert_eq!(read.as_deref(), Ok(&expected[..]));
+    let mut written = Vec::new();
+    expected.iter().for_each(|item| item.push(&mut written));
+    assert_eq!(written, data[..data.len() - padding.len()]);
+}
+
+/// 12.7.2 j): key data that AES key wrap encrypts has at least 16 octets, and a multiple of 8.
+#[test]
+fn key_data_is_padded_with_dd_and_zeros() {
+    for len in 0..40 {
+        let unpadded = vec![7; len];
+        let mut padded = unpadded.clone();
+        pad_key_data(&mut padded);
+        let needed = len.next_multiple_of(8).max(16);
+        let padding: Vec<_> = std::iter::once(0xdd)
+            .chain(std::iter::repeat(0))
+            .take(needed - len)
+            .collect();
+        assert_eq!(padded, [unpadded, padding].concat());
+    }
+}
+
 proptest! {
     #[test]
     fn elements_roundtrip((group, pairwise, akms, capabilities, pmkids, management, there) in fields()) {

@@ -345,3 +345,51 @@ pub(crate) fn first_point(
     }
     on_curve!(group, run(at_least, candidates))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use rand_core::{TryCryptoRng, TryRng};
+
+    use super::*;
+
+    /// Fills with one octet.
+    struct Constant(u8);
+
+    impl TryRng for Constant {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok(u32::from_le_bytes([self.0; 4]))
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(u64::from_le_bytes([self.0; 8]))
+        }
+
+        fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
+            octets.fill(self.0);
+            Ok(())
+        }
+    }
+
+    impl TryCryptoRng for Constant {}
+
+    /// A bit that is always 0 or always 1 halves the work of guessing a scalar.
+    #[test]
+    fn a_random_scalar_keeps_every_drawn_bit_of_the_field() {
+        for octet in [0x55, 0xaa] {
+            for (group, first) in [
+                (Group::P256, octet),
+                (Group::P384, octet),
+                // 521 bits: one bit of the first octet.
+                (Group::P521, octet & 1),
+            ] {
+                let scalar = random_scalar(group, &mut Constant(octet));
+                assert_eq!(scalar[0], first);
+                assert!(scalar[1..].iter().all(|&drawn| drawn == octet));
+            }
+        }
+    }
+}
