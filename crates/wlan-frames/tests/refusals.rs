@@ -4,7 +4,7 @@ use wlan_frames::ampdu::{self, Delimiter};
 use wlan_frames::beacon::{self, Beacon};
 use wlan_frames::control::{BlockAck, BlockAckReq};
 use wlan_frames::pcap::{self, PcapError, Record};
-use wlan_frames::radiotap::{Channel, Radiotap};
+use wlan_frames::radiotap::{Channel, Mcs, Radiotap};
 use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, MacAddr, QosControl, fcs};
 
 #[test]
@@ -180,6 +180,33 @@ fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
     }
 }
 
+/// The MCS field of radiotap: a mask of known values, flags (bandwidth 0 to 3, guard interval in bit 2), the index.
+#[test]
+fn radiotap_of_ht_frames_counts_only_if_bandwidth_index_and_guard_interval_are_known() {
+    let read = |known, flags, index| {
+        let header = [0, 0, 11, 0, 0, 0, 0x08, 0, known, flags, index];
+        Radiotap::parse(&header).unwrap().0.mcs
+    };
+    for known in 0..8 {
+        assert_eq!(read(known, 0, 7).is_some(), known == 7, "{known:#x}");
+    }
+    for (flags, forty_mhz, short_gi) in [
+        (0, false, false),
+        (1, true, false),
+        // One half of a 40 MHz channel.
+        (2, false, false),
+        (3, false, false),
+        (5, true, true),
+    ] {
+        let mcs = Mcs {
+            forty_mhz,
+            short_gi,
+            index: 7,
+        };
+        assert_eq!(read(0x7f, flags, 7), Some(mcs), "{flags:#x}");
+    }
+}
+
 #[test]
 fn empty_delimiters_are_those_that_hardware_sends() {
     let mut octets = [0; 4];
@@ -315,14 +342,18 @@ fn a_capture_cut_short_gives_what_it_has_and_then_the_place() {
         })
     );
 
-    file[24 + 8..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
-    let read: Vec<_> = pcap::records(&file).collect();
-    assert_eq!(
-        read,
-        [Err(PcapError::Length {
+    let longest = 262_144_u32;
+    for (len, is_possible) in [(longest, true), (longest + 1, false), (u32::MAX, false)] {
+        file[24 + 8..][..4].copy_from_slice(&len.to_le_bytes());
+        let read: Vec<_> = pcap::records(&file).collect();
+        let [Err(error)] = read[..] else {
+            panic!("{read:?}")
+        };
+        let impossible = PcapError::Length {
             record: 1,
             offset: 24,
-            len: u32::MAX
-        })]
-    );
+            len,
+        };
+        assert_eq!(error == impossible, !is_possible, "{len}: {error}");
+    }
 }
