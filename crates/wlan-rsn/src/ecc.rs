@@ -348,33 +348,8 @@ pub(crate) fn first_point(
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
-    use rand_core::{TryCryptoRng, TryRng};
-
     use super::*;
-
-    /// Fills with one octet.
-    struct Constant(u8);
-
-    impl TryRng for Constant {
-        type Error = Infallible;
-
-        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-            Ok(u32::from_le_bytes([self.0; 4]))
-        }
-
-        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-            Ok(u64::from_le_bytes([self.0; 8]))
-        }
-
-        fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
-            octets.fill(self.0);
-            Ok(())
-        }
-    }
-
-    impl TryCryptoRng for Constant {}
+    use crate::testing::Constant;
 
     /// A bit that is always 0 or always 1 halves the work of guessing a scalar.
     #[test]

@@ -4,13 +4,14 @@ mod common;
 #[path = "common/sae.rs"]
 mod sides;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::TestRng;
 use sides::{ACCESS_POINT, METHODS, STATION, config, parent, password, start};
 use wlan_frames::MacAddr;
 use wlan_rsn::Group;
-use wlan_rsn::sae::{Commit, Event, Failure, Message, Method, Parent, Sae, State, status};
+use wlan_rsn::sae::{Commit, Config, Event, Failure, Message, Method, Parent, Sae, State, status};
 
 const NOW: Duration = Duration::ZERO;
 const TICK: Duration = Duration::from_nanos(1);
@@ -279,23 +280,38 @@ fn a_confirm_before_the_commit_makes_a_station_retransmit_its_commit_a_limited_n
 
 #[test]
 fn an_accepted_exchange_answers_each_new_confirm_once_and_a_limited_number_of_times() {
-    let mut pair = Pair::new(Method::HashToElement, &[Group::P256]);
-    let theirs = pair.answer();
-    let mut confirms = pair.tell_station(&theirs);
-    for _ in 0..5 {
-        let deadline = pair.station.deadline().unwrap();
-        confirms.extend(pair.station.expire(deadline).frames);
+    let mut rng = TestRng(5);
+    let groups = [Group::P256];
+    let secret = password("mekmitasdigoat", None, &groups);
+    let mut parent = parent(&groups, vec![secret.clone()]);
+    // A station that retransmits more often than the access point answers.
+    let persistent = Arc::new(Config {
+        max_sync: 20,
+        ..Config::default()
+    });
+    let addresses = [STATION, ACCESS_POINT];
+    let (mut station, mut reply) = Sae::initiate(
+        NOW,
+        addresses,
+        Method::HashToElement,
+        persistent,
+        secret,
+        &mut rng,
+    )
+    .unwrap();
+    let mut hear = |body: &[u8]| parent.receive(NOW, STATION, body, &mut rng).frames.to_vec();
+    let theirs = hear(&reply.frames.remove(0)).remove(0);
+    let mut confirms = station.receive(NOW, &theirs, &mut TestRng(6)).frames.to_vec();
+    for _ in 0..15 {
+        let deadline = station.deadline().unwrap();
+        confirms.extend(station.expire(deadline).frames);
     }
-    assert_eq!(confirms.len(), 6);
-    for confirm in &confirms {
-        assert_eq!(pair.tell_parent(confirm).len(), 1);
-        assert!(pair.tell_parent(confirm).is_empty(), "a replay");
+    // The first Confirm is answered with the access point's own.
+    for (sent, confirm) in confirms.iter().enumerate() {
+        assert_eq!(hear(confirm).len(), usize::from(sent < 1 + MAX_ANSWERS), "{sent}");
+        assert!(hear(confirm).is_empty(), "a replay");
+        assert!(hear(&confirms[0]).is_empty(), "an older Confirm");
     }
-    assert!(pair.tell_parent(&confirms[2]).is_empty(), "an older Confirm");
-    let deadline = pair.station.deadline().unwrap();
-    confirms.extend(pair.station.expire(deadline).frames);
-    assert_eq!(pair.tell_parent(&confirms[6]).len(), 1);
-    assert_eq!(confirms.len(), 7, "the last retransmission");
 }
 
 #[test]

@@ -202,25 +202,31 @@ fn one_who_receives_tokens_for_many_addresses_meets_a_bound() {
 }
 
 #[test]
-fn ended_exchanges_are_kept_up_to_a_bound_and_forgotten_on_request() {
+fn accepted_exchanges_are_kept_up_to_a_limit_and_forgotten_on_request() {
     let mut net = Net::new(Limits {
         accepted: 2,
         ..Limits::default()
     });
-    for n in 0..3 {
-        let (mut station, commit) = net.start(Method::HashToElement, forged(n));
-        let theirs = net.hear(START, forged(n), &commit).frames.pop().unwrap();
+    // The order of the addresses is not the order of time.
+    let stations = [3, 1, 2].map(forged);
+    let mut commits = Vec::new();
+    for (n, &address) in stations.iter().enumerate() {
+        let (mut station, commit) = net.start(Method::HashToElement, address);
+        let theirs = net.hear(START, address, &commit).frames.pop().unwrap();
         let confirm = station
             .receive(START, &theirs, &mut net.rng)
             .frames
             .pop()
             .unwrap();
-        assert!(net.hear(START, forged(n), &confirm).event.is_some());
-        assert_eq!(net.parent.accepted(), usize::from(n + 1).min(2));
-        // The oldest went: its Commit, said again, is news.
-        assert!(net.hear(START, forged(n), &commit).frames.is_empty());
+        assert!(net.hear(START, address, &confirm).event.is_some());
+        assert_eq!(net.parent.accepted(), (n + 1).min(2));
+        commits.push(commit);
     }
-    net.parent.forget(forged(2));
+    // A Commit of an accepted exchange is a replay. The oldest exchange is forgotten, so its Commit begins a new one.
+    for (n, (&address, commit)) in stations.iter().zip(&commits).enumerate() {
+        assert_eq!(net.hear(START, address, commit).frames.len(), usize::from(n == 0));
+    }
+    net.parent.forget(stations[2]);
     assert_eq!(net.parent.accepted(), 1);
 }
 
@@ -428,7 +434,7 @@ fn a_station_takes_a_late_confirm_of_an_access_point_that_began_anew() {
 }
 
 #[test]
-fn exchanges_given_up_are_kept_up_to_a_bound_and_for_seconds() {
+fn abandoned_exchanges_are_kept_up_to_a_limit_and_for_five_seconds() {
     let limits = Limits {
         open: 3,
         ..Limits::default()
@@ -439,10 +445,34 @@ fn exchanges_given_up_are_kept_up_to_a_bound_and_for_seconds() {
     for n in 0..10 {
         net.hear(last, forged(n), &commit);
         last = give_up(&mut net).0;
-        assert!(net.parent.given_up() <= limits.open);
+        assert_eq!(net.parent.given_up(), usize::from(n + 1).min(limits.open));
     }
-    assert!(net.parent.expire(last + Duration::from_secs(10)).is_none());
-    assert_eq!(net.parent.given_up(), 0);
+    let end = last + Duration::from_secs(5);
+    for (now, kept) in [(end - Duration::from_nanos(1), 1), (end, 0)] {
+        assert!(net.parent.expire(now).is_none());
+        assert_eq!(net.parent.given_up(), kept);
+    }
+}
+
+#[test]
+fn an_unsupported_group_is_refused_in_commits_of_a_permitted_method_only() {
+    for (hunting_and_pecking, method, is_refused) in [
+        (false, Method::HashToElement, true),
+        (false, Method::HuntingAndPecking, false),
+        (true, Method::HuntingAndPecking, true),
+    ] {
+        let mut net = Net::new(Limits::default());
+        let config = Arc::new(Config {
+            hunting_and_pecking,
+            ..Config::default()
+        });
+        let passwords = vec![net.password.clone()];
+        net.parent = Parent::new(ACCESS_POINT, config, passwords, Limits::default(), [7; 32]);
+        let commit = Message::ForeignCommit { method, group: 2 }.emit();
+        let refusal = Message::GroupRefused { group: 2 }.emit();
+        let expected = vec![refusal; usize::from(is_refused)];
+        assert_eq!(net.hear(START, STATION, &commit).frames.to_vec(), expected);
+    }
 }
 
 #[test]

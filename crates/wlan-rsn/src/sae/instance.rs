@@ -518,3 +518,54 @@ impl Sae {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Constant;
+
+    const OURS: &[u8] = &[20, 0];
+    const THEIRS: &[u8] = &[21, 0, 25, 0];
+
+    /// 12.4.5.4: in the salt of the key seed, the list of the higher address comes first.
+    #[test]
+    fn the_rejected_groups_go_into_the_key_in_the_order_of_the_addresses() {
+        let (method, now) = (Method::HashToElement, Duration::ZERO);
+        let (low, high) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+        let groups = vec![Group::P384, Group::P256];
+        let password = Arc::new(Password::new(b"net", b"mekmitasdigoat", None, &groups).unwrap());
+        let pwe = password.element(method, Group::P256, low, high).unwrap();
+        let config = Arc::new(Config {
+            groups,
+            ..Config::default()
+        });
+        for (own, peer, rejected) in [(low, high, [THEIRS, OURS]), (high, low, [OURS, THEIRS])] {
+            let mut rng = Constant(0x55);
+            let (config, password) = (config.clone(), password.clone());
+            let (mut sae, _) = Sae::initiate(now, [own, peer], method, config, password, &mut rng).unwrap();
+            let refusal = Message::GroupRefused { group: 20 }.emit();
+            sae.receive(now, &refusal, &mut rng);
+            let ours = sae.commitment.clone();
+            let (theirs, secret) = exchange::commit(method, Group::P256, pwe.clone(), &mut Constant(0x33));
+            let commit = Message::Commit(Commit {
+                method,
+                group: Group::P256,
+                token: None,
+                scalar: &theirs.scalar,
+                element: &theirs.element,
+                identifier: None,
+                rejected: THEIRS,
+            });
+            let reply = sae.receive(now, &commit.emit(), &mut rng);
+            let Ok(Message::Confirm {
+                send_confirm,
+                confirm,
+            }) = Message::parse(&reply.frames[0])
+            else {
+                panic!("{:02x?}", reply.frames)
+            };
+            let agreed = secret.agree(&theirs, &ours, rejected).unwrap();
+            assert!(agreed.verify(confirm, send_confirm, &ours, &theirs));
+        }
+    }
+}
