@@ -4,8 +4,10 @@ use wlan_frames::beacon::{
     CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE, CAPABILITY_SHORT_SLOT,
 };
 use wlan_frames::eapol::KeyInfo;
-use wlan_frames::rsn::RsnCapabilities;
-use wlan_frames::{AckPolicy, DataHeader, EtherType, FrameControl, FrameType, MacAddr, QosControl};
+use wlan_frames::rsn::{RSNX_SAE_HASH_TO_ELEMENT, RsnCapabilities};
+use wlan_frames::{
+    AckPolicy, DataHeader, EtherType, FrameControl, FrameType, MacAddr, QosControl, RsnElement,
+};
 
 fn bit(position: u32) -> u16 {
     1 << position
@@ -195,6 +197,18 @@ fn rsn_capabilities() {
         RsnCapabilities(RsnCapabilities::PTKSA_REPLAY_COUNTERS_16).ptksa_replay_counters(),
         16
     );
+}
+
+/// 9.4.2.24.1: a station whose RSN element ends before the capabilities has none of them.
+#[test]
+fn rsn_elements_without_capabilities() {
+    let with = RsnElement {
+        capabilities: Some(RsnCapabilities(0x00c0)),
+        ..RsnElement::default()
+    };
+    assert_eq!(with.capabilities_or_default().0, 0x00c0);
+    assert_eq!(RsnElement::default().capabilities_or_default().0, 0);
+    assert_eq!(RSNX_SAE_HASH_TO_ELEMENT, 0x20);
 }
 
 /// 9.2.4.3: bit 0 of the first octet is Individual/Group, bit 1 is Universal/Local.

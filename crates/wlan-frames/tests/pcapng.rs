@@ -117,7 +117,8 @@ impl Order {
         let len = self.word(u32::try_from(data.len()).unwrap());
         let body = [
             &self.half(interface)[..],
-            &[0; 2],
+            // Packets that the interface dropped.
+            &self.half(7),
             &[0; 4],
             &self.word(ticks),
             &len,
@@ -148,6 +149,9 @@ fn everything() -> (Vec<u8>, Vec<Owned>) {
         BIG.block(0xbad, &[]),
         BIG.enhanced(0, 200 << 10, b"", 0),
         BIG.simple(b"whole", 5),
+        // A time offset has 8 octets.
+        BIG.interface(105, 0, &[(14, &offset_s[4..])]),
+        BIG.packet(1, 6, b"old"),
     ]
     .concat();
     let records = vec![
@@ -156,6 +160,7 @@ fn everything() -> (Vec<u8>, Vec<Owned>) {
         (1, 4_000, b"odd".to_vec(), 3),
         (127, 100_000_000_000, vec![], 0),
         (127, 0, b"whole".to_vec(), 5),
+        (105, 6_000, b"old".to_vec(), 3),
     ];
     (file, records)
 }
@@ -205,7 +210,7 @@ fn a_file_cut_anywhere_gives_what_comes_before_and_the_place() {
             }
         }
         // Between blocks or records a file may end.
-        assert_eq!(whole, if records.len() == 3 { 3 } else { 11 });
+        assert_eq!(whole, if records.len() == 3 { 3 } else { 13 });
     }
 }
 
@@ -235,6 +240,8 @@ fn damaged_blocks_are_named_by_their_place() {
     let mut later = LITTLE.section();
     later[12] = 2;
     assert!(fault(&later).contains("version"));
+    let longest = LITTLE.enhanced(0, 0, &vec![0; 262_144], 262_144);
+    assert_eq!(read(&[&good[..], &longest].concat(), 1 << 20).1, Ok(()));
     let huge = LITTLE.enhanced(0, 0, &vec![0; 262_145], 262_145);
     assert_eq!(
         read(&[&good[..], &huge].concat(), 1 << 20).1,
@@ -244,6 +251,34 @@ fn damaged_blocks_are_named_by_their_place() {
             len: 262_145
         })
     );
+}
+
+#[test]
+fn a_block_of_packets_has_at_most_16_mib() {
+    for (len, is_possible) in [(16 << 20, true), ((16 << 20) + 4, false)] {
+        let mut decoder = Decoder::default();
+        let section = LITTLE.section();
+        assert_eq!(decoder.step(&section), Ok(Step::Skip(section.len())));
+        let mut start = LITTLE.enhanced(0, 0, b"", 0);
+        start[4..8].copy_from_slice(&LITTLE.word(len));
+        let step = decoder.step(&start);
+        let need = Ok(Step::Need(len as usize));
+        assert_eq!(step == need, is_possible, "{len}: {step:?}");
+    }
+}
+
+#[test]
+fn octets_that_were_not_decoded_count_as_there_when_a_file_is_cut() {
+    let file = [LITTLE.section(), LITTLE.block(NAMES, &[1; 100])].concat();
+    let mut decoder = Decoder::default();
+    assert_eq!(decoder.step(&file), Ok(Step::Skip(28)));
+    assert_eq!(decoder.step(&file[28..68]), Ok(Step::Skip(40)));
+    let cut = PcapError::TruncatedBlock {
+        offset: 28,
+        needed: 112,
+        have: 45,
+    };
+    assert_eq!(decoder.finish(5), Err(cut));
 }
 
 #[test]
