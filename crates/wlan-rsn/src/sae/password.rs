@@ -156,3 +156,20 @@ fn wide_numbers(group: Group, ssid: &[u8], password: &[u8], identifier: &[u8]) -
         number
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 12.4.4.2: only hash-to-element uses the identifier.
+    #[test]
+    fn a_password_with_an_identifier_has_no_element_by_hunting_and_pecking() {
+        let (a, b) = (MacAddr([2; 6]), MacAddr([4; 6]));
+        for identifier in [None, Some(&b"guests"[..])] {
+            let password = Password::new(b"net", b"mekmitasdigoat", identifier, &[Group::P256]).unwrap();
+            let element = |method| password.element(method, Group::P256, a, b);
+            assert!(element(Method::HashToElement).is_some());
+            assert_eq!(element(Method::HuntingAndPecking).is_some(), identifier.is_none());
+        }
+    }
+}
