@@ -54,10 +54,11 @@ def introduction() -> str:
     """What was measured where."""
     machine = machine_facts()
     return (
-        "# The air, checked\n\n"
+        "# Validation of the emulated air\n\n"
         f"Made by `make bench-air WRITE=docs/air.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']}.\nMachines are noisy: ratios carry over to others, absolute figures do not. "
-        "What each figure is held to\nstands in the tests of `crates/wlan-air/tests`, which run the same."
+        f"Linux {machine['kernel']}.\n"
+        "Measurements are noisy: ratios apply to other machines too, absolute figures do not. "
+        "The limit for each figure\nis in the tests of `crates/wlan-air/tests`, which run the same comparisons."
     )
 
 
@@ -87,13 +88,20 @@ def beside_ns3() -> str:
     within = sum(difference <= 1 for difference in differences)
     return (
         "## Beside ns-3\n\n"
-        "Saturated stations, UDP payload in Mbit/s, 20 s each here; what a cell is, and where ns-3 and the standard\n"
-        "part, is in [benches/ns3](../benches/ns3/README.md). The limit is 3 %, for each station 5 % and chance.\n"
-        "ns-3 ends a TXOP with a CF-End, which 10.23.2.10 allows and does not require: cells `vo`. It lacks the 4 us\n"
-        "of VHT-SIG-B (21.3.4) in cells `vht` and the padding to whole 4 us (19.4.3, 21.4.3) in cells `sgi`.\n"
-        "It counts failed RTS frames towards no retry limit (10.3.4.4): cell `ofdm54-rts-n50`. After a TXOP its\n"
-        "stations do not wait for their TXNAV timer (10.23.2.2), so that best effort starves in `vi+be-txop2048`.\n"
-        f"{len(differences)} cells, {within} of them within 1 %; mean of the differences "
+        "Saturated stations, UDP payload in Mbit/s, 20 s per cell in airtoll. "
+        "[benches/ns3](../benches/ns3/README.md) explains the\n"
+        "cells and the differences between ns-3 and the standard. The limit is 3 % for a cell, and 5 % "
+        "plus chance for each\n"
+        "station. Known differences:\n\n"
+        "- Cells `vo`: ns-3 ends a TXOP with a CF-End, which 10.23.2.10 allows but does not require.\n"
+        "- Cells `vht`: ns-3 omits the 4 us of VHT-SIG-B (21.3.4).\n"
+        "- Cells `sgi`: ns-3 omits the padding to a multiple of 4 us (19.4.3, 21.4.3).\n"
+        "- Cell `ofdm54-rts-n50`: ns-3 does not count failed RTS frames towards any retry limit "
+        "(10.3.4.4).\n"
+        "- Cell `vi+be-txop2048`: after a TXOP, stations of ns-3 do not wait for their TXNAV timer "
+        "(10.23.2.2), so best effort\n"
+        "  starves.\n\n"
+        f"{within} of {len(differences)} cells agree within 1 %; the mean absolute difference is "
         f"{statistics.mean(differences):.2f} %.\n\n" + "\n".join(lines)
     )
 
@@ -120,11 +128,14 @@ def speed() -> str:
         beside = f"{here / theirs:.0f} x" if theirs and stations == 10 else "-"
         rows.append((f"{stations} stations, 802.11a, 54 Mbit/s, saturated", must, f"{here:.0f}", beside))
     grown = [_peak_kb(seconds) for seconds in (5, 50)]
-    note = "not installed here" if theirs is None else f"{theirs:.2f} simulated seconds a second of CPU"
+    note = (
+        "not installed here" if theirs is None else f"{theirs:.2f} simulated seconds per second of CPU time"
+    )
     return (
-        f"## Speed in virtual time\n\nSimulated seconds a second of CPU; ns-3, in the same run: {note}.\n\n"
-        + table(("scenario", "must", "airtoll", "beside ns-3"), rows)
-        + f"\n\nPeak memory of a process that simulates 5 s of the first: {grown[0]} KB; 50 s: {grown[1]} KB."
+        f"## Speed in virtual time\n\nSimulated seconds per second of CPU time. ns-3 in the same run: {note}.\n\n"
+        + table(("scenario", "required", "airtoll", "relative to ns-3"), rows)
+        + "\n\nPeak memory of a process that simulates the first scenario: "
+        f"{grown[0]} KB for 5 s, {grown[1]} KB for 50 s."
     )
 
 
@@ -228,11 +239,13 @@ def real_time() -> str:
     load = os.getloadavg()[1]
     return (
         "## In real time\n\n"
-        f"iperf3 from the station to the access point, CCMP, {REPEATS} runs of {SECONDS} s, median; two cores for\n"
-        f"both programs, both IP stacks and the emulator; load over five minutes {load:.1f}. Late: the first\n"
-        "delivery of each PPDU after the ideal end of the PPDU; a slip is one later than 5 ms. UDP is offered at 1.25\n"
-        "times what the air carries. Where iperf3 received fewer datagrams than the air carried MPDUs, its server was\n"
-        "too slow to fetch the rest from its socket.\n\n" + "\n\n".join(parts)
+        f"iperf3 from the station to the access point, CCMP, median of {REPEATS} runs of {SECONDS} s. "
+        "Two cores run both programs, both IP\nstacks and the emulator. "
+        f"The load average over five minutes is {load:.1f}.\n\n"
+        '- "Late" is the time from the ideal end of a PPDU to its first delivery. A slip is a PPDU later than 5 ms.\n'
+        "- UDP is offered at 1.25 times what the air carries.\n"
+        "- If iperf3 received fewer datagrams than the air carried MPDUs, its server was too slow to read all of them "
+        "from its\n  socket.\n\n" + "\n\n".join(parts)
     )
 
 
@@ -294,9 +307,9 @@ def tcp() -> str:
                 )
     return (
         "## TCP in virtual time\n\n"
-        f"Linux's TCP over lab `air` (2 runs of {SECONDS} s after 1 s, {5 * SECONDS} s at 6 Mbit/s) and the model of\n"
-        f"`wlan_air::tcp` over the same medium ({REPEATS} seeds); Mbit/s. Joined: a host gets the segments of an\n"
-        "A-MPDU as one. To be within 5 %.\n\n"
+        f"TCP of Linux over lab `air` (2 runs of {SECONDS} s after 1 s, {5 * SECONDS} s at 6 Mbit/s) and the "
+        f"model of `wlan_air::tcp` over the same\nmedium ({REPEATS} seeds); Mbit/s. "
+        '"Joined" means that a host receives the segments of an A-MPDU as one packet. The limit is 5 %.\n\n'
         + table(("PHY, Mbit/s", "congestion control", "joined", "Linux", "model", "difference"), rows)
     )
 
@@ -314,10 +327,15 @@ def idle_round_trip() -> str:
         rows.append((rate, *(f"{us:.0f}" for us in (expected_us, middle, middle - expected_us, alone))))
     return (
         "## Round trip on the idle link\n\n"
-        "128-byte UDP datagrams over IPv4, one every 2 ms, each answered at once; us. The airtime in closed form is\n"
-        "both PPDUs, and before the answer's the Ack of the first, IFS and the backoff, which a response that comes\n"
-        "before the Ack is over must make (10.3.4.2). To be within 60 us, of which a part is not the emulator's: the\n"
-        "last column is what the same programs take over one host's loopback.\n\n"
+        "128-byte UDP datagrams over IPv4, one every 2 ms, each answered at once; us. The airtime in "
+        "closed form is the sum of:\n\n"
+        "- both PPDUs\n"
+        "- the Ack of the first PPDU and the IFS before the response\n"
+        "- the backoff before the response, which 10.3.4.2 requires of a response that is ready before "
+        "the end of the Ack\n\n"
+        "The limit is 60 us. Part of the difference is not caused by the emulator: the last column is "
+        "the round trip of the\n"
+        "same programs over the loopback of one host.\n\n"
         + table(
             ("PHY, Mbit/s", "airtime (mean)", "measured (median)", "difference", "loopback (median)"), rows
         )

@@ -250,7 +250,7 @@ fn every_cell_agrees_with_ns3() {
         );
     }
     println!(
-        "| cell | ns-3, Mbit/s | here, Mbit/s | difference | by station, ns-3 / here |\n|---|---|---|---|---|"
+        "| cell | ns-3, Mbit/s | airtoll, Mbit/s | difference | per station, ns-3 / airtoll |\n|---|---|---|---|---|"
     );
     let mut outliers = Vec::new();
     for cell in &cells {
