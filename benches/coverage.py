@@ -164,27 +164,27 @@ def word(found: Coverage | None) -> str:
 
 
 INTRODUCTION = """\
-# Statistics, and how often they are right
+# Statistics and their coverage
 
-How numbers come about is said in `airtoll.stats` and its modules; this page says what was chosen and, by simulation, how
-far it can be trusted. Made by `make bench-coverage WRITE=docs/statistics.md`; seeds are fixed.
+The docstrings of `airtoll.stats` and its modules define each statistic. This page lists the chosen methods and measures
+their reliability by simulation. Made by `make bench-coverage WRITE=docs/statistics.md`; seeds are fixed.
 
-## What is used for what
+## Methods
 
-| question | answer |
+| question | method |
 | --- | --- |
-| What is the mean? | Student's t interval over runs; the run is the unit of replication. BCa bootstrap interval beside it in the CSV file |
-| How much does security change it? | differences and ratios within blocks; t intervals, of ratios on logarithms |
-| Could that be chance? | paired t test; Holm's correction over all pairs of a metric, which is what one figure shows. Exact sign-flip test beside it up to 20 pairs: it asks for no distribution, but with n pairs its p is never below 2 / 2^n, so it cannot decide with 5 |
-| How large is it against the noise? | d_z with Hedges' correction, interval from noncentral t |
-| Is there no cost? | two one-sided tests against a margin (1 %): equivalent where the 90 % interval of the ratio lies within it. "Not resolved" is not "no cost" |
-| Do two results differ? | Welch's t test, of ratios on logarithms: nothing pairs their runs |
-| What curve is that? | polynomial by least squares, R^2 as in a spreadsheet; degree by the lowest AICc |
-| Is it stable? | standard deviation of 10 % of the mean or more, or a value 50 % off it (as pyperf); above 3 % (Kolahi et al.); fewer runs than the precision asked for needs; drift with the order of runs (Kendall's tau, p < 0.01) |
-| When to stop? | after a fixed number of runs; at a precision (netperf's -I and -i); when two runs agree (Tepsic et al.) |
+| What is the mean? | Student's t interval over runs; the run is the unit of replication. The CSV file also has the BCa bootstrap interval |
+| How much does security change it? | differences and ratios within blocks; t intervals, for ratios on their logarithms |
+| Could the change be chance? | paired t test with Holm's correction over all pairs of a metric, which are the pairs that one figure shows. For up to 20 pairs also the exact sign-flip test. It assumes no distribution, but with n pairs its p-value is at least 2 / 2^n, so it cannot decide with 5 pairs |
+| How large is the change relative to the noise? | d_z with Hedges' correction; interval from the noncentral t distribution |
+| Is there no cost? | two one-sided tests against a margin (1 %): equivalent if the 90 % interval of the ratio lies within the margin. "Not resolved" does not mean "no cost" |
+| Do two results differ? | Welch's t test, for ratios on their logarithms, because the runs of two results are not paired |
+| Which curve fits? | polynomial by least squares, R^2 as in a spreadsheet; degree with the lowest AICc |
+| Is a figure stable? | It is unstable with a standard deviation of at least 10 % of the mean, or a value 50 % away from it (as in pyperf); above 3 % (Kolahi et al.); with fewer runs than the requested precision requires; with a drift in the order of runs (Kendall's tau, p < 0.01) |
+| When to stop? | after a fixed number of runs; at a given precision (netperf's -I and -i); when two runs agree (Tepsic et al.) |
 
-Values that are all equal give an interval without width and no p: their spread is below the resolution of the
-measurement, which no test can make up for."""  # noqa: E501
+If all values are equal, the interval has zero width and there is no p-value. The spread is then below the resolution of
+the measurement, which no test can compensate."""  # noqa: E501
 
 
 def intervals() -> str:
@@ -197,18 +197,22 @@ def intervals() -> str:
     head = f"""\
 ## Coverage of the 95 % intervals
 
-Percent of {EXPERIMENTS:,} simulated experiments of n runs whose interval covers the truth; **bold** outside of 93 to
-97 %. Runs spread by 3 % (standard deviation over mean): normal, lognormal, or skewed, a gamma distribution of skewness
--1 (rates that stall now and then). Both runs of a pair also share their block's drift of 10 %. Welch compares n runs
-with n + 2 of twice their spread. The polynomial is of degree 2 (n = 3: 1) over 6 to 54 Mbit/s, and its last coefficient
-counts. Chance alone moves a figure by 0.4 to either side."""
-    tail = """\
-t, Welch and the polynomial's intervals cover what they say, also where runs are not normal: t is always shown first.
-BCa does not: with 5 runs it covers 82 to 84 %, with 20 92 %, with 40 94 %. It is not shown in reports; the CSV file has
-it for those who want a check that asks for no distribution, from some 40 runs on. With 3 runs there is none.
+Percent of {EXPERIMENTS:,} simulated experiments of n runs whose interval covers the true value. Values outside 93
+to 97 % are **bold**. Chance alone changes a figure by up to 0.4.
 
-A ratio's truth is that of geometric means; spreads of the two levels that are unlike would move it away from the ratio
-of arithmetic means by half the difference of their variances: 0.05 % for spreads of 3 % and 4.3 %."""
+- The runs have a standard deviation of 3 % of the mean. Their distribution is normal, lognormal or skewed (gamma with
+  skewness -1, like rates that stall occasionally).
+- Both runs of a pair also share the drift of their block, 10 %.
+- Welch compares n runs with n + 2 runs of twice the spread.
+- The polynomial has degree 2 (degree 1 for n = 3) over 6 to 54 Mbit/s. Its last coefficient is evaluated."""
+    tail = """\
+The t, Welch and polynomial intervals reach their nominal coverage, even if the runs are not normal. Reports therefore
+show t intervals. BCa intervals do not reach it: they cover 82 to 84 % with 5 runs, 92 % with 20 runs and 94 % with 40
+runs. Reports do not show BCa intervals. The CSV file has them as a distribution-free check, useful from about 40 runs.
+With 3 runs there is no BCa interval.
+
+The true ratio is the ratio of geometric means. If the spreads of the two levels differ, it deviates from the ratio of
+arithmetic means by half the difference of their variances: 0.05 % for spreads of 3 % and 4.3 %."""
     return "\n\n".join((head, *parts, tail))
 
 
@@ -227,20 +231,22 @@ def stopping() -> str:
             rows.append(row)
     head = ("rule", "normal, 3 %", "normal, 6 %", "normal, 12 %", "skewed, 6 %")
     return f"""\
-## Stopping when it looks good
+## Coverage with stopping rules
 
-A rule that stops once the interval is narrow stops too early where the first runs happen to be close to each other.
-Percent of {EXPERIMENTS:,} experiments whose 95 % t interval covers the mean at the end, by the runs' spread, and in
-brackets how many runs it took on average (at most 30, agreement 20).
+A rule that stops as soon as the interval is narrow stops too early if the first runs happen to be close together. The
+table shows the percent of {EXPERIMENTS:,} experiments whose final 95 % t interval covers the mean, by the spread of the
+runs. The mean number of runs is in brackets (at most 30; for agreement at most 20).
 
 {table(head, rows)}
 
-- From 3 runs on, the least that netperf takes, the interval covers 90 to 91 %: too little. From 5 on it is 92 to 95 %,
-  from 10 on 93 to 95 %, a point less than fixed. So `Precision` looks first at 10 runs unless a study says otherwise.
-- Taking two more runs after the rule has stopped, a correction of sequential analysis, wins two points where the first
-  look is at 3 runs, and hardly any at 10: starting later does the same and is simpler. Nothing else is corrected.
-- The agreement rule hardly looks at the spread, so it hardly bends the interval; nor does it make it any narrower.
-  Whether two runs agree says little: with a spread of 6 % three in four pairs of runs are within 10 %."""
+- From 3 runs, netperf's minimum, the interval covers 90 to 91 %, which is too low. From 5 runs it covers 92 to 95 %,
+  and from 10 runs 93 to 95 %, one point less than with a fixed number. The default minimum of `Precision` is therefore
+  10 runs; studies set it with `method.least_repeats`.
+- Two more runs after the rule has stopped are a correction known from sequential analysis. They gain two points with a
+  minimum of 3 runs, and almost none with 10. A larger minimum has the same effect and is simpler, so no correction is
+  applied.
+- The agreement rule hardly depends on the spread. It therefore neither biases the interval nor makes it narrower.
+  Agreement of two runs says little: with a spread of 6 %, three in four pairs of runs are within 10 %."""
 
 
 def no_cost() -> str:
@@ -256,9 +262,9 @@ def no_cost() -> str:
     return f"""\
 ## "No cost within 1 %"
 
-Percent of {EXPERIMENTS:,} experiments by verdict; runs spread by 1 %. "Both" is a difference that is resolved and
-smaller than the margin. At a true change of -1.0 %, the margin, no more than 5 % may be called equivalent or both. Five
-pairs decide little; it takes some 20 to show that there is no cost.
+Percent of {EXPERIMENTS:,} experiments by verdict, with a spread of 1 %. "Both" is a resolved difference that is smaller
+than the margin. At a true change of -1.0 %, which equals the margin, at most 5 % may be equivalent or both. Five pairs
+decide little; about 20 pairs are required to show that there is no cost.
 
 {table(head, rows)}"""
 
