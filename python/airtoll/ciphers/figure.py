@@ -55,7 +55,7 @@ def _spec(speeds: Speeds) -> dict[str, Any]:
     if enhanced:
         # What lanes gain shows in a frame on its own, beside CCMP.
         beside = [suite for suite in standard if suite == "ccmp"]
-        panels.append((ONE_BY_ONE, beside + enhanced, "Sealing one frame after the other"))
+        panels.append((ONE_BY_ONE, beside + enhanced, "Sealing one frame at a time"))
     rows = [_block_rows(speeds, way, shown) for way, shown, _ in panels]
     everything = [row for block in rows for row in block]
     present = [name for name in _COLOURS if any(row["series"] == name for row in everything)]

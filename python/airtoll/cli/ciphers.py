@@ -154,8 +154,8 @@ def _sheet(way: Way, measurements: Sequence[Measurement]) -> _Sheet:
 def _title(way: Way) -> str:
     doing = "Sealing" if way.operation == "seal" else "Opening"
     if way.batch == 1:
-        return f"{doing} one frame after the other"
-    return f"{doing} {way.batch} frames at a time, {'one key' if way.keys == 1 else 'a key for each frame'}"
+        return f"{doing} one frame at a time"
+    return f"{doing} {way.batch} frames at a time, {'one key' if way.keys == 1 else 'one key per frame'}"
 
 
 def _size(size_b: int | None) -> str:
@@ -223,14 +223,14 @@ def _facts(host: Host) -> Iterator[str]:
 
 
 def _notes(speeds: Speeds) -> Iterator[str]:
-    yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed by the library's."
-    yield "airtoll protects whole MPDUs, the libraries do the bare cipher (for WEP RC4 without the CRC-32)."
-    yield "The limit counts the AES rounds that the standard asks for, at this CPU's measured rate, and nothing"
-    yield "else: for GCMP, which also multiplies, it cannot be reached. One frame after the other, it counts"
-    yield "the chain of CBC-MAC."
+    yield "Gbit/s of payload; c/B: core cycles per byte of payload; ratio: airtoll's speed over the library's."
+    yield "airtoll protects complete MPDUs; the libraries run the bare cipher (for WEP: RC4 without CRC-32)."
+    yield "The limit counts only the AES rounds that the standard requires, at this CPU's measured rate. GCMP"
+    yield "also multiplies, so it cannot reach its limit. For one frame at a time, the limit is the chain of"
+    yield "CBC-MAC."
     sizes = {m.size_b for m in speeds.measurements}
     if len(sizes) > _FEW_SIZES:
-        yield "Other sizes of the other ways: --json, or --size."
+        yield "For other sizes of the other modes, use --json or --size."
 
 
 def _markdown(speeds: Speeds) -> str:
