@@ -47,8 +47,8 @@ def introduction() -> str:
         "# Speed of decrypting captures\n\n"
         f"Made by `make bench-decrypt WRITE=docs/decrypt-speed.md` on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}.\n"
-        "Machines are noisy: ratios carry over to others, absolute figures do not. What `airtoll decrypt` does stands "
-        "in\n[decrypting.md](decrypting.md)."
+        "Measurements are noisy: ratios apply to other machines too, absolute figures do not. "
+        "[decrypting.md](decrypting.md)\ndescribes `airtoll decrypt`."
     )
 
 
@@ -102,14 +102,15 @@ def beside_cp_and_airdecap() -> str:
     missing = "" if has_airdecap else "\n\nairdecap-ng is not installed here: apt-get install aircrack-ng."
     return (
         "## One capture\n\n"
-        f"{OCTETS / 1e9:g} GB: four stations of one access point, CCMP, radiotap with FCS; three frames of 1500 octets "
-        "to one\nof 40 to 200. The whole command, from start to exit, PBKDF2 included; medians of "
-        f"{REPEATS} runs in turns, of\nairdecap-ng {AIRDECAP_REPEATS}, lowest and highest in brackets. The aims are "
-        "60 % of the speed of `cp` and 20 times airdecap-ng's.\n\n"
-        "`cp` (GNU) asks the kernel to copy (`copy_file_range`); tmpfs and ext4 share no blocks between files, so that "
-        "it copies\nevery page once, and no octet comes near the program. A program that changes the octets has them "
-        "copied to itself\nand back: twice. What it takes to start is Python and reading the options: the same command "
-        f"for {SMALL_OCTETS / 1e6:g} MB.\n\n"
+        f"The capture has {OCTETS / 1e9:g} GB: four stations of one access point, CCMP, radiotap with FCS, three "
+        "frames of 1500 octets per frame\nof 40 to 200 octets. The time is that of the complete command, from start to exit, "
+        f"including PBKDF2. Figures are medians\nof {REPEATS} interleaved runs (airdecap-ng: {AIRDECAP_REPEATS}), with "
+        "the lowest and highest in brackets. The goals are 60 % of the speed of\n`cp` and 20 times the speed of "
+        "airdecap-ng.\n\n"
+        "`cp` (GNU) lets the kernel copy (`copy_file_range`). tmpfs and ext4 share no blocks between files, so the "
+        "kernel copies\nevery page once, and no octet reaches the program. A program that changes the octets has them copied "
+        "twice: to itself\nand back. The start of airtoll is the time of the same command for "
+        f"{SMALL_OCTETS / 1e6:g} MB: Python and option parsing.\n\n"
         "| files in | cp, s | airtoll, s | GB/s | of cp's speed | start of airtoll, s | its CPU, s: user, kernel "
         "| airdecap-ng, s | airtoll is |\n"
         "|---|---|---|---|---|---|---|---|---|\n" + "\n".join(rows) + missing

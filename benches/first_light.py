@@ -61,8 +61,8 @@ def introduction() -> str:
     return (
         "# Benchmarks\n\n"
         f"Made by `make bench WRITE=docs/benchmarks.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']}, as root.\nEach figure is the median of {REPEATS} runs; machines are noisy, "
-        "so ratios carry over to others and absolute\nfigures do not."
+        f"Linux {machine['kernel']}, as root.\nEach figure is the median of {REPEATS} runs. Measurements are noisy: "
+        "ratios apply to other machines too, absolute\nfigures do not."
     )
 
 
@@ -90,8 +90,8 @@ def throughput() -> str:
         [
             "## Throughput of one saturated station",
             "",
-            f"UDP over IPv4 in 1500-byte MSDUs, 802.11a, {METHOD.duration:.0f} s a run; payload in Mbit/s.",
-            "To be within 3 % of the closed form.",
+            f"UDP over IPv4 in 1500-byte MSDUs, 802.11a, {METHOD.duration:.0f} s per run; payload in Mbit/s.",
+            "The limit is a difference of 3 % from the closed form.",
             "",
             "| PHY rate | security | closed form | measured | difference (lowest to highest) | late p99, us |",
             "|---|---|---|---|---|---|",
@@ -129,13 +129,14 @@ def added_delay() -> str:
             )
     return "\n".join(
         [
-            "## Delay that an idle link adds",
+            "## Added delay of an idle link",
             "",
             f"{packet_size}-byte UDP datagrams over IPv4, one every 2 ms, each answered at once; microseconds.",
-            "The medium's share is the least that 802.11 takes: both PPDUs, and before the answer's the Ack of the",
-            "first and DIFS. The rest, to be less than 100 us (median), is the emulator, both IP stacks, both",
-            f"programs, and the backoff (a mean of {MEAN_BACKOFF_US} us) that DCF asks for when the answer is there",
-            "before the Ack is over.",
+            "The medium's share is the minimum airtime of 802.11: both PPDUs, the Ack of the first PPDU and DIFS. The",
+            "remaining delay has a limit of 100 us (median). It comes from the emulator, both IP stacks, both "
+            "programs,",
+            f"and the backoff (mean {MEAN_BACKOFF_US} us), which DCF requires if the response is ready before the end "
+            "of the Ack.",
             "",
             "| PHY rate | security | medium's share | median round trip | added (lowest to highest) |",
             "|---|---|---|---|---|",
@@ -150,8 +151,8 @@ def durations() -> str:
     with tempfile.TemporaryDirectory() as directory:
         quickstart = seconds([AIRTOLL, "run", "quickstart", "--out", Path(directory) / "result"])
     return (
-        "## How long things take\n\n"
-        "| what | to take less than | took |\n|---|---|---|\n"
+        "## Duration of commands\n\n"
+        "| command | limit | measured |\n|---|---|---|\n"
         f"| `airtoll run quickstart`, report included | 180 s | {quickstart:.0f} s |\n"
         f"| `airtoll --help` | 0.4 s | {statistics.median(helps):.2f} s |"
     )

@@ -350,12 +350,12 @@ def introduction() -> str:
     versions = [f"{rival.name} {rival.version}".strip() for rival in rivals() if not rival.missing]
     absent = [rival.name for rival in rivals() if rival.missing]
     return (
-        "# The link beside WireGuard\n\n"
+        "# Speed of the link beside WireGuard\n\n"
         f"Made by `make bench-link WRITE=docs/link-speed.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']},\nload over five minutes {os.getloadavg()[1]:.1f}. Machines are noisy: ratios "
-        "carry over to others, absolute figures do not.\n"
-        + (f"Beside the link: {', '.join(versions)}.\n" if versions else "")
-        + (f"Not on this machine: {', '.join(absent)}.\n" if absent else "")
+        f"Linux {machine['kernel']},\nload over five minutes {os.getloadavg()[1]:.1f}. Measurements are noisy: ratios "
+        "apply to other machines too, absolute figures do not.\n"
+        + (f"Compared with: {', '.join(versions)}.\n" if versions else "")
+        + (f"Not available on this machine: {', '.join(absent)}.\n" if absent else "")
     ).rstrip()
 
 
@@ -402,16 +402,16 @@ def comparison(turns: dict[str, list[Figures]]) -> str:
         )
     heads = (
         *("", "TCP, Mbit/s", "CPU time, s/Gbit", "UDP, Mbit/s", "round trip, us", "added, us"),
-        *("TCP / UDP beside wireguard-go", "beside boringtun"),
+        *("TCP / UDP relative to wireguard-go", "relative to boringtun"),
     )
     return (
         "## TCP, UDP, round trip\n\n"
-        f"Two namespaces joined by veth (MTU {OUTER_MTU}), the tunnel's device with MTU {INNER_MTU}; "
-        f"median of {ROUNDS} turns.\n"
-        "All programs, both IP stacks and both ends share the cores. TCP: iperf3, one stream, CUBIC, "
-        f"{TCP_SECONDS} s, and the\nCPU time of the whole machine meanwhile. UDP: the highest rate at which no "
-        f"datagram of {UDP_OCTETS} octets is lost in\n{UDP_SECONDS} s, searched to {100 * RATE_STEP:.0f} %. Round "
-        "trip: datagrams of 128 octets on the idle link, one every 2 ms,\nmedian of 1000.\n\n"
+        f"Two network namespaces are joined by veth (MTU {OUTER_MTU}); the tunnel's device has MTU {INNER_MTU}. "
+        f"Figures are medians of {ROUNDS} turns.\nAll programs, both IP stacks and both ends share the cores.\n\n"
+        f"- **TCP**: iperf3, one stream, CUBIC, {TCP_SECONDS} s. CPU time is the time of the whole machine during the "
+        f"measurement.\n- **UDP**: the highest rate without a lost datagram of {UDP_OCTETS} octets in {UDP_SECONDS} s, "
+        f"searched to {100 * RATE_STEP:.0f} %.\n"
+        "- **Round trip**: datagrams of 128 octets on the idle link, one every 2 ms, median of 1000.\n\n"
         + table(heads, rows)
     )
 
@@ -434,9 +434,9 @@ def under_a_flood() -> str:
     rows.append((f"{before:.0f}", f"{after:.0f}", f"{100 * (1 - after / before):.0f} %"))
     return (
         "## Under a flood\n\n"
-        "Transport UDP, ccmp, while 50 000 datagrams of 1400 octets a second come from elsewhere: half of them noise,\n"
-        "half with the right addresses and a wrong MIC. Whoever sends them has its share of the same cores. To be\n"
-        "within 20 %.\n\n" + table(("TCP, Mbit/s", "in the flood", "cost"), rows)
+        "UDP transport, ccmp, while another host sends 50 000 datagrams of 1400 octets per second. Half of them are\n"
+        "noise, half have the right addresses and a wrong MIC. The sender shares the same cores. The limit is a cost\n"
+        "of 20 %.\n\n" + table(("TCP, Mbit/s", "in the flood", "cost"), rows)
     )
 
 

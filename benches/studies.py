@@ -24,12 +24,12 @@ def introduction() -> str:
     """What was measured where."""
     machine = machine_facts()
     return (
-        "# The papers' studies in a few minutes\n\n"
+        "# Duration of the papers' studies with --quick\n\n"
         f"Made by `make bench-studies WRITE=docs/studies.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']},\nas root. All five with `--quick`, reports included, are to take less than "
-        f"{WITHIN_MIN} minutes.\n\n"
-        "Runs during which the machine was late or could not keep up are not valid: they say so, and are left out of\n"
-        "every figure. How many these are depends on what else the machine does, here on its neighbours too."
+        f"Linux {machine['kernel']},\nas root. The limit for all five studies with `--quick`, including their reports, "
+        f"is {WITHIN_MIN} minutes.\n\n"
+        "A run is invalid if the machine was late or too slow. Invalid runs are excluded from every figure. Their\n"
+        "number depends on the other load of the machine, including other virtual machines."
     )
 
 
@@ -51,7 +51,7 @@ def quick_studies() -> str:
     reports = [AIRTOLL, "report", *(str(DIRECTORY / study) for study in STUDIES)]
     subprocess.run(reports, check=True, stdout=subprocess.DEVNULL)
     return "\n".join(
-        ["| study | runs | valid | min |", "|---|---|---|---|", *rows, f"| together | | | {total_min:.1f} |"]
+        ["| study | runs | valid | min |", "|---|---|---|---|", *rows, f"| total | | | {total_min:.1f} |"]
     )
 
 
