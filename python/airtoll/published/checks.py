@@ -87,12 +87,12 @@ def check_percents(findings: tuple[Finding, ...]) -> Iterator[Finding]:
         return
     ways = {o.convention for _, o in known}
     odd = [(f, o) for f, o in known if o.of_baseline is False]
-    text = f"all {len(known)} percents are of the {listing(sorted(ways))} value"
+    text = f"all {len(known)} percentages are relative to the {listing(sorted(ways))} value"
     if odd:
         far, by = max(odd, key=lambda pair: pair[1].value)
         opposite = next(o for o in far.outcomes if o is not by)
         text += (
-            f"; in {len(odd)} of them that is the secured one and not open, so that they are no increase over open: "
+            f"; for {len(odd)} of them this is the secured level, so they are not increases over open: "
             f"{far.printed} % is {shown(opposite.value, far.printed)} % of open"
         )
     yield Finding(
@@ -105,7 +105,7 @@ def check_percents(findings: tuple[Finding, ...]) -> Iterator[Finding]:
         yield Finding(
             verdict="contradicts",
             about=tuple(f.about[0] for f in cut),
-            text=f"{len(cut)} of {len(known)} percents have digits cut off where they are to be rounded up",
+            text=f"{len(cut)} of {len(known)} percentages are truncated instead of rounded",
         )
 
 
@@ -117,8 +117,8 @@ def check_points_as_percents(publication: Publication, findings: tuple[Finding, 
         yield Finding(
             verdict="contradicts",
             about=tuple(f.about[0] for f in points),
-            text=f"{len(points)} differences of {publication.number(points[0].about[1]).metric} are told in percent "
-            f"and are percentage points, beside {len(relative)} percents that are relative",
+            text=f"{len(points)} differences of {publication.number(points[0].about[1]).metric} are stated in percent "
+            f"but are percentage points, beside {len(relative)} relative percentages",
         )
 
 
@@ -137,7 +137,7 @@ def check_uncertainties(publication: Publication) -> Iterator[Finding]:
         low, high = max(s.low for s in shares), min(s.high for s in shares)
         if len(points) > 2 and low <= high:
             share = " to ".join(dict.fromkeys((shown(low), shown(high))))
-            text = f"all {len(points)} uncertainties of {metric} can be one share of their values, {share} %"
+            text = f"all {len(points)} uncertainties of {metric} may be the same share of their values, {share} %"
             # One digit can be a share of nearly anything; several say that no spread of runs is behind it.
             telling = all(
                 len(p.uncertainty.as_tuple().digits) > 1 for p in points if p.uncertainty is not None
@@ -146,7 +146,7 @@ def check_uncertainties(publication: Publication) -> Iterator[Finding]:
                 verdict="contradicts" if telling else "implied",
                 about=tuple(point.id for point in points),
                 place=points[0].place,
-                text=f"{text}: they are then no intervals of the runs" if telling else text,
+                text=f"{text}: if so, they are not intervals of the runs" if telling else text,
             )
 
 
@@ -173,7 +173,7 @@ def check_streams(publication: Publication) -> Iterator[Finding]:
         verdict="implied",
         about=(point.id,),
         place=point.place,
-        text=f"{in_words(point)}{twice} takes {need} spatial streams or more: one of {phy} at {bandwidth} MHz has "
+        text=f"{in_words(point)}{twice} takes {need} spatial streams or more: one {phy} stream at {bandwidth} MHz has "
         f"{shown(phy_rate_mbps(phy, bandwidth, 1))} Mbit/s",
     )
 
@@ -244,14 +244,14 @@ def _ordering(publication: Publication, claim: Ordering, pairs: list[Pair[Point]
     where = f" ({claim.where.text()})" if claim.where.given() else ""
     text = f"{claim.better} better than {claim.worse} in {claim.metric}{where}: "
     if not wrong:
-        text += f"so it is in {right} of {_counted(total)}" + (f", alike in {alike}" if alike else "")
+        text += f"true for {right} of {_counted(total)}" + (f", equal in {alike}" if alike else "")
     else:
         told = listing(
             f"{claim.better} {_number(x)} and {claim.worse} {_number(y)} "
             f"({x.condition.text(publication.condition)})"
             for x, y in wrong
         )
-        text += f"{told} say the reverse ({len(wrong)} of {_counted(total)})"
+        text += f"contradicted by {told} ({len(wrong)} of {_counted(total)})"
     yield Finding(
         verdict="contradicts" if wrong else "holds",
         about=(claim.id, *(p.id for pair in wrong for p in pair)),
@@ -286,13 +286,13 @@ def _trend(claim: Trend, values: list[Point]) -> Iterator[Finding]:
         return
     text = f"{claim.metric} {claim.way} with packet size: "
     if not wrong:
-        text += f"so it does in {_counted(right)}"
+        text += f"true for {_counted(right)}"
     else:
         told = listing(
             f"{_number(x)} at {x.condition.packet_size} B and {_number(y)} at {y.condition.packet_size} B"
             for x, y in wrong
         )
-        text += f"{told} say the reverse ({len(wrong)} of {_counted(right + len(wrong))})"
+        text += f"contradicted by {told} ({len(wrong)} of {_counted(right + len(wrong))})"
     yield Finding(
         verdict="contradicts" if wrong else "holds",
         about=(claim.id, *(p.id for pair in wrong for p in pair)),
@@ -327,7 +327,7 @@ def _largest(publication: Publication, claim: Comparison, pairs: list[Pair[Any]]
             about=(claim.id, *(x.id for pair in larger for x in (pair.a, pair.b))),
             place=claim.place,
             text=f"{claim.difference:f} {claim.unit} between {' and '.join(sorted(map(str, levels)))} is called the "
-            f"largest difference; the text has larger ones: {told}",
+            f"largest difference; the text has larger differences: {told}",
         )
 
 
@@ -353,13 +353,16 @@ def _otherwise(claims: list[Comparison]) -> Iterator[Finding]:
                 verdict="contradicts",
                 about=about,
                 place=told[-1][0].place,
-                text=f"the {field} of {of} is {each}",
+                text=f"the {'percentage' if field == 'percent' else field} of {of} is given as {each}",
             )
     called = [claim for claim in claims if claim.called]
     if len({claim.called for claim in called}) > 1:
         each = listing(f"called the {claim.called} ({claim.place})" for claim in called)
         yield Finding(
-            verdict="contradicts", about=about, place=called[-1].place, text=f"what {of} differ by is {each}"
+            verdict="contradicts",
+            about=about,
+            place=called[-1].place,
+            text=f"the difference of {of} is {each}",
         )
 
 

@@ -45,7 +45,7 @@ def check_claims(publication: Publication) -> Iterator[Finding]:
 def in_words(number: Operand) -> str:
     """A number as the text has it: "673 Mbps", "about 20 % higher"."""
     if not isinstance(number, Point):
-        return "a number that is not printed"
+        return "an unprinted number"
     unit = {"1": "", "x": " times"}.get(number.unit, f" {number.unit}")
     about = "about " if number.approximate else ""
     change = f" {number.change}" if number.change and number.unit == "%" else ""
@@ -75,7 +75,7 @@ def _comparison(publication: Publication, claim: Comparison) -> Iterator[Finding
             verdict="contradicts",
             about=(claim.id, *claim.of),
             place=claim.place,
-            text=f"calls {claim.better} the better; of {in_words(a)} and {in_words(b)} it is {better.id}",
+            text=f"calls {claim.better} better, but the better of {in_words(a)} and {in_words(b)} is {better.id}",
         )
 
 
@@ -109,15 +109,17 @@ def _percent(claim: Comparison, a: Point, b: Point, digits: Decimal) -> Finding:
         for convention in CONVENTIONS
     )
     each = listing(f"{shown(o.value, digits)} % of the {o.convention}" for o in outcomes)
-    text = f"{digits:f} % of {in_words(a)} and {in_words(b)}: {each}"
+    text = f"{digits:f} % for {in_words(a)} and {in_words(b)}: {each} value"
     best = [o for o in outcomes if o.printed_as] or [o for o in outcomes if o.fits]
     if best:
-        text += f"; printed is that of the {' or of the '.join(o.convention for o in best)}"
+        text += f"; printed relative to the {' or the '.join(o.convention for o in best)}"
         if best[0].printed_as == "cut":
-            text += ", digits cut off"
+            text += ", truncated"
     else:
         base = 100 * _printed_difference(claim, a, b) / digits
-        text += f"; printed is neither: it would be of {shown(base)} {METRICS[a.metric].unit}"
+        text += (
+            f"; the printed percentage matches neither, it is that of {shown(base)} {METRICS[a.metric].unit}"
+        )
     return _finding(claim, outcomes, digits, "%", text)
 
 
@@ -136,13 +138,13 @@ def _ratio(claim: Comparison, a: Point, b: Point) -> Finding:
             (),
             None,
             "1",
-            f"{a.metric} {of} differ by a factor of {shown(ratio.value)}; none is printed",
+            f"{a.metric} {of} differ by a factor of {shown(ratio.value)}; the paper prints no ratio",
         )
     outcome = _outcome(ratio, span(claim.ratio, approximate=claim.approximate, cut=True), claim.ratio)
     is_ = "is" if outcome.fits else "is not"
     text = f"{claim.ratio:f} {is_} the ratio of {of}: {shown(ratio.value)}"
     if outcome.fits and outcome.printed_as is None:
-        text += ", which so few digits leave room for"
+        text += ", within the precision of the printed digits"
     return _finding(claim, (outcome,), claim.ratio, "1", text)
 
 
@@ -161,15 +163,15 @@ def _implied(publication: Publication, claim: Comparison) -> Finding:
             for s in [standard_span(p)]
         )
         convention = points[0].implied.convention if points[0].implied else ""
-        parts.append(f"{values} {unit} if it is of the {convention}")
+        parts.append(f"{values} {unit} relative to the {convention} value")
     return Finding(
         verdict="implied",
         about=(claim.id, *claim.of),
         place=claim.place,
         printed=claim.percent,
         unit="%",
-        text=f"{claim.difference} {claim.unit} being {claim.percent} % {claim.wording} implies {parts[0]}, as is the "
-        f"wording; {parts[1]}",
+        text=f"a difference of {claim.difference} {claim.unit} that is {claim.percent} % {claim.wording} implies "
+        f"{parts[0]} (as worded), or {parts[1]}",
     )
 
 
@@ -188,7 +190,7 @@ def _same(publication: Publication, claim: Same) -> Iterator[Finding]:
     if claim.almost:
         verdict, text = "implied", f"{told} are almost the same"
     else:
-        text = f"{told} stand for the same, and {'agree within their rounding' if agree else 'do not agree'}"
+        text = f"{told} describe the same quantity {'and agree within rounding' if agree else 'but do not agree'}"
     if opposite := [f"{shown(other[point.id].value)} {unit}" for point in points if point.implied]:
         text += f" ({listing(opposite)} in the other convention)"
     if claim.why:
@@ -208,7 +210,7 @@ def _agreement(publication: Publication, claim: Agreement) -> Finding:
     agree = spans[0].overlaps(spans[1])
     text = (
         f"{in_words(a)} +-{a.uncertainty} and {in_words(b)} +-{b.uncertainty} "
-        f"{'overlap' if agree else 'do not overlap'}; the text has them {'agree' if claim.agree else 'differ'}"
+        f"{'overlap' if agree else 'do not overlap'}; the text says that they {'agree' if claim.agree else 'differ'}"
     )
     return Finding(
         verdict="holds" if agree == claim.agree else "contradicts",
@@ -254,7 +256,7 @@ def _phy_rate(publication: Publication, claim: PhyRate) -> Finding:
         f"{shown(rate)} Mbit/s"
     )
     if fits and point.standard_value != rate and not least:
-        text += ", which so few digits leave room for"
+        text += ", within the precision of the printed digits"
     return Finding(
         verdict="holds" if fits else "contradicts",
         about=(claim.id, claim.of),
