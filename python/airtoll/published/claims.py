@@ -276,7 +276,7 @@ def _frame_rate(publication: Publication, claim: FrameRate) -> Finding:
         place=claim.place,
         printed=point.value,
         unit=point.unit,
-        text=f"{in_words(point)} a frame leave room for {shown(rate)} frames a second",
+        text=f"{in_words(point)} per frame allows {shown(rate)} frames per second",
     )
 
 
