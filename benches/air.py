@@ -1,7 +1,7 @@
 """What the air is held to, in virtual and in real time, measured on this machine; prints Markdown.
 
-    make bench-air                         on the terminal
-    make bench-air WRITE=docs/air.md       and into the documentation
+    make bench-air                                  on the terminal
+    make bench-air WRITE=docs/measurements/air.md   and into the documentation
 
 1. The medium against ns-3, cell by cell (`benches/ns3` made the table), and its speed beside ns-3's.
 2. Lab `air` at 802.11ac rates, as root and without: iperf3 in both namespaces, every frame sealed with CCMP and opened,
@@ -55,8 +55,8 @@ def introduction() -> str:
     machine = machine_facts()
     return (
         "# Validation of the emulated air\n\n"
-        f"Made by `make bench-air WRITE=docs/air.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']}.\n"
+        f"Made by `make bench-air WRITE=docs/measurements/air.md` on {machine['processor']}, "
+        f"{machine['cores']} cores, Linux {machine['kernel']}.\n"
         "Measurements are noisy: ratios apply to other machines too, absolute figures do not. "
         "The limit for each figure\nis in the tests of `crates/wlan-air/tests`, which run the same comparisons."
     )
@@ -89,7 +89,7 @@ def beside_ns3() -> str:
     return (
         "## Beside ns-3\n\n"
         "Saturated stations, UDP payload in Mbit/s, 20 s per cell in airtoll. "
-        "[benches/ns3](../benches/ns3/README.md) explains the\n"
+        "[benches/ns3](../../benches/ns3/README.md) explains the\n"
         "cells and the differences between ns-3 and the standard. The limit is 3 % for a cell, and 5 % "
         "plus chance for each\n"
         "station. Known differences:\n\n"

@@ -167,7 +167,7 @@ INTRODUCTION = """\
 # Statistics and their coverage
 
 The docstrings of `airtoll.stats` and its modules define each statistic. This page lists the chosen methods and measures
-their reliability by simulation. Made by `make bench-coverage WRITE=docs/statistics.md`; seeds are fixed.
+their reliability by simulation. Made by `make bench-coverage WRITE=docs/explanation/statistics.md`; seeds are fixed.
 
 ## Methods
 

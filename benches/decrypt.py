@@ -45,10 +45,10 @@ def introduction() -> str:
     machine = machine_facts()
     return (
         "# Speed of decrypting captures\n\n"
-        f"Made by `make bench-decrypt WRITE=docs/decrypt-speed.md` on {machine['processor']}, "
+        f"Made by `make bench-decrypt WRITE=docs/measurements/decrypt-speed.md` on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}.\n"
         "Measurements are noisy: ratios apply to other machines too, absolute figures do not. "
-        "[decrypting.md](decrypting.md)\ndescribes `airtoll decrypt`."
+        "[decrypt-a-capture.md](../how-to/decrypt-a-capture.md)\ndescribes `airtoll decrypt`."
     )
 
 

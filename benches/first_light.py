@@ -1,7 +1,7 @@
 """What the emulated air is held to, measured on this machine; prints Markdown.
 
-    make bench                                 on the terminal
-    make bench WRITE=docs/benchmarks.md        and into the documentation
+    make bench                                         on the terminal
+    make bench WRITE=docs/measurements/benchmarks.md   and into the documentation
 
 1. Throughput: one station with always something to send, UDP over IPv4 in 1500-byte MSDUs, against the closed
    form of the medium.
@@ -60,8 +60,9 @@ def introduction() -> str:
     machine = machine_facts()
     return (
         "# Benchmarks\n\n"
-        f"Made by `make bench WRITE=docs/benchmarks.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']}, as root.\nEach figure is the median of {REPEATS} runs. Measurements are noisy: "
+        f"Made by `make bench WRITE=docs/measurements/benchmarks.md` on {machine['processor']}, "
+        f"{machine['cores']} cores, Linux {machine['kernel']}, as root.\n"
+        f"Each figure is the median of {REPEATS} runs. Measurements are noisy: "
         "ratios apply to other machines too, absolute\nfigures do not."
     )
 

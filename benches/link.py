@@ -1,7 +1,7 @@
 """The data plane of a link beside tunnels of WireGuard, measured on this machine; prints Markdown.
 
-    make bench-link                              on the terminal
-    make bench-link WRITE=docs/link-speed.md     and into the documentation
+    make bench-link                                         on the terminal
+    make bench-link WRITE=docs/measurements/link-speed.md   and into the documentation
 
 Two network namespaces joined by a veth pair; in each one end of the tunnel. TCP by iperf3, the highest rate of UDP
 that loses nothing, the round trip on the idle tunnel; then what a flood of garbage costs. The contestants take turns,
@@ -351,8 +351,9 @@ def introduction() -> str:
     absent = [rival.name for rival in rivals() if rival.missing]
     return (
         "# Speed of the link beside WireGuard\n\n"
-        f"Made by `make bench-link WRITE=docs/link-speed.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']},\nload over five minutes {os.getloadavg()[1]:.1f}. Measurements are noisy: ratios "
+        f"Made by `make bench-link WRITE=docs/measurements/link-speed.md` on {machine['processor']}, "
+        f"{machine['cores']} cores, Linux {machine['kernel']},\n"
+        f"load over five minutes {os.getloadavg()[1]:.1f}. Measurements are noisy: ratios "
         "apply to other machines too, absolute figures do not.\n"
         + (f"Compared with: {', '.join(versions)}.\n" if versions else "")
         + (f"Not available on this machine: {', '.join(absent)}.\n" if absent else "")

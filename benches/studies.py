@@ -25,8 +25,9 @@ def introduction() -> str:
     machine = machine_facts()
     return (
         "# Duration of the papers' studies with --quick\n\n"
-        f"Made by `make bench-studies WRITE=docs/studies.md` on {machine['processor']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']},\nas root. The limit for all five studies with `--quick`, including their reports, "
+        f"Made by `make bench-studies WRITE=docs/measurements/studies.md` on {machine['processor']}, "
+        f"{machine['cores']} cores, Linux {machine['kernel']},\n"
+        "as root. The limit for all five studies with `--quick`, including their reports, "
         f"is {WITHIN_MIN} minutes.\n\n"
         "A run is invalid if the machine was late or too slow. Invalid runs are excluded from every figure. Their\n"
         "number depends on the other load of the machine, including other virtual machines."

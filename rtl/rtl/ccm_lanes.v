@@ -7,8 +7,9 @@
 //   2, 4, 8  as many for CTR, and as many for the sub-chains of CBC-MAC
 //
 // All of them go a round on in each cycle (aes_iter), so that a step takes 11 cycles, or 22 if CTR and CBC-MAC take turns.
-// The frame's blocks go to the lanes in turn. With REPAIRED the MIC is that of Enhanced CCMP (docs/enhanced-ccmp.md):
-// every lane starts from a B0 of its own, and AAD and payload are dealt as one string. Without it, it is the paper's as
+// The frame's blocks go to the lanes in turn. With REPAIRED the MIC is that of Enhanced CCMP
+// (docs/explanation/enhanced-ccmp.md): every lane starts from a B0 of its own, and AAD and payload are dealt as one
+// string. Without it, it is the paper's as
 // printed: the first lane starts from B0 and the AAD, the others from zero with the payload. With four lanes or more that
 // one can be forged by swapping lanes, with two by other means: it is here to be compared, not to be used.
 //
@@ -201,7 +202,8 @@ module ccm_lanes #(
     if (reset) {run_2, run_3} <= 2'd0;
   end
 
-  // Flags of B0: CCM's for a MIC of 8 octets (RFC 3610 section 2.2), or those of the lane (docs/enhanced-ccmp.md).
+  // Flags of B0: CCM's for a MIC of 8 octets (RFC 3610 section 2.2), or those of the lane
+  // (docs/explanation/enhanced-ccmp.md).
   wire [7:0] flags = N == 1 || REPAIRED == 0 ? 8'h59 : {1'b1, LOG_LANES[1:0], lane_3, 2'b01};
 
   reg [W-1:0] keep_bits, b0_word;

@@ -11,7 +11,7 @@ import pytest
 
 from airtoll.published import COLUMNS, finding_lines, findings, implied_points, names, published
 
-PAGE = Path(__file__).parents[2] / "docs" / "published.md"
+PAGE = Path(__file__).parents[2] / "docs" / "measurements" / "published.md"
 
 Command = Callable[..., tuple[int, str, str]]
 

@@ -13,7 +13,7 @@ from airtoll.probes.base import Phase
 from airtoll.store import COLUMNS, SCHEMA_VERSION, PlanRecord, Result, RunRecord, record, run_schema
 from airtoll.store.verdict import MAX_EMULATOR_CPU_CORES, MAX_LATENESS_P99_US, MIN_WINDOW_SHARE, REASONS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def description() -> str:
 
 def test_the_published_schema_is_that_of_the_model() -> None:
     assert (DOCS / "run.schema.json").read_text() == run_schema(), (
-        "see docs/data-format.md for how to make it anew"
+        "see docs/reference/data-format.md for how to make it anew"
     )
 
 

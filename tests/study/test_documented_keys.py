@@ -11,8 +11,8 @@ from airtoll.study.scenario import Scenario
 from airtoll.study.schema import TABLES
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-STUDY_FILES = (ROOT / "docs/study-files.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+STUDY_FILES = (ROOT / "docs/reference/study-files.md").read_text(encoding="utf-8")
 
 
 def named(text: str) -> Iterator[tuple[str, str]]:
@@ -46,7 +46,7 @@ def test_the_table_of_the_link_has_every_key_and_no_other() -> None:
 
 
 def test_the_words_of_a_simulation_are_a_scenario_s() -> None:
-    text = (ROOT / "docs/simulation.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/explanation/simulation.md").read_text(encoding="utf-8")
     table = text.split("Beside the factors and `[link]` settings")[1].split("\n\n")[1]
     words = {
         word

@@ -142,7 +142,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         (
             ('"ccmp"', '"paper-lanes"'),
             "factors.security[1]",
-            "'paper-lanes' is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced",
+            "'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced",
         ),
         (('"udp"', '"sctp"'), "factors.transport[0]", "use tcp or udp"),
         (('"ofdm"', '"he"'), "factors.phy[0]", "use dsss, ofdm, erp, ht or vht"),

@@ -13,7 +13,7 @@ from airtoll.study import expand, json_schema, load_study, schema_text, shipped_
 
 jsonschema = pytest.importorskip("jsonschema")
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "study.schema.json"
+PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "reference" / "study.schema.json"
 
 
 def table(text: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_shipped_studies_suit_schema_and_loader(path: Path) -> None:
     study = load_study(path)
     assert expand(study).runs
     assert expand(study, quick=True).runs
-    assert path.read_text().startswith("#:schema ../docs/study.schema.json\n")
+    assert path.read_text().startswith("#:schema ../docs/reference/study.schema.json\n")
 
 
 GOOD = {

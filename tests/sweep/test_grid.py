@@ -8,7 +8,7 @@ import pytest
 from airtoll.errors import UsageError
 from airtoll.sweep.grid import CELLS_MAX, Grid, load_grid
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "sweep-example.toml"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-example.toml"
 
 
 def load(tmp_path: Path, text: str, impossible: str = "nothing") -> Grid:

@@ -1,9 +1,9 @@
 //! Enhanced CCMP: CCMP-128 whose CBC-MAC runs in 1, 2, 4 or 8 lanes within one frame.
 //!
 //! It repairs the lane split that Hayajneh et al. propose for "Enhanced-WPA2", which is forgeable as printed: see
-//! [`study`](crate::study). `docs/enhanced-ccmp.md` has the scheme, the forgeries, the argument that it is secure, and
-//! the way to the same gain that interoperates: many frames at a time. MPDU layout, AAD, nonce and counters are those of
-//! CCMP-128; only the MIC differs. No other implementation knows it, so it is a vendor suite.
+//! [`study`](crate::study). `docs/explanation/enhanced-ccmp.md` has the scheme, the forgeries, the argument that it is
+//! secure, and the way to the same gain that interoperates: many frames at a time. MPDU layout, AAD, nonce and counters
+//! are those of CCMP-128; only the MIC differs. No other implementation knows it, so it is a vendor suite.
 //!
 //! A packet number must never repeat under a key, for authenticity too: unlike CCM's, MICs of frames that share a
 //! nonce add up to that of another frame, if there are two lanes or more.

@@ -24,8 +24,8 @@
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
 //! | [`half`] | MIC and cipher of a frame apart, to be measured | |
-//! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/enhanced-ccmp.md` |
-//! | [`study`] | the forgeable scheme that it repairs, never for a link | `docs/enhanced-ccmp.md` |
+//! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/explanation/enhanced-ccmp.md` |
+//! | [`study`] | the forgeable scheme that it repairs, never for a link | `docs/explanation/enhanced-ccmp.md` |
 //!
 //! AAD and nonce, which CCMP shares with its kin, are built by a module of their own (12.5.3.3.3, 12.5.3.3.4).
 //!

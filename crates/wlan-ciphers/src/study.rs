@@ -13,7 +13,7 @@
 //! blocks, and a MIC of 8 octets.
 //!
 //! All readings but one ([`Head::Dealt`] in two interleaved lanes) let anyone forge frames: `tests/forgeries` does it,
-//! `docs/enhanced-ccmp.md` explains it, and [Enhanced CCMP](crate::enhanced) repairs it.
+//! `docs/explanation/enhanced-ccmp.md` explains it, and [Enhanced CCMP](crate::enhanced) repairs it.
 //!
 //! # Not for a link
 //!

@@ -111,7 +111,7 @@ impl Plain {
     }
 }
 
-/// Enhanced CCMP as `docs/enhanced-ccmp.md` describes it, block by block: ciphertext and MIC.
+/// Enhanced CCMP as `docs/explanation/enhanced-ccmp.md` describes it, block by block: ciphertext and MIC.
 fn enhanced(lanes: Lanes, tk: &[u8], nonce: &[u8], aad: &[u8], payload: &[u8]) -> Vec<u8> {
     let aes = Aes128::new_from_slice(tk).unwrap();
     let encrypt = |block: &[u8]| {

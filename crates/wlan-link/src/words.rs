@@ -37,7 +37,9 @@ pub enum WordError {
         allowed: &'static str,
     },
     /// A scheme that protects nothing.
-    #[error("security: 'paper-lanes' is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced")]
+    #[error(
+        "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
+    )]
     Forgeable,
     /// The PHY has no such rate.
     #[error(transparent)]
@@ -388,7 +390,7 @@ mod tests {
         }
         assert_eq!(
             air("ht", "mcs7").suite("paper-lanes").unwrap_err().to_string(),
-            "security: 'paper-lanes' is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"
+            "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
         );
     }
 

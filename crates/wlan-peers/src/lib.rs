@@ -9,8 +9,8 @@
 //! 5. [`Limit`]: what the AES unit of this CPU allows, to hold the figures against.
 //!
 //! Nothing links to a library: where its header is when this is built, a shim in C opens it at run time
-//! ([`Library::version`] says why it cannot, if it cannot). `docs/ciphers.md` says how figures come about and what they
-//! count.
+//! ([`Library::version`] says why it cannot, if it cannot). `docs/explanation/ciphers.md` says how figures come about
+//! and what they count.
 //!
 //! `unsafe` is in [`clock`], for the time stamp counter and chains of instructions, and in [`library`], for the shims.
 

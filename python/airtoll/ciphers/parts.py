@@ -1,7 +1,7 @@
 """What one frame takes on this CPU, part by part: its MIC, its cipher, sealing and opening; a process of its own.
 
-The process stays on one core where that is allowed, measures in turns (`docs/ciphers.md`) and prints one JSON object.
-It is what the probe `engine` runs on a host; nothing is imported that takes long.
+The process stays on one core where that is allowed, measures in turns (`docs/explanation/ciphers.md`) and prints one
+JSON object. It is what the probe `engine` runs on a host; nothing is imported that takes long.
 """
 
 import json

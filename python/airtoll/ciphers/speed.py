@@ -1,7 +1,7 @@
 """How fast this machine protects frames, with airtoll's engine and with the libraries that are here.
 
-`docs/ciphers.md` says how it is measured and what the figures count. A case is one suite, payload size and way; a
-measurement is what one implementation does with it.
+`docs/explanation/ciphers.md` says how it is measured and what the figures count. A case is one suite, payload size and
+way; a measurement is what one implementation does with it.
 """
 
 import itertools

@@ -234,7 +234,7 @@ def _notes(speeds: Speeds) -> Iterator[str]:
 
 
 def _markdown(speeds: Speeds) -> str:
-    """The section that docs/ciphers.md ends with."""
+    """The section that docs/explanation/ciphers.md ends with."""
     lines = ["## On this machine", "", "Made by `airtoll ciphers --markdown`.", ""]
     lines += [f"    {line}" for line in _facts(speeds.host)]
     for sheet in _sheets(speeds):

@@ -17,7 +17,12 @@ link = typer.Typer(
 )
 
 ConfigArgument = Annotated[
-    Path, typer.Argument(metavar="CONFIG", help="A configuration in TOML: docs/link.md.", readable=False)
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="A configuration in TOML: docs/how-to/protect-an-open-network.md.",
+        readable=False,
+    ),
 ]
 
 

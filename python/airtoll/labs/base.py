@@ -61,7 +61,7 @@ class Counters(Protocol):
     """What the link itself counted since it was opened."""
 
     def __call__(self) -> dict[str, Any]:
-        """Totals since the link was opened; docs/data-format.md lists the keys."""
+        """Totals since the link was opened; docs/reference/data-format.md lists the keys."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Every metric of a cell in virtual time: lab sim's probes on the cell's link, by the definitions of measured metrics.
 
-The medium and its hosts are models (docs/simulation.md), so that a prediction is the same on every machine. UDP offers
-what the run offered, where that is known, so that loss and delay are those of the same load.
+The medium and its hosts are models (docs/explanation/simulation.md), so that a prediction is the same on every machine.
+UDP offers what the run offered, where that is known, so that loss and delay are those of the same load.
 """
 
 import json

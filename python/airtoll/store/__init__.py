@@ -11,7 +11,7 @@
 - `importers`: results of other tools' files.
 
 A finished run is never changed. It is written under a temporary name, flushed to the disk and renamed, so
-what bears a run's name is whole whatever happened. docs/data-format.md describes every file and key.
+what bears a run's name is whole whatever happened. docs/reference/data-format.md describes every file and key.
 """
 
 from airtoll.store.check import verify

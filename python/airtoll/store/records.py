@@ -52,7 +52,7 @@ class Verdict(BaseModel):
     valid: bool
     """True exactly when there is no reason against it."""
     reasons: tuple[str, ...]
-    """One line each, as `name: detail`; docs/data-format.md lists the names."""
+    """One line each, as `name: detail`; docs/reference/data-format.md lists the names."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -158,7 +158,7 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
 
 
 def run_schema() -> str:
-    """JSON Schema of `run.json`, as docs/run.schema.json holds it."""
+    """JSON Schema of `run.json`, as docs/reference/run.schema.json holds it."""
     schema = RunRecord.model_json_schema(mode="serialization")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(schema, indent=2) + "\n"

@@ -1,7 +1,7 @@
 """Whether a run counts: a pure function of what was measured and of what the link said about itself.
 
 A run that does not count stays stored and is left out by name, so every reason has a name that readers can
-rely on; docs/data-format.md explains them. What a lab does not report is not held against a run: a missing
+rely on; docs/reference/data-format.md explains them. What a lab does not report is not held against a run: a missing
 counter is unknown, not zero.
 """
 

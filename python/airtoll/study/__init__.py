@@ -4,7 +4,7 @@
 
 - `quantity`: numbers with units ("1.5 s", "1408 B"), and how a message shows a value.
 - `values`: the values of keys as types; `link`: settings of the link.
-- `schema`: the file's keys as models, each with its unit; they also make docs/study.schema.json.
+- `schema`: the file's keys as models, each with its unit; they also make docs/reference/study.schema.json.
 - `rules`: which levels cannot go together, and what forbids it.
 - `load`: finds, reads and checks a file. Every fault is a UsageError of one line: file, key, what is allowed.
 - `plan`: crosses the factors and orders the runs in randomised paired blocks; `describe` is for people.

@@ -1,7 +1,7 @@
 """The study file as models: every key with its type, unit, default and description.
 
-docs/study.schema.json is made from these models and from nothing else:
-`python -c "from airtoll.study import schema_text; print(schema_text(), end='')" > docs/study.schema.json`.
+docs/reference/study.schema.json is made from these models and from nothing else:
+`python -c "from airtoll.study import schema_text; print(schema_text(), end='')" > docs/reference/study.schema.json`.
 """
 
 import json

@@ -174,7 +174,9 @@ def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
 LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
 """What makes a tuple of values the levels of a factor."""
 
-FORGEABLE = {"paper-lanes": "is forgeable and only for study (docs/enhanced-ccmp.md); take enhanced"}
+FORGEABLE = {
+    "paper-lanes": "is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
+}
 _LAB = "[a-z][a-z0-9-]*"
 _NAME = "[a-z][a-z0-9.-]*"
 

@@ -1,4 +1,4 @@
-//! Enhanced CCMP: CCM whose CBC-MAC is split into lanes within one frame (`docs/enhanced-ccmp.md`).
+//! Enhanced CCMP: CCM whose CBC-MAC is split into lanes within one frame (`docs/explanation/enhanced-ccmp.md`).
 //!
 //! The blocks that CCM authenticates after B0 are dealt to `L` lanes in turn, so that a chunk of `L` consecutive blocks is
 //! one step for all lanes. Each lane starts from a B0 of its own and the MIC is the sum of the lanes. As in `gcm`, block

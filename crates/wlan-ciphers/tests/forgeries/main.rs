@@ -1,5 +1,5 @@
 //! What somebody without the key can make of sealed frames: the lane split of the paper opens the forgeries, Enhanced
-//! CCMP and CCMP-128 refuse them. `docs/enhanced-ccmp.md` has the equation of each.
+//! CCMP and CCMP-128 refuse them. `docs/explanation/enhanced-ccmp.md` has the equation of each.
 //!
 //! An attack gets an [`Oracle`], which seals what it asks for, and nothing else: the plaintext of a datagram that the
 //! attacker sent, or knows, is asked for in the same way. What it returns must not be a frame that the oracle sealed.

@@ -2,9 +2,9 @@
 //!
 //! One end is the access point, the others are stations. What the host sends to a TUN or TAP device becomes whole 802.11
 //! MPDUs, sealed by the batch engine of `wlan-ciphers`, on any network between the ends that carries Ethernet frames or
-//! datagrams of UDP (`endpoint`); `docs/link-protocol.md` draws every octet. Two threads an end, and no lock that is
-//! held over a system call. When frames come thick, a thread that has taken all rests a moment before it looks again,
-//! instead of being woken for each (`threads`):
+//! datagrams of UDP (`endpoint`); `docs/reference/link-protocol.md` draws every octet. Two threads an end, and no lock
+//! that is held over a system call. When frames come thick, a thread that has taken all rests a moment before it looks
+//! again, instead of being woken for each (`threads`):
 //!
 //! Way out (`source`, `egress`):
 //! 1. read packets and super-packets from the device, until none waits or the batch is full (sequential)

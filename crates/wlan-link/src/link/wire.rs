@@ -1,4 +1,4 @@
-//! The frames of the link, octet by octet (`docs/link-protocol.md`): whole 802.11 MPDUs without FCS.
+//! The frames of the link, octet by octet (`docs/reference/link-protocol.md`): whole 802.11 MPDUs without FCS.
 //!
 //! ```text
 //!  octet  0            26              34                           end - MIC

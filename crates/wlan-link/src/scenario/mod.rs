@@ -313,7 +313,8 @@ impl Scenario {
         Ok(is_enhanced && self.crypto_at == "host")
     }
 
-    /// Octets that the security level adds to an MPDU. Those of a link are payload of the air (`docs/link-protocol.md`).
+    /// Octets that the security level adds to an MPDU. Those of a link are payload of the air
+    /// (`docs/reference/link-protocol.md`).
     fn security_b(&self) -> Result<usize, BadScenario> {
         Ok(match self.suite()? {
             None => 0,

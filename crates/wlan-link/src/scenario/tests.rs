@@ -179,7 +179,10 @@ fn what_cannot_be_is_refused_in_one_line_that_names_the_clause() {
             vec![("traffic", "video".into()), ("packet_size", 36.into())],
             "RFC 3550",
         ),
-        (vec![("security", "paper-lanes".into())], "docs/enhanced-ccmp.md"),
+        (
+            vec![("security", "paper-lanes".into())],
+            "docs/explanation/enhanced-ccmp.md",
+        ),
         (vec![("colour", "red".into())], "colour"),
     ] {
         let line = refused(&words);

@@ -43,7 +43,12 @@ pub fn text(name: &str, shown: &Shown, stations: &[StationState], totals: &Total
     for (way, counters) in totals.as_object().into_iter().flatten() {
         for (counter, value) in counters.as_object().into_iter().flatten() {
             let metric = format!("airtoll_link_{way}_{counter}");
-            family(&mut out, &metric, "counter", "As docs/link.md says.");
+            family(
+                &mut out,
+                &metric,
+                "counter",
+                "As docs/how-to/protect-an-open-network.md says.",
+            );
             let _ = writeln!(out, "{metric}_total{{link=\"{link}\"}} {value}");
         }
     }

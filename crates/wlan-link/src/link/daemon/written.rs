@@ -1,4 +1,5 @@
-//! What stands in the file of a link, as serde reads it: `docs/link.md` says what each key is for.
+//! What stands in the file of a link, as serde reads it: `docs/how-to/protect-an-open-network.md` says what each key is
+//! for.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
