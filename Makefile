@@ -1,5 +1,6 @@
 # make run   installs what is missing, builds, runs the quickstart study and prints where its report is
 # make test  everything that continuous integration runs
+# make docs  builds the documentation site in target/site
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that the tests passed with; pyproject.toml says which others are allowed.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run test lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
+.PHONY: FORCE build run test docs lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
 .PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -43,7 +44,7 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
 system-run system-test system-bench system-rtl:
 	@tools/system-packages.sh $(@:system-%=%)
 
-test: system-run system-test rtl-tools lint
+test: system-run system-test rtl-tools lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl test-miri
 	$(MAKE) --no-print-directory test-python
 
@@ -74,6 +75,15 @@ test-rtl:
 # Half of the tests wait for emulated air.
 test-python: build
 	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile
+
+$(VENV)/.docs: $(VENV)/.packages
+	$(VENV)/bin/pip install --group docs
+	@touch $@
+
+# Fails for a link or a page that leads nowhere. The variable silences an advertisement.
+docs: build $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@echo "documentation: $(abspath target/site/index.html)"
 
 lint: build
 	cargo fmt --all --check
