@@ -1,0 +1,6 @@
+"""Puts `tools/`, which writes the generated pages, on the path."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
