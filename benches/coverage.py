@@ -164,27 +164,11 @@ def word(found: Coverage | None) -> str:
 
 
 INTRODUCTION = """\
-# Statistics and their coverage
+# Coverage of the statistics
 
-The docstrings of `airtoll.stats` and its modules define each statistic. This page lists the chosen methods and measures
-their reliability by simulation. Made by `make bench-coverage WRITE=docs/explanation/statistics.md`; seeds are fixed.
-
-## Methods
-
-| question | method |
-| --- | --- |
-| What is the mean? | Student's t interval over runs; the run is the unit of replication. The CSV file also has the BCa bootstrap interval |
-| How much does security change it? | differences and ratios within blocks; t intervals, for ratios on their logarithms |
-| Could the change be chance? | paired t test with Holm's correction over all pairs of a metric, which are the pairs that one figure shows. For up to 20 pairs also the exact sign-flip test. It assumes no distribution, but with n pairs its p-value is at least 2 / 2^n, so it cannot decide with 5 pairs |
-| How large is the change relative to the noise? | d_z with Hedges' correction; interval from the noncentral t distribution |
-| Is there no cost? | two one-sided tests against a margin (1 %): equivalent if the 90 % interval of the ratio lies within the margin. "Not resolved" does not mean "no cost" |
-| Do two results differ? | Welch's t test, for ratios on their logarithms, because the runs of two results are not paired |
-| Which curve fits? | polynomial by least squares, R^2 as in a spreadsheet; degree with the lowest AICc |
-| Is a figure stable? | It is unstable with a standard deviation of at least 10 % of the mean, or a value 50 % away from it (as in pyperf); above 3 % (Kolahi et al.); with fewer runs than the requested precision requires; with a drift in the order of runs (Kendall's tau, p < 0.01) |
-| When to stop? | after a fixed number of runs; at a given precision (netperf's -I and -i); when two runs agree (Tepsic et al.) |
-
-If all values are equal, the interval has zero width and there is no p-value. The spread is then below the resolution of
-the measurement, which no test can compensate."""  # noqa: E501
+This page measures by simulation how often the intervals and tests of airtoll are right.
+[Statistics](../explanation/statistics.md) lists the methods. Made by
+`make bench-coverage WRITE=docs/measurements/coverage.md`; seeds are fixed."""
 
 
 def intervals() -> str:

@@ -234,7 +234,7 @@ def _notes(speeds: Speeds) -> Iterator[str]:
 
 
 def _markdown(speeds: Speeds) -> str:
-    """The section that docs/explanation/ciphers.md ends with."""
+    """The first section of docs/measurements/ciphers.md."""
     lines = ["## On this machine", "", "Made by `airtoll ciphers --markdown`.", ""]
     lines += [f"    {line}" for line in _facts(speeds.host)]
     for sheet in _sheets(speeds):

@@ -14,7 +14,7 @@ The stages, each reading only what stands before it:
 6. `comparison`: the numbers of all runs to a summary of every cell and to paired differences between security
    levels.
 
-How often the intervals cover the truth is measured in docs/explanation/statistics.md.
+How often the intervals cover the truth is measured in docs/measurements/coverage.md.
 
 The run is the unit of replication: the one-second intervals and the round trips inside a run are not
 independent of each other, so they are reduced to one number before any interval is computed. A number that is

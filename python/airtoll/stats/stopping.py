@@ -2,7 +2,7 @@
 
 `enough` says whether to stop, `outcome` also whether what was asked for was reached. A rule that looks at the values
 bends what is computed from them afterwards: runs end when the spread happens to look small, so that the interval of
-what was measured is too narrow. docs/explanation/statistics.md says how much for each rule. Many values before the
+what was measured is too narrow. docs/measurements/coverage.md says how much for each rule. Many values before the
 first look keep it small: `Precision` from 10 values on covers the mean about as often as a fixed number of runs.
 """
 

@@ -3,7 +3,7 @@
 - Student's t: mean +- t(0.975, n-1) * s / sqrt(n). Exact for normal values, and the interval shown first.
 - BCa, the bias-corrected and accelerated bootstrap (Efron 1987, "Better bootstrap confidence intervals",
   JASA 82), with a fixed seed: the same values always give the same interval. It asks for no distribution, but
-  for many values: of 5 it covers the mean in 84 of 100 experiments (docs/explanation/statistics.md), which is why it is
+  for many values: of 5 it covers the mean in 84 of 100 experiments (docs/measurements/coverage.md), which is why it is
 second.
 
 Degenerate cases, all without a warning:

@@ -62,7 +62,7 @@ impl Scenario {
 type Cost = (&'static str, u64, f64);
 
 /// The engine of `wlan-ciphers` on one core, batches of frames under one key: a line through what `airtoll ciphers`
-/// measured at 128 and 1500 octets (docs/explanation/ciphers.md), so that a simulation is the same on every machine.
+/// measured at 128 and 1500 octets (docs/measurements/ciphers.md), so that a simulation is the same on every machine.
 const HOST: &[Cost] = &[
     ("wep40", 188, 0.675),
     ("wep104", 190, 0.673),
