@@ -100,7 +100,7 @@ def _value_name(parameter: Any) -> str:
 
 
 def _default(option: Any) -> str:
-    """What an option is without being given; nothing for a switch that is off."""
+    """The default of an option; empty for a switch that is off."""
     if isinstance(option.show_default, str):
         return option.show_default
     if option.required:
@@ -162,7 +162,7 @@ _TYPES = {"string": "text", "boolean": "`true` or `false`", "integer": "whole nu
 
 
 def _values(key: dict[str, Any]) -> str:
-    """What a key may be, in words."""
+    """The values that a key may have, in words."""
     if "anyOf" in key:
         return " or ".join(_values(choice) for choice in key["anyOf"])
     if key.get("type") == "array":

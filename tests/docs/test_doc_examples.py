@@ -1,7 +1,7 @@
 """Commands, files and output in the documentation are right.
 
 Pages of the tutorial and of the how-to guides are sessions: blocks with a file name are written, `console` blocks are
-run and their output is compared, Python blocks are run. `...` in expected output stands for any lines. Commands in
+run and their output is compared, Python blocks are run. `...` in expected output matches any lines. Commands in
 other blocks, and in running text, are parsed.
 """
 
@@ -105,7 +105,7 @@ def called(command: Sequence[str], directory: Path) -> subprocess.CompletedProce
 
 
 def printed_as_shown(printed: str, shown: str) -> bool:
-    """Whether the output is as shown, blanks at the ends of lines aside; `...` stands for any text."""
+    """Whether the output is as shown, blanks at the ends of lines aside; `...` matches any text."""
 
     def pattern(line: str) -> str:
         if line == "...":
