@@ -93,6 +93,7 @@ lint: build
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/python tools/prose.py
 
 bench: system-run build
 	$(VENV)/bin/python benches/first_light.py $(if $(WRITE),--write $(WRITE))

@@ -1,0 +1,6 @@
+"""Puts `tools/`, which has the checker, on the path."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
