@@ -259,6 +259,56 @@ mod tests {
 
     use super::*;
 
+    /// OUI type (Table 9-149), octets of the key (Table 12-7), of the security header and of what follows the payload
+    /// (12.3.2.2, 12.5.2.2, 12.5.3.2, 12.5.5.2, 9.4.2.54).
+    #[test]
+    fn the_suites_of_the_standard_have_its_numbers_and_lengths() {
+        let of_the_standard = [
+            (Suite::Wep40, 1, 5, 4, 4),
+            (Suite::Tkip, 2, 32, 8, 12),
+            (Suite::Ccmp128, 4, 16, 8, 8),
+            (Suite::Wep104, 5, 13, 4, 4),
+            (Suite::BipCmac128, 6, 16, 0, 18),
+            (Suite::Gcmp128, 8, 16, 8, 16),
+            (Suite::Gcmp256, 9, 32, 8, 16),
+            (Suite::Ccmp256, 10, 32, 8, 16),
+            (Suite::BipGmac128, 11, 16, 0, 26),
+            (Suite::BipGmac256, 12, 32, 0, 26),
+            (Suite::BipCmac256, 13, 32, 0, 26),
+        ];
+        for (suite, number, key_len, header_len, mic_len) in of_the_standard {
+            assert_eq!(suite.selector(), [0x00, 0x0f, 0xac, number], "{}", suite.name());
+            let lengths = (suite.key_len(), suite.header_len(), suite.mic_len());
+            assert_eq!(lengths, (key_len, header_len, mic_len), "{}", suite.name());
+            assert_eq!(suite.overhead(), header_len + mic_len);
+            assert_eq!(suite.is_bip(), suite.name().starts_with("bip"));
+            assert_eq!(
+                suite.is_rc4(),
+                ["wep40", "wep104", "tkip"].contains(&suite.name())
+            );
+        }
+    }
+
+    /// Enhanced CCMP differs from CCMP-128 in its selector only.
+    #[test]
+    fn enhanced_ccmp_has_the_lengths_of_ccmp_and_a_local_selector() {
+        for (lanes, number) in [
+            (Lanes::One, 1),
+            (Lanes::Two, 2),
+            (Lanes::Four, 4),
+            (Lanes::Eight, 8),
+        ] {
+            let [suite, ccmp] = [Suite::Enhanced(lanes), Suite::Ccmp128];
+            let lengths = |suite: Suite| (suite.key_len(), suite.header_len(), suite.mic_len());
+            assert_eq!(lengths(suite), lengths(ccmp));
+            assert!(!suite.is_bip() && !suite.is_rc4());
+            let [a, b, c] = wlan_frames::rsn::OUI_LOCAL;
+            assert_eq!(suite.selector(), [a, b, c, number]);
+            // Bit 1 of the first octet: locally administered.
+            assert_eq!(a & 2, 2);
+        }
+    }
+
     #[test]
     fn every_suite_has_a_name_and_a_selector_of_its_own() {
         for suite in Suite::ALL {
