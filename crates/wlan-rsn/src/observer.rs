@@ -199,7 +199,7 @@ impl Observer {
         let pairwise = key.info.has(KeyInfo::PAIRWISE);
         match (from_ap, pairwise) {
             (true, _) => {
-                if pairwise && key.nonce != [0; 32] && !conversation.anonces.contains(&key.nonce) {
+                if pairwise && !conversation.anonces.contains(&key.nonce) {
                     remember(&mut conversation.anonces, key.nonce);
                     conversation.derive(of, &self.pmks, spp_amsdu, &mut self.counts, &mut learned);
                 }

@@ -225,3 +225,24 @@ impl Timing {
         if self.is_due(deadline, now) { now } else { deadline }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Table 9-49.
+    #[test]
+    fn reason_codes() {
+        let codes = [
+            (Failure::WrongKey, 15),
+            (Failure::NoAnswer, 15),
+            (Failure::NoGroupAnswer, 16),
+            (Failure::ElementsDiffer, 17),
+            (Failure::Displaced, 5),
+            (Failure::PeerGone, 3),
+        ];
+        for (failure, code) in codes {
+            assert_eq!(failure.reason_code(), code, "{failure}");
+        }
+    }
+}
