@@ -46,7 +46,7 @@ mod _rust {
     #[pymodule_export]
     const VERSION: &str = env!("AIRTOLL_VERSION");
     #[pymodule_export]
-    const DEVICE_NAME: &str = wlan_link::DEVICE_NAME;
+    const DEVICE_NAME: &str = wlan_host::DEVICE_NAME;
     #[pymodule_export]
     use super::decrypt::{CaptureStation, check_passphrase, decrypt_capture};
     #[pymodule_export]

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use wlan_ciphers::Suite;
+use wlan_host::tun::Kind;
 use wlan_rsn::{Akm, Key};
 
 use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::joining::{JoiningError, Keys};
 use crate::roster::MAX_HOSTS;
 use crate::scenario::Scenario;
-use crate::tun::Kind;
 
 /// The configuration of one emulated link.
 #[derive(Debug, Deserialize)]

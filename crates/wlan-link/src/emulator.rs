@@ -18,25 +18,26 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use wlan_air::{Medium, Nanos};
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
+use wlan_host::clock::Clock;
+use wlan_host::netns;
+use wlan_host::schedule::{Scheduling, claim_real_time};
+use wlan_host::tun::{DEVICE_NAME, Tun};
 use wlan_rsn::Key;
 
 use self::mac::Mac;
 use crate::beacon::AccessPoint;
 use crate::capture::{Capture, Names};
-use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::frame::Pool;
 use crate::host::Host;
 use crate::joining::{Joined, Joining, JoiningError};
+use crate::roster;
 use crate::roster::{AP, Roster};
 use crate::scenario::BadScenario;
-use crate::schedule::{Scheduling, claim_real_time};
 use crate::stage::Stages;
 use crate::station::{End, Role};
-use crate::tun::{DEVICE_NAME, Tun};
 use crate::words::WordError;
-use crate::{netns, roster};
 
 pub use report::{Facts, ProcessorFacts, Report, Sent, WiredFacts};
 

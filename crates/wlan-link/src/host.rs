@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use arrayvec::ArrayVec;
 use wlan_frames::{EtherType, LlcSnap, MacAddr, SequenceControl};
+use wlan_host::offload::VnetHeader;
+use wlan_host::offload::coalesce::{MAX_PACKETS, Run, Takes};
+use wlan_host::offload::segment::{SuperPacket, complete_checksum};
+use wlan_host::tun::{ETHERNET_B, Kind, TYPES_FROM, Tun};
 
 use crate::frame::{Around, Frame, Pool};
-use crate::offload::VnetHeader;
-use crate::offload::coalesce::{MAX_PACKETS, Run, Takes};
-use crate::offload::segment::{SuperPacket, complete_checksum};
-use crate::tun::{ETHERNET_B, Kind, TYPES_FROM, Tun};
 
 /// Octets of the largest super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
 const SUPER_PACKET_B: usize = 65_536;

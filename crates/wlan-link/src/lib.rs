@@ -1,4 +1,4 @@
-//! All I/O of the Rust side: TUN devices, network namespaces, threads and clocks.
+//! The threads of the Rust side, and what they carry.
 //!
 //! - [`emulator`]: the emulated link in real time, and its hot path step by step
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
@@ -12,14 +12,11 @@
 //! Beneath them, private: `roster` (who the hosts are), `host` (IP packets to frames and back), `station` (MPDUs sealed
 //! and opened at the ends of an association, whole MSDUs or fragments), `joining` (how stations
 //! come to the link, and get their keys), `stage` (processors and wires that take their time), `frame` (the MPDUs and
-//! their buffers), `protection` (any cipher suite), `offload` (super-packets of the host's stack split and joined),
-//! `capture` (what an observer of the air would see), `beacon` (what the access point says of its BSS), `netns`, `tun`,
-//! `clock`, `schedule` (the kernel's side). `unsafe` stands only in modules named `sys`:
-//! ioctls, two scheduling calls, and what of sockets `nix` has no wrappers for.
+//! their buffers), `protection` (any cipher suite), `capture` (what an observer of the air would see), `beacon` (what the
+//! access point says of its BSS).
 
 mod beacon;
 mod capture;
-mod clock;
 pub mod config;
 mod counters;
 pub mod decrypt;
@@ -28,20 +25,13 @@ mod frame;
 mod host;
 mod joining;
 pub mod link;
-mod netns;
-mod offload;
-mod os_error;
 pub mod pingpong;
 pub mod process;
 pub mod program;
 mod protection;
 mod roster;
 pub mod scenario;
-mod schedule;
 mod stage;
 mod station;
-mod tun;
 pub mod video;
 pub mod words;
-
-pub use tun::DEVICE_NAME;

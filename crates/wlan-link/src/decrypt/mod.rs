@@ -22,11 +22,11 @@ use std::process;
 use wlan_ciphers::decap::Counts;
 use wlan_frames::pcap::{self, PcapError};
 
-use crate::os_error::words;
 use input::Input;
 pub use secrets::{Passphrase, SecretError, Secrets};
 pub use stations::{Finding, Station};
 use stream::{StreamError, stream};
+use wlan_host::os_error::words;
 
 /// What became of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]

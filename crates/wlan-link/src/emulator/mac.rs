@@ -28,10 +28,10 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
 use nix::time::{ClockId, clock_gettime};
 use wlan_air::{Event, Kind, Medium, Nanos, Ppdu};
+use wlan_host::clock::{Clock, SPIN};
 
 use super::report::{Report, Sent};
 use crate::capture::{Capture, duration_us};
-use crate::clock::{Clock, SPIN};
 use crate::counters::Counters;
 use crate::frame::{Around, Frame, Pool};
 use crate::host::{Arrival, Host};

@@ -10,11 +10,11 @@
 
 use wlan_air::queue::Packet;
 use wlan_air::{Delivery, Nanos, Route};
+use wlan_host::offload::coalesce::MAX_PACKETS;
+use wlan_host::offload::flow;
 
 use super::mac::{Mac, ends};
 use crate::frame::Frame;
-use crate::offload::coalesce::MAX_PACKETS;
-use crate::offload::flow;
 use crate::roster::AP;
 use crate::stage::{Way, Which};
 

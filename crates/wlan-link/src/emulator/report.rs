@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use wlan_air::{Nanos, StationCounters};
+use wlan_host::schedule::Scheduling;
+use wlan_host::tun::Offloads;
 
 use crate::counters::Lateness;
-use crate::schedule::Scheduling;
 use crate::stage::Stage;
-use crate::tun::Offloads;
 
 /// What the link is, as far as the emulator decides it.
 #[derive(Clone, Debug, Serialize)]

@@ -3,13 +3,13 @@
 use std::io::IoSlice;
 
 use arrayvec::ArrayVec;
+use wlan_host::offload::VnetHeader;
+use wlan_host::offload::coalesce::{MAX_PACKETS, Run, Takes};
+use wlan_host::tun::Tun;
 
 use super::counters::Inbound;
 use super::source::shifted;
 use super::wire::ETHERNET_B;
-use crate::offload::VnetHeader;
-use crate::offload::coalesce::{MAX_PACKETS, Run, Takes};
-use crate::tun::Tun;
 
 /// Packets on their way up, in this order.
 pub struct Up<'d, 'f> {

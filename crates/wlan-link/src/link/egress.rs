@@ -2,10 +2,10 @@
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::SealJob;
+use wlan_host::sys::datagrams::MESSAGES;
 
 use super::counters::Outbound;
 use super::endpoint::{MESSAGE_B, Message, Outlet, SEGMENTS};
-use super::sys::datagrams::MESSAGES;
 use super::table::{Station, Table};
 use super::wire::{self, BODY_AT, End, HEADER_B};
 

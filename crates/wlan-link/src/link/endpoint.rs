@@ -20,11 +20,10 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use wlan_frames::{EtherType, MacAddr};
-
-use super::sys::datagrams::{self, MESSAGES, Outgoing, RawAddress};
-use super::sys::interface::Interface;
-use super::sys::set_option;
-use crate::os_error::about;
+use wlan_host::os_error::about;
+use wlan_host::sys::datagrams::{self, MESSAGES, Outgoing, RawAddress};
+use wlan_host::sys::interface::Interface;
+use wlan_host::sys::set_option;
 
 /// EtherType of sealed frames unless another is asked for: the first for local experiments (IEEE Std 802-2014 9.2.3).
 pub const ETHERTYPE: EtherType = EtherType(0x88b5);

@@ -3,6 +3,7 @@
 use arrayvec::ArrayVec;
 use wlan_ciphers::{KeyId, OpenError, OpenJob, Opened, Priority};
 use wlan_frames::{LlcSnap, MacAddr};
+use wlan_host::tun::Tun;
 
 use super::counters::{Counters, Inbound};
 use super::deliver::Up;
@@ -12,7 +13,6 @@ use super::source::{Destination, Parcel, destination};
 use super::table::{IpAddress, Table};
 use super::waiting::Waiting;
 use super::wire::{self, Body, Class, End, HEADER_B, Kind, MANAGEMENT_HEADER_B, Refusal, Role};
-use crate::tun::Tun;
 
 /// Frames that are opened together at most.
 pub const BATCH: usize = 64;

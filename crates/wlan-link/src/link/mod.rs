@@ -34,7 +34,6 @@ pub mod phases;
 mod privileges;
 mod replay;
 mod source;
-mod sys;
 mod table;
 mod threads;
 mod waiting;
@@ -66,12 +65,11 @@ pub use wire::{Kind, Role};
 
 use counters::Counters;
 use endpoint::Socket;
-use sys::interface::Interface;
 use table::Published;
 use wire::End;
-
-use crate::os_error::{about, words};
-use crate::tun::{Offloads, Tun};
+use wlan_host::os_error::{about, words};
+use wlan_host::sys::interface::Interface;
+use wlan_host::tun::{Offloads, Tun};
 
 /// What carries the frames.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,15 +3,15 @@
 use std::io;
 
 use wlan_frames::{EtherType, LlcSnap, MacAddr};
+use wlan_host::offload::segment::{SuperPacket, complete_checksum};
+use wlan_host::offload::{PartialChecksum, VnetHeader};
+use wlan_host::tun::Tun;
 
 use super::counters::Outbound;
 use super::egress::{Egress, Unsendable};
 use super::endpoint::Outlet;
 use super::table::{IpAddress, Table};
 use super::wire::{self, ETHERNET_B, End, Kind, Role};
-use crate::offload::segment::{SuperPacket, complete_checksum};
-use crate::offload::{PartialChecksum, VnetHeader};
-use crate::tun::Tun;
 
 /// Octets of the largest packet: a super-packet (`GSO_LEGACY_MAX_SIZE` of Linux) behind an Ethernet header.
 const PACKET_B: usize = 65_536 + ETHERNET_B;

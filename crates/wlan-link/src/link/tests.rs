@@ -9,6 +9,10 @@ use getrandom::SysRng;
 use rand_core::UnwrapErr;
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::{DataHeader, MacAddr};
+use wlan_host::offload::VnetHeader;
+use wlan_host::offload::packet::{ACK, Packet};
+use wlan_host::offload::segment::SuperPacket;
+use wlan_host::tun::{Offloads, Tun};
 
 use super::counters::Counters;
 use super::egress::Egress;
@@ -19,10 +23,6 @@ use super::source::Source;
 use super::table::{Direction, Network, Published, View};
 use super::waiting::Waiting;
 use super::wire::{ETHERNET_B, End, Kind, Role};
-use crate::offload::VnetHeader;
-use crate::offload::packet::{ACK, Packet};
-use crate::offload::segment::SuperPacket;
-use crate::tun::{Offloads, Tun};
 
 mod keys;
 mod network;
@@ -249,12 +249,13 @@ fn packet(from: u8, to: u8, tag: u32, payload_b: usize) -> Vec<u8> {
     .octets();
     // Other addresses: the checksum of the TCP segment covers them too, so they go by what keeps sums as they are.
     for (at, host) in [(12, from), (16, to)] {
-        let old = crate::offload::checksum::sum(&octets[at..at + 4]);
+        let old = wlan_host::offload::checksum::sum(&octets[at..at + 4]);
         octets[at..at + 4].copy_from_slice(&[192, 0, 2, host]);
-        let new = crate::offload::checksum::sum(&octets[at..at + 4]);
+        let new = wlan_host::offload::checksum::sum(&octets[at..at + 4]);
         for field in [10, 36] {
             let sum = !u16::from_be_bytes([octets[field], octets[field + 1]]);
-            let sum = crate::offload::checksum::add(crate::offload::checksum::subtract(sum, old), new);
+            let sum =
+                wlan_host::offload::checksum::add(wlan_host::offload::checksum::subtract(sum, old), new);
             octets[field..field + 2].copy_from_slice(&(!sum).to_be_bytes());
         }
     }

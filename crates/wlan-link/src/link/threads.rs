@@ -13,15 +13,15 @@ use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{LinkAddr, getsockopt, recvfrom, sockopt};
 use nix::sys::time::TimeSpec;
 use wlan_frames::MacAddr;
+use wlan_host::sys::datagrams::Inbox;
+use wlan_host::sys::ring::Ring;
+use wlan_host::sys::work_in_batches;
 
 use super::control::Handle;
 use super::egress::Egress;
 use super::endpoint::{Endpoint, Socket};
 use super::ingress::{BATCH, ControlBody, Ingress};
 use super::source::Source;
-use super::sys::datagrams::Inbox;
-use super::sys::ring::Ring;
-use super::sys::work_in_batches;
 use super::table::View;
 use super::waiting::Waiting;
 use super::{LinkError, Shared};

@@ -15,10 +15,10 @@ use wlan_frames::rsn::{ID_VENDOR, OUI_LOCAL};
 use wlan_frames::{
     AckPolicy, DataHeader, EtherType, FrameControl, FrameType, LlcSnap, MacAddr, QosControl, SequenceControl,
 };
+use wlan_host::tun::TYPES_FROM;
 
 pub use crate::station::Role;
-use crate::tun::TYPES_FROM;
-pub use crate::tun::{ETHERNET_B, Kind};
+pub use wlan_host::tun::{ETHERNET_B, Kind};
 
 /// Octets of the MAC header of every data frame: QoS Data, three addresses.
 pub const HEADER_B: usize = 26;

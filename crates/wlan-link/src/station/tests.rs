@@ -3,13 +3,13 @@
 use std::os::unix::net::UnixDatagram;
 
 use wlan_ciphers::Suite;
+use wlan_host::offload::VnetHeader;
+use wlan_host::offload::packet::{Packet, assert_checksums_are_right, usual, usual_ones};
+use wlan_host::tun::{Offloads, Tun};
 
 use super::*;
 use crate::frame::Pool;
 use crate::host::{Arrival, Host};
-use crate::offload::VnetHeader;
-use crate::offload::packet::{Packet, assert_checksums_are_right, usual, usual_ones};
-use crate::tun::{Offloads, Tun};
 
 /// A host's stack and what it sends through.
 pub(super) struct Side {

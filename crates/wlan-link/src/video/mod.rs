@@ -20,8 +20,8 @@ use std::time::Duration;
 use serde::Serialize;
 use wlan_air::Nanos;
 use wlan_air::traffic::{Pacing, TrafficError, VideoConfig};
+use wlan_host::clock::monotonic_ns;
 
-use crate::clock::monotonic_ns;
 use crate::program::{self, ProgramError, milliseconds, parse, while_doing};
 
 pub use packet::{Bye, Datagram, Header};

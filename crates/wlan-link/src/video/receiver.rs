@@ -8,11 +8,11 @@ use std::time::Duration;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use wlan_air::Nanos;
 use wlan_air::traffic::{Delays, Jitter, Loss};
+use wlan_host::clock::monotonic_ns;
 
 use super::packet::{Datagram, Header};
 use super::report::{Distribution, Interval, Received, ReceivedFrame};
 use super::{VideoError, Window};
-use crate::clock::monotonic_ns;
 use crate::program::{ProgramError, is_passing, is_timeout, while_doing};
 
 /// Time of arrival that is counted together.

@@ -12,11 +12,11 @@ use nix::errno::Errno;
 use nix::sys::socket::{self, MsgFlags};
 use wlan_air::Nanos;
 use wlan_air::traffic::{PLAYOUT_DEADLINE, Pacing, Video, VideoConfig, VideoPacket};
+use wlan_host::clock::monotonic_ns;
 
 use super::packet::{Bye, Datagram, Header};
 use super::report::{Sent, SentFrame};
 use super::{VideoError, Window};
-use crate::clock::monotonic_ns;
 use crate::program::{is_timeout, while_doing};
 
 /// Units of RTP time stamps of video a second (RFC 3551, 5).

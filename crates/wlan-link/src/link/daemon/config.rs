@@ -13,6 +13,8 @@ use std::time::Duration;
 use toml::Spanned;
 use wlan_ciphers::Suite;
 use wlan_frames::{EtherType, MacAddr};
+use wlan_host::os_error::words;
+use wlan_host::tun::TYPES_FROM;
 use wlan_rsn::sae::Password;
 use wlan_rsn::{Akm, Pmk, psk};
 use zeroize::Zeroizing;
@@ -20,8 +22,6 @@ use zeroize::Zeroizing;
 use super::written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
 use crate::link::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
 use crate::link::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport, UserIds};
-use crate::os_error::words;
-use crate::tun::TYPES_FROM;
 
 /// The configuration cannot be used: one line that says where and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,6 +29,7 @@ use serde::Serialize;
 use wlan_frames::MacAddr;
 
 pub use config::{Config, ConfigError};
+use wlan_host::os_error::words;
 
 use super::phases::{
     AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, StaSettings, StaState, Station,
@@ -39,7 +40,6 @@ use super::{
     Capability, Endpoint, Handle, Link, LinkError, PrivilegeError, Role, UserIds, become_user, hide_memory,
     is_root, keep_capabilities,
 };
-use crate::os_error::words;
 use attendant::Attendant;
 use netlink::Device;
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, SFlag, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use wlan_host::os_error::words;
 
 use crate::link::UserIds;
-use crate::os_error::words;
 
 /// A socket that listens; it is removed when it is dropped.
 pub struct StatusSocket {

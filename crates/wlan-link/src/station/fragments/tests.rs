@@ -2,11 +2,11 @@
 
 use wlan_ciphers::Suite;
 use wlan_frames::FrameControl;
+use wlan_host::offload::VnetHeader;
+use wlan_host::offload::packet::{Packet, usual};
 
 use super::*;
 use crate::frame::Pool;
-use crate::offload::VnetHeader;
-use crate::offload::packet::{Packet, usual};
 use crate::station::tests::{Side, pair};
 
 /// Octets of all fragments but the last.

@@ -167,9 +167,14 @@ mod tests {
     use std::process::Command;
 
     use nix::sched::{CloneFlags, unshare};
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
     use super::*;
-    use crate::link::endpoint::{ETHERTYPE, Endpoint, Message, Outlet, Socket};
+    use crate::sys::datagrams::{Outgoing, RawAddress, bind, send};
+    use crate::sys::interface::Interface;
+
+    /// An EtherType for local experiments (IEEE Std 802-2014 9.2.3).
+    const ETHERTYPE: u16 = 0x88b5;
 
     #[test]
     fn frames_that_find_no_slot_are_told_once_and_all_others_come() {
@@ -183,18 +188,25 @@ mod tests {
                 .status()
                 .unwrap();
             assert!(up.success());
-            let socket = Socket::packet("lo", ETHERTYPE).unwrap();
+            let socket = socket(
+                AddressFamily::Packet,
+                SockType::Datagram,
+                SockFlag::SOCK_CLOEXEC,
+                None,
+            )
+            .unwrap();
+            let loopback = Interface::named("lo").unwrap().index().unwrap();
+            let to = RawAddress::of_link(loopback, ETHERTYPE, [0; 6]);
+            bind(socket.as_fd(), to).unwrap();
             let mut ring = Ring::new(socket.as_fd(), 1500).unwrap();
             let send = |count: usize| {
-                let (to, octets) = (Endpoint::Ethernet(MacAddr([0; 6])), [7; 100]);
-                let message = Message {
-                    to,
-                    at: 0,
-                    len_b: 100,
-                    segment_b: 100,
-                };
                 for _ in 0..count {
-                    assert_eq!(socket.send(&octets, &[message]), 0);
+                    let frame = Outgoing {
+                        to,
+                        octets: &[7; 100],
+                        segment_b: None,
+                    };
+                    assert_eq!(send(socket.as_fd(), [frame].into_iter()).unwrap(), 1);
                 }
             };
             let take_all = |ring: &mut Ring| {

@@ -80,7 +80,11 @@ impl Tun {
     }
 
     /// A device that a test plays the kernel's part for, behind a datagram socket.
-    #[cfg(test)]
+    ///
+    /// # Panics
+    /// If the socket cannot be made non-blocking.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
     pub fn of(socket: std::os::unix::net::UnixDatagram, offloads: Offloads) -> Self {
         socket.set_nonblocking(true).unwrap();
         Self {

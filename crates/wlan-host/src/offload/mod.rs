@@ -11,7 +11,8 @@ pub mod coalesce;
 pub mod flow;
 pub mod segment;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
+#[allow(missing_docs)] // helpers of tests
 pub mod packet;
 #[cfg(test)]
 mod tests;
