@@ -28,13 +28,13 @@ fn emulate(py: Python<'_>) -> i32 {
 /// Runs one end of a ping-pong with these arguments; returns the exit status.
 #[pyfunction]
 fn pingpong(py: Python<'_>, argv: Vec<String>) -> i32 {
-    py.detach(|| wlan_link::pingpong::run(argv))
+    py.detach(|| airtoll_agent::pingpong::run(argv))
 }
 
 /// Runs one end of a video stream with these arguments; returns the exit status.
 #[pyfunction]
 fn video(py: Python<'_>, argv: Vec<String>) -> i32 {
-    py.detach(|| wlan_link::video::run(argv))
+    py.detach(|| airtoll_agent::video::run(argv))
 }
 
 fn value_error(error: impl std::fmt::Display) -> PyErr {

@@ -4,8 +4,6 @@
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
 //! - [`words`], [`config`]: what the air and a link are to be like, by name
 //! - [`scenario`]: a simulation in virtual time and the models beside it, by name
-//! - [`pingpong`], [`video`]: round-trip times, and a video stream, over real sockets
-//! - [`program`]: what those have in common
 //! - [`decrypt`]: capture files decrypted
 //! - [`link`]: hosts joined by an open network, and the hot path of that step by step
 //!
@@ -25,13 +23,10 @@ mod frame;
 mod host;
 mod joining;
 pub mod link;
-pub mod pingpong;
 pub mod process;
-pub mod program;
 mod protection;
 mod roster;
 pub mod scenario;
 mod stage;
 mod station;
-pub mod video;
 pub mod words;

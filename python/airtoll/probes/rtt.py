@@ -5,7 +5,7 @@ next. On one path their medians agree within a few percent. Each sample's `probe
 
 - sockperf. 3.7 knows IPv4 addresses only (later ones are asked, not assumed), waits without end for the first
   datagram that is lost, rests two seconds before it begins, and gives no values of its first 0.4 s.
-- pingpong, airtoll's own (`wlan-link`, module pingpong), for what sockperf cannot do.
+- pingpong, airtoll's own (crate `airtoll-agent`, module pingpong), for what sockperf cannot do.
 
 `tool="auto"` takes sockperf for the IP versions that it speaks, and pingpong for the rest. Where datagrams
 are lost, sockperf's runs end invalid with that as their reason; `tool="pingpong"` measures such links.

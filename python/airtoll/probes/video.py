@@ -1,4 +1,4 @@
-"""HD video over RTP (RFC 3550): airtoll's own sender and receiver (`wlan-link`, module video).
+"""HD video over RTP (RFC 3550): airtoll's own sender and receiver (crate `airtoll-agent`, module video).
 
 Each sender plays a stream of its own with the frame sizes of `wlan_air::traffic::Video`, the generator of lab sim:
 groups of I, P and B frames, 30 a second, in packets of the cell's size, with a mean rate of `cell.offered` Mbit/s of

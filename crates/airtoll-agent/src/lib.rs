@@ -1,0 +1,13 @@
+//! airtoll's own measuring programs: the ends of a measurement that run on a host.
+//!
+//! - [`pingpong`]: the round-trip time of one message at a time, over UDP or TCP
+//! - [`video`]: a video stream over RTP, its sender and its receiver
+//! - [`program`]: command lines, errors and time-outs that both programs share
+//!
+//! Each program is a library function with a command line; a host runs it through the Python package.
+
+#![forbid(unsafe_code)]
+
+pub mod pingpong;
+pub mod program;
+pub mod video;
