@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use wlan_ciphers::Suite;
+use wlan_frames::link::overhead_b;
+use wlan_link::link::Role;
 use wlan_link::link::daemon::{DaemonError, run};
-use wlan_link::link::{Role, overhead_b};
 
 /// Octets that a link adds to a packet with this suite.
 #[pyfunction]
 pub(crate) fn link_overhead(suite: &str) -> PyResult<usize> {
     Suite::from_name(suite)
-        .map(overhead_b)
+        .map(|suite| overhead_b(suite.mic_len()))
         .ok_or_else(|| PyValueError::new_err(format!("no suite '{suite}'")))
 }
 

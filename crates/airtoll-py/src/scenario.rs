@@ -1,7 +1,7 @@
 //! Simulations and models: JSON in, JSON out.
 
 use pyo3::prelude::*;
-use wlan_link::scenario::{BadScenario, Scenario};
+use wlan_scenario::{BadScenario, Scenario};
 
 use crate::value_error;
 

@@ -24,6 +24,7 @@
 //! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
 //! | [`radiotap`] | what the capturing side knew about a frame | radiotap.org |
 //! | [`pcap`] | capture files, classic and pcapng | pcap-savefile(5), draft-ietf-opsawg-pcapng |
+//! | [`link`] | lengths in the data frames of `airtoll link` | `docs/link-protocol.md` |
 //! | [`captured`] | the MPDU within a record of any 802.11 link type | tcpdump.org/linktypes |
 //!
 //! # Panics and errors
@@ -39,6 +40,7 @@
 mod addr;
 mod bytes;
 mod error;
+mod role;
 
 pub mod ampdu;
 pub mod beacon;
@@ -48,6 +50,7 @@ pub mod data;
 pub mod eapol;
 pub mod fcs;
 pub mod frame_control;
+pub mod link;
 pub mod llc;
 pub mod management;
 pub mod pcap;
@@ -61,4 +64,5 @@ pub use error::FrameError;
 pub use frame_control::{FrameControl, FrameType};
 pub use llc::{EtherType, LlcSnap};
 pub use management::Management;
+pub use role::Role;
 pub use rsn::{RsnElement, WpaElement};

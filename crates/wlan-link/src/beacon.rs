@@ -2,8 +2,8 @@
 
 use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
 use wlan_air::{Access, Beacons, Category, MediumConfig, Nanos, Protection};
+use wlan_ciphers::PacketNumber;
 use wlan_ciphers::bip::{Bip, IntegrityKeyId};
-use wlan_ciphers::{PacketNumber, Suite};
 use wlan_frames::beacon::{
     Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE,
     CAPABILITY_SHORT_SLOT, ID_SSID, push_element,
@@ -12,15 +12,10 @@ use wlan_frames::fcs::FCS_LEN;
 use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL};
 use wlan_frames::{MacAddr, SequenceControl};
 use wlan_rsn::{Elements, Key};
+use wlan_scenario::beacon::{GROUP_MANAGEMENT, USUAL_LEN_B};
 
 use crate::joining::Keys;
 
-/// Octets of a beacon with the elements that an access point of today sends, FCS included.
-const USUAL_LEN_B: usize = 240;
-/// Octets of the longest.
-pub const MAX_LEN_B: usize = USUAL_LEN_B + GROUP_MANAGEMENT.overhead();
-/// What protects management frames to all; hostapd's usual.
-pub const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
 /// The key identifier of the access point's one BIGTK.
 pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
 
@@ -64,24 +59,6 @@ fn channel(band: Band) -> (u8, u16) {
 
 /// Beacon Protection Enabled, a bit of the Extended Capabilities element (9.4.2.26).
 const BEACON_PROTECTION: usize = 84;
-
-/// How management frames are protected (hostapd's `ieee80211w` and `beacon_prot`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ManagementProtection {
-    /// Whether stations may protect theirs.
-    pub is_capable: bool,
-    /// Whether they must.
-    pub is_required: bool,
-    /// Whether beacons are.
-    pub of_beacons: bool,
-}
-
-impl ManagementProtection {
-    /// Octets of a beacon, FCS included.
-    pub fn beacon_len_b(self) -> usize {
-        if self.of_beacons { MAX_LEN_B } else { USUAL_LEN_B }
-    }
-}
 
 /// An access point and the beacons that it sends.
 pub struct AccessPoint {
@@ -237,7 +214,7 @@ impl AccessPoint {
     /// Writes the next beacon, without FCS, and returns its length in octets.
     ///
     /// # Panics
-    /// If there are fewer than [`MAX_LEN_B`] octets.
+    /// If there are fewer than [`MAX_LEN_B`](wlan_scenario::beacon::MAX_LEN_B) octets.
     pub fn beacon(&mut self, timestamp_us: u64, octets: &mut [u8]) -> usize {
         let sequence = self.sent % u64::from(SequenceControl::MODULUS);
         self.sent += 1;

@@ -20,6 +20,7 @@ use wlan_frames::radiotap::{
     FLAG_SHORT_PREAMBLE, Mcs, Radiotap, Vht, VhtBandwidth,
 };
 use wlan_frames::{MacAddr, fcs, pcap};
+use wlan_scenario::beacon::MAX_LEN_B;
 
 use self::scoreboard::Scoreboard;
 use self::writer::Writer;
@@ -138,7 +139,7 @@ impl Capture {
             .receiver
             .map_or(MacAddr::BROADCAST, |station| self.names.addresses[station]);
         let tid = self.names.tid;
-        let mut octets = [0; beacon::MAX_LEN_B];
+        let mut octets = [0; MAX_LEN_B];
         let len = match ppdu.kind {
             Kind::Data { .. } => return,
             Kind::Rts => Rts { duration_us, ra, ta }.emit(&mut octets),

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use wlan_ciphers::Suite;
 use wlan_host::tun::Kind;
+use wlan_rsn::ManagementProtection;
 use wlan_rsn::{Akm, Key};
+use wlan_scenario::Scenario;
+use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
-use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::joining::{JoiningError, Keys};
 use crate::roster::MAX_HOSTS;
-use crate::scenario::Scenario;
 
 /// The configuration of one emulated link.
 #[derive(Debug, Deserialize)]
@@ -103,9 +104,9 @@ fn octets(digits: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use wlan_rsn::Protocol;
+    use wlan_scenario::scenario::testing::scenario;
 
     use super::*;
-    use crate::scenario::tests::scenario;
 
     fn config(security: &str) -> Config {
         Config {

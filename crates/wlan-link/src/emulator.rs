@@ -17,12 +17,14 @@ use std::thread::JoinHandle;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use wlan_air::{Medium, Nanos};
 use wlan_ciphers::Suite;
-use wlan_frames::MacAddr;
+use wlan_frames::{MacAddr, Role};
 use wlan_host::clock::Clock;
 use wlan_host::netns;
 use wlan_host::schedule::{Scheduling, claim_real_time};
 use wlan_host::tun::{DEVICE_NAME, Tun};
 use wlan_rsn::Key;
+use wlan_scenario::BadScenario;
+use wlan_scenario::WordError;
 
 use self::mac::Mac;
 use crate::beacon::AccessPoint;
@@ -34,10 +36,8 @@ use crate::host::Host;
 use crate::joining::{Joined, Joining, JoiningError};
 use crate::roster;
 use crate::roster::{AP, Roster};
-use crate::scenario::BadScenario;
 use crate::stage::Stages;
-use crate::station::{End, Role};
-use crate::words::WordError;
+use crate::station::End;
 
 pub use report::{Facts, ProcessorFacts, Report, Sent, WiredFacts};
 

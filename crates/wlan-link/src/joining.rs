@@ -20,7 +20,8 @@ use wlan_ciphers::{OpenJob, SealJob, Suite};
 use wlan_frames::control::Ack;
 use wlan_frames::fcs::FCS_LEN;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, STATUS_SUCCESS};
-use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, SequenceControl};
+use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, Role, SequenceControl};
+use wlan_rsn::ManagementProtection;
 use wlan_rsn::authenticator::{Limits, StartError};
 use wlan_rsn::psk::{PskError, psk};
 use wlan_rsn::sae::{self, Password, PasswordError, Sae};
@@ -28,12 +29,12 @@ use wlan_rsn::{
     Akm, Association, Authenticator, Elements, Group, Key, Mismatch, Output, Pmk, Policy, Protocol,
     Supplicant, Timing, WrongPmk,
 };
+use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
-use crate::beacon::{AccessPoint, BIGTK_ID, GROUP_MANAGEMENT, ManagementProtection, SSID};
+use crate::beacon::{AccessPoint, BIGTK_ID, SSID};
 use crate::capture::duration_us;
 use crate::protection::{KEY_ID, Protection};
 use crate::roster::{AP, mac};
-use crate::station::Role;
 
 /// The TID of EAPOL frames of QoS stations: that of network control, as Linux has it.
 const EAPOL_TID: u8 = 7;

@@ -2,8 +2,7 @@
 //!
 //! - [`emulator`]: the emulated link in real time, and its hot path step by step
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
-//! - [`words`], [`config`]: what the air and a link are to be like, by name
-//! - [`scenario`]: a simulation in virtual time and the models beside it, by name
+//! - [`config`]: what a link is to be like, by name
 //! - [`decrypt`]: capture files decrypted
 //! - [`link`]: hosts joined by an open network, and the hot path of that step by step
 //!
@@ -26,7 +25,5 @@ pub mod link;
 pub mod process;
 mod protection;
 mod roster;
-pub mod scenario;
 mod stage;
 mod station;
-pub mod words;

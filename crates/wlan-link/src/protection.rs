@@ -4,8 +4,7 @@ use wlan_ciphers::michael::{MIC_LEN, MichaelHeader};
 use wlan_ciphers::{
     KeyId, OpenJob, Opened, PacketNumber, ReplayWindow, SealJob, Suite, TemporalKey, Tkip, Wep, tkip,
 };
-
-use crate::station::Role;
+use wlan_frames::Role;
 
 /// The pairwise key, and the only one.
 pub const KEY_ID: KeyId = KeyId::PAIRWISE;

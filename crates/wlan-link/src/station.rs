@@ -5,7 +5,7 @@
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::{OpenJob, SealJob};
-use wlan_frames::{AckPolicy, DataHeader, LlcSnap, QosControl, SequenceControl};
+use wlan_frames::{AckPolicy, DataHeader, LlcSnap, QosControl, Role, SequenceControl};
 
 use crate::frame::{Around, Frame, Numbers, State};
 use crate::protection::{KEY_ID, Protection};
@@ -18,15 +18,6 @@ mod tests;
 
 /// Frames that are sealed or opened together: an A-MPDU has no more (IEEE 802.11-2020 9.3.1.8.2).
 const BATCH: usize = 64;
-
-/// Which end of the association.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The access point.
-    Ap,
-    /// The station.
-    Sta,
-}
 
 /// One end of an association.
 pub struct End {

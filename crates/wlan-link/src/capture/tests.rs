@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
+use test_support::tshark;
 use wlan_air::queue::Packet;
 use wlan_air::{Event, Medium, Route};
 use wlan_ciphers::{Bip, Suite};
 use wlan_frames::pcap;
 use wlan_frames::{AckPolicy, DataHeader, QosControl, SequenceControl};
+use wlan_rsn::ManagementProtection;
 use wlan_rsn::{Akm, Key};
+use wlan_scenario::beacon::GROUP_MANAGEMENT;
+use wlan_scenario::scenario::testing::scenario;
 
 use super::*;
-use crate::beacon::{GROUP_MANAGEMENT, ManagementProtection};
 use crate::joining::Keys;
-use crate::scenario::tests::scenario;
-use test_support::tshark;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
 

@@ -8,10 +8,10 @@ use wlan_frames::fcs;
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::rsn::RsnCapabilities;
 use wlan_rsn::{Learned, Observer};
+use wlan_scenario::beacon::MAX_LEN_B;
+use wlan_scenario::scenario::testing::scenario;
 
 use super::*;
-use crate::beacon::MAX_LEN_B;
-use crate::scenario::tests::scenario;
 
 const PASSPHRASE: &str = "a toll on the air";
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];

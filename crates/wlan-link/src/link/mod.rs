@@ -49,7 +49,7 @@ use std::sync::atomic::AtomicBool;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use wlan_ciphers::Suite;
-use wlan_frames::{EtherType, LlcSnap, MacAddr};
+use wlan_frames::{EtherType, MacAddr};
 
 pub use control::{Handle, SendError, StationState};
 pub use counters::{InboundTotals, OutboundTotals, Totals};
@@ -105,13 +105,6 @@ pub struct Config {
     pub kind: Kind,
     /// The suites that may be installed: how long a packet can be depends on their MICs.
     pub suites: Vec<Suite>,
-}
-
-/// Octets that a link adds to a packet of IP on the air that it is laid over: its MPDU is behind the LLC/SNAP that the
-/// packet alone would be behind.
-#[must_use]
-pub const fn overhead_b(suite: Suite) -> usize {
-    wire::BODY_AT + LlcSnap::LEN + suite.mic_len()
 }
 
 /// Why there is no link.

@@ -17,13 +17,10 @@ use wlan_frames::{
 };
 use wlan_host::tun::TYPES_FROM;
 
-pub use crate::station::Role;
+pub use wlan_frames::Role;
+pub use wlan_frames::link::{BODY_AT, HEADER_B};
 pub use wlan_host::tun::{ETHERNET_B, Kind};
 
-/// Octets of the MAC header of every data frame: QoS Data, three addresses.
-pub const HEADER_B: usize = 26;
-/// Where the frame body starts that is sealed: behind the header of the cipher, which has 8 octets in all suites here.
-pub const BODY_AT: usize = HEADER_B + 8;
 /// Octets of the shortest payload of an Ethernet frame: shorter ones are padded (IEEE Std 802.3-2018 4.2.3.3).
 pub const ETHERNET_PAYLOAD_MIN_B: usize = 46;
 /// Octets of the MAC header of a management frame (9.3.3.2).

@@ -2,26 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BadScenario, Scenario};
-
-/// One 802.11a station at 54 Mbit/s that sends 1472 octets of UDP payload for a second; `words` replace what they
-/// name.
-pub(crate) fn scenario(words: &[(&str, Value)]) -> Scenario {
-    read(words).unwrap()
-}
-
-fn read(words: &[(&str, Value)]) -> Result<Scenario, BadScenario> {
-    let mut all = json!({
-        "phy": "ofdm", "rate": "54 Mbit/s", "bandwidth": 20, "gi": "long", "streams": 1,
-        "security": "open", "crypto_at": "host", "stations": 1, "topology": "point-to-point",
-        "direction": "up", "transport": "udp", "ip": "ipv4", "packet_size": 1472, "traffic": "saturated",
-        "error_model": "none", "seed": 1, "duration_s": 1.0, "warmup_s": 0.1,
-    });
-    for (word, value) in words {
-        all[*word] = value.clone();
-    }
-    Scenario::read(&all.to_string())
-}
+use super::testing::{read, scenario};
 
 fn refused(words: &[(&str, Value)]) -> String {
     read(words)

@@ -15,11 +15,10 @@ use wlan_air::{
     Access, Beacons, Category, Hearing, MediumConfig, Nanos, Protection, RateControl, StationConfig,
 };
 use wlan_ciphers::Suite;
-use wlan_frames::LlcSnap;
-use wlan_rsn::Akm;
+use wlan_frames::{LlcSnap, link};
+use wlan_rsn::{Akm, ManagementProtection};
 
-use crate::beacon::ManagementProtection;
-use crate::link;
+use crate::beacon;
 use crate::words::{Air, WordError};
 
 /// Frames that a processor's queue holds: a ring of descriptors as drivers have it.
@@ -185,7 +184,7 @@ impl Scenario {
     }
 
     /// The words for the PHY.
-    pub(crate) fn air(&self) -> Air {
+    pub fn air(&self) -> Air {
         Air {
             phy: self.phy.clone(),
             rate: self.rate.clone(),
@@ -291,7 +290,7 @@ impl Scenario {
 
     /// The TID of QoS data frames, the user priority of their access category (Table 10-1); none for frames without
     /// a QoS Control field.
-    pub(crate) fn tid(&self) -> Result<Option<u8>, BadScenario> {
+    pub fn tid(&self) -> Result<Option<u8>, BadScenario> {
         Ok(match self.access_category.as_deref() {
             Some("bk") => Some(1),
             Some("vi") => Some(5),
@@ -302,13 +301,13 @@ impl Scenario {
     }
 
     /// The cipher suite; none for `open`.
-    pub(crate) fn suite(&self) -> Result<Option<Suite>, BadScenario> {
+    pub fn suite(&self) -> Result<Option<Suite>, BadScenario> {
         Ok(self.air().suite(&self.security)?)
     }
 
     /// Whether the frames are sealed by `airtoll link` on the hosts, whose cards have no security at all: the system of
     /// Hayajneh et al., section IV.
-    pub(crate) fn is_sealed_by_link(&self) -> Result<bool, BadScenario> {
+    pub fn is_sealed_by_link(&self) -> Result<bool, BadScenario> {
         let is_enhanced = matches!(self.suite()?, Some(Suite::Enhanced(_)));
         Ok(is_enhanced && self.crypto_at == "host")
     }
@@ -318,7 +317,7 @@ impl Scenario {
     fn security_b(&self) -> Result<usize, BadScenario> {
         Ok(match self.suite()? {
             None => 0,
-            Some(suite) if self.is_sealed_by_link()? => link::overhead_b(suite),
+            Some(suite) if self.is_sealed_by_link()? => link::overhead_b(suite.mic_len()),
             Some(suite) => suite.overhead(),
         })
     }
@@ -333,7 +332,7 @@ impl Scenario {
     }
 
     /// What keys come from where there is a handshake: a passphrase, by one of these.
-    pub(crate) fn key_management(&self) -> Result<Akm, BadScenario> {
+    pub fn key_management(&self) -> Result<Akm, BadScenario> {
         let akm = match self.wpa_key_mgmt.as_deref() {
             None | Some("wpa-psk") => Akm::WpaPsk,
             Some("wpa-psk-sha256") => Akm::WpaPskSha256,
@@ -353,7 +352,7 @@ impl Scenario {
 
     /// How management frames are protected: by CCMP, GCMP and BIP (12.5.3 to 12.5.5), and so not where there is no
     /// security, WEP or TKIP.
-    pub(crate) fn management_protection(&self) -> Result<ManagementProtection, BadScenario> {
+    pub fn management_protection(&self) -> Result<ManagementProtection, BadScenario> {
         let must_be_required = self.key_management()?.requires_mfp();
         let (is_capable, is_required) = match self.ieee80211w.as_deref() {
             Some("disabled" | "optional") if must_be_required => {
@@ -392,12 +391,12 @@ impl Scenario {
 
     /// Whether a host gets consecutive packets of a flow that arrive together as one super-packet, as from a card whose
     /// driver uses GRO. TCP then acknowledges less often, which costs less airtime.
-    pub(crate) fn coalesce(&self) -> bool {
+    pub fn coalesce(&self) -> bool {
         self.coalesce.unwrap_or(true)
     }
 
     /// What the words stand for.
-    pub(crate) fn build(&self) -> Result<sim::Scenario, BadScenario> {
+    pub fn build(&self) -> Result<sim::Scenario, BadScenario> {
         let air = self.air();
         let stations = self.stations()? + 1;
         let mut medium = MediumConfig::new(air.bss()?, &self.station()?, stations, self.seed);
@@ -413,7 +412,7 @@ impl Scenario {
         if let Some(interval_tu @ 1..) = self.beacon_interval_tu {
             medium.beacons = Some(Beacons {
                 interval: Beacons::TU * interval_tu,
-                len_b: management.beacon_len_b(),
+                len_b: beacon::len_b(management),
             });
         }
         let mut wired = Wired::gigabit();
@@ -490,7 +489,7 @@ impl Scenario {
     }
 
     /// Whether a server is behind the access point.
-    pub(crate) fn has_server(&self) -> bool {
+    pub fn has_server(&self) -> bool {
         self.topology == "wired-ap"
     }
 
@@ -623,5 +622,7 @@ fn rate_bps(key: &'static str, mbps: f64) -> Result<u64, BadScenario> {
     Ok((bps + 0.5) as u64)
 }
 
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

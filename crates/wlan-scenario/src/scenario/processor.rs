@@ -52,7 +52,7 @@ impl Scenario {
     }
 
     /// The processor of the cards that seal and open frames; none where hosts do it, or nothing is to be done.
-    pub(crate) fn card(&self) -> Result<Option<Processor>, BadScenario> {
+    pub fn card(&self) -> Result<Option<Processor>, BadScenario> {
         let processor = self.processor()?;
         Ok((self.crypto_at == "card" && processor != Processor::NONE).then_some(processor))
     }

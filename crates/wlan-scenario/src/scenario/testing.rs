@@ -1,0 +1,29 @@
+//! A scenario for tests.
+
+use serde_json::{Value, json};
+
+use super::{BadScenario, Scenario};
+
+/// One 802.11a station at 54 Mbit/s that sends 1472 octets of UDP payload for a second; `words` replace what they
+/// name.
+///
+/// # Panics
+/// If the words are not those of a scenario.
+#[must_use]
+pub fn scenario(words: &[(&str, Value)]) -> Scenario {
+    read(words).unwrap()
+}
+
+/// The same for words that may be wrong.
+pub(super) fn read(words: &[(&str, Value)]) -> Result<Scenario, BadScenario> {
+    let mut all = json!({
+        "phy": "ofdm", "rate": "54 Mbit/s", "bandwidth": 20, "gi": "long", "streams": 1,
+        "security": "open", "crypto_at": "host", "stations": 1, "topology": "point-to-point",
+        "direction": "up", "transport": "udp", "ip": "ipv4", "packet_size": 1472, "traffic": "saturated",
+        "error_model": "none", "seed": 1, "duration_s": 1.0, "warmup_s": 0.1,
+    });
+    for (word, value) in words {
+        all[*word] = value.clone();
+    }
+    Scenario::read(&all.to_string())
+}
