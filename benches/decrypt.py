@@ -1,6 +1,6 @@
 """How fast captures are decrypted, beside copying them and beside airdecap-ng.
 
-The capture is synthetic: `crates/wlan-link/examples/make_capture.rs` makes it, with the handshakes in it. All ways
+The capture is synthetic: `crates/wlan-decrypt/examples/make_capture.rs` makes it, with the handshakes in it. All ways
 read it from the page cache and write to the same file system, in turns, after a round that does not count.
 """
 
@@ -66,7 +66,7 @@ def run(command: Sequence[str | Path]) -> Run:
 
 def beside_cp_and_airdecap() -> str:
     """One capture, three ways, on two file systems."""
-    make = ("cargo", "run", "--release", "--quiet", "-p", "wlan-link", "--example", "make_capture", "--")
+    make = ("cargo", "run", "--release", "--quiet", "-p", "wlan-decrypt", "--example", "make_capture", "--")
     has_airdecap = shutil.which("airdecap-ng") is not None
     rows = []
     for name, parent in DISKS.items():

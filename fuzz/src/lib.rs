@@ -17,9 +17,8 @@ use std::sync::LazyLock;
 pub use handshake::handshake;
 pub use phases::phases;
 pub use sae::sae;
-
 use wlan_ciphers::bip::IntegrityKeyId;
-use wlan_ciphers::decap::{CaptureKey, Counts, Decap, KeyOwner, Receiver};
+use wlan_decrypt::decap::{CaptureKey, Counts, Decap, KeyOwner, Receiver};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
@@ -45,7 +44,7 @@ const BIP_SUITES: [Suite; 4] = [
     Suite::BipGmac128,
     Suite::BipGmac256,
 ];
-/// Keys of the captures in `crates/wlan-ciphers/tests/captures`, so that what is mutated is decrypted first.
+/// Keys of the captures in `crates/wlan-decrypt/tests/captures`, so that what is mutated is decrypted first.
 const WEP40: [u8; 5] = [0x1f, 0x2e, 0x3d, 0x4c, 0x5b];
 const WEP104: &[u8; 13] = b"thirteen-char";
 const TKIP: [u8; 32] = [
@@ -506,7 +505,7 @@ fn sealed_opens(
 /// If the captures cannot be read.
 #[must_use]
 pub fn seeds() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/wlan-ciphers/tests/captures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/wlan-decrypt/tests/captures");
     let mut seeds = Vec::new();
     for name in ["wep40.pcap", "wep104.pcap", "tkip.pcap"] {
         let file = std::fs::read(folder.join(name)).expect("the captures are in the repository");

@@ -126,7 +126,7 @@ def rc4(key: bytes, text: bytes) -> bytes:
 
 
 def _load_maker() -> Any:
-    path = ROOT / "crates/wlan-ciphers/tests/captures/make.py"
+    path = ROOT / "crates/wlan-decrypt/tests/captures/make.py"
     spec = importlib.util.spec_from_file_location("make_captures", path)
     assert spec is not None
     assert spec.loader is not None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
 
-CAPTURES = Path(__file__).parents[2] / "crates/wlan-ciphers/tests/captures"
+CAPTURES = Path(__file__).parents[2] / "crates/wlan-decrypt/tests/captures"
 WEP40, WEP104 = "1f2e3d4c5b", "746869727465656e2d63686172"
 PSK = ("--psk", "correct-horse")
 """Of tkip.pcap: a beacon and a handshake, in DATA_AT octets, and eight frames."""

@@ -8,9 +8,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use wlan_ciphers::Wep;
-use wlan_ciphers::decap::{CaptureKey, Skipped};
+use wlan_decrypt::decap::{CaptureKey, Skipped};
+use wlan_decrypt::{DecryptError, Finding, Passphrase, Secrets, Station, decrypt};
 use wlan_frames::MacAddr;
-use wlan_link::decrypt::{DecryptError, Finding, Passphrase, Secrets, Station, decrypt};
 
 /// Records in all, decrypted ones, Ethernet frames written, records left out by reason, where the capture breaks off,
 /// stations, SSIDs.

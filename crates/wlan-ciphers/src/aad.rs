@@ -12,7 +12,7 @@
 // The length of a payload fits the octets that RFC 3610 gives it.
 #![allow(clippy::cast_possible_truncation)]
 
-use wlan_frames::{FrameControl, FrameType, QosControl};
+use wlan_frames::{FrameControl, FrameError, FrameType, QosControl};
 
 use crate::PacketNumber;
 use crate::engine::Blocks;
@@ -132,6 +132,16 @@ pub(crate) enum HeaderError {
     Short,
     /// The frame is of a kind that is never protected.
     NotProtectable,
+}
+
+impl From<FrameError> for HeaderError {
+    #[inline]
+    fn from(error: FrameError) -> HeaderError {
+        match error {
+            FrameError::Truncated { .. } => HeaderError::Short,
+            _ => HeaderError::NotProtectable,
+        }
+    }
 }
 
 impl<'a> Header<'a> {

@@ -19,7 +19,6 @@
 //! | [`bip`] | BIP for group addressed management frames | 12.5.4 |
 //! | [`key`] | CCMP, GCMP and Enhanced CCMP on batches | 12.5.3, 12.5.5 |
 //! | [`ccmp`] | the header that they share | 12.5.3.2, 12.5.5.2 |
-//! | [`decap`] | decrypting captures | |
 //! | [`job`] | the jobs of a batch, their verdicts and errors | |
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
@@ -39,7 +38,6 @@
 mod aad;
 pub mod bip;
 pub mod ccmp;
-pub mod decap;
 mod engine;
 pub mod enhanced;
 pub mod half;
@@ -47,7 +45,6 @@ pub mod job;
 pub mod key;
 mod lanes;
 pub mod michael;
-mod msdu;
 pub mod pn;
 mod rc4;
 pub mod replay;

@@ -75,7 +75,8 @@ impl KeyId {
     }
 
     /// The two bits at the top of the Key ID octet.
-    pub(crate) const fn from_key_id_octet(octet: u8) -> KeyId {
+    #[must_use]
+    pub const fn from_key_id_octet(octet: u8) -> KeyId {
         KeyId(octet >> 6)
     }
 }

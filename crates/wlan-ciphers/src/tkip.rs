@@ -30,14 +30,13 @@ use std::fmt;
 
 use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
-use wlan_frames::{MacAddr, fcs};
+use wlan_frames::{DataFrame, MacAddr, fcs};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::aad::HeaderError;
+use crate::aad::{HeaderError, Priority};
 use crate::ccmp::PROTECTED_IN_OCTET_1;
 use crate::lanes::WINDOW;
 use crate::michael::{self, Message, MichaelHeader, MichaelKey};
-use crate::msdu::DataFrame;
 use crate::rc4::{self, Text};
 use crate::wep::{EXT_IV, ICV_LEN};
 use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
@@ -203,7 +202,7 @@ fn write_mics(window: &mut [(&Tkip, &mut SealJob<'_>)]) {
         .iter()
         .map(|(tkip, job)| Message {
             key: &tkip.transmit,
-            header: parse_checked(job.mpdu).michael(),
+            header: MichaelHeader::from(&parse_checked(job.mpdu)),
             msdu: &job.mpdu[job.header_len + HEADER_LEN..mic_offset(job.mpdu)],
         })
         .collect();
@@ -335,11 +334,11 @@ fn examine<'k>(tkip: &'k Tkip, mpdu: &[u8], expected: KeyId) -> Result<Claim<'k>
         opened: Opened {
             pn,
             key_id: found,
-            priority: frame.priority(),
-            payload: frame.len() + HEADER_LEN..end,
+            priority: Priority::Tid(frame.tid()),
+            payload: frame.header_len() + HEADER_LEN..end,
         },
         transmitter: frame.transmitter(),
-        michael: frame.michael(),
+        michael: MichaelHeader::from(&frame),
         michael_key: &tkip.receive,
         is_whole,
     })
@@ -374,14 +373,14 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
 
 /// The frame and its TKIP header, if both are there.
 fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), OpenError> {
-    let frame = DataFrame::parse(mpdu).map_err(|error| match error {
+    let frame = DataFrame::parse(mpdu).map_err(|error| match error.into() {
         HeaderError::Short => OpenError::Short,
         HeaderError::NotProtectable => OpenError::BadHeader,
     })?;
     if !frame.is_protected() {
         return Err(OpenError::NotProtected);
     }
-    let body = &mpdu[frame.len()..];
+    let body = &mpdu[frame.header_len()..];
     let mic_len = if frame.is_fragment() { 0 } else { michael::MIC_LEN };
     if body.len() < HEADER_LEN + mic_len + ICV_LEN {
         return Err(OpenError::Short);
@@ -430,18 +429,18 @@ fn check<'b, 'j: 'b>(
     also: impl Fn(&DataFrame<'_>) -> Result<(), SealFault>,
 ) -> Result<(), SealError> {
     let check_one = |job: &SealJob<'_>| {
-        let frame = DataFrame::parse(job.mpdu).map_err(|error| match error {
+        let frame = DataFrame::parse(job.mpdu).map_err(|error| match error.into() {
             HeaderError::Short => SealFault::Short,
             HeaderError::NotProtectable => SealFault::NotProtectable,
         })?;
-        if job.header_len != frame.len() {
+        if job.header_len != frame.header_len() {
             return Err(SealFault::HeaderLen {
                 given: job.header_len,
-                implied: frame.len(),
+                implied: frame.header_len(),
             });
         }
         also(&frame)?;
-        if job.mpdu.len() < frame.len() + HEADER_LEN + trailer {
+        if job.mpdu.len() < frame.header_len() + HEADER_LEN + trailer {
             return Err(SealFault::Short);
         }
         Ok(())
@@ -509,7 +508,10 @@ mod tests {
             Mixer::default().seed(&ap.tk, frame.transmitter(), v.pn())[..],
             v.seed.0
         );
-        assert_eq!(ap.msdu_mic(frame.michael(), &v.plaintext.0)[..], v.mic.0);
+        assert_eq!(
+            ap.msdu_mic(MichaelHeader::from(&frame), &v.plaintext.0)[..],
+            v.mic.0
+        );
         let mut mpdu = [&v.header.0[..], &[0xee; 8], &v.plaintext.0, &[0xee; 12]].concat();
         let job = SealJob {
             mpdu: &mut mpdu,

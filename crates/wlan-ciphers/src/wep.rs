@@ -20,13 +20,12 @@
 use std::fmt;
 
 use arrayvec::ArrayVec;
-use wlan_frames::fcs;
+use wlan_frames::{DataFrame, fcs};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::aad::HeaderError;
+use crate::aad::{HeaderError, Priority};
 use crate::ccmp::PROTECTED_IN_OCTET_1;
 use crate::lanes::WINDOW;
-use crate::msdu::DataFrame;
 use crate::rc4::{self, Text};
 use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
@@ -35,8 +34,8 @@ pub(crate) const ICV_LEN: usize = 4;
 
 const IV_LEN: usize = 3;
 const KEY_ID_OCTET: usize = 3;
-/// Set in the headers of TKIP, CCMP and GCMP.
-pub(crate) const EXT_IV: u8 = 0x20;
+/// Ext IV in the Key ID octet: set in the headers of TKIP, CCMP and GCMP.
+pub const EXT_IV: u8 = 0x20;
 
 /// A WEP key has another length than 5 or 13 octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -219,8 +218,8 @@ fn examine(mpdu: &[u8], expected: KeyId) -> Result<Claim, OpenError> {
     Ok(Claim {
         iv: [a, b, c],
         key_id: found,
-        priority: frame.priority(),
-        text_at: frame.len() + HEADER_LEN,
+        priority: Priority::Tid(frame.tid()),
+        text_at: frame.header_len() + HEADER_LEN,
     })
 }
 
@@ -240,14 +239,14 @@ fn conclude(text: &mut [u8], claim: &Claim) -> Result<Opened, OpenError> {
 
 /// The frame and its IV header, if both are there and WEP's.
 fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), OpenError> {
-    let frame = DataFrame::parse(mpdu).map_err(|error| match error {
+    let frame = DataFrame::parse(mpdu).map_err(|error| match error.into() {
         HeaderError::Short => OpenError::Short,
         HeaderError::NotProtectable => OpenError::BadHeader,
     })?;
     if !frame.is_protected() {
         return Err(OpenError::NotProtected);
     }
-    let body = &mpdu[frame.len()..];
+    let body = &mpdu[frame.header_len()..];
     if body.len() < HEADER_LEN + ICV_LEN {
         return Err(OpenError::Short);
     }
@@ -266,17 +265,17 @@ fn check_all<'b, 'j: 'b>(batch: impl Iterator<Item = &'b SealJob<'j>>) -> Result
 }
 
 fn check(job: &SealJob<'_>) -> Result<(), SealFault> {
-    let header = DataFrame::parse(job.mpdu).map_err(|error| match error {
+    let header = DataFrame::parse(job.mpdu).map_err(|error| match error.into() {
         HeaderError::Short => SealFault::Short,
         HeaderError::NotProtectable => SealFault::NotProtectable,
     })?;
-    if job.header_len != header.len() {
+    if job.header_len != header.header_len() {
         return Err(SealFault::HeaderLen {
             given: job.header_len,
-            implied: header.len(),
+            implied: header.header_len(),
         });
     }
-    if job.mpdu.len() < header.len() + HEADER_LEN + ICV_LEN {
+    if job.mpdu.len() < header.header_len() + HEADER_LEN + ICV_LEN {
         return Err(SealFault::Short);
     }
     if job.pn.be_octets()[..IV_LEN] != [0; IV_LEN] {

@@ -3,7 +3,6 @@
 //! - [`emulator`]: the emulated link in real time, and its hot path step by step
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
 //! - [`config`]: what a link is to be like, by name
-//! - [`decrypt`]: capture files decrypted
 //! - [`link`]: hosts joined by an open network, and the hot path of that step by step
 //!
 //! Beneath them, private: `roster` (who the hosts are), `host` (IP packets to frames and back), `station` (MPDUs sealed
@@ -16,7 +15,6 @@ mod beacon;
 mod capture;
 pub mod config;
 mod counters;
-pub mod decrypt;
 pub mod emulator;
 mod frame;
 mod host;

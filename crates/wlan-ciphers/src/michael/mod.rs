@@ -16,7 +16,7 @@ mod x86;
 
 use std::fmt;
 
-use wlan_frames::MacAddr;
+use wlan_frames::{DataFrame, MacAddr};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 #[cfg(target_arch = "x86_64")]
@@ -54,6 +54,16 @@ pub struct MichaelHeader {
     pub sa: MacAddr,
     /// TID of the MSDU, 0 without QoS.
     pub priority: u8,
+}
+
+impl From<&DataFrame<'_>> for MichaelHeader {
+    fn from(frame: &DataFrame<'_>) -> MichaelHeader {
+        MichaelHeader {
+            da: frame.da(),
+            sa: frame.sa(),
+            priority: frame.tid(),
+        }
+    }
 }
 
 impl MichaelHeader {

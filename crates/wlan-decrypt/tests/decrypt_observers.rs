@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use made::{AP, Air, Bss, PASSPHRASE, SSID, STA};
 use test_support::tshark;
 use wlan_ciphers::Suite;
+use wlan_decrypt::{Passphrase, Secrets, decrypt};
 use wlan_frames::{EtherType, MacAddr, pcap};
-use wlan_link::decrypt::{Passphrase, Secrets, decrypt};
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Pmk, Policy, Protocol};
 

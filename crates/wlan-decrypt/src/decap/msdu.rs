@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use wlan_ciphers::PacketNumber;
 use wlan_frames::MacAddr;
 use wlan_frames::pcap::MAX_RECORD_LEN;
 
 use super::{CaptureKey, Facts, Skipped};
-use crate::PacketNumber;
 
 /// MSDUs whose fragments are collected at the same time; a station needs three (10.5).
 const MAX_PARTIAL: usize = 64;

@@ -1,8 +1,9 @@
 //! What a user knows of the networks in a capture.
 
-use wlan_ciphers::decap::CaptureKey;
 use wlan_rsn::psk::{self, PskError};
 use wlan_rsn::{Key, Pmk, PmkLength};
+
+use crate::decap::CaptureKey;
 use zeroize::Zeroizing;
 
 /// Digits of a PSK in hexadecimal.

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
+use wlan_ciphers::tkip::Role;
+use wlan_ciphers::{KeyId, OpenError, OpenJob, PacketNumber, TemporalKey, Tkip, Wep, ccmp, tkip, wep};
 use wlan_frames::MacAddr;
 
 use super::Facts;
-use crate::tkip::Role;
-use crate::{KeyId, OpenError, OpenJob, PacketNumber, TemporalKey, Tkip, Wep, ccmp, tkip, wep};
 
 /// Keys of one link that are tried, the newest ones: more than that does not outlive a rekey.
 const MAX_KEYS: usize = 8;

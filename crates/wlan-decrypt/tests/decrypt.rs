@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use wlan_ciphers::Wep;
-use wlan_ciphers::decap::{CaptureKey, Counts, Decap};
+use wlan_decrypt::decap::{CaptureKey, Counts, Decap};
+use wlan_decrypt::{DecryptError, Decrypted, decrypt};
 use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11};
-use wlan_link::decrypt::{DecryptError, Decrypted, decrypt};
 
 const WEP40: [u8; 5] = [0x1f, 0x2e, 0x3d, 0x4c, 0x5b];
 
@@ -68,7 +68,7 @@ fn keys() -> Vec<CaptureKey> {
 
 /// Twelve records, of which eight can be decrypted.
 fn wep40() -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wlan-ciphers/tests/captures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     fs::read(folder.join("wep40.pcap")).unwrap()
 }
 

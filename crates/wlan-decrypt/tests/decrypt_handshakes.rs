@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use made::{AP, Air, Bss, PASSPHRASE, SSID, STA};
 use proptest::prelude::*;
 use wlan_ciphers::Suite;
+use wlan_decrypt::{DecryptError, Decrypted, Finding, Passphrase, Secrets, decrypt};
 use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{EtherType, MacAddr, pcap};
-use wlan_link::decrypt::{DecryptError, Decrypted, Finding, Passphrase, Secrets, decrypt};
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Elements, Pmk, Policy, Protocol};
 

@@ -1,8 +1,8 @@
 //! Handshakes of real access points and stations: the captures of the aircrack-ng test suite, which are read from the
 //! folder that `AIRTOLL_CAPTURES` names, and skipped where it is not set.
 
-use wlan_ciphers::decap::{CaptureKey, Decap};
 use wlan_ciphers::{Suite, TemporalKey};
+use wlan_decrypt::decap::{CaptureKey, Decap};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, captured, pcap};
 use wlan_rsn::{Learned, Observer, Pmk, psk::psk};
 

@@ -24,11 +24,10 @@ mod msdu;
 use std::collections::HashMap;
 use std::fmt;
 
+use wlan_ciphers::KeyId;
+use wlan_ciphers::michael::MichaelHeader;
 use wlan_frames::MacAddr;
 use wlan_frames::pcap::Record;
-
-use crate::KeyId;
-use crate::michael::MichaelHeader;
 
 pub use batch::{Batch, Receiver};
 pub use keys::{CaptureKey, KeyOwner, LinkCounts};

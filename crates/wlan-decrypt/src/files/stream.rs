@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver as Fetch, SyncSender, channel, sync_channel};
 use std::thread;
 
-use wlan_ciphers::decap::{CaptureKey, Decap, KeyOwner, Receiver};
 use wlan_frames::pcap::{self, Decoder, LINKTYPE_ETHERNET, MAX_RECORD_LEN, PcapError, Step};
 use wlan_frames::{MacAddr, captured};
+
+use crate::decap::{CaptureKey, Decap, KeyOwner, Receiver};
 
 use super::learner::Learner;
 use super::{Decrypted, Secrets};
@@ -210,7 +211,8 @@ mod tests {
     use std::path::Path;
 
     use wlan_ciphers::Wep;
-    use wlan_ciphers::decap::CaptureKey;
+
+    use crate::decap::CaptureKey;
 
     use super::*;
 
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_capture_cut_anywhere_is_decrypted_up_to_there() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wlan-ciphers/tests/captures");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
         let whole = fs::read(folder.join("wep40.pcap")).unwrap();
         let complete = through(&whole).1;
         for len in 0..whole.len() {
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_capture_that_trickles_in_is_read_to_its_end() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wlan-ciphers/tests/captures");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
         let whole = fs::read(folder.join("wep40.pcap")).unwrap();
         let (expected, complete) = through(&whole);
         let mut out = Vec::new();

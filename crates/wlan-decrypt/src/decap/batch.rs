@@ -5,15 +5,14 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
+use wlan_ciphers::michael::MichaelHeader;
+use wlan_ciphers::{KeyId, OpenError, OpenJob, TemporalKey, Tkip, Wep, key, tkip, wep};
 use wlan_frames::pcap::Record;
-use wlan_frames::{EtherType, FrameControl, FrameType, LlcSnap, MacAddr, captured};
+use wlan_frames::{DataFrame, EtherType, FrameControl, FrameError, FrameType, LlcSnap, MacAddr, captured};
 
 use super::keys::{Ends, packed};
 use super::msdu::{emit_amsdu, emit_msdu};
 use super::{CaptureKey, Decap, Facts, KeyOwner, Skipped};
-use crate::aad::HeaderError;
-use crate::msdu::DataFrame;
-use crate::{KeyId, OpenError, OpenJob, TemporalKey, Tkip, Wep, key, tkip, wep};
 
 /// Octets that are deciphered together, if no frame is longer: they and what they come from fit a second-level cache.
 const BATCH_OCTETS: usize = 192 << 10;
@@ -127,8 +126,8 @@ impl<'r> Batch<'_, 'r> {
         }
         let mpdu = captured::mpdu(link_type, record.data).map_err(|_| Skipped::Damaged)?;
         let frame = DataFrame::parse(&mpdu).map_err(|error| match error {
-            HeaderError::Short => Skipped::Damaged,
-            HeaderError::NotProtectable => Skipped::NotData,
+            FrameError::Truncated { .. } => Skipped::Damaged,
+            _ => Skipped::NotData,
         });
         let frame = match frame {
             Ok(frame) => frame,
@@ -143,7 +142,7 @@ impl<'r> Batch<'_, 'r> {
         };
         let ends = ends(&frame);
         if !frame.is_protected() {
-            if let (Some((bssid, station)), Some(packet)) = (ends, eapol(&mpdu[frame.len()..])) {
+            if let (Some((bssid, station)), Some(packet)) = (ends, eapol(&mpdu[frame.header_len()..])) {
                 // Those before it are not to be decrypted with what it tells.
                 let _ = self.settle_all(to);
                 let keys = to.eapol(bssid, station, packet);
@@ -151,7 +150,7 @@ impl<'r> Batch<'_, 'r> {
             }
             return Err(Skipped::Open);
         }
-        let key_octet = *mpdu.get(frame.len() + 3).ok_or(Skipped::Damaged)?;
+        let key_octet = *mpdu.get(frame.header_len() + 3).ok_or(Skipped::Damaged)?;
         let facts = Facts {
             is_from_ap: frame.is_from_ds(),
             has_four_addresses: frame.is_from_ds() && frame.is_to_ds(),
@@ -164,7 +163,7 @@ impl<'r> Batch<'_, 'r> {
             is_retry: frame.has(FrameControl::RETRY),
             more_fragments: frame.has(FrameControl::MORE_FRAGMENTS),
             is_amsdu: frame.is_amsdu(),
-            michael: frame.michael(),
+            michael: MichaelHeader::from(&frame),
         };
         Ok((mpdu, facts))
     }

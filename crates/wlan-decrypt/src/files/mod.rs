@@ -1,7 +1,7 @@
 //! Decrypting capture files of any size: a capture of 802.11 frames in, one of the Ethernet frames within out.
 //!
 //! 1. read a piece of the capture, and take the records off its front ([`Decoder`](wlan_frames::pcap::Decoder));
-//! 2. decrypt them in batches ([`Decap`](wlan_ciphers::decap::Decap)), and learn keys from the handshakes among them;
+//! 2. decrypt them in batches ([`Decap`](crate::decap::Decap)), and learn keys from the handshakes among them;
 //! 3. on a thread of its own: write what comes out under a temporary name;
 //! 4. at the end of the capture rename. Whatever goes wrong before, nothing bears the output's name that did not before.
 
@@ -19,8 +19,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use wlan_ciphers::decap::Counts;
 use wlan_frames::pcap::{self, PcapError};
+
+use crate::decap::Counts;
 
 use input::Input;
 pub use secrets::{Passphrase, SecretError, Secrets};

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use wlan_ciphers::decap::{CaptureKey, KeyOwner, LinkCounts};
 use wlan_ciphers::{Suite, TemporalKey, Wep};
 use wlan_frames::beacon::{elements, push_element};
 use wlan_frames::eapol::{Descriptor, KeyInfo};
@@ -11,6 +10,8 @@ use wlan_frames::rsn::{ID_RSN, RsnCapabilities, Selector};
 use wlan_frames::{EapolKey, FrameControl, KeyData, MacAddr, RsnElement, WpaElement};
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Key, Learned, Observer, Pmk, Protocol};
+
+use crate::decap::{CaptureKey, KeyOwner, LinkCounts};
 
 use super::{Finding, Passphrase, Secrets, Station};
 

@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use test_support::{captures_of_others, tshark};
-use wlan_ciphers::decap::{CaptureKey, Counts, Decap, KeyOwner, Skipped};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep};
+use wlan_decrypt::decap::{CaptureKey, Counts, Decap, KeyOwner, Skipped};
 use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11, Record};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
 

@@ -1,8 +1,9 @@
 //! What became of each station of a capture.
 
 use wlan_ciphers::Suite;
-use wlan_ciphers::decap::LinkCounts;
 use wlan_frames::MacAddr;
+
+use crate::decap::LinkCounts;
 
 /// Why the keys of a station are known, or why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
