@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 fn emulate(py: Python<'_>) -> i32 {
     py.detach(
-        || match wlan_link::process::serve(BufReader::new(io::stdin()), io::stdout()) {
+        || match wlan_emulator::process::serve(BufReader::new(io::stdin()), io::stdout()) {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("{error}");

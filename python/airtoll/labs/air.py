@@ -1,6 +1,6 @@
 """Lab `air`: real programs and the real Linux TCP/IP stack over emulated air, in real time.
 
-One emulator process (Rust, `wlan-link`) holds the hosts' network namespaces and a TUN device in each. It
+One emulator process (Rust, crate `wlan-emulator`) holds the hosts' network namespaces and a TUN device in each. It
 is the init process of a PID namespace that every command on the hosts joins, and it ends when its standard
 input closes. So everything goes with airtoll itself, even when that is killed: nothing has a name in the file
 system, and nothing has to be cleaned up. Without root, all of this stands in a user namespace.

@@ -24,8 +24,8 @@ use wlan_scenario::beacon::MAX_LEN_B;
 
 use self::scoreboard::Scoreboard;
 use self::writer::Writer;
-use crate::beacon::{self, AccessPoint};
-use crate::joining::Sent;
+use crate::bss::beacon::{self, AccessPoint};
+use crate::frames::sent::{Sent, duration_us};
 
 mod scoreboard;
 #[cfg(test)]
@@ -229,11 +229,6 @@ impl Capture {
         records.extend_from_slice(mpdu);
         records.extend_from_slice(&fcs::fcs(mpdu).to_le_bytes());
     }
-}
-
-/// A Duration field: whole microseconds, rounded up (9.2.5.1), at most 32 767 (9.2.4.2).
-pub fn duration_us(duration: Nanos) -> u16 {
-    u16::try_from(duration.0.div_ceil(1000).min(32_767)).unwrap_or(32_767)
 }
 
 /// When the bit after so many octets of the PSDU is sent.

@@ -1,9 +1,8 @@
 //! MPDUs on their way between two hosts, and the buffers that they live in.
 
+use arrayvec::ArrayVec;
 use wlan_ciphers::{Opened, PacketNumber};
 use wlan_frames::{EtherType, LlcSnap, MacAddr};
-
-use crate::station::fragments::PacketNumbers;
 
 /// Octets of a frame buffer: the largest MSDU (IEEE 802.11-2020 9.2.4.8.1: 2304) with its header and security
 /// fields, rounded up.
@@ -25,6 +24,12 @@ pub struct Frame {
     /// Its fragments; without any that was sent, it goes as a whole.
     pub(crate) fragments: Option<Box<Fragments>>,
 }
+
+/// Numbers of an MSDU's fragments have four bits (9.2.4.4.3).
+pub const MAX_FRAGMENTS: usize = 16;
+
+/// The packet numbers of the fragments of an MSDU that were sent, none on an open link.
+pub type PacketNumbers = ArrayVec<Option<PacketNumber>, MAX_FRAGMENTS>;
 
 /// A frame on its way in fragments.
 pub struct Fragments {

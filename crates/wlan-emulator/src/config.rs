@@ -10,7 +10,7 @@ use wlan_rsn::{Akm, Key};
 use wlan_scenario::Scenario;
 use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
-use crate::joining::{JoiningError, Keys};
+use crate::bss::keys::{Keys, KeysError};
 use crate::roster::MAX_HOSTS;
 
 /// The configuration of one emulated link.
@@ -41,7 +41,7 @@ pub enum ConfigError {
     SealedByLink,
     /// No keys come of the passphrase.
     #[error(transparent)]
-    Joining(#[from] JoiningError),
+    Keys(#[from] KeysError),
     /// The beacon key does not fit.
     #[error("beacon_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     BeaconKey(Suite),

@@ -1,11 +1,6 @@
 //! The emulated link in real time: hosts with a TUN device each, one medium.
 //!
-//! [`Emulator`] makes the hosts and starts `mac`, the thread that does the rest; `relay` is the way of a frame between a host
-//! and the medium, `report` what is told to whoever asks.
-
-mod mac;
-mod relay;
-mod report;
+//! [`Emulator`] makes the hosts and starts the MAC thread, which does the rest (`mac`).
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -26,20 +21,19 @@ use wlan_rsn::Key;
 use wlan_scenario::BadScenario;
 use wlan_scenario::WordError;
 
-use self::mac::Mac;
-use crate::beacon::AccessPoint;
+use crate::bss::beacon::AccessPoint;
+use crate::bss::joining::{Joined, Joining, JoiningError};
 use crate::capture::{Capture, Names};
 use crate::config::{Config, ConfigError};
-use crate::counters::Counters;
-use crate::frame::Pool;
-use crate::host::Host;
-use crate::joining::{Joined, Joining, JoiningError};
-use crate::roster;
-use crate::roster::{AP, Roster};
-use crate::stage::Stages;
-use crate::station::End;
+use crate::frames::frame::Pool;
+use crate::frames::host::Host;
+use crate::frames::station::End;
+use crate::mac::counters::Counters;
+use crate::mac::stage::Stages;
+use crate::mac::state::Mac;
+use crate::roster::{self, AP, Roster};
 
-pub use report::{Facts, ProcessorFacts, Report, Sent, WiredFacts};
+pub use crate::mac::report::{Facts, ProcessorFacts, Report, Sent, WiredFacts};
 
 /// Why a link did not come up, or did not go on.
 #[derive(Debug, thiserror::Error)]

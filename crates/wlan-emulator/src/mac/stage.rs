@@ -8,7 +8,7 @@ use wlan_air::Nanos;
 use wlan_air::sim::{Processor, Wired};
 use wlan_frames::LlcSnap;
 
-use crate::frame::{Around, Frame};
+use crate::frames::frame::{Around, Frame};
 use crate::roster::AP;
 
 /// From one delivery to a host to the next at least: a card raises no more interrupts than that, and its driver takes

@@ -7,14 +7,12 @@ use arrayvec::ArrayVec;
 use wlan_ciphers::{OpenJob, SealJob};
 use wlan_frames::{AckPolicy, DataHeader, LlcSnap, QosControl, Role, SequenceControl};
 
-use crate::frame::{Around, Frame, Numbers, State};
-use crate::protection::{KEY_ID, Protection};
+use super::frame::{Around, Frame, Numbers, State};
+use super::protection::{KEY_ID, Protection};
+use super::reassembly::Reassembly;
 use crate::roster::{AP, mac};
-use fragments::Reassembly;
-
-pub mod fragments;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 /// Frames that are sealed or opened together: an A-MPDU has no more (IEEE 802.11-2020 9.3.1.8.2).
 const BATCH: usize = 64;
@@ -24,9 +22,9 @@ pub struct End {
     /// The header of every MPDU it sends, but for the numbers and the address behind the receiver or the transmitter.
     header: DataHeader,
     next_sequence: u16,
-    protection: Option<Protection>,
+    pub(super) protection: Option<Protection>,
     /// What came of an MSDU that the peer sends in fragments.
-    reassembly: Reassembly,
+    pub(super) reassembly: Reassembly,
 }
 
 impl End {
@@ -116,7 +114,7 @@ impl End {
 
     /// The header of a frame but for its numbers. Beside the addresses of this hop is where its packet goes, or comes from
     /// (IEEE 802.11-2020 Table 9-30).
-    fn header_of(&self, frame: &Frame) -> DataHeader {
+    pub(super) fn header_of(&self, frame: &Frame) -> DataHeader {
         let [destination, source] = frame.addresses.unwrap_or([mac(frame.to), mac(frame.from)]);
         DataHeader {
             addr3: if self.header.to_ds { destination } else { source },
@@ -125,7 +123,7 @@ impl End {
     }
 
     /// Numbers that no frame of this end had yet.
-    fn next_numbers(&mut self) -> Numbers {
+    pub(super) fn next_numbers(&mut self) -> Numbers {
         Numbers {
             pn: self.protection.as_mut().map(Protection::next_pn),
             ..self.next_sequence_number()
@@ -133,7 +131,7 @@ impl End {
     }
 
     /// The same without a packet number.
-    fn next_sequence_number(&mut self) -> Numbers {
+    pub(super) fn next_sequence_number(&mut self) -> Numbers {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) % SequenceControl::MODULUS;
         Numbers { sequence, pn: None }

@@ -8,14 +8,14 @@ use wlan_host::offload::packet::{Packet, assert_checksums_are_right, usual, usua
 use wlan_host::tun::{Offloads, Tun};
 
 use super::*;
-use crate::frame::Pool;
-use crate::host::{Arrival, Host};
+use crate::frames::frame::Pool;
+use crate::frames::host::{Arrival, Host};
 
 /// A host's stack and what it sends through.
-pub(super) struct Side {
+pub(in crate::frames) struct Side {
     stack: UnixDatagram,
-    pub(super) host: Host,
-    pub(super) end: End,
+    pub(in crate::frames) host: Host,
+    pub(in crate::frames) end: End,
 }
 
 fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
@@ -36,17 +36,17 @@ fn side(role: Role, suite: Option<Suite>, coalesce: bool) -> Side {
     }
 }
 
-pub(super) fn pair(suite: Option<Suite>, coalesce: bool) -> (Side, Side) {
+pub(in crate::frames) fn pair(suite: Option<Suite>, coalesce: bool) -> (Side, Side) {
     (side(Role::Sta, suite, coalesce), side(Role::Ap, suite, coalesce))
 }
 
 impl Side {
-    pub(super) fn sends(&self, vnet: VnetHeader, packet: &[u8]) {
+    pub(in crate::frames) fn sends(&self, vnet: VnetHeader, packet: &[u8]) {
         self.stack.send(&[&vnet.emit(), packet].concat()).unwrap();
     }
 
     /// All that the station reads now.
-    pub(super) fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
+    pub(in crate::frames) fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
         loop {
             let found = self.host.read(pool, |frame| frames.push(frame));
             match found.unwrap() {
@@ -71,7 +71,7 @@ impl Side {
         rejected
     }
 
-    pub(super) fn received(&self) -> Vec<(VnetHeader, Vec<u8>)> {
+    pub(in crate::frames) fn received(&self) -> Vec<(VnetHeader, Vec<u8>)> {
         let mut buffer = vec![0; 70_000];
         let mut all = Vec::new();
         while let Ok(len) = self.stack.recv(&mut buffer) {

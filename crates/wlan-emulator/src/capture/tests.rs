@@ -17,7 +17,7 @@ use wlan_scenario::beacon::GROUP_MANAGEMENT;
 use wlan_scenario::scenario::testing::scenario;
 
 use super::*;
-use crate::joining::Keys;
+use crate::bss::keys::Keys;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
 

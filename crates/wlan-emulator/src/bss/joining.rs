@@ -15,25 +15,22 @@ use std::time::Duration;
 use getrandom::SysRng;
 use getrandom::rand_core::{CryptoRng, UnwrapErr};
 use wlan_air::Nanos;
-use wlan_air::phy::{Bss, Mode};
+use wlan_air::phy::Bss;
 use wlan_ciphers::{OpenJob, SealJob, Suite};
 use wlan_frames::control::Ack;
 use wlan_frames::fcs::FCS_LEN;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, STATUS_SUCCESS};
 use wlan_frames::{AckPolicy, DataHeader, EtherType, LlcSnap, MacAddr, QosControl, Role, SequenceControl};
-use wlan_rsn::ManagementProtection;
 use wlan_rsn::authenticator::{Limits, StartError};
-use wlan_rsn::psk::{PskError, psk};
-use wlan_rsn::sae::{self, Password, PasswordError, Sae};
+use wlan_rsn::sae::{self, Password, Sae};
 use wlan_rsn::{
-    Akm, Association, Authenticator, Elements, Group, Key, Mismatch, Output, Pmk, Policy, Protocol,
-    Supplicant, Timing, WrongPmk,
+    Association, Authenticator, Elements, Key, Mismatch, Output, Pmk, Policy, Supplicant, Timing, WrongPmk,
 };
-use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
-use crate::beacon::{AccessPoint, BIGTK_ID, SSID};
-use crate::capture::duration_us;
-use crate::protection::{KEY_ID, Protection};
+use super::beacon::{AccessPoint, BIGTK_ID};
+use super::keys::{Keys, Secret};
+use crate::frames::protection::{KEY_ID, Protection};
+use crate::frames::sent::{Sent, duration_us};
 use crate::roster::{AP, mac};
 
 /// The TID of EAPOL frames of QoS stations: that of network control, as Linux has it.
@@ -46,12 +43,6 @@ const DURATION_AT: usize = 2;
 /// Why the stations do not come to the link.
 #[derive(Debug, thiserror::Error)]
 pub enum JoiningError {
-    /// No passphrase of PSK.
-    #[error("wpa_passphrase: {0}")]
-    Passphrase(#[from] PskError),
-    /// No password of SAE.
-    #[error("wpa_passphrase: {0}")]
-    Password(#[from] PasswordError),
     /// The ends would not agree.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -64,82 +55,6 @@ pub enum JoiningError {
     /// One end stopped without keys, which on this air is a fault of the program.
     #[error("the handshake of station {0} came to nothing")]
     Handshake(MacAddr),
-}
-
-/// How a link is protected, and what its keys come from.
-pub enum Keys {
-    /// Not at all.
-    Open,
-    /// By one key that all know, and no handshake (12.3.2).
-    Wep(Suite, Vec<u8>),
-    /// By keys of a handshake (12.6).
-    Rsn(Policy, Secret),
-}
-
-/// What both ends know beforehand.
-pub enum Secret {
-    /// The PMK itself.
-    Psk(Pmk),
-    /// A password of SAE.
-    Sae(Arc<Password>),
-}
-
-impl Keys {
-    /// Those of a suite: WPA with TKIP, RSN with the others of both; `is_qos` says whether the BSS has QoS.
-    ///
-    /// # Errors
-    /// The passphrase is none.
-    pub fn of_handshake(
-        suite: Suite,
-        akm: Akm,
-        passphrase: &str,
-        management: ManagementProtection,
-        is_qos: bool,
-    ) -> Result<Keys, JoiningError> {
-        let protocol = if suite == Suite::Tkip {
-            Protocol::Wpa
-        } else {
-            Protocol::Rsn
-        };
-        let mut policy = Policy::of(protocol, akm, suite);
-        if management.is_required {
-            policy = policy.with_mfp(GROUP_MANAGEMENT);
-        } else if management.is_capable {
-            policy = policy.with_optional_mfp(GROUP_MANAGEMENT);
-        }
-        if is_qos {
-            policy = policy.with_qos();
-        }
-        let secret = if akm == Akm::Sae {
-            Secret::Sae(Arc::new(Password::new(
-                SSID,
-                passphrase.as_bytes(),
-                None,
-                &[Group::P256],
-            )?))
-        } else {
-            Secret::Psk(Pmk::of_psk(psk(passphrase.as_bytes(), SSID)?))
-        };
-        Ok(Keys::Rsn(policy, secret))
-    }
-
-    /// What the access point and its stations advertise; `None` without RSN.
-    pub fn policy(&self) -> Option<&Policy> {
-        match self {
-            Keys::Rsn(policy, _) => Some(policy),
-            Keys::Open | Keys::Wep(..) => None,
-        }
-    }
-}
-
-/// A frame that was sent.
-pub struct Sent {
-    /// When its PPDU starts.
-    pub at: Nanos,
-    /// How it is sent.
-    pub mode: Mode,
-    /// The MPDU, without FCS.
-    pub mpdu: Vec<u8>,
 }
 
 /// An association that stands.

@@ -13,10 +13,10 @@ use wlan_air::{Delivery, Nanos, Route};
 use wlan_host::offload::coalesce::MAX_PACKETS;
 use wlan_host::offload::flow;
 
-use super::mac::{Mac, ends};
-use crate::frame::Frame;
+use super::stage::{Way, Which};
+use super::state::{Mac, ends};
+use crate::frames::frame::Frame;
 use crate::roster::AP;
-use crate::stage::{Way, Which};
 
 impl Mac {
     /// The processor or wire that a host's packets come to first; none where they are queued for the air at once.

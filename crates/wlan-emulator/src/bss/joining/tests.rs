@@ -7,11 +7,13 @@ use wlan_ciphers::Bip;
 use wlan_frames::fcs;
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::rsn::RsnCapabilities;
-use wlan_rsn::{Learned, Observer};
+use wlan_rsn::psk::psk;
+use wlan_rsn::{Akm, Learned, Observer};
 use wlan_scenario::beacon::MAX_LEN_B;
 use wlan_scenario::scenario::testing::scenario;
 
 use super::*;
+use crate::bss::keys::SSID;
 
 const PASSPHRASE: &str = "a toll on the air";
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];

@@ -6,8 +6,8 @@ use wlan_host::offload::VnetHeader;
 use wlan_host::offload::packet::{Packet, usual};
 
 use super::*;
-use crate::frame::Pool;
-use crate::station::tests::{Side, pair};
+use crate::frames::frame::Pool;
+use crate::frames::station::tests::{Side, pair};
 
 /// Octets of all fragments but the last.
 const PART_B: usize = 472;

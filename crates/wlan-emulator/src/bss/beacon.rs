@@ -14,13 +14,11 @@ use wlan_frames::{MacAddr, SequenceControl};
 use wlan_rsn::{Elements, Key};
 use wlan_scenario::beacon::{GROUP_MANAGEMENT, USUAL_LEN_B};
 
-use crate::joining::Keys;
+use super::keys::{Keys, SSID};
 
 /// The key identifier of the access point's one BIGTK.
 pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
 
-/// What every emulated BSS is called.
-pub const SSID: &[u8] = b"airtoll";
 /// The primary channels that the emulated air says it is, and their centres in MHz (17.3.8.4.2, 16.3.6.3).
 const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
 const CHANNEL_5GHZ: (u8, u16) = (36, 5180);

@@ -19,25 +19,22 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use nix::poll::{PollFd, PollFlags};
-use nix::sys::eventfd::EventFd;
 use nix::time::{ClockId, clock_gettime};
-use wlan_air::{Event, Kind, Medium, Nanos, Ppdu};
-use wlan_host::clock::{Clock, SPIN};
+use wlan_air::{Event, Kind, Nanos, Ppdu};
+use wlan_host::clock::SPIN;
 
 use super::report::{Report, Sent};
-use crate::capture::{Capture, duration_us};
-use crate::counters::Counters;
-use crate::frame::{Around, Frame, Pool};
-use crate::host::{Arrival, Host};
-use crate::roster::{AP, MAX_HOSTS, Roster};
-use crate::stage::{Stage, Stages, Which};
-use crate::station::End;
+use super::stage::{Stage, Which};
+use super::state::{Mac, ends};
+use crate::capture::Capture;
+use crate::frames::host::Arrival;
+use crate::frames::sent::duration_us;
+use crate::roster::MAX_HOSTS;
 
 /// Packets for the air that are read from one device before the medium's time is looked at again: a host that sends
 /// faster than it is read must not hold up the air.
@@ -46,32 +43,6 @@ const DRAIN_LIMIT: usize = 512;
 /// How often a host is looked at while a processor or wire works on what it sent before: what waits in its device must
 /// find no room at these, where it is counted, and not in the device.
 const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
-
-/// The state of the MAC thread.
-pub(super) struct Mac {
-    pub(super) clock: Clock,
-    pub(super) roster: Roster,
-    pub(super) around: Around,
-    pub(super) hosts: Vec<Host>,
-    /// By station from 1: the access point's end and the station's.
-    pub(super) associations: Vec<[End; 2]>,
-    pub(super) stages: Stages,
-    pub(super) medium: Medium<Frame>,
-    /// Perturbs the hash that tells flows apart.
-    pub(super) flow_seed: u64,
-    pub(super) counters: Counters,
-    pub(super) capture: Option<Capture>,
-    /// Data PPDUs on the air.
-    pub(super) data_on_air: usize,
-    /// When all hosts before a processor or wire were looked at last.
-    pub(super) looked_at: Nanos,
-    pub(super) wake: Arc<EventFd>,
-    pub(super) requests: Receiver<Sender<Report>>,
-    /// Frames to use again.
-    pub(super) pool: Pool,
-    /// Frames between one place and the next, within one call. Reused, so that nothing allocates.
-    pub(super) passing: Vec<Frame>,
-}
 
 /// Whether the link goes on.
 #[derive(PartialEq, Eq)]
@@ -104,7 +75,7 @@ struct Ahead {
 }
 
 impl Mac {
-    pub(super) fn run(&mut self) -> io::Result<()> {
+    pub fn run(&mut self) -> io::Result<()> {
         while self.answer_requests() == Next::Go {
             if !self.stages.is_empty() {
                 self.catch_up(self.clock.now());
@@ -377,10 +348,4 @@ impl Mac {
 
 fn is_data(ppdu: &Ppdu) -> bool {
     matches!(ppdu.kind, Kind::Data { .. })
-}
-
-/// The sender's and the receiver's end of their association.
-pub(super) fn ends(associations: &mut [[End; 2]], sender: usize, receiver: usize) -> Option<[&mut End; 2]> {
-    let [ap, sta] = associations.get_mut(sender.max(receiver).checked_sub(1)?)?;
-    Some(if sender == AP { [ap, sta] } else { [sta, ap] })
 }

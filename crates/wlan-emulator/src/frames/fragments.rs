@@ -4,51 +4,20 @@
 //! transmission: with the same packet number it is sealed to the same octets. The receiver keeps what came of one
 //! MSDU, since its peer sends the fragments of one after the other.
 
-use arrayvec::ArrayVec;
 use wlan_air::{Fragment, Nanos};
-use wlan_ciphers::michael::MichaelHeader;
-use wlan_ciphers::{OpenJob, PacketNumber, SealJob};
+use wlan_ciphers::{OpenJob, SealJob};
 use wlan_frames::{DataHeader, LlcSnap, SequenceControl};
 
-use super::End;
-use crate::frame::{Frame, State};
-use crate::protection::KEY_ID;
+use super::frame::{Frame, State};
+use super::protection::{KEY_ID, Protection};
+use super::reassembly::michael;
+use super::station::End;
 
 #[cfg(test)]
 mod tests;
 
 /// From the first fragment that came to the last, at most: dot11MaxReceiveLifetime, 512 TU (10.5).
 const MAX_LIFETIME: Nanos = Nanos::from_us(512 * 1024);
-
-/// What an end received of an MSDU.
-#[derive(Default)]
-pub(super) struct Reassembly {
-    /// Whose; none before the first fragment, and after one that does not belong.
-    sequence: Option<u16>,
-    /// Fragments that came: number 0 and those after it.
-    count: u8,
-    /// Whether the last one came.
-    complete: bool,
-    last_pn: Option<PacketNumber>,
-    began: Nanos,
-    /// What Michael covers in front of the MSDU.
-    michael: MichaelHeader,
-    octets: Vec<u8>,
-}
-
-impl Reassembly {
-    fn begin(&mut self, header: &DataHeader, at: Nanos) {
-        let mut octets = std::mem::take(&mut self.octets);
-        octets.clear();
-        *self = Reassembly {
-            sequence: Some(header.sequence.number),
-            began: at,
-            michael: michael(header),
-            octets,
-            ..Reassembly::default()
-        };
-    }
-}
 
 impl End {
     /// Makes `frames` ready for the air as [`seal`](End::seal) does, or if it is sent in parts that part of it.
@@ -102,7 +71,7 @@ impl End {
         if !retry {
             fragments
                 .pns
-                .push(self.protection.as_mut().map(super::Protection::next_pn));
+                .push(self.protection.as_mut().map(Protection::next_pn));
         }
         let header = DataHeader {
             retry,
@@ -211,22 +180,3 @@ impl End {
         LlcSnap::parse(body).is_ok()
     }
 }
-
-/// What Michael covers in front of the MSDU of a frame (12.5.2.3.1).
-fn michael(header: &DataHeader) -> MichaelHeader {
-    MichaelHeader {
-        da: if header.to_ds { header.addr3 } else { header.addr1 },
-        sa: if header.from_ds {
-            header.addr3
-        } else {
-            header.addr2
-        },
-        priority: header.tid(),
-    }
-}
-
-/// Numbers of an MSDU's fragments have four bits (9.2.4.4.3).
-pub const MAX_FRAGMENTS: usize = 16;
-
-/// The packet numbers of the fragments of an MSDU that were sent, none on an open link.
-pub type PacketNumbers = ArrayVec<Option<PacketNumber>, MAX_FRAGMENTS>;

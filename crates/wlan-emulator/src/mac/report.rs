@@ -7,8 +7,8 @@ use wlan_air::{Nanos, StationCounters};
 use wlan_host::schedule::Scheduling;
 use wlan_host::tun::Offloads;
 
-use crate::counters::Lateness;
-use crate::stage::Stage;
+use super::counters::Lateness;
+use super::stage::Stage;
 
 /// What the link is, as far as the emulator decides it.
 #[derive(Clone, Debug, Serialize)]

@@ -11,7 +11,7 @@ use wlan_host::offload::coalesce::{MAX_PACKETS, Run, Takes};
 use wlan_host::offload::segment::{SuperPacket, complete_checksum};
 use wlan_host::tun::{ETHERNET_B, Kind, TYPES_FROM, Tun};
 
-use crate::frame::{Around, Frame, Pool};
+use crate::frames::frame::{Around, Frame, Pool};
 
 /// Octets of the largest super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
 const SUPER_PACKET_B: usize = 65_536;

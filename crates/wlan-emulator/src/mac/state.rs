@@ -1,0 +1,49 @@
+//! What the MAC thread works on.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use nix::sys::eventfd::EventFd;
+use wlan_air::{Medium, Nanos};
+use wlan_host::clock::Clock;
+
+use super::counters::Counters;
+use super::report::Report;
+use super::stage::Stages;
+use crate::capture::Capture;
+use crate::frames::frame::{Around, Frame, Pool};
+use crate::frames::host::Host;
+use crate::frames::station::End;
+use crate::roster::{AP, Roster};
+
+/// The state of the MAC thread.
+pub struct Mac {
+    pub clock: Clock,
+    pub roster: Roster,
+    pub around: Around,
+    pub hosts: Vec<Host>,
+    /// By station from 1: the access point's end and the station's.
+    pub associations: Vec<[End; 2]>,
+    pub stages: Stages,
+    pub medium: Medium<Frame>,
+    /// Perturbs the hash that tells flows apart.
+    pub flow_seed: u64,
+    pub counters: Counters,
+    pub capture: Option<Capture>,
+    /// Data PPDUs on the air.
+    pub data_on_air: usize,
+    /// When all hosts before a processor or wire were looked at last.
+    pub looked_at: Nanos,
+    pub wake: Arc<EventFd>,
+    pub requests: Receiver<Sender<Report>>,
+    /// Frames to use again.
+    pub pool: Pool,
+    /// Frames between one place and the next, within one call. Reused, so that nothing allocates.
+    pub passing: Vec<Frame>,
+}
+
+/// The sender's and the receiver's end of their association.
+pub(super) fn ends(associations: &mut [[End; 2]], sender: usize, receiver: usize) -> Option<[&mut End; 2]> {
+    let [ap, sta] = associations.get_mut(sender.max(receiver).checked_sub(1)?)?;
+    Some(if sender == AP { [ap, sta] } else { [sta, ap] })
+}
