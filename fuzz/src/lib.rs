@@ -18,13 +18,13 @@ pub use handshake::handshake;
 pub use phases::phases;
 pub use sae::sae;
 use wlan_ciphers::bip::IntegrityKeyId;
-use wlan_decrypt::decap::{CaptureKey, Counts, Decap, KeyOwner, Receiver};
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
     Backend, Bip, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealJob, Suite, TemporalKey, Tkip, Wep,
     open_each, seal_each,
 };
+use wlan_decrypt::decap::{CaptureKey, Counts, Decap, KeyOwner, Receiver};
 use wlan_frames::ampdu::Delimiter;
 use wlan_frames::beacon::Beacon;
 use wlan_frames::control::{Ack, BlockAck, BlockAckReq, Cts, Rts};

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
-use wlan_link::link::phases::{
+use wlan_link::phases::{
     AccessPoint, Action, Addressing, ApSettings, Credentials, Settings, StaSettings, Station,
 };
-use wlan_link::link::{ControlBody, ControlFrame, Direction, Endpoint, Kind};
+use wlan_link::plane::{ControlBody, ControlFrame, Direction, Endpoint, Kind};
 use wlan_rsn::{Key, Pmk};
 
 use crate::handshake::{AP, Counter, STATION};

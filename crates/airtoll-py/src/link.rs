@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use wlan_ciphers::Suite;
+use wlan_frames::Role;
 use wlan_frames::link::overhead_b;
-use wlan_link::link::Role;
-use wlan_link::link::daemon::{DaemonError, run};
+use wlan_link::daemon::{DaemonError, run};
 
 /// Octets that a link adds to a packet with this suite.
 #[pyfunction]

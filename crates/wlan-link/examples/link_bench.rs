@@ -16,9 +16,8 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use wlan_ciphers::{KeyId, Suite};
 use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
-use wlan_link::link::{
-    Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport, keep_capabilities,
-};
+use wlan_link::plane::{Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport};
+use wlan_link::privileges::keep_capabilities;
 
 /// As long as the longest key.
 const KEY: [u8; 32] = [0x5a; 32];

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use hosts::{Host, Switch};
 use wlan_ciphers::{KeyId, Lanes, Suite};
 use wlan_frames::MacAddr;
-use wlan_link::link::{
-    Capability, Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role,
-    Running, Transport, keep_capabilities,
+use wlan_link::plane::{
+    Config, ControlBody, Direction, ETHERTYPE, Endpoint, Kind, Link, LinkError, Network, Role, Running,
+    Transport,
 };
+use wlan_link::privileges::{Capability, keep_capabilities};
 
 const PORT: u16 = 5678;
 

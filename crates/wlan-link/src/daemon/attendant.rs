@@ -1,0 +1,218 @@
+//! The thread that answers at the status sockets and takes signals.
+//!
+//! A request is a line: `status` is answered by a line of JSON, `openmetrics` by OpenMetrics text, `GET /metrics` by the
+//! same over HTTP/1.1 (RFC 9112), which Prometheus speaks. One request a connection, one connection at a time.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use super::status_socket::StatusSocket;
+use super::{Config, DaemonError, Shared, metrics};
+use crate::lock::lock;
+use crate::plane::Handle;
+use crate::privileges::UserIds;
+
+/// Octets of a request that are looked at.
+const REQUEST_B: usize = 4096;
+/// Whoever does not ask, or does not listen, for so long is left.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Sockets that are bound, and signals that are blocked.
+pub struct Attendant {
+    status: StatusSocket,
+    metrics: Option<TcpListener>,
+    signals: SigSet,
+}
+
+/// The thread; when it is dropped, it ends, and its socket goes.
+pub struct Attending {
+    thread: Option<JoinHandle<()>>,
+    end: Arc<EventFd>,
+}
+
+impl Attendant {
+    /// Binds the sockets while the process still has all its privileges; `owner` is the user that it becomes.
+    ///
+    /// # Errors
+    /// [`DaemonError::System`], also where another link has the socket.
+    pub fn bind(config: &Config, owner: Option<UserIds>, signals: SigSet) -> Result<Self, DaemonError> {
+        let path = &config.status_socket;
+        let status = StatusSocket::bind(path, owner)
+            .map_err(DaemonError::system(format!("status socket {}", path.display())))?;
+        let metrics = match config.metrics {
+            Some(address) => {
+                let bound =
+                    TcpListener::bind(address).and_then(|bound| bound.set_nonblocking(true).map(|()| bound));
+                Some(bound.map_err(DaemonError::system(format!("metrics at {address}")))?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            status,
+            metrics,
+            signals,
+        })
+    }
+
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// There is no thread, or no descriptor to wait for signals at.
+    pub fn start(self, shared: Arc<Shared>, handle: Handle, config: &Config) -> io::Result<Attending> {
+        let signals = SignalFd::with_flags(&self.signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let end = Arc::new(EventFd::from_flags(
+            EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK,
+        )?);
+        let answers = Answers {
+            name: config.name.clone(),
+            device: config.device.clone(),
+            started: Instant::now(),
+            shared: Arc::clone(&shared),
+            handle,
+        };
+        let (status, metrics, ending) = (self.status, self.metrics, Arc::clone(&end));
+        let thread = thread::Builder::new().name("link-status".into()).spawn(move || {
+            loop {
+                let mut polled = vec![
+                    PollFd::new(ending.as_fd(), PollFlags::POLLIN),
+                    PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+                    PollFd::new(status.as_fd(), PollFlags::POLLIN),
+                ];
+                polled.extend(
+                    metrics
+                        .iter()
+                        .map(|metrics| PollFd::new(metrics.as_fd(), PollFlags::POLLIN)),
+                );
+                let _ = poll(&mut polled, PollTimeout::NONE);
+                let ready: Vec<bool> = polled.iter().map(|one| one.any() == Some(true)).collect();
+                if ready[0] {
+                    return;
+                }
+                if ready[1] {
+                    let _ = signals.read_signal();
+                    shared.stop.store(true, Ordering::Release);
+                }
+                if ready[2]
+                    && let Ok(mut stream) = status.accept()
+                {
+                    // A client that goes away is no concern of the link's.
+                    let _ = patient(&stream).and_then(|()| answers.serve(&mut stream));
+                }
+                if let (Some(true), Some(metrics)) = (ready.get(3), &metrics)
+                    && let Ok((mut stream, _)) = metrics.accept()
+                {
+                    let _ = stream
+                        .set_nonblocking(false)
+                        .and_then(|()| patient_tcp(&stream))
+                        .and_then(|()| answers.serve(&mut stream));
+                }
+            }
+        })?;
+        Ok(Attending {
+            thread: Some(thread),
+            end,
+        })
+    }
+}
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        let _ = self.end.write(1);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn patient(stream: &UnixStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))
+}
+
+fn patient_tcp(stream: &TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))
+}
+
+struct Answers {
+    name: String,
+    device: String,
+    started: Instant,
+    shared: Arc<Shared>,
+    handle: Handle,
+}
+
+impl Answers {
+    fn serve(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
+        let until = Instant::now() + PATIENCE;
+        let mut request = Vec::new();
+        let is_whole = |request: &[u8]| {
+            let is_http = request.starts_with(b"GET ");
+            let end: &[u8] = if is_http { b"\r\n\r\n" } else { b"\n" };
+            request.windows(end.len()).any(|part| part == end)
+        };
+        while !is_whole(&request) {
+            let mut octets = [0; 512];
+            let len = stream.read(&mut octets)?;
+            request.extend_from_slice(&octets[..len]);
+            if len == 0 || request.len() > REQUEST_B || Instant::now() > until {
+                return Ok(());
+            }
+        }
+        let line = request.split(|&octet| octet == b'\n').next().unwrap_or_default();
+        let answer = match line.trim_ascii() {
+            b"status" => self.status(),
+            b"openmetrics" => self.metrics(),
+            line if line.starts_with(b"GET /metrics ") => {
+                http("200 OK", metrics::CONTENT_TYPE, &self.metrics())
+            }
+            line if line.starts_with(b"GET ") => {
+                http("404 Not Found", "text/plain", "only /metrics is here\n")
+            }
+            _ => "{\"error\": \"a request is the line status or openmetrics\"}\n".to_owned(),
+        };
+        stream.write_all(answer.as_bytes())
+    }
+
+    fn status(&self) -> String {
+        let shown = lock(&self.shared.shown).clone();
+        let status = serde_json::json!({
+            "name": self.name,
+            "device": self.device,
+            "uptime_s": self.started.elapsed().as_secs_f64(),
+            "link": shown,
+            "stations": self.handle.stations(),
+            "counters": self.handle.counters(),
+        });
+        format!("{status}\n")
+    }
+
+    fn metrics(&self) -> String {
+        let shown = lock(&self.shared.shown).clone();
+        metrics::text(
+            &self.name,
+            &shown,
+            &self.handle.stations(),
+            &self.handle.counters(),
+        )
+    }
+}
+
+fn http(status: &str, content_type: &str, body: &str) -> String {
+    let len = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{body}"
+    )
+}

@@ -1,0 +1,444 @@
+//! The configuration: one TOML file, and a file with the passphrase.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toml::Spanned;
+use wlan_ciphers::Suite;
+use wlan_frames::{EtherType, MacAddr};
+use wlan_host::os_error::words;
+use wlan_host::tun::TYPES_FROM;
+use wlan_rsn::sae::Password;
+use wlan_rsn::{Akm, Pmk, psk};
+use zeroize::Zeroizing;
+
+use super::written::{Cipher, Ethernet, Listed, Text, Udp, Written, WrittenKind};
+use crate::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
+use crate::plane::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
+use crate::privileges::UserIds;
+
+/// The configuration cannot be used: one line that says where and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl ConfigError {
+    /// Something about the whole file.
+    pub(super) fn of(path: &Path, what: &str) -> Self {
+        Self(format!("{}: {what}", path.display()))
+    }
+
+    /// Something at a place in a file.
+    fn at(path: &Path, text: &str, span: Range<usize>, what: &str) -> Self {
+        let start = span.start.min(text.len());
+        let line = text[..start].matches('\n').count() + 1;
+        let begins = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let words = text[begins..].lines().next().unwrap_or_default();
+        let key = match words.split_once('=') {
+            Some((key, _)) => format!("{}: ", key.trim()),
+            None => String::new(),
+        };
+        let what = what.lines().next().unwrap_or_default();
+        Self(format!("{}:{line}: {key}{what}", path.display()))
+    }
+}
+
+/// One end of a link, as its file says.
+#[derive(Debug)]
+pub struct Config {
+    /// The link's name.
+    pub name: String,
+    /// The device's name.
+    pub device: String,
+    /// Stations at most.
+    pub max_stations: usize,
+    /// A new group key after so long.
+    pub group_rekey: Duration,
+    /// Where the access point is, with UDP.
+    pub peer: Option<SocketAddr>,
+    /// The access point, if no other will do.
+    pub bssid: Option<MacAddr>,
+    /// The device is down while there is no session.
+    pub device_down_when_lost: bool,
+    /// Where status is asked for.
+    pub status_socket: PathBuf,
+    /// Where OpenMetrics are scraped, an address of this host alone.
+    pub metrics: Option<SocketAddr>,
+    /// Whom a process of root becomes.
+    pub user: Option<UserIds>,
+    role: Role,
+    transport: Transport,
+    kind: Kind,
+    ciphers: Vec<Suite>,
+    credentials: Credentials,
+    addressing: Option<Addressing>,
+    rekey: Duration,
+    rekey_packets: u64,
+    keep_alive: Duration,
+}
+
+/// Octets of the longest name of a device: IFNAMSIZ less the zero at its end.
+const DEVICE_NAME_B: usize = 15;
+/// Packets under one key unless the file says otherwise: well below 2^48, where numbers end, and often enough that a key
+/// that leaks tells little.
+const REKEY_PACKETS: u64 = 1 << 32;
+
+impl Config {
+    /// Reads the file, and the passphrase.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the file, the line, the key, and what is wrong.
+    pub fn read(role: Role, path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::of(path, &words(&error)))?;
+        let written: Written = toml::from_str(&text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            ConfigError::at(path, &text, span, error.message())
+        })?;
+        Reader { path, text: &text }.config(role, written)
+    }
+
+    /// What the data plane is opened with.
+    pub(super) fn link_config(&self) -> plane::Config {
+        plane::Config {
+            role: self.role,
+            transport: self.transport.clone(),
+            device: self.device.clone(),
+            kind: self.kind,
+            suites: self.ciphers.clone(),
+        }
+    }
+
+    /// What both machines are told.
+    pub(super) fn settings(&self, address: MacAddr) -> Settings {
+        Settings {
+            ssid: self.name.clone().into_bytes(),
+            address,
+            kind: self.kind,
+            ciphers: self.ciphers.clone(),
+            credentials: self.credentials.clone(),
+            rekey_after: self.rekey,
+            rekey_packets: self.rekey_packets,
+            keep_alive: self.keep_alive,
+        }
+    }
+
+    /// Who may join, of an access point.
+    pub(super) fn ap_addressing(&self) -> Option<&Addressing> {
+        self.addressing.as_ref()
+    }
+
+    /// Where frames to all go, if there is such a place.
+    pub(super) fn to_all(&self) -> Option<Endpoint> {
+        match self.transport {
+            Transport::Ethernet { .. } => Some(Endpoint::Ethernet(MacAddr::BROADCAST)),
+            Transport::Udp { .. } => None,
+        }
+    }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn at(&self, span: Range<usize>, what: impl fmt::Display) -> ConfigError {
+        ConfigError::at(self.path, self.text, span, &what.to_string())
+    }
+
+    fn of(&self, what: &str) -> ConfigError {
+        ConfigError::of(self.path, what)
+    }
+
+    fn config(&self, role: Role, written: Written) -> Result<Config, ConfigError> {
+        let is_ap = role == Role::Ap;
+        self.only_for(is_ap, &written)?;
+        let name_at = written.name.span();
+        let name = self.checked(written.name, |name| {
+            (
+                (1..=32).contains(&name.len()),
+                "an SSID has 1 to 32 octets (IEEE Std 802.11-2020 9.4.2.2)",
+            )
+        })?;
+        let device = self.checked(written.device, |name| {
+            let is_one = |octet: u8| octet.is_ascii_graphic() && octet != b'/' && octet != b':';
+            let fits = (1..=DEVICE_NAME_B).contains(&name.len());
+            (
+                fits && name.bytes().all(is_one),
+                "a device's name has 1 to 15 letters and digits",
+            )
+        })?;
+        let ciphers = self.checked(written.ciphers, |ciphers| {
+            (!ciphers.is_empty(), "at least one cipher is needed")
+        })?;
+        let ciphers: Vec<Suite> = ciphers.into_iter().map(|Cipher(suite)| suite).collect();
+        let credentials = self.credentials(written.akm, name.as_bytes(), written.passphrase_file)?;
+        let (transport, peer) = self.transport(is_ap, written.ethernet, written.udp)?;
+        let kind = match written.kind {
+            WrittenKind::Tun => Kind::Ip,
+            WrittenKind::Tap => Kind::Ethernet,
+        };
+        let addressing = if is_ap {
+            Some(self.addressing(kind, written.addresses, written.pool, written.station)?)
+        } else {
+            None
+        };
+        let metrics = written.metrics.map(|address| {
+            self.checked(address, |address| {
+                (
+                    address.ip().is_loopback(),
+                    "anyone can read metrics: only addresses of this host alone, such as 127.0.0.1:9777",
+                )
+            })
+        });
+        let max_stations = written.max_stations.map(|count| {
+            self.checked(count, |count| {
+                (
+                    (1..=2007).contains(count),
+                    "an access point has 1 to 2007 stations (IEEE Std 802.11-2020 9.4.1.8)",
+                )
+            })
+        });
+        let rekey_packets = written.rekey_packets.map(|count| {
+            self.checked(count, |&count| {
+                (
+                    (1000..1 << 47).contains(&count),
+                    "1000 to 2^47 packets (numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
+                )
+            })
+        });
+        let status_socket = match written.status_socket {
+            Some(path) => path,
+            // It would lie in another folder.
+            None if name.contains(['/', '\0']) => {
+                let why = "a name that is no file name needs `status_socket`, a path";
+                return Err(self.at(name_at, why));
+            }
+            None => format!("/run/airtoll/{name}.sock").into(),
+        };
+        Ok(Config {
+            rekey: self.seconds(written.rekey_s, 10, 3600)?,
+            rekey_packets: rekey_packets.transpose()?.unwrap_or(REKEY_PACKETS),
+            keep_alive: self.seconds(written.keep_alive_s, 1, if is_ap { 30 } else { 10 })?,
+            group_rekey: self.seconds(written.group_rekey_s, 10, 86_400)?,
+            max_stations: max_stations.transpose()?.unwrap_or(2007),
+            bssid: written.bssid.map(|bssid| bssid.into_inner().0),
+            device_down_when_lost: written.device_down_when_lost.is_some_and(Spanned::into_inner),
+            metrics: metrics.transpose()?,
+            user: written.user.map(|name| self.user(&name)).transpose()?,
+            status_socket,
+            name,
+            device,
+            peer,
+            role,
+            transport,
+            kind,
+            ciphers,
+            credentials,
+            addressing,
+        })
+    }
+
+    fn user(&self, name: &Spanned<String>) -> Result<UserIds, ConfigError> {
+        let found = UserIds::named(name.get_ref()).map_err(|error| self.at(name.span(), words(&error)))?;
+        found.ok_or_else(|| self.at(name.span(), "unknown user"))
+    }
+
+    /// Keys of the other role are a mistake.
+    fn only_for(&self, is_ap: bool, written: &Written) -> Result<(), ConfigError> {
+        fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
+            value.as_ref().map(Spanned::span)
+        }
+        let of_ap = [
+            span(&written.addresses),
+            span(&written.pool),
+            span(&written.max_stations),
+            span(&written.group_rekey_s),
+            written
+                .station
+                .as_ref()
+                .and_then(|all| all.first())
+                .map(Spanned::span),
+        ];
+        let peer = written.udp.as_ref().and_then(|udp| span(&udp.peer));
+        let of_sta = [span(&written.bssid), span(&written.device_down_when_lost), peer];
+        let (others, whose) = if is_ap {
+            (&of_sta[..], "station")
+        } else {
+            (&of_ap[..], "access point")
+        };
+        match others.iter().flatten().next() {
+            Some(span) => Err(self.at(span.clone(), format!("only the {whose} of a link has this"))),
+            None => Ok(()),
+        }
+    }
+
+    fn checked<T>(
+        &self,
+        value: Spanned<T>,
+        check: impl FnOnce(&T) -> (bool, &'static str),
+    ) -> Result<T, ConfigError> {
+        match check(value.get_ref()) {
+            (true, _) => Ok(value.into_inner()),
+            (false, why) => Err(self.at(value.span(), why)),
+        }
+    }
+
+    fn seconds(&self, value: Option<Spanned<u64>>, least: u64, usual: u64) -> Result<Duration, ConfigError> {
+        let Some(value) = value else {
+            return Ok(Duration::from_secs(usual));
+        };
+        // 31 years: nobody waits for that, and no sum overflows.
+        if !(least..=1_000_000_000).contains(value.get_ref()) {
+            return Err(self.at(value.span(), format!("at least {least} seconds")));
+        }
+        Ok(Duration::from_secs(value.into_inner()))
+    }
+
+    fn transport(
+        &self,
+        is_ap: bool,
+        ethernet: Option<Ethernet>,
+        udp: Option<Udp>,
+    ) -> Result<(Transport, Option<SocketAddr>), ConfigError> {
+        match (ethernet, udp) {
+            (Some(Ethernet { interface, ethertype }), None) => {
+                let ethertype = ethertype.map(|value| {
+                    let taken = [EtherType::EAPOL, EtherType::IPV4, EtherType::IPV6, EtherType::ARP];
+                    self.checked(value, |&value| {
+                        let fits = value >= TYPES_FROM && !taken.contains(&EtherType(value));
+                        (fits, "another protocol's, or a length: 0x88b5 and 0x88b6 are free (IEEE Std 802-2014 9.2.3)")
+                    })
+                });
+                let ethertype = ethertype.transpose()?.map_or(ETHERTYPE, EtherType);
+                Ok((Transport::Ethernet { interface, ethertype }, None))
+            }
+            (None, Some(udp)) => {
+                let address = self.checked(udp.address, |Text(address)| {
+                    (!address.is_group(), "the address of many is not one station's")
+                })?;
+                let outer_mtu = udp.outer_mtu.map(|mtu| {
+                    self.checked(mtu, |mtu| ((576..=65_535).contains(mtu), "576 to 65535 octets"))
+                });
+                if !is_ap && udp.peer.is_none() {
+                    return Err(self.of("[udp] needs `peer`: where the access point is"));
+                }
+                let transport = Transport::Udp {
+                    local: udp.local,
+                    outer_mtu_b: outer_mtu.transpose()?.unwrap_or(1500),
+                    address: address.0,
+                };
+                Ok((transport, udp.peer.map(Spanned::into_inner)))
+            }
+            _ => Err(self.of("exactly one of [ethernet] and [udp] is needed: what carries the frames")),
+        }
+    }
+
+    fn addressing(
+        &self,
+        kind: Kind,
+        addresses: Option<Spanned<Vec<Text<Prefix>>>>,
+        pool: Option<Spanned<bool>>,
+        stations: Option<Vec<Spanned<Listed>>>,
+    ) -> Result<Addressing, ConfigError> {
+        if let (Kind::Ethernet, Some(addresses)) = (kind, &addresses) {
+            return Err(self.at(
+                addresses.span(),
+                "a link of Ethernet frames (kind tap) assigns no addresses",
+            ));
+        }
+        let own: Vec<Prefix> = match addresses {
+            Some(addresses) => addresses
+                .into_inner()
+                .into_iter()
+                .map(|Text(prefix)| prefix)
+                .collect(),
+            None if kind == Kind::Ip => {
+                return Err(self.of("an access point needs `addresses`, such as [\"192.0.2.1/24\"]"));
+            }
+            None => Vec::new(),
+        };
+        let mut addressing = Addressing::new(&own, pool.is_none_or(Spanned::into_inner));
+        for listed in stations.unwrap_or_default() {
+            let (
+                span,
+                Listed {
+                    address,
+                    addresses,
+                    networks,
+                },
+            ) = (listed.span(), listed.into_inner());
+            let networks: Vec<Network> = networks
+                .iter()
+                .filter_map(|Text(prefix)| prefix.network())
+                .collect();
+            addressing
+                .list(address.0, &addresses, &networks)
+                .map_err(|error| self.at(span, error))?;
+        }
+        Ok(addressing)
+    }
+
+    fn credentials(
+        &self,
+        akm: Akm,
+        ssid: &[u8],
+        file: Option<Spanned<PathBuf>>,
+    ) -> Result<Credentials, ConfigError> {
+        let file = match (akm, file) {
+            (Akm::Owe, None) => return Ok(Credentials::Owe),
+            (Akm::Owe, Some(file)) => return Err(self.at(file.span(), "akm owe has no passphrase")),
+            (_, Some(file)) => file.into_inner(),
+            (akm, None) => return Err(self.of(&format!("akm {} needs `passphrase_file`", akm.name()))),
+        };
+        let path = self.path.parent().unwrap_or(Path::new("")).join(file);
+        let passphrase = passphrase(&path)?;
+        let wrong = |error: &dyn fmt::Display| ConfigError::of(&path, &error.to_string());
+        if akm == Akm::Sae {
+            let password = Password::new(ssid, &passphrase, None, &GROUPS).map_err(|error| wrong(&error))?;
+            return Ok(Credentials::Sae(Arc::new(password)));
+        }
+        let key = psk::psk(&passphrase, ssid).map_err(|error| wrong(&error))?;
+        Ok(Credentials::Psk(Pmk::of_psk(key)))
+    }
+}
+
+/// The first line of a file that nobody but its owner may read.
+fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
+    let wrong = |what: &str| ConfigError::of(path, what);
+    let mut file = File::open(path).map_err(|error| wrong(&words(&error)))?;
+    let mode = file.metadata().map_err(|error| wrong(&words(&error)))?.mode();
+    if mode & 0o077 != 0 {
+        let mode = mode & 0o777;
+        return Err(wrong(&format!(
+            "group or others may use this passphrase (mode {mode:04o}): chmod 600 it"
+        )));
+    }
+    // Of the right size at once: one that grows leaves copies behind.
+    let mut octets = Zeroizing::new(Vec::with_capacity(4096));
+    let read = file.by_ref().take(4096).read_to_end(&mut octets);
+    read.map_err(|error| wrong(&words(&error)))?;
+    let end = octets
+        .iter()
+        .position(|octet| matches!(octet, b'\n' | b'\r'))
+        .unwrap_or(octets.len());
+    octets.truncate(end);
+    if octets.is_empty() {
+        return Err(wrong("its first line has no passphrase"));
+    }
+    Ok(octets)
+}

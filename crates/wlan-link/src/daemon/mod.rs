@@ -1,0 +1,447 @@
+//! `airtoll link ap` and `airtoll link sta`: the process around the phases and the data plane.
+//!
+//! ```text
+//!  configuration ──► link opened, status sockets bound, privileges given up ──► READY
+//!  control frames, the clock ──► phases ──actions──► data plane, addresses of the device, log
+//!  SIGINT, SIGTERM ──► Deauthentications, sealed ──► keys wiped, the device goes
+//! ```
+//! The thread that calls [`run`] does all that is not data; one more answers at the status sockets and takes signals.
+
+mod attendant;
+mod config;
+mod metrics;
+mod netlink;
+mod status_socket;
+mod written;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use getrandom::SysRng;
+use nix::sys::signal::{SigSet, Signal};
+use nix::time::{ClockId, clock_gettime};
+use rand_core::UnwrapErr;
+use serde::Serialize;
+use wlan_frames::MacAddr;
+
+pub use config::{Config, ConfigError};
+use wlan_host::os_error::words;
+
+use crate::lock::lock;
+use crate::phases::{
+    AccessPoint, Action, ApSettings, Event, MemberState, Outcome, Phase, StaSettings, StaState, Station,
+    Traffic,
+};
+use crate::plane::{ControlFrame, Endpoint, Handle, Link, LinkError, Role, Running, TableError};
+use crate::privileges::{
+    Capability, PrivilegeError, UserIds, become_user, hide_memory, is_root, keep_capabilities,
+};
+use attendant::Attendant;
+use netlink::Device;
+
+/// Frames for the control plane that wait at most.
+const CONTROL_FRAMES: usize = 1024;
+/// Frames that are taken between two looks at the clock.
+const TAKEN: usize = 64;
+/// At most so long until the data plane's counters are looked at, and a signal is.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between two looks at the data plane's counters.
+const OBSERVE: Duration = Duration::from_secs(1);
+
+/// Why a link ends before it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data plane.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Privileges could not be given up.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegeError),
+    /// Something of the system.
+    #[error("{what}: {}", words(source))]
+    System {
+        /// What for.
+        what: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl DaemonError {
+    fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| DaemonError::System {
+            what: what.into(),
+            source,
+        }
+    }
+}
+
+/// Either machine.
+enum Machine {
+    Ap(Box<AccessPoint>),
+    Sta(Box<Station>),
+}
+
+/// What the machine shows of itself.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Shown {
+    /// The station's state.
+    #[serde(flatten)]
+    station: Option<StaState>,
+    /// The access point's stations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<MemberState>>,
+    /// Connections made.
+    established: u64,
+    /// Attempts that failed.
+    failed: u64,
+}
+
+/// What the two threads share.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    shown: Mutex<Shown>,
+}
+
+/// Runs one end of a link with the configuration in this file, until SIGINT or SIGTERM.
+///
+/// Signals and capabilities are those of the calling thread: no other may be there that could take a signal.
+///
+/// # Errors
+/// [`DaemonError`].
+pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
+    // Before the passphrase is read.
+    hide_memory()?;
+    let config = Config::read(role, path)?;
+    // Blocked from here on, also for threads to come: they are fetched.
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGTERM);
+    signals
+        .thread_block()
+        .map_err(io::Error::from)
+        .map_err(DaemonError::system("signals"))?;
+
+    let user = is_root().then(|| config.user.unwrap_or_else(UserIds::nobody));
+    let attendant = Attendant::bind(&config, user, signals)?;
+    let link = Link::open(&config.link_config())?;
+    let mut device =
+        Device::new(&config.device).map_err(DaemonError::system(format!("device {}", config.device)))?;
+    let mut rng = UnwrapErr(SysRng);
+    let machine = match config.ap_addressing() {
+        Some(addressing) => {
+            let assigned = device.assign(addressing.own());
+            assigned.map_err(DaemonError::system(format!(
+                "addresses of device {}",
+                config.device
+            )))?;
+            let settings = ApSettings {
+                common: config.settings(link.address()),
+                beacons_to: config.to_all(),
+                addressing: addressing.clone(),
+                stations: config.max_stations,
+                rekey_group_after: config.group_rekey,
+            };
+            let machine = AccessPoint::new(settings, &mut rng)
+                .map_err(|error| DaemonError::Config(ConfigError::of(path, &error.to_string())))?;
+            Machine::Ap(Box::new(machine))
+        }
+        None => {
+            let settings = StaSettings {
+                common: config.settings(link.address()),
+                probes_to: config
+                    .to_all()
+                    .or(config.peer.map(Endpoint::Udp))
+                    .expect("checked when it was read"),
+                bssid: config.bssid,
+            };
+            if config.device_down_when_lost {
+                device
+                    .set_up(false)
+                    .map_err(DaemonError::system(format!("device {}", config.device)))?;
+            }
+            Machine::Sta(Box::new(Station::new(settings)))
+        }
+    };
+    let stays_root = give_up_privileges(&config, user, &machine)?;
+    let (address, mtu_b) = (link.address(), link.mtu_b());
+    let running = link.start(CONTROL_FRAMES)?;
+    let shared = Arc::new(Shared::default());
+    let _attending = attendant
+        .start(Arc::clone(&shared), running.handle().clone(), &config)
+        .map_err(DaemonError::system("status thread"))?;
+    let mut plane = Plane {
+        handle: running.handle().clone(),
+        device,
+        shared: Arc::clone(&shared),
+        down_when_lost: config.device_down_when_lost,
+        name: config.name.clone(),
+    };
+    if let Some(why) = stays_root {
+        plane.log(&format!("the process stays root: {why}"));
+    }
+    plane.log(&format!("{} is up as {address}, MTU {mtu_b}", config.device));
+    // A service manager that is not there does not mind.
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    plane.serve(machine, &running, &mut rng);
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    Ok(running.end()?)
+}
+
+/// Becomes an unprivileged user, if the process is root, and keeps the capabilities that are still needed: a station sets
+/// the addresses of its device. Returns why the process stays root where it cannot become `nobody`, as in a user namespace
+/// that has root alone.
+fn give_up_privileges(
+    config: &Config,
+    user: Option<UserIds>,
+    machine: &Machine,
+) -> Result<Option<PrivilegeError>, PrivilegeError> {
+    let stays_root = match user.map(become_user) {
+        None | Some(Ok(())) => None,
+        Some(Err(error @ PrivilegeError::User { .. })) if config.user.is_none() => Some(error),
+        Some(Err(error)) => return Err(error),
+    };
+    keep_capabilities(match machine {
+        Machine::Ap(_) => &[],
+        Machine::Sta(_) => &[Capability::CAP_NET_ADMIN],
+    })?;
+    Ok(stays_root)
+}
+
+/// Time since the host started, also while it slept: whoever wakes up looks whether the other end is still there.
+fn clock() -> Duration {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
+        .map(Duration::from)
+        .unwrap_or_default()
+}
+
+/// What the machine acts on.
+struct Plane {
+    handle: Handle,
+    device: Device,
+    shared: Arc<Shared>,
+    down_when_lost: bool,
+    name: String,
+}
+
+impl Plane {
+    fn serve(&mut self, mut machine: Machine, running: &Running, rng: &mut UnwrapErr<SysRng>) {
+        let start = clock();
+        let mut observed = Duration::ZERO;
+        loop {
+            let now = clock().saturating_sub(start);
+            if self.shared.stop.load(Ordering::Acquire) {
+                self.log("ending");
+                machine.shut_down();
+                self.perform(&mut machine);
+                return;
+            }
+            let is_due = machine.next_timeout() <= now;
+            if is_due || now >= observed + OBSERVE {
+                observed = now;
+                machine.observe(&self.traffic(), now, rng);
+                machine.timeout(now, rng);
+                self.perform(&mut machine);
+                self.show(&machine);
+            }
+            let wait = machine
+                .next_timeout()
+                .saturating_sub(now)
+                .clamp(Duration::from_millis(1), LOOK);
+            let mut next = match running.control().recv_timeout(wait) {
+                Ok(frame) => Some(frame),
+                Err(RecvTimeoutError::Timeout) => None,
+                // The data plane ended: its device went away.
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            for _ in 0..TAKEN {
+                let Some(frame) = next else {
+                    break;
+                };
+                machine.receive(&frame, now_since(start), rng);
+                self.perform(&mut machine);
+                next = running.control().try_recv().ok();
+            }
+            for (stranger, from) in running.control().strangers() {
+                machine.stranger(stranger, from, now_since(start));
+            }
+            self.perform(&mut machine);
+        }
+    }
+
+    fn traffic(&self) -> Vec<Traffic> {
+        let stations = self.handle.stations();
+        let traffic = stations.iter().map(|station| Traffic {
+            peer: station.address,
+            received: station.received,
+            packet_numbers_used: station.packet_numbers_used,
+        });
+        traffic.collect()
+    }
+
+    fn perform(&mut self, machine: &mut Machine) {
+        let mut is_news = false;
+        while let Some(action) = machine.poll_action() {
+            is_news |= matches!(action, Action::Tell(_));
+            self.perform_one(action);
+        }
+        if is_news {
+            self.show(machine);
+        }
+    }
+
+    fn perform_one(&mut self, action: Action) {
+        // What does not go out now is sent again by whoever waits for the answer.
+        match action {
+            Action::Management { to, protected, frame } => {
+                let _ = self.handle.send_management(to, protected, &frame);
+            }
+            Action::Eapol {
+                peer,
+                to,
+                protected,
+                pdu,
+            } => {
+                let _ = self.handle.send_eapol(peer, to, protected, &pdu);
+            }
+            Action::Admit {
+                peer,
+                endpoint,
+                networks,
+            } => {
+                let admitted = self.handle.admit(peer, endpoint, &networks);
+                self.complain("admitting", peer, admitted);
+                self.bring_up(true);
+            }
+            Action::Install {
+                peer,
+                direction,
+                key_id,
+                suite,
+                key,
+            } => {
+                let installed = self
+                    .handle
+                    .install(peer, direction, key_id, suite, key.as_octets());
+                self.complain("installing a key of", peer, installed);
+            }
+            Action::Retire { peer, key_id } => {
+                let retired = self.handle.retire(peer, key_id);
+                self.complain("retiring a key of", peer, retired);
+            }
+            Action::Remove { peer } => {
+                // That it may not be there: it was not admitted, which was said then.
+                let _ = self.handle.remove(peer);
+                self.bring_up(false);
+            }
+            Action::Assign(addresses) => {
+                if let Err(error) = self.device.assign(&addresses) {
+                    self.log(&format!("addresses of the device: {error}"));
+                }
+            }
+            Action::Tell(event) => self.tell(&event),
+        }
+    }
+
+    fn bring_up(&mut self, up: bool) {
+        if self.down_when_lost
+            && let Err(error) = self.device.set_up(up)
+        {
+            self.log(&format!("device: {error}"));
+        }
+    }
+
+    fn complain(&self, doing: &str, peer: MacAddr, outcome: Result<(), TableError>) {
+        if let Err(error) = outcome {
+            self.log(&format!("{doing} {peer}: {error}"));
+        }
+    }
+
+    fn tell(&self, event: &Event) {
+        {
+            let mut shown = lock(&self.shared.shown);
+            match event.outcome {
+                Outcome::Established => shown.established += 1,
+                Outcome::Failed if event.phase != Phase::Discovery => shown.failed += 1,
+                Outcome::Failed | Outcome::Progress | Outcome::Ended => {}
+            }
+        }
+        self.log(&event.to_string());
+    }
+
+    fn log(&self, line: &str) {
+        eprintln!("airtoll link {}: {line}", self.name);
+    }
+
+    fn show(&self, machine: &Machine) {
+        let mut shown = lock(&self.shared.shown);
+        match machine {
+            Machine::Ap(ap) => shown.members = Some(ap.members()),
+            Machine::Sta(station) => shown.station = Some(station.state()),
+        }
+    }
+}
+
+fn now_since(start: Duration) -> Duration {
+    clock().saturating_sub(start)
+}
+
+impl Machine {
+    fn poll_action(&mut self) -> Option<Action> {
+        match self {
+            Machine::Ap(ap) => ap.poll_action(),
+            Machine::Sta(station) => station.poll_action(),
+        }
+    }
+
+    fn next_timeout(&self) -> Duration {
+        match self {
+            Machine::Ap(ap) => ap.next_timeout(),
+            Machine::Sta(station) => station.next_timeout(),
+        }
+    }
+
+    fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut UnwrapErr<SysRng>) {
+        match self {
+            Machine::Ap(ap) => ap.observe(traffic, now, rng),
+            Machine::Sta(station) => station.observe(traffic, now),
+        }
+    }
+
+    fn timeout(&mut self, now: Duration, rng: &mut UnwrapErr<SysRng>) {
+        match self {
+            Machine::Ap(ap) => ap.timeout(now, rng),
+            Machine::Sta(station) => station.timeout(now, rng),
+        }
+    }
+
+    fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut UnwrapErr<SysRng>) {
+        match self {
+            Machine::Ap(ap) => ap.receive(frame, now, rng),
+            Machine::Sta(station) => station.receive(frame, now, rng),
+        }
+    }
+
+    fn stranger(&mut self, stranger: MacAddr, from: Endpoint, now: Duration) {
+        match self {
+            Machine::Ap(ap) => ap.stranger(stranger, from, now),
+            // Of a station, only access points want to know.
+            Machine::Sta(_) => {}
+        }
+    }
+
+    fn shut_down(&mut self) {
+        match self {
+            Machine::Ap(ap) => ap.shut_down(),
+            Machine::Sta(station) => station.shut_down(),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The status socket's place in the file system: what is deleted there is a link's own socket, and nothing else.
+
+use std::ffi::OsString;
+use std::fs::{File, Permissions, create_dir, create_dir_all, set_permissions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{PermissionsExt as _, fchown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::AtFlags;
+use nix::sys::stat::{FileStat, SFlag, fstatat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use wlan_host::os_error::words;
+
+use crate::privileges::UserIds;
+
+/// A socket that listens; it is removed when it is dropped.
+pub struct StatusSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Held open, since an unprivileged user may not be able to walk the path.
+    folder: File,
+    name: OsString,
+    /// Device and inode, by which it is known again.
+    identity: (u64, u64),
+}
+
+impl StatusSocket {
+    /// Binds a socket that its owner alone may use. A socket at `path` that nobody listens at is replaced: a process that
+    /// was killed left it. A folder that is missing is created, and given to `owner`, who is to remove the socket.
+    ///
+    /// # Errors
+    /// Another process listens there, something that is not a socket is there, or the system refuses.
+    pub fn bind(path: &Path, owner: Option<UserIds>) -> io::Result<Self> {
+        let name = path
+            .file_name()
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "the path names no file"))?
+            .to_owned();
+        let folder = open_folder(path.parent().unwrap_or(Path::new("")), owner)?;
+        let listener = match UnixListener::bind(path) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                remove_abandoned(&folder, &name, path)?;
+                UnixListener::bind(path)?
+            }
+            other => other?,
+        };
+        let found = look(&folder, &name)?;
+        let socket = Self {
+            listener,
+            path: path.to_owned(),
+            folder,
+            name,
+            identity: identity(&found),
+        };
+        set_permissions(path, Permissions::from_mode(0o600))?;
+        socket.listener.set_nonblocking(true)?;
+        Ok(socket)
+    }
+
+    /// Accepts a connection.
+    ///
+    /// # Errors
+    /// None waits.
+    pub fn accept(&self) -> io::Result<UnixStream> {
+        self.listener.accept().map(|(stream, _)| stream)
+    }
+}
+
+impl AsFd for StatusSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for StatusSocket {
+    fn drop(&mut self) {
+        let is_own = |found: FileStat| identity(&found) == self.identity;
+        if !look(&self.folder, &self.name).is_ok_and(is_own) {
+            return;
+        }
+        if let Err(errno) = unlinkat(&self.folder, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
+            let (path, why) = (self.path.display(), words(&errno.into()));
+            eprintln!("airtoll link: the status socket {path} is left behind: {why}");
+        }
+    }
+}
+
+fn open_folder(path: &Path, owner: Option<UserIds>) -> io::Result<File> {
+    if path.as_os_str().is_empty() {
+        return File::open(".");
+    }
+    if let Some(above) = path.parent() {
+        create_dir_all(above)?;
+    }
+    let is_new = match create_dir(path) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
+    let folder = File::open(path)?;
+    if let (true, Some(UserIds { uid, gid })) = (is_new, owner) {
+        // Where it is refused, the process will not become that user either.
+        let _ = fchown(&folder, Some(uid), Some(gid));
+    }
+    Ok(folder)
+}
+
+/// Removes a socket that nobody listens at.
+fn remove_abandoned(folder: &File, name: &OsString, path: &Path) -> io::Result<()> {
+    let in_use = |why| Err(io::Error::new(ErrorKind::AddrInUse, why));
+    if SFlag::from_bits_truncate(look(folder, name)?.st_mode) & SFlag::S_IFMT != SFlag::S_IFSOCK {
+        return in_use("something that is not a socket is there");
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => in_use("a link of this name is running"),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Ok(unlinkat(folder, name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn look(folder: &File, name: &OsString) -> io::Result<FileStat> {
+    Ok(fstatat(folder, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?)
+}
+
+fn identity(found: &FileStat) -> (u64, u64) {
+    (found.st_dev, found.st_ino)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    /// A folder that goes with the value.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(of: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("airtoll-{of}-{}", std::process::id()));
+            create_dir(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn only_a_socket_that_nobody_listens_at_is_replaced() {
+        let folder = Folder::new("status-bind");
+        let at = |name: &str| folder.0.join(name);
+        std::fs::write(at("file"), "kept").unwrap();
+        create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        let _other_kind = UnixDatagram::bind(at("datagrams")).unwrap();
+        let running = StatusSocket::bind(&at("running"), None).unwrap();
+        for (name, says) in [
+            ("file", "not a socket"),
+            ("folder", "not a socket"),
+            ("link", "not a socket"),
+            ("datagrams", "wrong type"),
+            ("running", "is running"),
+        ] {
+            let error = StatusSocket::bind(&at(name), None).map(drop).unwrap_err();
+            assert!(error.to_string().to_lowercase().contains(says), "{name}: {error}");
+            assert!(at(name).symlink_metadata().is_ok(), "{name} is gone");
+        }
+        assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "kept");
+        drop(running);
+        drop(UnixListener::bind(at("abandoned")).unwrap());
+        assert!(at("abandoned").exists());
+        drop(StatusSocket::bind(&at("abandoned"), None).unwrap());
+        assert!(!at("abandoned").exists());
+    }
+
+    #[test]
+    fn what_took_the_place_of_the_socket_stays() {
+        let folder = Folder::new("status-drop");
+        let path = folder.0.join("new/office.sock");
+        let socket = StatusSocket::bind(&path, None).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "another's").unwrap();
+        drop(socket);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "another's");
+    }
+}

@@ -1,0 +1,120 @@
+//! What stands in the file of a link, as serde reads it: `docs/how-to/protect-an-open-network.md` says what each key is
+//! for.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::Deserialize as Deserializable;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use toml::Spanned;
+use wlan_ciphers::Suite;
+use wlan_frames::MacAddr;
+use wlan_rsn::Akm;
+
+use crate::phases::Prefix;
+
+/// All of it.
+#[derive(Deserializable)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    pub name: Spanned<String>,
+    pub device: Spanned<String>,
+    #[serde(default)]
+    pub kind: WrittenKind,
+    #[serde(default = "sae", deserialize_with = "akm")]
+    pub akm: Akm,
+    pub ciphers: Spanned<Vec<Cipher>>,
+    pub passphrase_file: Option<Spanned<PathBuf>>,
+    pub ethernet: Option<Ethernet>,
+    pub udp: Option<Udp>,
+    pub rekey_s: Option<Spanned<u64>>,
+    pub rekey_packets: Option<Spanned<u64>>,
+    pub keep_alive_s: Option<Spanned<u64>>,
+    pub status_socket: Option<PathBuf>,
+    pub metrics: Option<Spanned<SocketAddr>>,
+    pub user: Option<Spanned<String>>,
+    // Of an access point.
+    pub addresses: Option<Spanned<Vec<Text<Prefix>>>>,
+    pub pool: Option<Spanned<bool>>,
+    pub max_stations: Option<Spanned<usize>>,
+    pub group_rekey_s: Option<Spanned<u64>>,
+    pub station: Option<Vec<Spanned<Listed>>>,
+    // Of a station.
+    pub bssid: Option<Spanned<Text<MacAddr>>>,
+    pub device_down_when_lost: Option<Spanned<bool>>,
+}
+
+#[derive(Deserializable, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum WrittenKind {
+    #[default]
+    Tun,
+    Tap,
+}
+
+#[derive(Deserializable)]
+#[serde(deny_unknown_fields)]
+pub struct Ethernet {
+    pub interface: String,
+    pub ethertype: Option<Spanned<u16>>,
+}
+
+#[derive(Deserializable)]
+#[serde(deny_unknown_fields)]
+pub struct Udp {
+    pub local: SocketAddr,
+    pub address: Spanned<Text<MacAddr>>,
+    pub outer_mtu: Option<Spanned<usize>>,
+    pub peer: Option<Spanned<SocketAddr>>,
+}
+
+#[derive(Deserializable)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    pub address: Text<MacAddr>,
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+    #[serde(default)]
+    pub networks: Vec<Text<Prefix>>,
+}
+
+/// Anything that is written as text.
+#[derive(Clone, Copy)]
+pub struct Text<T>(pub T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map(Text).map_err(D::Error::custom)
+    }
+}
+
+pub struct Cipher(pub Suite);
+
+impl<'de> Deserialize<'de> for Cipher {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        let suite = Suite::from_name(&name).filter(|suite| Suite::OF_TEMPORAL_KEYS.contains(suite));
+        suite.map(Cipher).ok_or_else(|| {
+            let names: Vec<&str> = Suite::OF_TEMPORAL_KEYS.iter().map(|suite| suite.name()).collect();
+            D::Error::custom(format!("\"{name}\" is no cipher of a link: {}", names.join(", ")))
+        })
+    }
+}
+
+fn sae() -> Akm {
+    Akm::Sae
+}
+
+fn akm<'de, D: Deserializer<'de>>(from: D) -> Result<Akm, D::Error> {
+    let name = String::deserialize(from)?;
+    Akm::from_name(&name)
+        .filter(|akm| *akm != Akm::WpaPsk)
+        .ok_or_else(|| {
+            D::Error::custom(format!(
+                "\"{name}\" is no key management of a link: sae, wpa-psk-sha256, owe"
+            ))
+        })
+}

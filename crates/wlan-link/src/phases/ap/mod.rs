@@ -1,0 +1,427 @@
+//! The access point's side, for all its stations.
+//!
+//! ```text
+//!  nobody ──authentication──► a cookie at the station, or a PMK in `proven` ──association──► member
+//!                                                                                              │ message 2
+//!  nobody ◄──silence, a sealed Deauthentication, a failed rekey── session ◄────────────────────┘
+//! ```
+
+mod joining;
+mod session;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use wlan_frames::MacAddr;
+use wlan_frames::management::{Body, Management};
+use wlan_rsn::authenticator::Limits;
+use wlan_rsn::cookie::Cookies;
+use wlan_rsn::{Authenticator, Elements, Mismatch, Pmk, Timing, owe, sae};
+
+use super::frames::{self, Protected, Writer, reason};
+use super::lease::Addressing;
+use super::members::{Member, MemberState};
+use super::pace::{Budget, Steady};
+use super::{Action, Credentials, Event, GROUPS, Outcome, Phase, Settings, Traffic, sae_config};
+use crate::plane::{ControlBody, ControlFrame, Endpoint};
+
+/// Between two beacons, in time units; they are a help where stations look for their access point by themselves too.
+pub(super) const BEACON_TU: u16 = 1000;
+const BEACON_EVERY: Duration = Duration::from_micros(1024 * BEACON_TU as u64);
+/// How long a PMK that SAE agreed on waits for the association.
+const PROVEN_FOR: Duration = Duration::from_secs(10);
+/// How many of them wait.
+const PROVEN: usize = 256;
+/// Exchanges of SAE that may be open: as its own limit.
+const EXCHANGES: usize = 64;
+/// How long a member may be without a session: longer than all tries of the handshake.
+const JOINING_FOR: Duration = Duration::from_secs(10);
+/// A clean-up every so often.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What an access point is told besides [`Settings`].
+#[derive(Debug, Clone)]
+pub struct ApSettings {
+    /// What both ends are told.
+    pub common: Settings,
+    /// Where beacons go, if the transport reaches all at once.
+    pub beacons_to: Option<Endpoint>,
+    /// Who may join, with which addresses.
+    pub addressing: Addressing,
+    /// Stations at most, 1 to 2007.
+    pub stations: usize,
+    /// A new group key after so long.
+    pub rekey_group_after: Duration,
+}
+
+/// A station has shown by SAE that it knows the password.
+struct Proof {
+    pmk: Pmk,
+    /// Where the Confirm came from: the proof is good there alone, since anybody can send in the station's name.
+    endpoint: Endpoint,
+    until: Duration,
+}
+
+/// One access point.
+pub struct AccessPoint {
+    settings: ApSettings,
+    elements: Elements,
+    authenticator: Authenticator,
+    sae: Option<sae::Parent>,
+    /// Where the stations of open exchanges of SAE are.
+    exchanges: BTreeMap<MacAddr, Endpoint>,
+    owe: Option<owe::AccessPoint>,
+    cookies: Cookies,
+    /// Until their stations associate.
+    proven: BTreeMap<MacAddr, Proof>,
+    members: BTreeMap<MacAddr, Member>,
+    writer: Writer,
+    clock: Steady,
+    now: Duration,
+    next_beacon: Duration,
+    next_tick: Duration,
+    next_group_rekey: Duration,
+    transaction: u16,
+    /// Lines that anybody can bring about.
+    lines: Budget,
+    /// Deauthentications of strangers.
+    farewells: Budget,
+    actions: VecDeque<Action>,
+}
+
+impl std::fmt::Debug for AccessPoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessPoint")
+            .field("members", &self.members.len())
+            .field("proven", &self.proven.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AccessPoint {
+    /// An access point. Where its beacons reach all, it tells stations of a life before that their sessions are gone.
+    ///
+    /// # Errors
+    /// [`Mismatch`]: the ciphers are none of RSN.
+    ///
+    /// # Panics
+    /// If `ciphers` is empty, or holds more than an element.
+    pub fn new(settings: ApSettings, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
+        let common = &settings.common;
+        let group = *common.ciphers.first().expect("there is a cipher");
+        let elements = common.elements(&common.ciphers, group);
+        let limits = Limits {
+            stations: settings.stations,
+            ..Limits::default()
+        };
+        let timing = Timing::default();
+        let authenticator = Authenticator::new(common.address, elements.clone(), timing, limits, rng)?;
+        let mut secret = || {
+            let mut octets = [0; 32];
+            rng.fill_bytes(&mut octets);
+            octets
+        };
+        let cookies = Cookies::new(&secret());
+        let sae = match &common.credentials {
+            Credentials::Sae(password) => Some(sae::Parent::new(
+                common.address,
+                sae_config(),
+                vec![password.clone()],
+                sae::Limits::default(),
+                secret(),
+            )),
+            Credentials::Psk(_) | Credentials::Owe => None,
+        };
+        let owe =
+            matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, PROVEN));
+        let mut writer = Writer::new(common.address);
+        let mut actions = VecDeque::new();
+        if let Some(to) = settings.beacons_to {
+            let body = Body::Deauthentication {
+                reason: reason::NOT_VALID,
+                elements: &[],
+            };
+            let frame = writer.frame(MacAddr::BROADCAST, common.address, body);
+            actions.push_back(Action::Management {
+                to,
+                protected: false,
+                frame,
+            });
+        }
+        Ok(Self {
+            elements,
+            authenticator,
+            sae,
+            owe,
+            cookies,
+            exchanges: BTreeMap::new(),
+            proven: BTreeMap::new(),
+            members: BTreeMap::new(),
+            writer,
+            clock: Steady::default(),
+            now: Duration::ZERO,
+            next_beacon: Duration::ZERO,
+            next_tick: Duration::ZERO,
+            next_group_rekey: settings.rekey_group_after,
+            transaction: 0,
+            lines: Budget::new(20, Duration::from_secs(5)),
+            farewells: Budget::new(100, Duration::from_millis(10)),
+            actions,
+            settings,
+        })
+    }
+
+    /// What to do next. Ask until there is nothing, after each call of another function.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When to call [`timeout`](Self::timeout) at the latest.
+    #[must_use]
+    pub fn next_timeout(&self) -> Duration {
+        let mut due = self.next_tick.min(self.next_group_rekey);
+        if self.settings.beacons_to.is_some() {
+            due = due.min(self.next_beacon);
+        }
+        let machines = [
+            self.authenticator.next_timeout(self.now),
+            self.sae.as_ref().and_then(sae::Parent::deadline),
+        ];
+        let keep_alive = self.settings.common.keep_alive;
+        let sessions = self.members.values().filter_map(|member| member.session.as_ref());
+        let sessions = sessions.filter(|session| session.established);
+        let sessions = sessions.map(|session| session.liveness.due(keep_alive).min(session.rekey_at));
+        due = machines
+            .into_iter()
+            .flatten()
+            .chain(sessions)
+            .fold(due, Duration::min);
+        self.clock.told(due)
+    }
+
+    /// What the data plane counted: to be said before each [`timeout`](Self::timeout), so that no station that was heard is
+    /// taken for gone.
+    pub fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        for seen in traffic {
+            let Some(session) = self
+                .members
+                .get_mut(&seen.peer)
+                .and_then(|member| member.session.as_mut())
+            else {
+                continue;
+            };
+            session.liveness.count(seen.received, self.now);
+            if session.established && seen.packet_numbers_used >= self.settings.common.rekey_packets {
+                self.authenticator.rekey_pairwise(seen.peer, self.now, rng);
+            }
+        }
+        self.drain();
+    }
+
+    /// Time has passed.
+    pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        let now = self.now;
+        self.authenticator.timeout(now);
+        self.drain();
+        while let Some((peer, reply)) = self.sae.as_mut().and_then(|sae| sae.expire(now)) {
+            let to = self.exchanges.get(&peer).copied();
+            self.sae_replied(peer, to, reply);
+        }
+        self.ask_and_rekey(rng);
+        if now >= self.next_group_rekey {
+            self.next_group_rekey = now + self.settings.rekey_group_after;
+            self.authenticator.rekey_group(now, rng);
+            self.drain();
+        }
+        if let Some(to) = self.settings.beacons_to
+            && now >= self.next_beacon
+        {
+            self.next_beacon = now + BEACON_EVERY;
+            let elements = self.advertisement();
+            let frame = self.writer.beacon(microseconds(now), BEACON_TU, &elements);
+            self.send(to, false, frame);
+        }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.proven.retain(|_, proof| proof.until > now);
+            if self.sae.as_ref().is_some_and(|sae| sae.open() == 0) {
+                self.exchanges.clear();
+            }
+            let stale = |member: &Member| member.session.is_none() && now >= member.began + JOINING_FOR;
+            let stale: Vec<MacAddr> = self
+                .members
+                .iter()
+                .filter(|(_, m)| stale(m))
+                .map(|(&a, _)| a)
+                .collect();
+            for station in stale {
+                self.authenticator.remove(station);
+                self.drain();
+                self.members.remove(&station);
+            }
+        }
+    }
+
+    /// A frame that is not data.
+    pub fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
+        self.at(now);
+        let from = frame.transmitter;
+        if from.is_group() || from == self.settings.common.address {
+            return;
+        }
+        if frame.protected
+            && let Some(session) = self
+                .members
+                .get_mut(&from)
+                .and_then(|member| member.session.as_mut())
+        {
+            session.liveness.hear(self.now);
+        }
+        match &frame.body {
+            ControlBody::Eapol(pdu) => self.eapol(frame, pdu, rng),
+            ControlBody::Management(octets) => {
+                let Ok(management) = Management::parse(octets) else {
+                    return;
+                };
+                if management.sa != from {
+                    return;
+                }
+                if frame.protected {
+                    self.protected(from, &management.body);
+                } else {
+                    self.open(frame.endpoint, &management, octets, rng);
+                }
+            }
+        }
+        self.drain();
+    }
+
+    /// Sealed frames come from somebody who has no session here, as after a restart: it is told so, which it may or may not
+    /// believe.
+    pub fn stranger(&mut self, station: MacAddr, from: Endpoint, now: Duration) {
+        self.at(now);
+        self.class_3(station, from);
+    }
+
+    /// Ends all sessions, and tells the stations so.
+    pub fn shut_down(&mut self) {
+        let stations: Vec<MacAddr> = self.members.keys().copied().collect();
+        for station in stations {
+            self.farewell(station, reason::LEAVING);
+            self.end(station, "the access point ends");
+        }
+    }
+
+    /// The stations with a session.
+    #[must_use]
+    pub fn members(&self) -> Vec<MemberState> {
+        let state = |(&address, member): (&MacAddr, &Member)| {
+            let session = member.session.as_ref().filter(|session| session.established)?;
+            Some(MemberState {
+                address,
+                since: member.began,
+                akm: self.settings.common.credentials.akm(),
+                cipher: session.suite,
+                addresses: session.lease.addresses.clone(),
+            })
+        };
+        self.members.iter().filter_map(state).collect()
+    }
+
+    /// How many stations something is kept of: members, PMKs that wait, exchanges of SAE, handshakes without an answer.
+    #[must_use]
+    pub fn kept(&self) -> [usize; 4] {
+        let sae = self
+            .sae
+            .as_ref()
+            .map_or(0, |sae| sae.open() + sae.accepted() + sae.given_up());
+        [
+            self.members.len(),
+            self.proven.len(),
+            sae,
+            self.authenticator.half_open(),
+        ]
+    }
+
+    fn at(&mut self, now: Duration) {
+        self.now = self.clock.at(now);
+    }
+
+    fn advertisement(&self) -> Vec<u8> {
+        let common = &self.settings.common;
+        frames::advertisement(&common.ssid, common.kind, &self.elements)
+    }
+
+    fn send(&mut self, to: Endpoint, protected: bool, frame: Vec<u8>) {
+        self.actions
+            .push_back(Action::Management { to, protected, frame });
+    }
+
+    /// Sends a frame in the open, if it is no longer than what it answers.
+    fn answer(&mut self, to: Endpoint, asked_b: usize, station: MacAddr, body: Body<'_>) {
+        let bssid = self.settings.common.address;
+        let frame = self.writer.frame(station, bssid, body);
+        if frame.len() <= asked_b {
+            self.send(to, false, frame);
+        }
+    }
+
+    fn send_protected(&mut self, station: MacAddr, said: &Protected) {
+        let Some(member) = self.members.get(&station) else {
+            return;
+        };
+        let to = member.endpoint;
+        let (category, rest) = said.emit();
+        let bssid = self.settings.common.address;
+        let body = Body::Action {
+            category,
+            rest: &rest,
+        };
+        let frame = self.writer.frame(station, bssid, body);
+        self.send(to, true, frame);
+    }
+
+    /// Tells a station with keys that its session is over.
+    fn farewell(&mut self, station: MacAddr, reason: u16) {
+        let bssid = self.settings.common.address;
+        let Some(member) = self.members.get(&station) else {
+            return;
+        };
+        if member.session.as_ref().is_some_and(|session| session.established) {
+            let to = member.endpoint;
+            let body = Body::Deauthentication {
+                reason,
+                elements: &[],
+            };
+            let frame = self.writer.frame(station, bssid, body);
+            self.send(to, true, frame);
+        }
+    }
+
+    fn tell(&mut self, phase: Phase, outcome: Outcome, peer: MacAddr, text: impl Into<String>) {
+        self.actions.push_back(Action::Tell(Event {
+            phase,
+            outcome,
+            peer: Some(peer),
+            text: text.into(),
+        }));
+    }
+
+    /// The same for what anybody can bring about, however often.
+    fn tell_seldom(&mut self, phase: Phase, outcome: Outcome, peer: MacAddr, text: impl Into<String>) {
+        if let Some(left_out) = self.lines.take(self.now) {
+            let mut text = text.into();
+            if left_out > 0 {
+                text.push_str(&format!(" ({left_out} lines like this were left out)"));
+            }
+            self.tell(phase, outcome, peer, text);
+        }
+    }
+}
+
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,271 @@
+//! Keys, data, termination: what rests on a handshake.
+
+use rand_core::CryptoRng;
+use wlan_frames::MacAddr;
+use wlan_frames::management::Body;
+use wlan_rsn::{Failure, Output};
+
+use super::super::frames::{Protected, reason};
+use super::super::members::{Member, Session};
+use super::super::pace::{Asked, Liveness};
+use super::super::{Action, Credentials, Direction, Installed};
+use super::{AccessPoint, Outcome, Phase};
+use crate::plane::ControlFrame;
+
+impl AccessPoint {
+    pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
+        let from = frame.transmitter;
+        if !self.members.contains_key(&from) {
+            return self.class_3(from, frame.endpoint);
+        }
+        // What does not belong to the handshake, or has a wrong MIC, changes nothing.
+        let _ = self
+            .authenticator
+            .receive(from, pdu, frame.protected, self.now, rng);
+    }
+
+    /// A management frame that was sealed: from whom it says.
+    pub(super) fn protected(&mut self, from: MacAddr, body: &Body<'_>) {
+        match *body {
+            Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. } => {
+                self.end(from, &format!("the station leaves (reason code {reason})"));
+            }
+            Body::Action { category, rest } => match Protected::parse(category, rest) {
+                Some(Protected::QueryRequest(transaction)) => {
+                    self.send_protected(from, &Protected::QueryResponse(transaction));
+                }
+                Some(Protected::AddressRequest(token)) => self.give_addresses(from, token),
+                Some(Protected::QueryResponse(_) | Protected::AddressResponse(..)) | None => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn give_addresses(&mut self, station: MacAddr, token: u8) {
+        let Some(session) = self
+            .members
+            .get_mut(&station)
+            .and_then(|member| member.session.as_mut())
+        else {
+            return;
+        };
+        if session.established {
+            let addresses = session.lease.addresses.clone();
+            self.send_protected(station, &Protected::AddressResponse(token, addresses));
+        } else {
+            session.asked = Some(token);
+        }
+    }
+
+    /// Does what the handshakes ask for.
+    pub(super) fn drain(&mut self) {
+        while let Some(output) = self.authenticator.poll_output() {
+            match output {
+                Output::Send { to, packet, sealed } => {
+                    if let Some(member) = self.members.get(&to) {
+                        self.actions.push_back(Action::Eapol {
+                            peer: to,
+                            to: member.endpoint,
+                            protected: sealed,
+                            pdu: packet,
+                        });
+                    }
+                }
+                Output::InstallPairwise { peer, .. } => self.install(peer, output),
+                Output::Retire { peer, .. } => {
+                    let session = self
+                        .members
+                        .get_mut(&peer)
+                        .and_then(|member| member.session.as_mut());
+                    let action = session.and_then(|session| session.keys.action(output));
+                    self.actions.extend(action);
+                }
+                Output::Established { peer } => self.established(peer),
+                Output::Failed {
+                    peer,
+                    reason,
+                    still_established,
+                } => self.failed(peer, reason, still_established),
+                // Nothing is sent under group keys: what is for many is sealed for each.
+                Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
+                // There is no TKIP here.
+                Output::MichaelFailure { .. } => {}
+            }
+        }
+    }
+
+    fn install(&mut self, station: MacAddr, output: Output) {
+        let Some(member) = self.members.get_mut(&station) else {
+            return;
+        };
+        if member.session.is_none() {
+            // It has shown that it has the key: now it is given a place.
+            let Some(lease) = self.settings.addressing.lease(station) else {
+                self.tell(
+                    Phase::Keys,
+                    Outcome::Failed,
+                    station,
+                    "no address is free for the station",
+                );
+                self.authenticator.remove(station);
+                self.members.remove(&station);
+                return;
+            };
+            let Output::InstallPairwise { suite, .. } = output else {
+                return;
+            };
+            let common = &self.settings.common;
+            self.actions.push_back(Action::Admit {
+                peer: station,
+                endpoint: member.endpoint,
+                networks: lease.networks.clone(),
+            });
+            member.session = Some(Session {
+                keys: Installed::default(),
+                lease,
+                suite,
+                established: false,
+                asked: None,
+                liveness: Liveness::new(self.now),
+                rekey_at: self.now + common.rekey_after,
+            });
+        }
+        if let Some(session) = &mut member.session {
+            let action = session.keys.action(output);
+            if let Some(Action::Install {
+                direction: Direction::Transmit,
+                ..
+            }) = action
+            {
+                session.rekey_at = self.now + self.settings.common.rekey_after;
+            }
+            self.actions.extend(action);
+        }
+    }
+
+    fn established(&mut self, station: MacAddr) {
+        let (now, akm) = (self.now, self.settings.common.credentials.akm().name());
+        let Some(member) = self.members.get_mut(&station) else {
+            return;
+        };
+        let Member { began, session, .. } = member;
+        let Some(session) = session else {
+            return;
+        };
+        session.liveness.hear(now);
+        let cipher = session.suite.name();
+        if std::mem::replace(&mut session.established, true) {
+            self.tell(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
+            return;
+        }
+        let took = now.saturating_sub(*began);
+        let addresses: Vec<String> = session.lease.addresses.iter().map(ToString::to_string).collect();
+        let asked = session.asked.take();
+        let text = format!(
+            "connected with {akm} and {cipher}, {:.1} ms after its association{}{}",
+            took.as_secs_f64() * 1e3,
+            if addresses.is_empty() { "" } else { "; it has " },
+            addresses.join(", ")
+        );
+        if let Some(owe) = &mut self.owe {
+            owe.forget(station);
+        }
+        self.tell(Phase::Keys, Outcome::Established, station, text);
+        if let Some(token) = asked {
+            self.give_addresses(station, token);
+        }
+    }
+
+    fn failed(&mut self, station: MacAddr, reason: Failure, still_established: bool) {
+        if still_established || !self.members.contains_key(&station) {
+            return;
+        }
+        if reason == Failure::PeerGone {
+            // Of our own making: whoever asked for it says why.
+            return;
+        }
+        let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
+        let text = match reason {
+            Failure::WrongKey if is_psk => {
+                // In the open, as there is no key that both have.
+                self.dismiss(station, self.members[&station].endpoint, reason::HANDSHAKE);
+                format!("wrong passphrase: {reason}")
+            }
+            other => other.to_string(),
+        };
+        let established = self.members[&station]
+            .session
+            .as_ref()
+            .is_some_and(|session| session.established);
+        self.farewell(station, reason.reason_code());
+        if established {
+            self.tell(Phase::Keys, Outcome::Failed, station, text);
+        } else {
+            self.tell_seldom(Phase::Keys, Outcome::Failed, station, text);
+        }
+        self.forget(station);
+    }
+
+    /// Asks who is silent, ends who does not answer, and renews keys whose time has come.
+    pub(super) fn ask_and_rekey(&mut self, rng: &mut dyn CryptoRng) {
+        let (now, common) = (self.now, &self.settings.common);
+        let mut asked = Vec::new();
+        for (&station, member) in &mut self.members {
+            let Some(session) = member.session.as_mut().filter(|session| session.established) else {
+                continue;
+            };
+            if now >= session.rekey_at {
+                session.rekey_at = now + common.rekey_after;
+                self.authenticator.rekey_pairwise(station, now, rng);
+            }
+            match session.liveness.poll(common.keep_alive, now) {
+                Asked::Wait => {}
+                other => asked.push((station, other)),
+            }
+        }
+        for (station, what) in asked {
+            if what == Asked::Gone {
+                self.farewell(station, reason::INACTIVITY);
+                self.end(station, "does not answer any more (reason code 4)");
+            } else {
+                self.transaction = self.transaction.wrapping_add(1);
+                self.send_protected(station, &Protected::QueryRequest(self.transaction));
+            }
+        }
+        self.drain();
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&mut self, station: MacAddr, why: &str) {
+        let had_session = self
+            .members
+            .get(&station)
+            .is_some_and(|member| member.session.is_some());
+        self.authenticator.remove(station);
+        self.drain();
+        self.forget(station);
+        if had_session {
+            self.tell(Phase::Termination, Outcome::Ended, station, why);
+        }
+    }
+
+    fn forget(&mut self, station: MacAddr) {
+        // A proof that waits is of a newer exchange, whose last Confirm may have to be sent again.
+        if let Some(sae) = &mut self.sae
+            && !self.proven.contains_key(&station)
+        {
+            sae.forget(station);
+        }
+        if let Some(owe) = &mut self.owe {
+            owe.forget(station);
+        }
+        if let Some(Member {
+            session: Some(session),
+            ..
+        }) = self.members.remove(&station)
+        {
+            self.settings.addressing.release(station, &session.lease);
+            self.actions.push_back(Action::Remove { peer: station });
+        }
+    }
+}

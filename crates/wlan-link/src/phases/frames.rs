@@ -1,0 +1,390 @@
+//! The management frames of the phases: what goes into them and what is read from them.
+//!
+//! Elements of this project are vendor specific (IEEE Std 802.11-2020 9.4.2.25), with the locally administered OUI
+//! 02-41-54 that its cipher suites have too, and a type:
+//!
+//! ```text
+//!  type 0   filling: means nothing
+//!  type 16  the link: octet 4 version (1), octet 5 what the devices carry (0 IP packets, 1 Ethernet frames)
+//!  type 17  a cookie: 16 octets
+//! ```
+//! So are Action frames of category 126, Vendor-specific Protected (9.6.10), which are never taken in the open:
+//!
+//! ```text
+//!  octet 0 OUI (3)   3 type: 1 asks for addresses, 2 gives them   4 dialog token
+//!        5 of type 2, for each address: bits of its network (1), octets of the address: 4 or 16 (1), the address
+//! ```
+
+use std::net::IpAddr;
+
+use wlan_ciphers::Suite;
+use wlan_frames::MacAddr;
+use wlan_frames::beacon::{
+    Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, ID_SSID, elements, push_element,
+};
+use wlan_frames::management::{Body, Management};
+use wlan_frames::rsn::{ID_RSN, ID_RSNX, ID_VENDOR, OUI_LOCAL as OUI, RsnElement};
+use wlan_rsn::{Elements, Protocol};
+
+use super::lease::Prefix;
+use super::pace;
+use crate::plane::{Kind, wire};
+
+/// Capability Information of every frame here.
+pub const CAPABILITY: u16 = CAPABILITY_ESS | CAPABILITY_PRIVACY | CAPABILITY_QOS;
+
+/// Status codes (Table 9-50).
+pub mod status {
+    pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
+    /// The authentication algorithm is not supported.
+    pub const UNSUPPORTED_ALGORITHM: u16 = 13;
+    /// No more stations can be handled.
+    pub const FULL: u16 = 17;
+    /// Refused for now: the session of this address is asked whether it is there.
+    pub const REFUSED_TEMPORARILY: u16 = 30;
+    /// Declined.
+    pub const DECLINED: u16 = 37;
+    /// The group is not supported.
+    pub const UNSUPPORTED_GROUP: u16 = 77;
+    /// Invalid PMKID: the authentication that the association rests on is not there.
+    pub const NOT_AUTHENTICATED: u16 = 53;
+}
+
+/// Reason codes (Table 9-49).
+pub mod reason {
+    /// The authentication of before is not valid any more.
+    pub const NOT_VALID: u16 = 2;
+    /// The sender leaves.
+    pub const LEAVING: u16 = 3;
+    /// Silent for too long.
+    pub const INACTIVITY: u16 = 4;
+    /// A frame that only associated stations may send.
+    pub const CLASS_3: u16 = 7;
+    /// The 4-way handshake timed out; said where that was because message 2 did not fit.
+    pub const HANDSHAKE: u16 = 15;
+}
+
+const ID_TIMEOUT_INTERVAL: u8 = 56;
+/// Timeout Interval type: come back for the association after so many time units (9.4.2.48).
+const COMEBACK: u8 = 3;
+
+const TYPE_LINK: u8 = 16;
+const TYPE_COOKIE: u8 = 17;
+const LINK_VERSION: u8 = 1;
+
+const CATEGORY_SA_QUERY: u8 = 8;
+const CATEGORY_VENDOR_PROTECTED: u8 = 126;
+const SA_QUERY_REQUEST: u8 = 0;
+const SA_QUERY_RESPONSE: u8 = 1;
+const ADDRESS_REQUEST: u8 = 1;
+const ADDRESS_RESPONSE: u8 = 2;
+
+/// Frames in the open that ask for something have this length at least, so that no answer is longer than its question.
+pub const QUESTION_B: usize = 320;
+
+/// Makes frames of one end, with sequence numbers that rise.
+#[derive(Debug)]
+pub struct Writer {
+    own: MacAddr,
+    sequence: u16,
+}
+
+impl Writer {
+    /// Of the end with this address.
+    pub fn new(own: MacAddr) -> Self {
+        Self { own, sequence: 0 }
+    }
+
+    fn number(&mut self) -> u16 {
+        self.sequence = (self.sequence + 1) % 4096;
+        self.sequence
+    }
+
+    /// A frame to `da` in the BSS of `bssid`.
+    pub fn frame(&mut self, da: MacAddr, bssid: MacAddr, body: Body<'_>) -> Vec<u8> {
+        let frame = Management {
+            da,
+            sa: self.own,
+            bssid,
+            sequence: self.number(),
+            retry: false,
+            protected: false,
+            body,
+        };
+        let mut octets = vec![0; frame.len()];
+        frame.emit(&mut octets);
+        octets
+    }
+
+    /// The same, filled up to [`QUESTION_B`].
+    pub fn question(&mut self, da: MacAddr, bssid: MacAddr, body: Body<'_>) -> Vec<u8> {
+        let mut frame = self.frame(da, bssid, body);
+        wire::fill(&mut frame, QUESTION_B);
+        frame
+    }
+
+    /// An Authentication frame of SAE, whose body this is.
+    pub fn sae(&mut self, da: MacAddr, bssid: MacAddr, body: &[u8]) -> Option<Vec<u8>> {
+        Some(self.frame(da, bssid, Body::authentication(body).ok()?))
+    }
+
+    /// A beacon.
+    pub fn beacon(&mut self, timestamp_us: u64, interval_tu: u16, elements: &[u8]) -> Vec<u8> {
+        let beacon = Beacon {
+            bssid: self.own,
+            sequence: self.number(),
+            timestamp_us,
+            interval_tu,
+            capability: CAPABILITY,
+            elements,
+        };
+        let mut octets = vec![0; beacon.len()];
+        beacon.emit(&mut octets);
+        octets
+    }
+}
+
+/// What beacons and probe responses say.
+pub fn advertisement(ssid: &[u8], kind: Kind, advertised: &Elements) -> Vec<u8> {
+    let mut octets = Vec::new();
+    push_element(&mut octets, ID_SSID, ssid);
+    octets.extend_from_slice(&advertised.rsn);
+    octets.extend_from_slice(&advertised.rsnx);
+    let kind = match kind {
+        Kind::Ip => 0,
+        Kind::Ethernet => 1,
+    };
+    vendor(&mut octets, TYPE_LINK, &[LINK_VERSION, kind]);
+    octets
+}
+
+/// A network as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Advertised {
+    /// Its name; none in a Probe Request to all.
+    pub ssid: Vec<u8>,
+    /// How it is protected.
+    pub elements: Elements,
+    /// What its devices carry, if it is a link.
+    pub kind: Option<Kind>,
+    /// A cookie.
+    pub cookie: Vec<u8>,
+    /// Time units after which to come back.
+    pub comeback_tu: Option<u32>,
+}
+
+impl Advertised {
+    /// Reads elements. Of two of a kind the first counts, and what is unknown is passed over (9.4.3).
+    pub fn read(octets: &[u8]) -> Self {
+        let mut found = Self::default();
+        let mut seen_ssid = false;
+        for (id, body) in elements(octets).flatten() {
+            let whole = || [&[id, u8::try_from(body.len()).unwrap_or(u8::MAX)], body].concat();
+            match (id, body) {
+                (ID_SSID, name) if !seen_ssid && name.len() <= 32 => {
+                    seen_ssid = true;
+                    found.ssid = name.to_vec();
+                }
+                (ID_RSN, _) if found.elements.rsn.is_empty() => found.elements.rsn = whole(),
+                (ID_RSNX, _) if found.elements.rsnx.is_empty() => found.elements.rsnx = whole(),
+                (ID_VENDOR, [a, b, c, kind, body @ ..]) if [*a, *b, *c] == OUI => match (*kind, body) {
+                    (TYPE_LINK, [LINK_VERSION, 0, ..]) => found.kind = Some(Kind::Ip),
+                    (TYPE_LINK, [LINK_VERSION, 1, ..]) => found.kind = Some(Kind::Ethernet),
+                    (TYPE_COOKIE, cookie) => found.cookie = cookie.to_vec(),
+                    _ => {}
+                },
+                (ID_TIMEOUT_INTERVAL, &[COMEBACK, a, b, c, d]) => {
+                    found.comeback_tu = Some(u32::from_le_bytes([a, b, c, d]));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// What a network says of its ciphers: that of groups, and those of pairs.
+pub fn ciphers_of(rsn: &[u8]) -> Option<(Suite, Vec<Suite>)> {
+    let element = RsnElement::parse(rsn).ok()?;
+    let pairwise = element
+        .pairwise?
+        .iter()
+        .filter_map(|&suite| Protocol::Rsn.cipher(suite));
+    Some((Protocol::Rsn.cipher(element.group?)?, pairwise.collect()))
+}
+
+/// The elements of an Association Request.
+pub fn request(ssid: &[u8], chosen: &Elements, cookie: &[u8], dh: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    push_element(&mut octets, ID_SSID, ssid);
+    octets.extend_from_slice(&chosen.rsn);
+    octets.extend_from_slice(&chosen.rsnx);
+    octets.extend_from_slice(dh);
+    if !cookie.is_empty() {
+        vendor(&mut octets, TYPE_COOKIE, cookie);
+    }
+    octets
+}
+
+/// The element that holds a cookie.
+pub fn cookie(cookie: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::new();
+    vendor(&mut octets, TYPE_COOKIE, cookie);
+    octets
+}
+
+/// The element that says when to come back.
+pub fn comeback() -> Vec<u8> {
+    let mut octets = Vec::new();
+    let [a, b, c, d] = pace::SILENT_AFTER_TU.to_le_bytes();
+    push_element(&mut octets, ID_TIMEOUT_INTERVAL, &[COMEBACK, a, b, c, d]);
+    octets
+}
+
+fn vendor(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
+    push_element(octets, ID_VENDOR, &[&OUI[..], &[kind], body].concat());
+}
+
+/// What sealed Action frames say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Protected {
+    /// Are you there? (9.6.9.2)
+    QueryRequest(u16),
+    /// I am (9.6.9.3).
+    QueryResponse(u16),
+    /// Which addresses have I?
+    AddressRequest(u8),
+    /// These.
+    AddressResponse(u8, Vec<Prefix>),
+}
+
+impl Protected {
+    /// Category, and what follows it.
+    pub fn emit(&self) -> (u8, Vec<u8>) {
+        let query = |action: u8, transaction: u16| {
+            let [a, b] = transaction.to_le_bytes();
+            (CATEGORY_SA_QUERY, vec![action, a, b])
+        };
+        let vendor = |kind: u8, token: u8| [&OUI[..], &[kind, token]].concat();
+        match self {
+            Protected::QueryRequest(transaction) => query(SA_QUERY_REQUEST, *transaction),
+            Protected::QueryResponse(transaction) => query(SA_QUERY_RESPONSE, *transaction),
+            Protected::AddressRequest(token) => (CATEGORY_VENDOR_PROTECTED, vendor(ADDRESS_REQUEST, *token)),
+            Protected::AddressResponse(token, addresses) => {
+                let mut octets = vendor(ADDRESS_RESPONSE, *token);
+                for Prefix { address, bits } in addresses {
+                    match address {
+                        IpAddr::V4(v4) => {
+                            octets.extend([*bits, 4]);
+                            octets.extend(v4.octets());
+                        }
+                        IpAddr::V6(v6) => {
+                            octets.extend([*bits, 16]);
+                            octets.extend(v6.octets());
+                        }
+                    }
+                }
+                (CATEGORY_VENDOR_PROTECTED, octets)
+            }
+        }
+    }
+
+    /// Reads them. Behind them may stand filling.
+    pub fn parse(category: u8, rest: &[u8]) -> Option<Self> {
+        match (category, rest) {
+            (CATEGORY_SA_QUERY, [action, a, b, ..]) => {
+                let transaction = u16::from_le_bytes([*a, *b]);
+                match *action {
+                    SA_QUERY_REQUEST => Some(Protected::QueryRequest(transaction)),
+                    SA_QUERY_RESPONSE => Some(Protected::QueryResponse(transaction)),
+                    _ => None,
+                }
+            }
+            (CATEGORY_VENDOR_PROTECTED, [a, b, c, kind, token, rest @ ..]) if [*a, *b, *c] == OUI => {
+                match *kind {
+                    ADDRESS_REQUEST => Some(Protected::AddressRequest(*token)),
+                    ADDRESS_RESPONSE => Some(Protected::AddressResponse(*token, addresses(rest))),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+fn addresses(mut octets: &[u8]) -> Vec<Prefix> {
+    let mut found = Vec::new();
+    while let [bits, len, rest @ ..] = octets {
+        let (address, rest): (IpAddr, _) = match len {
+            4 => match rest.split_first_chunk::<4>() {
+                Some((address, rest)) => ((*address).into(), rest),
+                None => break,
+            },
+            16 => match rest.split_first_chunk::<16>() {
+                Some((address, rest)) => ((*address).into(), rest),
+                None => break,
+            },
+            _ => break,
+        };
+        let prefix = Prefix { address, bits: *bits };
+        if prefix.network().is_some() {
+            found.push(prefix);
+        }
+        octets = rest;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn protected() -> impl Strategy<Value = Protected> {
+        let address = prop_oneof![
+            (any::<[u8; 4]>(), 0_u8..=32).prop_map(|(a, bits)| Prefix {
+                address: a.into(),
+                bits
+            }),
+            (any::<[u8; 16]>(), 0_u8..=128).prop_map(|(a, bits)| Prefix {
+                address: a.into(),
+                bits
+            }),
+        ];
+        prop_oneof![
+            any::<u16>().prop_map(Protected::QueryRequest),
+            any::<u16>().prop_map(Protected::QueryResponse),
+            any::<u8>().prop_map(Protected::AddressRequest),
+            (any::<u8>(), proptest::collection::vec(address, 0..8))
+                .prop_map(|(token, all)| Protected::AddressResponse(token, all)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_said_sealed_is_read(said in protected()) {
+            let (category, mut rest) = said.emit();
+            prop_assert_eq!(Protected::parse(category, &rest), Some(said.clone()));
+            // As Ethernet wants it: an element that means nothing.
+            let filled_b = rest.len() + 15;
+            wire::fill(&mut rest, filled_b);
+            prop_assert_eq!(Protected::parse(category, &rest), Some(said));
+        }
+
+        #[test]
+        fn no_octets_make_it_panic(octets in proptest::collection::vec(any::<u8>(), 0..200), category: u8) {
+            let _ = Protected::parse(category, &octets);
+            let _ = Protected::parse(CATEGORY_VENDOR_PROTECTED, &[&[2, 0x41, 0x54, 2, 0], &octets[..]].concat());
+            let _ = Advertised::read(&octets);
+            let _ = ciphers_of(&octets);
+        }
+
+        #[test]
+        fn a_question_is_as_long_as_its_answers_may_be(rest in proptest::collection::vec(any::<u8>(), 0..250)) {
+            let body = Body::Authentication { algorithm: 0, transaction: 1, status: 0, rest: &rest };
+            let frame = Writer::new(MacAddr([2; 6])).question(MacAddr([4; 6]), MacAddr([4; 6]), body);
+            prop_assert!((QUESTION_B..QUESTION_B + 6).contains(&frame.len()));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Which addresses stations have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use serde::Serialize;
+use wlan_frames::MacAddr;
+
+use crate::plane::Network;
+
+/// An address and how many of its first bits are its network's, such as 192.0.2.7/24.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
+pub struct Prefix {
+    /// The address.
+    pub address: IpAddr,
+    /// Bits of the network.
+    pub bits: u8,
+}
+
+/// The text is no such thing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not an address with the bits of its network, such as 192.0.2.1/24")]
+pub struct PrefixError(String);
+
+impl FromStr for Prefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let wrong = || PrefixError(text.to_owned());
+        let (address, bits) = text.split_once('/').ok_or_else(wrong)?;
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits: u8 = bits.parse().map_err(|_| wrong())?;
+        Prefix { address, bits }
+            .network()
+            .map(|_| Prefix { address, bits })
+            .ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl From<Prefix> for String {
+    fn from(prefix: Prefix) -> String {
+        prefix.to_string()
+    }
+}
+
+impl Prefix {
+    /// Its network; `None` if an address has not so many bits.
+    #[must_use]
+    pub fn network(&self) -> Option<Network> {
+        Network::new(self.address, self.bits)
+    }
+
+    /// The address alone as a network.
+    #[must_use]
+    pub fn host(address: IpAddr) -> Prefix {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        Prefix { address, bits }
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        self.address.is_ipv4() == address.is_ipv4() && Network::new(address, self.bits) == self.network()
+    }
+
+    /// The address with this number within the network, if stations may have it.
+    fn nth(&self, number: u128) -> Option<IpAddr> {
+        let width: u8 = if self.address.is_ipv4() { 32 } else { 128 };
+        let hosts = 1_u128
+            .checked_shl((width - self.bits).into())
+            .unwrap_or(0)
+            .wrapping_sub(1);
+        // All zeroes is the network (IPv6: its routers), all ones everybody in it (RFC 919 7).
+        if number == 0 || number >= hosts {
+            return None;
+        }
+        Some(match self.address {
+            IpAddr::V4(address) => {
+                let first = u128::from(address.to_bits()) & !hosts;
+                Ipv4Addr::from_bits(u32::try_from(first | number).ok()?).into()
+            }
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !hosts | number).into(),
+        })
+    }
+
+    /// How many numbers are looked at for a free one.
+    fn numbers(&self) -> u128 {
+        let width: u8 = if self.address.is_ipv4() { 32 } else { 128 };
+        (1_u128 << (width - self.bits).min(16)).saturating_sub(2)
+    }
+}
+
+/// Why addresses cannot be given so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressingError {
+    /// A station's address is in none of the link's networks.
+    #[error("station {0}: {1} is in none of the networks of `addresses`")]
+    Outside(MacAddr, IpAddr),
+    /// Two have the same address.
+    #[error("station {0}: {1} is another's already")]
+    Taken(MacAddr, IpAddr),
+    /// A station is listed twice.
+    #[error("station {0} is listed twice")]
+    Twice(MacAddr),
+}
+
+/// What a station is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lease {
+    /// Addresses of its device, with the bits of the link's network.
+    pub addresses: Vec<Prefix>,
+    /// All that it may send from: its addresses, and networks behind it.
+    pub networks: Vec<Network>,
+}
+
+/// The addresses of an access point and its stations.
+#[derive(Debug, Clone, Default)]
+pub struct Addressing {
+    own: Vec<Prefix>,
+    listed: BTreeMap<MacAddr, (Vec<IpAddr>, Vec<Network>)>,
+    /// Those that no other station may get: the access point's, those of listed stations, and those that were given.
+    taken: BTreeSet<IpAddr>,
+    pool: bool,
+}
+
+impl Addressing {
+    /// The access point's own addresses; their networks are the link's. With `pool`, stations that are not listed may join
+    /// and get free addresses of each of them.
+    #[must_use]
+    pub fn new(own: &[Prefix], pool: bool) -> Self {
+        Self {
+            own: own.to_vec(),
+            listed: BTreeMap::new(),
+            taken: own.iter().map(|prefix| prefix.address).collect(),
+            pool,
+        }
+    }
+
+    /// Lists a station, with its addresses and the networks behind it.
+    ///
+    /// # Errors
+    /// [`AddressingError`].
+    pub fn list(
+        &mut self,
+        station: MacAddr,
+        addresses: &[IpAddr],
+        networks: &[Network],
+    ) -> Result<(), AddressingError> {
+        for &address in addresses {
+            if !self.own.iter().any(|own| own.contains(address)) {
+                return Err(AddressingError::Outside(station, address));
+            }
+            if !self.taken.insert(address) {
+                return Err(AddressingError::Taken(station, address));
+            }
+        }
+        match self
+            .listed
+            .insert(station, (addresses.to_vec(), networks.to_vec()))
+        {
+            None => Ok(()),
+            Some(_) => Err(AddressingError::Twice(station)),
+        }
+    }
+
+    /// The access point's own.
+    #[must_use]
+    pub fn own(&self) -> &[Prefix] {
+        &self.own
+    }
+
+    /// Whether a station may join at all.
+    #[must_use]
+    pub fn admits(&self, station: MacAddr) -> bool {
+        self.pool || self.listed.contains_key(&station)
+    }
+
+    /// Gives a station its addresses: those that it is listed with; of each network where it is listed with none, a free
+    /// one, the same as the last time if that is still free. `None` if there is none.
+    pub(super) fn lease(&mut self, station: MacAddr) -> Option<Lease> {
+        if !self.admits(station) {
+            return None;
+        }
+        let (mut addresses, networks) = self.listed.get(&station).cloned().unwrap_or_default();
+        for own in self.own.clone() {
+            if self.pool && !addresses.iter().any(|&address| own.contains(address)) {
+                let Some(address) = self.free(own, station) else {
+                    self.give_back(station, &addresses);
+                    return None;
+                };
+                self.taken.insert(address);
+                addresses.push(address);
+            }
+        }
+        let bits = |address| {
+            self.own
+                .iter()
+                .find(|own| own.contains(address))
+                .map(|own| own.bits)
+        };
+        let prefix = |&address: &IpAddr| {
+            Some(Prefix {
+                address,
+                bits: bits(address)?,
+            })
+        };
+        let host = |&address: &IpAddr| Prefix::host(address).network();
+        Some(Lease {
+            addresses: addresses.iter().filter_map(prefix).collect(),
+            networks: addresses.iter().filter_map(host).chain(networks).collect(),
+        })
+    }
+
+    /// Takes back what a station was given.
+    pub(super) fn release(&mut self, station: MacAddr, lease: &Lease) {
+        let addresses: Vec<IpAddr> = lease.addresses.iter().map(|prefix| prefix.address).collect();
+        self.give_back(station, &addresses);
+    }
+
+    fn give_back(&mut self, station: MacAddr, addresses: &[IpAddr]) {
+        let listed = self
+            .listed
+            .get(&station)
+            .map(|(listed, _)| &listed[..])
+            .unwrap_or_default();
+        for address in addresses.iter().filter(|address| !listed.contains(address)) {
+            self.taken.remove(address);
+        }
+    }
+
+    /// A free address of a network. Where the search begins is the station's own, so that it finds the one of last time
+    /// without anyone having kept it.
+    fn free(&self, network: Prefix, station: MacAddr) -> Option<IpAddr> {
+        let numbers = network.numbers();
+        // FNV-1a: spreads addresses, and is not to keep anyone out.
+        let hash = |hash: u64, &octet: &u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+        let start = station.0.iter().fold(0xcbf2_9ce4_8422_2325, hash);
+        let number = |step| 1 + (u128::from(start) + step) % numbers;
+        (0..numbers)
+            .filter_map(|step| network.nth(number(step)))
+            .find(|address| !self.taken.contains(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn station(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    fn prefix(text: &str) -> Prefix {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_station_gets_the_same_free_address_again_and_nobody_elses() {
+        let mut addressing = Addressing::new(&[prefix("192.0.2.1/29"), prefix("2001:db8::1/64")], true);
+        let mut leases = Vec::new();
+        for last in 1..=5 {
+            let lease = addressing.lease(station(last)).unwrap();
+            assert_eq!(lease.addresses.len(), 2);
+            assert_eq!((lease.addresses[0].bits, lease.addresses[1].bits), (29, 64));
+            leases.push(lease);
+        }
+        let all: BTreeSet<_> = leases.iter().flat_map(|lease| &lease.addresses).collect();
+        assert_eq!(all.len(), 10, "an address was given twice");
+        assert!(!all.contains(&prefix("192.0.2.0/29")) && !all.contains(&prefix("192.0.2.7/29")));
+        // Six addresses, one of which is the access point's.
+        assert_eq!(addressing.lease(station(6)), None);
+        addressing.release(station(3), &leases[2]);
+        assert_eq!(addressing.lease(station(3)).as_ref(), Some(&leases[2]));
+    }
+
+    #[test]
+    fn listed_stations_have_what_the_list_says() {
+        let behind = prefix("198.51.100.0/24").network().unwrap();
+        let mut addressing = Addressing::new(&[prefix("192.0.2.1/24")], false);
+        let address = "192.0.2.9".parse().unwrap();
+        addressing.list(station(1), &[address], &[behind]).unwrap();
+        let lease = addressing.lease(station(1)).unwrap();
+        assert_eq!(lease.addresses, [prefix("192.0.2.9/24")]);
+        assert_eq!(
+            lease.networks,
+            [prefix("192.0.2.9/32").network().unwrap(), behind]
+        );
+        assert!(!addressing.admits(station(2)) && addressing.lease(station(2)).is_none());
+        let taken = addressing.list(station(3), &[address], &[]).unwrap_err();
+        assert_eq!(
+            taken.to_string(),
+            "station 02:00:00:00:00:03: 192.0.2.9 is another's already"
+        );
+        let outside = addressing.list(station(3), &["192.0.3.9".parse().unwrap()], &[]);
+        assert!(matches!(outside, Err(AddressingError::Outside(..))));
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_refused() {
+        for text in [
+            "192.0.2.1",
+            "192.0.2.1/33",
+            "2001:db8::/129",
+            "host/8",
+            "192.0.2.1/",
+            "/24",
+        ] {
+            let error = text.parse::<Prefix>().unwrap_err();
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        assert_eq!(prefix("2001:db8::7/64").to_string(), "2001:db8::7/64");
+        // A network of one has no room for others.
+        assert_eq!(
+            Addressing::new(&[prefix("192.0.2.1/32")], true).lease(station(1)),
+            None
+        );
+        assert_eq!(
+            Addressing::new(&[prefix("192.0.2.1/31")], true).lease(station(1)),
+            None
+        );
+    }
+}

@@ -1,0 +1,476 @@
+//! Discovery, authentication, association: on the way to keys.
+
+use std::time::Duration;
+
+use rand_core::CryptoRng;
+use wlan_frames::MacAddr;
+use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE};
+use wlan_rsn::sae::{Event as SaeEvent, Method, Sae};
+use wlan_rsn::{Association, Pmk, Supplicant, Timing, owe};
+
+use super::super::frames::{self, Advertised, CAPABILITY, status};
+use super::super::{Credentials, GROUPS, Installed, sae_config};
+use super::{
+    Found, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome, PROBE_AGAIN, Phase, REMEMBERED,
+    Repeated, State, Station, doubled, searching,
+};
+use crate::plane::Endpoint;
+
+/// Before an Authentication or Association Request is sent again.
+const AGAIN: Duration = Duration::from_millis(100);
+/// How often it is sent.
+const TRIES: u8 = 5;
+/// How often one comes back to an access point that refuses for now.
+const COMEBACKS_TU_MAX: u32 = 2000;
+const TU: Duration = Duration::from_micros(1024);
+
+impl Station {
+    /// Sends a Probe Request when it is time.
+    pub(super) fn search(&mut self, rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        let ssid = self.settings.common.ssid.clone();
+        let State::Searching { since, probe, told } = &mut self.state else {
+            return;
+        };
+        let is_late = !*told && now >= *since + NOT_FOUND_AFTER;
+        *told |= is_late;
+        if now >= probe.next {
+            let wait = jittered(doubled(PROBE_AGAIN, probe.tries.into()), rng);
+            probe.tries = probe.tries.saturating_add(1);
+            probe.next = now + wait;
+            // Whoever may be tried again by then is asked then.
+            let free = self
+                .left_alone
+                .iter()
+                .map(|left| left.until)
+                .filter(|&until| until > now)
+                .min();
+            probe.next = free.map_or(probe.next, |until| probe.next.min(until));
+            let to = self.settings.probes_to;
+            let da = self.settings.bssid.unwrap_or(MacAddr::BROADCAST);
+            let elements = frames::request(&ssid, &wlan_rsn::Elements::default(), &[], &[]);
+            let body = Body::ProbeRequest { elements: &elements };
+            let frame = self.writer.question(da, da, body);
+            self.send(to, false, frame);
+        }
+        if is_late {
+            let name = String::from_utf8_lossy(&ssid).into_owned();
+            let text = format!("no access point of \"{name}\" answers; going on to search");
+            self.tell(Phase::Discovery, Outcome::Failed, None, text);
+        }
+    }
+
+    /// A beacon or Probe Response.
+    pub(super) fn heard(
+        &mut self,
+        bssid: MacAddr,
+        endpoint: Endpoint,
+        timestamp_us: u64,
+        elements: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) {
+        if bssid.is_group() || bssid == self.settings.common.address {
+            return;
+        }
+        self.note_clock(bssid, timestamp_us);
+        if !matches!(self.state, State::Searching { .. })
+            || self.settings.bssid.is_some_and(|wanted| wanted != bssid)
+            || self
+                .left_alone
+                .iter()
+                .any(|left| left.bssid == bssid && left.until > self.now)
+        {
+            return;
+        }
+        let advertised = Advertised::read(elements);
+        if advertised.ssid != self.settings.common.ssid {
+            return;
+        }
+        match self.choose(bssid, endpoint, timestamp_us, &advertised) {
+            Ok(found) => self.authenticate(found, rng),
+            Err(why) => {
+                self.leave_alone(bssid, LEFT_ALONE);
+                self.tell_seldom(Phase::Discovery, Outcome::Failed, Some(bssid), why);
+            }
+        }
+    }
+
+    /// What an access point and this station would agree on, or why they would not.
+    fn choose(
+        &self,
+        bssid: MacAddr,
+        endpoint: Endpoint,
+        timestamp_us: u64,
+        advertised: &Advertised,
+    ) -> Result<Found, String> {
+        let common = &self.settings.common;
+        if advertised.kind != Some(common.kind) {
+            return Err(
+                "is no link, or one whose devices carry something else: IP packets or Ethernet frames".into(),
+            );
+        }
+        let (group, offered) = frames::ciphers_of(&advertised.elements.rsn)
+            .ok_or("has no RSN element (IEEE Std 802.11-2020 9.4.2.24)")?;
+        let cipher = common
+            .ciphers
+            .iter()
+            .find(|cipher| offered.contains(cipher))
+            .ok_or_else(|| {
+                let names: Vec<&str> = offered.iter().map(|suite| suite.name()).collect();
+                format!("offers none of this station's ciphers but {}", names.join(", "))
+            })?;
+        let own = common.elements(&[*cipher], group);
+        let association =
+            Association::negotiate(&advertised.elements, &own).map_err(|error| error.to_string())?;
+        Ok(Found {
+            bssid,
+            endpoint,
+            own,
+            association,
+            timestamp_us,
+        })
+    }
+
+    fn authenticate(&mut self, found: Found, rng: &mut dyn CryptoRng) {
+        let own = self.settings.common.address;
+        self.started = self.now;
+        let text = format!("found, on {}", place(found.endpoint));
+        self.tell_seldom(Phase::Discovery, Outcome::Progress, Some(found.bssid), text);
+        let mut first = None;
+        let sae = match &self.settings.common.credentials {
+            Credentials::Sae(password) => {
+                let (peers, password) = ([own, found.bssid], password.clone());
+                match Sae::initiate(
+                    self.now,
+                    peers,
+                    Method::HashToElement,
+                    sae_config(),
+                    password,
+                    rng,
+                ) {
+                    Ok((sae, reply)) => {
+                        first = Some(reply);
+                        Some(Box::new(sae))
+                    }
+                    // The password was made for the groups that are offered.
+                    Err(error) => return self.give_up(Phase::Authentication, &error.to_string(), false),
+                }
+            }
+            Credentials::Psk(_) | Credentials::Owe => None,
+        };
+        self.state = State::Authenticating {
+            found,
+            sae,
+            request: Repeated {
+                next: self.now,
+                tries: 0,
+            },
+            refused: None,
+        };
+        match first {
+            Some(reply) => self.sae_replied(&reply, rng),
+            None => self.press_on(rng),
+        }
+    }
+
+    /// Sends the request that is waited for again, or gives up.
+    pub(super) fn press_on(&mut self, rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        let (found, request, refused, body) = match &mut self.state {
+            State::Authenticating { sae: Some(sae), .. } => {
+                let reply = sae.expire(now);
+                return self.sae_replied(&reply, rng);
+            }
+            State::Authenticating {
+                found,
+                request,
+                refused,
+                ..
+            } => {
+                let body = Body::Authentication {
+                    algorithm: OPEN_SYSTEM,
+                    transaction: 1,
+                    status: status::SUCCESS,
+                    rest: &[],
+                };
+                (found, request, *refused, Ok(body))
+            }
+            State::Associating {
+                found,
+                request,
+                refused,
+                owe,
+                cookie,
+                ..
+            } => {
+                let dh = owe.as_ref().map(|owe| owe.element()).unwrap_or_default();
+                let elements = frames::request(&self.settings.common.ssid, &found.own, cookie, &dh);
+                (found, request, *refused, Err(elements))
+            }
+            State::Searching { .. } | State::Joined { .. } => return,
+        };
+        if now < request.next {
+            return;
+        }
+        if request.tries == TRIES {
+            let text = match refused {
+                Some(code) => format!("refused with status code {code} (IEEE Std 802.11-2020 Table 9-50)"),
+                None => "no answer".to_owned(),
+            };
+            return self.give_up(Phase::Authentication, &text, false);
+        }
+        request.tries += 1;
+        request.next = now + AGAIN;
+        let (bssid, to) = (found.bssid, found.endpoint);
+        let frame = match &body {
+            Ok(body) => self.writer.question(bssid, bssid, *body),
+            Err(elements) => {
+                let body = Body::AssociationRequest {
+                    capability: CAPABILITY,
+                    listen_interval: 1,
+                    elements,
+                };
+                self.writer.question(bssid, bssid, body)
+            }
+        };
+        self.send(to, false, frame);
+    }
+
+    /// A management frame in the open, other than a beacon.
+    pub(super) fn open(
+        &mut self,
+        from: Endpoint,
+        frame: &Management<'_>,
+        octets: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) {
+        let own = self.settings.common.address;
+        match frame.body {
+            Body::ProbeResponse {
+                timestamp_us,
+                elements,
+                ..
+            } if frame.da == own && frame.sa == frame.bssid => {
+                self.heard(frame.bssid, from, timestamp_us, elements, rng);
+            }
+            Body::Authentication {
+                algorithm,
+                transaction,
+                status,
+                rest,
+            } if frame.da == own => {
+                self.authentication(frame.sa, (algorithm, transaction, status), rest, octets, rng);
+            }
+            Body::AssociationResponse { status, elements, .. } if frame.da == own => {
+                self.associated(frame.sa, status, elements, rng);
+            }
+            Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. }
+                if frame.da == own || frame.da.is_group() =>
+            {
+                self.doubt(frame.sa, reason);
+            }
+            _ => {}
+        }
+    }
+
+    fn authentication(
+        &mut self,
+        from: MacAddr,
+        (algorithm, transaction, code): (u16, u16, u16),
+        rest: &[u8],
+        octets: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) {
+        let now = self.now;
+        let State::Authenticating {
+            found, sae, refused, ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        if from != found.bssid {
+            return;
+        }
+        match (algorithm, sae) {
+            (SAE, Some(sae)) => {
+                let reply = sae.receive(now, &octets[Management::HEADER_LEN..], rng);
+                self.sae_replied(&reply, rng);
+            }
+            (OPEN_SYSTEM, None) if transaction == 2 && code == status::SUCCESS => {
+                let cookie = Advertised::read(rest).cookie;
+                self.associate(None, cookie, rng);
+            }
+            // Which may be forged: kept in mind, and said when time is up.
+            (_, None) if transaction == 2 => *refused = Some(code),
+            _ => {}
+        }
+    }
+
+    fn sae_replied(&mut self, reply: &wlan_rsn::sae::Reply, rng: &mut dyn CryptoRng) {
+        let State::Authenticating { found, .. } = &self.state else {
+            return;
+        };
+        let (bssid, to) = (found.bssid, found.endpoint);
+        for body in &reply.frames {
+            if let Some(frame) = self.writer.sae(bssid, bssid, body) {
+                self.send(to, false, frame);
+            }
+        }
+        match &reply.event {
+            None => {}
+            Some(SaeEvent::Accepted(pmk)) => self.associate(Some(pmk.clone()), Vec::new(), rng),
+            Some(SaeEvent::Failed(failure)) => {
+                let wrong = *failure == wlan_rsn::sae::Failure::PasswordMismatch;
+                let text = if wrong {
+                    "wrong passphrase: the access point has another password".to_owned()
+                } else {
+                    failure.to_string()
+                };
+                self.give_up(Phase::Authentication, &text, wrong);
+            }
+        }
+    }
+
+    fn associate(&mut self, pmk: Option<Pmk>, cookie: Vec<u8>, rng: &mut dyn CryptoRng) {
+        let owe = match &self.settings.common.credentials {
+            Credentials::Owe => owe::Station::new(&GROUPS, rng).map(Box::new),
+            Credentials::Psk(_) | Credentials::Sae(_) => None,
+        };
+        let State::Authenticating { found, .. } = &self.state else {
+            return;
+        };
+        self.state = State::Associating {
+            found: found.clone(),
+            pmk,
+            owe,
+            cookie,
+            request: Repeated {
+                next: self.now,
+                tries: 0,
+            },
+            refused: None,
+            early: None,
+        };
+        self.press_on(rng);
+    }
+
+    fn associated(&mut self, from: MacAddr, code: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        let State::Associating {
+            found,
+            pmk,
+            owe,
+            request,
+            refused,
+            early,
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        if from != found.bssid {
+            return;
+        }
+        match code {
+            status::SUCCESS => {}
+            // The session of before is asked whether it is there, and does not answer: it was ours. Those who would keep us
+            // waiting can do no more than that.
+            status::REFUSED_TEMPORARILY => {
+                let after_tu = Advertised::read(elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
+                request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
+                *refused = Some(code);
+                return;
+            }
+            status::UNSUPPORTED_GROUP if owe.as_mut().is_some_and(|owe| owe.refused(rng)) => {
+                request.next = now;
+                return self.press_on(rng);
+            }
+            other => {
+                *refused = Some(other);
+                return;
+            }
+        }
+        let pmk = match (&self.settings.common.credentials, owe) {
+            (Credentials::Psk(pmk), _) => Some(pmk.clone()),
+            (Credentials::Sae(_), _) => pmk.clone(),
+            (Credentials::Owe, owe) => owe.as_ref().and_then(|owe| owe.finish(elements).ok()),
+        };
+        // With OWE: an answer without a public key is nobody's.
+        let Some(pmk) = pmk else {
+            return;
+        };
+        let (found, early) = (found.clone(), early.take());
+        let own = self.settings.common.address;
+        let machine = Supplicant::new(
+            own,
+            found.bssid,
+            found.association.clone(),
+            pmk,
+            Timing::default(),
+        );
+        let mut supplicant = match machine {
+            Ok(supplicant) => Box::new(supplicant),
+            Err(error) => return self.give_up(Phase::Keys, &error.to_string(), false),
+        };
+        supplicant.start(now, rng);
+        if let Some(pdu) = early {
+            let _ = supplicant.receive(&pdu, false, now, rng);
+        }
+        self.state = State::Joined {
+            found,
+            supplicant,
+            began: self.started,
+            keys: Installed::default(),
+            admitted: false,
+            refused: false,
+            session: None,
+        };
+    }
+
+    /// An attempt came to nothing: says so, and leaves the access point alone for a while.
+    pub(super) fn give_up(&mut self, phase: Phase, why: &str, wrong_key: bool) {
+        let bssid = match &self.state {
+            State::Searching { .. } => None,
+            State::Authenticating { found, .. }
+            | State::Associating { found, .. }
+            | State::Joined { found, .. } => Some(found.bssid),
+        };
+        let mut text = why.to_owned();
+        if let Some(bssid) = bssid {
+            let wait = self.leave_alone(bssid, if wrong_key { LEFT_ALONE_WRONG } else { LEFT_ALONE });
+            text.push_str(&format!("; next try in {:.1} s", wait.as_secs_f64()));
+        }
+        self.tell_seldom(phase, Outcome::Failed, bssid, text);
+        self.state = searching(self.now);
+    }
+
+    /// Leaves an access point alone; for how long.
+    pub(super) fn leave_alone(&mut self, bssid: MacAddr, times: [Duration; 2]) -> Duration {
+        let before = self.left_alone.iter().position(|left| left.bssid == bssid);
+        let strikes = before.map_or(0, |at| self.left_alone.swap_remove(at).strikes + 1);
+        let wait = doubled(times, strikes);
+        if self.left_alone.len() == REMEMBERED {
+            let first = (0..REMEMBERED).min_by_key(|&at| self.left_alone[at].until);
+            first.map(|at| self.left_alone.swap_remove(at));
+        }
+        let until = self.now + wait;
+        self.left_alone.push(LeftAlone {
+            bssid,
+            until,
+            strikes,
+        });
+        wait
+    }
+}
+
+fn place(endpoint: Endpoint) -> String {
+    match endpoint {
+        Endpoint::Udp(address) => address.to_string(),
+        Endpoint::Ethernet(address) => address.to_string(),
+    }
+}
+
+/// From three quarters of it up to five: so that many stations do not go on in step.
+fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
+    time.mul_f64(0.75 + f64::from(rng.next_u32() >> 16) / f64::from(1 << 17))
+}

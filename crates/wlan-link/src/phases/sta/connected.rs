@@ -1,0 +1,366 @@
+//! Keys, data, termination: with an access point that this station joined.
+
+use rand_core::CryptoRng;
+use wlan_frames::MacAddr;
+use wlan_frames::management::Body;
+use wlan_rsn::{Failure, Output};
+
+use super::super::frames::{Protected, reason};
+use super::super::pace::{Asked, Liveness};
+use super::super::{Action, Credentials, Direction};
+use super::{Outcome, PROBE_AGAIN, Phase, Repeated, Session, State, Station, doubled, searching};
+use crate::plane::ControlFrame;
+
+impl Station {
+    pub(super) fn eapol(&mut self, frame: &ControlFrame, pdu: &[u8], rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        match &mut self.state {
+            State::Associating { found, early, .. } if frame.transmitter == found.bssid => {
+                *early = Some(pdu.to_vec());
+            }
+            State::Joined {
+                found,
+                supplicant,
+                session,
+                ..
+            } if frame.transmitter == found.bssid => {
+                if let (true, Some(session)) = (frame.protected, session) {
+                    session.liveness.hear(now);
+                }
+                // What does not belong to the handshake, or has a wrong MIC, changes nothing.
+                let _ = supplicant.receive(pdu, frame.protected, now, rng);
+            }
+            _ => {}
+        }
+    }
+
+    /// A management frame that was sealed.
+    pub(super) fn protected(&mut self, from: MacAddr, body: &Body<'_>) {
+        let now = self.now;
+        let State::Joined {
+            found,
+            session: Some(session),
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        if from != found.bssid {
+            return;
+        }
+        session.liveness.hear(now);
+        match *body {
+            Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. } => {
+                let text = format!("the access point ends the session (reason code {reason})");
+                self.leave(Outcome::Ended, &text);
+            }
+            Body::Action { category, rest } => match Protected::parse(category, rest) {
+                Some(Protected::QueryRequest(transaction)) => {
+                    self.send_protected(&Protected::QueryResponse(transaction));
+                }
+                Some(Protected::AddressResponse(token, addresses)) => {
+                    if session.asking.as_ref().is_some_and(|(asked, _)| *asked == token) {
+                        session.asking = None;
+                        session.addresses.clone_from(&addresses);
+                        let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                        let text = match &texts[..] {
+                            [] => "the access point assigns no addresses".to_owned(),
+                            all => format!("addresses {}", all.join(", ")),
+                        };
+                        self.actions.push_back(Action::Assign(addresses));
+                        self.tell(Phase::Data, Outcome::Progress, Some(from), text);
+                    }
+                }
+                Some(Protected::QueryResponse(_) | Protected::AddressRequest(_)) | None => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Something in the open says that the session is over: asks the access point, seldom (11.13). In a handshake it is kept
+    /// in mind, as the reason should that come to nothing.
+    pub(super) fn doubt(&mut self, from: MacAddr, why: u16) {
+        let now = self.now;
+        if let State::Joined {
+            found,
+            refused,
+            session: None,
+            ..
+        } = &mut self.state
+            && found.bssid == from
+        {
+            *refused |= why == reason::HANDSHAKE;
+        }
+        if let State::Joined {
+            found,
+            session: Some(session),
+            ..
+        } = &mut self.state
+            && found.bssid == from
+            && self.doubts.take(now).is_some()
+        {
+            session.liveness.doubt(now);
+            let text = "a Deauthentication in the open is not taken for one; asking the access point";
+            self.tell_seldom(Phase::Data, Outcome::Progress, Some(from), text);
+        }
+    }
+
+    /// An access point whose clock goes back has begun anew.
+    pub(super) fn note_clock(&mut self, bssid: MacAddr, timestamp_us: u64) {
+        let now = self.now;
+        if let State::Joined {
+            found,
+            session: Some(session),
+            ..
+        } = &mut self.state
+            && found.bssid == bssid
+        {
+            if timestamp_us < found.timestamp_us && self.doubts.take(now).is_some() {
+                session.liveness.doubt(now);
+            }
+            // A forged one does not hide the next.
+            if timestamp_us < found.timestamp_us || timestamp_us - found.timestamp_us < 60_000_000 {
+                found.timestamp_us = timestamp_us;
+            }
+        }
+    }
+
+    /// Time has passed with an access point that was joined.
+    pub(super) fn keep_up(&mut self) {
+        let now = self.now;
+        let common = &self.settings.common;
+        let State::Joined {
+            supplicant, session, ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        supplicant.timeout(now);
+        let Some(session) = session else {
+            return;
+        };
+        if now >= session.rekey_at {
+            session.rekey_at = now + common.rekey_after;
+            supplicant.request_rekey(true);
+        }
+        let again = session
+            .asking
+            .as_mut()
+            .filter(|(_, repeated)| now >= repeated.next)
+            .map(|(token, repeated)| {
+                repeated.next = now + doubled(PROBE_AGAIN, repeated.tries.into());
+                repeated.tries = repeated.tries.saturating_add(1);
+                *token
+            });
+        let asked = session.liveness.poll(common.keep_alive, now);
+        if let Some(token) = again {
+            self.send_protected(&Protected::AddressRequest(token));
+        }
+        match asked {
+            Asked::Wait => {}
+            Asked::Ask => {
+                self.transaction = self.transaction.wrapping_add(1);
+                self.send_protected(&Protected::QueryRequest(self.transaction));
+            }
+            Asked::Gone => {
+                self.farewell(reason::INACTIVITY);
+                self.leave(Outcome::Ended, "the access point does not answer any more");
+            }
+        }
+    }
+
+    /// Does what the handshakes ask for.
+    pub(super) fn drain(&mut self) {
+        while let State::Joined { supplicant, .. } = &mut self.state {
+            let Some(output) = supplicant.poll_output() else {
+                return;
+            };
+            self.perform(output);
+        }
+    }
+
+    fn perform(&mut self, output: Output) {
+        let State::Joined {
+            found,
+            keys,
+            admitted,
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        match output {
+            Output::Send { to, packet, sealed } => self.actions.push_back(Action::Eapol {
+                peer: to,
+                to: found.endpoint,
+                protected: sealed,
+                pdu: packet,
+            }),
+            Output::InstallPairwise { peer, .. } => {
+                if !std::mem::replace(admitted, true) {
+                    self.actions.push_back(Action::Admit {
+                        peer,
+                        endpoint: found.endpoint,
+                        networks: Vec::new(),
+                    });
+                }
+                let action = keys.action(output);
+                let is_new = matches!(
+                    action,
+                    Some(Action::Install {
+                        direction: Direction::Transmit,
+                        ..
+                    })
+                );
+                self.actions.extend(action);
+                if is_new {
+                    self.renewed();
+                }
+            }
+            Output::Retire { .. } => {
+                let action = keys.action(output);
+                self.actions.extend(action);
+            }
+            Output::Established { .. } => self.established(),
+            Output::Failed { reason, .. } => self.failed(reason),
+            // Nothing comes under group keys: what is for many comes sealed for each.
+            Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
+            // There is no TKIP here.
+            Output::MichaelFailure { .. } => {}
+        }
+    }
+
+    fn renewed(&mut self) {
+        // The access point renews keys; a station asks for it where that does not happen.
+        let after = self.settings.common.rekey_after;
+        let now = self.now;
+        if let State::Joined {
+            session: Some(session),
+            ..
+        } = &mut self.state
+        {
+            session.rekey_at = now + after + after / 4;
+        }
+    }
+
+    fn established(&mut self) {
+        let (now, common) = (self.now, &self.settings.common);
+        let State::Joined {
+            found,
+            began,
+            session,
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        let bssid = found.bssid;
+        if session.is_some() {
+            return self.tell(Phase::Keys, Outcome::Progress, Some(bssid), "new pairwise key");
+        }
+        let suite = found.association.pairwise;
+        let mut liveness = Liveness::new(now);
+        liveness.hear(now);
+        self.token = self.token.wrapping_add(1);
+        let wants_addresses = common.kind == crate::plane::Kind::Ip;
+        let request = Repeated { next: now, tries: 0 };
+        *session = Some(Session {
+            suite,
+            liveness,
+            rekey_at: now + common.rekey_after + common.rekey_after / 4,
+            addresses: Vec::new(),
+            asking: wants_addresses.then_some((self.token, request)),
+        });
+        let took = now.saturating_sub(*began);
+        let text = format!(
+            "connected with {} and {}, {:.1} ms after it was found",
+            common.credentials.akm().name(),
+            suite.name(),
+            took.as_secs_f64() * 1e3
+        );
+        self.connections += 1;
+        self.left_alone.retain(|left| left.bssid != bssid);
+        self.tell(Phase::Keys, Outcome::Established, Some(bssid), text);
+        self.keep_up();
+    }
+
+    fn failed(&mut self, reason: Failure) {
+        let State::Joined { session, refused, .. } = &self.state else {
+            return;
+        };
+        if session.is_some() {
+            return self.leave(Outcome::Failed, &reason.to_string());
+        }
+        // Silence after message 2 may be the channel's doing. After SAE both have the same key.
+        let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
+        let wrong = reason == Failure::WrongKey && *refused && is_psk;
+        let text = match reason {
+            Failure::WrongKey if wrong => {
+                "wrong passphrase: the access point has another (IEEE Std 802.11-2020 12.7.6.3)".to_owned()
+            }
+            Failure::WrongKey => "the access point does not go on after message 2".to_owned(),
+            other => other.to_string(),
+        };
+        self.remove();
+        self.give_up(Phase::Keys, &text, wrong);
+    }
+
+    fn send_protected(&mut self, said: &Protected) {
+        let State::Joined { found, .. } = &self.state else {
+            return;
+        };
+        let (bssid, to) = (found.bssid, found.endpoint);
+        let (category, rest) = said.emit();
+        let body = Body::Action {
+            category,
+            rest: &rest,
+        };
+        let frame = self.writer.frame(bssid, bssid, body);
+        self.send(to, true, frame);
+    }
+
+    /// Tells the access point that the session is over.
+    pub(super) fn farewell(&mut self, reason: u16) {
+        if let State::Joined {
+            found,
+            session: Some(_),
+            ..
+        } = &self.state
+        {
+            let (bssid, to) = (found.bssid, found.endpoint);
+            let body = Body::Deauthentication {
+                reason,
+                elements: &[],
+            };
+            let frame = self.writer.frame(bssid, bssid, body);
+            self.send(to, true, frame);
+        }
+    }
+
+    /// The session is over: back to the search.
+    pub(super) fn leave(&mut self, outcome: Outcome, why: &str) {
+        let State::Joined { found, session, .. } = &self.state else {
+            self.state = searching(self.now);
+            return;
+        };
+        let (bssid, had_session) = (found.bssid, session.is_some());
+        self.remove();
+        self.state = searching(self.now);
+        if had_session {
+            self.tell(Phase::Termination, outcome, Some(bssid), why);
+        }
+    }
+
+    /// Wipes the keys.
+    fn remove(&mut self) {
+        if let State::Joined {
+            found,
+            admitted: true,
+            ..
+        } = &self.state
+        {
+            let peer = found.bssid;
+            self.actions.push_back(Action::Remove { peer });
+        }
+    }
+}

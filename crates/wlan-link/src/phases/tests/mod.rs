@@ -1,0 +1,656 @@
+//! Both machines over a channel in virtual time that loses, doubles, reorders, damages and forges.
+
+mod world;
+
+use proptest::prelude::*;
+use wlan_frames::management::{Body, Management};
+
+use super::*;
+use crate::plane::{ControlBody, ControlFrame};
+use world::*;
+
+const AKMS: [Akm; 3] = [Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
+
+#[test]
+fn all_five_phases_with_each_key_management() {
+    for akm in AKMS {
+        let mut world = World::new(akm, 2, 1);
+        assert!(
+            world.run(1, |world| world.is_connected(1) && world.is_connected(2)),
+            "{}",
+            akm.name()
+        );
+        let took = world.now;
+        assert!(
+            took < Duration::from_millis(10),
+            "{took:?} of waiting, with {}",
+            akm.name()
+        );
+        let (one, two) = (
+            world.plane(station(1)).assigned.clone(),
+            world.plane(station(2)).assigned.clone(),
+        );
+        assert!(
+            one.iter().all(|prefix| !two.contains(prefix)),
+            "two stations have one address"
+        );
+        assert_eq!(world.sta(1).cipher, Some("gcmp256"));
+        let members = world.ap().members();
+        assert_eq!(
+            members.iter().map(|member| member.address).collect::<Vec<_>>(),
+            [station(1), station(2)]
+        );
+        // Termination: a sealed Deauthentication, and both ends wipe their keys.
+        let (End::Sta(sta), _) = world.ends.get_mut(&station(1)).unwrap() else {
+            unreachable!()
+        };
+        sta.shut_down();
+        world.settle(station(1));
+        world.ends.remove(&station(1));
+        assert!(world.run(1, |world| !world.plane(AP).peers.contains_key(&station(1))));
+        assert!(world.is_connected(2));
+        world.ap().shut_down();
+        world.settle(AP);
+        world.run(1, |world| world.plane(station(2)).peers.is_empty());
+        assert!(world.plane(AP).peers.is_empty() && world.plane(station(2)).told("reason code 3"));
+    }
+}
+
+#[test]
+fn a_wrong_passphrase_is_said_on_both_sides_and_tried_again_slowly() {
+    for akm in [Akm::WpaPskSha256, Akm::Sae] {
+        let mut world = World::new(akm, 0, 2);
+        let mut wrong = sta_settings(1, akm);
+        wrong.common.credentials = credentials(akm, "battery staple");
+        world.start_sta(1, wrong);
+        assert!(!world.run(60, |world| world.is_connected(1)));
+        let said = |plane: &Plane| {
+            plane
+                .events
+                .iter()
+                .filter(|event| event.text.contains("wrong passphrase"))
+                .count()
+        };
+        for end in [AP, station(1)] {
+            let count = said(world.plane(end));
+            assert!(
+                (1..=4).contains(&count),
+                "{} said it {count} times in a minute: {:?}",
+                akm.name(),
+                world.plane(end).events
+            );
+            assert!(world.plane(end).peers.is_empty());
+        }
+        assert_eq!(world.plane(AP).used.len() + world.plane(station(1)).used.len(), 0);
+    }
+}
+
+#[test]
+fn a_wrong_passphrase_is_said_on_both_sides_of_a_bad_channel_too() {
+    for (akm, seed) in [Akm::WpaPskSha256, Akm::Sae].into_iter().zip([1, 2]) {
+        let mut world = World::new(akm, 0, seed);
+        world.channel = Channel {
+            lost: 25,
+            doubled: 10,
+            damaged: 0,
+            delay_ms: 30,
+        };
+        let mut wrong = sta_settings(1, akm);
+        wrong.common.credentials = credentials(akm, "battery staple");
+        world.start_sta(1, wrong);
+        let is_said = |world: &World, end: MacAddr| world.plane(end).told("wrong passphrase");
+        let by_both = |world: &mut World| is_said(world, AP) && is_said(world, station(1));
+        assert!(world.run(120, by_both), "{}", akm.name());
+        assert!(world.plane(AP).count(Outcome::Failed) < 20);
+    }
+}
+
+#[test]
+fn ends_that_do_not_fit_say_why() {
+    let mut world = World::new(Akm::Sae, 0, 3);
+    let mut other_cipher = sta_settings(1, Akm::Sae);
+    other_cipher.common.ciphers = vec![Suite::Ccmp256];
+    world.start_sta(1, other_cipher);
+    let mut other_kind = sta_settings(2, Akm::Sae);
+    other_kind.common.kind = Kind::Ethernet;
+    world.start_sta(2, other_kind);
+    world.start_sta(3, sta_settings(3, Akm::Owe));
+    let mut other_name = sta_settings(4, Akm::Sae);
+    other_name.common.ssid = b"elsewhere".to_vec();
+    world.start_sta(4, other_name);
+    world.run(10, |_| false);
+    assert!(
+        world
+            .plane(station(1))
+            .told("offers none of this station's ciphers but gcmp256, ccmp")
+    );
+    assert!(world.plane(station(2)).told("IP packets or Ethernet frames"));
+    assert!(
+        world.plane(station(3)).told("key managements"),
+        "{:?}",
+        world.plane(station(3)).events
+    );
+    assert!(
+        world
+            .plane(station(4))
+            .told("no access point of \"elsewhere\" answers")
+    );
+}
+
+#[test]
+fn forged_frames_in_the_open_end_no_session_and_cost_one_question_a_second() {
+    let mut world = World::new(Akm::Sae, 1, 4);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    for round in 0..200 {
+        for (claimed, to) in [(station(1), AP), (AP, station(1))] {
+            world.forge(
+                claimed,
+                to,
+                Body::Deauthentication {
+                    reason: 7,
+                    elements: &[],
+                },
+            );
+            world.forge(
+                claimed,
+                to,
+                Body::Disassociation {
+                    reason: 8,
+                    elements: &[],
+                },
+            );
+        }
+        let rest = [round; 40];
+        world.forge(
+            station(1),
+            AP,
+            Body::Authentication {
+                algorithm: 0,
+                transaction: 1,
+                status: 0,
+                rest: &rest,
+            },
+        );
+        world.forge(
+            station(1),
+            AP,
+            Body::AssociationRequest {
+                capability: 0,
+                listen_interval: 1,
+                elements: &[],
+            },
+        );
+        world.run(0, |_| false);
+        let _ = world.run(1, |world| world.now.subsec_millis() % 100 > 90);
+        assert!(world.is_connected(1), "in round {round}");
+    }
+    for end in [AP, station(1)] {
+        assert_eq!(world.plane(end).used.len(), 1, "no key was lost");
+        assert!(world.plane(end).events.len() < 500);
+    }
+}
+
+#[test]
+fn ten_thousand_starts_keep_little_and_keep_nobody_out() {
+    for akm in AKMS {
+        let mut world = World::new(akm, 1, 5);
+        assert!(world.run(1, |world| world.is_connected(1)));
+        let elements = frames::request(
+            SSID,
+            &settings(AP, akm, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256),
+            &[7; 16],
+            &[],
+        );
+        for n in 0..10_000_u32 {
+            let [_, b, c, d] = n.to_be_bytes();
+            let claimed = MacAddr([6, 0, 1, b, c, d]);
+            world.forge(
+                claimed,
+                AP,
+                Body::Authentication {
+                    algorithm: 0,
+                    transaction: 1,
+                    status: 0,
+                    rest: &[0; 40],
+                },
+            );
+            // A Commit whose element is no point: looked at for nothing before a token is asked for.
+            let mut commit = vec![19, 0];
+            commit.resize(98, 5);
+            world.forge(
+                claimed,
+                AP,
+                Body::Authentication {
+                    algorithm: 3,
+                    transaction: 1,
+                    status: 126,
+                    rest: &commit,
+                },
+            );
+            world.forge(
+                claimed,
+                AP,
+                Body::AssociationRequest {
+                    capability: 0,
+                    listen_interval: 1,
+                    elements: &elements,
+                },
+            );
+            world.air.clear();
+            assert!(
+                world.ap().kept().iter().all(|&kept| kept <= 257),
+                "{:?}",
+                world.ap().kept()
+            );
+        }
+        assert!(world.is_connected(1));
+        assert!(
+            world.plane(AP).events.len() < 100,
+            "{} lines",
+            world.plane(AP).events.len()
+        );
+        world.start_sta(2, sta_settings(2, akm));
+        assert!(world.run(5, |world| world.is_connected(2)), "{}", akm.name());
+    }
+}
+
+#[test]
+fn an_end_that_begins_anew_is_let_in_after_the_old_session_was_asked_for() {
+    for akm in AKMS {
+        let mut world = World::new(akm, 1, 6);
+        assert!(world.run(1, |world| world.is_connected(1)));
+        // Killed: it says nothing.
+        world.start_sta(1, sta_settings(1, akm));
+        assert!(
+            world.run(5, |world| world.is_connected(1)),
+            "the station, {}",
+            akm.name()
+        );
+        assert!(world.plane(AP).told("does not answer"));
+        let before = world.now;
+        world.start_ap(akm);
+        world.settle(AP);
+        assert!(world.run(20, |world| !world.is_connected(1)
+            || world.now > before + Duration::from_secs(15)));
+        assert!(
+            world.run(10, |world| world.is_connected(1)),
+            "the access point, {}",
+            akm.name()
+        );
+        assert!(
+            world.now < before + Duration::from_secs(5),
+            "its first frame says so: {:?}",
+            world.now - before
+        );
+    }
+}
+
+#[test]
+fn an_access_point_that_begins_anew_during_sae_is_met_by_a_new_exchange() {
+    for after_ms in (0..40).step_by(2) {
+        let mut world = World::new(Akm::Sae, 1, 13 + after_ms);
+        world.channel = Channel {
+            doubled: 50,
+            delay_ms: 20,
+            ..Channel::default()
+        };
+        let moment = Duration::from_millis(after_ms);
+        world.run(1, |world| world.now >= moment);
+        world.start_ap(Akm::Sae);
+        world.settle(AP);
+        let connected = world.run(20, |world| world.is_connected(1));
+        let events = &world.plane(station(1)).events;
+        assert!(connected, "after {after_ms} ms: {events:?}");
+        let is_blamed = world.plane(station(1)).told("wrong passphrase");
+        assert!(!is_blamed, "after {after_ms} ms: {events:?}");
+    }
+}
+
+#[test]
+fn a_session_that_ends_leaves_the_next_exchange_of_sae_alone() {
+    for after in 0..24 {
+        let mut world = World::new(Akm::Sae, 1, 14);
+        assert!(world.run(1, |world| world.is_connected(1)));
+        world.start_sta(1, sta_settings(1, Akm::Sae));
+        let mut rounds = 0;
+        world.run(1, |_| {
+            rounds += 1;
+            rounds > after
+        });
+        // What was under way is lost, and the sealed farewell of the session before comes late.
+        world.air.clear();
+        let body = Body::Deauthentication {
+            reason: 3,
+            elements: &[],
+        };
+        let farewell = ControlFrame {
+            transmitter: station(1),
+            endpoint: Endpoint::Ethernet(station(1)),
+            protected: true,
+            body: ControlBody::Management(frames::Writer::new(station(1)).frame(AP, AP, body)),
+        };
+        let (now, mut rng) = (world.now, TestRng(15));
+        world.ap().receive(&farewell, now, &mut rng);
+        world.settle(AP);
+        let connected = world.run(5, |world| world.is_connected(1));
+        let plane = world.plane(station(1));
+        assert!(connected, "after {after} rounds: {:?}", plane.events);
+        assert_eq!(
+            plane.count(Outcome::Failed),
+            0,
+            "after {after} rounds: {:?}",
+            plane.events
+        );
+    }
+}
+
+#[test]
+fn an_access_point_that_began_anew_and_cannot_reach_all_has_its_stations_back_in_a_second() {
+    for akm in AKMS {
+        let mut world = World::new(akm, 0, 11);
+        let begin = |world: &mut World| {
+            let mut settings = ap_settings(akm);
+            settings.beacons_to = None;
+            let ap = AccessPoint::new(settings, &mut world.rng).unwrap();
+            world.ends.insert(AP, (End::Ap(Box::new(ap)), Plane::default()));
+        };
+        begin(&mut world);
+        for last in 1..=3 {
+            let mut settings = sta_settings(last, akm);
+            settings.common.keep_alive = Duration::from_secs(60);
+            world.start_sta(last, settings);
+        }
+        let all = |world: &mut World| (1..=3).all(|last| world.is_connected(last));
+        assert!(world.run(1, all));
+        begin(&mut world);
+        world.run(10, |_| false);
+        assert!(
+            (1..=3).all(|last| world.sta(last).connected),
+            "nobody said anything"
+        );
+        let before = world.now;
+        (1..=3).for_each(|last| world.talk(last));
+        assert!(world.run(5, all), "{}", akm.name());
+        let took = world.now - before;
+        assert!(took < Duration::from_millis(1500), "{took:?}");
+        // A frame of a station that is known leads to nothing.
+        world.run(1, |_| false);
+        let told = world.plane(station(1)).events.len();
+        world.talk(1);
+        world.run(2, |_| false);
+        assert!(world.is_connected(1));
+        assert_eq!(world.plane(station(1)).events.len(), told);
+    }
+}
+
+#[test]
+fn a_cookie_is_good_where_it_was_sent_to() {
+    let (mut rng, now) = (TestRng(12), Duration::from_secs(1));
+    let mut ap = AccessPoint::new(ap_settings(Akm::WpaPskSha256), &mut rng).unwrap();
+    let elements = settings(AP, Akm::WpaPskSha256, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256);
+    let mut writer = frames::Writer::new(station(1));
+    let mut ask = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str, body: Body<'_>| {
+        while ap.poll_action().is_some() {}
+        let frame = ControlFrame {
+            transmitter: station(1),
+            endpoint: Endpoint::Udp(from.parse().unwrap()),
+            protected: false,
+            body: ControlBody::Management(writer.question(AP, AP, body)),
+        };
+        ap.receive(&frame, now, rng);
+        let Some(Action::Management { to, frame, .. }) = ap.poll_action() else {
+            panic!("no answer")
+        };
+        assert_eq!(to, Endpoint::Udp(from.parse().unwrap()));
+        frame
+    };
+    let authentication = Body::Authentication {
+        algorithm: 0,
+        transaction: 1,
+        status: 0,
+        rest: &[],
+    };
+    let here = "192.0.2.9:7700";
+    let answer = ask(&mut ap, &mut rng, here, authentication);
+    let Ok(Management {
+        body: Body::Authentication { rest, .. },
+        ..
+    }) = Management::parse(&answer)
+    else {
+        panic!("{answer:02x?}")
+    };
+    let cookie = frames::Advertised::read(rest).cookie;
+    let request = frames::request(SSID, &elements, &cookie, &[]);
+    for (from, expected) in [
+        ("192.0.2.9:7701", frames::status::NOT_AUTHENTICATED),
+        ("192.0.2.8:7700", frames::status::NOT_AUTHENTICATED),
+        ("[2001:db8::9]:7700", frames::status::NOT_AUTHENTICATED),
+        (here, frames::status::SUCCESS),
+    ] {
+        let association = Body::AssociationRequest {
+            capability: 0,
+            listen_interval: 1,
+            elements: &request,
+        };
+        let answer = ask(&mut ap, &mut rng, from, association);
+        let Ok(Management {
+            body: Body::AssociationResponse { status, .. },
+            ..
+        }) = Management::parse(&answer)
+        else {
+            panic!("{answer:02x?}")
+        };
+        assert_eq!(status, expected, "{from}");
+        assert_eq!(ap.kept()[0], usize::from(from == here));
+    }
+}
+
+#[test]
+fn a_proof_of_sae_is_good_where_it_was_made() {
+    let (mut rng, now) = (TestRng(16), Duration::from_secs(1));
+    let mut ap = AccessPoint::new(ap_settings(Akm::Sae), &mut rng).unwrap();
+    let mut writer = frames::Writer::new(station(1));
+    // What the access point answers to a frame, and the end that it answers.
+    let tell = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str, octets: Vec<u8>| {
+        let frame = ControlFrame {
+            transmitter: station(1),
+            endpoint: Endpoint::Udp(from.parse().unwrap()),
+            protected: false,
+            body: ControlBody::Management(octets),
+        };
+        ap.receive(&frame, now, rng);
+        let mut answers = Vec::new();
+        while let Some(action) = ap.poll_action() {
+            if let Action::Management { to, frame, .. } = action {
+                answers.push((to, frame));
+            }
+        }
+        answers
+    };
+    let Credentials::Sae(password) = credentials(Akm::Sae, "correct horse") else {
+        unreachable!()
+    };
+    let (here, elsewhere) = ("192.0.2.9:7700", "192.0.2.9:7701");
+    let peers = [station(1), AP];
+    let method = sae::Method::HashToElement;
+    let (mut sae, mut said) =
+        sae::Sae::initiate(now, peers, method, sae_config(), password, &mut rng).unwrap();
+    while said.event.is_none() {
+        let frame = writer.sae(AP, AP, &said.frames[0]).unwrap();
+        let (_, answer) = tell(&mut ap, &mut rng, here, frame).pop().unwrap();
+        said = sae.receive(now, &answer[Management::HEADER_LEN..], &mut rng);
+    }
+    assert_eq!(ap.kept()[1], 1);
+    let elements = settings(AP, Akm::Sae, "x").elements(&[Suite::Ccmp128], Suite::Gcmp256);
+    let request = frames::request(SSID, &elements, &[], &[]);
+    let mut associate = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str| {
+        let body = Body::AssociationRequest {
+            capability: 0,
+            listen_interval: 1,
+            elements: &request,
+        };
+        let (to, answer) = tell(ap, rng, from, writer.question(AP, AP, body)).swap_remove(0);
+        assert_eq!(to, Endpoint::Udp(from.parse().unwrap()));
+        match Management::parse(&answer).unwrap().body {
+            Body::AssociationResponse { status, .. } => status,
+            other => panic!("{other:?}"),
+        }
+    };
+    // Anybody can send a request in the station's name: before the station's own request, and after it.
+    for (from, expected) in [
+        (elsewhere, frames::status::NOT_AUTHENTICATED),
+        (here, frames::status::SUCCESS),
+        (elsewhere, frames::status::NOT_AUTHENTICATED),
+        (here, frames::status::SUCCESS),
+    ] {
+        assert_eq!(associate(&mut ap, &mut rng, from), expected, "{from}");
+    }
+    assert_eq!(ap.kept()[..2], [1, 0]);
+}
+
+#[test]
+fn a_link_that_was_down_is_found_again() {
+    let mut world = World::new(Akm::Sae, 1, 7);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    world.cut = true;
+    world.run(5, |_| false);
+    world.cut = false;
+    world.run(2, |_| false);
+    assert!(world.is_connected(1));
+    assert_eq!(world.plane(AP).used.len(), 1, "five seconds end no session");
+    world.cut = true;
+    world.run(60, |_| false);
+    assert!(
+        !world.is_connected(1)
+            && world.plane(AP).peers.is_empty()
+            && world.plane(station(1)).peers.is_empty()
+    );
+    assert_eq!(
+        world.plane(station(1)).assigned.len(),
+        2,
+        "connections over the link keep their addresses"
+    );
+    world.cut = false;
+    let up = world.now;
+    assert!(world.run(20, |world| world.is_connected(1)));
+    assert!(world.now - up < Duration::from_secs(6), "{:?}", world.now - up);
+}
+
+#[test]
+fn a_clock_that_jumps_ends_nothing_while_both_are_there() {
+    let mut world = World::new(Akm::WpaPskSha256, 1, 8);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    for jump in [86_400, 3, 1_000_000, 0] {
+        world.jump = Duration::from_secs(jump);
+        world.run(30, |_| false);
+        assert!(world.is_connected(1), "after a jump to {jump} s");
+    }
+    assert_eq!(world.plane(AP).count(Outcome::Ended), 0);
+}
+
+#[test]
+fn keys_are_renewed_by_time_and_by_count_from_either_side() {
+    let mut world = World::new(Akm::Sae, 0, 9);
+    let mut ap = ap_settings(Akm::Sae);
+    ap.common.rekey_after = Duration::from_secs(60);
+    ap.common.rekey_packets = 5000;
+    ap.rekey_group_after = Duration::from_secs(45);
+    let machine = AccessPoint::new(ap, &mut world.rng).unwrap();
+    world
+        .ends
+        .insert(AP, (End::Ap(Box::new(machine)), Plane::default()));
+    let mut sta = sta_settings(1, Akm::Sae);
+    sta.common.rekey_packets = 4000;
+    world.start_sta(1, sta);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    let keys = |world: &World| (world.plane(AP).used.len(), world.plane(station(1)).used.len());
+    world.run(62, |_| false);
+    assert_eq!(keys(&world), (2, 2), "by time");
+    for (end, peer) in [(AP, station(1)), (station(1), AP)] {
+        let before = keys(&world).0;
+        world
+            .ends
+            .get_mut(&end)
+            .unwrap()
+            .1
+            .peers
+            .get_mut(&peer)
+            .unwrap()
+            .used = 6000;
+        assert!(
+            world.run(15, |world| keys(world) == (before + 1, before + 1)),
+            "by count at {end}"
+        );
+        assert!(world.is_connected(1));
+    }
+    // The keys before it retire, none is kept.
+    world.run(10, |_| false);
+    for (end, peer) in [(AP, station(1)), (station(1), AP)] {
+        assert_eq!(world.plane(end).peers[&peer].receive.len(), 1);
+    }
+    assert_eq!(
+        world.plane(AP).count(Outcome::Failed) + world.plane(AP).count(Outcome::Ended),
+        0
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Connected with keys that fit, or a failure that is stated; never the same key twice, which the world checks.
+    #[test]
+    fn over_a_bad_channel_ends_connect_or_say_why_not(
+        seed: u64,
+        akm in proptest::sample::select(&AKMS[..]),
+        channel in (0_u32..30, 0_u32..30, 0_u32..10, 0_u32..20),
+    ) {
+        let mut world = World::new(akm, 2, seed);
+        let (lost, doubled, damaged, delay_ms) = channel;
+        world.channel = Channel { lost, doubled, damaged, delay_ms };
+        for last in 1..=2 {
+            let connected = world.run(120, |world| world.is_connected(last));
+            prop_assert!(connected, "{}: {:?}", akm.name(), world.plane(station(last)).events);
+        }
+        prop_assert!(world.ap().kept().iter().all(|&kept| kept <= 4));
+        // Only somebody's changes make that of a right one.
+        let is_blamed = |world: &World, end: MacAddr| world.plane(end).told("wrong passphrase");
+        let blames = [AP, station(1), station(2)].map(|end| is_blamed(&world, end));
+        prop_assert!(damaged > 0 || blames == [false; 3], "{}: {:?}", akm.name(), blames);
+        // Rekeys on the same channel.
+        world.channel = Channel { lost: lost / 3, ..world.channel };
+        let before = world.plane(AP).used.len();
+        world.ends.get_mut(&AP).unwrap().1.peers.values_mut().for_each(|peer| peer.used = 1 << 41);
+        world.run(5, |_| false);
+        prop_assert!(world.plane(AP).used.len() > before);
+        prop_assert!(world.run(60, |world| world.is_connected(1) && world.is_connected(2)));
+    }
+
+    #[test]
+    fn no_frame_makes_a_machine_panic_or_keep_more(
+        frames in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..200), 0_usize..8, any::<bool>()), 1..60),
+        seed: u64,
+    ) {
+        let mut world = World::new(Akm::Owe, 1, seed);
+        let half = frames.len() / 2;
+        for (n, (mut octets, kind, is_eapol)) in frames.into_iter().enumerate() {
+            if n == half {
+                world.run(1, |world| world.is_connected(1));
+            }
+            for (from, to) in [(AP, station(1)), (station(1), AP)] {
+                if !is_eapol && octets.len() >= 24 {
+                    octets[0] = [0x00, 0x10, 0x40, 0x50, 0x80, 0xb0, 0xc0, 0xd0][kind];
+                    octets[1] = 0;
+                    octets[4..10].copy_from_slice(&to.0);
+                    octets[10..16].copy_from_slice(&from.0);
+                    octets[16..22].copy_from_slice(&AP.0);
+                    octets[22] &= 0xf0;
+                }
+                let body = if is_eapol { ControlBody::Eapol(octets.clone()) } else { ControlBody::Management(octets.clone()) };
+                let flight = Flight { at: world.now, order: 0, from, to: Some(to), body, key: None };
+                world.deliver(&flight);
+            }
+        }
+        prop_assert!(world.ap().kept().iter().all(|&kept| kept <= 3));
+        prop_assert!(world.run(60, |world| world.is_connected(1)), "{:?}", world.plane(station(1)).events);
+    }
+}

@@ -1,0 +1,430 @@
+//! Both ends of links, their data planes, and what lies between them, in virtual time.
+
+#[path = "../../../../wlan-rsn/tests/common/mod.rs"]
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use common::TestRng;
+use rand_core::Rng;
+use wlan_frames::management::{Body, Management};
+use wlan_rsn::psk;
+
+use super::super::*;
+use crate::plane::{ControlBody, ControlFrame};
+
+pub const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa0]);
+pub const SSID: &[u8] = b"office";
+
+pub fn station(last: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, last])
+}
+
+pub fn credentials(akm: Akm, passphrase: &str) -> Credentials {
+    match akm {
+        Akm::Sae => {
+            let password = Password::new(SSID, passphrase.as_bytes(), None, &GROUPS).unwrap();
+            Credentials::Sae(Arc::new(password))
+        }
+        Akm::Owe => Credentials::Owe,
+        // PBKDF2 takes its time: it is tested where it is.
+        _ => {
+            let mut key = [0; psk::PSK_LEN];
+            key[..passphrase.len()].copy_from_slice(passphrase.as_bytes());
+            Credentials::Psk(Pmk::of_psk(Key::new(&key)))
+        }
+    }
+}
+
+pub fn settings(address: MacAddr, akm: Akm, passphrase: &str) -> Settings {
+    Settings {
+        ssid: SSID.to_vec(),
+        address,
+        kind: Kind::Ip,
+        ciphers: vec![Suite::Gcmp256, Suite::Ccmp128],
+        credentials: credentials(akm, passphrase),
+        rekey_after: Duration::from_secs(3600),
+        rekey_packets: 1 << 40,
+        keep_alive: Duration::from_secs(10),
+    }
+}
+
+pub fn ap_settings(akm: Akm) -> ApSettings {
+    let prefixes = ["192.0.2.1/24".parse().unwrap(), "2001:db8::1/64".parse().unwrap()];
+    ApSettings {
+        common: settings(AP, akm, "correct horse"),
+        beacons_to: Some(Endpoint::Ethernet(MacAddr::BROADCAST)),
+        addressing: Addressing::new(&prefixes, true),
+        stations: 2007,
+        rekey_group_after: Duration::from_secs(86_400),
+    }
+}
+
+pub fn sta_settings(last: u8, akm: Akm) -> StaSettings {
+    StaSettings {
+        common: settings(station(last), akm, "correct horse"),
+        probes_to: Endpoint::Ethernet(MacAddr::BROADCAST),
+        bssid: None,
+    }
+}
+
+/// What an end has installed, as the data plane keeps it.
+#[derive(Default, Debug)]
+pub struct Plane {
+    pub peers: BTreeMap<MacAddr, Peer>,
+    pub events: Vec<Event>,
+    pub assigned: Vec<Prefix>,
+    /// Every key that was ever given to transmit.
+    pub used: Vec<(MacAddr, Key)>,
+}
+
+#[derive(Default, Debug)]
+pub struct Peer {
+    pub transmit: Option<(KeyId, Key)>,
+    pub receive: BTreeMap<u8, Key>,
+    pub received: u64,
+    pub used: u64,
+}
+
+impl Plane {
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.events
+            .iter()
+            .filter(|event| event.outcome == outcome)
+            .count()
+    }
+
+    pub fn told(&self, text: &str) -> bool {
+        self.events.iter().any(|event| event.text.contains(text))
+    }
+
+    fn traffic(&self) -> Vec<Traffic> {
+        let each = self.peers.iter().map(|(&peer, of)| Traffic {
+            peer,
+            received: of.received,
+            packet_numbers_used: of.used,
+        });
+        each.collect()
+    }
+}
+
+pub enum End {
+    Ap(Box<AccessPoint>),
+    Sta(Box<Station>),
+}
+
+/// A frame on its way.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    pub at: Duration,
+    pub order: u64,
+    pub from: MacAddr,
+    pub to: Option<MacAddr>,
+    pub body: ControlBody,
+    pub key: Option<(KeyId, Key)>,
+}
+
+/// How bad the channel is, in hundredths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Channel {
+    pub lost: u32,
+    pub doubled: u32,
+    pub damaged: u32,
+    pub delay_ms: u32,
+}
+
+/// All ends, and what lies between them.
+pub struct World {
+    pub ends: BTreeMap<MacAddr, (End, Plane)>,
+    pub air: Vec<Flight>,
+    pub now: Duration,
+    /// What the ends' clocks are off by.
+    pub jump: Duration,
+    pub rng: TestRng,
+    pub channel: Channel,
+    pub order: u64,
+    pub cut: bool,
+}
+
+impl World {
+    pub fn new(akm: Akm, stations: u8, seed: u64) -> Self {
+        let mut world = Self {
+            ends: BTreeMap::new(),
+            air: Vec::new(),
+            now: Duration::ZERO,
+            jump: Duration::ZERO,
+            rng: TestRng(seed),
+            channel: Channel::default(),
+            order: 0,
+            cut: false,
+        };
+        world.start_ap(akm);
+        for last in 1..=stations {
+            world.start_sta(last, sta_settings(last, akm));
+        }
+        world
+    }
+
+    pub fn start_ap(&mut self, akm: Akm) {
+        let ap = AccessPoint::new(ap_settings(akm), &mut self.rng).unwrap();
+        self.ends.insert(AP, (End::Ap(Box::new(ap)), Plane::default()));
+    }
+
+    pub fn start_sta(&mut self, last: u8, settings: StaSettings) {
+        let end = End::Sta(Box::new(Station::new(settings)));
+        self.ends.insert(station(last), (end, Plane::default()));
+    }
+
+    pub fn plane(&self, address: MacAddr) -> &Plane {
+        &self.ends[&address].1
+    }
+
+    pub fn ap(&mut self) -> &mut AccessPoint {
+        match &mut self.ends.get_mut(&AP).unwrap().0 {
+            End::Ap(ap) => ap,
+            End::Sta(_) => unreachable!(),
+        }
+    }
+
+    pub fn sta(&self, last: u8) -> StaState {
+        match &self.ends[&station(last)].0 {
+            End::Sta(station) => station.state(),
+            End::Ap(_) => unreachable!(),
+        }
+    }
+
+    /// Performs what an end asks for.
+    pub fn settle(&mut self, address: MacAddr) {
+        let (end, plane) = self.ends.get_mut(&address).unwrap();
+        let mut out = Vec::new();
+        while let Some(action) = match end {
+            End::Ap(ap) => ap.poll_action(),
+            End::Sta(station) => station.poll_action(),
+        } {
+            let transmit = |peer: &MacAddr| plane.peers.get(peer).and_then(|peer| peer.transmit.clone());
+            match action {
+                Action::Management { to, protected, frame } => {
+                    let parsed = Management::parse(&frame);
+                    let da = MacAddr(frame[4..10].try_into().unwrap());
+                    let key = if protected { transmit(&da) } else { None };
+                    if protected && key.is_none() {
+                        continue;
+                    }
+                    assert!(parsed.is_ok() || wlan_frames::beacon::Beacon::parse(&frame).is_ok());
+                    let to = match to {
+                        Endpoint::Ethernet(to) if to == MacAddr::BROADCAST => None,
+                        Endpoint::Ethernet(to) => Some(to),
+                        Endpoint::Udp(_) => unreachable!(),
+                    };
+                    out.push((to, ControlBody::Management(frame), key));
+                }
+                Action::Eapol {
+                    peer, protected, pdu, ..
+                } => {
+                    let key = if protected { transmit(&peer) } else { None };
+                    assert!(!protected || key.is_some(), "a rekey has no key to go under");
+                    out.push((Some(peer), ControlBody::Eapol(pdu), key));
+                }
+                Action::Admit { peer, .. } => {
+                    plane.peers.insert(peer, Peer::default());
+                }
+                Action::Install {
+                    peer,
+                    direction,
+                    key_id,
+                    key,
+                    ..
+                } => {
+                    let of = plane.peers.get_mut(&peer).expect("it was admitted");
+                    match direction {
+                        Direction::Receive => {
+                            of.receive.insert(key_id.get(), key);
+                        }
+                        Direction::Transmit => {
+                            let entry = (peer, key.clone());
+                            assert!(!plane.used.contains(&entry), "the same key twice");
+                            plane.used.push(entry);
+                            of.transmit = Some((key_id, key));
+                            of.used = 0;
+                        }
+                    }
+                }
+                Action::Retire { peer, key_id } => {
+                    let of = plane.peers.get_mut(&peer).expect("it is there");
+                    of.receive.remove(&key_id.get()).expect("the key was there");
+                }
+                Action::Remove { peer } => {
+                    plane.peers.remove(&peer).expect("it was there");
+                }
+                Action::Assign(addresses) => plane.assigned = addresses,
+                Action::Tell(event) => plane.events.push(event),
+            }
+        }
+        for (to, body, key) in out {
+            self.send(address, to, body, key);
+        }
+    }
+
+    fn send(&mut self, from: MacAddr, to: Option<MacAddr>, body: ControlBody, key: Option<(KeyId, Key)>) {
+        let chance = |rng: &mut TestRng, hundredths: u32| rng.next_u32() % 100 < hundredths;
+        if self.cut || chance(&mut self.rng, self.channel.lost) {
+            return;
+        }
+        let copies = 1 + u32::from(chance(&mut self.rng, self.channel.doubled));
+        for _ in 0..copies {
+            let delay = 200 + self.rng.next_u64() % (1 + u64::from(self.channel.delay_ms) * 1000);
+            let mut body = body.clone();
+            // What was sealed and damaged does not open.
+            if key.is_none() && chance(&mut self.rng, self.channel.damaged) {
+                let (ControlBody::Eapol(octets) | ControlBody::Management(octets)) = &mut body;
+                let at = self.rng.next_u32() as usize % octets.len();
+                octets[at] ^= 1 << (self.rng.next_u32() % 8);
+            }
+            self.order += 1;
+            self.air.push(Flight {
+                at: self.now + Duration::from_micros(delay),
+                order: self.order,
+                from,
+                to,
+                body,
+                key: key.clone(),
+            });
+        }
+    }
+
+    pub fn deliver(&mut self, flight: &Flight) {
+        let all: Vec<MacAddr> = self.ends.keys().copied().collect();
+        for address in all {
+            if address == flight.from || flight.to.is_some_and(|to| to != address) {
+                continue;
+            }
+            let (end, plane) = self.ends.get_mut(&address).unwrap();
+            if let Some((key_id, key)) = &flight.key {
+                let Some(peer) = plane.peers.get_mut(&flight.from) else {
+                    if let End::Ap(ap) = end {
+                        let from = Endpoint::Ethernet(flight.from);
+                        ap.stranger(flight.from, from, self.now + self.jump);
+                        self.settle(address);
+                    }
+                    continue;
+                };
+                if peer.receive.get(&key_id.get()) != Some(key) {
+                    continue;
+                }
+                peer.received += 1;
+            }
+            let frame = ControlFrame {
+                transmitter: flight.from,
+                endpoint: Endpoint::Ethernet(flight.from),
+                protected: flight.key.is_some(),
+                body: flight.body.clone(),
+            };
+            let now = self.now + self.jump;
+            match end {
+                End::Ap(ap) => ap.receive(&frame, now, &mut self.rng),
+                End::Sta(station) => station.receive(&frame, now, &mut self.rng),
+            }
+            self.settle(address);
+        }
+    }
+
+    /// Lets time pass; returns whether `done` came true.
+    pub fn run(&mut self, for_s: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let until = self.now + Duration::from_secs(for_s);
+        let mut rounds = 0;
+        while self.now < until {
+            rounds += 1;
+            assert!(rounds < 100_000, "a machine does not let time pass");
+            if done(self) {
+                return true;
+            }
+            let next_flight = self.air.iter().map(|flight| (flight.at, flight.order)).min();
+            let next_timer = self.ends.values().map(|(end, _)| match end {
+                End::Ap(ap) => ap.next_timeout(),
+                End::Sta(station) => station.next_timeout(),
+            });
+            let next_timer = next_timer.min().map_or(until, |at| at.saturating_sub(self.jump));
+            match next_flight {
+                Some((at, order)) if at <= next_timer => {
+                    self.now = self.now.max(at);
+                    let n = self.air.iter().position(|flight| flight.order == order).unwrap();
+                    let flight = self.air.swap_remove(n);
+                    self.deliver(&flight);
+                }
+                _ => {
+                    self.now = next_timer.max(self.now).min(until);
+                    let now = self.now + self.jump;
+                    let all: Vec<MacAddr> = self.ends.keys().copied().collect();
+                    for address in all {
+                        let (end, plane) = self.ends.get_mut(&address).unwrap();
+                        match end {
+                            End::Ap(ap) if ap.next_timeout() <= now => {
+                                ap.observe(&plane.traffic(), now, &mut self.rng);
+                                ap.timeout(now, &mut self.rng);
+                            }
+                            End::Sta(station) if station.next_timeout() <= now => {
+                                station.observe(&plane.traffic(), now);
+                                station.timeout(now, &mut self.rng);
+                            }
+                            _ => {}
+                        }
+                        self.settle(address);
+                    }
+                }
+            }
+        }
+        done(self)
+    }
+
+    /// Whether a station and the access point have keys that fit, and the station has its addresses.
+    pub fn is_connected(&self, last: u8) -> bool {
+        let (ap, sta) = (self.plane(AP), self.plane(station(last)));
+        let (Some(there), Some(here)) = (ap.peers.get(&station(last)), sta.peers.get(&AP)) else {
+            return false;
+        };
+        let fits = |from: &Peer, to: &Peer| {
+            let fit = |(key_id, key): &(KeyId, Key)| to.receive.get(&key_id.get()) == Some(key);
+            from.transmit.as_ref().is_some_and(fit)
+        };
+        fits(there, here) && fits(here, there) && self.sta(last).connected && sta.assigned.len() == 2
+    }
+
+    /// A station's host sends a packet: for the machines, any frame that is sealed.
+    pub fn talk(&mut self, last: u8) {
+        let own = station(last);
+        let key = self.plane(own).peers[&AP].transmit.clone();
+        let mut writer = frames::Writer::new(own);
+        let body = Body::Action {
+            category: 126,
+            rest: &[],
+        };
+        let body = ControlBody::Management(writer.frame(AP, AP, body));
+        self.send(own, Some(AP), body, key);
+    }
+
+    pub fn forge(&mut self, claimed: MacAddr, to: MacAddr, body: Body<'_>) {
+        let bssid = AP;
+        let frame = Management {
+            da: to,
+            sa: claimed,
+            bssid,
+            sequence: 1,
+            retry: false,
+            protected: false,
+            body,
+        };
+        let mut octets = vec![0; frame.len()];
+        frame.emit(&mut octets);
+        octets.resize(octets.len().max(46), 0);
+        let flight = Flight {
+            at: self.now,
+            order: 0,
+            from: claimed,
+            to: Some(to),
+            body: ControlBody::Management(octets),
+            key: None,
+        };
+        self.deliver(&flight);
+    }
+}

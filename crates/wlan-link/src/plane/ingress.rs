@@ -1,0 +1,272 @@
+//! The way in: frames looked at, opened as a batch, checked, and handed up, or on to another station.
+
+use arrayvec::ArrayVec;
+use wlan_ciphers::{KeyId, OpenError, OpenJob, Opened, Priority};
+use wlan_frames::{LlcSnap, MacAddr};
+use wlan_host::tun::Tun;
+
+use super::counters::{Counters, Inbound};
+use super::deliver::Up;
+use super::egress::Egress;
+use super::endpoint::{Endpoint, Outlet};
+use super::source::{Destination, Parcel, destination};
+use super::table::{IpAddress, Table};
+use super::waiting::{ControlBody, ControlFrame, Waiting};
+use super::wire::{self, Body, Class, End, HEADER_B, Kind, MANAGEMENT_HEADER_B, Refusal, Role};
+
+/// Frames that are opened together at most.
+pub const BATCH: usize = 64;
+
+/// A frame that may be opened: which station's, and under which key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Claim {
+    station: usize,
+    key_id: KeyId,
+}
+
+/// What all frames of the way in share.
+pub struct Ingress<'d, O> {
+    /// This end.
+    pub end: End,
+    /// Where packets go up.
+    pub tun: &'d Tun,
+    /// Where packets for other stations leave.
+    pub outlet: &'d O,
+    /// What is counted.
+    pub counters: &'d Counters,
+    /// The control plane.
+    pub control: &'d Waiting,
+}
+
+/// Frames that claim the same, to be opened together.
+struct Batch<'f> {
+    claim: Option<Claim>,
+    from: ArrayVec<Endpoint, BATCH>,
+    jobs: ArrayVec<OpenJob<'f>, BATCH>,
+}
+
+impl<O: Outlet> Ingress<'_, O> {
+    /// Takes frames that were received together, and hands up or passes on what they carry.
+    pub fn receive<'f>(
+        &self,
+        table: &Table,
+        relay: &mut Egress,
+        frames: impl Iterator<Item = (Endpoint, &'f mut [u8])>,
+    ) {
+        let counters = &self.counters.inbound;
+        let mut up = Up::new(self.tun, counters);
+        let mut batch = Batch {
+            claim: None,
+            from: ArrayVec::new(),
+            jobs: ArrayVec::new(),
+        };
+        let mut count = 0;
+        for (from, mpdu) in frames {
+            count += 1;
+            let Some(claim) = self.look(table, batch.claim, from, mpdu) else {
+                continue;
+            };
+            if batch.claim != Some(claim) || batch.jobs.is_full() {
+                self.open(table, &mut batch, &mut up, relay);
+                batch.claim = Some(claim);
+            }
+            batch.from.push(from);
+            batch.jobs.push(OpenJob::new(mpdu, claim.key_id));
+        }
+        self.open(table, &mut batch, &mut up, relay);
+        up.finish();
+        counters.frames.add(count);
+        if !relay.is_empty() {
+            relay.flush(table, self.outlet, &self.counters.relayed);
+        }
+    }
+
+    /// What can be said of a frame before it is opened, the cheapest first: a frame that is garbage costs no cryptography.
+    fn look(&self, table: &Table, previous: Option<Claim>, from: Endpoint, mpdu: &[u8]) -> Option<Claim> {
+        let counters = &self.counters.inbound;
+        let class = match self.end.classify(mpdu) {
+            Ok(class) => class,
+            Err(refusal) => {
+                refuse(counters, refusal);
+                return None;
+            }
+        };
+        let transmitter = match class {
+            Class::Sealed { transmitter } => transmitter,
+            Class::OpenEapol { transmitter } => {
+                let pdu = &mpdu[HEADER_B + LlcSnap::LEN..];
+                self.control(transmitter, from, false, || ControlBody::Eapol(pdu.to_vec()));
+                return None;
+            }
+            Class::OpenManagement { transmitter } => {
+                self.control(transmitter, from, false, || {
+                    ControlBody::Management(mpdu.to_vec())
+                });
+                return None;
+            }
+        };
+        // Checked before the transmitter: an unknown transmitter gets an answer, and no answer may be longer than its
+        // question.
+        let (pn, key_id) = match wire::claim(mpdu) {
+            Ok(claim) => claim,
+            Err(refusal) => {
+                refuse(counters, refusal);
+                return None;
+            }
+        };
+        // Mostly the station of the frame before it.
+        let again = previous
+            .map(|claim| claim.station)
+            .filter(|&station| table.stations()[station].address == transmitter);
+        let Some(station) = again.or_else(|| table.station(transmitter)) else {
+            counters.unknown_transmitter.add(1);
+            if self.end.role == Role::Ap {
+                self.control.note(transmitter, from);
+            }
+            return None;
+        };
+        let Some(opener) = table.stations()[station].opener(key_id) else {
+            counters.no_key.add(1);
+            return None;
+        };
+        if !opener.window().is_new(pn) {
+            counters.replayed.add(1);
+            return None;
+        }
+        Some(Claim { station, key_id })
+    }
+
+    /// Opens frames of one station under one key, checks them against replay and delivers what they carry.
+    fn open<'f>(&self, table: &Table, batch: &mut Batch<'f>, up: &mut Up<'_, 'f>, relay: &mut Egress) {
+        let Some(claim) = batch.claim else {
+            return;
+        };
+        let counters = &self.counters.inbound;
+        let station = &table.stations()[claim.station];
+        let opener = station
+            .opener(claim.key_id)
+            .expect("the claim was looked at with this table");
+        counters.crypto_ns.time(|| opener.key.open(&mut batch.jobs));
+        let mut taken: ArrayVec<(Endpoint, &'f mut [u8], Opened), BATCH> = ArrayVec::new();
+        {
+            // Not held while packets are handed up, which are system calls.
+            let mut window = opener.window();
+            for (job, from) in batch.jobs.drain(..).zip(batch.from.drain(..)) {
+                match job.verdict().cloned() {
+                    Ok(opened) if window.accept(opened.pn) => taken.push((from, job.mpdu, opened)),
+                    Ok(_) => counters.replayed.add(1),
+                    Err(OpenError::Mic) => counters.forged.add(1),
+                    Err(OpenError::Short) => counters.truncated.add(1),
+                    Err(_) => counters.bad_header.add(1),
+                }
+            }
+        }
+        let Some(&(last, ..)) = taken.last() else {
+            return;
+        };
+        station.moved_to(last);
+        station.count_received(taken.len());
+        counters.opened.add(taken.len());
+        counters
+            .opened_octets
+            .add(taken.iter().map(|(_, mpdu, _)| mpdu.len()).sum());
+        for (from, mpdu, opened) in taken {
+            self.deliver(table, (claim.station, from), mpdu, &opened, up, relay);
+        }
+    }
+
+    /// What an authentic frame carries goes to whom it is for.
+    fn deliver<'f>(
+        &self,
+        table: &Table,
+        (station, endpoint): (usize, Endpoint),
+        mpdu: &'f mut [u8],
+        opened: &Opened,
+        up: &mut Up<'_, 'f>,
+        relay: &mut Egress,
+    ) {
+        let counters = &self.counters.inbound;
+        let transmitter = table.stations()[station].address;
+        if opened.priority == Priority::Management {
+            let plain = [&mpdu[..MANAGEMENT_HEADER_B], &mpdu[opened.payload.clone()]];
+            return self.control(transmitter, endpoint, true, || {
+                ControlBody::Management(plain.concat())
+            });
+        }
+        let is_amsdu = wire::is_amsdu(mpdu);
+        let (ethernet_b, octets) = match self.end.body(is_amsdu, &mut mpdu[opened.payload.clone()]) {
+            Ok(Body::Packet { ethernet_b, octets }) => (ethernet_b, octets),
+            Ok(Body::Eapol(pdu)) => {
+                return self.control(transmitter, endpoint, true, || ControlBody::Eapol(pdu.to_vec()));
+            }
+            Err(refusal) => return refuse(counters, refusal),
+        };
+        let octets = &*octets;
+        let End { role, kind, .. } = self.end;
+        if role == Role::Sta {
+            return up.push(ethernet_b, octets);
+        }
+        if !is_own(table, station, kind, octets) {
+            return counters.spoofed.add(1);
+        }
+        let to = destination(role, kind, table, octets);
+        match to {
+            Destination::Here => return up.push(ethernet_b, octets),
+            Destination::Nowhere => return counters.unroutable.add(1),
+            // It could have kept it.
+            Destination::Station(to) if to == station => return counters.unroutable.add(1),
+            Destination::Station(_) | Destination::All => {}
+        }
+        let Ok(parcel) = Parcel::whole(kind, octets) else {
+            return refuse(counters, Refusal::Body);
+        };
+        counters.forwarded.add(1);
+        let relayed = &self.counters.relayed;
+        if let Destination::Station(to) = to {
+            parcel.push(to, table, relay, self.outlet, relayed);
+        } else {
+            parcel.push_to_all(Some(station), table, relay, self.outlet, relayed);
+            up.push(ethernet_b, octets);
+        }
+    }
+
+    /// Hands a frame to the control plane if that has room for it, and only then asks for its `body`.
+    pub fn control(
+        &self,
+        transmitter: MacAddr,
+        endpoint: Endpoint,
+        protected: bool,
+        body: impl FnOnce() -> ControlBody,
+    ) {
+        let counters = &self.counters.inbound;
+        let frame = || ControlFrame {
+            transmitter,
+            endpoint,
+            protected,
+            body: body(),
+        };
+        match self.control.put(protected, frame) {
+            true => counters.control.add(1),
+            false => counters.control_dropped.add(1),
+        }
+    }
+}
+
+/// Whether a station may send this packet: its source is the station's.
+fn is_own(table: &Table, station: usize, kind: Kind, octets: &[u8]) -> bool {
+    match kind {
+        Kind::Ip => IpAddress::source(octets).and_then(|address| table.route(address)) == Some(station),
+        Kind::Ethernet => octets.get(6..12) == Some(&table.stations()[station].address.0),
+    }
+}
+
+fn refuse(counters: &Inbound, refusal: Refusal) {
+    match refusal {
+        Refusal::Truncated => &counters.truncated,
+        Refusal::Header => &counters.bad_header,
+        Refusal::NotForUs => &counters.not_for_us,
+        Refusal::Unprotected => &counters.unprotected,
+        Refusal::Body => &counters.bad_body,
+    }
+    .add(1);
+}

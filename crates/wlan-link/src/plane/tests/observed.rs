@@ -1,0 +1,81 @@
+//! What Wireshark sees.
+
+use test_support::{capture, tshark};
+
+use super::*;
+use crate::plane::endpoint::ETHERTYPE;
+
+/// Octets of an Ethernet frame, whose payload is this, as an observer captures it.
+fn on_the_wire(from: MacAddr, to: MacAddr, payload: &[u8]) -> Vec<u8> {
+    [&to.0[..], &from.0, &ETHERTYPE.0.to_be_bytes(), payload].concat()
+}
+
+#[test]
+fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
+    let key: String = KEY[..16].iter().map(|octet| format!("{octet:02x}")).collect();
+    let keys = format!("uat:80211_keys:\"tk\",\"{key}\"");
+    let options = [
+        "-o",
+        // 14 octets of Ethernet header, then an MPDU.
+        r#"uat:user_dlts:"User 0 (DLT=147)","wlan_withoutfcs","14","","0","""#,
+        "-o",
+        "wlan.enable_decryption:TRUE",
+        "-o",
+        &keys,
+    ];
+    let fields = [
+        "wlan.fc.type_subtype",
+        "wlan.ra",
+        "wlan.ta",
+        "wlan.bssid",
+        "wlan.qos.amsdupresent",
+        "wlan.ccmp.extiv",
+        "wlan.seq",
+        "ip.dst",
+        "tcp.seq_raw",
+    ];
+    for kind in [Kind::Ip, Kind::Ethernet] {
+        let (mut ap, [mut station, ..]) = bss(kind, Suite::Ccmp128, true);
+        let [up, down] = [packet(2, 1, 5, 50), packet(1, 2, 6, 50)];
+        let [up, down] = match kind {
+            Kind::Ip => [up, down],
+            Kind::Ethernet => [ethernet(STATIONS[0], AP, &up), ethernet(AP, STATIONS[0], &down)],
+        };
+        let frames = [
+            on_the_wire(STATIONS[0], AP, &station.send(plain(), &up)[0]),
+            on_the_wire(AP, STATIONS[0], &ap.send(plain(), &down)[0]),
+        ];
+        // The link type for users, to whom tshark is told what it is: its Ethernet dissector has no 802.11 above it.
+        let mut file = capture(&frames);
+        file[20..24].copy_from_slice(&147_u32.to_le_bytes());
+        let Some(seen) = tshark(&file, &options, &fields) else {
+            return;
+        };
+        let is_amsdu = kind == Kind::Ethernet;
+        for (seen, (from, to, host, tag)) in seen
+            .iter()
+            .zip([(STATIONS[0], AP, 1, 5), (AP, STATIONS[0], 2, 6)])
+        {
+            let expected = [
+                "0x0028".to_owned(),
+                to.to_string(),
+                from.to_string(),
+                AP.to_string(),
+                is_amsdu.to_string(),
+                "0x000000000001".to_owned(),
+                "1".to_owned(),
+                format!("192.0.2.{host}"),
+                tag.to_string(),
+            ];
+            let told = |text: &String| match text.as_str() {
+                "1" | "True" | "true" => "true".to_owned(),
+                "0" | "False" | "false" => "false".to_owned(),
+                other => other.to_owned(),
+            };
+            assert_eq!(seen[..4], expected[..4], "{kind:?}");
+            assert_eq!(told(&seen[4]), expected[4]);
+            assert_eq!(seen[7..9], expected[7..9], "{kind:?} {seen:?}");
+        }
+        assert_eq!(seen.len(), 2);
+    }
+}

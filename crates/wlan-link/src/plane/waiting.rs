@@ -1,0 +1,266 @@
+//! What waits for the control plane: frames, and transmitters that are not known.
+//!
+//! Whoever can reach this end can fill the queue of frames in the open. What was sealed under an installed key has a queue of
+//! its own, and the two are served in turns, so that neither kind keeps the other waiting.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrayvec::ArrayVec;
+use wlan_frames::MacAddr;
+
+use super::endpoint::Endpoint;
+use crate::lock::lock;
+
+/// A frame for the control plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlFrame {
+    /// Who sent it, as the frame says; that is verified where it was protected.
+    pub transmitter: MacAddr,
+    /// Where it came from, and an answer would go.
+    pub endpoint: Endpoint,
+    /// Whether it was sealed under an installed key, and is no replay.
+    pub protected: bool,
+    /// What it is.
+    pub body: ControlBody,
+}
+
+/// What a frame for the control plane is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlBody {
+    /// An EAPOL PDU, from its protocol version on; Ethernet's padding may follow it.
+    Eapol(Vec<u8>),
+    /// A management frame: MAC header and plaintext; Ethernet's padding may follow it.
+    Management(Vec<u8>),
+}
+
+/// Transmitters that are noted until somebody asks: each time the control plane looks, and no more, so that a flood costs
+/// it nothing.
+const STRANGERS: usize = 8;
+
+/// Transmitters of sealed frames, with where these came from.
+pub type Strangers = ArrayVec<(MacAddr, Endpoint), STRANGERS>;
+
+/// What waits for the control plane. Closed once the link has ended.
+#[derive(Debug)]
+pub struct Waiting {
+    /// Frames of each kind at most.
+    most: usize,
+    queues: Mutex<Queues>,
+    /// Whether the queue of frames in the open is full, and that of sealed frames: read without the lock.
+    full: [AtomicBool; 2],
+    arrived: Condvar,
+    strangers: Mutex<Strangers>,
+    /// No more are noted, and no lock is taken for them.
+    is_full: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    sealed: VecDeque<ControlFrame>,
+    open: VecDeque<ControlFrame>,
+    /// A sealed frame was taken last.
+    was_sealed: bool,
+    is_closed: bool,
+}
+
+impl Queues {
+    fn take(&mut self) -> Option<ControlFrame> {
+        let sealed_first = !mem::replace(&mut self.was_sealed, false) || self.open.is_empty();
+        if sealed_first && let Some(frame) = self.sealed.pop_front() {
+            self.was_sealed = true;
+            return Some(frame);
+        }
+        self.open.pop_front()
+    }
+}
+
+impl Waiting {
+    /// Of so many frames sealed and so many in the open.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            queues: Mutex::default(),
+            full: Default::default(),
+            arrived: Condvar::new(),
+            strangers: Mutex::default(),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Puts in the frame that `make` returns, `protected` or in the open; `false` if there is no room. To be called by one
+    /// thread only.
+    ///
+    /// While a queue is full, a frame for it costs neither a copy nor the lock: the thread that carries the data pays for a
+    /// flood of control frames.
+    pub(super) fn put(&self, protected: bool, make: impl FnOnce() -> ControlFrame) -> bool {
+        let full = &self.full[usize::from(protected)];
+        if full.load(Ordering::Relaxed) {
+            return false;
+        }
+        let frame = make();
+        let mut queues = lock(&self.queues);
+        let queue = if protected {
+            &mut queues.sealed
+        } else {
+            &mut queues.open
+        };
+        queue.push_back(frame);
+        full.store(queue.len() >= self.most, Ordering::Relaxed);
+        drop(queues);
+        self.arrived.notify_one();
+        true
+    }
+
+    fn take(&self, queues: &mut Queues) -> Option<ControlFrame> {
+        let frame = queues.take()?;
+        self.full[usize::from(frame.protected)].store(false, Ordering::Relaxed);
+        Some(frame)
+    }
+
+    /// Notes the transmitter of a sealed frame that is not known.
+    pub(super) fn note(&self, stranger: MacAddr, from: Endpoint) {
+        if self.is_full.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut strangers = lock(&self.strangers);
+        if !strangers.iter().any(|(known, _)| *known == stranger)
+            && strangers.try_push((stranger, from)).is_ok()
+        {
+            self.is_full.store(strangers.is_full(), Ordering::Relaxed);
+        }
+    }
+
+    /// No frame comes any more.
+    pub(super) fn close(&self) {
+        lock(&self.queues).is_closed = true;
+        self.arrived.notify_all();
+    }
+
+    /// The next frame, waited for no longer than this.
+    ///
+    /// # Errors
+    /// None came, or the link has ended and none is left.
+    pub fn recv_timeout(&self, wait: Duration) -> Result<ControlFrame, RecvTimeoutError> {
+        let is_idle =
+            |queues: &mut Queues| queues.sealed.is_empty() && queues.open.is_empty() && !queues.is_closed;
+        let (mut queues, _) = self
+            .arrived
+            .wait_timeout_while(lock(&self.queues), wait, is_idle)
+            .unwrap_or_else(PoisonError::into_inner);
+        self.take(&mut queues).ok_or(if queues.is_closed {
+            RecvTimeoutError::Disconnected
+        } else {
+            RecvTimeoutError::Timeout
+        })
+    }
+
+    /// The next frame, if one is there.
+    ///
+    /// # Errors
+    /// None is, or the link has ended and none is left.
+    pub fn try_recv(&self) -> Result<ControlFrame, TryRecvError> {
+        let mut queues = lock(&self.queues);
+        self.take(&mut queues).ok_or(if queues.is_closed {
+            TryRecvError::Disconnected
+        } else {
+            TryRecvError::Empty
+        })
+    }
+
+    /// Who sent sealed frames since this was asked last, and is not known: on an access point that was restarted, the stations
+    /// of before. Anybody may be among them; when there are many, some are left out.
+    pub fn strangers(&self) -> Strangers {
+        let strangers = mem::take(&mut *lock(&self.strangers));
+        self.is_full.store(false, Ordering::Relaxed);
+        strangers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(last: u8, protected: bool) -> ControlFrame {
+        let transmitter = MacAddr([2, 0, 0, 0, 0, last]);
+        ControlFrame {
+            transmitter,
+            endpoint: Endpoint::Ethernet(transmitter),
+            protected,
+            body: ControlBody::Eapol(vec![last]),
+        }
+    }
+
+    #[test]
+    fn sealed_frames_and_frames_in_the_open_do_not_keep_each_other_waiting() {
+        let waiting = Waiting::new(3);
+        let put = [false; 5].map(|protected| waiting.put(protected, || frame(1, protected)));
+        assert_eq!(put, [true, true, true, false, false]);
+        let put = [true; 4].map(|protected| waiting.put(protected, || frame(2, protected)));
+        assert_eq!(put, [true, true, true, false]);
+        let order: Vec<bool> = std::iter::from_fn(|| waiting.try_recv().ok())
+            .map(|frame| frame.protected)
+            .collect();
+        assert_eq!(order, [true, false, true, false, true, false]);
+        assert_eq!(waiting.try_recv(), Err(TryRecvError::Empty));
+    }
+
+    #[test]
+    fn a_frame_for_a_full_queue_is_neither_copied_nor_waits_for_the_lock() {
+        for protected in [false, true] {
+            let waiting = Waiting::new(1);
+            assert!(waiting.put(protected, || frame(1, protected)));
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::scope(|scope| {
+                let held = lock(&waiting.queues);
+                let again = || waiting.put(protected, || panic!("there is no room"));
+                scope.spawn(move || tell.send(again()));
+                let outcome = told.recv_timeout(Duration::from_secs(10));
+                drop(held);
+                assert_eq!(outcome, Ok(false));
+            });
+            assert!(waiting.try_recv().is_ok());
+            assert!(
+                waiting.put(protected, || frame(2, protected)),
+                "there is room again"
+            );
+        }
+    }
+
+    #[test]
+    fn what_waits_when_the_link_ends_is_still_had() {
+        let waiting = Waiting::new(3);
+        assert_eq!(
+            waiting.recv_timeout(Duration::ZERO),
+            Err(RecvTimeoutError::Timeout)
+        );
+        assert!(waiting.put(false, || frame(1, false)));
+        waiting.close();
+        assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(frame(1, false)));
+        assert_eq!(
+            waiting.recv_timeout(Duration::from_secs(60)),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    }
+
+    #[test]
+    fn strangers_are_noted_once_and_up_to_a_bound_until_they_are_asked_for() {
+        let waiting = Waiting::new(3);
+        let at = |last| Endpoint::Ethernet(MacAddr([2, 0, 0, 0, 0, last]));
+        for _ in 0..2 {
+            for _ in 0..100 {
+                waiting.note(MacAddr([2; 6]), at(1));
+            }
+            assert_eq!(waiting.strangers().as_slice(), [(MacAddr([2; 6]), at(1))]);
+            for last in 0..100 {
+                waiting.note(MacAddr([2, 0, 0, 0, 0, last]), at(last));
+            }
+            assert_eq!(waiting.strangers().len(), STRANGERS);
+            assert!(waiting.strangers().is_empty());
+        }
+    }
+}
