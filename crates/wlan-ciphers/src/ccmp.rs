@@ -12,14 +12,11 @@ use std::ops::Range;
 use wlan_frames::FrameControl;
 
 use crate::aad::{Header, HeaderError};
-use crate::{KeyId, OpenError, Opened, PacketNumber, SealFault, SealJob, Suite, TemporalKey};
+use crate::engine::MAX_PAYLOAD_LEN;
+use crate::{KeyId, OpenError, Opened, PacketNumber, SealFault, SealJob};
 
 /// Octets of the CCMP or GCMP header.
 pub(crate) const HEADER_LEN: usize = 8;
-
-/// The most octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). No MPDU that 802.11
-/// can carry comes near (9.2.4.7.1), so GCMP is held to it too.
-pub(crate) const MAX_PAYLOAD_LEN: usize = 0xffff;
 
 /// The Protected bit, 14 of Frame Control, as it lies in the second octet (9.2.4.1.9).
 pub(crate) const PROTECTED_IN_OCTET_1: u8 = FrameControl::PROTECTED.to_le_bytes()[1];
@@ -111,24 +108,4 @@ pub(crate) fn to_open(
         payload: start..start + payload_len,
     };
     Ok((header, opened))
-}
-
-/// A [`TemporalKey`] of CCMP-128.
-#[derive(Debug, Clone)]
-pub struct Ccmp(TemporalKey);
-
-impl Ccmp {
-    /// Expands a temporal key.
-    #[must_use]
-    pub fn new(tk: &[u8; 16]) -> Ccmp {
-        Ccmp(TemporalKey::new(Suite::Ccmp128, tk).expect("the length is the suite's"))
-    }
-}
-
-impl std::ops::Deref for Ccmp {
-    type Target = TemporalKey;
-
-    fn deref(&self) -> &TemporalKey {
-        &self.0
-    }
 }

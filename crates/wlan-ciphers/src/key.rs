@@ -240,6 +240,26 @@ pub(crate) const fn b0_flags(suite: Suite) -> u8 {
     }
 }
 
+/// A [`TemporalKey`] of CCMP-128.
+#[derive(Debug, Clone)]
+pub struct Ccmp(TemporalKey);
+
+impl Ccmp {
+    /// Expands a temporal key.
+    #[must_use]
+    pub fn new(tk: &[u8; 16]) -> Ccmp {
+        Ccmp(TemporalKey::new(Suite::Ccmp128, tk).expect("the length is the suite's"))
+    }
+}
+
+impl std::ops::Deref for Ccmp {
+    type Target = TemporalKey;
+
+    fn deref(&self) -> &TemporalKey {
+        &self.0
+    }
+}
+
 /// Seals every MPDU of the batch in place, each with its own key; suites may be mixed.
 ///
 /// # Errors

@@ -57,12 +57,11 @@ mod vectors;
 
 pub use aad::Priority;
 pub use bip::{Bip, IntegrityKeyId};
-pub use ccmp::Ccmp;
 pub use engine::Backend;
 pub use enhanced::Lanes;
 pub use half::Half;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
-pub use key::{KeyError, TemporalKey, open_each, seal_each};
+pub use key::{Ccmp, KeyError, TemporalKey, open_each, seal_each};
 pub use pn::{KeyId, PacketNumber, PnExhausted};
 pub use replay::{Replay, ReplayWindow};
 pub use tkip::Tkip;

@@ -7,11 +7,9 @@
 //! ```
 //! IEEE 802.11-2020 9.2.4.1; sent least significant octet first.
 
-use std::fmt;
-
-use crate::FrameError;
 use crate::bytes::get_u16;
 use crate::error::need;
+use crate::{FrameError, FrameType};
 
 /// Subtype of a Data frame, IEEE 802.11-2020 Table 9-1.
 pub const SUBTYPE_DATA: u8 = 0;
@@ -34,30 +32,6 @@ pub const SUBTYPE_ACK: u8 = 13;
 const SUBTYPE_QOS: u8 = 0x8;
 /// Subtype bit of Data frames that takes the frame body away: Null and its kin (9.2.4.1.3).
 const SUBTYPE_NO_DATA: u8 = 0x4;
-
-/// The type of a frame, IEEE 802.11-2020 Table 9-1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FrameType {
-    /// Beacons, association, Action frames.
-    Management,
-    /// Ack, BlockAck, RTS and CTS.
-    Control,
-    /// Data and QoS Data.
-    Data,
-    /// DMG beacons and the like.
-    Extension,
-}
-
-impl fmt::Display for FrameType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FrameType::Management => "management",
-            FrameType::Control => "control",
-            FrameType::Data => "data",
-            FrameType::Extension => "extension",
-        })
-    }
-}
 
 /// A Frame Control field as the 16-bit number that the standard draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

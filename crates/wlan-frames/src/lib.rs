@@ -41,6 +41,7 @@
 mod addr;
 mod bytes;
 mod error;
+mod frame_type;
 mod role;
 
 pub mod ampdu;
@@ -64,7 +65,8 @@ pub use data::{AckPolicy, DataHeader, QosControl, SequenceControl};
 pub use data_frame::DataFrame;
 pub use eapol::{EapolKey, KeyData};
 pub use error::FrameError;
-pub use frame_control::{FrameControl, FrameType};
+pub use frame_control::FrameControl;
+pub use frame_type::FrameType;
 pub use llc::{EtherType, LlcSnap};
 pub use management::Management;
 pub use role::Role;

@@ -6,10 +6,10 @@ use wlan_ciphers::{
     open_each, seal_each, tkip, wep,
 };
 
+use crate::case::{Case, Fault, Who};
 use crate::clock;
 use crate::frames::{Frames, HEADER_LEN, Random};
 use crate::library::{Interface, Run};
-use crate::measure::{Case, Fault, Who};
 
 /// Protects the frames that it holds, as a case says.
 pub(crate) trait Work {

@@ -14,6 +14,7 @@
 //!
 //! `unsafe` is in [`clock`], for the time stamp counter and chains of instructions, and in [`library`], for the shims.
 
+mod case;
 pub mod clock;
 mod contestant;
 pub mod frames;
@@ -23,9 +24,10 @@ pub mod measure;
 pub mod parts;
 pub mod turns;
 
+pub use case::{BATCH, Case, Fault, Who};
 pub use frames::Sizes;
 pub use library::{Absent, Interface, Library};
 pub use limit::Limit;
-pub use measure::{BATCH, Case, Fault, Figure, Figures, Who, compare, measure, suites};
+pub use measure::{Figure, Figures, compare, measure, suites};
 pub use parts::{Part, PartTime, measure_parts};
 pub use turns::{Effort, Spread};

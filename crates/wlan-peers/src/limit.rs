@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use wlan_ciphers::{Backend, Suite};
 
+use crate::case::{BATCH, Case};
 use crate::clock;
-use crate::measure::{BATCH, Case};
 
 /// Cycles that rounds of AES take on this CPU, measured.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,54 +1,18 @@
 //! One case, measured for all that can do it: interleaved, in random order, medians.
 
-use std::fmt;
 use std::time::Instant;
 
-use wlan_ciphers::{Backend, KeyError, OpenError, SealError, Suite};
+use wlan_ciphers::{Backend, Suite};
 
+use crate::case::{BATCH, Case, Fault, Who};
 use crate::contestant::{Engine, Idle, Peer, Work, keys};
-use crate::frames::{Frames, Sizes};
-use crate::library::{Interface, Library, Run};
+use crate::frames::Frames;
+use crate::library::{Library, Run};
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
-
-/// Frames of a batch.
-pub const BATCH: usize = 96;
 
 /// Every suite that can be measured: all but BIP, which protects no data.
 pub fn suites() -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(|suite| !suite.is_bip())
-}
-
-/// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Case {
-    /// One of [`suites`].
-    pub suite: Suite,
-    /// Sizes of the payloads.
-    pub sizes: Sizes,
-    /// Opening instead of sealing.
-    pub open: bool,
-    /// A key for each frame instead of one.
-    pub key_each: bool,
-    /// Each frame is done before the next starts, instead of a batch of [`BATCH`].
-    pub one_by_one: bool,
-}
-
-/// Who does it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    /// The engine with a backend; WEP and TKIP have none of their own choosing.
-    Airtoll(Backend),
-    /// A library through one of its interfaces.
-    Peer(Interface),
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Who::Airtoll(backend) => write!(f, "airtoll {backend}"),
-            Who::Peer(interface) => interface.fmt(f),
-        }
-    }
 }
 
 /// What one contestant took.
@@ -78,38 +42,6 @@ impl Figures {
     pub fn best(&self, wanted: impl Fn(Who) -> bool) -> Option<&Figure> {
         self.figures.iter().find(|figure| wanted(figure.who))
     }
-}
-
-/// Why a case cannot be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// Outputs are not the same: one of the two is wrong.
-    #[error("{case:?}: the output of {who} differs from the portable engine's in frame {frame}")]
-    Differs {
-        /// The case.
-        case: Case,
-        /// Whose output.
-        who: Who,
-        /// Index in the batch.
-        frame: usize,
-    },
-    /// A library refused.
-    #[error("{who} failed at line {line} of its shim")]
-    Failed {
-        /// Which.
-        who: Who,
-        /// Where.
-        line: i32,
-    },
-    /// The engine has no such key.
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    /// The engine does not seal the frames.
-    #[error(transparent)]
-    Seal(SealError),
-    /// The engine does not open the frames.
-    #[error("a sealed frame does not open: {0}")]
-    Open(OpenError),
 }
 
 /// A case set up: the frames before, and after it is done.

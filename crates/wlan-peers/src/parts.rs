@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use wlan_ciphers::{Backend, Half, Suite};
 
+use crate::case::{BATCH, Case, Fault, Who};
 use crate::contestant::{HalfOfEngine, Idle, Work};
 use crate::frames::Sizes;
-use crate::measure::{BATCH, Case, Fault, Stage, Who};
+use crate::measure::Stage;
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
 
 /// What is timed of a frame.

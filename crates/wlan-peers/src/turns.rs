@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::case::{BATCH, Fault};
 use crate::clock;
 use crate::contestant::Work;
 use crate::frames::Random;
-use crate::measure::{BATCH, Fault};
 
 /// Nanoseconds that a slice takes, or what one batch takes if that is longer.
 const SLICE_NS: f64 = 100_000.0;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::fragment::mpdu;
+use super::fragment::{Fragment, mpdu};
 use crate::Nanos;
 use crate::access::{BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
 use crate::queue::{Packet, Queue};
@@ -53,6 +53,32 @@ impl<F> Slot<F> {
 
     pub fn arrived(&self) -> bool {
         self.receipt != Receipt::Missing
+    }
+}
+
+impl<F> Slot<F> {
+    /// The fragment that goes next; none if the MPDU goes as a whole, as A-MSDUs do (10.11).
+    pub fn fragment(&self, framing: &Framing, threshold_b: Option<usize>) -> Option<Fragment> {
+        Fragment::of(
+            framing,
+            self.body_b,
+            self.fragments_done,
+            self.threshold_b(threshold_b),
+        )
+    }
+
+    /// The MPDU that goes next: its octets, and whether it is the MSDU's last.
+    pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
+        mpdu(
+            framing,
+            self.body_b,
+            self.fragments_done,
+            self.threshold_b(threshold_b),
+        )
+    }
+
+    fn threshold_b(&self, threshold_b: Option<usize>) -> Option<usize> {
+        threshold_b.filter(|_| self.joined.is_empty())
     }
 }
 

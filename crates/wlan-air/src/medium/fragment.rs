@@ -1,9 +1,5 @@
 //! MSDUs sent in parts (10.4).
 
-use super::flow::Slot;
-use super::station::Exchange;
-use super::{Medium, StationConfig};
-use crate::Nanos;
 use crate::access::Framing;
 
 /// A part of an MSDU that is sent as an MPDU of its own.
@@ -23,7 +19,12 @@ impl Fragment {
     /// Part `number` of an MSDU of `msdu_b` octets; none if its MPDU is not too long. All but the last are of one length,
     /// an even number of octets. What security adds to each MPDU makes it longer than the threshold, and does not count
     /// (10.4).
-    fn of(framing: &Framing, msdu_b: usize, number: usize, threshold_b: Option<usize>) -> Option<Fragment> {
+    pub(super) fn of(
+        framing: &Framing,
+        msdu_b: usize,
+        number: usize,
+        threshold_b: Option<usize>,
+    ) -> Option<Fragment> {
         let all_b = msdu_b + framing.security_of_msdu_b;
         let room_b = threshold_b?.checked_sub(framing.mac_b)?;
         if all_b <= room_b {
@@ -41,41 +42,6 @@ impl Fragment {
     }
 }
 
-impl StationConfig {
-    /// The octets from which on its MSDUs are fragmented, if any are. MSDUs that are sent under an HT-immediate block ack
-    /// agreement are not (10.4).
-    pub(super) fn threshold_b(&self) -> Option<usize> {
-        self.fragmentation_threshold_b
-            .filter(|_| self.aggregation.max_mpdus == 1)
-    }
-}
-
-impl<F> Slot<F> {
-    /// The fragment that goes next; none if the MPDU goes as a whole, as A-MSDUs do (10.11).
-    pub fn fragment(&self, framing: &Framing, threshold_b: Option<usize>) -> Option<Fragment> {
-        Fragment::of(
-            framing,
-            self.body_b,
-            self.fragments_done,
-            self.threshold_b(threshold_b),
-        )
-    }
-
-    /// The MPDU that goes next: its octets, and whether it is the MSDU's last.
-    pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
-        mpdu(
-            framing,
-            self.body_b,
-            self.fragments_done,
-            self.threshold_b(threshold_b),
-        )
-    }
-
-    fn threshold_b(&self, threshold_b: Option<usize>) -> Option<usize> {
-        threshold_b.filter(|_| self.joined.is_empty())
-    }
-}
-
 /// The next MPDU of a frame body: its length in octets, and whether it is the last one.
 pub(super) fn mpdu(
     framing: &Framing,
@@ -86,56 +52,6 @@ pub(super) fn mpdu(
     match Fragment::of(framing, body_b, fragments_done, threshold_b) {
         Some(fragment) => (framing.fragment_len_b(fragment.len_b), fragment.last),
         None => (framing.mpdu_len_b(body_b), true),
-    }
-}
-
-impl<F> Medium<F> {
-    /// The MSDU of which the exchange of `sender` sends a fragment, from its start until it is settled, and which; none
-    /// if it sends whole MSDUs, or nothing. Drivers that find one build an MPDU of that part, where
-    /// [`on_air`](Medium::on_air) and [`outstanding`](Medium::outstanding) tell of the MSDU.
-    ///
-    /// # Panics
-    /// If there is no such station.
-    pub fn fragment(&mut self, sender: usize) -> Option<(&mut F, Fragment)> {
-        let exchange = self.stations[sender].exchange?;
-        let (slot, fragment) = self.fragment_of(sender, &exchange)?;
-        let flow = &mut self.stations[sender].contenders[exchange.contender].flows[exchange.flow];
-        Some((&mut flow.window[slot].msdu.frame, fragment))
-    }
-
-    /// The slot on the air and its fragment.
-    fn fragment_of(&self, sender: usize, exchange: &Exchange) -> Option<(usize, Fragment)> {
-        let config = &self.config.stations[sender];
-        config.fragmentation_threshold_b?;
-        let contender = self.stations[sender].contenders.get(exchange.contender)?;
-        let flow = contender.flows.get(exchange.flow)?;
-        let threshold_b = config.threshold_b();
-        let index = flow.window.iter().position(|slot| slot.on_air)?;
-        Some((index, flow.window[index].fragment(&config.framing, threshold_b)?))
-    }
-
-    /// How much longer others are to be silent after a fragment and its Ack, for the next fragment and its Ack; zero after
-    /// the last one, and without fragments (9.2.5.2).
-    pub(super) fn next_fragment_span(&self, sender: usize, exchange: &Exchange) -> Nanos {
-        let Some((
-            index,
-            Fragment {
-                last: false, number, ..
-            },
-        )) = self.fragment_of(sender, exchange)
-        else {
-            return Nanos::ZERO;
-        };
-        let config = &self.config.stations[sender];
-        let slot = &self.stations[sender].contenders[exchange.contender].flows[exchange.flow].window[index];
-        let threshold_b = config.threshold_b();
-        let Some(next) = Fragment::of(&config.framing, slot.body_b, number + 1, threshold_b) else {
-            return Nanos::ZERO;
-        };
-        let data = exchange
-            .mode
-            .ppdu_duration(config.framing.fragment_len_b(next.len_b));
-        self.spans.sifs + data + self.spans.sifs + self.config.bss.ack_duration(&exchange.mode)
     }
 }
 

@@ -23,6 +23,7 @@ mod event;
 mod exchange;
 mod flow;
 mod fragment;
+mod fragments;
 mod reception;
 mod settle;
 mod station;

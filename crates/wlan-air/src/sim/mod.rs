@@ -8,6 +8,7 @@
 //! source -> [wired segment] -> processor -> queue, medium -> processor -> [again from the access point] -> sink
 //! ```
 
+mod check;
 mod ends;
 mod host;
 mod network;

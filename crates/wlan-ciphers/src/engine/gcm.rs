@@ -22,7 +22,7 @@ use std::ops::Range;
 use super::BlocksInOrder;
 use super::machine::{Keys, Machine, Row, Rows};
 use super::pass::{Pass, SEAL, authenticates, enciphers};
-use super::schedule::POWERS;
+use super::polyval::POWERS;
 
 /// Octets of the blocks before the payload.
 const AHEAD: usize = 32;

@@ -10,8 +10,7 @@ use std::ops::{IndexMut, Range};
 
 use super::{BlocksInOrder, Frame, Schedule};
 
-/// The most lanes that any machine has.
-pub(super) const MAX_LANES: usize = 8;
+pub(super) use super::schedule::MAX_LANES;
 
 /// One address for each lane of a register; those past the machine's `LANES` are unused.
 pub(super) type Addresses = [*mut u8; MAX_LANES];

@@ -48,7 +48,7 @@ use std::ops::Range;
 #[cfg(target_arch = "aarch64")]
 use armv8::Armv8;
 use machine::{Group, Keys, Machine, Rows};
-pub(crate) use order::{WINDOW, protect};
+pub(crate) use order::{MAX_PAYLOAD_LEN, WINDOW, protect};
 use pass::Pass;
 use portable::Portable;
 pub(crate) use schedule::{Kind, Mode, Schedule};

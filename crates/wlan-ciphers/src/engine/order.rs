@@ -8,7 +8,10 @@ use arrayvec::ArrayVec;
 
 use super::pass::Pass;
 use super::{Frame, protect_ordered};
-use crate::ccmp::MAX_PAYLOAD_LEN;
+
+/// The most octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). No MPDU that 802.11
+/// can carry comes near (9.2.4.7.1), so GCMP is held to it too.
+pub(crate) const MAX_PAYLOAD_LEN: usize = 0xffff;
 
 /// The most frames that are ordered together.
 pub(crate) const WINDOW: usize = 128;

@@ -4,7 +4,8 @@
 //! reversal of POLYVAL(x H', X1', ...) where ' reverses octets. So powers are kept of x H' and a product is
 //! `a * b * x^-128` modulo x^128 + x^127 + x^126 + x^121 + 1. No table and no branch depends on a secret.
 
-use super::schedule::POWERS;
+/// Powers of the hash key that are kept: GHASH is reduced once in so many blocks.
+pub(super) const POWERS: usize = 32;
 
 /// The sum of products of 128 by 128 bits, low half first.
 pub(super) type Product = [u64; 4];

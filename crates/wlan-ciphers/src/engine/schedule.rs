@@ -2,15 +2,14 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::machine::MAX_LANES;
-use super::polyval;
+use super::polyval::{self, POWERS};
 use super::{AnyMachine, Backend, bitslice};
 
 /// Round keys of AES-256, the most there are.
 const MAX_KEYS: usize = 15;
 
-/// Powers of the hash key that are kept: GHASH is reduced once in so many blocks.
-pub(super) const POWERS: usize = 32;
+/// The most lanes that any machine has.
+pub(super) const MAX_LANES: usize = 8;
 
 /// Zeros after them, so that any power heads as many as a register has lanes.
 const NO_POWERS: usize = MAX_LANES;

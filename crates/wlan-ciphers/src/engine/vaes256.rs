@@ -15,7 +15,7 @@ pub(super) struct Vaes256(());
 
 super::entries!(
     Vaes256, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
-    ccm 8 or 1 by AesNi::of_vaes256,
+    ccm 8 or 1 by Vaes256::aesni,
     gcm 4 x 1 or 1 x 8,
     lanes (2 by |m| m, 1 in 4) (4 by |m| m, 2 in 4) (8 by |m| m, 4 in 4)
 );
@@ -30,9 +30,20 @@ impl Vaes256 {
         .then_some(Vaes256(()))
     }
 
-    /// Part of every CPU with the wider instructions.
-    pub(super) fn of_vaes512(_: super::vaes512::Vaes512) -> Vaes256 {
+    /// This CPU, which is known to be one.
+    ///
+    /// # Safety
+    /// It must have the instructions that [`Vaes256::detect`] asks for.
+    #[inline(always)]
+    pub(super) unsafe fn known() -> Vaes256 {
         Vaes256(())
+    }
+
+    /// The narrower instructions, which are part of this CPU.
+    #[inline(always)]
+    pub(super) fn aesni(self) -> AesNi {
+        // SAFETY: `Vaes256::detect` asks for all that `AesNi::detect` asks for.
+        unsafe { AesNi::known() }
     }
 }
 

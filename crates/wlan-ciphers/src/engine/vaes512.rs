@@ -16,9 +16,9 @@ pub(super) struct Vaes512(());
 
 super::entries!(
     Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
-    ccm 4 or 1 by AesNi::of_vaes512,
+    ccm 4 or 1 by Vaes512::aesni,
     gcm 3 x 1 or 1 x 4,
-    lanes (2 by Vaes256::of_vaes512, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
+    lanes (2 by Vaes512::vaes256, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
 );
 
 impl Vaes512 {
@@ -31,6 +31,19 @@ impl Vaes512 {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl"))
         .then_some(Vaes512(()))
+    }
+
+    /// The narrower instructions, which are part of this CPU.
+    #[inline(always)]
+    fn vaes256(self) -> Vaes256 {
+        // SAFETY: `Vaes512::detect` asks for all that `Vaes256::detect` asks for.
+        unsafe { Vaes256::known() }
+    }
+
+    /// The narrowest instructions, which are part of this CPU.
+    #[inline(always)]
+    fn aesni(self) -> AesNi {
+        self.vaes256().aesni()
     }
 }
 

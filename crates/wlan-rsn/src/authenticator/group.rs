@@ -1,15 +1,12 @@
 //! The group keys of an access point (IEEE 802.11-2020 12.7.1.4, 12.7.1.5, 12.7.7).
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, Suite};
 use wlan_frames::MacAddr;
 use wlan_frames::eapol::KeyData;
 
-use super::Authenticator;
-use super::station::{Kind, Slot, Station, Wait};
 use crate::Key;
 use crate::output::Output;
 
@@ -163,6 +160,19 @@ impl Group {
         }
     }
 
+    /// The generation that is being given out, if one is.
+    pub(super) fn coming(&self) -> Option<u64> {
+        self.next.as_ref().map(|next| next.generation)
+    }
+
+    /// Has the next ones take the place of the present ones.
+    pub(super) fn settle(&mut self, address: MacAddr, outputs: &mut VecDeque<Output>) {
+        if let Some(next) = self.next.take() {
+            self.present = next;
+            self.install(address, outputs);
+        }
+    }
+
     /// Has the present ones used.
     pub(super) fn install(&self, peer: MacAddr, outputs: &mut VecDeque<Output>) {
         outputs.push_back(Output::InstallGroup {
@@ -188,45 +198,4 @@ impl Group {
 fn ipn_octets(ipn: u64) -> [u8; 6] {
     let [a, b, c, d, e, f, ..] = ipn.to_le_bytes();
     [a, b, c, d, e, f]
-}
-
-impl Authenticator {
-    /// Tells a station the newest group key, if it has a session and not the key, and is not being told one (12.7.7.2).
-    pub(super) fn update_group(&mut self, address: MacAddr, now: Duration) {
-        let Some(station) = self.stations.get_mut(&address) else {
-            return;
-        };
-        let keys = self.group.told();
-        let Some(session) = &mut station.session else {
-            return;
-        };
-        if session.wait.is_some() || session.generation == Some(keys.generation) {
-            return;
-        }
-        session.wait = Some(Wait::new(Kind::Group(keys.generation), true));
-        self.send_again(address, Slot::Session, now);
-    }
-
-    /// Sends with the next group key once no station with a session is without it (12.7.7.1).
-    pub(super) fn settle_group(&mut self) {
-        let Some(next) = &self.group.next else {
-            return;
-        };
-        let generation = Some(next.generation);
-        // A handshake in which message 3 told the key of before is waited for as well.
-        let lacks = |station: &Station| {
-            let session = station.session.as_ref().map(|session| session.generation);
-            let handshake = station.handshake.as_ref();
-            let answer = handshake.and_then(|handshake| handshake.answer.as_ref());
-            session.is_some_and(|told| told != generation)
-                || answer.is_some_and(|answer| answer.generation != generation)
-        };
-        if self.stations.values().any(lacks) {
-            return;
-        }
-        if let Some(next) = self.group.next.take() {
-            self.group.present = next;
-            self.group.install(self.address, &mut self.outputs);
-        }
-    }
 }

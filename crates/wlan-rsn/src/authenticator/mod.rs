@@ -21,6 +21,7 @@
 //!   up: who does answer is past that within a round trip.
 
 mod group;
+mod group_handshake;
 mod handshake;
 mod station;
 

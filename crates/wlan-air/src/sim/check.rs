@@ -1,0 +1,70 @@
+//! Whether a scenario can be simulated.
+
+use super::Processor;
+use super::host::Host;
+use super::scenario::{LLC_SNAP_LEN_B, MSDU_MAX_B, Scenario, ScenarioError, UDP_LEN_B};
+use crate::Nanos;
+
+impl Scenario {
+    /// Says whether it can be simulated.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] where it contradicts itself or the standard.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        self.medium.check()?;
+        let stations = self.medium.stations.len();
+        if self.processors.len() != stations {
+            return Err(ScenarioError::Processors {
+                processors: self.processors.len(),
+                stations,
+            });
+        }
+        let octet_ns = |processor: &Processor| processor.octet_ns;
+        if let Some(ns) = self
+            .processors
+            .iter()
+            .map(octet_ns)
+            .find(|ns| !(ns.is_finite() && *ns >= 0.0))
+        {
+            return Err(ScenarioError::Processor(ns));
+        }
+        if self.processor_limit == 0 {
+            return Err(ScenarioError::ProcessorLimit);
+        }
+        if self.duration == Nanos::ZERO {
+            return Err(ScenarioError::Duration);
+        }
+        if self.wired.rate_bps == 0 || self.wired.queue_limit == 0 {
+            return Err(ScenarioError::Wired);
+        }
+        for flow in &self.flows {
+            for end in [flow.from, flow.to] {
+                let station = end.station();
+                if station >= stations {
+                    return Err(ScenarioError::NoStation { station, stations });
+                }
+            }
+            if flow.from.station() == flow.to.station() {
+                return Err(ScenarioError::Nowhere);
+            }
+            let payload_b = flow.source.largest_payload_b();
+            let msdu_b = LLC_SNAP_LEN_B + flow.ip.header_len_b() + UDP_LEN_B + payload_b;
+            if msdu_b > MSDU_MAX_B {
+                return Err(ScenarioError::Payload { payload_b, msdu_b });
+            }
+            // What goes from station to station goes through the access point.
+            for station in [flow.from.station(), flow.to.station(), 0] {
+                let categories = self.medium.stations[station].access.len();
+                if flow.contender >= categories {
+                    return Err(ScenarioError::NoContender {
+                        contender: flow.contender,
+                        station,
+                        categories,
+                    });
+                }
+            }
+            Host::new(flow, 0, 0)?;
+        }
+        Ok(())
+    }
+}
