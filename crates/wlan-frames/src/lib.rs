@@ -25,7 +25,7 @@
 //! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
 //! | [`radiotap`] | what the capturing side knew about a frame | radiotap.org |
 //! | [`pcap`] | capture files, classic and pcapng | pcap-savefile(5), draft-ietf-opsawg-pcapng |
-//! | [`link`] | lengths in the data frames of `airtoll link` | `docs/link-protocol.md` |
+//! | [`link`] | lengths in the data frames of `airtoll link` | `docs/reference/link-protocol.md` |
 //! | [`captured`] | the MPDU within a record of any 802.11 link type | tcpdump.org/linktypes |
 //!
 //! # Panics and errors

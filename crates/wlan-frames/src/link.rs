@@ -1,4 +1,4 @@
-//! Lengths in the data frames of `airtoll link`, which are laid over an open network (`docs/link-protocol.md`).
+//! Lengths in the data frames of `airtoll link`, which are laid over an open network (`docs/reference/link-protocol.md`).
 
 use crate::LlcSnap;
 

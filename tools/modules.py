@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Fail if modules of a Rust crate use one another in a cycle.
+
+In every folder of `crates/*/src` the modules side by side must form a graph without cycles. A path counts wherever it
+starts with `crate`, `super` or `self`; a name that a module re-exports counts as use of the module that declares it.
+Not counted: tests, what a parent and its children use of each other, and methods, which name no module.
+"""
+
+import re
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|r#*"(?:.*?)"#*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\\\'])\'', re.DOTALL)
+TEST = re.compile(r"#\[cfg\((?:test|any\(test[^]]*)\)\]\s*(?:#\[[^]]*\]\s*)*")
+DECLARED = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;", re.MULTILINE)
+USED = re.compile(r"^[ \t]*((?:pub(?:\([^)]*\))?\s+)?)use\s+([^;]+);", re.MULTILINE)
+PATH = re.compile(r"\b(?:crate|super|self)(?:\s*::\s*\w+)+")
+
+# Re-exports of re-exports that are followed.
+MAX_DEPTH = 8
+
+Name = tuple[str, ...]
+
+
+def main() -> int:
+    """Checks all crates; the exit status."""
+    roots = sorted(Path(__file__).parents[1].glob("crates/*/src/lib.rs"))
+    cycles = [f"{root.parents[1].name}: {cycle}" for root in roots for cycle in cycles_of(root)]
+    for cycle in cycles:
+        print(f"modules in a cycle: {cycle}", file=sys.stderr)
+    return 1 if cycles else 0
+
+
+def cycles_of(root: Path) -> list[str]:
+    """One cycle of each folder of a crate that has any."""
+    sources = modules(root)
+    exported = {name: exports(text) for name, text in sources.items()}
+    uses: dict[Name, dict[str, set[str]]] = {}
+    for name, text in sources.items():
+        for path in paths(text):
+            target = resolve(name, path, exported)
+            common = 0
+            while common < min(len(name), len(target)) and name[common] == target[common]:
+                common += 1
+            if common < len(name) and common < len(target):
+                uses.setdefault(name[:common], {}).setdefault(name[common], set()).add(target[common])
+    found = []
+    for folder, graph in uses.items():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            # Each name is used by the one behind it.
+            found.append(" -> ".join("::".join((*folder, module)) for module in reversed(error.args[1])))
+    return found
+
+
+def modules(root: Path) -> dict[Name, str]:
+    """The text of each module of a crate without comments, strings and tests, by its name."""
+    found: dict[Name, str] = {}
+
+    def take(name: Name, path: Path, folder: Path) -> None:
+        text = without_tests(NOISE.sub('""', path.read_text()))
+        found[name] = text
+        for child in DECLARED.findall(text):
+            for file, inner in (
+                (folder / f"{child}.rs", folder / child),
+                (folder / child / "mod.rs", folder / child),
+            ):
+                if file.exists():
+                    take((*name, child), file, inner)
+
+    take((), root, root.parent)
+    return found
+
+
+def without_tests(text: str) -> str:
+    """Source text without the items that are compiled for tests only."""
+    while match := TEST.search(text):
+        end, depth = match.end(), 0
+        while end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+            if depth == 0 and text[end - 1] in ";}":
+                break
+        text = text[: match.start()] + text[end:]
+    return text
+
+
+def leaves(tree: str) -> list[tuple[str, str]]:
+    """The paths of a use tree, each with the name that it declares."""
+    tree = tree.strip()
+    if "{" in tree:
+        before, rest = tree.split("{", 1)
+        inside, depth, parts = rest.rsplit("}", 1)[0], 0, [""]
+        for letter in inside:
+            depth += {"{": 1, "}": -1}.get(letter, 0)
+            if letter == "," and depth == 0:
+                parts.append("")
+            else:
+                parts[-1] += letter
+        return [(before + path, name) for part in parts if part.strip() for path, name in leaves(part)]
+    path, _, alias = re.sub(r"\s+", " ", tree).partition(" as ")
+    path = path.removesuffix("::self")
+    return [(path, alias or path.split("::")[-1])]
+
+
+def exports(text: str) -> dict[str, str]:
+    """The paths of the names that a module has from others."""
+    return {name: path.replace(" ", "") for _, tree in USED.findall(text) for path, name in leaves(tree)}
+
+
+def paths(text: str) -> set[str]:
+    """The paths that a module uses."""
+    used = {path for _, tree in USED.findall(text) for path, _ in leaves(tree)}
+    found = used | set(PATH.findall(USED.sub("", text)))
+    return {re.sub(r"\s", "", path) for path in found if path.strip().startswith(("crate", "super", "self"))}
+
+
+def resolve(name: Name, path: str, exported: dict[Name, dict[str, str]], depth: int = 0) -> Name:
+    """The module that declares what a path in module `name` leads to, as far as it is one of the crate's."""
+    at = name
+    for segment in path.split("::"):
+        if segment == "crate":
+            at = ()
+        elif segment == "super":
+            at = at[:-1]
+        elif segment == "self":
+            pass
+        elif (*at, segment) in exported:
+            at = (*at, segment)
+        else:
+            further = exported.get(at, {}).get(segment, "")
+            first = further.split("::")[0]
+            is_own = first in ("crate", "super", "self") or (*at, first) in exported
+            return resolve(at, further, exported, depth + 1) if is_own and depth < MAX_DEPTH else at
+    return at
+
+
+if __name__ == "__main__":
+    sys.exit(main())
