@@ -122,6 +122,20 @@ impl Akm {
 mod tests {
     use super::*;
 
+    /// Table 9-151; WPA3 Specification 3.1, section 2.
+    #[test]
+    fn key_management_has_the_numbers_and_rules_of_its_standards() {
+        for (akm, number, is_psk, requires_mfp) in [
+            (Akm::WpaPsk, 2, true, false),
+            (Akm::WpaPskSha256, 6, true, false),
+            (Akm::Sae, 8, false, true),
+            (Akm::Owe, 18, false, true),
+        ] {
+            assert_eq!(akm.selector(Protocol::Rsn), Some([0x00, 0x0f, 0xac, number]));
+            assert_eq!((akm.is_psk(), akm.requires_mfp()), (is_psk, requires_mfp));
+        }
+    }
+
     #[test]
     fn names_and_selectors_lead_back() {
         for akm in Akm::ALL {
