@@ -10,11 +10,13 @@ pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 }
 
 /// The little-endian 16-bit number at `at`.
+#[inline]
 pub(crate) fn get_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array(bytes, at))
 }
 
 /// The address at `at`.
+#[inline]
 pub(crate) fn get_addr(bytes: &[u8], at: usize) -> MacAddr {
     MacAddr(array(bytes, at))
 }

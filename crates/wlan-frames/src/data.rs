@@ -249,6 +249,60 @@ impl DataHeader {
     /// without an MSDU (Null) or with the obsolete contention-free subtypes, [`FrameError::Truncated`].
     pub fn parse(bytes: &[u8]) -> Result<DataHeader, FrameError> {
         let fc = FrameControl::parse(bytes)?;
+        let (frame_type, subtype) = (fc.frame_type(), fc.subtype());
+        if frame_type == FrameType::Data && !matches!(subtype, SUBTYPE_DATA | SUBTYPE_QOS_DATA) {
+            return Err(FrameError::Subtype { frame_type, subtype });
+        }
+        let frame = DataFrame::parse(bytes)?;
+        let qos_at = fc.qos_offset();
+        let htc_order = fc.has(FrameControl::HTC_ORDER);
+        Ok(DataHeader {
+            to_ds: frame.is_to_ds(),
+            from_ds: frame.is_from_ds(),
+            more_fragments: fc.has(FrameControl::MORE_FRAGMENTS),
+            retry: fc.has(FrameControl::RETRY),
+            power_mgmt: fc.has(FrameControl::POWER_MGMT),
+            more_data: fc.has(FrameControl::MORE_DATA),
+            protected: frame.is_protected(),
+            order: htc_order && qos_at.is_none(),
+            duration_us: get_u16(bytes, DURATION),
+            addr1: frame.receiver(),
+            addr2: frame.transmitter(),
+            addr3: frame.addr(ADDR3),
+            addr4: fc.has_addr4().then(|| frame.addr(AFTER_SEQUENCE)),
+            sequence: SequenceControl::from_bits(frame.sequence()),
+            qos: frame.qos(),
+            ht_control: qos_at
+                .filter(|_| htc_order)
+                .map(|at| u32::from_le_bytes(array(bytes, at + 2))),
+        })
+    }
+}
+
+/// The header of a Data frame with a body, read where it lies.
+///
+/// ```text
+///  ToDS  FromDS   DA   SA
+///  0     0        A1   A2
+///  0     1        A1   A3
+///  1     0        A3   A2
+///  1     1        A3   A4
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct DataFrame<'a> {
+    fc: FrameControl,
+    octets: &'a [u8],
+}
+
+impl<'a> DataFrame<'a> {
+    /// Takes the header off the front of `mpdu`.
+    ///
+    /// # Errors
+    /// [`FrameError::Version`], [`FrameError::Type`] for frames other than Data, [`FrameError::Subtype`] for those without a
+    /// body, [`FrameError::Truncated`].
+    #[inline]
+    pub fn parse(mpdu: &'a [u8]) -> Result<DataFrame<'a>, FrameError> {
+        let fc = FrameControl::parse(mpdu)?;
         let frame_type = fc.frame_type();
         let (FrameType::Data, Some(len)) = (frame_type, fc.header_len()) else {
             return Err(FrameError::Type {
@@ -256,34 +310,122 @@ impl DataHeader {
                 found: frame_type,
             });
         };
-        if !matches!(fc.subtype(), SUBTYPE_DATA | SUBTYPE_QOS_DATA) {
+        if !fc.is_data_with_body() {
             return Err(FrameError::Subtype {
                 frame_type,
                 subtype: fc.subtype(),
             });
         }
-        need("the header of a data frame", bytes, len)?;
-        let qos_at = fc.qos_offset();
-        let htc_order = fc.has(FrameControl::HTC_ORDER);
-        Ok(DataHeader {
-            to_ds: fc.has(FrameControl::TO_DS),
-            from_ds: fc.has(FrameControl::FROM_DS),
-            more_fragments: fc.has(FrameControl::MORE_FRAGMENTS),
-            retry: fc.has(FrameControl::RETRY),
-            power_mgmt: fc.has(FrameControl::POWER_MGMT),
-            more_data: fc.has(FrameControl::MORE_DATA),
-            protected: fc.has(FrameControl::PROTECTED),
-            order: htc_order && qos_at.is_none(),
-            duration_us: get_u16(bytes, DURATION),
-            addr1: get_addr(bytes, ADDR1),
-            addr2: get_addr(bytes, ADDR2),
-            addr3: get_addr(bytes, ADDR3),
-            addr4: fc.has_addr4().then(|| get_addr(bytes, AFTER_SEQUENCE)),
-            sequence: SequenceControl::from_bits(get_u16(bytes, SEQUENCE)),
-            qos: qos_at.map(|at| QosControl(get_u16(bytes, at))),
-            ht_control: qos_at
-                .filter(|_| htc_order)
-                .map(|at| u32::from_le_bytes(array(bytes, at + 2))),
+        need("the header of a data frame", mpdu, len)?;
+        Ok(DataFrame {
+            fc,
+            octets: &mpdu[..len],
         })
+    }
+
+    /// Length of the header in octets.
+    #[must_use]
+    #[inline]
+    pub fn header_len(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Whether any bit of `mask`, a constant of [`FrameControl`], is set.
+    #[must_use]
+    #[inline]
+    pub fn has(&self, mask: u16) -> bool {
+        self.fc.has(mask)
+    }
+
+    /// The Protected bit.
+    #[must_use]
+    #[inline]
+    pub fn is_protected(&self) -> bool {
+        self.fc.has(FrameControl::PROTECTED)
+    }
+
+    /// Whether the body is a part of an MSDU and not the whole.
+    #[must_use]
+    #[inline]
+    pub fn is_fragment(&self) -> bool {
+        self.fc.has(FrameControl::MORE_FRAGMENTS) || self.octets[SEQUENCE] & 0xf != 0
+    }
+
+    /// Bit ToDS.
+    #[must_use]
+    #[inline]
+    pub fn is_to_ds(&self) -> bool {
+        self.fc.has(FrameControl::TO_DS)
+    }
+
+    /// Bit FromDS.
+    #[must_use]
+    #[inline]
+    pub fn is_from_ds(&self) -> bool {
+        self.fc.has(FrameControl::FROM_DS)
+    }
+
+    /// The TID, 0 without QoS.
+    #[must_use]
+    #[inline]
+    pub fn tid(&self) -> u8 {
+        self.qos().map_or(0, QosControl::tid)
+    }
+
+    /// Whether the body is an A-MSDU.
+    #[must_use]
+    #[inline]
+    pub fn is_amsdu(&self) -> bool {
+        self.qos().is_some_and(QosControl::amsdu_present)
+    }
+
+    #[inline]
+    fn qos(&self) -> Option<QosControl> {
+        let at = self.fc.qos_offset()?;
+        Some(QosControl(get_u16(self.octets, at)))
+    }
+
+    /// Who is to receive the frame.
+    #[must_use]
+    #[inline]
+    pub fn receiver(&self) -> MacAddr {
+        self.addr(ADDR1)
+    }
+
+    /// Who sent the frame.
+    #[must_use]
+    #[inline]
+    pub fn transmitter(&self) -> MacAddr {
+        self.addr(ADDR2)
+    }
+
+    /// Where the MSDU goes.
+    #[must_use]
+    #[inline]
+    pub fn da(&self) -> MacAddr {
+        self.addr(if self.is_to_ds() { ADDR3 } else { ADDR1 })
+    }
+
+    /// Where the MSDU comes from.
+    #[must_use]
+    #[inline]
+    pub fn sa(&self) -> MacAddr {
+        self.addr(match (self.is_to_ds(), self.is_from_ds()) {
+            (_, false) => ADDR2,
+            (false, true) => ADDR3,
+            (true, true) => AFTER_SEQUENCE,
+        })
+    }
+
+    /// Sequence Control: the fragment number in bits 0 to 3, the sequence number in bits 4 to 15.
+    #[must_use]
+    #[inline]
+    pub fn sequence(&self) -> u16 {
+        get_u16(self.octets, SEQUENCE)
+    }
+
+    #[inline]
+    fn addr(&self, at: usize) -> MacAddr {
+        get_addr(self.octets, at)
     }
 }

@@ -13,8 +13,7 @@
 //! | module | what | source |
 //! |---|---|---|
 //! | [`frame_control`] | the first two octets, and the header length they imply | IEEE 802.11-2020 9.2.4.1, 9.3.2.1 |
-//! | [`data`] | MAC header of Data and QoS Data frames | 9.3.2 |
-//! | [`DataFrame`] | the same of any Data frame with a body, read where it lies | 9.3.2.1 |
+//! | [`data`] | MAC header of Data and QoS Data frames, as a view and as a value | 9.3.2 |
 //! | [`control`] | RTS, CTS, Ack, compressed BlockAck and BlockAckReq | 9.3.1 |
 //! | [`beacon`] | Beacon frames and the elements in them | 9.3.3.2, 9.4 |
 //! | [`management`] | the other management frames around an association | 9.3.3 |
@@ -49,7 +48,6 @@ pub mod beacon;
 pub mod captured;
 pub mod control;
 pub mod data;
-mod data_frame;
 pub mod eapol;
 pub mod fcs;
 pub mod frame_control;
@@ -61,8 +59,7 @@ pub mod radiotap;
 pub mod rsn;
 
 pub use addr::{AddrError, MacAddr};
-pub use data::{AckPolicy, DataHeader, QosControl, SequenceControl};
-pub use data_frame::DataFrame;
+pub use data::{AckPolicy, DataFrame, DataHeader, QosControl, SequenceControl};
 pub use eapol::{EapolKey, KeyData};
 pub use error::FrameError;
 pub use frame_control::FrameControl;
