@@ -1,7 +1,7 @@
 //! Enhanced CCMP: CCMP-128 whose CBC-MAC runs in 1, 2, 4 or 8 lanes within one frame.
 //!
 //! It repairs the lane split that Hayajneh et al. propose for "Enhanced-WPA2", which is forgeable as printed: see
-//! [`study`](crate::study). `docs/explanation/enhanced-ccmp.md` has the scheme, the forgeries, the argument that it is
+//! the module `study`. `docs/explanation/enhanced-ccmp.md` has the scheme, the forgeries, the argument that it is
 //! secure, and the way to the same gain that interoperates: many frames at a time. MPDU layout, AAD, nonce and counters
 //! are those of CCMP-128; only the MIC differs. No other implementation knows it, so it is a vendor suite.
 //!

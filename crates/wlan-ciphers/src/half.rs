@@ -32,6 +32,7 @@
 use crate::Suite;
 
 /// What of a frame's sealing is done.
+#[cfg_attr(not(feature = "study"), allow(dead_code))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
     /// The MIC, or what the suite has instead of one; the payload stays as it is.
@@ -40,6 +41,7 @@ pub enum Half {
     Cipher,
 }
 
+#[cfg_attr(not(feature = "study"), allow(dead_code))]
 impl Half {
     /// Both, in the order in which one after the other they seal: what the MIC is of must be there first.
     #[must_use]

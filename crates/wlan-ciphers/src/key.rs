@@ -19,10 +19,14 @@ use zeroize::ZeroizeOnDrop;
 
 use crate::aad::Header;
 use crate::ccmp;
-use crate::engine::pass::{CTR, MIC, OPEN, Pass, SEAL};
+#[cfg(feature = "study")]
+use crate::engine::pass::{CTR, MIC};
+use crate::engine::pass::{OPEN, Pass, SEAL};
 use crate::engine::{self, Backend, Blocks, Frame, Mode, Schedule, WINDOW};
 use crate::enhanced::Lanes;
-use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+#[cfg(feature = "study")]
+use crate::half::Half;
+use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
 /// Frames of one length are taken in smaller windows, which stay in the first-level cache; whole groups of every size.
 const WINDOW_OF_ONE_LENGTH: usize = 48;
@@ -157,6 +161,7 @@ impl TemporalKey {
     ///
     /// # Errors
     /// What is wrong with the job, which is unchanged then.
+    #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         match half {
             Half::Mic => write_mic(&mut self.pass_over::<MIC>(job)?),

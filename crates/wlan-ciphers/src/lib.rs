@@ -22,9 +22,9 @@
 //! | [`job`] | the jobs of a batch, their verdicts and errors | |
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
-//! | [`half`] | MIC and cipher of a frame apart, to be measured | |
+//! | `half` (feature `study`) | MIC and cipher of a frame apart, to be measured | |
 //! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/explanation/enhanced-ccmp.md` |
-//! | [`study`] | the forgeable scheme that it repairs, never for a link | `docs/explanation/enhanced-ccmp.md` |
+//! | `study` (feature `study`) | the forgeable scheme that it repairs, never for a link | `docs/explanation/enhanced-ccmp.md` |
 //!
 //! AAD and nonce, which CCMP shares with its kin, are built by a module of their own (12.5.3.3.3, 12.5.3.3.4).
 //!
@@ -40,7 +40,10 @@ pub mod bip;
 pub mod ccmp;
 mod engine;
 pub mod enhanced;
+#[cfg(feature = "study")]
 pub mod half;
+#[cfg(not(feature = "study"))]
+mod half;
 pub mod job;
 pub mod key;
 mod lanes;
@@ -48,6 +51,7 @@ pub mod michael;
 pub mod pn;
 mod rc4;
 pub mod replay;
+#[cfg(feature = "study")]
 pub mod study;
 pub mod tkip;
 pub mod wep;
@@ -59,6 +63,7 @@ pub use aad::Priority;
 pub use bip::{Bip, IntegrityKeyId};
 pub use engine::Backend;
 pub use enhanced::Lanes;
+#[cfg(feature = "study")]
 pub use half::Half;
 pub use job::{OpenError, OpenJob, Opened, SealError, SealFault, SealJob};
 pub use key::{Ccmp, KeyError, TemporalKey, open_each, seal_each};

@@ -35,11 +35,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aad::{HeaderError, Priority};
 use crate::ccmp::PROTECTED_IN_OCTET_1;
+use crate::half::Half;
 use crate::lanes::WINDOW;
 use crate::michael::{self, Message, MichaelHeader, MichaelKey};
 use crate::rc4::{self, Text};
 use crate::wep::{EXT_IV, ICV_LEN};
-use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 use mixing::{Mixer, TemporalKey, wep_seed_octet};
 
 const HEADER_LEN: usize = Suite::Tkip.header_len();
@@ -107,6 +108,7 @@ impl Tkip {
     ///
     /// # Errors
     /// What is wrong with the job, which is unchanged then.
+    #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         check_whole(std::iter::once(&*job)).map_err(|error| error.fault)?;
         seal_checked(std::iter::once((self, job)), Some(half));

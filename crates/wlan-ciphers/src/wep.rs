@@ -25,9 +25,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aad::{HeaderError, Priority};
 use crate::ccmp::PROTECTED_IN_OCTET_1;
+use crate::half::Half;
 use crate::lanes::WINDOW;
 use crate::rc4::{self, Text};
-use crate::{Half, KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
+use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
 const HEADER_LEN: usize = Suite::Wep104.header_len();
 pub(crate) const ICV_LEN: usize = 4;
@@ -102,6 +103,7 @@ impl Wep {
     ///
     /// # Errors
     /// What is wrong with the job, which is unchanged then.
+    #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         check(job)?;
         seal_checked(std::iter::once((self, job)), Some(half));

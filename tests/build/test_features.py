@@ -1,0 +1,28 @@
+"""No crate that carries or decrypts frames can reach the broken schemes of `wlan-ciphers`."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def features_of_ciphers(package: str) -> str:
+    """What cargo enables in `wlan-ciphers` where a package is built by itself."""
+    command = ["cargo", "tree", "--offline", "--package", package, "--edges", "normal,features"]
+    done = subprocess.run(
+        [*command, "--invert", "wlan-ciphers"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "package", ["wlan-link", "wlan-emulator", "wlan-decrypt", "wlan-scenario", "wlan-rsn"]
+)
+def test_a_crate_that_carries_frames_has_no_broken_scheme(package: str) -> None:
+    assert 'wlan-ciphers feature "study"' not in features_of_ciphers(package)
+
+
+def test_the_measurements_have_the_broken_schemes() -> None:
+    assert 'wlan-ciphers feature "study"' in features_of_ciphers("wlan-peers")
