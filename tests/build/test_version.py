@@ -190,3 +190,9 @@ def test_the_command_tells_the_commit() -> None:
 
 def test_records_name_the_same_version_as_the_command() -> None:
     assert Versions.current({}).airtoll == _rust.VERSION
+
+
+def test_the_citation_names_the_version_of_the_package() -> None:
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert _rust.VERSION.split("+")[0] == cited[1]
