@@ -25,7 +25,8 @@ from airtoll.labs.air import Air, capacity_bit_per_s
 from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import model
 from airtoll.probes import Measurement, Throughput
-from airtoll.study.cell import Cell, Method, Security
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Security
 from airtoll.study.link import LinkSettings
 from airtoll.study.scenario import scenario_of
 

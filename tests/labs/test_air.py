@@ -17,7 +17,8 @@ from airtoll import _rust
 from airtoll.ciphers import Protection
 from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
-from airtoll.study.cell import Cell, Security
+from airtoll.study.cell import Cell
+from airtoll.study.factors import Security
 
 OPEN_AND_HANG = """
 import json, os, sys, time

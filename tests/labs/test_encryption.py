@@ -17,7 +17,8 @@ from observer import since_joining, tshark
 from airtoll.errors import AirtollError
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
-from airtoll.study.cell import Cell, Ip, Security
+from airtoll.study.cell import Cell
+from airtoll.study.factors import Ip, Security
 from airtoll.study.link import KeyManagement, LinkSettings
 
 PORT = 4242

@@ -12,7 +12,8 @@ from observer import tshark
 from airtoll import _rust
 from airtoll.labs.air import MTU_B, Air
 from airtoll.labs.base import Host, Link
-from airtoll.study.cell import Cell, Ip
+from airtoll.study.cell import Cell
+from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings
 
 PORT = 4243

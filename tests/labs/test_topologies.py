@@ -18,7 +18,8 @@ from airtoll.probes import Measurement, Rtt, Throughput
 from airtoll.probes.simulated import SimulatedThroughput
 from airtoll.stats import per_run
 from airtoll.study import LinkSettings
-from airtoll.study.cell import Cell, Ip, Method
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Ip
 
 MakeCell = Callable[..., Cell]
 PORT = 4242

@@ -11,7 +11,8 @@ import pytest
 
 from airtoll.labs.base import CpuTimes, Link
 from airtoll.labs.namespace import machine_cpu_times, machine_facts
-from airtoll.study.cell import Ip, Method
+from airtoll.study.cell import Method
+from airtoll.study.factors import Ip
 
 RECORDED = Path(__file__).parent / "recorded"
 

@@ -9,7 +9,8 @@ import pytest
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Link
 from airtoll.probes import Measurement, Video, process, video
-from airtoll.study.cell import Cell, Ip, Method
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Ip
 
 MakeCell = Callable[..., Cell]
 

@@ -12,7 +12,8 @@ from airtoll.probes.base import Sample
 from airtoll.published import names
 from airtoll.stats import METRICS
 from airtoll.store import Result, RunRecord, Verdict, Versions
-from airtoll.study.cell import Cell, Ip, Method, Plan, Run, Security, Transport
+from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.factors import Ip, Security, Transport
 from airtoll.study.link import Stack
 
 S = 1_000_000_000

@@ -19,7 +19,8 @@ from airtoll.stats import (
     paired_difference,
     span,
 )
-from airtoll.study.cell import Cell, Run, Security
+from airtoll.study.cell import Cell, Run
+from airtoll.study.factors import Security
 
 OPEN = Cell(
     lab="air",

@@ -21,7 +21,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.probes.base import Sample
 from airtoll.store import COLUMNS, SCHEMA_VERSION, FinishedRun, Result, default_directory
 from airtoll.store.origin import Origin
-from airtoll.study.cell import LATER_FACTORS
+from airtoll.study.factors import LATER_FACTORS
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SAMPLES = st.builds(

@@ -24,7 +24,7 @@ from airtoll.study import (
     levels_of,
     load_study,
 )
-from airtoll.study.cell import LATER_FACTORS
+from airtoll.study.factors import LATER_FACTORS
 
 
 def study(quick: dict[str, Any] | None = None, method: dict[str, Any] | None = None, **factors: Any) -> Study:

@@ -4,52 +4,50 @@ import inspect
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from airtoll.cli.tables import NONE, figure, plain_console, plain_table
 from airtoll.errors import UsageError
+from airtoll.study.factors import FACTORS
 from airtoll.study.quantity import show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
 
 _PANELS: dict[str, tuple[str, ...]] = {
-    "PHY": ("phy", "rate", "bandwidth", "gi", "streams", "band", "preamble"),
+    "PHY": ("band", "preamble"),
     "Security": (
-        *("security", "wpa_key_mgmt", "ieee80211w", "beacon_prot"),
-        *("crypto_at", "processor_frame", "processor_byte", "processor_clock", "legacy_fallback"),
+        *("wpa_key_mgmt", "ieee80211w", "beacon_prot"),
+        *("processor_frame", "processor_byte", "processor_clock", "legacy_fallback"),
     ),
-    "Stations": ("stations", "topology", "direction", "hears", "wired_rate", "wired_delay"),
-    "Traffic": (
-        *("transport", "ip", "packet_size", "traffic", "offered"),
-        *("congestion_control", "window", "delayed_ack", "coalesce"),
-    ),
+    "Stations": ("hears", "wired_rate", "wired_delay"),
+    "Traffic": ("traffic", "congestion_control", "window", "delayed_ack", "coalesce"),
     "Access": (
         *("access_category", "txop_limit", "retry_limit", "rate_control", "ampdu", "amsdu", "rts_threshold"),
         *("fragmentation_threshold", "protection", "beacon_interval", "queue", "queue_limit"),
     ),
-    "Channel": ("snr", "error_model", "path_loss"),
+    "Channel": ("error_model", "path_loss"),
     "Run": ("duration", "warmup", "seed"),
 }
+"""The words that are no factors, by the panel of `--help` that shows them. A factor's declaration names its panel."""
+
 _METAVARS = {
     word: metavar
     for metavar, words in {
-        "BYTES": ("packet_size", "amsdu", "rts_threshold", "fragmentation_threshold", "window"),
-        "DB": ("snr",),
+        "BYTES": ("amsdu", "rts_threshold", "fragmentation_threshold", "window"),
         "MATRIX": ("hears",),
-        "MBIT/S": ("wired_rate", "offered"),
-        "MHZ": ("bandwidth", "processor_clock"),
-        "N": ("streams", "stations", "retry_limit", "queue_limit", "seed"),
+        "MBIT/S": ("wired_rate",),
+        "MHZ": ("processor_clock",),
+        "N": ("retry_limit", "queue_limit", "seed"),
         "NS": ("processor_byte",),
-        "RATE": ("rate",),
         "SECONDS": ("duration", "warmup"),
         "TABLE": ("path_loss",),
         "TU": ("beacon_interval",),
         "US": ("txop_limit", "wired_delay", "processor_frame"),
     }.items()
     for word in words
-}
+} | {name: factor.word.metavar for name, factor in FACTORS.items() if factor.word}
 _SWITCHES = ("beacon_prot", "ampdu", "delayed_ack", "coalesce", "legacy_fallback")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
@@ -57,8 +55,9 @@ _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 def command_of(name: str, settings: dict[str, Any]) -> Any:
     """The command of that name, `simulate` or `model`, with an option for every word of a scenario."""
     perform = {"simulate": simulate_scenario, "model": model_scenario}[name]
-    parameters = [_parameter(panel, word) for panel, words in _PANELS.items() for word in words]
-    parameters.insert(2, _mcs())
+    parameters = [
+        parameter for panel in _PANELS for word in _words_of(panel) for parameter in _parameters(panel, word)
+    ]
     as_json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
     parameters.append(_keyword("as_json", as_json, default=False))
 
@@ -73,7 +72,13 @@ def command_of(name: str, settings: dict[str, Any]) -> Any:
     return typer.main.get_command(made)
 
 
-def _parameter(panel: str, word: str) -> inspect.Parameter:
+def _words_of(panel: str) -> list[str]:
+    factors = [name for name, factor in FACTORS.items() if factor.word and factor.word.panel == panel]
+    return [*factors, *_PANELS[panel]]
+
+
+def _parameters(panel: str, word: str) -> Iterator[inspect.Parameter]:
+    """The option of a word, and after --rate also --mcs."""
     field = Scenario.model_fields[word]
     flag = f"--{word.replace('_', '-')}"
     default = field.get_default()
@@ -85,14 +90,12 @@ def _parameter(panel: str, word: str) -> inspect.Parameter:
         rich_help_panel=panel,
         show_default=False if default is None else str(default),
     )
-    return _keyword(word, Annotated[kind | None, declared])
-
-
-def _mcs() -> inspect.Parameter:
-    declared = typer.Option(
-        "--mcs", metavar="N", help="The same as --rate mcsN.", rich_help_panel="PHY", show_default=False
-    )
-    return _keyword("mcs", Annotated[int | None, declared])
+    yield _keyword(word, Annotated[kind | None, declared])
+    if word == "rate":
+        mcs = typer.Option(
+            "--mcs", metavar="N", help="The same as --rate mcsN.", rich_help_panel=panel, show_default=False
+        )
+        yield _keyword("mcs", Annotated[int | None, mcs])
 
 
 def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:

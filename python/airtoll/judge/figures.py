@@ -15,8 +15,8 @@ from airtoll.stats.comparison import SECURITY_ORDER
 from airtoll.store import PlanRecord, Result, RunRecord
 from airtoll.study import levels_of
 from airtoll.study.cell import Cell
+from airtoll.study.factors import level_order, level_text
 from airtoll.study.levels import CELL_FACTORS
-from airtoll.study.schema import level_order, level_text
 
 Key = tuple[tuple[str, Any], ...]
 """A cell without the factors that are ignored: (factor, level) in the order of a cell."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
-from airtoll.study.cell import StackName
+from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 
 LABS = ("air", "sim")

@@ -25,19 +25,10 @@ from airtoll.labs.base import Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import model, obstacle
-from airtoll.study.cell import Cell, Ip, StackName
+from airtoll.study.cell import Cell
+from airtoll.study.factors import FACTORS, STATIONS, Ip, StackName, level_text
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
-from airtoll.study.schema import level_text
-
-STATIONS_MAX = 16
-"""Stations, or pairs of them with topology through-ap: each runs a measuring program of its own on this machine."""
-
-CAN: Mapping[str, tuple[object, ...]] = {
-    "phy": ("dsss", "ofdm", "erp", "ht", "vht"),
-    "stations": tuple(range(1, STATIONS_MAX + 1)),
-}
-"""The levels that the emulator and the probes of this lab can do; factors that are not named have no limit here."""
 
 CAN_SET = (
     *(
@@ -109,9 +100,9 @@ class Air:
         for setting in given:
             if setting not in CAN_SET:
                 yield f"link.{setting}: lab air cannot set it; lab sim can"
-        for factor, levels in CAN.items():
-            level = getattr(cell, factor)
-            if level not in levels:
+        for factor, declared in FACTORS.items():
+            level, levels = getattr(cell, factor), declared.labs.get(self.name)
+            if levels is not None and level not in levels:
                 yield f"{factor} '{level_text(factor, level)}': lab air has {_levels(factor, levels)}"
         most = _datagram_senders(cell)
         if cell.transport == "udp" and cell.stations > most:
@@ -217,7 +208,7 @@ def _datagram_senders(cell: Cell) -> int:
     """Stations, or pairs of them, of which the last still begins while the others fill the access point's queue."""
     if cell.direction == "both":
         return 3
-    return 4 if cell.topology == "through-ap" else STATIONS_MAX
+    return 4 if cell.topology == "through-ap" else len(STATIONS.labs["air"])
 
 
 def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from airtoll.study.cell import Cell, Ip
+from airtoll.study.cell import Cell
+from airtoll.study.factors import Ip
 
 _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

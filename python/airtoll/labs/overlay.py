@@ -21,7 +21,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.base import last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.link_status import ask_link
-from airtoll.study.cell import Ip
+from airtoll.study.factors import Ip
 
 _DEVICE: Final = "airtoll0"
 _NAME: Final = "airtoll"

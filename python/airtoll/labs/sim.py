@@ -15,7 +15,8 @@ from typing import Any
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
-from airtoll.study.cell import Cell, StackName
+from airtoll.study.cell import Cell
+from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
 

@@ -17,7 +17,8 @@ from airtoll.probes import probes_of
 from airtoll.probes.base import Sample
 from airtoll.stats.metrics import per_run
 from airtoll.store.samples import to_frame
-from airtoll.study.cell import Cell, Method, Plan, StackName
+from airtoll.study.cell import Cell, Method, Plan
+from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, MediumSettings, Stack
 from airtoll.study.plan import measures
 from airtoll.study.scenario import DEFAULT_RATES, Scenario

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from airtoll.model.prediction import Case, Predictions
-from airtoll.study.cell import Security
+from airtoll.study.factors import Security
 
 SUITES: Final[tuple[Security, ...]] = ("open", "ccmp", "gcmp", "ccmp256", "gcmp256")
 """The suites of today's stations, and none."""

@@ -29,7 +29,8 @@ from airtoll.labs.base import Link, last_words
 from airtoll.probes import process
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.window import NS_PER_S
-from airtoll.study.cell import Cell, Ip, Method
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Ip
 
 FIGURE_S = 0.2
 """Of measuring, for each of the four metrics: what more time gains is less than what differs from run to run."""

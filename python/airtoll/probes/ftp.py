@@ -36,7 +36,8 @@ from airtoll.probes import process
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.window import NS_PER_S, Window
-from airtoll.study.cell import Cell, Ip, Method
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Ip
 
 PORT = 2121
 """Of the first session; 21 would be for root alone on a host that is no namespace."""

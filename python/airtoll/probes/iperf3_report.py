@@ -14,7 +14,8 @@ from airtoll.probes.base import Phase, Sample
 from airtoll.probes.flows import PORT, Way
 from airtoll.probes.process import read_report
 from airtoll.probes.window import NS_PER_S, Window
-from airtoll.study.cell import Cell, Transport
+from airtoll.study.cell import Cell
+from airtoll.study.factors import Transport
 
 OVERLOAD = 1.25
 """Enough to keep a queue of 128 MPDUs full after 0.2 s."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, last_words
-from airtoll.study.cell import Transport
+from airtoll.study.factors import Transport
 
 ReportT = TypeVar("ReportT", bound=BaseModel)
 

@@ -31,7 +31,8 @@ from airtoll.labs.base import Host, Link, last_words
 from airtoll.probes import process
 from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.window import NS_PER_S, Window
-from airtoll.study.cell import Cell, Ip, Method, Transport
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Ip, Transport
 
 Tool = Literal["auto", "sockperf", "pingpong"]
 

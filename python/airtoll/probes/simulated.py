@@ -31,7 +31,8 @@ from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.irtt import AIR_SHARE, INTERVAL_S
 from airtoll.probes.video import offered_mbit_per_s
 from airtoll.probes.window import NS_PER_S
-from airtoll.study.cell import Cell, Direction, Method
+from airtoll.study.cell import Cell, Method
+from airtoll.study.factors import Direction
 
 TOOL = "sim"
 """What the samples name as their probe."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from airtoll import stats
-from airtoll.study import cell, level_text
+from airtoll.study import factors, level_text
 from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations, Streams, name_of
 
 
@@ -76,19 +76,19 @@ class Condition(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    phy: Annotated[cell.Phy, *name_of(cell.Phy)] | None = None
+    phy: factors.PhyLevel | None = None
     rate: Rate | None = None
     bandwidth: Bandwidth | None = None  # MHz
-    gi: Annotated[cell.GuardInterval, *name_of(cell.GuardInterval)] | None = None
+    gi: factors.GiLevel | None = None
     streams: Streams | None = None
-    topology: Annotated[cell.Topology, *name_of(cell.Topology)] | None = None
+    topology: factors.TopologyLevel | None = None
     stations: Stations | None = None
-    direction: Annotated[cell.Direction, *name_of(cell.Direction)] | None = None
+    direction: factors.DirectionLevel | None = None
     snr: SnrLevel | None = None  # dB
-    security: Annotated[cell.Security, *name_of(cell.Security)] | None = None
-    crypto_at: Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)] | None = None
-    transport: Annotated[cell.Transport, *name_of(cell.Transport)] | None = None
-    ip: Annotated[cell.Ip, *name_of(cell.Ip)] | None = None
+    security: Annotated[factors.Security, *name_of(factors.Security)] | None = None
+    crypto_at: factors.CryptoAtLevel | None = None
+    transport: factors.TransportLevel | None = None
+    ip: factors.IpLevel | None = None
     packet_size: PacketSize | None = None  # bytes
     stack: Stack | None = None
 

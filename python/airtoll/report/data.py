@@ -30,7 +30,8 @@ from airtoll.stats import (
 )
 from airtoll.store import Result, RunRecord
 from airtoll.study import shipped_studies
-from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
+from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.factors import LATER_FACTORS
 
 State = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
 

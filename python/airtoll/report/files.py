@@ -13,9 +13,10 @@ from airtoll.stats.comparison import LeftOut
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.study.cell import Cell
+from airtoll.study.factors import FACTORS
 
 _FACTORS = tuple(Cell.model_fields)
-_UNITS = {"packet_size": "packet_size_byte", "bandwidth": "bandwidth_mhz"}
+_HEADS = {name: FACTORS[name].column or name if name in FACTORS else name for name in _FACTORS}
 _LEFT_OUT: Final[tuple[LeftOut, ...]] = ("discarded", "not finished", "invalid", "not measured")
 
 
@@ -62,7 +63,7 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
 
 def runs_csv(data: ReportData) -> str:
     """One row per run and metric, in the metric's unit. What was not measured is empty."""
-    heads = [_UNITS.get(name, name) for name in _FACTORS]
+    heads = list(_HEADS.values())
     lines: list[list[Any]] = [
         ["run", "order", "block", "replicate", "state", "reasons", *heads, "metric", "unit", "value"]
     ]
@@ -81,7 +82,7 @@ def cells_csv(data: ReportData) -> str:
     """One row per cell and metric: its summary, and its paired comparison with the baseline level."""
     unneeded = Counter(run.run.cell for run in data.runs if not run.needed)
     lines = [dict(_columns(data, cell, unneeded[cell.cell])) for cell in data.comparison.cells]
-    heads = list(lines[0]) if lines else [_UNITS.get(name, name) for name in _FACTORS]
+    heads = list(lines[0]) if lines else list(_HEADS.values())
     return csv_text([heads, *(list(line.values()) for line in lines)])
 
 
@@ -89,7 +90,7 @@ def _columns(data: ReportData, c: CellSummary, unneeded: int) -> Iterator[tuple[
     """The columns of a cell's row, with their values."""
     s, found = c.summary, data.expected.get((c.cell, c.metric))
     for name in _FACTORS:
-        yield _UNITS.get(name, name), getattr(c.cell, name)
+        yield _HEADS[name], getattr(c.cell, name)
     yield from (("metric", c.metric), ("unit", METRICS[c.metric].unit))
     yield from (("n", s.n), ("mean", s.mean), ("sd", s.sd))
     yield from _interval("ci95_t", s.ci95_t)

@@ -23,7 +23,7 @@ from airtoll.report import explained, extremes, facts, publications, sentences, 
 from airtoll.report.data import ReportData, ReportRun
 from airtoll.report.drawn import Drawn
 from airtoll.report.tables import Tables
-from airtoll.study.schema import level_order
+from airtoll.study.factors import level_order
 
 MAX_RUNS_WITH_FACTS = 500
 """With more runs the page names the facts' files instead of repeating them."""

@@ -7,37 +7,10 @@ from typing import Any
 
 from airtoll.stats import Interval
 from airtoll.study.cell import Cell
+from airtoll.study.factors import FACTORS, SECURITY
 
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
-
-_LEVELS = {
-    "open": "open",
-    "wep40": "WEP-40",
-    "wep104": "WEP-104",
-    "tkip": "TKIP",
-    "ccmp": "CCMP",
-    "ccmp256": "CCMP-256",
-    "gcmp": "GCMP",
-    "gcmp256": "GCMP-256",
-    **{
-        f"enhanced{lanes}": f"Enhanced CCMP, {lanes} lane{'s' if lanes > 1 else ''}" for lanes in (1, 2, 4, 8)
-    },
-}
-_PHYS = {"dsss": "802.11b", "ofdm": "802.11a", "erp": "802.11g", "ht": "802.11n", "vht": "802.11ac"}
-_WORDS = {"tcp": "TCP", "udp": "UDP", "ipv4": "IPv4", "ipv6": "IPv6", **_PHYS}
-_PHRASES = {
-    "packet_size": "{} B",
-    "bandwidth": "{} MHz",
-    "gi": "{} guard interval",
-    "lab": "lab {}",
-    "streams": "spatial streams: {}",
-    "stations": "stations: {}",
-    "direction": "direction: {}",
-}
-_PLACES = {"host": "crypto on the host", "card": "crypto on the card", "by-suite": "crypto by suite"}
-_SIZES = {"write": "packet size of writes", "mss": "packet size of TCP segments"}
-_NAMED = {"crypto_at": _PLACES, "tcp_size": _SIZES}
 
 IN_FLOW = ("transport", "ip", "packet_size")
 """The factors that name a flow; others are named only where they vary."""
@@ -45,23 +18,12 @@ IN_FLOW = ("transport", "ip", "packet_size")
 
 def level(security: str) -> str:
     """A security level as the standard writes it."""
-    return _LEVELS.get(security, security)
+    return SECURITY.phrase_of(security)
 
 
 def factor(name: str, value: Any) -> str:
-    """One level of a factor, with its unit."""
-    if name in _PHRASES:
-        return _PHRASES[name].format(value)
-    if name == "security":
-        return level(str(value))
-    if name == "offered":
-        return "as much as the link carries" if value == "max" else f"{value:g} Mbit/s offered"
-    if name == "snr":
-        return "no noise" if value == "none" else f"SNR {value:g} dB"
-    if name in _NAMED:
-        return _NAMED[name][value]
-    word = str(value)
-    return _WORDS.get(word, word.upper() if name == "rate" and word.startswith("mcs") else word)
+    """One level of a factor, with its unit; `name` may be the lab."""
+    return FACTORS[name].phrase_of(value) if name in FACTORS else f"{name} {value}"
 
 
 def flow(cell: Cell, varying: Iterable[str] = (), naming: Iterable[str] = IN_FLOW) -> str:

@@ -28,8 +28,8 @@ from airtoll.stats.paired import (
 )
 from airtoll.stats.stability import Instability, instabilities
 from airtoll.stats.summary import Interval, Summary, describe_all
-from airtoll.study.cell import Cell, Run, Security
-from airtoll.study.schema import level_order
+from airtoll.study.cell import Cell, Run
+from airtoll.study.factors import Security, level_order
 
 LeftOut = Literal["discarded", "not finished", "invalid", "not measured"]
 

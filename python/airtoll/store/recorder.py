@@ -20,8 +20,8 @@ from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import NO_LOAD, judge, one_line
 from airtoll.study.cell import Cell, Method, Run
+from airtoll.study.factors import level_text
 from airtoll.study.plan import measures, varying_factors
-from airtoll.study.schema import level_text
 
 PCAP: Final = "air.pcap"
 """Name of the capture in raw/."""

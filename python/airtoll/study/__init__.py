@@ -4,6 +4,7 @@
 
 - `quantity`: numbers with units ("1.5 s", "1408 B"), and how a message shows a value.
 - `values`: the values of keys as types; `link`: settings of the link.
+- `factors`: the declaration of every factor: levels, unit, default, labs, option, words.
 - `schema`: the file's keys as models, each with its unit; they also make docs/reference/study.schema.json.
 - `rules`: which levels cannot go together, and what forbids it.
 - `load`: finds, reads and checks a file. Every fault is a UsageError of one line: file, key, what is allowed.
@@ -16,7 +17,8 @@ follows from the file alone, so it can be made again years later and compared wi
 says was done.
 """
 
-from airtoll.study.cell import Cell, GuardInterval, Ip, Method, Phy, Plan, Run, Security, Topology, Transport
+from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.factors import FACTORS, GuardInterval, Ip, Phy, Security, Topology, Transport, level_text
 from airtoll.study.link import LinkSettings
 from airtoll.study.load import Study, find_study, load_study, shipped_studies
 from airtoll.study.plan import (
@@ -30,7 +32,7 @@ from airtoll.study.plan import (
     varying_factors,
 )
 from airtoll.study.scenario import Scenario, WordError, read_scenario, scenario_of
-from airtoll.study.schema import FACTORS, json_schema, level_text, schema_text
+from airtoll.study.schema import json_schema, schema_text
 
 __all__ = [
     "FACTORS",

@@ -1,45 +1,25 @@
 """What is measured: a cell, its replicates (runs) and the blocks that pair them."""
 
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from airtoll.study import factors
+from airtoll.study.factors import (
+    CryptoAt,
+    Direction,
+    GuardInterval,
+    Ip,
+    Offered,
+    Phy,
+    Security,
+    Snr,
+    StackName,
+    TcpSize,
+    Topology,
+    Transport,
+)
 from airtoll.study.link import LinkSettings, Stack
-
-Security = Literal[
-    "open",
-    "wep40",
-    "wep104",
-    "tkip",
-    "ccmp",
-    "ccmp256",
-    "gcmp",
-    "gcmp256",
-    "enhanced1",
-    "enhanced2",
-    "enhanced4",
-    "enhanced8",
-]
-"""Security levels, by hostapd's names where it has them; enhancedN is Enhanced CCMP in N lanes."""
-
-Transport = Literal["tcp", "udp"]
-Ip = Literal["ipv4", "ipv6"]
-Phy = Literal["dsss", "ofdm", "erp", "ht", "vht"]
-"""The standard's PHY names: dsss is 802.11b (clauses 15 and 16), ofdm 802.11a (17), erp 802.11g (18),
-ht 802.11n (19), vht 802.11ac (21)."""
-
-GuardInterval = Literal["long", "short"]
-Topology = Literal["point-to-point", "wired-ap", "through-ap", "stations"]
-"""Where the server is. point-to-point: the AP's host is itself the server, the station is the client;
-wired-ap: behind the AP on a wire; through-ap: another station, so that every packet crosses the air twice;
-stations: the AP's host, with any number of stations."""
-
-Direction = Literal["up", "down", "both"]
-"""Of the data: up is from the station."""
-
-CryptoAt = Literal["host", "card", "by-suite"]
-"""Where frames are sealed and opened: by the host's CPU, or by the processor of the wireless card. by-suite is the
-comparison of Hayajneh et al.: the card seals by the standard's suites, the host by Enhanced CCMP."""
 
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
@@ -49,21 +29,8 @@ def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"
     return crypto_at
 
 
-TcpSize = Literal["write", "mss"]
-"""What the packet size is over TCP: the size of one write to the socket, or the payload of a segment."""
-
-Offered = float | Literal["max"]
-"""UDP payload that each sender offers, in Mbit/s; max: all of them together more than the link carries."""
-
-StackName = str
-"""Which settings the hosts' TCP/IP stacks have: a table [stack.NAME] of the study; default: the hosts' own."""
-
-Snr = float | Literal["none"]
-"""Signal-to-noise ratio in dB; none: no frame is lost to noise."""
-
-
 class Cell(BaseModel):
-    """One combination of factor levels."""
+    """One combination of factor levels, which `factors` declares. The order of the fields is that of records."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -77,26 +44,20 @@ class Cell(BaseModel):
     ip: Ip
     packet_size: int  # bytes: payload of a UDP datagram, or of one write to a TCP socket
     security: Security
-    # With a default are those that came after the first version: at it they stand in no digest (see plan).
-    streams: int = 1  # spatial streams; an ht rate of mcs8 or more says itself how many
-    stations: int = 1
-    direction: Direction = "up"
-    snr: Snr = "none"
-    crypto_at: CryptoAt = "host"
-    stack: StackName = "default"
-    tcp_size: TcpSize = "write"
-    offered: Offered = "max"
+    # The factors with a default came after the first version: a digest omits them at their default (see plan).
+    streams: int = factors.STREAMS.default  # spatial streams; an ht rate of mcs8 or more says itself how many
+    stations: int = factors.STATIONS.default
+    direction: Direction = factors.DIRECTION.default
+    snr: Snr = factors.NOISE.default
+    crypto_at: CryptoAt = factors.CRYPTO_AT.default
+    stack: StackName = factors.STACK.default
+    tcp_size: TcpSize = factors.TCP_SIZE.default
+    offered: Offered = factors.OFFERED.default
 
     @property
     def sealed_at(self) -> Literal["host", "card"]:
         """Where the cell's frames are sealed and opened."""
         return sealed_at(self.crypto_at, self.security)
-
-
-LATER_FACTORS: Final = {
-    name: field.default for name, field in Cell.model_fields.items() if not field.is_required()
-}
-"""The factors that are named only where they are not at their default, with that default."""
 
 
 class Run(BaseModel):

@@ -7,8 +7,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from airtoll.study.cell import Cell
+from airtoll.study.factors import level_text
 from airtoll.study.quantity import Quantity, one_of, show
-from airtoll.study.schema import QuickFactors, level_text
+from airtoll.study.schema import QuickFactors
 from airtoll.study.values import did_you_mean
 
 AUTO_RATE: Final = "auto"

@@ -19,11 +19,11 @@ from itertools import product
 from typing import Any
 
 from airtoll.errors import UsageError
-from airtoll.study.cell import LATER_FACTORS, Cell, Method, Plan, Run
+from airtoll.study.cell import Cell, Method, Plan, Run
+from airtoll.study.factors import FACTORS, LATER_FACTORS, level_text
 from airtoll.study.load import Study
 from airtoll.study.quantity import one_line
 from airtoll.study.rules import OF_THE_CPU, TRANSPORT_OF
-from airtoll.study.schema import FACTORS, level_text
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
 

@@ -2,8 +2,9 @@
 
 from math import prod
 
+from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.quantity import DSSS_RATES, OFDM_RATES, RATE, one_of, show
-from airtoll.study.schema import FACTORS, Factors, MethodTable, QuickFactors, StudyFile, level_text
+from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
 from airtoll.study.values import HT_MCS, VHT_MCS
 
 RUNS_MAX = 9999  # a run's name has four digits for its place in the order

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError
 
-from airtoll.study import cell, quantity
+from airtoll.study import cell, factors, quantity
 from airtoll.study.link import LinkSettings, MediumSettings
 from airtoll.study.quantity import RATE, show
 from airtoll.study.values import (
-    FORGEABLE,
     HT_MCS,
     PROBLEM,
     Bandwidth,
@@ -84,55 +83,25 @@ def _path_loss(value: Any) -> dict[str, Any]:
 class Scenario(MediumSettings):
     """One simulation. What has no default and is not given is the medium's own choice."""
 
-    phy: Annotated[cell.Phy, *name_of(cell.Phy)] = Field(
-        default="ofdm",
-        description="PHY: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac.",
-    )
-    rate: Rate | None = Field(
-        default=None,
-        description="PHY rate: in Mbit/s for dsss, ofdm and erp, mcs0 to mcs31 for ht, mcs0 to mcs9 for vht; "
-        "else 11, 54, 54 Mbit/s, mcs7, mcs8.",
-    )
-    bandwidth: Bandwidth = Field(default=20, description="Channel width in MHz: 20, 40, 80 or 160.")
-    gi: Annotated[cell.GuardInterval, *name_of(cell.GuardInterval)] = Field(
-        default="long", description="Guard interval: long is 0.8 us, short 0.4 us."
-    )
-    streams: Streams = Field(default=1, description="Spatial streams, 1 to 8.")
-    security: Annotated[cell.Security, *name_of(cell.Security, FORGEABLE)] = Field(
-        default="open", description="Security level, spelled as in studies."
-    )
-    crypto_at: Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)] = Field(
-        default="host", description="Where frames are sealed and opened: host or card."
-    )
-    stations: Stations = Field(default=1, description="Stations beside the access point.")
-    topology: Annotated[cell.Topology, *name_of(cell.Topology)] | None = Field(
-        default=None,
-        description="Where the server is: point-to-point, wired-ap, through-ap or stations; else point-to-point "
-        "for one station, stations for several.",
-    )
-    direction: Annotated[cell.Direction, *name_of(cell.Direction)] = Field(
-        default="up", description="Which way the data goes: up is from the stations; down; both."
-    )
-    transport: Annotated[cell.Transport, *name_of(cell.Transport)] = Field(
-        default="udp", description="Transport protocol: udp or tcp."
-    )
-    ip: Annotated[cell.Ip, *name_of(cell.Ip)] = Field(default="ipv4", description="ipv4 or ipv6.")
-    packet_size: SimulatedSize = Field(
-        default=1472,
-        description="UDP payload in bytes, as for iperf3's -l; bulk TCP sends full segments at every size.",
-    )
-    offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
-        default=None,
-        description="UDP payload that each sender offers in Mbit/s, instead of always a datagram.",
-    )
+    phy: factors.PhyLevel = factors.PHY.spoken()
+    rate: Rate | None = factors.RATE.spoken()
+    bandwidth: Bandwidth = factors.WIDTH.spoken()
+    gi: factors.GiLevel = factors.GI.spoken()
+    streams: Streams = factors.STREAMS.spoken()
+    security: factors.SecurityLevel = factors.SECURITY.spoken()
+    crypto_at: factors.CryptoAtLevel = factors.CRYPTO_AT.spoken()
+    stations: Stations = factors.STATIONS.spoken()
+    topology: factors.TopologyLevel | None = factors.TOPOLOGY.spoken()
+    direction: factors.DirectionLevel = factors.DIRECTION.spoken()
+    transport: factors.TransportLevel = factors.TRANSPORT.spoken()
+    ip: factors.IpLevel = factors.IP.spoken()
+    packet_size: SimulatedSize = factors.SIZE.spoken()
+    offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = factors.OFFERED.spoken()
     traffic: Annotated[Traffic, *name_of(Traffic)] | None = Field(
         default=None,
         description="saturated, cbr, request-response or video; else saturated, or cbr where a load is offered.",
     )
-    snr: Annotated[float | str | Matrix, *key(_snr)] = Field(
-        default="none",
-        description="Signal-to-noise ratio in dB, or a matrix of them (from, to); none loses no frame to noise.",
-    )
+    snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
     path_loss: Annotated[dict[str, Any], *key(_path_loss)] | None = Field(
         default=None, description="Parameters of the path loss, as a TOML table."
     )

@@ -5,31 +5,24 @@ docs/reference/study.schema.json is made from these models and from nothing else
 """
 
 import json
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from airtoll.study import cell
+from airtoll.study.factors import FACTORS
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.quantity import BANDWIDTH, DATA_RATE, PACKET_SIZE, SNR, one_of
+from airtoll.study.quantity import one_of
 from airtoll.study.values import (
-    FORGEABLE,
     LEVELS,
-    Bandwidth,
     Confidence,
     Duration,
     LabName,
     Name,
-    OfferedLevel,
-    PacketSize,
     Percent,
-    Rate,
     Seed,
-    SnrLevel,
-    Stations,
-    Streams,
     Text,
     Title,
     Warmup,
@@ -40,23 +33,6 @@ from airtoll.study.values import (
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
 
-Securities = Annotated[tuple[Annotated[cell.Security, *name_of(cell.Security, FORGEABLE)], ...], *LEVELS]
-Transports = Annotated[tuple[Annotated[cell.Transport, *name_of(cell.Transport)], ...], *LEVELS]
-Ips = Annotated[tuple[Annotated[cell.Ip, *name_of(cell.Ip)], ...], *LEVELS]
-PacketSizes = Annotated[tuple[PacketSize, ...], *LEVELS]
-Phys = Annotated[tuple[Annotated[cell.Phy, *name_of(cell.Phy)], ...], *LEVELS]
-Rates = Annotated[tuple[Rate, ...], *LEVELS]
-Bandwidths = Annotated[tuple[Bandwidth, ...], *LEVELS]
-Gis = Annotated[tuple[Annotated[cell.GuardInterval, *name_of(cell.GuardInterval)], ...], *LEVELS]
-Topologies = Annotated[tuple[Annotated[cell.Topology, *name_of(cell.Topology)], ...], *LEVELS]
-StreamCounts = Annotated[tuple[Streams, ...], *LEVELS]
-StationCounts = Annotated[tuple[Stations, ...], *LEVELS]
-Directions = Annotated[tuple[Annotated[cell.Direction, *name_of(cell.Direction)], ...], *LEVELS]
-Snrs = Annotated[tuple[SnrLevel, ...], *LEVELS]
-CryptoPlaces = Annotated[tuple[Annotated[cell.CryptoAt, *name_of(cell.CryptoAt)], ...], *LEVELS]
-StackNames = Annotated[tuple[Name, ...], *LEVELS]
-TcpSizes = Annotated[tuple[Annotated[cell.TcpSize, *name_of(cell.TcpSize)], ...], *LEVELS]
-Offers = Annotated[tuple[OfferedLevel, ...], *LEVELS]
 Probes = Annotated[tuple[Annotated[cell.ProbeName, *name_of(cell.ProbeName)], ...], *LEVELS]
 
 
@@ -64,69 +40,29 @@ class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Factors(_Table):
-    """The levels of each factor; every combination of them is a cell."""
+class Levels(_Table):
+    """The levels of factors. The tables of factors derive from `airtoll.study.factors`, which declares each of them."""
 
-    security: Securities = Field(
-        description=f"Security levels: {one_of(get_args(cell.Security))}. "
-        "All levels of an otherwise equal cell are measured together, in a block."
+    if TYPE_CHECKING:
+
+        def __getattr__(self, factor: str) -> tuple[Any, ...]: ...
+
+
+if TYPE_CHECKING:
+    Factors = Levels
+    QuickFactors = Levels
+else:
+    Factors = create_model(
+        "Factors",
+        __base__=Levels,
+        __doc__="The levels of each factor; every combination of them is a cell.",
+        **{name: factor.levels() for name, factor in FACTORS.items()},
     )
-    transport: Transports = Field(description=f"Transport protocols: {one_of(get_args(cell.Transport))}.")
-    ip: Ips = Field(description=f"Internet Protocol versions: {one_of(get_args(cell.Ip))}.")
-    packet_size: PacketSizes = Field(
-        description="Packet sizes in bytes: the payload of a UDP datagram, or of one write to a TCP socket; "
-        "16 B to 1472 B, and to 1452 B for UDP over IPv6."
-    )
-    phy: Phys = Field(
-        description="PHYs: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac."
-    )
-    rate: Rates = Field(
-        description="PHY data rates: in Mbit/s for dsss (1, 2, 5.5, 11), ofdm and erp (6, 9, 12, 18, 24, 36, 48, "
-        "54), mcs0 to mcs31 for ht, mcs0 to mcs9 for vht. Every PHY of the study must have every rate."
-    )
-    bandwidth: Bandwidths = Field(
-        default=(20,), description="Channel widths in MHz; 40 MHz needs phy ht or vht, 80 and 160 MHz vht."
-    )
-    gi: Gis = Field(
-        default=("long",),
-        description="Guard intervals: long is 0.8 us, short is 0.4 us and needs phy ht or vht.",
-    )
-    topology: Topologies = Field(
-        default=("point-to-point",),
-        description="Where the server is: point-to-point and stations: on the access point's host, with one "
-        "station or with any number; wired-ap: behind the access point; through-ap: on another station.",
-    )
-    streams: StreamCounts = Field(
-        default=(1,),
-        description="Spatial streams, 1 to 8; ht has 4 and may say them in the rate instead (mcs8 to mcs31).",
-    )
-    stations: StationCounts = Field(
-        default=(1,), description="Stations that contend; several need a topology."
-    )
-    direction: Directions = Field(
-        default=("up",),
-        description="Which way the data goes: up is from the stations, down to them, or both.",
-    )
-    snr: Snrs = Field(
-        default=("none",), description="Signal-to-noise ratios in dB; none loses no frame to noise."
-    )
-    crypto_at: CryptoPlaces = Field(
-        default=("host",),
-        description="Where frames are sealed and opened: by the host's CPU or by the card's processor; by-suite is by "
-        "the card but for Enhanced CCMP.",
-    )
-    stack: StackNames = Field(
-        default=("default",),
-        description="TCP/IP stacks of the hosts: default is their own, others are tables [stack.NAME].",
-    )
-    tcp_size: TcpSizes = Field(
-        default=("write",),
-        description="What the packet size is over TCP: write is the size of one write to the socket, mss the payload "
-        "of a segment.",
-    )
-    offered: Offers = Field(
-        default=("max",),
-        description="UDP payload that each sender offers, in Mbit/s; max is more than the link carries.",
+    QuickFactors = create_model(
+        "QuickFactors",
+        __base__=Levels,
+        __doc__="For a quick run, the levels to keep; a factor that is not named keeps all of its levels.",
+        **{name: factor.kept() for name, factor in FACTORS.items()},
     )
 
 
@@ -166,30 +102,6 @@ class MethodTable(_Table):
         description="What UDP offers where `offered` is max: overload is 1.25 times what the open link carries, tcp "
         "the mean throughput of TCP in the same cell, which is measured first.",
     )
-
-
-class QuickFactors(_Table):
-    """For a quick run, the levels to keep; a factor that is not named keeps all of its levels."""
-
-    security: Securities | None = Field(default=None, description="Security levels to keep.")
-    transport: Transports | None = Field(default=None, description="Transport protocols to keep.")
-    ip: Ips | None = Field(default=None, description="Internet Protocol versions to keep.")
-    packet_size: PacketSizes | None = Field(default=None, description="Packet sizes to keep, in bytes.")
-    phy: Phys | None = Field(default=None, description="PHYs to keep.")
-    rate: Rates | None = Field(
-        default=None, description="PHY data rates to keep, in Mbit/s or as mcs0 to mcs31."
-    )
-    bandwidth: Bandwidths | None = Field(default=None, description="Channel widths to keep, in MHz.")
-    gi: Gis | None = Field(default=None, description="Guard intervals to keep.")
-    topology: Topologies | None = Field(default=None, description="Topologies to keep.")
-    streams: StreamCounts | None = Field(default=None, description="Numbers of spatial streams to keep.")
-    stations: StationCounts | None = Field(default=None, description="Numbers of stations to keep.")
-    direction: Directions | None = Field(default=None, description="Directions to keep.")
-    snr: Snrs | None = Field(default=None, description="Signal-to-noise ratios to keep, in dB.")
-    crypto_at: CryptoPlaces | None = Field(default=None, description="Places of the crypto to keep.")
-    stack: StackNames | None = Field(default=None, description="TCP/IP stacks to keep.")
-    tcp_size: TcpSizes | None = Field(default=None, description="Meanings of TCP's packet size to keep.")
-    offered: Offers | None = Field(default=None, description="Offered loads to keep, in Mbit/s.")
 
 
 class Quick(_Table):
@@ -237,25 +149,6 @@ class StudyFile(_Table):
     quick: Quick | None = Field(
         default=None, description="What a quick run changes; without it there is none."
     )
-
-
-FACTORS = tuple(Factors.model_fields)
-"""The factors' names, in the order of a study file."""
-
-
-_UNITS = {"packet_size": PACKET_SIZE, "bandwidth": BANDWIDTH, "snr": SNR, "offered": DATA_RATE}
-
-
-def level_text(factor: str, level: str | float) -> str:
-    """A level as a study file writes it: with its unit where it has one."""
-    if isinstance(level, str) or factor not in _UNITS:
-        return str(level)
-    return _UNITS[factor].text(level)
-
-
-def level_order(level: str | float) -> tuple[bool, str | float]:
-    """To sort the levels of a factor by: numbers before names, as those of snr come together."""
-    return isinstance(level, str), level
 
 
 TABLES: dict[tuple[str, ...], type[BaseModel]] = {

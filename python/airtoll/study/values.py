@@ -7,7 +7,7 @@ same everywhere.
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -193,9 +193,9 @@ Rate = Annotated[str, *key(_rate, {"enum": [*quantity.RATE.json_schema()["enum"]
 Bandwidth = Annotated[int, *number(quantity.BANDWIDTH, int)]
 Streams = Annotated[int, *integer(1, STREAMS_MAX, "IEEE Std 802.11-2020, 21.5")]
 Stations = Annotated[int, *integer(1, STATIONS_MAX, "association IDs: IEEE Std 802.11-2020, 9.4.1.8")]
-SnrLevel = Annotated[float | str, *key(parse_snr, _named(quantity.SNR, "none"))]
+SnrLevel = Annotated[float | Literal["none"], *key(parse_snr, _named(quantity.SNR, "none"))]
 OfferedLevel = Annotated[
-    float | str, *key(or_name(quantity.DATA_RATE, "max"), _named(quantity.DATA_RATE, "max"))
+    float | Literal["max"], *key(or_name(quantity.DATA_RATE, "max"), _named(quantity.DATA_RATE, "max"))
 ]
 Name = Annotated[str, *key(_bare, {"type": "string", "pattern": f"^{_NAME}$"})]
 Percent = Annotated[float, *number(quantity.PERCENT, float)]

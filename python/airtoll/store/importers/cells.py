@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from airtoll.errors import UsageError
 from airtoll.labs.sim import Sim
-from airtoll.study.cell import LATER_FACTORS, Cell
+from airtoll.study.cell import Cell
+from airtoll.study.factors import LATER_FACTORS, level_text
 from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, check_factor, parse_level
 from airtoll.study.link import LinkSettings
 from airtoll.study.quantity import one_line
-from airtoll.study.schema import level_text
 
 LAB: Final = "imported"
 """The lab of results that other tools recorded."""

@@ -1,0 +1,383 @@
+"""The factors of a study, each declared once: its levels, unit, default, labs, option and words.
+
+The tables `[factors]` and `[quick.factors]` of a study file, the JSON Schema, the defaults of a cell, the words of a
+scenario, the options of `airtoll simulate`, the columns of CSV files and the phrases of reports all derive from these
+declarations. A new factor is one declaration here and one typed line in `Cell` (and in `Scenario`, if the medium knows
+it). A test compares both classes with the declarations.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field
+
+from airtoll.study.quantity import BANDWIDTH, DATA_RATE, PACKET_SIZE, SNR, Quantity, one_of
+from airtoll.study.values import (
+    FORGEABLE,
+    HT_MCS,
+    LEVELS,
+    Bandwidth,
+    Name,
+    OfferedLevel,
+    PacketSize,
+    Rate,
+    SnrLevel,
+    Stations,
+    Streams,
+    name_of,
+)
+
+Security = Literal[
+    "open",
+    "wep40",
+    "wep104",
+    "tkip",
+    "ccmp",
+    "ccmp256",
+    "gcmp",
+    "gcmp256",
+    "enhanced1",
+    "enhanced2",
+    "enhanced4",
+    "enhanced8",
+]
+"""Security levels, by hostapd's names where it has them; enhancedN is Enhanced CCMP in N lanes."""
+
+Transport = Literal["tcp", "udp"]
+Ip = Literal["ipv4", "ipv6"]
+Phy = Literal["dsss", "ofdm", "erp", "ht", "vht"]
+"""The standard's PHY names: dsss is 802.11b (clauses 15 and 16), ofdm 802.11a (17), erp 802.11g (18),
+ht 802.11n (19), vht 802.11ac (21)."""
+
+GuardInterval = Literal["long", "short"]
+Topology = Literal["point-to-point", "wired-ap", "through-ap", "stations"]
+"""Where the server is. point-to-point: the AP's host is itself the server, the station is the client;
+wired-ap: behind the AP on a wire; through-ap: another station, so that every packet crosses the air twice;
+stations: the AP's host, with any number of stations."""
+
+Direction = Literal["up", "down", "both"]
+"""Of the data: up is from the station."""
+
+CryptoAt = Literal["host", "card", "by-suite"]
+"""Where frames are sealed and opened: by the host's CPU, or by the processor of the wireless card. by-suite is the
+comparison of Hayajneh et al.: the card seals by the standard's suites, the host by Enhanced CCMP."""
+
+TcpSize = Literal["write", "mss"]
+"""What the packet size is over TCP: the size of one write to the socket, or the payload of a segment."""
+
+Offered = float | Literal["max"]
+"""UDP payload that each sender offers, in Mbit/s; max: all of them together more than the link carries."""
+
+StackName = str
+"""Which settings the hosts' TCP/IP stacks have: a table [stack.NAME] of the study; default: the hosts' own."""
+
+Snr = float | Literal["none"]
+"""Signal-to-noise ratio in dB; none: no frame is lost to noise."""
+
+# One level of each factor, as a study file writes it.
+SecurityLevel = Annotated[Security, *name_of(Security, FORGEABLE)]
+TransportLevel = Annotated[Transport, *name_of(Transport)]
+IpLevel = Annotated[Ip, *name_of(Ip)]
+PhyLevel = Annotated[Phy, *name_of(Phy)]
+GiLevel = Annotated[GuardInterval, *name_of(GuardInterval)]
+TopologyLevel = Annotated[Topology, *name_of(Topology)]
+DirectionLevel = Annotated[Direction, *name_of(Direction)]
+CryptoAtLevel = Annotated[CryptoAt, *name_of(CryptoAt)]
+TcpSizeLevel = Annotated[TcpSize, *name_of(TcpSize)]
+
+
+@dataclass(frozen=True)
+class Word:
+    """How a scenario says a factor: as one word, which is an option of `airtoll simulate` and `airtoll model`."""
+
+    text: str  # description of the word, and help of the option
+    default: Any  # None: the medium's own choice
+    panel: str  # of the option
+    metavar: str = "NAME"  # of the option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factor:
+    """One factor of a study: what its levels are, and how each part of the program names them."""
+
+    name: str
+    level: Any  # the annotated type that checks one level
+    text: str  # description of the key in [factors]
+    several: str  # the levels in words, for [quick.factors]: "Packet sizes"
+    measured_in: str = ""  # the unit in words, for [quick.factors]: ", in bytes"
+    unit: Quantity | None = None  # None: a level is text, or a number without a unit
+    default: Any = None  # the one level if the file names none; None: the key is required
+    first_version: bool = (
+        False  # every cell names it; other factors are named only where not at their default
+    )
+    labs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # levels of a lab that has only some
+    word: Word | None = None  # None: scenarios have no such word
+    column: str = ""  # head of its column in CSV files, where that is not the name
+    named: Mapping[str, str] = field(default_factory=dict)  # levels in a report's words
+    phrase: str = "{}"  # a level that is not in `named`, in a report
+
+    def levels(self) -> tuple[Any, Any]:
+        """The key of [factors], as pydantic takes it: type and field."""
+        default = ... if self.default is None else (self.default,)
+        return self._listed(), Field(default, description=self.text)
+
+    def kept(self) -> tuple[Any, Any]:
+        """The key of [quick.factors], as pydantic takes it: type and field."""
+        text = f"{self.several} to keep{self.measured_in}."
+        return self._listed() | None, Field(default=None, description=text)
+
+    def _listed(self) -> Any:
+        level = self.level
+        return Annotated[tuple[level, ...], *LEVELS]  # type: ignore[valid-type]
+
+    def spoken(self) -> Any:
+        """The word of a scenario, as a field of pydantic."""
+        assert self.word is not None, self.name
+        return Field(default=self.word.default, description=self.word.text)
+
+    def level_text(self, level: str | float) -> str:
+        """A level as a study file writes it: with its unit where it has one."""
+        return str(level) if isinstance(level, str) or self.unit is None else self.unit.text(level)
+
+    def phrase_of(self, level: Any) -> str:
+        """A level as a report words it."""
+        return self.named[level] if level in self.named else self.phrase.format(level)
+
+
+SECURITY: Final = Factor(
+    name="security",
+    level=SecurityLevel,
+    text=f"Security levels: {one_of(get_args(Security))}. "
+    "All levels of an otherwise equal cell are measured together, in a block.",
+    several="Security levels",
+    first_version=True,
+    word=Word("Security level, spelled as in studies.", "open", "Security"),
+    named={
+        "wep40": "WEP-40",
+        "wep104": "WEP-104",
+        "tkip": "TKIP",
+        "ccmp": "CCMP",
+        "ccmp256": "CCMP-256",
+        "gcmp": "GCMP",
+        "gcmp256": "GCMP-256",
+        **{
+            f"enhanced{lanes}": f"Enhanced CCMP, {lanes} lane{'s' if lanes > 1 else ''}"
+            for lanes in (1, 2, 4, 8)
+        },
+    },
+)
+TRANSPORT: Final = Factor(
+    name="transport",
+    level=TransportLevel,
+    text=f"Transport protocols: {one_of(get_args(Transport))}.",
+    several="Transport protocols",
+    first_version=True,
+    word=Word("Transport protocol: udp or tcp.", "udp", "Traffic"),
+    named={"tcp": "TCP", "udp": "UDP"},
+)
+IP: Final = Factor(
+    name="ip",
+    level=IpLevel,
+    text=f"Internet Protocol versions: {one_of(get_args(Ip))}.",
+    several="Internet Protocol versions",
+    first_version=True,
+    word=Word("ipv4 or ipv6.", "ipv4", "Traffic"),
+    named={"ipv4": "IPv4", "ipv6": "IPv6"},
+)
+SIZE: Final = Factor(
+    name="packet_size",
+    level=PacketSize,
+    text="Packet sizes in bytes: the payload of a UDP datagram, or of one write to a TCP socket; "
+    "16 B to 1472 B, and to 1452 B for UDP over IPv6.",
+    several="Packet sizes",
+    measured_in=", in bytes",
+    unit=PACKET_SIZE,
+    first_version=True,
+    word=Word(
+        "UDP payload in bytes, as for iperf3's -l; bulk TCP sends full segments at every size.",
+        1472,
+        "Traffic",
+        "BYTES",
+    ),
+    column="packet_size_byte",
+    phrase="{} B",
+)
+PHY: Final = Factor(
+    name="phy",
+    level=PhyLevel,
+    text="PHYs: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac.",
+    several="PHYs",
+    first_version=True,
+    labs={"air": ("dsss", "ofdm", "erp", "ht", "vht")},
+    word=Word("PHY: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac.", "ofdm", "PHY"),
+    named={"dsss": "802.11b", "ofdm": "802.11a", "erp": "802.11g", "ht": "802.11n", "vht": "802.11ac"},
+)
+RATE: Final = Factor(
+    name="rate",
+    level=Rate,
+    text="PHY data rates: in Mbit/s for dsss (1, 2, 5.5, 11), ofdm and erp (6, 9, 12, 18, 24, 36, 48, "
+    "54), mcs0 to mcs31 for ht, mcs0 to mcs9 for vht. Every PHY of the study must have every rate.",
+    several="PHY data rates",
+    measured_in=", in Mbit/s or as mcs0 to mcs31",
+    first_version=True,
+    word=Word(
+        "PHY rate: in Mbit/s for dsss, ofdm and erp, mcs0 to mcs31 for ht, mcs0 to mcs9 for vht; "
+        "else 11, 54, 54 Mbit/s, mcs7, mcs8.",
+        None,
+        "PHY",
+        "RATE",
+    ),
+    named={mcs: mcs.upper() for mcs in HT_MCS},
+)
+WIDTH: Final = Factor(
+    name="bandwidth",
+    level=Bandwidth,
+    text="Channel widths in MHz; 40 MHz needs phy ht or vht, 80 and 160 MHz vht.",
+    several="Channel widths",
+    measured_in=", in MHz",
+    unit=BANDWIDTH,
+    default=20,
+    first_version=True,
+    word=Word("Channel width in MHz: 20, 40, 80 or 160.", 20, "PHY", "MHZ"),
+    column="bandwidth_mhz",
+    phrase="{} MHz",
+)
+GI: Final = Factor(
+    name="gi",
+    level=GiLevel,
+    text="Guard intervals: long is 0.8 us, short is 0.4 us and needs phy ht or vht.",
+    several="Guard intervals",
+    default="long",
+    first_version=True,
+    word=Word("Guard interval: long is 0.8 us, short 0.4 us.", "long", "PHY"),
+    phrase="{} guard interval",
+)
+TOPOLOGY: Final = Factor(
+    name="topology",
+    level=TopologyLevel,
+    text="Where the server is: point-to-point and stations: on the access point's host, with one "
+    "station or with any number; wired-ap: behind the access point; through-ap: on another station.",
+    several="Topologies",
+    default="point-to-point",
+    first_version=True,
+    word=Word(
+        "Where the server is: point-to-point, wired-ap, through-ap or stations; else point-to-point "
+        "for one station, stations for several.",
+        None,
+        "Stations",
+    ),
+)
+STREAMS: Final = Factor(
+    name="streams",
+    level=Streams,
+    text="Spatial streams, 1 to 8; ht has 4 and may say them in the rate instead (mcs8 to mcs31).",
+    several="Numbers of spatial streams",
+    default=1,
+    word=Word("Spatial streams, 1 to 8.", 1, "PHY", "N"),
+    phrase="spatial streams: {}",
+)
+STATIONS: Final = Factor(
+    name="stations",
+    level=Stations,
+    text="Stations that contend; several need a topology.",
+    several="Numbers of stations",
+    default=1,
+    # Each station, or each pair of them with topology through-ap, runs a measuring program on the one machine.
+    labs={"air": tuple(range(1, 17))},
+    word=Word("Stations beside the access point.", 1, "Stations", "N"),
+    phrase="stations: {}",
+)
+DIRECTION: Final = Factor(
+    name="direction",
+    level=DirectionLevel,
+    text="Which way the data goes: up is from the stations, down to them, or both.",
+    several="Directions",
+    default="up",
+    word=Word("Which way the data goes: up is from the stations; down; both.", "up", "Stations"),
+    phrase="direction: {}",
+)
+NOISE: Final = Factor(
+    name="snr",
+    level=SnrLevel,
+    text="Signal-to-noise ratios in dB; none loses no frame to noise.",
+    several="Signal-to-noise ratios",
+    measured_in=", in dB",
+    unit=SNR,
+    default="none",
+    word=Word(
+        "Signal-to-noise ratio in dB, or a matrix of them (from, to); none loses no frame to noise.",
+        "none",
+        "Channel",
+        "DB",
+    ),
+    named={"none": "no noise"},
+    phrase="SNR {:g} dB",
+)
+CRYPTO_AT: Final = Factor(
+    name="crypto_at",
+    level=CryptoAtLevel,
+    text="Where frames are sealed and opened: by the host's CPU or by the card's processor; by-suite is by "
+    "the card but for Enhanced CCMP.",
+    several="Places of the crypto",
+    default="host",
+    word=Word("Where frames are sealed and opened: host or card.", "host", "Security"),
+    named={"host": "crypto on the host", "card": "crypto on the card", "by-suite": "crypto by suite"},
+)
+STACK: Final = Factor(
+    name="stack",
+    level=Name,
+    text="TCP/IP stacks of the hosts: default is their own, others are tables [stack.NAME].",
+    several="TCP/IP stacks",
+    default="default",
+)
+TCP_SIZE: Final = Factor(
+    name="tcp_size",
+    level=TcpSizeLevel,
+    text="What the packet size is over TCP: write is the size of one write to the socket, mss the payload "
+    "of a segment.",
+    several="Meanings of TCP's packet size",
+    default="write",
+    named={"write": "packet size of writes", "mss": "packet size of TCP segments"},
+)
+OFFERED: Final = Factor(
+    name="offered",
+    level=OfferedLevel,
+    text="UDP payload that each sender offers, in Mbit/s; max is more than the link carries.",
+    several="Offered loads",
+    measured_in=", in Mbit/s",
+    unit=DATA_RATE,
+    default="max",
+    word=Word(
+        "UDP payload that each sender offers in Mbit/s, instead of always a datagram.",
+        None,
+        "Traffic",
+        "MBIT/S",
+    ),
+    named={"max": "as much as the link carries"},
+    phrase="{:g} Mbit/s offered",
+)
+
+FACTORS: Final[Mapping[str, Factor]] = {
+    factor.name: factor
+    for factor in (
+        *(SECURITY, TRANSPORT, IP, SIZE, PHY, RATE, WIDTH, GI, TOPOLOGY, STREAMS, STATIONS, DIRECTION),
+        *(NOISE, CRYPTO_AT, STACK, TCP_SIZE, OFFERED),
+    )
+}
+"""Every factor by its name, in the order of a study file."""
+
+LATER_FACTORS: Final[Mapping[str, Any]] = {
+    name: factor.default for name, factor in FACTORS.items() if not factor.first_version
+}
+"""The factors that are named only where they are not at their default, with that default."""
+
+
+def level_text(factor: str, level: str | float) -> str:
+    """A level as a study file writes it: with its unit where it has one. `factor` may be the lab."""
+    return FACTORS[factor].level_text(level) if factor in FACTORS else str(level)
+
+
+def level_order(level: str | float) -> tuple[bool, str | float]:
+    """To sort the levels of a factor by: numbers before names, as those of snr come together."""
+    return isinstance(level, str), level
