@@ -212,10 +212,9 @@ def metrics() -> str:
         "# Metrics",
         "A run has one number per metric, computed from its samples. Reports, tables and `airtoll compare` show that "
         "number in the unit of the second column; `samples.parquet` and JSON use the unit of the third. Brief tables "
-        "show the metrics in bold, full tables show all. [The result directory](data-format.md) says which probe "
-        "records which samples.",
+        "show the metrics in bold, full tables show all. [The result directory](data-format.md) describes the samples.",
         _table(
-            ("metric", "shown in", "recorded in", "better", "definition"),
+            ("metric", "shown in", "recorded in", "better", "probes", "definition"),
             [_metric_row(metric) for metric in METRICS.values()],
         ),
     ]
@@ -225,7 +224,8 @@ def metrics() -> str:
 def _metric_row(metric: Metric) -> tuple[str, ...]:
     name = f"**{_code(metric.name)}**" if metric.main else _code(metric.name)
     definition = f"{metric.title}: {metric.definition}."
-    return name, metric.display_unit, metric.unit, metric.better, _plain(definition)
+    probes = ", ".join(map(_code, metric.probes)) or "imported only"
+    return name, metric.display_unit, metric.unit, metric.better, probes, _plain(definition)
 
 
 def rust() -> str:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
+from airtoll.probes import PROBES
 from airtoll.stats import METRICS, metrics, per_run
 from airtoll.stats.metrics import P99_MIN_ROUND_TRIPS
 
@@ -256,3 +257,11 @@ def test_every_metric_is_declared_once() -> None:
         compile(ast.Expression(declared.generators[0].iter), "metrics", "eval"), vars(metrics)
     )
     assert [metric.name for metric in listed] == list(METRICS)
+
+
+def test_every_metric_names_the_probes_that_record_it() -> None:
+    for metric in METRICS.values():
+        assert metric.numbers
+        assert set(metric.probes) <= set(PROBES)
+    assert {name for name, metric in METRICS.items() if not metric.probes} == {"rtt_loaded"}  # flent alone
+    assert {probe for metric in METRICS.values() for probe in metric.probes} == set(PROBES)

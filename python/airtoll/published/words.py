@@ -21,8 +21,6 @@ class MetricWords:
 
 
 METRICS: Final[dict[str, MetricWords]] = {
-    "ftp_rate": MetricWords(unit="kbyte/s", better="higher"),
-    "phy_rate": MetricWords(unit="Mbit/s", better="higher"),  # what a standard or a data sheet says
     "crypto_time": MetricWords(unit="us", better="lower"),  # to seal a frame or to compute its MIC
     "hardware_time": MetricWords(unit="ns", better="lower"),  # of a design in simulation
     "hardware_rate": MetricWords(unit="Mbit/s", better="higher"),

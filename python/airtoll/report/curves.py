@@ -17,7 +17,7 @@ from airtoll.report.grid import Grid
 from airtoll.stats import METRICS, Fit, Metric, choose_degree, fit
 from airtoll.study.cell import Cell
 
-CURVED: Final = ("throughput", "ftp_rate")
+CURVED: Final = tuple(name for name, metric in METRICS.items() if metric.curve)
 
 _LEAST: Final = 3  # rates: fewer are no curve
 _CHOSEN_FROM: Final = 5

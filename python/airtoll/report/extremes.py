@@ -18,7 +18,7 @@ Compared = Literal["security", "ip", "stack"]
 COMPARED: Final[tuple[Compared, ...]] = ("security", "ip", "stack")
 """The factors by whose levels the papers compare."""
 
-METRICS_COMPARED: Final = ("throughput", "rtt", "jitter", "loss", "delay", "cpu_system")
+METRICS_COMPARED: Final = tuple(name for name, metric in METRICS.items() if metric.extreme)
 
 
 @dataclass(frozen=True)

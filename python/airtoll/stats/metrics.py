@@ -1,32 +1,16 @@
-"""What is measured: unit, scaling, which way is better, and how the samples of a run become its one number.
+"""What is measured: each metric is declared once, in `METRICS`.
 
-| metric       | one run's number                                                                      |
-|--------------|---------------------------------------------------------------------------------------|
-| throughput   | receiver's bit/s, mean over intervals weighted by their lengths; both directions add up |
-| rtt, rtt_p99 | median and 99th percentile of the round trips; rtt_loaded their median under a load (flent) |
-| jitter       | mean over intervals of the receiver's jitter of RFC 3550 section 6.4.1 (not IPDV)     |
-| loss         | datagrams lost over datagrams sent, both summed over the run (iperf3)                 |
-| delay, delay_p99 | median and 99th percentile of one-way delays (sim, video); of several flows their mean |
-| ftp_rate     | whole transfer's byte/s at the client; stations and directions add up                 |
-| ftp_rate_steady | receiver's byte/s, mean over intervals weighted by their lengths; all add up       |
-| delay_idle_up, _down | median of one-way delays without a load (irtt)                                |
-| ipdv_up, _down | mean of the absolute IPDVs without a load (irtt)                                    |
-| loss_idle_up, _down | datagrams lost over datagrams sent in that direction without a load (irtt)     |
-| delay_mean   | mean of one-way delays under video; of several flows their mean                       |
-| video_rtt    | mean over the frames of a video of the time until their last packet was answered      |
-| frame_delay  | mean over the frames that came as a whole of the time from capture to last packet     |
-| late_frames  | frames that were not there as a whole by their deadline over frames sent              |
-| cpu_*        | CPU time over elapsed time, mean over intervals weighted by their lengths             |
-| snr, noise, phy_rate, retries, airtime | mean weighted by length                                     |
-| mic_time, cipher_time, seal_time, open_time | median over batches of what a frame takes (engine)     |
+A declaration says the unit, how to print a value, which way is better, which probes record the samples, and how the
+samples of a run become its one number. Tables, charts and the reference page of the metrics derive from these
+declarations.
 
-What gives the number itself (sim: rtt_p99, loss, loss_idle too; video: loss, late_frames) has one sample of it. Where
-several probes of a run give a metric, those of the probe that came first count.
-
-Only samples of the phase "measure" count. A sample without a value was not measured: it takes no part, and a
-run in which none has a value has no number for that metric.
+Only samples of the phase "measure" count. A sample without a value was not measured and is ignored. A run in which no
+sample has a value has no number for that metric. If several probes of a run record a metric, the samples of the first
+probe count. A probe that computes the number itself (lab sim: rtt_p99, loss, loss_idle; video: loss, late_frames)
+records it as a single sample.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +22,18 @@ Better = Literal["higher", "lower"]
 
 P99_MIN_ROUND_TRIPS = 100
 """With fewer round trips the 99th percentile would be the largest of them under another name."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The samples of runs in the phase "measure"."""
+
+    every: pl.DataFrame
+    known: pl.DataFrame  # the samples with a value, of the first probe of a run that records the metric
+
+
+Number = Callable[[Measured, str], pl.DataFrame]
+"""From samples and the name of a metric to one row per run, with the columns run and value; empty if there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +50,10 @@ class Metric:
     better: Better
     main: bool = True  # False for what a brief table leaves out
     definition: str  # how one run's samples become its number, for readers
+    numbers: tuple[Number, ...]  # how they do; the samples of a run suit at most one of them
+    probes: tuple[str, ...]  # names in a study of the probes that record the samples; none: only imported
+    extreme: bool = False  # reports show its smallest and largest cost
+    curve: bool = False  # reports fit a polynomial to it
 
     @property
     def relative(self) -> bool:
@@ -65,7 +65,108 @@ class Metric:
         return value * self.scale
 
 
-def _time(name: str, title: str, short: str, definition: str, *, main: bool = True) -> Metric:
+_WAYS = ("up", "down")
+_RECEIVER = {"up": "ap", "down": "sta"}
+_LOADS = (
+    "throughput",
+    "video",
+)  # the probes that load the link; they also record CPU load and what the radio did
+_ECHOES = ("rtt", "irtt")
+_ENGINE = ("engine",)
+
+
+def _mean() -> pl.Expr:
+    return pl.col("value").mean()
+
+
+def _median() -> pl.Expr:
+    return pl.col("value").median()
+
+
+def _weighted_mean() -> pl.Expr:
+    """Mean of the values weighted by the lengths of their intervals; instants all weigh the same."""
+    weight = pl.col("dur_ns").cast(pl.Float64)
+    return (
+        pl.when(weight.sum() > 0)
+        .then((pl.col("value") * weight).sum() / weight.sum())
+        .otherwise(pl.col("value").mean())
+    )
+
+
+def _p99() -> pl.Expr:
+    enough = pl.len() >= P99_MIN_ROUND_TRIPS
+    return pl.when(enough).then(pl.col("value").quantile(0.99, interpolation="linear"))
+
+
+def _of(number: pl.Expr, samples: str | None = None, way: str | None = None) -> Number:
+    """A number of the samples with the name of the metric, or with the name `samples`; of one direction or of all."""
+
+    def of_run(measured: Measured, metric: str) -> pl.DataFrame:
+        rows = measured.known.filter(pl.col("metric") == (samples or metric))
+        if way is not None:
+            rows = rows.filter(pl.col("direction") == way)
+        return rows.group_by("run").agg(number.alias("value"))
+
+    return of_run
+
+
+def _received(measured: Measured, metric: str) -> pl.DataFrame:
+    """What the sender reports is what it handed to its own stack: only the receiver knows what arrived."""
+    receiver = pl.col("direction").replace_strict(_RECEIVER, default=None, return_dtype=pl.String)
+    return (
+        measured.known.filter(pl.col("metric") == metric)
+        .filter(receiver.is_null() | (pl.col("endpoint") == receiver))
+        .group_by("run", "direction")
+        .agg(_weighted_mean().alias("value"))
+        .group_by("run")
+        .agg(pl.col("value").sum())
+    )
+
+
+def _sum(measured: Measured, metric: str) -> pl.DataFrame:
+    """All stations and directions together; each by the end that reports it."""
+    return (
+        measured.known.filter(pl.col("metric") == metric)
+        .group_by("run", "endpoint", "direction")
+        .agg(_weighted_mean().alias("value"))
+        .group_by("run")
+        .agg(pl.col("value").sum())
+    )
+
+
+def _lost(tool: str, way: str | None = None) -> Number:
+    """Datagrams lost over datagrams sent, of the counts of one tool; of one direction or of all.
+
+    A count that is missing for one interval would bend the ratio of the rest: then the run has no loss.
+    """
+
+    def total(counts_of: str) -> pl.Expr:
+        counts = pl.col("value").filter(pl.col("metric") == counts_of)
+        return pl.when(counts.is_not_null().all() & (counts.len() > 0)).then(counts.sum())
+
+    def of_run(measured: Measured, metric: str) -> pl.DataFrame:  # noqa: ARG001  (as every number)
+        of_tool = (pl.col("probe") == tool) & (way is None or pl.col("direction") == way)
+        return (
+            measured.every.filter(of_tool)
+            .group_by("run")
+            .agg(lost=total("datagrams_lost"), sent=total("datagrams_sent"))
+            .filter(pl.col("sent") > 0)
+            .select("run", value=pl.col("lost") / pl.col("sent"))
+        )
+
+    return of_run
+
+
+def _time(
+    name: str,
+    title: str,
+    short: str,
+    definition: str,
+    *numbers: Number,
+    probes: tuple[str, ...],
+    main: bool = True,
+    extreme: bool = False,
+) -> Metric:
     return Metric(
         name=name,
         title=title,
@@ -76,10 +177,15 @@ def _time(name: str, title: str, short: str, definition: str, *, main: bool = Tr
         better="lower",
         main=main,
         definition=definition,
+        numbers=numbers,
+        probes=probes,
+        extreme=extreme,
     )
 
 
-def _cpu(name: str, title: str, short: str, whole: str, *, main: bool = True) -> Metric:
+def _cpu(
+    name: str, title: str, short: str, whole: str, *, main: bool = True, extreme: bool = False
+) -> Metric:
     return Metric(
         name=name,
         title=title,
@@ -90,10 +196,15 @@ def _cpu(name: str, title: str, short: str, whole: str, *, main: bool = True) ->
         better="lower",
         main=main,
         definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
+        numbers=(_of(_weighted_mean()),),
+        probes=_LOADS,
+        extreme=extreme,
     )
 
 
-def _ftp(name: str, title: str, short: str, definition: str, *, main: bool = True) -> Metric:
+def _ftp(
+    name: str, title: str, short: str, definition: str, *, main: bool = True, curve: bool = False
+) -> Metric:
     return Metric(
         name=name,
         title=title,
@@ -105,6 +216,9 @@ def _ftp(name: str, title: str, short: str, definition: str, *, main: bool = Tru
         better="higher",
         main=main,
         definition=f"{definition}; 1 kbyte = 1000 byte; stations and directions add up",
+        numbers=(_sum,),
+        probes=("ftp",),
+        curve=curve,
     )
 
 
@@ -119,11 +233,20 @@ def _part(name: str, title: str, definition: str) -> Metric:
         better="lower",
         main=False,
         definition=f"{definition}, by the engine on one core, a frame at a time",
+        numbers=(_of(_mean()),),
+        probes=_ENGINE,
     )
 
 
 def _percent(
-    name: str, title: str, short: str, definition: str, *, unit: str = "%", decimals: int = 2
+    name: str,
+    title: str,
+    short: str,
+    definition: str,
+    *numbers: Number,
+    probes: tuple[str, ...],
+    unit: str = "%",
+    decimals: int = 2,
 ) -> Metric:
     return Metric(
         name=name,
@@ -136,6 +259,8 @@ def _percent(
         better="lower",
         main=False,
         definition=definition,
+        numbers=numbers,
+        probes=probes,
     )
 
 
@@ -160,10 +285,10 @@ def _radio(
         better=better,
         main=False,
         definition=definition,
+        numbers=(_of(_weighted_mean()),),
+        probes=_LOADS,
     )
 
-
-_WAYS = ("up", "down")
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -178,13 +303,28 @@ METRICS: dict[str, Metric] = {
             decimals=2,
             better="higher",
             definition="payload that reached the receiver, mean over the intervals weighted by their lengths",
+            numbers=(_received,),
+            probes=_LOADS,
+            extreme=True,
+            curve=True,
         ),
-        _time("rtt", "Round-trip time", "RTT", "median of the round trips"),
+        _time(
+            "rtt",
+            "Round-trip time",
+            "RTT",
+            "median of the round trips",
+            _of(_median()),
+            probes=_ECHOES,
+            extreme=True,
+        ),
         _time(
             "rtt_p99",
             "Round-trip time, 99th percentile",
             "RTT p99",
             f"99th percentile of the round trips, where there are {P99_MIN_ROUND_TRIPS} or more",
+            _of(_p99(), "rtt"),
+            _of(_mean()),
+            probes=_ECHOES,
             main=False,
         ),
         _time(
@@ -192,14 +332,27 @@ METRICS: dict[str, Metric] = {
             "Round-trip time under load",
             "Loaded RTT",
             "median of the round trips while others load the link",
+            _of(_median()),
+            probes=(),
             main=False,
         ),
-        _time("delay", "One-way delay", "Delay", "median of the packets' delays under the load", main=False),
+        _time(
+            "delay",
+            "One-way delay",
+            "Delay",
+            "median of the packets' delays under the load",
+            _of(_mean()),
+            probes=_LOADS,
+            main=False,
+            extreme=True,
+        ),
         _time(
             "delay_p99",
             "One-way delay, 99th percentile",
             "Delay p99",
             "99th percentile of the packets' delays under the load",
+            _of(_mean()),
+            probes=_LOADS,
             main=False,
         ),
         _time(
@@ -207,6 +360,8 @@ METRICS: dict[str, Metric] = {
             "One-way delay, mean",
             "Delay mean",
             "mean of the video packets' delays from program to program",
+            _of(_mean()),
+            probes=("video",),
             main=False,
         ),
         _time(
@@ -214,12 +369,16 @@ METRICS: dict[str, Metric] = {
             "Round-trip delay under video",
             "Video RTT",
             "from each video frame's last packet to the receiver's answer, mean over the frames",
+            _of(_mean()),
+            probes=("video",),
         ),
         _time(
             "frame_delay",
             "Video frame delay",
             "Frame delay",
             "from each video frame's capture to its last packet's arrival, mean over the frames that came as a whole",
+            _of(_mean()),
+            probes=("video",),
             main=False,
         ),
         _time(
@@ -227,6 +386,9 @@ METRICS: dict[str, Metric] = {
             "Jitter",
             "Jitter",
             "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals",
+            _of(_mean()),
+            probes=_LOADS,
+            extreme=True,
         ),
         Metric(
             name="loss",
@@ -238,8 +400,11 @@ METRICS: dict[str, Metric] = {
             decimals=3,
             better="lower",
             definition="datagrams lost over datagrams sent under the load that throughput is measured with",
+            numbers=(_of(_mean()), _lost("iperf3")),
+            probes=_LOADS,
+            extreme=True,
         ),
-        _ftp("ftp_rate", "FTP transfer rate", "FTP", "the whole transfer, by the client"),
+        _ftp("ftp_rate", "FTP transfer rate", "FTP", "the whole transfer, by the client", curve=True),
         _ftp(
             "ftp_rate_steady",
             "FTP transfer rate after slow start",
@@ -253,6 +418,8 @@ METRICS: dict[str, Metric] = {
                 f"One-way delay without load, {way}",
                 f"Idle delay {way}",
                 "median of the one-way delays on an otherwise idle link",
+                _of(_median(), "delay_idle", way),
+                probes=("irtt",),
                 main=False,
             )
             for way in _WAYS
@@ -263,6 +430,8 @@ METRICS: dict[str, Metric] = {
                 f"Delay variation without load, {way}",
                 f"IPDV {way}",
                 "mean of the absolute differences between the delays of consecutive datagrams (IPDV, RFC 3393)",
+                _of(pl.col("value").abs().mean(), "ipdv", way),
+                probes=("irtt",),
                 main=False,
             )
             for way in _WAYS
@@ -273,6 +442,9 @@ METRICS: dict[str, Metric] = {
                 f"Datagram loss without load, {way}",
                 f"Idle loss {way}",
                 "datagrams lost over datagrams sent in that direction on an otherwise idle link",
+                _of(_mean(), "loss_idle", way),
+                _lost("irtt", way),
+                probes=("irtt",),
                 unit="1",
                 decimals=3,
             )
@@ -288,13 +460,29 @@ METRICS: dict[str, Metric] = {
             decimals=3,
             better="lower",
             definition="video frames that were not there as a whole 100 ms after their capture, over those sent",
+            numbers=(_of(_mean()),),
+            probes=("video",),
         ),
-        _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together"),
+        _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together", extreme=True),
         _cpu("cpu_emulator", "CPU, emulator", "CPU emulator", "one core", main=False),
         _cpu("cpu_crypto", "CPU, sealing and opening", "CPU crypto", "one core"),
         _cpu("cpu_link", "CPU, ends of the link", "CPU link", "one core", main=False),
-        _percent("airtime", "Airtime in use", "Airtime", "share of the time in which the medium was busy"),
-        _percent("retries", "Retries", "Retries", "share of the transmissions of MPDUs that repeated one"),
+        _percent(
+            "airtime",
+            "Airtime in use",
+            "Airtime",
+            "share of the time in which the medium was busy",
+            _of(_weighted_mean()),
+            probes=_LOADS,
+        ),
+        _percent(
+            "retries",
+            "Retries",
+            "Retries",
+            "share of the transmissions of MPDUs that repeated one",
+            _of(_weighted_mean()),
+            probes=_LOADS,
+        ),
         _radio("phy_rate", "PHY rate", "bit/s", "PHY rate of data frames", display=("Mbit/s", 1e-6)),
         _radio("snr", "Signal-to-noise ratio", "dB", "signal-to-noise ratio at the receiver"),
         _radio(
@@ -308,15 +496,9 @@ METRICS: dict[str, Metric] = {
 }
 """Every metric that is reported, in the order of reports."""
 
-_MEANS = ("rtt_p99", "jitter", "loss", "delay", "delay_p99", "delay_mean")
-"""Metrics whose samples are numbers of the run, or of its parts."""
-
-OF_ENGINE = ("mic_time", "cipher_time", "seal_time", "open_time")
+OF_ENGINE = tuple(name for name, metric in METRICS.items() if metric.probes == _ENGINE)
 """What a frame takes on the CPU, by the probe engine."""
 
-_OF_VIDEO = ("video_rtt", "frame_delay", "late_frames")
-_RADIO = ("airtime", "retries", "phy_rate", "snr", "noise")
-_RECEIVER = {"up": "ap", "down": "sta"}
 _SCHEMA = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
 
 
@@ -336,19 +518,11 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
     known = measured.filter(pl.col("value").is_not_null()).filter(
         pl.col("probe") == pl.col("probe").first().over("run", "metric")
     )
+    of = Measured(measured, known)
     parts = [
-        _throughput(known),
-        *(_summed(known, name) for name in ("ftp_rate", "ftp_rate_steady")),
-        *(_by_run(known, name, pl.col("value").median()) for name in ("rtt", "rtt_loaded")),
-        _by_run(known, "rtt", _p99(), name="rtt_p99"),
-        *(_by_run(known, name, pl.col("value").mean()) for name in (*_MEANS, *_OF_VIDEO, *OF_ENGINE)),
-        _loss(measured),
-        *(_of_way(known, "delay_idle", way, pl.col("value").median()) for way in _WAYS),
-        *(_of_way(known, "ipdv", way, pl.col("value").abs().mean()) for way in _WAYS),
-        *(_of_way(known, "loss_idle", way, pl.col("value").mean()) for way in _WAYS),
-        *(_loss(measured, "irtt", way) for way in _WAYS),
-        *(_by_run(known, name, _weighted_mean()) for name in METRICS if name.startswith("cpu_")),
-        *(_by_run(known, name, _weighted_mean()) for name in _RADIO),
+        number(of, name).with_columns(metric=pl.lit(name))
+        for name, metric in METRICS.items()
+        for number in metric.numbers
     ]
     order = pl.Enum(list(METRICS))
     return (
@@ -357,79 +531,6 @@ def per_run(samples: pl.DataFrame) -> pl.DataFrame:
         )
         .filter(pl.col("value").is_finite())
         .sort("run", pl.col("metric").cast(order))
-    )
-
-
-def _by_run(samples: pl.DataFrame, metric: str, number: pl.Expr, name: str | None = None) -> pl.DataFrame:
-    rows = samples.filter(pl.col("metric") == metric)
-    return rows.group_by("run").agg(number.alias("value")).with_columns(metric=pl.lit(name or metric))
-
-
-def _weighted_mean() -> pl.Expr:
-    """Mean of the values weighted by the lengths of their intervals; instants all weigh the same."""
-    weight = pl.col("dur_ns").cast(pl.Float64)
-    return (
-        pl.when(weight.sum() > 0)
-        .then((pl.col("value") * weight).sum() / weight.sum())
-        .otherwise(pl.col("value").mean())
-    )
-
-
-def _p99() -> pl.Expr:
-    enough = pl.len() >= P99_MIN_ROUND_TRIPS
-    return pl.when(enough).then(pl.col("value").quantile(0.99, interpolation="linear"))
-
-
-def _throughput(samples: pl.DataFrame) -> pl.DataFrame:
-    """What the sender reports is what it handed to its own stack: only the receiver knows what arrived."""
-    receiver = pl.col("direction").replace_strict(_RECEIVER, default=None, return_dtype=pl.String)
-    return (
-        samples.filter(pl.col("metric") == "throughput")
-        .filter(receiver.is_null() | (pl.col("endpoint") == receiver))
-        .group_by("run", "direction")
-        .agg(_weighted_mean().alias("value"))
-        .group_by("run")
-        .agg(pl.col("value").sum())
-        .with_columns(metric=pl.lit("throughput"))
-    )
-
-
-def _summed(samples: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """All stations and directions together; each by the end that tells of it."""
-    return (
-        samples.filter(pl.col("metric") == metric)
-        .group_by("run", "endpoint", "direction")
-        .agg(_weighted_mean().alias("value"))
-        .group_by("run")
-        .agg(pl.col("value").sum())
-        .with_columns(metric=pl.lit(metric))
-    )
-
-
-def _of_way(samples: pl.DataFrame, metric: str, way: str, number: pl.Expr) -> pl.DataFrame:
-    return _by_run(samples.filter(pl.col("direction") == way), metric, number, name=f"{metric}_{way}")
-
-
-def _loss(measured: pl.DataFrame, probe: str = "iperf3", way: str | None = None) -> pl.DataFrame:
-    """A count that is missing for one interval would bend the ratio of the rest: then the run has no loss.
-
-    With a `way` it is the loss without load of that direction alone.
-    """
-
-    def total(metric: str) -> pl.Expr:
-        counts = pl.col("value").filter(pl.col("metric") == metric)
-        return pl.when(counts.is_not_null().all() & (counts.len() > 0)).then(counts.sum())
-
-    return (
-        measured.filter((pl.col("probe") == probe) & (way is None or pl.col("direction") == way))
-        .group_by("run")
-        .agg(lost=total("datagrams_lost"), sent=total("datagrams_sent"))
-        .filter(pl.col("sent") > 0)
-        .select(
-            "run",
-            metric=pl.lit("loss" if way is None else f"loss_idle_{way}"),
-            value=pl.col("lost") / pl.col("sent"),
-        )
     )
 
 
