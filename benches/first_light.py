@@ -24,7 +24,8 @@ from page import publish
 from airtoll.labs.air import Air, capacity_bit_per_s
 from airtoll.labs.namespace import machine_facts
 from airtoll.labs.sim import model
-from airtoll.probes import Measurement, Throughput
+from airtoll.probes import Measurement
+from airtoll.probes.iperf3 import Throughput
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Security
 from airtoll.study.link import LinkSettings

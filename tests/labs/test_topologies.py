@@ -14,7 +14,9 @@ from observer import tshark
 from airtoll.labs.air import Air, pairs
 from airtoll.labs.base import Link
 from airtoll.labs.sim import Sim
-from airtoll.probes import Measurement, Rtt, Throughput
+from airtoll.probes import Measurement
+from airtoll.probes.iperf3 import Throughput
+from airtoll.probes.rtt import Rtt
 from airtoll.probes.simulated import SimulatedThroughput
 from airtoll.stats import per_run
 from airtoll.study import LinkSettings

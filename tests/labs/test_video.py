@@ -12,8 +12,9 @@ from observer import tshark
 
 from airtoll.labs.air import Air
 from airtoll.labs.sim import Sim
-from airtoll.probes import Measurement, Video, video
+from airtoll.probes import Measurement, video
 from airtoll.probes.simulated import SimulatedVideo
+from airtoll.probes.video import Video
 from airtoll.stats import per_run
 from airtoll.study.cell import Cell, Method
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.base import CpuTimes, Link
+from airtoll.labs.base import CpuTimes, Known, Link
 from airtoll.labs.namespace import machine_cpu_times, machine_facts
 from airtoll.study.cell import Method
 from airtoll.study.factors import Ip
@@ -129,8 +129,8 @@ class FakeCounters:
 
 
 def make_link(hosts: dict[str, PlainHost]) -> Link:
-    facts = {"capacity_open_bit_per_s": CAPACITY_BIT_PER_S, "rate_kbit_per_s": 54_000}
-    return Link(hosts=hosts, addresses=ADDRESSES, facts=facts, counters=FakeCounters())
+    known = Known(capacity_open_bit_per_s=CAPACITY_BIT_PER_S, rate_kbit_per_s=54_000)
+    return Link(hosts=hosts, addresses=ADDRESSES, facts={}, counters=FakeCounters(), known=known)
 
 
 @pytest.fixture

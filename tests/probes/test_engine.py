@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
 from airtoll.model import Predictions
-from airtoll.probes import Engine, engine, probes_of
+from airtoll.probes import engine, probes_of
+from airtoll.probes.engine import Engine
 from airtoll.store.verdict import judge
 from airtoll.study import expand, load_study
 from airtoll.study.cell import Cell, Method, Run

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link
+from airtoll.labs.base import Known, Link
 from airtoll.probes import irtt
 from airtoll.probes.base import Sample
 from airtoll.probes.irtt import Trips
@@ -202,8 +202,8 @@ def test_a_report_that_lacks_datagrams_is_refused(recorded: Recorded) -> None:
 def test_the_link_stays_nearly_idle_however_slow_it_is(
     cell: MakeCell, packet_size: int, capacity_bit_per_s: float | None, interval_s: float
 ) -> None:
-    facts = {"capacity_open_bit_per_s": capacity_bit_per_s}
-    link = Link(hosts={}, addresses={}, facts=facts, counters=dict)
+    known = Known(capacity_open_bit_per_s=capacity_bit_per_s)
+    link = Link(hosts={}, addresses={}, facts={}, counters=dict, known=known)
     assert irtt.interval_s(link, cell(packet_size=packet_size)) == pytest.approx(interval_s)
 
 

@@ -10,7 +10,10 @@ import pytest
 
 from airtoll.labs import air
 from airtoll.labs.air import Air
-from airtoll.probes import Ftp, Irtt, Measurement, Probe, Throughput
+from airtoll.probes import Measurement, Probe
+from airtoll.probes.ftp import Ftp
+from airtoll.probes.iperf3 import Throughput
+from airtoll.probes.irtt import Irtt
 from airtoll.study.cell import Cell, Method
 from airtoll.study.link import LinkSettings
 

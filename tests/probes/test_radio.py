@@ -1,10 +1,11 @@
-"""What the radio did over a window, from the cell, the link's facts and its counters."""
+"""What the radio did over a window, from the cell, what is known of the link and its counters."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from airtoll.labs.base import Known
 from airtoll.probes import radio
 from airtoll.study.cell import Cell
 
@@ -13,9 +14,9 @@ SECOND_NS = 1_000_000_000
 
 
 def values(
-    cell: Cell, facts: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
+    cell: Cell, facts: dict[str, float], before: dict[str, Any], after: dict[str, Any]
 ) -> dict[str, Any]:
-    found = radio.samples(cell, facts, before, after, t_ns=5, dur_ns=SECOND_NS)
+    found = radio.samples(cell, Known(**facts), before, after, t_ns=5, dur_ns=SECOND_NS)
     assert {(s.probe, s.endpoint, s.direction, s.t_ns, s.dur_ns, s.phase) for s in found} <= {
         ("radio", "link", "", 5, SECOND_NS, "measure")
     }

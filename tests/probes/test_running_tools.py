@@ -3,6 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -11,10 +12,13 @@ import pytest
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
-from airtoll.probes import PROBES, Ftp, Irtt, Measurement, Rtt, Throughput, ftp, probes_of, process
+from airtoll.probes import PROBES, Measurement, ftp, probes_of, process
 from airtoll.probes.flows import flows_of
-from airtoll.probes.iperf3 import offered_loads_bit_per_s
+from airtoll.probes.ftp import Ftp
+from airtoll.probes.iperf3 import Throughput, offered_loads_bit_per_s
 from airtoll.probes.iperf3_report import OVERLOAD
+from airtoll.probes.irtt import Irtt
+from airtoll.probes.rtt import Rtt
 from airtoll.study.cell import Cell, Method
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -55,7 +59,7 @@ class TestThroughput:
         measurement = Throughput().measure(link, cell(transport="udp", ip=ip), method)
         assert measurement.faults == []
         offered = measurement.facts["offered_bit_per_s"]
-        assert offered == round(OVERLOAD * link.facts["capacity_open_bit_per_s"])
+        assert offered == round(OVERLOAD * link.known.capacity_open_bit_per_s)
         assert len(values(measurement, "throughput", "ap")) == 5
         # From the beginning: what a busy machine kept iperf3 from sending it sends at once later.
         arrived = [s.value for s in measurement.samples if (s.metric, s.endpoint) == ("throughput", "ap")]
@@ -130,8 +134,8 @@ class TestThroughput:
     def test_the_hosts_stack_is_set_as_the_link_says(
         self, link: Link, cell: MakeCell, method: Method
     ) -> None:
-        facts = {**link.facts, "tcp_window_bytes": 65536, "congestion_control": "reno"}
-        told = Link(link.hosts, link.addresses, facts, link.counters)
+        known = replace(link.known, tcp_window_bytes=65536, congestion_control="reno")
+        told = replace(link, known=known)
         measurement = Throughput().measure(told, cell(transport="tcp"), method)
         assert measurement.facts["tcp_congestion"] == "reno"
         assert measurement.facts["client"][-4:] == ["-w", "65536", "-C", "reno"]
@@ -140,8 +144,7 @@ class TestThroughput:
     def test_a_buffer_that_the_kernel_does_not_grant_is_said_to_be(
         self, link: Link, cell: MakeCell, method: Method
     ) -> None:
-        facts = {**link.facts, "udp_buffer_bytes": 500_000_000}
-        told = Link(link.hosts, link.addresses, facts, link.counters)
+        told = replace(link, known=replace(link.known, udp_buffer_bytes=500_000_000))
         with pytest.raises(
             AirtollError, match=r"^iperf3: the kernel grants no socket buffer of 500000000 B$"
         ):

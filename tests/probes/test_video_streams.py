@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from airtoll.errors import AirtollError
-from airtoll.labs.base import Link
-from airtoll.probes import Measurement, Video, process, video
+from airtoll.labs.base import Known, Link
+from airtoll.probes import Measurement, process, video
+from airtoll.probes.video import Video
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
 
@@ -58,7 +59,7 @@ def test_runs_of_one_seed_send_the_same_frames(link: Link, cell: MakeCell, metho
     first = sizes(link, 1)
     assert first == sizes(link, 1) != sizes(link, 2)
     # The lab's word on the run goes before the study's.
-    assert first == sizes(replace(link, facts={**link.facts, "seed": 1}), 2)
+    assert first == sizes(replace(link, known=Known(seed=1)), 2)
 
 
 def test_a_receiver_that_cannot_start_is_told_of(link: Link, cell: MakeCell, method: Method) -> None:

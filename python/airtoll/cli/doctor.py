@@ -13,7 +13,7 @@ from rich.text import Text
 from airtoll.cli.tables import plain_console
 from airtoll.labs import air
 from airtoll.labs.namespace import machine_facts
-from airtoll.probes import DEFAULT_PROBES, PROBES
+from airtoll.probes import DEFAULT_PROBES, PROBES, probes_of
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def _findings() -> Iterator[_Finding]:
     )
     reason = air.missing()
     yield _Finding("lab air", works=reason is None, needed=True, words=reason or _air_words())
-    for name, make in PROBES.items():
-        lacking = make().missing()
-        needed = name in DEFAULT_PROBES
-        yield _Finding(f"probe {name}", works=lacking is None, needed=needed, words=lacking or "ready")
+    for probe in probes_of(PROBES):
+        lacking = probe.missing()
+        needed = probe.name in DEFAULT_PROBES
+        yield _Finding(f"probe {probe.name}", works=lacking is None, needed=needed, words=lacking or "ready")
     use = "reads and decrypts the captures that --pcap keeps"
     found = which("tshark") is not None
     yield _Finding(

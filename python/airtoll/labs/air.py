@@ -21,7 +21,7 @@ from typing import Any
 
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Link, last_words
+from airtoll.labs.base import Known, Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
 from airtoll.labs.sim import model, obstacle
@@ -144,13 +144,21 @@ class Air:
             for host in hosts.values():
                 _configure(host, emulator, overhead_b, settings)
             link = stack.enter_context(self._overlay(cell, hosts, emulator)) if by_link else None
+            known = Known(
+                capacity_open_bit_per_s=self._capacity_bit_per_s(cell, security="open"),
+                rate_kbit_per_s=emulator.facts.get("rate_kbit_per_s"),
+                seed=seed,
+                congestion_control=settings.congestion_control,
+                tcp_window_bytes=settings.window,
+                udp_buffer_bytes=settings.udp_buffer,
+            )
             facts = {
                 **emulator.facts,
                 "emulated": True,
                 "seed": seed,
                 "beacon_key": beacon_key if settings.beacon_prot and cell.security != "open" else None,
                 "mtu_bytes": MTU_B,
-                "capacity_open_bit_per_s": self._capacity_bit_per_s(cell, security="open"),
+                "capacity_open_bit_per_s": known.capacity_open_bit_per_s,
                 "link_overhead_bytes": overhead_b,
                 **_stack_facts(cell, settings, self._stacks.get(cell.stack)),
                 **(link.facts() if link else {}),
@@ -166,6 +174,7 @@ class Air:
                 facts=facts,
                 counters=counters,
                 pairs=pairs(cell),
+                known=known,
             )
 
     def _overlay(

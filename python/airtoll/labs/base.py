@@ -44,6 +44,18 @@ class CpuTimes:
     idle_s: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What a probe may ask of a link, whatever the lab. None: the lab does not say."""
+
+    capacity_open_bit_per_s: float | None = None  # UDP payload that the link carries without security
+    rate_kbit_per_s: float | None = None  # PHY rate of data frames
+    seed: int | None = None  # of the run
+    congestion_control: str | None = None  # of TCP, where the study sets it; likewise the next two
+    tcp_window_bytes: int | None = None
+    udp_buffer_bytes: int | None = None
+
+
 @dataclass(frozen=True)
 class Link:
     """Hosts joined by the thing that is measured."""
@@ -52,10 +64,13 @@ class Link:
         str, Host
     ]  # by role: "ap"; "sta", or "sta1", "sta2"...; "server"; none where time is virtual
     addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
-    facts: Mapping[str, Any]  # what the link is: PHY, rate, cipher, queue, scheduling
+    facts: Mapping[str, Any]  # for the record alone: PHY, rate, cipher, queue, scheduling
     counters: "Counters" = field(repr=False)
     pairs: tuple[tuple[str, str], ...] = (("sta", "ap"),)
     """Who talks to whom, by role: a station, and who is the server to it; all pairs talk at the same time."""
+
+    known: Known = Known()
+    """What probes rely on. A probe reads nothing from `facts`."""
 
 
 class Counters(Protocol):

@@ -1,6 +1,7 @@
 """How a link is measured: probes, each a real tool, a parser of what it prints, and samples.
 
-A probe gets a `Link` (hosts to run commands on, addresses, facts) and knows nothing of labs. It starts the
+A probe gets a `Link` (hosts to run commands on, addresses, what is known of the link) and knows nothing of labs.
+A new probe is one file here and one line in `airtoll.study.probes`, which names its class. It starts the
 tool's server on the access point's host and the client on the station's, waits for conditions and never for a
 guess, and ends both whatever happens. Parsers are pure functions from the tool's bytes to samples: any bytes
 give samples or AirtollError. The tool's output goes into the result verbatim, so samples can be made again.
@@ -18,67 +19,40 @@ give samples or AirtollError. The tool's output goes into the result verbatim, s
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from importlib import import_module
 
 from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Probe, Sample
-from airtoll.probes.engine import Engine
-from airtoll.probes.ftp import Ftp
-from airtoll.probes.iperf3 import Throughput
-from airtoll.probes.irtt import Irtt
-from airtoll.probes.rtt import Rtt
-from airtoll.probes.video import Video
-from airtoll.study.rules import OF_THE_CPU
+from airtoll.study.probes import PROBES
 
 DEFAULT_PROBES = ("throughput", "rtt")
-"""What a study measures that says nothing else."""
-
-PROBES: Mapping[str, Callable[[], Probe]] = {
-    "throughput": Throughput,
-    "rtt": Rtt,
-    "irtt": Irtt,
-    "ftp": Ftp,
-    "video": Video,
-    "engine": Engine,
-}
-"""The probes of labs with hosts, by name; those of lab sim are in `simulated`."""
+"""The probes of a study that names none."""
 
 
 def probes_of(names: Iterable[str] = DEFAULT_PROBES, lab: str = "air") -> tuple[Probe, ...]:
     """The probes of these names in that lab, in the order in which they measure: never two at a time.
 
-    Those of the CPU alone are left out in lab sim, whose virtual time has none. Raises UsageError for a name that is no
-    probe.
+    Lab sim has no CPU, so probes of the CPU alone are left out there. Raises UsageError for a name that is no probe.
     """
-    names = tuple(names)
-    known = PROBES
-    if lab == "sim":
-        known = _simulated()
-        names = tuple(name for name in names if name not in OF_THE_CPU)
+    found = []
     for name in names:
-        if name not in known:
+        entry = PROBES.get(name)
+        if entry is not None and entry.of_cpu and lab == "sim":
+            continue
+        of_lab = entry and (entry.in_sim if lab == "sim" else entry.on_hosts)
+        if not of_lab:
+            known = [each for each, its in PROBES.items() if lab != "sim" or its.in_sim]
             raise UsageError(f"probe '{name}' is not one of {', '.join(known)}")
-    return tuple(known[name]() for name in names)
+        found.append(_load(of_lab))
+    return tuple(found)
 
 
-def _simulated() -> Mapping[str, Callable[[], Probe]]:
-    # Only who measures needs the simulator: results are read without it.
-    from airtoll.probes.simulated import PROBES as SIMULATED
+def _load(place: str) -> Probe:
+    # Only a probe that measures is imported: results are read without simulator and tools.
+    module, name = place.split(":")
+    probe: Probe = getattr(import_module(module), name)()
+    return probe
 
-    return SIMULATED
 
-
-__all__ = [
-    "DEFAULT_PROBES",
-    "PROBES",
-    "Engine",
-    "Ftp",
-    "Irtt",
-    "Measurement",
-    "Probe",
-    "Rtt",
-    "Sample",
-    "Throughput",
-    "Video",
-    "probes_of",
-]
+__all__ = ["DEFAULT_PROBES", "PROBES", "Measurement", "Probe", "Sample", "probes_of"]

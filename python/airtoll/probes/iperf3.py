@@ -104,7 +104,7 @@ class Throughput:
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once. Raises AirtollError when iperf3 fails, with its own words."""
         attempts_left = BEGIN_ATTEMPTS
-        asked = link.facts.get("tcp_window_bytes" if cell.transport == "tcp" else "udp_buffer_bytes")
+        asked = link.known.tcp_window_bytes if cell.transport == "tcp" else link.known.udp_buffer_bytes
         while True:
             own = None if cell.transport == "tcp" else self._buffers[0]
             try:
@@ -130,7 +130,7 @@ class Throughput:
         sent_least = 1 / OVERLOAD if asked_for_all else SENT_LEAST
         shared = ["-w", buffer] if buffer else []
         if cell.transport == "tcp":
-            shared += ["-C", link.facts.get("congestion_control") or "cubic"]
+            shared += ["-C", link.known.congestion_control or "cubic"]
         commands = [
             _commands(flow, stop_s, [*_traffic(flow, cell, load, paced=not asked_for_all), *shared])
             for flow, load in zip(flows, offered, strict=True)
@@ -177,7 +177,7 @@ class Throughput:
             samples=[
                 *samples,
                 *cpu.samples(done.snapshots, opened_ns),
-                *radio.samples(cell, link.facts, opening.counters, closing.counters, opened_ns, dur_ns),
+                *radio.samples(cell, link.known, opening.counters, closing.counters, opened_ns, dur_ns),
             ],
             raw=raw,
             facts={
@@ -329,12 +329,12 @@ def offered_loads_bit_per_s(
 
 def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
     """UDP payload that a flow with this share is to offer: more than the open link carries, whatever the security."""
-    capacity = link.facts.get("capacity_open_bit_per_s")
+    capacity = link.known.capacity_open_bit_per_s
     if capacity is None:
         raise AirtollError(
             "the lab does not say how much the open link carries, so no UDP load can be chosen"
         )
-    return round(OVERLOAD * float(capacity) * share)
+    return round(OVERLOAD * capacity * share)
 
 
 def _refuse_early_end(stdout: bytes, stderr: bytes, host: Host) -> None:

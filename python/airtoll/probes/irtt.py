@@ -180,8 +180,8 @@ class Irtt:
 
 def interval_s(link: Link, cell: Cell) -> float:
     """Between two datagrams, a whole number of ms: as long at every security level, by what the open link carries."""
-    capacity = link.facts.get("capacity_open_bit_per_s")
-    there_and_back_s = 2 * 8 * cell.packet_size / float(capacity) if capacity else 0.0
+    capacity = link.known.capacity_open_bit_per_s
+    there_and_back_s = 2 * 8 * cell.packet_size / capacity if capacity else 0.0
     return max(INTERVAL_S, math.ceil(there_and_back_s / AIR_SHARE * 1000) / 1000)
 
 

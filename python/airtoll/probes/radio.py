@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from airtoll.labs.base import Known
 from airtoll.probes.base import Sample
 from airtoll.study.cell import Cell
 
@@ -40,12 +41,12 @@ def noise_dbm(width_mhz: float, noise_figure_db: float = NOISE_FIGURE_DB) -> flo
     return THERMAL_NOISE_DBM_PER_HZ + 10 * math.log10(width_mhz * 1e6) + noise_figure_db
 
 
-def of_channel(cell: Cell, rate_kbit_per_s: object) -> Iterator[Value]:
+def of_channel(cell: Cell, rate_kbit_per_s: float | None) -> Iterator[Value]:
     """What stays as it is in a run of the cell."""
     if cell.snr != "none":
         yield "snr", "dB", float(cell.snr)
         yield "noise", "dBm", noise_dbm(_DSSS_WIDTH_MHZ if cell.phy == "dsss" else cell.bandwidth)
-    if isinstance(rate_kbit_per_s, int | float):
+    if rate_kbit_per_s is not None:
         yield "phy_rate", "bit/s", rate_kbit_per_s * 1e3
 
 
@@ -57,14 +58,14 @@ def retries_percent(mpdus: float, retries: float, drops_retry: float) -> float |
 
 def samples(
     cell: Cell,
-    facts: Mapping[str, Any],
+    known: Known,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     t_ns: int,
     dur_ns: int,
 ) -> list[Sample]:
     """Of a window between two readings of the link's counters."""
-    values = [*of_channel(cell, facts.get("rate_kbit_per_s")), *_counted(before, after)]
+    values = [*of_channel(cell, known.rate_kbit_per_s), *_counted(before, after)]
     return [Sample("radio", metric, unit, "link", "", t_ns, dur_ns, value) for metric, unit, value in values]
 
 

@@ -17,7 +17,7 @@ There is no transfer with a begin and an end: `ftp_rate` is the rate after slow 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from airtoll.errors import AirtollError
 from airtoll.labs.base import Link
 from airtoll.labs.sim import Answer, SimulatedLink
 from airtoll.probes import radio
-from airtoll.probes.base import Measurement, Probe, Sample
+from airtoll.probes.base import Measurement, Sample
 from airtoll.probes.flows import ENDS, Way
 from airtoll.probes.irtt import AIR_SHARE, INTERVAL_S
 from airtoll.probes.video import offered_mbit_per_s
@@ -52,7 +52,7 @@ class SimulatedThroughput:
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
         load = isinstance(method.udp_load, float) and cell.transport == "udp" and cell.offered == "max"
-        answer = _simulate(link, method, **({"offered": method.udp_load} if load else {}))
+        answer = simulated(link, method, **({"offered": method.udp_load} if load else {}))
         where = (_RECEIVER[cell.direction], cell.direction)
         values = [*_throughput(answer.values, *where), *_radio(answer.values, cell)]
         return _measurement([answer], values, method)
@@ -69,7 +69,7 @@ class SimulatedRtt:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:  # noqa: ARG002  (as every probe)
         """Measure the cell once, in virtual time."""
-        answer = _simulate(link, method, traffic="request-response")
+        answer = simulated(link, method, traffic="request-response")
         return _measurement([answer], _percentiles(answer.values, "rtt", "sta", "both"), method)
 
 
@@ -85,7 +85,7 @@ class SimulatedVideo:
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
         offered_mbps = offered_mbit_per_s(cell)
-        answer = _simulate(link, method, traffic="video", offered=offered_mbps)
+        answer = simulated(link, method, traffic="video", offered=offered_mbps)
         where = (_RECEIVER[cell.direction], cell.direction)
         measured = _measurement([answer], _video(answer.values, *where), method)
         return replace(measured, facts={**measured.facts, "offered_bit_per_s": round(offered_mbps * 1e6)})
@@ -102,14 +102,14 @@ class SimulatedIrtt:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        asked = _simulate(link, method, traffic="request-response")
+        asked = simulated(link, method, traffic="request-response")
         values = [*_percentiles(asked.values, "rtt", "sta", "both")]
         rtt_ms = next((value for metric, _, _, _, value in values if metric == "rtt"), None) or 0.0
         interval_s = max(INTERVAL_S, math.ceil(rtt_ms / AIR_SHARE) / 1000)
         mbit_per_s = 8 * cell.packet_size / interval_s / 1e6
         ways: tuple[Way, ...] = ("up", "down")
         answers = {
-            way: _simulate(link, method, traffic="cbr", direction=way, offered=mbit_per_s, stations=1)
+            way: simulated(link, method, traffic="cbr", direction=way, offered=mbit_per_s, stations=1)
             for way in ways
         }
         for way, answer in answers.items():
@@ -134,7 +134,7 @@ class SimulatedFtp:
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
         """Measure the cell once, in virtual time."""
-        answer = _simulate(link, method)
+        answer = simulated(link, method)
         mbit_per_s = _number(answer.values, "throughput_mbps")
         rate = None if mbit_per_s is None else mbit_per_s * 1e6 / 8
         where = (_RECEIVER[cell.direction], cell.direction)
@@ -142,20 +142,11 @@ class SimulatedFtp:
         return _measurement([answer], values, method)
 
 
-PROBES: Mapping[str, Callable[[], Probe]] = {
-    "throughput": SimulatedThroughput,
-    "rtt": SimulatedRtt,
-    "irtt": SimulatedIrtt,
-    "ftp": SimulatedFtp,
-    "video": SimulatedVideo,
-}
-"""The probes of lab sim, by name."""
-
 _Value = tuple[str, str, str, str, float | None]
 """Metric, unit, endpoint, direction, value."""
 
 
-def _simulate(link: Link, method: Method, **words: Any) -> Answer:
+def simulated(link: Link, method: Method, **words: Any) -> Answer:
     if not isinstance(link, SimulatedLink):
         raise AirtollError("a simulated probe measures links of lab sim alone")
     return link.simulate(duration=method.duration, warmup=method.warmup, **words)

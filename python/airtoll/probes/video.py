@@ -205,7 +205,7 @@ class Video:
             samples=[
                 *samples,
                 *cpu.samples(done.snapshots, opened_ns),
-                *radio.samples(cell, link.facts, before, after, opened_ns, dur_ns),
+                *radio.samples(cell, link.known, before, after, opened_ns, dur_ns),
             ],
             raw=done.raw,
             facts={
@@ -237,8 +237,7 @@ def offered_mbit_per_s(cell: Cell) -> float:
 
 def _seed(link: Link, method: Method) -> int:
     """The run's where the lab says it, so that lab sim plays the same streams; else the study's."""
-    seed = link.facts.get("seed")
-    return seed if isinstance(seed, int) else method.seed
+    return method.seed if link.known.seed is None else link.known.seed
 
 
 _OF_BOTH_CLOCKS = ("delay", "delay_p99", "delay_mean", "frame_delay", "frames_late", "late_frames")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store.records import Verdict
 from airtoll.study.cell import Method, Run
-from airtoll.study.rules import OF_THE_CPU
+from airtoll.study.probes import PROBES
 
 NO_LOAD: Final = "no load"
 """The reason of a run that was not measured, since no run before it gave the load to measure it with."""
@@ -100,7 +100,7 @@ def _with_zero(measured: Mapping[str, list[Sample]]) -> Iterator[str]:
 def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str]:
     wanted_s = MIN_WINDOW_SHARE * method.duration
     for probe, samples in measured.items():
-        if probe in OF_THE_CPU:
+        if probe in PROBES and PROBES[probe].of_cpu:
             continue  # has no window
         valued = [sample for sample in samples if sample.value is not None]
         if not valued:

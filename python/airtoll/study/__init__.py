@@ -5,6 +5,7 @@
 - `quantity`: numbers with units ("1.5 s", "1408 B"), and how a message shows a value.
 - `values`: the values of keys as types; `link`: settings of the link.
 - `factors`: the declaration of every factor: levels, unit, default, labs, option, words.
+- `probes`: the declaration of every probe that a study can name.
 - `schema`: the file's keys as models, each with its unit; they also make docs/reference/study.schema.json.
 - `rules`: which levels cannot go together, and what forbids it.
 - `load`: finds, reads and checks a file. Every fault is a UsageError of one line: file, key, what is allowed.

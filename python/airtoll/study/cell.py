@@ -1,6 +1,6 @@
 """What is measured: a cell, its replicates (runs) and the blocks that pair them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,6 +20,8 @@ from airtoll.study.factors import (
     Transport,
 )
 from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.probes import PROBES
+from airtoll.study.values import key_of
 
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
@@ -80,7 +82,7 @@ class Run(BaseModel):
 
 
 PublicationName = Literal["hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n"]
-ProbeName = Literal["throughput", "rtt", "irtt", "ftp", "video", "engine"]
+ProbeName = Annotated[str, *key_of(PROBES)]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]
 

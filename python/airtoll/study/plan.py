@@ -22,8 +22,8 @@ from airtoll.errors import UsageError
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import FACTORS, LATER_FACTORS, level_text
 from airtoll.study.load import Study
+from airtoll.study.probes import PROBES
 from airtoll.study.quantity import one_line
-from airtoll.study.rules import OF_THE_CPU, TRANSPORT_OF
 
 _PAIRED = tuple(name for name in FACTORS if name != "security")
 
@@ -168,7 +168,7 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
     window_s = method.warmup + method.duration
     taken_s = (
         sum(
-            CPU_PROBE_S if probe in OF_THE_CPU else window_s
+            CPU_PROBE_S if PROBES[probe].of_cpu else window_s
             for probe in method.probes
             if measures(probe, run.cell)
         )
@@ -179,6 +179,6 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
 
 def measures(probe: str, cell: Cell) -> bool:
     """Whether the probe of that name has something to measure in the cell."""
-    if probe in OF_THE_CPU:
+    if PROBES[probe].of_cpu:
         return cell.security != "open" and cell.lab != "sim"
-    return TRANSPORT_OF.get(probe, cell.transport) == cell.transport
+    return PROBES[probe].transport in (None, cell.transport)

@@ -3,6 +3,7 @@
 from math import prod
 
 from airtoll.study.factors import FACTORS, level_text
+from airtoll.study.probes import PROBES
 from airtoll.study.quantity import DSSS_RATES, OFDM_RATES, RATE, one_of, show
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
 from airtoll.study.values import HT_MCS, VHT_MCS
@@ -205,26 +206,16 @@ def _stacks(study: StudyFile) -> list[Problem]:
     return found
 
 
-TRANSPORT_OF: dict[str, str] = {"irtt": "udp", "ftp": "tcp", "video": "udp"}
-"""The transport protocol that a probe needs; probes that are not named measure both."""
-
-OF_THE_CPU = frozenset({"engine"})
-"""Probes of the host's CPU alone: they need no traffic and say nothing of the link, take no window, and find nothing
-where nothing is sealed or where time is virtual."""
-
-IRTT_LEAST_B = 60
-"""irtt's header with both time stamps of both clocks and its counts: it would make a shorter datagram as long."""
-
-
 def _probes(study: StudyFile) -> list[Problem]:
-    factors, probes = study.factors, study.method.probes
+    factors, names = study.factors, study.method.probes
+    probes = {name: PROBES[name] for name in names}
     found: list[Problem] = [
         (
             ("method", "probes", index),
-            f"{probe} needs transport {TRANSPORT_OF[probe]}, which is no level of the study",
+            f"{name} needs transport {probes[name].transport}, which is no level of the study",
         )
-        for index, probe in enumerate(probes)
-        if TRANSPORT_OF.get(probe, factors.transport[0]) not in factors.transport
+        for index, name in enumerate(names)
+        if probes[name].transport not in (None, *factors.transport)
     ]
     found += [
         (
@@ -232,22 +223,24 @@ def _probes(study: StudyFile) -> list[Problem]:
             f"no probe of the study measures {transport}: add throughput to method.probes",
         )
         for index, transport in enumerate(factors.transport)
-        if all(probe in OF_THE_CPU or TRANSPORT_OF.get(probe, transport) != transport for probe in probes)
+        if all(probe.of_cpu or probe.transport not in (None, transport) for probe in probes.values())
     ]
-    if "video" in probes and "throughput" in probes and "udp" in factors.transport:
-        found.append((("method", "probes"), "video and throughput measure the same of udp: take one of them"))
+    paced = [name for name in names if probes[name].paced]
+    if paced and "throughput" in probes and "udp" in factors.transport:
+        text = f"{paced[0]} and throughput measure the same of udp: take one of them"
+        found.append((("method", "probes"), text))
     found += [
         (
             ("factors", "packet_size", index),
-            f"{size} B with probe irtt is impossible: its headers take {IRTT_LEAST_B} B",
+            f"{size} B with probe {name} is impossible: its headers take {probe.least_b} B",
         )
+        for name, probe in probes.items()
         for index, size in enumerate(factors.packet_size)
-        if "irtt" in probes and size < IRTT_LEAST_B
+        if size < probe.least_b
     ]
-    if "video" in probes and "max" in factors.offered:
-        found.append(
-            (("factors", "offered"), "a video has a data rate: give it for each sender, like '20 Mbit/s'")
-        )
+    if paced and "max" in factors.offered:
+        text = f"a {paced[0]} has a data rate: give it for each sender, like '20 Mbit/s'"
+        found.append((("factors", "offered"), text))
     if study.method.udp_load == "tcp" and len(factors.transport) < 2:
         found.append((("method", "udp_load"), "tcp needs both transports, tcp and udp, in the study"))
     if study.method.udp_load == "tcp" and "throughput" not in probes:

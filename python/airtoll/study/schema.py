@@ -14,6 +14,7 @@ from pydantic_core import core_schema
 from airtoll.study import cell
 from airtoll.study.factors import FACTORS
 from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.probes import PROBES
 from airtoll.study.quantity import one_of
 from airtoll.study.values import (
     LEVELS,
@@ -33,7 +34,7 @@ from airtoll.study.values import (
 Repeats = Annotated[int, *integer(1, 1000)]
 Discard = Annotated[int, *integer(0, 1000)]
 
-Probes = Annotated[tuple[Annotated[cell.ProbeName, *name_of(cell.ProbeName)], ...], *LEVELS]
+Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 
 
 class _Table(BaseModel):
@@ -83,7 +84,7 @@ class MethodTable(_Table):
     )
     probes: Probes = Field(
         default=("throughput", "rtt"),
-        description="What is measured, one after the other: " + one_of(get_args(cell.ProbeName)) + ".",
+        description="What is measured, one after the other: " + one_of(tuple(PROBES)) + ".",
     )
     stop: Annotated[cell.StopRule, *name_of(cell.StopRule)] = Field(
         default="fixed",

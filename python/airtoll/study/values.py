@@ -56,9 +56,14 @@ def key(parse: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> Va
 
 def name_of(literal: Any, never: Mapping[str, str] | None = None) -> Validated:
     """One of the names; `never` has those that one may look for among them, and why they are not there."""
-    names: tuple[str, ...] = get_args(literal)
+    return key_of(dict.fromkeys(get_args(literal)), never)
+
+
+def key_of(known: Mapping[str, Any], never: Mapping[str, str] | None = None) -> Validated:
+    """One of the keys of a table of declarations, as it is when the value is checked."""
 
     def parse(value: Any) -> str:
+        names = tuple(known)
         if isinstance(value, str) and value in names:
             return value
         if never and isinstance(value, str) and value in never:
@@ -66,7 +71,7 @@ def name_of(literal: Any, never: Mapping[str, str] | None = None) -> Validated:
         hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
         raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
 
-    return key(parse, {"type": "string", "enum": list(names)})
+    return key(parse, {"type": "string", "enum": list(known)})
 
 
 def integer(least: int, most: int, why: str = "") -> Validated:
