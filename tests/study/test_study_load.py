@@ -191,9 +191,13 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         (
             ('"ofdm"', '"ht"'),
             "factors.rate[0]",
-            "'54 Mbit/s' is not a rate of phy ht, which has mcs0 to mcs31",
+            "with phy ht: '54 Mbit/s' is not one of mcs0 to mcs31; rate 54 Mbit/s needs phy ofdm or erp",
         ),
-        (('"54 Mbit/s"', '"mcs7"'), "factors.rate[0]", "not a rate of phy ofdm, which has 6, 9,"),
+        (
+            ('"54 Mbit/s"', '"mcs7"'),
+            "factors.rate[0]",
+            "'mcs7' is not one of 6, 9, 12,",
+        ),
         (
             ('["54 Mbit/s"]', '["54 Mbit/s"]\nbandwidth = [20, 40]'),
             "factors.bandwidth[1]",
@@ -216,7 +220,7 @@ def test_a_fault_names_the_key_and_what_is_allowed(
 
 
 @pytest.mark.parametrize(
-    ("security", "clause"), [("tkip", "12.6.3"), ("wep40", "9.4.2.25.2"), ("wep104", "9.4.2.25.2")]
+    ("security", "clause"), [("tkip", "12.6.3"), ("wep40", "9.4.2.24.2"), ("wep104", "9.4.2.24.2")]
 )
 def test_what_the_standard_forbids_with_ht_is_said_with_its_clause_and_a_way_out(
     tmp_path: Path, security: str, clause: str
@@ -224,17 +228,19 @@ def test_what_the_standard_forbids_with_ht_is_said_with_its_clause_and_a_way_out
     ofdm = changed(('"ccmp"', f'"{security}"'))
     assert load_study(written(tmp_path, ofdm)).factors.security[1] == security
     line = refusal(written(tmp_path, ofdm.replace("ofdm", "ht").replace("54 Mbit/s", "mcs7")))
-    assert line.startswith(f"factors.security[1]: {security} with phy ht is impossible: ")
-    assert f"IEEE 802.11-2016, {clause}" in line
-    assert "measure it with phy ofdm, or take ccmp or gcmp with ht" in line
+    assert line.startswith(f"factors.security[1]: security {security} with phy ht is impossible: ")
+    assert f"IEEE Std 802.11-2020, {clause}" in line
+    assert "use open, ccmp, ccmp256, gcmp, gcmp256, enhanced1," in line
+    assert f"security {security} needs phy dsss, ofdm or erp" in line
+    assert "link.legacy_fallback = true" in line
 
 
 def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_path: Path) -> None:
     line = refusal(
         written(tmp_path, changed(('"ofdm"', '"ofdm", "ht"'), ('"54 Mbit/s"', '"54 Mbit/s", "mcs7"')))
     )
-    assert line.startswith("factors.rate[0]: '54 Mbit/s' is not a rate of phy ht")
-    assert "measure ofdm and ht in two studies" in line
+    assert line.startswith("factors.rate[0]: with phy ht: '54 Mbit/s' is not one of mcs0 to mcs31; ")
+    assert "measure ht and ofdm in two studies" in line
     assert line.endswith("(and 1 more)")
 
 
@@ -248,19 +254,49 @@ def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_pat
             "factors.bandwidth[0]",
             "40 MHz with phy dsss is impossible",
         ),
-        ("erp", "54", 'gi = ["short"]', "factors.gi[0]", "short with phy erp is impossible: it came with ht"),
-        ("ht", '"mcs7"', "bandwidth = [20, 80]", "factors.bandwidth[1]", "80 MHz with phy ht is impossible"),
-        ("ht", '"mcs7"', "streams = [5]", "factors.streams[0]", "5 streams with phy ht is impossible"),
+        (
+            "erp",
+            "54",
+            'gi = ["short"]',
+            "factors.gi[0]",
+            "short with phy erp is impossible: it came with 802.11n",
+        ),
+        (
+            "ht",
+            '"mcs7"',
+            "bandwidth = [20, 80]",
+            "factors.bandwidth[1]",
+            "802.11n has no channel width of 80 MHz",
+        ),
+        (
+            "ht",
+            '"mcs7"',
+            "streams = [5]",
+            "factors.streams[0]",
+            "5 with phy ht is impossible: 802.11n has 1 to 4",
+        ),
         (
             "ofdm",
             "54",
             "streams = [2]",
             "factors.streams[0]",
-            "it came with ht (IEEE 802.11-2016, clause 19)",
+            "it came with 802.11n (IEEE Std 802.11-2020, clause 19)",
         ),
-        ("vht", '"mcs10"', "", "factors.rate[0]", "not a rate of phy vht, which has mcs0 to mcs9"),
-        ("dsss", "54", "", "factors.rate[0]", "not a rate of phy dsss, which has 1, 2, 5.5 or 11 Mbit/s"),
-        ("ofdm", "54", "stations = [1, 5]", "factors.stations[1]", 'take topology = ["stations"]'),
+        (
+            "vht",
+            '"mcs10"',
+            "",
+            "factors.rate[0]",
+            "with phy vht: 802.11ac has no MCS 10 (21.5); allowed: 0 to 9",
+        ),
+        (
+            "dsss",
+            "54",
+            "",
+            "factors.rate[0]",
+            "with phy dsss: '54 Mbit/s' is not one of 1, 2, 5.5, 11 Mbit/s",
+        ),
+        ("ofdm", "54", "stations = [1, 5]", "factors.stations[1]", "take topology stations"),
         ("ofdm", "54", "stations = [0]", "factors.stations[0]", "9.4.1.8"),
         ("vht", '"mcs7"', "streams = [9]", "factors.streams[0]", "from 1 to 8"),
         (
@@ -533,3 +569,14 @@ def test_irtt_has_no_datagram_shorter_than_its_header(tmp_path: Path) -> None:
     text = GOOD.replace("[method]\n", '[method]\nprobes = ["irtt"]\n')
     assert outcome(written(tmp_path, text)) == ""
     assert "its headers take 60 B" in refusal(written(tmp_path, text.replace("128 B", "59 B")))
+
+
+def test_the_medium_alone_says_which_levels_suit_a_phy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> None:
+        raise ValueError("rate: no")
+
+    monkeypatch.setattr("airtoll._rust.check_scenario", refuse)
+    line = refusal(written(tmp_path, GOOD))
+    assert line.startswith("factors.security[0]: with phy ofdm: rate: no")

@@ -7,7 +7,7 @@
 - `factors`: the declaration of every factor: levels, unit, default, labs, option, words.
 - `probes`: the declaration of every probe that a study can name.
 - `schema`: the file's keys as models, each with its unit; they also make docs/reference/study.schema.json.
-- `rules`: which levels cannot go together, and what forbids it.
+- `rules`: which levels cannot go together; of PHYs, rates and topologies the medium alone knows (`_rust`).
 - `load`: finds, reads and checks a file. Every fault is a UsageError of one line: file, key, what is allowed.
 - `plan`: crosses the factors and orders the runs in randomised paired blocks; `describe` is for people.
 - `cell`: the types that the later stages read: Cell, Run, Method, Plan.

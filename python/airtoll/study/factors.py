@@ -136,6 +136,11 @@ class Factor:
         assert self.word is not None, self.name
         return Field(default=self.word.default, description=self.word.text)
 
+    def choices(self) -> tuple[Any, ...]:
+        """The levels, where they can be listed; else none."""
+        listed = self.unit.values if self.unit else get_args(get_args(self.level)[0])
+        return tuple(listed)
+
     def level_text(self, level: str | float) -> str:
         """A level as a study file writes it: with its unit where it has one."""
         return str(level) if isinstance(level, str) or self.unit is None else self.unit.text(level)

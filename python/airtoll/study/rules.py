@@ -1,12 +1,17 @@
 """Which levels go together: factors are crossed, so each level must suit every level of the other factors."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
+from typing import Any, Final
 
+from airtoll import _rust
 from airtoll.study.factors import FACTORS, level_text
 from airtoll.study.probes import PROBES
-from airtoll.study.quantity import DSSS_RATES, OFDM_RATES, RATE, one_of, show
+from airtoll.study.quantity import BANDWIDTH, one_of, show
+from airtoll.study.scenario import read_scenario
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
-from airtoll.study.values import HT_MCS, VHT_MCS
+from airtoll.study.values import STREAMS_MAX
 
 RUNS_MAX = 9999  # a run's name has four digits for its place in the order
 
@@ -20,10 +25,7 @@ def problems(study: StudyFile) -> list[Problem]:
     """All that is wrong with a study whose every key is right by itself."""
     factors = study.factors
     found = [
-        *([] if study.link.legacy_fallback else _security_phy(factors)),
-        *_rate_phy(factors),
-        *_lacking(factors),
-        *_topology(factors),
+        *_medium(study),
         *([] if study.link.ip_fragments else _datagrams(factors)),
         *_segments(study),
         *_stacks(study),
@@ -42,109 +44,64 @@ def problems(study: StudyFile) -> list[Problem]:
     return found
 
 
-def _security_phy(factors: Factors) -> list[Problem]:
-    # mac80211 (ieee80211_mgd_assoc) and hostapd keep the same rule by turning HT off: what is then measured,
-    # silently, is 802.11a without aggregation.
-    reasons = {
-        "tkip": "between HT stations TKIP is no choice of pairwise cipher (IEEE 802.11-2016, 12.6.3)",
-        "wep40": "no RSNA has WEP as pairwise cipher (IEEE 802.11-2016, 9.4.2.25.2), and WEP turns HT off",
-    }
-    reasons["wep104"] = reasons["wep40"]
-    fast = [phy for phy in factors.phy if phy in ("ht", "vht")]  # a VHT station is an HT station (4.3.14)
-    return [
-        (
-            ("factors", "security", index),
-            f"{security} with phy {fast[0]} is impossible: {reasons[security]}; "
-            f"measure it with phy ofdm, or take ccmp or gcmp with {fast[0]}; "
-            "link.legacy_fallback = true lets its stations fall back to legacy rates, as real ones do",
-        )
-        for index, security in enumerate(factors.security)
-        if fast and security in reasons
-    ]
-
-
-_IN_MBIT_S = {
-    phy: tuple(RATE.text(rate) for rate in rates)
-    for phy, rates in (("dsss", DSSS_RATES), ("ofdm", OFDM_RATES), ("erp", OFDM_RATES))
+_SUITS: Final = {
+    **dict.fromkeys(("security", "rate", "bandwidth", "gi", "streams"), "phy"),
+    "stations": "topology",
 }
-_RATES: dict[str, tuple[str, ...]] = {**_IN_MBIT_S, "ht": HT_MCS, "vht": VHT_MCS}
-"""The rates of each PHY. The medium knows which of them need what width and how many streams."""
+"""Factors that are checked against the levels of another factor. The medium alone knows which of them suit."""
 
 
-def _rates(phy: str) -> str:
-    if phy in _IN_MBIT_S:
-        return one_of([rate.removesuffix(f" {RATE.unit}") for rate in _RATES[phy]]) + f" {RATE.unit}"
-    return f"{_RATES[phy][0]} to {_RATES[phy][-1]}"
-
-
-def _rate_phy(factors: Factors) -> list[Problem]:
+def _medium(study: StudyFile) -> list[Problem]:
+    """Levels that the medium refuses together, in its own words."""
+    fallback = study.link.legacy_fallback
     found: list[Problem] = []
-    for index, rate in enumerate(factors.rate):
-        for phy in factors.phy:
-            if rate in _RATES[phy]:
-                continue
-            text = f"{show(rate)} is not a rate of phy {phy}, which has {_rates(phy)}"
-            owners = [owner for owner in factors.phy if rate in _RATES[owner]]
-            if owners:
-                text += (
-                    "; every rate is combined with every phy, so measure "
-                    f"{' and '.join(p for p in factors.phy if p in (phy, owners[0]))} in two studies"
+    for name, beside in _SUITS.items():
+        for index, level in enumerate(getattr(study.factors, name)):
+            others = getattr(study.factors, beside)
+            refusals = {other: _refusal({name: level, beside: other}, fallback) for other in others}
+            for other, refusal in refusals.items():
+                if refusal is None:
+                    continue
+                text = refusal.removeprefix(f"{name}: ")
+                if f"{beside} {other}" not in text:
+                    text = f"with {beside} {other}: {text}"
+                suiting = [each for each in others if refusals[each] is None]
+                found.append(
+                    (("factors", name, index), "; ".join([text, *_ways_out(name, level, other, suiting)]))
                 )
-            found.append((("factors", "rate", index), text))
     return found
 
 
-_HAVE: dict[str, dict[str, tuple[object, ...]]] = {
-    "bandwidth": {
-        **dict.fromkeys(_IN_MBIT_S, (20,)),
-        "ht": (20, 40),
-        "vht": (20, 40, 80, 160),
-    },
-    "gi": {**dict.fromkeys(_IN_MBIT_S, ("long",)), **dict.fromkeys(("ht", "vht"), ("long", "short"))},
-    "streams": {
-        **dict.fromkeys(_IN_MBIT_S, (1,)),
-        "ht": tuple(range(1, 5)),
-        "vht": tuple(range(1, 9)),
-    },
-}
-"""The levels that each PHY has of what came with HT and VHT."""
-
-_CAME = {"ht": "clause 19", "vht": "clause 21"}
+def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iterator[str]:
+    """What a study can have instead; `suiting` are its own levels of the other factor that suit."""
+    beside = _SUITS[name]
+    allowed = [each for each in FACTORS[name].choices() if _refusal({name: each, beside: other}) is None]
+    if allowed:
+        yield f"use {one_of([level_text(name, each) for each in allowed])}"
+    if suiting:
+        yield f"every {name} is combined with every {beside}, so measure {other} and {suiting[0]} in two studies"
+    elif beside == "phy":
+        have = [each for each in FACTORS[beside].choices() if _refusal({name: level, beside: each}) is None]
+        if have:
+            yield f"{name} {level_text(name, level)} needs {beside} {one_of(have)}"
+    if name == "security" and _refusal({name: level, beside: other}, fallback=True) is None:
+        yield "link.legacy_fallback = true lets its stations fall back to legacy rates, as real ones do"
 
 
-def _lacking(factors: Factors) -> list[Problem]:
-    """Levels that came with a later PHY than one of the study's."""
-    found: list[Problem] = []
-    for name, levels_of in _HAVE.items():
-        for index, level in enumerate(getattr(factors, name)):
-            lacking = [phy for phy in factors.phy if level not in levels_of[phy]]
-            if not lacking:
-                continue
-            since = next(phy for phy in _CAME if level in levels_of[phy])
-            usual = level_text(name, levels_of[lacking[0]][0])  # type: ignore[arg-type]
-            several = since in factors.phy
-            remedy = f"or measure {since} in a study of its own" if several else f"or phy {since}"
-            words = f"{level} streams" if name == "streams" else level_text(name, level)
-            text = (
-                f"{words} with phy {lacking[0]} is impossible: it came with {since} "
-                f"(IEEE 802.11-2016, {_CAME[since]}); use {usual} {remedy}"
-            )
-            found.append((("factors", name, index), text))
-    return found
-
-
-def _topology(factors: Factors) -> list[Problem]:
-    if "point-to-point" not in factors.topology:
-        return []
-    return [
-        (
-            ("factors", "stations", index),
-            f"{stations} stations with topology point-to-point is impossible: it has one; "
-            'take topology = ["stations"], which has any number',
-        )
-        for index, stations in enumerate(factors.stations)
-        if stations > 1
-    ]
+def _refusal(words: Mapping[str, Any], fallback: bool | None = None) -> str | None:
+    """Why the medium cannot have these levels, whatever the levels of other factors; None if it can."""
+    first: str | None = None
+    # What rates there are also depends on width and streams.
+    settings = product(BANDWIDTH.values, range(1, STREAMS_MAX + 1)) if "rate" in words else [(20, 1)]
+    for bandwidth, streams in settings:
+        scenario = read_scenario({"bandwidth": bandwidth, "streams": streams, **words})
+        try:
+            _rust.check_scenario(scenario.model_copy(update={"legacy_fallback": fallback}).to_json())
+        except ValueError as error:
+            first = first or str(error)
+        else:
+            return None
+    return first
 
 
 def _datagrams(factors: Factors) -> list[Problem]:
