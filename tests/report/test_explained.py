@@ -5,10 +5,11 @@ import re
 import pytest
 from report_fakes import Make, exactly, expected_bit_per_s, make_plan
 
-from airtoll.report import explained, write_report
-from airtoll.report.data import ReportData
-from airtoll.report.rows import build
-from airtoll.report.text import MINUS
+from airtoll.report import write_report
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import build
+from airtoll.report.material.text import MINUS
+from airtoll.report.parts import explained
 from airtoll.store import Result
 from airtoll.study.cell import Run
 

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_fakes import Make, exactly, make_plan
 
-from airtoll.report import changes, curves, figures, text
-from airtoll.report.charts import Chart, Figure
-from airtoll.report.data import ReportData
-from airtoll.report.drawn import Drawn
-from airtoll.report.forms import axis
-from airtoll.report.paper import still
-from airtoll.report.publications import BesidePublication
+from airtoll.report.charts.chart import Chart, Figure
+from airtoll.report.charts.forms import axis
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.pages.drawn import Drawn
+from airtoll.report.pages.paper import still
+from airtoll.report.parts import changes, curves, figures
+from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result
 from airtoll.study.cell import Run
 from airtoll.study.link import Stack

@@ -8,8 +8,8 @@ from prometheus_client import parser as prometheus
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from report_fakes import Make, make_plan
 
-from airtoll.report.data import ReportData
-from airtoll.report.openmetrics import openmetrics
+from airtoll.report.material.data import ReportData
+from airtoll.report.pages.openmetrics import openmetrics
 from airtoll.store import Result
 from airtoll.study.cell import Cell
 

@@ -12,10 +12,10 @@ from report_fakes import Make, make_plan
 
 from airtoll.errors import AirtollError
 from airtoll.report import write_paper
-from airtoll.report.data import ReportData
-from airtoll.report.grid import Grid
-from airtoll.report.paper import FIGURE_WIDTH_PX, latex
-from airtoll.report.rows import build
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.material.rows import build
+from airtoll.report.pages.paper import FIGURE_WIDTH_PX, latex
 from airtoll.store import Result
 
 

@@ -8,9 +8,10 @@ import pytest
 from report_fakes import Make, exactly, make_plan
 
 from airtoll.published import names, published
-from airtoll.report import figures, write_report
-from airtoll.report.data import ReportData
-from airtoll.report.publications import BesidePublication
+from airtoll.report import write_report
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts import figures
+from airtoll.report.parts.publications import BesidePublication
 from airtoll.store import Result
 from airtoll.study import load_study, shipped_studies
 from airtoll.study.cell import PublicationName, Run

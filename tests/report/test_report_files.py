@@ -11,10 +11,10 @@ from report_fakes import Make, make_plan
 
 from airtoll.errors import AirtollError
 from airtoll.report import table, write_report
-from airtoll.report import text as words
-from airtoll.report.data import ReportData
-from airtoll.report.markdown import _md
-from airtoll.report.rows import build
+from airtoll.report.material import text as words
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import build
+from airtoll.report.pages.markdown import _md
 from airtoll.stats import METRICS, Interval
 from airtoll.store import Result
 

@@ -19,8 +19,8 @@ from report_fakes import Make, make_plan, make_record, make_samples
 
 from airtoll.probes.base import Sample
 from airtoll.report import write_report
-from airtoll.report.data import ReportData
-from airtoll.report.rows import build
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import build
 from airtoll.stats import METRICS
 from airtoll.store import Result
 from airtoll.study.cell import Run

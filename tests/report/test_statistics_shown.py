@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from report_fakes import Make, exactly, make_plan
 
-from airtoll.report import rows, sentences, stability, write_report
-from airtoll.report.data import ReportData
-from airtoll.report.rows import build
+from airtoll.report import write_report
+from airtoll.report.material import rows
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import build
+from airtoll.report.parts import sentences, stability
 from airtoll.stats import holm
 from airtoll.store import Result
 from airtoll.study.cell import Run

@@ -3,9 +3,9 @@
 import pytest
 from report_fakes import Make, exactly, make_plan
 
-from airtoll.report import averages, engine, extremes
-from airtoll.report.data import ReportData
-from airtoll.report.publications import BesidePublication
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts import averages, engine, extremes
+from airtoll.report.parts.publications import BesidePublication
 from airtoll.stats import describe
 from airtoll.study.cell import Run
 

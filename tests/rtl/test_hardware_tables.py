@@ -3,8 +3,8 @@
 import pytest
 from rtl_fakes import document, results
 
-from airtoll.report.grid import Grid
-from airtoll.report.hardware import grids
+from airtoll.report.material.grid import Grid
+from airtoll.report.parts.hardware import grids
 from airtoll.rtl import Figures, Results, all_figures, payload_of
 
 

@@ -9,8 +9,8 @@ from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.errors import UsageError
 from airtoll.judge import CellDifference, Difference, Figures, Unlike, difference, unlike
 from airtoll.judge.figures import cell_name, fixed_factors_of
-from airtoll.report import text
-from airtoll.report.rows import scaled
+from airtoll.report.material import text
+from airtoll.report.material.rows import scaled
 from airtoll.stats import METRICS, Interval, Metric, Summary
 from airtoll.store import Result
 from airtoll.study.levels import check_factor

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import typer
 
-from airtoll.report.data import ReportData
-from airtoll.report.openmetrics import openmetrics
+from airtoll.report.material.data import ReportData
+from airtoll.report.pages.openmetrics import openmetrics
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 

@@ -11,7 +11,7 @@ from airtoll.errors import UsageError
 from airtoll.judge import CellOutcome, Figures, Rule, RuleOutcome, gate, junit, parse_rule, read_rules
 from airtoll.judge.figures import cell_name, fixed_factors_of
 from airtoll.judge.rule import Undecided
-from airtoll.report import text
+from airtoll.report.material import text
 from airtoll.stats import Interval
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting

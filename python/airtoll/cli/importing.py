@@ -6,7 +6,7 @@ from typing import Any
 
 from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
-from airtoll.report import text
+from airtoll.report.material import text
 from airtoll.store.importers import Given, given_level, import_files, read_table
 
 

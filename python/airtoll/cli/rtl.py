@@ -47,7 +47,7 @@ def report(
     if as_json:
         typer.echo(json.dumps([one.model_dump() for one in all_figures(found)], indent=2))
         return
-    from airtoll.report.grid import csv_text
+    from airtoll.report.material.grid import csv_text
 
     if as_csv:
         lines = (one.model_dump().values() for one in all_figures(found))
@@ -55,8 +55,8 @@ def report(
         return
 
     from airtoll.cli.tables import plain_console, plain_table, print_table
-    from airtoll.report.hardware import grids
-    from airtoll.report.markdown import grid_lines
+    from airtoll.report.pages.markdown import grid_lines
+    from airtoll.report.parts.hardware import grids
 
     if markdown:
         typer.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))

@@ -13,8 +13,9 @@ from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
 from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
-from airtoll.report import text, write_report
-from airtoll.report.data import ReportRun
+from airtoll.report import write_report
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportRun
 from airtoll.stats import coverage
 from airtoll.store import (
     Event,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from airtoll.judge.figures import Figures
-from airtoll.report.facts import flatten
+from airtoll.report.material.facts import flatten
 
 Kind = Literal["method", "environment"]
 

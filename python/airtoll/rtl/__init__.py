@@ -4,7 +4,7 @@
 2. `figures`: times, rates and ratios that follow, a record for each design point on each target.
 
 What measures is not here: `rtl/syn/synthesise.py` does (logic, timing, cycles), and `rtl/power` (toggles). What shows
-it is `airtoll.report.hardware`.
+it is `airtoll.report.parts.hardware`.
 """
 
 from airtoll.rtl.figures import PAYLOAD_B, Figures, all_figures, payload_of

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import altair as alt
 
-from airtoll.report import text
-from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
-from airtoll.report.data import ReportData
-from airtoll.report.forms import SERIES_COLOURS, Colouring, axis, by_security, panel
-from airtoll.report.grid import Grid
+from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts.forms import SERIES_COLOURS, Colouring, axis, by_security, panel
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
 from airtoll.stats import METRICS, Fit, Metric, choose_degree, fit
 from airtoll.study.cell import Cell
 

@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import vl_convert
 
-from airtoll.report import publications, text
-from airtoll.report.charts import Chart
-from airtoll.report.data import ReportData
-from airtoll.report.drawn import Drawn
-from airtoll.report.grid import Grid, csv_text
-from airtoll.report.tables import Tables
+from airtoll.report.charts.chart import Chart
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid, csv_text
+from airtoll.report.pages.drawn import Drawn
+from airtoll.report.pages.tables import Tables
+from airtoll.report.parts import publications
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 

@@ -9,10 +9,10 @@ from urllib.parse import quote
 import vl_convert
 
 from airtoll.published import Publication
-from airtoll.report import figures, publications, sentences
-from airtoll.report.data import ReportData
-from airtoll.report.page import environment, own, relative
-from airtoll.report.paper import still
+from airtoll.report.material.data import ReportData
+from airtoll.report.pages.page import environment, own, relative
+from airtoll.report.pages.paper import still
+from airtoll.report.parts import figures, publications, sentences
 from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 

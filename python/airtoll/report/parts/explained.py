@@ -6,12 +6,12 @@ import altair as alt
 
 from airtoll.model import PARTS, Alternative, Attribution, alternatives
 from airtoll.model.attribution import PartName
-from airtoll.report import text
-from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
-from airtoll.report.data import Explained, ReportData
-from airtoll.report.forms import axis, in_order, tick
-from airtoll.report.grid import Grid
-from airtoll.report.rows import Table, expectation
+from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts.forms import axis, in_order, tick
+from airtoll.report.material import text
+from airtoll.report.material.data import Explained, ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.material.rows import Table, expectation
 from airtoll.stats import METRICS, Metric
 from airtoll.study.cell import Cell
 

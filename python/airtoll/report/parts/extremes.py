@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from airtoll.report import text
-from airtoll.report.averages import ANY
-from airtoll.report.data import ReportData
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts.averages import ANY
 from airtoll.stats import METRICS, Metric
 from airtoll.study.cell import Cell
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from airtoll.report import text
-from airtoll.report.data import ReportData
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
 from airtoll.study.cell import Cell
 
 Axis = Literal["packet_size", "rate", "offered", "security"]

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from airtoll.report import extremes, facts, sentences
-from airtoll.report.data import ReportData
-from airtoll.report.grid import Grid
-from airtoll.report.tables import Tables
+from airtoll.report.material import facts
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.pages.tables import Tables
+from airtoll.report.parts import extremes, sentences
 
 
 def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) -> str:

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import altair as alt
 
-from airtoll.report import text
-from airtoll.report.charts import FIT, Chart, Figure, named, spec_of
-from airtoll.report.data import ReportData
-from airtoll.report.forms import axis
-from airtoll.report.rows import scaled
+from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
+from airtoll.report.charts.forms import axis
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import scaled
 from airtoll.stats import Metric, PairedRow
 
 _ROW_HEIGHT: Final = 26

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from airtoll.report.data import ReportData
+from airtoll.report.material.data import ReportData
 from airtoll.stats import CellSummary, Metric
 from airtoll.study.cell import Cell
 

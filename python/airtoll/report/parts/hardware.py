@@ -6,8 +6,8 @@ from typing import Final
 
 from airtoll.published import Publication, published
 from airtoll.published.publication import Comparison
-from airtoll.report import text
-from airtoll.report.grid import Grid
+from airtoll.report.material import text
+from airtoll.report.material.grid import Grid
 from airtoll.rtl import PAYLOAD_B, Figures, Results, all_figures, default_file, load, payload_of
 from airtoll.rtl.results import TargetName
 

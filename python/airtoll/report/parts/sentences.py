@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from airtoll.report import text
-from airtoll.report.data import ReportData
-from airtoll.report.rows import is_resolved, scaled
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import is_resolved, scaled
 from airtoll.stats import METRICS, Interval, Metric, PairedRow, span
 from airtoll.study.cell import Method
 

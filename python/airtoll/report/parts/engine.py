@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from airtoll.report import text
-from airtoll.report.averages import words
-from airtoll.report.data import ReportData
-from airtoll.report.grid import Grid
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.parts.averages import words
 from airtoll.stats import METRICS, paired_ratio
 from airtoll.stats.metrics import OF_ENGINE
 from airtoll.study.cell import Cell

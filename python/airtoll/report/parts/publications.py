@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from airtoll.model import CardFit, CardPoint, fit_card
 from airtoll.published import Finding, Point, Publication, findings, implied_points, published
-from airtoll.report import averages, text
-from airtoll.report.data import ReportData
-from airtoll.report.grid import Grid
-from airtoll.report.rows import plus_minus, scaled
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.material.rows import plus_minus, scaled
+from airtoll.report.parts import averages
 from airtoll.stats import METRICS, Interval, Metric, Summary
 from airtoll.study.cell import Cell
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Final
 
-from airtoll.report import text
-from airtoll.report.data import ReportData
-from airtoll.report.forms import Axis, axis, by_security, panel
-from airtoll.report.grid import Grid
-from airtoll.report.rows import plus_minus, scaled
+from airtoll.report.charts.forms import Axis, axis, by_security, panel
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.material.rows import plus_minus, scaled
 from airtoll.stats import METRICS, Metric, Summary, describe_all
 from airtoll.study.cell import Cell
 

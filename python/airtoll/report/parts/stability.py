@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Final
 
-from airtoll.report import text
-from airtoll.report.data import ReportData
-from airtoll.report.grid import Grid
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
 from airtoll.stats import METRICS, CellSummary
 from airtoll.stats.stability import Kind
 

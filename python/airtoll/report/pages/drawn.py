@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airtoll.report import changes, curves, explained, figures
-from airtoll.report.charts import Chart, Figure
-from airtoll.report.data import ReportData
-from airtoll.report.publications import BesidePublication
+from airtoll.report.charts.chart import Chart, Figure
+from airtoll.report.material.data import ReportData
+from airtoll.report.parts import changes, curves, explained, figures
+from airtoll.report.parts.publications import BesidePublication
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import polars as pl
 from airtoll.course import unneeded
 from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.published import names
-from airtoll.report import text
+from airtoll.report.material import text
 from airtoll.stats import (
     METRICS,
     CellSummary,

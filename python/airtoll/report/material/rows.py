@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from airtoll.report import text
-from airtoll.report.data import Expected, ReportData
-from airtoll.report.grid import Grid
+from airtoll.report.material import text
+from airtoll.report.material.data import Expected, ReportData
+from airtoll.report.material.grid import Grid
 from airtoll.stats import MARGIN_PERCENT, CellSummary, Interval, Metric, PairedRow, Summary
 from airtoll.store import Result
 from airtoll.study.cell import Cell

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airtoll.report import text
-from airtoll.report.data import ReportData, ReportRun
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData, ReportRun
 
 _HOST = "Host "
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from airtoll.report.data import ReportData
-from airtoll.report.grid import csv_text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import csv_text
 from airtoll.stats import METRICS, CellSummary, Interval, PairedRow
 from airtoll.stats.comparison import LeftOut
 from airtoll.store import Result
@@ -35,11 +35,11 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
 
     Raises AirtollError if the result cannot be read or a file cannot be written.
     """
-    from airtoll.report import facts
-    from airtoll.report.markdown import markdown
-    from airtoll.report.page import html
-    from airtoll.report.publications import BesidePublication
-    from airtoll.report.tables import Tables
+    from airtoll.report.material import facts
+    from airtoll.report.pages.markdown import markdown
+    from airtoll.report.pages.page import html
+    from airtoll.report.pages.tables import Tables
+    from airtoll.report.parts.publications import BesidePublication
 
     data = ReportData.of(result)
     paper = BesidePublication.of(data)

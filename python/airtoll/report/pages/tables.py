@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airtoll.report import averages, curves, engine, explained, hardware, rows, sentences, stability
-from airtoll.report.data import ReportData
-from airtoll.report.grid import Grid
-from airtoll.report.publications import BesidePublication
+from airtoll.report.material import rows
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.grid import Grid
+from airtoll.report.parts import averages, curves, engine, explained, hardware, sentences, stability
+from airtoll.report.parts.publications import BesidePublication
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,11 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from airtoll.report import explained, extremes, facts, publications, sentences, stability, text
-from airtoll.report.data import ReportData, ReportRun
-from airtoll.report.drawn import Drawn
-from airtoll.report.tables import Tables
+from airtoll.report.material import facts, text
+from airtoll.report.material.data import ReportData, ReportRun
+from airtoll.report.pages.drawn import Drawn
+from airtoll.report.pages.tables import Tables
+from airtoll.report.parts import explained, extremes, publications, sentences, stability
 from airtoll.study.factors import level_order
 
 MAX_RUNS_WITH_FACTS = 500

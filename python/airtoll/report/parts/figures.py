@@ -12,10 +12,8 @@ from typing import Any
 
 import altair as alt
 
-from airtoll.report import text
-from airtoll.report.charts import FIT, IP_DASHES, Chart, Figure, ip_shapes, named, spec_of
-from airtoll.report.data import ReportData
-from airtoll.report.forms import (
+from airtoll.report.charts.chart import FIT, IP_DASHES, Chart, Figure, ip_shapes, named, spec_of
+from airtoll.report.charts.forms import (
     TITLES,
     Axis,
     Colouring,
@@ -26,8 +24,10 @@ from airtoll.report.forms import (
     panel,
     tick,
 )
-from airtoll.report.publications import BesidePublication
-from airtoll.report.rows import scaled
+from airtoll.report.material import text
+from airtoll.report.material.data import ReportData
+from airtoll.report.material.rows import scaled
+from airtoll.report.parts.publications import BesidePublication
 from airtoll.stats import CellSummary, Metric
 from airtoll.study.cell import Cell
 

@@ -1,0 +1,1 @@
+"""How charts look: their specification, what they are drawn against, and what colour means."""
