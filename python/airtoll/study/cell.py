@@ -32,7 +32,9 @@ def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"
 
 
 class Cell(BaseModel):
-    """One combination of factor levels, which `factors` declares. The order of the fields is that of records."""
+    """One combination of factor levels."""
+
+    # `factors` declares the factors. The order here is the order in records.
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
