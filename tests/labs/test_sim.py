@@ -51,7 +51,7 @@ def refuse(_scenario: str) -> None:
 
 
 def fake_lab(link: LinkSettings | None = None, check: Callable[[str], None] = let_all) -> Sim:
-    return Sim(link, engine=fake_engine, check=check)
+    return Sim(link, solver=fake_engine, check=check)
 
 
 def quick_plan() -> Plan:
@@ -135,7 +135,7 @@ def test_the_settings_of_the_link_reach_the_medium(cell: Callable[..., Cell]) ->
     asked: list[dict[str, Any]] = []
     lab = Sim(
         LinkSettings(queue="fq_codel", retry_limit=4),
-        engine=fake_engine,
+        solver=fake_engine,
         check=lambda text: asked.append(json.loads(text)),
     )
     assert lab.check(cell(lab="sim", snr=20.0)) is None

@@ -14,7 +14,7 @@ from airtoll.labs.base import Link
 from airtoll.model import Predictions
 from airtoll.probes import engine, probes_of
 from airtoll.probes.engine import Engine
-from airtoll.store.verdict import judge
+from airtoll.store.verdict import verdict_of
 from airtoll.study import expand, load_study
 from airtoll.study.cell import Cell, Method, Run
 from airtoll.study.plan import CPU_PROBE_S, estimate_s, measures
@@ -136,7 +136,7 @@ def test_a_run_need_not_wait_for_it_as_long_as_for_the_link(recorded: Recorded, 
     run = Run(order=1, block=1, replicate=1, discard=False, seed=1, cell=cell(security="ccmp"))
     method = Method(repeats=1, discard_first=0, duration=600.0, warmup=0, seed=1)
     measurement = engine.Measurement(times.samples)
-    assert judge(run, method, {"engine": measurement}, {}, {}).valid
+    assert verdict_of(run, method, {"engine": measurement}, {}, {}).valid
 
 
 def test_a_plan_counts_its_second_where_there_is_something_to_seal(tmp_path: Path) -> None:

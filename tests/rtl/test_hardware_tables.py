@@ -5,10 +5,10 @@ from rtl_fakes import document, results
 
 from airtoll.report.material.grid import Grid
 from airtoll.report.parts.hardware import grids
-from airtoll.rtl import Figures, Results, all_figures, payload_of
+from airtoll.rtl import DesignFigures, Results, all_figures, payload_of
 
 
-def of(found: Results, point: str, target: str = "ecp5") -> Figures:
+def of(found: Results, point: str, target: str = "ecp5") -> DesignFigures:
     return next(one for one in all_figures(found) if (one.point, one.target) == (point, target))
 
 

@@ -11,7 +11,7 @@ from store_fakes import METHOD, make_plan, sample, throughput_samples
 
 from airtoll.probes.base import Measurement, Sample
 from airtoll.store import Verdict
-from airtoll.store.verdict import NO_LOAD, REASONS, judge
+from airtoll.store.verdict import NO_LOAD, REASONS, verdict_of
 
 OPEN, CCMP = make_plan(2).runs
 
@@ -27,7 +27,7 @@ def reasons(
     own = throughput_samples() if samples is None else samples
     measurements = {"iperf3": Measurement(samples=own, faults=faults)}
     measurements |= {probe: Measurement(samples=values) for probe, values in others.items()}
-    verdict = judge(CCMP, METHOD, measurements, link or {}, counters or {})
+    verdict = verdict_of(CCMP, METHOD, measurements, link or {}, counters or {})
     assert verdict.valid == (not verdict.reasons)
     assert all(reason.partition(": ")[0] in REASONS and "\n" not in reason for reason in verdict.reasons)
     return list(verdict.reasons)
@@ -148,7 +148,7 @@ def test_an_emulator_short_of_cpu() -> None:
 def test_another_cipher_than_asked_for() -> None:
     assert reasons(link={"cipher": "open"}) == ["wrong cipher: link uses open, asked for ccmp"]
     good = {"iperf3": Measurement(samples=throughput_samples())}
-    assert judge(OPEN, METHOD, good, {"cipher": "open"}, {}).valid
+    assert verdict_of(OPEN, METHOD, good, {"cipher": "open"}, {}).valid
 
 
 def test_frames_that_failed_to_open() -> None:

@@ -39,7 +39,7 @@ def report(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
 ) -> None:
     """Print logic, timing, power and rate of the CCMP core's designs, beside what Hayajneh et al. published."""
-    from airtoll.rtl import Figures, all_figures, default_file, load
+    from airtoll.rtl import DesignFigures, all_figures, default_file, load
 
     if as_json + as_csv + markdown > 1:
         raise UsageError("--json, --csv and --markdown exclude each other")
@@ -51,7 +51,7 @@ def report(
 
     if as_csv:
         lines = (one.model_dump().values() for one in all_figures(found))
-        typer.echo(csv_text([list(Figures.model_fields), *map(list, lines)]), nl=False)
+        typer.echo(csv_text([list(DesignFigures.model_fields), *map(list, lines)]), nl=False)
         return
 
     from airtoll.cli.tables import plain_console, plain_table, print_table

@@ -20,7 +20,7 @@ from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
 
-Engine = Callable[[str], str]
+Solver = Callable[[str], str]
 """From a scenario to what came of it, both as JSON; ValueError has the one line that says what cannot be."""
 
 Check = Callable[[str], None]
@@ -36,14 +36,14 @@ class Answer:
     values: dict[str, Any] = field(repr=False)  # the same, read
 
 
-def simulate(scenario: Scenario, engine: Engine = _rust.simulate) -> Answer:
+def simulate(scenario: Scenario, solver: Solver = _rust.simulate) -> Answer:
     """Perform a scenario in virtual time. Raises UsageError if the medium cannot be so."""
-    return _ask(scenario, engine)
+    return _ask(scenario, solver)
 
 
-def model(scenario: Scenario, engine: Engine = _rust.model) -> Answer:
+def model(scenario: Scenario, solver: Solver = _rust.model) -> Answer:
     """What closed forms say of a scenario. Raises UsageError if the medium cannot be so."""
-    return _ask(scenario, engine)
+    return _ask(scenario, solver)
 
 
 def obstacle(scenario: Scenario, check: Check = _rust.check_scenario) -> str | None:
@@ -55,10 +55,10 @@ def obstacle(scenario: Scenario, check: Check = _rust.check_scenario) -> str | N
     return None
 
 
-def _ask(scenario: Scenario, engine: Engine) -> Answer:
+def _ask(scenario: Scenario, solver: Solver) -> Answer:
     asked = scenario.to_json()
     try:
-        text = engine(asked)
+        text = solver(asked)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return Answer(asked, text, json.loads(text))
@@ -82,13 +82,13 @@ class Sim:
         self,
         link: LinkSettings | None = None,
         stacks: Mapping[StackName, Stack] | None = None,
-        engine: Engine = _rust.simulate,
+        solver: Solver = _rust.simulate,
         check: Check = _rust.check_scenario,
     ) -> None:
         """`link` has the study's settings of the link, `stacks` its TCP/IP stacks."""
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
-        self._engine = engine
+        self._solver = solver
         self._check = check
 
     def check(self, cell: Cell) -> str | None:
@@ -107,7 +107,7 @@ class Sim:
 
         def ask(**words: Any) -> Answer:
             try:
-                return simulate(self._scenario(cell, seed=seed, **words), self._engine)
+                return simulate(self._scenario(cell, seed=seed, **words), self._solver)
             except UsageError as error:  # `check` has let it pass
                 raise AirtollError(f"lab sim: {error}") from error
 

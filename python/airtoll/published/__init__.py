@@ -18,7 +18,7 @@ from airtoll.published.findings import findings
 from airtoll.published.implied import implied_points
 from airtoll.published.load import names, published
 from airtoll.published.lookup import matching
-from airtoll.published.outcome import Finding, Outcome
+from airtoll.published.outcome import ClaimOutcome, Finding
 from airtoll.published.publication import Note, Point, Publication, Setting
 from airtoll.published.table import COLUMNS, finding_lines, point_rows, points_csv
 from airtoll.published.words import METRICS, UNITS, Condition
@@ -27,10 +27,10 @@ __all__ = [
     "COLUMNS",
     "METRICS",
     "UNITS",
+    "ClaimOutcome",
     "Condition",
     "Finding",
     "Note",
-    "Outcome",
     "Point",
     "Publication",
     "Setting",

@@ -9,7 +9,7 @@ from typing import Final
 from airtoll.published import arithmetic
 from airtoll.published.arithmetic import Span, printed_as, shown, span, standard_span, to_standard
 from airtoll.published.implied import implied_points, implies
-from airtoll.published.outcome import Finding, Outcome, Verdict, listing
+from airtoll.published.outcome import ClaimOutcome, ClaimVerdict, Finding, listing
 from airtoll.published.publication import (
     Agreement,
     Comparison,
@@ -186,7 +186,7 @@ def _same(publication: Publication, claim: Same) -> Iterator[Finding]:
     spans = [standard_span(point) for point in points]
     agree = all(a.overlaps(b) for a in spans for b in spans)
     told = listing(_told(point) for point in points)
-    verdict: Verdict = "holds" if agree else "contradicts"
+    verdict: ClaimVerdict = "holds" if agree else "contradicts"
     if claim.almost:
         verdict, text = "implied", f"{told} are almost the same"
     else:
@@ -295,8 +295,8 @@ def _outcome(
     digits: Decimal,
     convention: Convention | None = None,
     of_baseline: bool | None = None,
-) -> Outcome:
-    return Outcome(
+) -> ClaimOutcome:
+    return ClaimOutcome(
         convention=convention or "value",
         of_baseline=of_baseline,
         value=computed.value,
@@ -308,7 +308,7 @@ def _outcome(
 
 
 def _finding(
-    claim: Comparison, outcomes: tuple[Outcome, ...], printed: Decimal | None, unit: str, text: str
+    claim: Comparison, outcomes: tuple[ClaimOutcome, ...], printed: Decimal | None, unit: str, text: str
 ) -> Finding:
     return Finding(
         verdict="holds" if not outcomes or any(outcome.fits for outcome in outcomes) else "contradicts",

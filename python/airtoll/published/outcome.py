@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict
 
 from airtoll.published.arithmetic import Cut
 
-Verdict = Literal["holds", "contradicts", "noted", "implied"]
+ClaimVerdict = Literal["holds", "contradicts", "noted", "implied"]
 """holds: the arithmetic confirms it; contradicts: it does not; noted: it takes judgement; implied: a value follows."""
 
 
-class Outcome(BaseModel):
+class ClaimOutcome(BaseModel):
     """One way of computing a printed number, with the interval that the operands' rounding allows."""
 
     model_config = ConfigDict(frozen=True)
@@ -31,12 +31,12 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     about: tuple[str, ...]  # ids of claims, points, notes
     place: str | None = None
     printed: Decimal | None = None
     unit: str | None = None
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[ClaimOutcome, ...] = ()
     text: str
 
     @property

@@ -7,7 +7,7 @@ What measures is not here: `rtl/syn/synthesise.py` does (logic, timing, cycles),
 it is `airtoll.report.parts.hardware`.
 """
 
-from airtoll.rtl.figures import PAYLOAD_B, Figures, all_figures, payload_of
+from airtoll.rtl.figures import PAYLOAD_B, DesignFigures, all_figures, payload_of
 from airtoll.rtl.results import (
     Cycles,
     Energy,
@@ -27,8 +27,8 @@ from airtoll.rtl.results import (
 __all__ = [
     "PAYLOAD_B",
     "Cycles",
+    "DesignFigures",
     "Energy",
-    "Figures",
     "FrameCycles",
     "Made",
     "OneWay",

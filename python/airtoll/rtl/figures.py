@@ -20,7 +20,7 @@ STANDARD: Final = "standard"
 """The group whose design the others are compared with."""
 
 
-class Figures(BaseModel):
+class DesignFigures(BaseModel):
     """A design point on a target. Where something was not measured, what follows from it is None.
 
     Rates and times of a frame are of `PAYLOAD_B` and of the slower way, sealing or opening; clock rates are medians.
@@ -66,7 +66,7 @@ class Figures(BaseModel):
     power_ratio: float | None
 
 
-def all_figures(results: Results) -> tuple[Figures, ...]:
+def all_figures(results: Results) -> tuple[DesignFigures, ...]:
     """Of every design point on every target that it was mapped to; parts in the order of `TargetName`."""
     standard = next((point for point in results.points.values() if point.group == STANDARD), None)
     found = []
@@ -75,7 +75,7 @@ def all_figures(results: Results) -> tuple[Figures, ...]:
             base = _measured(standard, target) if standard else {}
             mine = _measured(point, target)
             found.append(
-                Figures.model_validate(
+                DesignFigures.model_validate(
                     {
                         "point": name,
                         "title": point.title,

@@ -34,7 +34,7 @@ from airtoll.stats.comparison import (
     span,
 )
 from airtoll.stats.effect import EffectSize
-from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence, Verdict
+from airtoll.stats.equivalence import MARGIN_PERCENT, Conclusion, Equivalence
 from airtoll.stats.holm import holm
 from airtoll.stats.independent import (
     IndependentDifference,
@@ -67,6 +67,7 @@ __all__ = [
     "Agreement",
     "CellSummary",
     "Comparison",
+    "Conclusion",
     "Coverage",
     "EffectSize",
     "Equivalence",
@@ -85,7 +86,6 @@ __all__ = [
     "Rule",
     "Span",
     "Summary",
-    "Verdict",
     "choose_degree",
     "compare",
     "coverage",

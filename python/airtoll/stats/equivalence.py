@@ -17,7 +17,7 @@ from scipy import special
 from airtoll.stats.ratio import exp_interval, percent_interval
 from airtoll.stats.summary import Interval
 
-Verdict = Literal["equivalent", "different", "both", "undecided"]
+Conclusion = Literal["equivalent", "different", "both", "undecided"]
 """equivalent: within the margin. different: the 95 % interval leaves out 1. both: a difference, and it is smaller
 than the margin. undecided: too few runs to say either."""
 
@@ -29,7 +29,7 @@ class Equivalence:
     """What the tests say about one ratio."""
 
     margin_percent: float
-    verdict: Verdict
+    verdict: Conclusion
     ci90: Interval | None = None  # of the ratio; None for a single pair
     p: float | None = None  # the larger of the two tests'; None without an interval or without spread
 
@@ -65,7 +65,7 @@ def equivalences(logs: Sequence[LogMean], margin_percent: float = MARGIN_PERCENT
             result.append(Equivalence(margin_percent, "undecided"))
             continue
         within = lower < m - h90 and m + h90 < upper
-        verdict: Verdict = "equivalent" if within else "undecided"
+        verdict: Conclusion = "equivalent" if within else "undecided"
         if abs(m) > h95:
             verdict = "both" if within else "different"
         ci = exp_interval(Interval(m - h90, m + h90))

@@ -18,7 +18,7 @@ from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
-from airtoll.store.verdict import NO_LOAD, judge, one_line
+from airtoll.store.verdict import NO_LOAD, one_line, verdict_of
 from airtoll.study.cell import Cell, Method, Run
 from airtoll.study.factors import level_text
 from airtoll.study.plan import measures, varying_factors
@@ -273,7 +273,7 @@ def _perform(
         link=link_facts,
         counters=counters,
         probes=probe_facts,
-        verdict=judge(run, method, measurements, link_facts, counters),
+        verdict=verdict_of(run, method, measurements, link_facts, counters),
     )
     samples = [sample for measurement in measurements.values() for sample in measurement.samples]
     return FinishedRun(record, samples, raw)

@@ -46,7 +46,7 @@ THROUGHPUT: Final = "throughput"
 """The metric whose value in a working run is above zero in every interval."""
 
 
-def judge(
+def verdict_of(
     run: Run,
     method: Method,
     measurements: Mapping[str, Measurement],

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 
 from airtoll.errors import AirtollError
-from airtoll.labs.sim import Engine
+from airtoll.labs.sim import Solver
 from airtoll.store.origin import Origin
 
 Job = tuple[int, str]
@@ -31,11 +31,11 @@ class Done:
 _AHEAD = 4  # jobs a worker that are handed out: enough that none waits, few enough to stop soon
 
 
-def perform(job: Job, engine: Engine) -> Done:
+def perform(job: Job, solver: Solver) -> Done:
     """Perform one cell. Raises AirtollError naming it if the medium refuses what it had let pass."""
     place, scenario = job
     try:
-        answer = engine(scenario)
+        answer = solver(scenario)
     except ValueError as error:
         raise AirtollError(f"cell {place}: {error}: {scenario}") from None
     return Done(place, answer, _here())
@@ -47,7 +47,7 @@ def _here() -> Origin:
 
 
 def on_cores(
-    jobs: Sequence[Job], engine: Engine, stop: Callable[[], bool], workers: int | None = None
+    jobs: Sequence[Job], solver: Solver, stop: Callable[[], bool], workers: int | None = None
 ) -> Iterator[Done]:
     """Perform the jobs; each is given as it ends, in no order.
 
@@ -64,7 +64,7 @@ def on_cores(
                 running = {future for future in running if not future.cancel()}
             else:
                 begun = islice(waiting, _AHEAD * count - len(running))
-                running |= {pool.submit(perform, job, engine) for job in begun}
+                running |= {pool.submit(perform, job, solver) for job in begun}
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)

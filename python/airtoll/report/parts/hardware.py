@@ -8,7 +8,7 @@ from airtoll.published import Publication, published
 from airtoll.published.publication import Comparison
 from airtoll.report.material import text
 from airtoll.report.material.grid import Grid
-from airtoll.rtl import PAYLOAD_B, Figures, Results, all_figures, default_file, load, payload_of
+from airtoll.rtl import PAYLOAD_B, DesignFigures, Results, all_figures, default_file, load, payload_of
 from airtoll.rtl.results import TargetName
 
 PAPER: Final = "hayajneh-enhanced"
@@ -60,7 +60,7 @@ def shipped_grids() -> list[Grid]:
     return grids(load(default_file()))
 
 
-def _resources(every: Sequence[Figures], printed: _Printed) -> Grid:
+def _resources(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     rows = [
         ("Published: standard", _PRINTED_PART, *[text.MISSING] * 5, "1"),
         ("Published: parallel", _PRINTED_PART, *[text.MISSING] * 5, printed.elements),
@@ -91,7 +91,7 @@ def _resources(every: Sequence[Figures], printed: _Printed) -> Grid:
     )
 
 
-def _timing(results: Results, every: Sequence[Figures], printed: _Printed) -> Grid:
+def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     rows: list[tuple[str, ...]] = [
         (f"Published: {name}", _PRINTED_PART, *[text.MISSING] * 7, f"{total_ns:.0f}")
         for name, total_ns in (("standard", printed.standard_ns), ("parallel", printed.parallel_ns))
@@ -138,7 +138,7 @@ def _timing(results: Results, every: Sequence[Figures], printed: _Printed) -> Gr
     )
 
 
-def _what_frame(results: Results, timed: Iterable[Figures], printed: _Printed) -> str:
+def _what_frame(results: Results, timed: Iterable[DesignFigures], printed: _Printed) -> str:
     """Of what size the frame would be that takes as long as the paper's."""
     found = []
     for one in timed:
@@ -155,7 +155,7 @@ def _what_frame(results: Results, timed: Iterable[Figures], printed: _Printed) -
     )
 
 
-def _power(every: Sequence[Figures]) -> Grid:
+def _power(every: Sequence[DesignFigures]) -> Grid:
     estimated = [one for one in every if one.toggles_per_payload_bit is not None]
     rows: list[tuple[str, ...]] = [
         ("Published: standard", _PRINTED_PART, *[text.MISSING] * 3, "1", "1", *[text.MISSING] * 2),
@@ -202,7 +202,7 @@ def _power(every: Sequence[Figures]) -> Grid:
     )
 
 
-def _designs(every: Sequence[Figures], target: TargetName) -> Grid:
+def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
     here = [one for one in every if one.target == target]
     rows = tuple(
         (
@@ -249,7 +249,7 @@ def _designs(every: Sequence[Figures], target: TargetName) -> Grid:
     )
 
 
-def _ratios(every: Sequence[Figures], printed: _Printed) -> Grid:
+def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     """The two ratios that the paper prints, of every number of lanes."""
     lanes = [one for one in every if one.group == "paper"]
     rows: list[tuple[str, ...]] = [("Published", _PRINTED_PART, printed.speed_up, printed.elements)]
@@ -276,7 +276,7 @@ def _ratios(every: Sequence[Figures], printed: _Printed) -> Grid:
     )
 
 
-def _placed(every: Iterable[Figures], target: TargetName) -> bool:
+def _placed(every: Iterable[DesignFigures], target: TargetName) -> bool:
     return any(one.seeds for one in every if one.target == target)
 
 

@@ -26,7 +26,7 @@ from airtoll.store.importers.files import Document, read_document
 from airtoll.store.importers.reading import Reading
 from airtoll.store.records import RunRecord, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
-from airtoll.store.verdict import judge
+from airtoll.store.verdict import verdict_of
 from airtoll.study.cell import Cell, Method, Plan, ProbeName, Run
 
 MOST_FILES: Final = 9999
@@ -175,7 +175,7 @@ def _finished(run: Run, each: Planned, method: Method, shared_clocks: bool) -> F
         link=as_facts(link, document.name),
         counters={},
         probes=facts,
-        verdict=judge(run, of_run, reading.measurements, {}, {}),
+        verdict=verdict_of(run, of_run, reading.measurements, {}, {}),
     )
     samples = [sample for m in reading.measurements.values() for sample in m.samples]
     return FinishedRun(record, samples, {_raw_name(each.given.path): document.content})
