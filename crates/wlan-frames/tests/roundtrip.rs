@@ -8,7 +8,8 @@ use wlan_frames::management::Body;
 use wlan_frames::pcap;
 use wlan_frames::radiotap::{AmpduStatus, Channel, Mcs, Radiotap, Vht, VhtBandwidth};
 use wlan_frames::{
-    DataHeader, EtherType, FrameError, LlcSnap, MacAddr, Management, QosControl, SequenceControl, fcs,
+    DataFrame, DataHeader, EtherType, FrameControl, FrameError, LlcSnap, MacAddr, Management, QosControl,
+    SequenceControl, fcs,
 };
 
 fn addr() -> impl Strategy<Value = MacAddr> {
@@ -113,6 +114,26 @@ proptest! {
             let cut = DataHeader::parse(&buf[..short]);
             prop_assert!(matches!(cut, Err(FrameError::Truncated { .. })), "{} octets: {:?}", short, cut);
         }
+    }
+
+    /// The addresses by ToDS and FromDS: IEEE 802.11-2020 Table 9-30.
+    #[test]
+    fn a_data_frame_read_in_place_agrees_with_its_parsed_header(header in data_header()) {
+        let mut buf = [0; 36];
+        let len = header.emit(&mut buf);
+        let frame = DataFrame::parse(&buf).unwrap();
+        prop_assert_eq!(frame.header_len(), len);
+        prop_assert_eq!(frame.has(FrameControl::RETRY), header.retry);
+        prop_assert_eq!(frame.is_fragment(), header.more_fragments || header.sequence.fragment != 0);
+        prop_assert_eq!(frame.tid(), header.tid());
+        prop_assert_eq!(frame.is_amsdu(), header.qos.is_some_and(QosControl::amsdu_present));
+        let (da, sa) = match (header.to_ds, header.from_ds) {
+            (false, false) => (header.addr1, header.addr2),
+            (false, true) => (header.addr1, header.addr3),
+            (true, false) => (header.addr3, header.addr2),
+            (true, true) => (header.addr3, header.addr4.unwrap()),
+        };
+        prop_assert_eq!((frame.da(), frame.sa()), (da, sa));
     }
 
     #[test]
