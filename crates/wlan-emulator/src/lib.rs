@@ -3,7 +3,7 @@
 //!
 //! - [`process`]: the emulator as a process that is spoken to in lines of JSON
 //! - [`emulator`]: makes the hosts and starts the MAC thread
-//! - [`config`]: what a link is to be like, by name
+//! - [`config`]: the configuration of a link, by name
 //! - `mac`: the MAC thread and its hot path, step by step
 //! - `capture`: the capture file that an observer of the air would write
 //! - `bss`: the keys and beacons of the BSS, and how stations join it

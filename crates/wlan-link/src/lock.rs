@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-/// Locks what cannot be left half done: whoever panicked did so elsewhere.
+/// Locks a value that no panic leaves half changed, so a poisoned lock is still usable.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

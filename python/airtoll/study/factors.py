@@ -112,7 +112,7 @@ class Factor:
         False  # every cell names it; other factors are named only where not at their default
     )
     labs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # levels of a lab that has only some
-    word: Word | None = None  # None: scenarios have no such word
+    word: Word | None = None  # None: scenarios do not have the word
     column: str = ""  # head of its column in CSV files, where that is not the name
     named: Mapping[str, str] = field(default_factory=dict)  # levels in a report's words
     phrase: str = "{}"  # a level that is not in `named`, in a report

@@ -44,7 +44,7 @@ impl Keys {
     /// Those of a suite: WPA with TKIP, RSN with the others of both; `is_qos` says whether the BSS has QoS.
     ///
     /// # Errors
-    /// The passphrase is none.
+    /// The passphrase is invalid.
     pub fn of_handshake(
         suite: Suite,
         akm: Akm,

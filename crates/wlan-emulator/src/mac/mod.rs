@@ -1,7 +1,7 @@
 //! The MAC thread of a link: the medium in real time, and the way of frames between it and the hosts.
 //!
 //! - `stage`: processors and wires, which take their time over a frame
-//! - `counters`, `report`: what is counted, and how it is told to whoever asks
+//! - `counters`, `report`: the counters, and the report that contains them
 //! - `state`: what the thread works on
 //! - `relay`: the way of a frame between a host and the medium
 //! - `thread`: the hot path, step by step

@@ -1,4 +1,4 @@
-//! What one end of a link is to be.
+//! The configuration of one end of a link.
 
 use std::net::SocketAddr;
 
