@@ -45,7 +45,8 @@ impl Packet {
         let at = self.checksum_offset();
         transport[at..at + 2].fill(0);
         let sum = !slow_sum(&[&pseudo_header(ip, transport.len()), transport]);
-        transport[at..at + 2].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
+        let absent = !self.tcp && sum == 0; // "an all zero transmitted checksum value means none" (RFC 768)
+        transport[at..at + 2].copy_from_slice(&if absent { 0xffff } else { sum }.to_be_bytes());
         octets
     }
 

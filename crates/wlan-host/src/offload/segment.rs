@@ -35,14 +35,20 @@ pub fn complete_checksum(packet: &mut [u8], partial: PartialChecksum) -> Result<
         .get_mut(start..)
         .filter(|covered| covered.len() >= offset + 2)
         .ok_or(SegmentError::ChecksumPlace)?;
-    let sum = checksum::sum(covered);
-    put_u16(covered, offset, non_zero(!sum));
+    put_checksum(covered, offset);
     Ok(())
 }
 
-/// A checksum of zero as its equal: with UDP zero means that there is none (RFC 768).
-fn non_zero(checksum: u16) -> u16 {
-    if checksum == 0 { 0xffff } else { checksum }
+/// Replaces the sum of the pseudo-header in the checksum field of a TCP segment or UDP datagram by the checksum.
+///
+/// A UDP checksum of zero is sent as 0xffff, because zero means that the datagram has no checksum (RFC 768). TCP has
+/// no such rule, and receivers report 0xffff there as wrong (RFC 1624 section 3).
+fn put_checksum(transport: &mut [u8], offset: usize) {
+    let checksum = match (!checksum::sum(transport), offset) {
+        (0, UDP_CHECKSUM) => 0xffff,
+        (checksum, _) => checksum,
+    };
+    put_u16(transport, offset, checksum);
 }
 
 /// A super-packet whose headers were found right.
@@ -176,8 +182,7 @@ impl<'a> SuperPacket<'a> {
             UDP_CHECKSUM
         };
         put_u16(transport, checksum_at, checksum::add(self.pseudo, transport_b));
-        let sum = checksum::sum(&into[self.transport_at..]);
-        put_u16(&mut into[self.transport_at..], checksum_at, non_zero(!sum));
+        put_checksum(&mut into[self.transport_at..], checksum_at);
         len_b
     }
 }

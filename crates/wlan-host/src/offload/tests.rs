@@ -194,15 +194,28 @@ fn a_header_that_was_emitted_parses_to_the_same() {
 }
 
 #[test]
-fn a_datagram_whose_checksum_is_zero_does_not_say_that_it_has_none() {
-    let mut packet = usual(false, false);
-    let sum = u16::from_be_bytes([packet.octets()[26], packet.octets()[27]]);
-    // Adds up to all ones, whose complement is zero.
-    packet.payload[..2].copy_from_slice(&(0xa5a5_u16.checked_add(sum).unwrap_or(sum - 0x5a5a)).to_be_bytes());
-    let mut completed = packet.with_partial_checksum();
-    complete_checksum(&mut completed, packet.partial()).unwrap();
-    assert_eq!(completed[26..28], [0xff, 0xff]);
-    assert_checksums_are_right(&completed);
+fn only_udp_sends_a_checksum_of_zero_as_its_complement() {
+    for (tcp, ipv6, checksum_at, sent) in [
+        (false, false, 26, [0xff, 0xff]),
+        (false, true, 46, [0xff, 0xff]),
+        (true, false, 36, [0, 0]),
+        (true, true, 56, [0, 0]),
+    ] {
+        let mut packet = usual(ipv6, tcp);
+        packet.payload[..2].fill(0);
+        let octets = packet.octets();
+        // The checksum of the packet with two octets of zero is what these octets must be for a checksum of zero.
+        packet.payload[..2].copy_from_slice(&octets[checksum_at..checksum_at + 2]);
+
+        let mut completed = packet.with_partial_checksum();
+        complete_checksum(&mut completed, packet.partial()).unwrap();
+        assert_eq!(completed[checksum_at..checksum_at + 2], sent, "{packet:?}");
+        assert_checksums_are_right(&completed);
+
+        let only_part = u16::try_from(packet.payload.len()).unwrap();
+        let parts = split(&packet.vnet(only_part), &packet.with_partial_checksum());
+        assert_eq!(parts, [completed]);
+    }
 }
 
 #[test]
