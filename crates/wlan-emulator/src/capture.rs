@@ -1,9 +1,9 @@
-//! The capture of the emulated air, as a monitor next to all stations would make it: a pcap file with radiotap headers
-//! (LINKTYPE 127).
+//! The capture of the emulated air, as a monitor close to all stations would record it: a pcap file with radiotap
+//! headers (LINKTYPE 127).
 //!
-//! The monitor reads every PPDU that no other fell into, whether or not its receiver could: noise is at the receiver.
-//! Its frames are those of the medium's own events, at their times and in their modes; [`writer`] brings them to the
-//! disk. Time stamps are those of the first bit of the MPDU, as radiotap defines TSFT.
+//! The monitor reads every PPDU that does not overlap another, even if the PPDU's receiver cannot, because noise occurs
+//! only at the receiver. The frames come from the medium's events, with their times and modes; [`writer`] writes them
+//! to disk. Time stamps refer to the first bit of the MPDU, as radiotap defines TSFT.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -32,29 +32,29 @@ mod scoreboard;
 mod tests;
 mod writer;
 
-/// Octets that may wait for the disk, all buffers together: half a second of the fastest air. When they do, whole PPDUs
-/// are left out and counted, as a card's driver does whose buffers nobody empties.
+/// Octets of all buffers that may wait for the disk: half a second of the fastest air. Beyond the limit, complete PPDUs
+/// are dropped and counted, as in a card's driver whose buffers are full.
 const LIMIT_B: usize = 64 << 20;
 
-/// What the stations are called.
+/// The addresses and properties of the stations.
 pub struct Names {
-    /// The addresses of the stations, by their number.
+    /// The addresses of the stations, by station number.
     pub addresses: Vec<MacAddr>,
-    /// The TID of their QoS data frames.
+    /// The TID of the stations' QoS data frames.
     pub tid: u8,
-    /// What station 0 says of its BSS.
+    /// Station 0, which sends the beacons.
     pub access_point: AccessPoint,
 }
 
 /// A capture that is being written.
 pub struct Capture {
     writer: Writer,
-    /// Wall-clock time at which the first station came to the link.
+    /// Wall-clock time at which the first station started to join.
     origin_ns: u64,
-    /// From then until the emulator's clock read zero.
+    /// Time from then until zero on the emulator's clock.
     before: Nanos,
     names: Names,
-    /// What each station has received from each: by recipient, then by originator.
+    /// The MPDUs that each station has received from each other station: by recipient, then by originator.
     scoreboards: Vec<Vec<Scoreboard>>,
     /// PPDUs on the air.
     on_air: Vec<OnAir>,
@@ -64,9 +64,9 @@ pub struct Capture {
 /// A PPDU on the air.
 struct OnAir {
     sender: usize,
-    /// No other was on the air with it so far.
+    /// Whether no other PPDU has overlapped this one so far.
     alone: bool,
-    /// Its frames as the file will have them.
+    /// The PPDU's frames as records of the file.
     records: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl Capture {
     /// Creates the file and starts its writer.
     ///
     /// # Errors
-    /// The file exists already, or cannot be created or written.
+    /// The file exists, or cannot be created or written.
     pub fn create(path: &Path, names: Names) -> io::Result<Self> {
         let mut file = BufWriter::new(File::create_new(path)?);
         file.write_all(&pcap::file_header())?;
@@ -91,7 +91,8 @@ impl Capture {
         })
     }
 
-    /// Before the emulator's clock read zero, `took` long, stations came to the link, with these frames.
+    /// Records the frames that the stations sent while they joined, in the time `took` before zero on the emulator's
+    /// clock.
     pub fn joining(&mut self, sent: &[Sent], took: Nanos) {
         self.origin_ns = self.origin_ns.saturating_sub(took.0);
         let mut records = self.writer.buffer();
@@ -102,7 +103,7 @@ impl Capture {
         self.before = took;
     }
 
-    /// A PPDU of data starts, with these MPDUs (without FCS).
+    /// Records the start of a data PPDU with these MPDUs (without FCS).
     pub fn begin_data<'m>(&mut self, ppdu: &Ppdu, mpdus: impl Iterator<Item = &'m [u8]>) {
         let Kind::Data { mpdus: count } = ppdu.kind else {
             return;
@@ -116,7 +117,7 @@ impl Capture {
             let status = AmpduStatus {
                 reference: self.ampdu_reference,
                 last: Some(index + 1 == count),
-                // The delimiters of HT have no such bit.
+                // HT delimiters have no EOF bit.
                 eof: ppdu.mode.always_ampdu().then_some(count == 1),
             };
             let delimiter_b = if in_ampdu { Delimiter::LEN } else { 0 };
@@ -131,7 +132,7 @@ impl Capture {
         self.on_air.push(air);
     }
 
-    /// Records a PPDU without data, which starts now. Other stations are to be silent for `duration` after its end.
+    /// Records a PPDU without data, which starts now. It reserves the medium for `duration` after its end.
     pub fn begin(&mut self, ppdu: &Ppdu, duration: Nanos) {
         let duration_us = duration_us(duration);
         let ta = self.names.addresses[ppdu.sender];
@@ -171,7 +172,7 @@ impl Capture {
         self.on_air.push(air);
     }
 
-    /// A PPDU ends. `arrived` are the sequence numbers of its MPDUs that its receiver has.
+    /// Records the end of a PPDU. `arrived` are the sequence numbers of the MPDUs that its receiver has.
     pub fn end(&mut self, ppdu: &Ppdu, arrived: impl Iterator<Item = u16>) {
         if let Some(station) = ppdu.receiver {
             for sequence in arrived {
@@ -189,12 +190,12 @@ impl Capture {
         }
     }
 
-    /// PPDUs that the file lacks because the disk did not keep up.
+    /// PPDUs missing from the file because the disk was too slow.
     pub fn lost(&self) -> u64 {
         self.writer.lost()
     }
 
-    /// Writes what is queued, and says whether all of it reached the disk.
+    /// Writes all queued records, and reports whether all of them reached the disk.
     ///
     /// # Errors
     /// The first write that failed.
@@ -202,7 +203,7 @@ impl Capture {
         self.writer.finish()
     }
 
-    /// A PPDU that joins those on the air.
+    /// Adds a PPDU to the PPDUs on the air.
     fn take_air(&mut self, ppdu: &Ppdu) -> OnAir {
         for other in &mut self.on_air {
             other.alone = false;
@@ -231,14 +232,14 @@ impl Capture {
     }
 }
 
-/// When the bit after so many octets of the PSDU is sent.
+/// Transmission time of the bit after the first `octets` octets of the PSDU.
 fn first_bit(ppdu: &Ppdu, octets: usize) -> Nanos {
     let psdu_at = ppdu.start + ppdu.mode.preamble();
     psdu_at + Nanos(octets as u64 * 8_000_000 / ppdu.mode.rate_kbps())
 }
 
-/// What a radiotap header says of a mode: the channel, and rate, MCS or VHT. Channel flags are those of Linux
-/// (`ieee80211_add_rx_radiotap_header` of mac80211).
+/// The radiotap fields of a mode: channel, and rate, MCS or VHT. The channel flags are those of Linux
+/// (`ieee80211_add_rx_radiotap_header` in mac80211).
 fn radiotap(mode: &Mode) -> Radiotap {
     let flags = match mode.class() {
         Class::Dsss => CHANNEL_CCK | CHANNEL_2GHZ,

@@ -1,4 +1,4 @@
-//! What an emulated link is to be like, as it is asked for by name.
+//! The configuration of an emulated link.
 
 use std::path::PathBuf;
 
@@ -16,46 +16,47 @@ use crate::roster::MAX_HOSTS;
 /// The configuration of one emulated link.
 #[derive(Debug, Deserialize)]
 pub struct Config {
-    /// The air and what protects it. Its words for traffic and time say nothing here: hosts send what programs send.
+    /// The air and its protection. The keys for traffic and duration have no effect: the hosts' programs generate the
+    /// traffic.
     pub scenario: Scenario,
-    /// The key of WEP in hexadecimal digits.
+    /// The WEP key in hexadecimal digits.
     pub wep_key: Option<String>,
-    /// What the keys of all other suites come from (hostapd's `wpa_passphrase`).
+    /// The passphrase from which the keys of all other suites are derived (hostapd's `wpa_passphrase`).
     pub wpa_passphrase: Option<String>,
-    /// The beacon integrity group temporal key in hexadecimal digits, for `beacon_prot`.
+    /// The beacon integrity group temporal key (BIGTK) in hexadecimal digits, for `beacon_prot`.
     pub beacon_key: Option<String>,
-    /// What the hosts' devices carry.
+    /// The type of the hosts' devices: IP packets or Ethernet frames.
     pub device: Kind,
-    /// Where to write a capture of the air.
+    /// The path of the capture of the air.
     pub pcap: Option<PathBuf>,
 }
 
-/// A configuration that asks for something that there is not.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The key of WEP does not fit.
+    /// The WEP key is missing or invalid.
     #[error("wep_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     WepKey(Suite),
-    /// The air of such a link is open.
+    /// Enhanced CCMP on the host requires an open air.
     #[error("security: with crypto_at host, enhanced frames are sealed by a link over open air: take open")]
     SealedByLink,
-    /// No keys come of the passphrase.
+    /// The passphrase is invalid.
     #[error(transparent)]
     Keys(#[from] KeysError),
-    /// The beacon key does not fit.
+    /// The beacon key is missing or invalid.
     #[error("beacon_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     BeaconKey(Suite),
-    /// More hosts than can be kept in time.
+    /// There are too many hosts to emulate in real time.
     #[error("stations: {0} are too many for a link in real time: {MAX_HOSTS} hosts are the most")]
     Hosts(usize),
 }
 
 impl Config {
-    /// How the link is protected, by this suite if by any, and what its keys come from; `is_qos` says whether its data frames
-    /// are QoS Data.
+    /// The protection of the link by `suite`, and the source of its keys. `is_qos` says whether the data frames are QoS
+    /// Data.
     ///
     /// # Errors
-    /// A key or the passphrase is none.
+    /// A key or the passphrase is missing or invalid.
     pub fn keys(
         &self,
         suite: Option<Suite>,
@@ -78,7 +79,7 @@ impl Config {
     /// The key that protects beacons.
     ///
     /// # Errors
-    /// It is missing, not hexadecimal, or of another length.
+    /// The key is missing, not hexadecimal, or of the wrong length.
     pub fn beacon_key(&self) -> Result<Key, ConfigError> {
         octets(self.beacon_key.as_deref().unwrap_or_default())
             .filter(|key| key.len() == GROUP_MANAGEMENT.key_len())
@@ -87,7 +88,7 @@ impl Config {
     }
 }
 
-/// The octets that hexadecimal digits stand for.
+/// Decodes hexadecimal digits.
 fn octets(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let digit = |octet: u8| {

@@ -1,6 +1,6 @@
-//! The emulated link in real time: hosts with a TUN device each, one medium.
+//! The emulated link in real time: hosts with one TUN or TAP device each, and one medium.
 //!
-//! [`Emulator`] makes the hosts and starts the MAC thread, which does the rest (`mac`).
+//! [`Emulator`] creates the hosts and starts the MAC thread (`mac`).
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -35,46 +35,46 @@ use crate::roster::{self, AP, Roster};
 
 pub use crate::mac::report::{Facts, ProcessorFacts, Report, Sent, WiredFacts};
 
-/// Why a link did not come up, or did not go on.
+/// Why a link did not start, or stopped early.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
-    /// The configuration asks for something that there is not.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The air cannot be like that.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] BadScenario),
-    /// A word of it stands for nothing.
+    /// A word of the scenario is unknown.
     #[error(transparent)]
     Word(#[from] WordError),
-    /// The stations do not come to the link.
+    /// A station could not join the link.
     #[error(transparent)]
     Joining(#[from] JoiningError),
-    /// The medium cannot be like that.
+    /// The configuration of the medium is invalid.
     #[error(transparent)]
     Medium(#[from] wlan_air::ConfigError),
-    /// A namespace or a device was refused.
+    /// The kernel refused a namespace or a device.
     #[error("{0}")]
     Setup(io::Error),
-    /// The capture could not be written.
+    /// The capture of the air could not be written.
     #[error("the capture of the air: {0}")]
     Capture(io::Error),
-    /// The MAC thread met an error that it cannot go on after.
+    /// The MAC thread stopped at a fatal error.
     #[error("the MAC thread: {0}")]
     Mac(io::Error),
 }
 
 /// A host of a running link.
 pub struct HostFacts<'e> {
-    /// `ap`; `sta`, or `sta1`, `sta2`... if there are several stations; `server`.
+    /// `ap`; `sta`, or `sta1`, `sta2`, ... if there are several stations; `server`.
     pub name: String,
-    /// Its address in a network of 24 bits.
+    /// IPv4 address in a /24 network.
     pub ipv4: Ipv4Addr,
-    /// Its address in a network of 64 bits.
+    /// IPv6 address in a /64 network.
     pub ipv6: Ipv6Addr,
-    /// That of its device, if that carries Ethernet frames, and of its frames on the air.
+    /// Address of the host's frames on the air, and of its device if the device carries Ethernet frames.
     pub mac: MacAddr,
-    /// Its network namespace.
+    /// Network namespace of the host.
     pub namespace: &'e OwnedFd,
 }
 
@@ -89,10 +89,10 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Makes both hosts' namespaces and devices and starts the MAC thread.
+    /// Creates the hosts' namespaces and devices, joins the stations and starts the MAC thread.
     ///
     /// # Errors
-    /// The configuration is wrong, or the kernel refuses a namespace, a device or the capture file.
+    /// The configuration is invalid, or the kernel refuses a namespace, a device or the capture file.
     pub fn start(config: &Config) -> Result<Self, EmulatorError> {
         let scenario = config.scenario.build()?;
         let mode = config.scenario.air().mode()?;
@@ -184,14 +184,14 @@ impl Emulator {
             looked_at: Nanos::ZERO,
             wake: Arc::clone(&wake),
             requests: queue,
-            // The queues of two, and what is being read.
+            // Two full station queues, plus the frames being read.
             pool: Pool::new(2 * station.queue_limit + 2),
             passing: Vec::new(),
         };
         let mac = std::thread::Builder::new()
             .name("mac".into())
             .spawn(move || {
-                // The other end waits for this one message.
+                // The receiver waits for exactly this message.
                 let _ = started.send(claim_real_time());
                 let outcome = mac.run().map_err(EmulatorError::Mac);
                 let written = mac
@@ -248,12 +248,12 @@ impl Emulator {
             })
     }
 
-    /// What the link is.
+    /// The properties of the link.
     pub fn facts(&self) -> Facts {
         self.facts.clone()
     }
 
-    /// Totals so far; `None` when the MAC thread has ended, and [`Emulator::stop`] says why.
+    /// Totals so far. `None` if the MAC thread has ended; [`Emulator::stop`] returns the reason.
     pub fn report(&self) -> Option<Report> {
         let (answer, report) = channel();
         self.requests.send(answer).ok()?;
@@ -264,10 +264,10 @@ impl Emulator {
     /// Takes the link down.
     ///
     /// # Errors
-    /// What ended the MAC thread early, or that the capture did not reach the disk.
+    /// The MAC thread ended early, or the capture could not be written to disk.
     pub fn stop(self) -> Result<(), EmulatorError> {
         drop(self.requests);
-        // The write wakes the thread, which then finds that no one can ask it any more.
+        // The write wakes the thread, which then finds the request channel closed.
         self.wake
             .write(1)
             .map_err(|error| EmulatorError::Mac(error.into()))?;
@@ -280,7 +280,7 @@ impl Emulator {
 /// Both ends of a station's association.
 fn ends(joined: Joined, station: usize, tid: Option<u8>) -> [End; 2] {
     let [ap, sta] = joined.protections;
-    // Frames of each TID are counted apart, those without together with management frames (10.3.2.14.2).
+    // Each TID has its own sequence number counter; frames without QoS share one with management frames (10.3.2.14.2).
     let [ap_next, sta_next] = if tid.is_some() { [0, 0] } else { joined.sequences };
     [
         End::new(Role::Ap, station, tid, ap, ap_next),
@@ -288,7 +288,7 @@ fn ends(joined: Joined, station: usize, tid: Option<u8>) -> [End; 2] {
     ]
 }
 
-/// A key in hexadecimal digits.
+/// Encodes a key in hexadecimal digits.
 fn hexadecimal(key: &Key) -> String {
     use std::fmt::Write;
     let mut digits = String::new();

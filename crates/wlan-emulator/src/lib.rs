@@ -1,14 +1,14 @@
-//! The emulated air in real time: hosts in network namespaces, joined by the medium of `wlan-air`, with real 802.11 frames
-//! that real ciphers seal.
+//! The emulated air in real time. Hosts in network namespaces communicate over the medium of `wlan-air` in real 802.11
+//! frames, which real ciphers seal.
 //!
-//! - [`process`]: the emulator as a process that is spoken to in lines of JSON
-//! - [`emulator`]: makes the hosts and starts the MAC thread
-//! - [`config`]: the configuration of a link, by name
+//! - [`process`]: the emulator as a process with an interface in lines of JSON
+//! - [`emulator`]: creates the hosts and starts the MAC thread
+//! - [`config`]: the configuration of a link
 //! - `mac`: the MAC thread and its hot path, step by step
-//! - `capture`: the capture file that an observer of the air would write
-//! - `bss`: the keys and beacons of the BSS, and how stations join it
-//! - `frames`: IP packets to sealed frames, and back
-//! - `roster`: who the hosts are
+//! - `capture`: a capture of the air, as an observer would record it
+//! - `bss`: the keys and beacons of the BSS, and the joining of stations
+//! - `frames`: conversion of IP packets to sealed frames, and back
+//! - `roster`: names and addresses of the hosts
 //!
 //! Each module uses only modules further down the list.
 

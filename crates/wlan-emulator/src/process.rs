@@ -1,8 +1,8 @@
-//! The emulator as a process: lines of JSON come in on one side and go out on the other.
+//! The emulator as a process that reads and writes lines of JSON.
 //!
-//! The first line is the [`Config`]; the answer is a line that says what came up, or `{"error": ...}`. After
-//! that each line `"counters"` is answered by the [`Report`](crate::emulator::Report). The end of the input is
-//! the end of the emulator: whoever started it need not live to stop it.
+//! The first input line is the [`Config`]. The process answers with one line that describes the link, or with
+//! `{"error": ...}`. It answers each further line `"counters"` with a [`Report`](crate::emulator::Report). The end of
+//! the input ends the emulator, so the emulator stops even if its parent process dies.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -16,11 +16,11 @@ use crate::emulator::{Emulator, Facts, HostFacts};
 
 #[derive(Serialize)]
 struct Ready {
-    /// As `/proc` knows the process, which is in a PID namespace of its own.
+    /// The process ID in the `/proc` of the caller: the emulator runs in its own PID namespace.
     pid: u32,
-    /// By host: the descriptor of its network namespace.
+    /// The descriptor of each host's network namespace.
     namespace_fds: BTreeMap<String, i32>,
-    /// By host.
+    /// The addresses of each host.
     addresses: BTreeMap<String, Addresses>,
     #[serde(flatten)]
     facts: Facts,
@@ -41,11 +41,11 @@ struct Failure {
 /// Serves one emulated link until `input` ends.
 ///
 /// # Errors
-/// What could not be done, in one line.
+/// A description of the failure, in one line.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<(), String> {
     let outcome = converse(input, &mut output);
     if let Err(error) = &outcome {
-        // Nobody may be listening any more; the exit status says it again.
+        // The reader may be gone; the exit status also reports the failure.
         let _ = answer(&mut output, &Failure { error: error.clone() });
     }
     outcome

@@ -1,22 +1,22 @@
-//! Who the hosts of a link are: names, addresses, and where a packet goes.
+//! The hosts of a link: names, addresses, and the destination of each packet.
 //!
-//! Hosts are numbered: 0 is the access point's, then come the stations', last the server's behind the access point. So
-//! the first are also the stations of the medium.
+//! Hosts are numbered: the access point is 0, the stations follow, and the server behind the access point is last. The
+//! numbers of the access point and of the stations are therefore also their station numbers on the medium.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use wlan_frames::MacAddr;
 
-/// Hosts that a link has at most. Each is a namespace, a device and a descriptor that the MAC thread waits on.
+/// Largest number of hosts on a link. Each has a namespace, a device and a descriptor that the MAC thread polls.
 pub const MAX_HOSTS: usize = 64;
 
 /// The access point's host.
 pub const AP: usize = 0;
 
-/// Destination of an IPv4 packet (RFC 791 3.1).
+/// Destination address in an IPv4 header (RFC 791 3.1).
 const IPV4_DESTINATION: Range<usize> = 16..20;
-/// Destination of an IPv6 packet (RFC 8200 3).
+/// Destination address in an IPv6 header (RFC 8200 3).
 const IPV6_DESTINATION: Range<usize> = 24..40;
 
 /// The hosts of a link.
@@ -27,29 +27,29 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// An access point's host, those of so many stations, and a server's if there is one; `None` if that is more than
-    /// [`MAX_HOSTS`].
+    /// The access point, `stations` stations, and a server if `server` is set. `None` if the link has more than
+    /// [`MAX_HOSTS`] hosts.
     pub fn new(stations: usize, server: bool) -> Option<Self> {
         let roster = Self { stations, server };
         (roster.len() <= MAX_HOSTS).then_some(roster)
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn len(&self) -> usize {
         1 + self.stations + usize::from(self.server)
     }
 
-    /// How many of them are stations of the medium, the access point's among them.
+    /// Number of stations on the medium, including the access point.
     pub fn on_air(&self) -> usize {
         1 + self.stations
     }
 
-    /// The server's.
+    /// The number of the server, if there is one.
     pub fn server(&self) -> Option<usize> {
         self.server.then_some(1 + self.stations)
     }
 
-    /// What a host is called: ap; sta if there is one station, else sta1, sta2...; server.
+    /// The name of a host: `ap`; `sta` if there is one station, else `sta1`, `sta2`, ...; `server`.
     pub fn name(&self, host: usize) -> String {
         match host {
             AP => "ap".into(),
@@ -59,8 +59,9 @@ impl Roster {
         }
     }
 
-    /// The host that sent a packet's destination is, or who takes what is for no host: the access point's what comes
-    /// from stations and the server, a lone station what comes from the access point.
+    /// The destination host of a packet. Packets to unknown addresses go from stations and the server to the access
+    /// point, and from the access point to the only other host. `None` if there are several other hosts or the packet
+    /// is for its sender.
     pub fn destination(&self, from: usize, packet: &[u8]) -> Option<usize> {
         let found = match packet.first().map(|first| first >> 4) {
             Some(4) => self.of(packet.get(IPV4_DESTINATION)?, &ipv4(0).octets()),
@@ -74,8 +75,8 @@ impl Roster {
         }
     }
 
-    /// The host that an Ethernet frame to this address goes to; one for many goes to the access point, or from there to a
-    /// lone station.
+    /// The destination host of an Ethernet frame. Group addressed frames go to the access point, and from the access
+    /// point to the only other host.
     pub fn addressed(&self, from: usize, to: MacAddr) -> Option<usize> {
         if to.is_group() {
             return if from != AP {
@@ -87,7 +88,7 @@ impl Roster {
         (0..self.len()).find(|&host| host != from && mac(host) == to)
     }
 
-    /// The host with this address; `first` is that of host 0.
+    /// The host with this address; `first` is the address of host 0.
     fn of(&self, address: &[u8], first: &[u8]) -> Option<usize> {
         let ((last, prefix), (first, known)) = (address.split_last()?, first.split_last()?);
         let host = usize::from(last.checked_sub(*first)?);
@@ -99,17 +100,17 @@ fn number(host: usize) -> u8 {
     u8::try_from(host + 1).expect("there are no more than MAX_HOSTS")
 }
 
-/// A host's address in a network for documentation (RFC 5737).
+/// The address of a host in a documentation network (RFC 5737).
 pub fn ipv4(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(192, 0, 2, number(host))
 }
 
-/// A host's address in a network for documentation (RFC 3849).
+/// The address of a host in a documentation network (RFC 3849).
 pub fn ipv6(host: usize) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number(host).into())
 }
 
-/// A locally administered address; the access point's is also the BSSID.
+/// The locally administered MAC address of a host. The access point's address is also the BSSID.
 pub fn mac(host: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, number(host)])
 }

@@ -1,4 +1,4 @@
-//! What the emulated access point says of its BSS in a beacon (IEEE Std 802.11-2020, 9.3.3.2, Table 9-34).
+//! The beacon of the emulated access point (IEEE Std 802.11-2020, 9.3.3.2, Table 9-34).
 
 use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
 use wlan_air::{Access, Beacons, Category, MediumConfig, Nanos, Protection};
@@ -16,10 +16,10 @@ use wlan_scenario::beacon::{GROUP_MANAGEMENT, USUAL_LEN_B};
 
 use super::keys::{Keys, SSID};
 
-/// The key identifier of the access point's one BIGTK.
+/// The key ID of the access point's only BIGTK.
 pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
 
-/// The primary channels that the emulated air says it is, and their centres in MHz (17.3.8.4.2, 16.3.6.3).
+/// The primary channels that the emulated access point announces: number and centre in MHz (17.3.8.4.2, 16.3.6.3).
 const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
 const CHANNEL_5GHZ: (u8, u16) = (36, 5180);
 
@@ -36,14 +36,14 @@ const ID_HT_OPERATION: u8 = 61;
 const ID_VHT_CAPABILITIES: u8 = 191;
 const ID_VHT_OPERATION: u8 = 192;
 
-/// Octets of a TIM element without stations.
+/// Octets of a TIM element that announces no station.
 const TIM_LEN_B: usize = 6;
-/// Rates that one Supported Rates element holds (9.4.2.3).
+/// Number of rates that a Supported Rates element holds (9.4.2.3).
 const SUPPORTED_RATES_MAX: usize = 8;
-/// Marks a rate as basic (9.4.2.3).
+/// Marks a rate as a basic rate (9.4.2.3).
 const BASIC: u8 = 0x80;
 
-/// Centre of the primary 20 MHz of the emulated air, MHz.
+/// Centre frequency of the primary 20 MHz channel of the emulated air, in MHz.
 pub fn channel_mhz(band: Band) -> u16 {
     channel(band).1
 }
@@ -64,19 +64,20 @@ pub struct AccessPoint {
     interval_tu: u16,
     capability: u16,
     elements: Vec<u8>,
-    /// Where the TIM is in them.
+    /// Offset of the TIM element in `elements`.
     tim_at: usize,
-    /// The elements of a station's Association Request. A station has all that the access point has: SSID, rates, RSN or WPA,
-    /// HT, VHT.
+    /// The elements of a station's Association Request. Stations have the access point's SSID, rates, RSN or WPA, HT
+    /// and VHT elements.
     of_association_request: Vec<u8>,
-    /// The key that protects beacons, if any does, and what it computes.
+    /// The key that protects beacons, if they are protected, and its cipher.
     bigtk: Option<(Key, Bip)>,
-    /// Beacons so far. They have sequence numbers of their own, as drivers count them apart from data.
+    /// Number of beacons sent. They have their own sequence numbers, since drivers count beacons separately from data.
     sent: u64,
 }
 
 impl AccessPoint {
-    /// Station 0 of this medium. `tid` is that of the stations' QoS data frames; `bigtk` protects the beacons.
+    /// Creates station 0 of this medium. `tid` is the TID of the stations' QoS data frames; `bigtk` protects the
+    /// beacons.
     ///
     /// # Panics
     /// If the length of `bigtk` is not the key length of [`GROUP_MANAGEMENT`].
@@ -103,7 +104,7 @@ impl AccessPoint {
             push_element(&mut elements, ID_DSSS_PARAMETER_SET, &[channel(band).0]);
         }
         let tim_at = elements.len();
-        // DTIM count 0, DTIM period 1, and a bitmap that announces nothing (9.4.2.5.1): no station dozes.
+        // DTIM count 0, DTIM period 1 and an empty bitmap (9.4.2.5.1): no station dozes.
         push_element(&mut elements, ID_TIM, &[0, 1, 0, 0]);
         if band == Band::Ghz2_4 && class != Class::Dsss {
             // NonERP_Present and Use_Protection (9.4.2.11).
@@ -113,7 +114,7 @@ impl AccessPoint {
             push_element(&mut elements, ID_EXTENDED_SUPPORTED_RATES, extended);
             push_element(&mut of_request, ID_EXTENDED_SUPPORTED_RATES, extended);
         }
-        // WEP is no suite of an RSN (9.4.2.24.2): only the Privacy bit tells of it.
+        // WEP is not a suite of an RSN (9.4.2.24.2): only the Privacy bit indicates it.
         let advertised = keys.policy().map(Elements::of).unwrap_or_default();
         elements.extend(&advertised.rsn);
         of_request.extend(&advertised.rsn);
@@ -161,7 +162,7 @@ impl AccessPoint {
         }
     }
 
-    /// The key that protects beacons, if any does: stations verify them with it.
+    /// The key that protects beacons, if they are protected. Stations verify beacons with it.
     pub fn bigtk(&self) -> Option<&Key> {
         self.bigtk.as_ref().map(|(key, _)| key)
     }
@@ -176,13 +177,13 @@ impl AccessPoint {
         self.without(&[ID_RSN, ID_RSNX, ID_VENDOR])
     }
 
-    /// The elements of an Association Response: of an Association Request the rates, HT, VHT and the RSN Extension element
-    /// (9.3.3.6), as hostapd answers.
+    /// The elements of an Association Response: the rates, HT, VHT and RSN Extension elements of an Association Request
+    /// (9.3.3.6), as hostapd sends them.
     pub fn of_association_response(&self) -> Vec<u8> {
         self.without(&[ID_SSID, ID_RSN, ID_VENDOR])
     }
 
-    /// The elements of an Association Request that have none of these IDs.
+    /// The elements of an Association Request, except those with these IDs.
     fn without(&self, ids: &[u8]) -> Vec<u8> {
         let mut octets = Vec::with_capacity(self.of_association_request.len());
         for (id, body) in wlan_frames::beacon::elements(&self.of_association_request).flatten() {
@@ -198,12 +199,12 @@ impl AccessPoint {
         self.capability
     }
 
-    /// From one beacon to the next, in time units of 1024 us.
+    /// Beacon interval in time units of 1024 us.
     pub fn interval_tu(&self) -> u16 {
         self.interval_tu
     }
 
-    /// The elements of a Probe Response: those of the beacon but for the TIM (9.3.3.10).
+    /// The elements of a Probe Response: those of the beacon without the TIM (9.3.3.10).
     pub fn of_probe_response(&self) -> Vec<u8> {
         let (before, rest) = self.elements.split_at(self.tim_at);
         [before, &rest[TIM_LEN_B..]].concat()
@@ -212,7 +213,7 @@ impl AccessPoint {
     /// Writes the next beacon, without FCS, and returns its length in octets.
     ///
     /// # Panics
-    /// If there are fewer than [`MAX_LEN_B`](wlan_scenario::beacon::MAX_LEN_B) octets.
+    /// If `octets` is shorter than [`MAX_LEN_B`](wlan_scenario::beacon::MAX_LEN_B).
     pub fn beacon(&mut self, timestamp_us: u64, octets: &mut [u8]) -> usize {
         let sequence = self.sent % u64::from(SequenceControl::MODULUS);
         self.sent += 1;
@@ -255,7 +256,7 @@ fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, is_private: b
         .sum()
 }
 
-/// The rates of the BSS in units of 500 kb/s, with the basic ones marked (9.4.2.3, 9.4.2.13).
+/// The rates of the BSS in units of 500 kb/s, with the basic rates marked (9.4.2.3, 9.4.2.13).
 fn supported_rates(medium: &MediumConfig, mode: &Mode) -> Vec<u8> {
     let dsss: &[u8] = &[2, 4, 11, 22];
     let ofdm: &[u8] = &[12, 18, 24, 36, 48, 72, 96, 108];
@@ -272,9 +273,9 @@ fn supported_rates(medium: &MediumConfig, mode: &Mode) -> Vec<u8> {
     marked.collect()
 }
 
-/// EDCA Parameter Set element (9.4.2.28): what is usual, and what the stations use in the category of their TID.
+/// EDCA Parameter Set element (9.4.2.28): the default values, and the stations' own in the category of their TID.
 fn edca_parameter_set(tid: u8, used: &Access) -> Vec<u8> {
-    // In the order of their ACI (Table 9-154).
+    // In the order of the ACI (Table 9-154).
     let categories = [Category::Be, Category::Bk, Category::Vi, Category::Vo];
     // Table 10-1.
     let of_tid = match tid {
@@ -302,11 +303,11 @@ fn is_short(mode: &Mode) -> bool {
 
 /// HT Capabilities element (9.4.2.55).
 fn ht_capabilities(mode: &Mode) -> [u8; 26] {
-    /// Spatial multiplexing power save is off, A-MSDUs of 7935 octets.
+    /// Spatial multiplexing power save is off; A-MSDUs of up to 7935 octets.
     const ALWAYS: u16 = 0b11 << 2 | 1 << 11;
     const FORTY_MHZ: u16 = 1 << 1;
     const SHORT_GI_20_AND_40: u16 = 0b11 << 5;
-    /// A-MPDUs of 65 535 octets (9.4.2.55.3).
+    /// A-MPDUs of up to 65 535 octets (9.4.2.55.3).
     const AMPDU_EXPONENT: u8 = 3;
     const TX_MCS_SET_DEFINED: u8 = 1;
     let mut info = ALWAYS;
@@ -326,9 +327,9 @@ fn ht_capabilities(mode: &Mode) -> [u8; 26] {
 
 /// HT Operation element (9.4.2.56).
 fn ht_operation(mode: &Mode, is_protecting: bool) -> [u8; 22] {
-    /// The secondary channel is above, and any width is allowed.
+    /// The secondary channel is above the primary, and any width is allowed.
     const FORTY_MHZ: u8 = 0b101;
-    /// There are stations without HT.
+    /// There are non-HT stations.
     const MIXED: u8 = 3;
     let mut body = [0; 22];
     body[0] = channel(mode.band()).0;
@@ -337,7 +338,7 @@ fn ht_operation(mode: &Mode, is_protecting: bool) -> [u8; 22] {
     body
 }
 
-/// VHT-MCSs 0 to 9 on each of so many streams (9.4.2.157.3).
+/// VHT-MCSs 0 to 9 on each of `streams` streams (9.4.2.157.3).
 fn vht_mcs_map(streams: u8) -> [u8; 2] {
     let of = |stream: u8| if stream < streams { 0b10 } else { 0b11 };
     let map = (0..8).fold(0u16, |map, stream| map | of(stream) << (2 * stream));
@@ -346,7 +347,7 @@ fn vht_mcs_map(streams: u8) -> [u8; 2] {
 
 /// VHT Capabilities element (9.4.2.157).
 fn vht_capabilities(mode: &Mode) -> [u8; 12] {
-    /// MPDUs of 11 454 octets, A-MPDUs of 1 048 575.
+    /// MPDUs of up to 11 454 octets, A-MPDUs of up to 1 048 575 octets.
     const ALWAYS: u32 = 0b10 | 7 << 23;
     const ONE_SIXTY_MHZ: u32 = 0b01 << 2;
     const SHORT_GI_80: u32 = 1 << 5;
@@ -366,7 +367,7 @@ fn vht_capabilities(mode: &Mode) -> [u8; 12] {
     body
 }
 
-/// VHT Operation element (9.4.2.158): what channel 36 is the first part of.
+/// VHT Operation element (9.4.2.158): the channel whose first 20 MHz are channel 36.
 fn vht_operation(mode: &Mode) -> [u8; 5] {
     let [low, high] = vht_mcs_map(1);
     let (width, centre_80, centre_160) = match mode.bandwidth_mhz() {

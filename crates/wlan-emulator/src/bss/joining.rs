@@ -1,9 +1,9 @@
-//! How the stations of an emulated link come to it, before the first packet: discovery, authentication, association and
-//! the handshake that their keys come from (IEEE Std 802.11-2020, 11.1.4, 11.3, 12.6).
+//! How the stations of an emulated link join before the first packet: discovery, authentication, association and the
+//! handshake that yields their keys (IEEE Std 802.11-2020, 11.1.4, 11.3, 12.6).
 //!
-//! The machines are those of `wlan-rsn`; here are the frames around their packets, as they are on the air. They find an
-//! idle medium: each follows a DIFS after what came before it, at the lowest basic rate, and is acknowledged. None is
-//! lost, for what an attempt costs that fails is no part of what a link costs.
+//! The state machines are those of `wlan-rsn`; this module builds the frames around their packets, as sent on the air.
+//! Each frame is sent on an idle medium, a DIFS after the previous frame, at the lowest basic rate, and is
+//! acknowledged. No frame is lost, because the cost of failed attempts is not part of the cost of a link.
 
 #[cfg(test)]
 mod tests;
@@ -33,41 +33,41 @@ use crate::frames::protection::{KEY_ID, Protection};
 use crate::frames::sent::{Sent, duration_us};
 use crate::roster::{AP, mac};
 
-/// The TID of EAPOL frames of QoS stations: that of network control, as Linux has it.
+/// The TID of EAPOL frames of QoS stations: the TID of network control, as in Linux.
 const EAPOL_TID: u8 = 7;
-/// How often a station listens, in beacon intervals (9.4.1.6).
+/// Listen interval in beacon intervals (9.4.1.6).
 const LISTEN_INTERVAL: u16 = 1;
-/// Where the Duration field of a frame is.
+/// Offset of the Duration field in a frame.
 const DURATION_AT: usize = 2;
 
-/// Why the stations do not come to the link.
+/// Why a station could not join the link.
 #[derive(Debug, thiserror::Error)]
 pub enum JoiningError {
-    /// The ends would not agree.
+    /// The ends' elements are incompatible.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// The access point takes no more.
+    /// The access point accepts no more stations.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The key management and its key do not fit.
+    /// The PMK does not match the key management.
     #[error(transparent)]
     Pmk(#[from] WrongPmk),
-    /// One end stopped without keys, which on this air is a fault of the program.
+    /// One end stopped without keys. Since no frame is lost, this is a bug.
     #[error("the handshake of station {0} came to nothing")]
     Handshake(MacAddr),
 }
 
-/// An association that stands.
+/// An established association.
 pub struct Joined {
-    /// How the access point's end and the station's protect their frames; none on an open link.
+    /// The protection at the access point's end and at the station's end; `None` on an open link.
     pub protections: [Option<Protection>; 2],
-    /// The pairwise key that both ends have.
+    /// The pairwise key of both ends.
     pub temporal_key: Option<Key>,
-    /// The next sequence numbers of both that frames without QoS have: management frames count with them.
+    /// The next sequence numbers of both ends for non-QoS frames, which share a counter with management frames.
     pub sequences: [u16; 2],
 }
 
-/// The BSS while stations come to it.
+/// The BSS while stations join.
 pub struct Joining<'a> {
     bss: &'a Bss,
     access_point: &'a AccessPoint,
@@ -76,16 +76,16 @@ pub struct Joining<'a> {
     authenticator: Option<Authenticator>,
     sae: Option<sae::Parent>,
     now: Nanos,
-    /// By station: the next sequence number of its management frames.
+    /// By station: the next sequence number of the station's management frames.
     sequences: Vec<u16>,
     sent: Vec<Sent>,
 }
 
 impl<'a> Joining<'a> {
-    /// A BSS of so many stations, the access point among them. Time starts at zero.
+    /// A BSS with `stations` stations, including the access point. Time starts at zero.
     ///
     /// # Errors
-    /// The policy contradicts itself.
+    /// The policy is inconsistent.
     pub fn new(
         bss: &'a Bss,
         access_point: &'a AccessPoint,
@@ -133,7 +133,7 @@ impl<'a> Joining<'a> {
         })
     }
 
-    /// Station `station` comes to the link.
+    /// Lets station `station` join the link.
     ///
     /// # Errors
     /// [`JoiningError`].
@@ -170,12 +170,12 @@ impl<'a> Joining<'a> {
         })
     }
 
-    /// All that was sent, and when the last of it was over.
+    /// All frames sent, and the end of the last frame.
     pub fn finish(self) -> (Vec<Sent>, Nanos) {
         (self.sent, self.now)
     }
 
-    /// 11.1.4.3.
+    /// Discovery (11.1.4.3).
     fn discover(&mut self, station: usize) {
         let access_point = self.access_point;
         let request = Body::ProbeRequest {
@@ -191,7 +191,7 @@ impl<'a> Joining<'a> {
         self.manage([AP, station], false, response);
     }
 
-    /// 11.3.4, by the open system (12.3.3.2).
+    /// Open System authentication (11.3.4, 12.3.3.2).
     fn authenticate(&mut self, station: usize) {
         for (ends, transaction) in [([station, AP], 1), ([AP, station], 2)] {
             let step = Body::Authentication {
@@ -204,7 +204,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// 11.3.4, by SAE (12.4): the PMK that comes of it.
+    /// SAE authentication (11.3.4, 12.4); returns the PMK.
     fn authenticate_sae(
         &mut self,
         station: usize,
@@ -242,7 +242,7 @@ impl<'a> Joining<'a> {
         pmk.ok_or_else(failed)
     }
 
-    /// 11.3.5.
+    /// Association (11.3.5).
     fn associate(&mut self, station: usize) {
         let access_point = self.access_point;
         let capability = access_point.capability();
@@ -261,7 +261,8 @@ impl<'a> Joining<'a> {
         self.manage([AP, station], false, response);
     }
 
-    /// 12.7.6, and with WPA 12.7.7: both ends, and the key that they have.
+    /// The 4-way handshake (12.7.6), with WPA followed by the group key handshake (12.7.7). Returns the protection of
+    /// both ends and their key.
     fn handshake(
         &mut self,
         station: usize,
@@ -287,14 +288,14 @@ impl<'a> Joining<'a> {
             while let Some(output) = supplicant.poll_output() {
                 ends[1].apply(output);
             }
-            // What one says is said before the other answers.
+            // One end's packets are all sent before the other end answers.
             let from = usize::from(ends[0].to_send.is_empty());
             let Some((packet, is_sealed)) = ends[from].to_send.pop_front() else {
                 break;
             };
             let packet = self.eapol(station, from, &mut ends, &packet, is_sealed);
             let now = self.time();
-            // What is left out ends the handshake.
+            // A discarded packet ends the handshake.
             let _ = if from == 0 {
                 supplicant.receive(&packet, is_sealed, now, rng)
             } else {
@@ -310,7 +311,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// An EAPOL packet goes over the air, sealed or open; as the other end sees it.
+    /// Sends an EAPOL packet over the air, sealed or open, and returns the packet that the other end receives.
     fn eapol(
         &mut self,
         station: usize,
@@ -368,7 +369,7 @@ impl<'a> Joining<'a> {
         mpdu[at + LlcSnap::LEN..][..packet.len()].to_vec()
     }
 
-    /// A management frame goes over the air.
+    /// Sends a management frame over the air.
     fn manage(&mut self, [from, to]: [usize; 2], is_broadcast: bool, body: Body<'_>) {
         let frame = Management {
             da: if is_broadcast { MacAddr::BROADCAST } else { mac(to) },
@@ -390,11 +391,11 @@ impl<'a> Joining<'a> {
         sequence
     }
 
-    /// An MPDU goes over the air, and the Ack to its transmitter, if it gets one (10.3.2.9).
+    /// Sends an MPDU over the air, and the Ack to its transmitter, if the MPDU is acknowledged (10.3.2.9).
     fn transmit(&mut self, mut mpdu: Vec<u8>, acknowledged: Option<usize>) {
         let mode = self.bss.beacon_mode();
         let (sifs, ack) = (self.bss.sifs(), self.bss.ack_duration(&mode));
-        // DIFS (10.3.7).
+        // The frame starts a DIFS after the previous one (10.3.7).
         let at = self.now + sifs + self.bss.slot() * 2;
         let end = at + mode.ppdu_duration(mpdu.len() + FCS_LEN);
         self.now = end;
@@ -422,13 +423,13 @@ impl<'a> Joining<'a> {
     }
 }
 
-/// What one end of a handshake has so far.
+/// The state of one end of a handshake.
 struct HandshakeEnd {
     role: Role,
     protection: Option<Protection>,
     key: Option<Key>,
     is_established: bool,
-    /// Packets, and whether they go sealed.
+    /// Packets, and whether each is sealed.
     to_send: VecDeque<(Vec<u8>, bool)>,
 }
 
@@ -443,11 +444,11 @@ impl HandshakeEnd {
         }
     }
 
-    /// Group keys are for group addressed frames, which no host of an emulated link sends.
+    /// Ignores group keys: no host of an emulated link sends group addressed frames.
     fn apply(&mut self, output: Output) {
         match output {
             Output::Send { packet, sealed, .. } => self.to_send.push_back((packet, sealed)),
-            // It comes once for each direction.
+            // This output comes once per direction.
             Output::InstallPairwise { suite, key, .. } if self.protection.is_none() => {
                 self.protection = Protection::new(suite, key.as_octets(), self.role);
                 self.key = Some(key);

@@ -1,4 +1,4 @@
-//! How an emulated link is protected, and what its keys come from.
+//! The protection of an emulated link, and the source of its keys.
 
 use std::sync::Arc;
 
@@ -8,40 +8,40 @@ use wlan_rsn::sae::{Password, PasswordError};
 use wlan_rsn::{Akm, Group, ManagementProtection, Pmk, Policy, Protocol};
 use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
-/// What every emulated BSS is called.
+/// The SSID of every emulated BSS.
 pub const SSID: &[u8] = b"airtoll";
 
-/// Why no keys come of a passphrase.
+/// Why no keys can be derived from a passphrase.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// No passphrase of PSK.
+    /// The passphrase is invalid for PSK.
     #[error("wpa_passphrase: {0}")]
     Passphrase(#[from] PskError),
-    /// No password of SAE.
+    /// The password is invalid for SAE.
     #[error("wpa_passphrase: {0}")]
     Password(#[from] PasswordError),
 }
 
-/// How a link is protected, and what its keys come from.
+/// The protection of a link, and the source of its keys.
 pub enum Keys {
-    /// Not at all.
+    /// No protection.
     Open,
-    /// By one key that all know, and no handshake (12.3.2).
+    /// One shared key, without a handshake (12.3.2).
     Wep(Suite, Vec<u8>),
-    /// By keys of a handshake (12.6).
+    /// Keys from a handshake (12.6).
     Rsn(Policy, Secret),
 }
 
-/// What both ends know beforehand.
+/// The shared secret of both ends.
 pub enum Secret {
     /// The PMK itself.
     Psk(Pmk),
-    /// A password of SAE.
+    /// The SAE password.
     Sae(Arc<Password>),
 }
 
 impl Keys {
-    /// Those of a suite: WPA with TKIP, RSN with the others of both; `is_qos` says whether the BSS has QoS.
+    /// The keys of a suite: WPA for TKIP, RSN for all other suites. `is_qos` says whether the BSS has QoS.
     ///
     /// # Errors
     /// The passphrase is invalid.
@@ -79,7 +79,7 @@ impl Keys {
         Ok(Keys::Rsn(policy, secret))
     }
 
-    /// What the access point and its stations advertise; `None` without RSN.
+    /// The policy that the access point and its stations advertise; `None` without WPA or RSN.
     pub fn policy(&self) -> Option<&Policy> {
         match self {
             Keys::Rsn(policy, _) => Some(policy),

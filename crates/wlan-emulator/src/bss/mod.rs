@@ -1,4 +1,4 @@
-//! The emulated BSS: its keys, what its access point announces, and how stations join it.
+//! The emulated BSS: its keys, the announcements of its access point, and the joining of stations.
 
 pub mod beacon;
 pub mod joining;

@@ -1,11 +1,11 @@
-//! What the recipient of a block acknowledgement agreement has received (IEEE Std 802.11-2020, 10.25.6.3).
+//! The MPDUs received under a block ack agreement (IEEE Std 802.11-2020, 10.25.6.3).
 
 use wlan_frames::SequenceControl;
 
-/// MPDUs that the bitmap of a compressed `BlockAck` tells of (9.3.1.8.2).
+/// Number of MPDUs in the bitmap of a compressed `BlockAck` (9.3.1.8.2).
 const WINDOW: u16 = 64;
 
-/// The scoreboard context control of one agreement, which begins with sequence number 0.
+/// The scoreboard context control of one agreement, which starts with sequence number 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scoreboard {
     /// WinStart_R.
@@ -20,12 +20,13 @@ impl Scoreboard {
         self.start
     }
 
-    /// What arrived from there on.
+    /// The MPDUs received from [`start`](Self::start) on.
     pub fn bitmap(self) -> u64 {
         self.bitmap
     }
 
-    /// An MPDU arrived: one beyond the window becomes its end, one before it changes nothing (10.25.6.3 b).
+    /// Records an MPDU. An MPDU beyond the window moves the window's end; an MPDU before the window changes nothing
+    /// (10.25.6.3 b).
     pub fn receive(&mut self, sequence: u16) {
         let ahead = self.ahead(sequence);
         if ahead >= SequenceControl::MODULUS / 2 {
@@ -76,7 +77,7 @@ mod tests {
             let (mut newest, mut received) = (63, BTreeSet::new());
             let mut at = 0;
             for (step, back) in steps {
-                // Never further back than a window: a sender does not either.
+                // At most a window back, as in a sender.
                 at = if back { newest - step.min(63) } else { at + step };
                 newest = newest.max(at);
                 received.insert(at);

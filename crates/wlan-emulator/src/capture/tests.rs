@@ -1,4 +1,4 @@
-//! The capture of a medium in virtual time, as tshark reads it.
+//! Captures of a medium in virtual time, as tshark decodes them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,19 +21,19 @@ use crate::bss::keys::Keys;
 
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
 
-/// An MSDU on its way.
+/// An MSDU in transit.
 #[derive(Default)]
 struct Sent {
     sequence: Option<u16>,
     mpdu: Vec<u8>,
 }
 
-/// A PPDU that was sent, and what it was like.
+/// A PPDU that was sent, and its outcome.
 #[derive(Debug)]
 struct Told {
     ppdu: Ppdu,
     received: bool,
-    /// Whether the monitor could read it: nothing fell into it.
+    /// Whether the monitor could read it: no other PPDU overlapped it.
     readable: bool,
     /// Sequence numbers of its MPDUs.
     sequences: Vec<u16>,
@@ -44,7 +44,7 @@ impl Told {
         matches!(self.ppdu.kind, Kind::Data { .. })
     }
 
-    /// Frames of the capture.
+    /// Number of its frames in the capture.
     fn frames(&self) -> usize {
         match self.ppdu.kind {
             _ if !self.readable => 0,
@@ -60,7 +60,7 @@ fn temporary_file() -> PathBuf {
     std::env::temp_dir().join(format!("airtoll-capture-{}-{number}.pcap", std::process::id()))
 }
 
-/// How a link with this suite is protected.
+/// The keys of a link with this suite.
 fn keys(suite: Option<Suite>, akm: Akm, management: ManagementProtection, is_qos: bool) -> Keys {
     match suite {
         None => Keys::Open,
@@ -69,8 +69,8 @@ fn keys(suite: Option<Suite>, akm: Akm, management: ManagementProtection, is_qos
     }
 }
 
-/// Sends so many MSDUs of 1000 octets each way over the air of these words, until nothing is left to send and `until`
-/// has come: what was sent, and the capture of it.
+/// Sends `up` and `down` MSDUs of 1000 octets over the air that `words` describe, until nothing is left to send and
+/// `until` has passed. Returns the PPDUs and their capture.
 fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (Vec<Told>, Vec<u8>) {
     const BODY_B: usize = 1000;
     let words = scenario(words);
@@ -175,7 +175,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
     (told, file)
 }
 
-/// Octets of the PSDU that holds these records' frames.
+/// Octets of the PSDU that holds the frames in `records`.
 fn psdu_len_b(records: &[u8], ppdu: &Ppdu) -> usize {
     let file = [&pcap::file_header()[..], records].concat();
     let mut lens = Vec::new();
@@ -197,7 +197,7 @@ fn psdu_len_b(records: &[u8], ppdu: &Ppdu) -> usize {
 /// The fields of each frame of a PPDU.
 type Rows = Vec<Vec<String>>;
 
-/// Every PPDU that could be read, with what tshark says of each of its frames.
+/// Every readable PPDU, with the fields that tshark shows for each of its frames.
 fn seen<'t>(told: &'t [Told], file: &[u8], fields: &[&str]) -> Option<Vec<(&'t Told, Rows)>> {
     let always = ["_ws.malformed", "wlan.fcs.status"];
     let mut rows = tshark(
@@ -242,7 +242,7 @@ fn subtype(kind: Kind, has_qos: bool) -> &'static str {
     }
 }
 
-/// PHYs and what tshark calls them; each with the rates that its frames are sent at, where that is not their mode's.
+/// PHYs, and tshark's number of each.
 fn phys() -> Vec<(Value, &'static str)> {
     vec![
         (json!({"phy": "dsss", "rate": "1 Mbit/s"}), "4"),
@@ -357,7 +357,7 @@ fn frames_of_every_phy_are_read_with_their_mode_time_and_reserved_span() {
                 assert_eq!(reserved, 0);
                 continue;
             }
-            // 9.2.5: up to the end of the answer, rounded up to a microsecond.
+            // 9.2.5: up to the end of the response, rounded up to a microsecond.
             let until = ppdu.end + Nanos::from_us(reserved);
             let end = exchange_ends.unwrap();
             assert!(
@@ -418,7 +418,8 @@ fn beacons_say_what_the_bss_is_like() {
         assert_eq!(seen.len(), 7);
         for (number, (_, frames)) in seen.iter().enumerate() {
             let [frame] = &frames[..] else { panic!("one frame") };
-            // 11.1.3.1: when the first bit of the field is sent, 24 octets after that of the frame.
+            // 11.1.3.1: the time at which the first bit of the field is sent, 24 octets after the first bit of the
+            // frame.
             let timestamp: u64 = frame[0].parse().unwrap();
             let first_bit: u64 = frame[1].parse().unwrap();
             let in_dsss = frame[2] == "1";
@@ -490,7 +491,7 @@ fn protected_beacons_end_with_a_mic_under_the_beacon_key() {
 
 #[test]
 fn what_is_sent_again_is_what_the_block_ack_lacked() {
-    // About one MPDU in ten is lost, and now and then an answer.
+    // About one MPDU in ten is lost, and a few responses.
     let of = json!({
         "phy": "ht", "rate": "mcs7", "error_model": "nist", "snr_db": [[0, 11.6], [23.6, 0]], "seed": 5, "queue_limit": 2000,
         "retry_limit": 20,
@@ -538,7 +539,7 @@ fn what_is_sent_again_is_what_the_block_ack_lacked() {
                 let start: u16 = answers[0][2].parse().unwrap();
                 // tshark shows the octets in the order of their transmission.
                 let bitmap = u64::from_str_radix(&answers[0][3], 16).unwrap().swap_bytes();
-                // What is newer than all that arrived is beyond the bitmap.
+                // MPDUs newer than all received ones are beyond the bitmap.
                 let arrived = |number: &u16| number - start < 64 && bitmap >> (number - start) & 1 == 1;
                 read.iter().copied().filter(|number| !arrived(number)).collect()
             }

@@ -1,4 +1,4 @@
-//! Octets on their way to the disk, on a thread of their own: whoever hands them over never waits.
+//! Writes buffers to disk on a separate thread, so that the caller never waits.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// The thread that writes, and what goes there and back.
+/// The writing thread and its channels.
 pub struct Writer {
     full: Sender<Vec<u8>>,
-    /// Buffers that were written, to be filled again.
+    /// Written buffers, to be reused.
     written: Receiver<Vec<u8>>,
-    /// Buffers that were given back unwritten.
+    /// Buffers that were returned unwritten.
     unused: Vec<Vec<u8>>,
-    /// Octets that were handed over and are not written yet.
+    /// Octets handed over but not yet written.
     waiting_b: Arc<AtomicUsize>,
     limit_b: usize,
     lost: u64,
@@ -21,7 +21,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread, which writes to `sink`, of which at most `limit_b` octets wait, and ends with `finish`.
+    /// Starts the thread, which writes to `sink` and then calls `finish`. At most `limit_b` octets may wait.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -37,9 +37,9 @@ impl Writer {
         let write = move || {
             for buffer in queue {
                 sink.write_all(&buffer)?;
-                // A count that guards no other memory: the channels order that.
+                // The count guards no other memory, which the channels order; relaxed ordering suffices.
                 waiting.fetch_sub(buffer.len(), Ordering::Relaxed);
-                // The other end may have gone to wait for this thread.
+                // The other end may already be waiting for this thread to end.
                 let _ = back.send(buffer);
             }
             finish(sink)
@@ -55,7 +55,7 @@ impl Writer {
         })
     }
 
-    /// An empty buffer, one used before if there is one.
+    /// An empty buffer, reused if possible.
     pub fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self
             .unused
@@ -66,12 +66,12 @@ impl Writer {
         buffer
     }
 
-    /// Takes back a buffer that is not to be written.
+    /// Takes back a buffer without writing it.
     pub fn give_back(&mut self, buffer: Vec<u8>) {
         self.unused.push(buffer);
     }
 
-    /// Hands over a buffer, or counts it as lost where too much waits already.
+    /// Hands over a buffer, or counts it as lost if too many octets are waiting.
     pub fn write(&mut self, buffer: Vec<u8>) {
         if self.waiting_b.load(Ordering::Relaxed) + buffer.len() > self.limit_b {
             self.lost += 1;
@@ -79,19 +79,19 @@ impl Writer {
             return;
         }
         self.waiting_b.fetch_add(buffer.len(), Ordering::Relaxed);
-        // The thread is gone only after a write failed, which `finish` reports.
+        // The thread ends early only after a failed write, which `finish` reports.
         let _ = self.full.send(buffer);
     }
 
-    /// Buffers that were lost.
+    /// Number of lost buffers.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Waits until all is written.
+    /// Waits until all buffers are written.
     ///
     /// # Errors
-    /// The first write that failed.
+    /// The first failed write.
     pub fn finish(self) -> io::Result<()> {
         drop(self.full);
         self.thread
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk that takes nothing before it is let go.
+    /// A disk that blocks until it is released.
     struct Stuck {
         let_go: Arc<Barrier>,
         is_stuck: bool,

@@ -1,8 +1,8 @@
-//! MSDUs that go in fragments (IEEE 802.11-2020 10.4, 10.5), each an MPDU sealed by itself.
+//! Fragmentation of MSDUs (IEEE 802.11-2020 10.4, 10.5). Each fragment is an MPDU that is sealed separately.
 //!
-//! The frame keeps its MSDU in clear; the MPDU of the fragment on the air has a buffer of its own, made anew for every
-//! transmission: with the same packet number it is sealed to the same octets. The receiver keeps what came of one
-//! MSDU, since its peer sends the fragments of one after the other.
+//! A frame keeps its MSDU in plaintext. The MPDU of the fragment on the air has its own buffer and is rebuilt for each
+//! transmission: the same packet number gives the same octets. The receiver reassembles one MSDU at a time, since its
+//! peer sends the fragments of one MSDU before the next.
 
 use wlan_air::{Fragment, Nanos};
 use wlan_ciphers::{OpenJob, SealJob};
@@ -16,11 +16,11 @@ use super::station::End;
 #[cfg(test)]
 mod tests;
 
-/// From the first fragment that came to the last, at most: dot11MaxReceiveLifetime, 512 TU (10.5).
+/// Longest time between the first and the last fragment: dot11MaxReceiveLifetime, 512 TU (10.5).
 const MAX_LIFETIME: Nanos = Nanos::from_us(512 * 1024);
 
 impl End {
-    /// Makes `frames` ready for the air as [`seal`](End::seal) does, or if it is sent in parts that part of it.
+    /// Prepares `frames` for transmission as [`seal`](End::seal) does, or only their fragment `part`.
     pub fn seal_on_air<'f>(
         &mut self,
         frames: impl Iterator<Item = &'f mut Frame>,
@@ -33,7 +33,7 @@ impl End {
         }
     }
 
-    /// Opens what is on the air, in place.
+    /// Opens the frames on the air in place.
     pub fn open_on_air<'f>(&self, frames: impl Iterator<Item = &'f mut Frame>, part: Option<&Fragment>) {
         match part {
             None => self.open(frames),
@@ -41,8 +41,8 @@ impl End {
         }
     }
 
-    /// Builds the MPDU of a part. All parts have the sequence number of the MSDU, and each a packet number of its own,
-    /// one after the other (12.5.3.3.2).
+    /// Builds the MPDU of a fragment. All fragments have the sequence number of the MSDU, and consecutive packet
+    /// numbers (12.5.3.3.2).
     fn seal_fragment(&mut self, frame: &mut Frame, part: &Fragment, duration_us: u16) {
         let around = self.around();
         let msdu_at = around.packet_at - LlcSnap::LEN;
@@ -113,7 +113,7 @@ impl End {
             .map_or(State::Rejected, |opened| State::Opened(opened.clone()));
     }
 
-    /// A fragment arrived, at `at`: it joins those before it, if it opened, was not replayed, and comes next.
+    /// Appends a fragment that arrived at `at` to the MSDU, if it opened, is not a replay and is the next one.
     pub fn take_fragment(&mut self, frame: &Frame, at: Nanos) {
         let Some(fragments) = &frame.fragments else {
             return;
@@ -124,7 +124,7 @@ impl End {
         let SequenceControl { number, fragment } = header.sequence;
         let so_far = &mut self.reassembly;
         if header.retry && so_far.sequence == Some(number) && fragment < so_far.count {
-            return; // a duplicate: its Ack was lost (10.3.2.14)
+            return; // a duplicate, sent because its Ack was lost (10.3.2.14)
         }
         let opened = match (&mut self.protection, &fragments.state) {
             (None, _) => Some((None, header.len()..fragments.len_b)),
@@ -138,7 +138,7 @@ impl End {
             so_far.begin(&header, at);
         }
         let Some((pn, text)) = opened.filter(|(pn, _)| {
-            // Packet numbers of an MSDU's fragments go up in steps of one (12.5.3.4.4).
+            // Packet numbers of an MSDU's fragments increase by one (12.5.3.4.4).
             let follows = fragment == 0 || so_far.last_pn.and_then(|last| last.next().ok()) == *pn;
             let in_turn = so_far.sequence == Some(number) && fragment == so_far.count && !so_far.complete;
             follows && in_turn && at.saturating_sub(so_far.began) <= MAX_LIFETIME
@@ -152,8 +152,9 @@ impl End {
         so_far.octets.extend_from_slice(&fragments.buffer[text]);
     }
 
-    /// Whether a frame that came is to be believed and has a packet, as [`accept`](End::accept) says of one that came as a
-    /// whole. Of one that came in fragments all must be there, and for TKIP their MIC right; it gets the packet from them.
+    /// Whether a received frame is authentic and contains a packet. An unfragmented frame is checked by
+    /// [`accept`](End::accept). A fragmented MSDU must be complete and, with TKIP, have a valid MIC; it is then copied
+    /// to `frame`.
     pub fn take_up(&mut self, frame: &mut Frame) -> bool {
         if frame
             .fragments

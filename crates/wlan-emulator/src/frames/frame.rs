@@ -1,44 +1,44 @@
-//! MPDUs on their way between two hosts, and the buffers that they live in.
+//! MPDUs in transit between two hosts, and their buffers.
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::{Opened, PacketNumber};
 use wlan_frames::{EtherType, LlcSnap, MacAddr};
 
-/// Octets of a frame buffer: the largest MSDU (IEEE 802.11-2020 9.2.4.8.1: 2304) with its header and security
+/// Size of a frame buffer: the largest MSDU (IEEE 802.11-2020 9.2.4.8.1: 2304 octets) with its header and security
 /// fields, rounded up.
 const BUFFER_B: usize = 2400;
 
-/// An MPDU on its way: header, security header, LLC/SNAP, packet and MIC in a buffer of its own, no FCS.
+/// An MPDU in transit, in its own buffer: header, security header, LLC/SNAP, packet and MIC, without FCS.
 pub struct Frame {
     pub(crate) buffer: Box<[u8]>,
     /// End of the MPDU in the buffer.
     pub(crate) len_b: usize,
-    /// Given at the first transmission, kept for every later one.
+    /// Assigned at the first transmission and kept for retransmissions.
     pub(crate) numbers: Option<Numbers>,
     pub(crate) state: State,
-    /// The hosts that its packet comes from and goes to; behind the access point others than those of this hop.
+    /// The hosts that send and receive the packet. Beyond the access point, they differ from the ends of this hop.
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// Destination and source of the Ethernet frame that it was; none of an IP packet.
+    /// Destination and source of the Ethernet frame; `None` for an IP packet.
     pub(crate) addresses: Option<[MacAddr; 2]>,
-    /// Its fragments; without any that was sent, it goes as a whole.
+    /// The fragments of the frame. If none has been sent, the frame is sent unfragmented.
     pub(crate) fragments: Option<Box<Fragments>>,
 }
 
-/// Numbers of an MSDU's fragments have four bits (9.2.4.4.3).
+/// Largest number of fragments of an MSDU: fragment numbers have four bits (9.2.4.4.3).
 pub const MAX_FRAGMENTS: usize = 16;
 
-/// The packet numbers of the fragments of an MSDU that were sent, none on an open link.
+/// Packet numbers of the fragments that have been sent; `None` for each on an open link.
 pub type PacketNumbers = ArrayVec<Option<PacketNumber>, MAX_FRAGMENTS>;
 
-/// A frame on its way in fragments.
+/// The fragments of a frame in transit.
 pub struct Fragments {
-    /// The MPDU of the one that was sent last.
+    /// The MPDU of the fragment sent last.
     pub(crate) buffer: Box<[u8]>,
-    /// Its end in the buffer.
+    /// End of the MPDU in the buffer.
     pub(crate) len_b: usize,
     pub(crate) state: State,
-    /// Of all that were sent.
+    /// Packet numbers of all fragments sent so far.
     pub(crate) pns: PacketNumbers,
 }
 
@@ -60,40 +60,40 @@ impl Fragments {
     }
 }
 
-/// Octets of a frame around its packet; the same on every hop of a link.
+/// Octets of a frame around its packet; equal on all hops of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// Before it: MAC header, security header, LLC/SNAP.
+    /// Octets before the packet: MAC header, security header, LLC/SNAP.
     pub packet_at: usize,
-    /// Behind it.
+    /// Octets after the packet: MIC.
     pub mic_b: usize,
 }
 
 impl Around {
-    /// Octets of an MPDU, without FCS, around its MSDU.
+    /// Octets of an MPDU around its MSDU, without FCS.
     pub fn msdu_b(self) -> usize {
         self.packet_at - LlcSnap::LEN + self.mic_b
     }
 }
 
-/// What tells an MPDU from every other of its sender.
+/// The numbers that identify an MPDU of a sender.
 #[derive(Clone, Copy)]
 pub struct Numbers {
     pub sequence: u16,
-    /// None on an open link.
+    /// `None` on an open link.
     pub pn: Option<PacketNumber>,
 }
 
-/// How far an MPDU is.
+/// Processing state of an MPDU.
 #[derive(PartialEq, Eq)]
 pub enum State {
-    /// To be sealed.
+    /// Not yet sealed.
     Plain,
     /// Sealed.
     Sealed,
-    /// Opened by the receiver, with what it found. If it is sent again, it is sealed again, to the same octets.
+    /// Opened by the receiver, with the result. A retransmission is sealed again, to the same octets.
     Opened(Opened),
-    /// Its header or MIC was wrong at the receiver.
+    /// Rejected by the receiver: invalid header or MIC.
     Rejected,
 }
 
@@ -113,18 +113,18 @@ impl Default for Frame {
 }
 
 impl Frame {
-    /// The IP packet, or the payload of an Ethernet frame, in a frame that is not sealed.
+    /// The IP packet, or the payload of the Ethernet frame, in an unsealed frame.
     pub fn packet(&self, around: Around) -> &[u8] {
         &self.buffer[around.packet_at..self.len_b - around.mic_b]
     }
 
-    /// What its packet is, in a frame that is not sealed.
+    /// The type of the packet in an unsealed frame.
     pub fn ethertype(&self, around: Around) -> EtherType {
         let at = around.packet_at - 2;
         EtherType(u16::from_be_bytes([self.buffer[at], self.buffer[at + 1]]))
     }
 
-    /// Makes it a frame that no one has sent yet.
+    /// Resets the frame to unsent.
     pub fn renew(&mut self) {
         self.numbers = None;
         self.state = State::Plain;
@@ -133,7 +133,7 @@ impl Frame {
         }
     }
 
-    /// Whether it was an Ethernet frame to a group address.
+    /// Whether the packet is an Ethernet frame to a group address.
     pub fn is_for_many(&self) -> bool {
         self.addresses
             .is_some_and(|[destination, _]| destination.is_group())
@@ -144,7 +144,7 @@ impl Frame {
         &self.buffer[..self.len_b]
     }
 
-    /// The MPDU that is sent of it: itself, or a fragment.
+    /// The MPDU on the air: the frame itself, or its current fragment.
     pub fn mpdu_on_air(&self) -> &[u8] {
         match &self.fragments {
             Some(fragments) if !fragments.pns.is_empty() => fragments.mpdu(),
@@ -153,21 +153,21 @@ impl Frame {
     }
 }
 
-/// Frames to use again. The one given back last is the first to go out, since the caches still hold it.
+/// Frames to reuse. The frame returned last is reused first, because it is still in the caches.
 pub struct Pool(Vec<Frame>);
 
 impl Pool {
-    /// A pool that has `frames` before it must allocate.
+    /// Creates a pool with `frames` preallocated frames.
     pub fn new(frames: usize) -> Self {
         Self((0..frames).map(|_| Frame::default()).collect())
     }
 
-    /// A frame whose content is whatever it was.
+    /// Takes a frame with unspecified contents.
     pub fn take(&mut self) -> Frame {
         self.0.pop().unwrap_or_default()
     }
 
-    /// A copy of an opened frame: the sender may have to send its own again.
+    /// Copies an opened frame, because the sender may have to retransmit the original.
     pub fn copy(&mut self, of: &Frame) -> Frame {
         let mut frame = self.take();
         frame.buffer[..of.len_b].copy_from_slice(of.mpdu());
@@ -178,7 +178,7 @@ impl Pool {
         frame
     }
 
-    /// Takes a frame back.
+    /// Returns a frame to the pool.
     pub fn give(&mut self, frame: Frame) {
         self.0.push(frame);
     }

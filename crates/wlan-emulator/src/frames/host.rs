@@ -1,5 +1,5 @@
-//! A host's side of the link: its packets become frames, and the packets in frames go up to it. What its device carries
-//! are IP packets, or Ethernet frames whose type and payload are the packet.
+//! A host's end of the link: converts packets from the host's device to frames, and hands received packets up to the
+//! device. The device carries IP packets or Ethernet frames; the type and payload of an Ethernet frame form the packet.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,22 +13,22 @@ use wlan_host::tun::{ETHERNET_B, Kind, TYPES_FROM, Tun};
 
 use crate::frames::frame::{Around, Frame, Pool};
 
-/// Octets of the largest super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
+/// Size of the largest super-packet (Linux `GSO_LEGACY_MAX_SIZE`) in octets.
 const SUPER_PACKET_B: usize = 65_536;
 
-/// Octets of the type field of an Ethernet frame.
+/// Size of the type field of an Ethernet frame in octets.
 const TYPE_B: usize = 2;
 
-/// What was found when a host's device was read.
+/// The outcome of reading a host's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// So many packets for the link, from one of the host's.
+    /// The number of packets for the link that one packet of the host was split into.
     Packets(usize),
     /// A packet that is neither IPv4 nor IPv6, or an Ethernet frame without a type.
     Unclassified,
-    /// A packet that cannot be made into MSDUs: too long for one, or its headers do not say how to split it.
+    /// A packet that cannot be converted to MSDUs: too long for one, or without valid segmentation fields.
     Unsplittable,
-    /// Nothing waits.
+    /// No packet is waiting.
     Nothing,
 }
 
@@ -36,15 +36,15 @@ pub enum Arrival {
 pub struct Host {
     tun: Tun,
     around: Around,
-    /// What the host takes joined.
+    /// The packet types that the host accepts coalesced.
     takes: Takes,
-    /// A packet that is longer than a frame's buffer, from its start.
+    /// Buffer for a packet longer than a frame's buffer, including its beginning.
     long: Box<[u8]>,
 }
 
 impl Host {
-    /// A host behind this device, on a link of such frames. With `coalesce` it is given packets joined, as far as the
-    /// device allows.
+    /// Creates a host with this device. `around` is the frame layout of the link. With `coalesce`, received packets are
+    /// coalesced as far as the device allows.
     pub fn new(tun: Tun, around: Around, coalesce: bool) -> Self {
         let offloads = tun.offloads();
         Self {
@@ -58,13 +58,13 @@ impl Host {
         }
     }
 
-    /// The host's device, to wait on.
+    /// The host's device, for polling.
     pub fn device(&self) -> BorrowedFd<'_> {
         self.tun.as_fd()
     }
 
-    /// Reads one packet of the host, splits it where it is a super-packet, and gives each part to `queue`, in a frame
-    /// with LLC/SNAP in front and room for what sealing adds.
+    /// Reads one packet from the host, splits it if it is a super-packet, and passes each part to `queue`. Each part is
+    /// in a frame, after the LLC/SNAP header and with space for the security fields.
     ///
     /// # Errors
     /// The device cannot be read.
@@ -79,7 +79,7 @@ impl Host {
         arrival
     }
 
-    /// Reads one packet of the host; its last part, or all of it, is then in `frame`.
+    /// Reads one packet from the host. Its last or only part is returned in `frame`.
     fn read_into(
         &mut self,
         frame: &mut Frame,
@@ -97,7 +97,7 @@ impl Host {
         let Some(packet_b) = self.tun.read(&mut vnet, packet, &mut self.long[room_b..])? else {
             return Ok(Arrival::Nothing);
         };
-        // The version is the first field of both headers (RFC 791 3.1, RFC 8200 3).
+        // The version is the first field of the IPv4 and IPv6 headers (RFC 791 3.1, RFC 8200 3).
         let ethertype = match packet[0] >> 4 {
             4 => EtherType::IPV4,
             6 => EtherType::IPV6,
@@ -145,8 +145,8 @@ impl Host {
         Ok(Arrival::Packets(last + 1))
     }
 
-    /// Reads one Ethernet frame, whose type becomes that of LLC/SNAP where it stands. None is split: nothing that leaves
-    /// that to its device is sent over such devices.
+    /// Reads one Ethernet frame in place; its type field becomes the type field of the LLC/SNAP header. Super-packets
+    /// are unsplittable: no sender on such devices relies on segmentation offload.
     fn read_ethernet(&mut self, frame: &mut Frame) -> io::Result<Arrival> {
         let Around { packet_at, mic_b } = self.around;
         let (start, until) = (packet_at - ETHERNET_B, frame.buffer.len() - mic_b);
@@ -197,7 +197,7 @@ impl Host {
         Ok(Arrival::Packets(1))
     }
 
-    /// Begins to hand packets to the host.
+    /// Starts handing packets up to the host.
     pub fn up(&self) -> Up<'_, '_> {
         Up {
             host: self,
@@ -207,7 +207,7 @@ impl Host {
         }
     }
 
-    /// Gives an Ethernet frame to the host; returns how many it refused.
+    /// Hands an Ethernet frame up to the host; returns the number of refused packets.
     fn hand_up_ethernet(&self, addresses: [MacAddr; 2], frame: &Frame) -> usize {
         let Around { packet_at, mic_b } = self.around;
         let [MacAddr(da), MacAddr(sa)] = addresses;
@@ -220,7 +220,7 @@ impl Host {
         usize::from(self.tun.write(&parts).is_err())
     }
 
-    /// Gives a run to the host; returns how many packets it refused.
+    /// Hands a run up to the host; returns the number of refused packets.
     fn hand_up(&self, run: &Run<'_>) -> usize {
         let head = run.head();
         let mut parts: ArrayVec<IoSlice<'_>, { 1 + MAX_PACKETS }> = ArrayVec::new();
@@ -233,8 +233,7 @@ impl Host {
     }
 }
 
-/// Packets on their way up to a host, in this order. Those whose MPDUs do not follow each other (one was lost) go up
-/// apart.
+/// Packets on their way up to a host, in order. Packets are not coalesced across a lost MPDU.
 pub struct Up<'h, 'f> {
     host: &'h Host,
     run: Option<Run<'f>>,
@@ -243,7 +242,7 @@ pub struct Up<'h, 'f> {
 }
 
 impl<'f> Up<'_, 'f> {
-    /// Hands up the packet of a frame.
+    /// Hands up the packet in a frame.
     pub fn push(&mut self, frame: &'f Frame) {
         if let Some(addresses) = frame.addresses {
             self.refused += self.host.hand_up_ethernet(addresses, frame);
@@ -251,7 +250,7 @@ impl<'f> Up<'_, 'f> {
         }
         let packet = frame.packet(self.host.around);
         let sequence = frame.numbers.map(|numbers| numbers.sequence);
-        // What came over no air lost nothing on it.
+        // Packets from the wire have no sequence number, and none of them was lost on the air.
         let next = self
             .previous
             .map(|previous| (previous + 1) % SequenceControl::MODULUS);
@@ -266,7 +265,7 @@ impl<'f> Up<'_, 'f> {
         self.run = Some(Run::new(self.host.takes, packet));
     }
 
-    /// Hands up the rest; how many packets the host's stack refused.
+    /// Hands up the remaining packets; returns the total number of packets that the host's stack refused.
     pub fn finish(self) -> usize {
         self.refused + self.run.map_or(0, |run| self.host.hand_up(&run))
     }

@@ -1,4 +1,4 @@
-//! What protects the frames of one end of a link, by any suite: keys, packet numbers, replay check.
+//! Frame protection at one end of a link, for every cipher suite: key, packet numbers, replay check.
 
 use wlan_ciphers::michael::{MIC_LEN, MichaelHeader};
 use wlan_ciphers::{
@@ -6,10 +6,10 @@ use wlan_ciphers::{
 };
 use wlan_frames::Role;
 
-/// The pairwise key, and the only one.
+/// The key ID of the pairwise key, which is the only key.
 pub const KEY_ID: KeyId = KeyId::PAIRWISE;
 
-/// How many initialisation vectors WEP has (IEEE 802.11-2020 12.3.2.2).
+/// Number of initialisation vectors of WEP (IEEE 802.11-2020 12.3.2.2).
 const WEP_IVS: u64 = 1 << 24;
 
 /// The protection of one end.
@@ -27,7 +27,8 @@ enum Key {
 }
 
 impl Protection {
-    /// Takes the key of a suite; `None` if it is not one of the suite's length, or the suite protects no data frames.
+    /// Creates the protection for a suite; `None` if the key has the wrong length or the suite does not protect data
+    /// frames.
     pub fn new(suite: Suite, key: &[u8], role: Role) -> Option<Self> {
         let key = match suite {
             Suite::Wep40 | Suite::Wep104 => Key::Wep(Wep::new(key).ok().filter(|wep| wep.suite() == suite)?),
@@ -53,7 +54,7 @@ impl Protection {
         self.suite
     }
 
-    /// A packet number that no frame of this end had yet; WEP's come round again.
+    /// The next unused packet number. The initialisation vectors of WEP wrap around.
     pub fn next_pn(&mut self) -> PacketNumber {
         self.last_pn = match self.key {
             Key::Wep(_) => PacketNumber::new((self.last_pn.get() + 1) % WEP_IVS).expect("24 bits fit 48"),
@@ -62,7 +63,7 @@ impl Protection {
         self.last_pn
     }
 
-    /// Seals a batch in place.
+    /// Seals (encrypts) a batch of MPDUs in place.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) {
         match &self.key {
             Key::Wep(key) => key.seal(batch),
@@ -72,13 +73,13 @@ impl Protection {
         .expect("frames built here are whole data frames");
     }
 
-    /// Octets behind each MPDU of an MSDU that is sent in fragments: the MIC of TKIP is not among them.
+    /// Octets of the MIC or ICV of each fragment, excluding the TKIP MIC, which is part of the MSDU.
     pub fn mpdu_mic_b(&self) -> usize {
         let of_msdu_b = if self.suite == Suite::Tkip { MIC_LEN } else { 0 };
         self.suite.mic_len() - of_msdu_b
     }
 
-    /// The MIC to put behind an MSDU before it is cut into fragments, where there is one (12.5.2.1.2).
+    /// The MIC to append to an MSDU before fragmentation, if the suite has one (12.5.2.1.2).
     pub fn msdu_mic(&self, header: MichaelHeader, msdu: &[u8]) -> Option<[u8; MIC_LEN]> {
         match &self.key {
             Key::Tkip(key) => Some(key.msdu_mic(header, msdu)),
@@ -96,7 +97,7 @@ impl Protection {
         .expect("fragments built here are data frames");
     }
 
-    /// The MSDU in what its fragments make, without its MIC where it has one; `None` if that is wrong.
+    /// Checks and removes the MIC of a reassembled MSDU, if the suite has one. `None` if the MIC is wrong.
     pub fn verify_msdu<'m>(&self, header: MichaelHeader, octets: &'m mut [u8]) -> Option<&'m [u8]> {
         match &self.key {
             Key::Tkip(key) => key.verify_msdu(header, octets).ok(),
@@ -104,12 +105,12 @@ impl Protection {
         }
     }
 
-    /// Whether packet numbers tell a frame that came before: not those of WEP.
+    /// Whether packet numbers reveal replays; those of WEP do not.
     pub fn has_replay_check(&self) -> bool {
         !matches!(self.key, Key::Wep(_))
     }
 
-    /// Opens a batch in place.
+    /// Opens (decrypts and verifies) a batch of MPDUs in place.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
         match &self.key {
             Key::Wep(key) => key.open(batch),
@@ -118,7 +119,7 @@ impl Protection {
         }
     }
 
-    /// Whether a frame that opened is none that came before (WEP cannot tell).
+    /// Whether an opened frame is not a replay. WEP cannot detect replays.
     pub fn accept(&mut self, opened: &Opened) -> bool {
         !self.has_replay_check() || self.window.accept(opened.priority, opened.pn).is_ok()
     }

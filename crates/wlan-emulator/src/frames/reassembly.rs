@@ -1,28 +1,28 @@
-//! What the receiver keeps of an MSDU that comes in fragments (IEEE 802.11-2020 10.5).
+//! The receiver's state of an MSDU that arrives in fragments (IEEE 802.11-2020 10.5).
 
 use wlan_air::Nanos;
 use wlan_ciphers::PacketNumber;
 use wlan_ciphers::michael::MichaelHeader;
 use wlan_frames::DataHeader;
 
-/// What an end received of an MSDU.
+/// The fragments received of one MSDU.
 #[derive(Default)]
 pub(super) struct Reassembly {
-    /// Whose; none before the first fragment, and after one that does not belong.
+    /// Sequence number of the MSDU; `None` before the first fragment and after an invalid one.
     pub(super) sequence: Option<u16>,
-    /// Fragments that came: number 0 and those after it.
+    /// Number of fragments received in sequence, from fragment 0.
     pub(super) count: u8,
-    /// Whether the last one came.
+    /// Whether the last fragment has arrived.
     pub(super) complete: bool,
     pub(super) last_pn: Option<PacketNumber>,
     pub(super) began: Nanos,
-    /// What Michael covers in front of the MSDU.
+    /// The header that Michael covers in front of the MSDU.
     pub(super) michael: MichaelHeader,
     pub(super) octets: Vec<u8>,
 }
 
 impl Reassembly {
-    /// Takes up the fragments of another MSDU.
+    /// Starts the reassembly of another MSDU.
     pub(super) fn begin(&mut self, header: &DataHeader, at: Nanos) {
         let mut octets = std::mem::take(&mut self.octets);
         octets.clear();
@@ -36,7 +36,7 @@ impl Reassembly {
     }
 }
 
-/// What Michael covers in front of the MSDU of a frame (12.5.2.3.1).
+/// The header that Michael covers in front of the MSDU of a frame (12.5.2.3.1).
 pub(super) fn michael(header: &DataHeader) -> MichaelHeader {
     MichaelHeader {
         da: if header.to_ds { header.addr3 } else { header.addr1 },

@@ -1,13 +1,13 @@
-//! Frames as they go over the air.
+//! Frames with their times and modes on the air.
 
 use wlan_air::Nanos;
 use wlan_air::phy::Mode;
 
-/// A frame that was sent.
+/// A frame on the air.
 pub struct Sent {
     /// When its PPDU starts.
     pub at: Nanos,
-    /// How it is sent.
+    /// The mode of the PPDU.
     pub mode: Mode,
     /// The MPDU, without FCS.
     pub mpdu: Vec<u8>,

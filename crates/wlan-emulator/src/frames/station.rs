@@ -1,7 +1,7 @@
-//! One end of an association: what a host sends becomes MPDUs here, and the peer's MPDUs are opened and checked.
+//! One end of an association: builds and seals the MPDUs of its host's packets, and opens and checks the peer's MPDUs.
 //!
-//! A station has one, the access point one for each station: keys are pairwise, and so are packet numbers and replay
-//! windows.
+//! A station has one end; the access point has one end per station, because keys, packet numbers and replay windows are
+//! pairwise.
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::{OpenJob, SealJob};
@@ -14,22 +14,22 @@ use crate::roster::{AP, mac};
 #[cfg(test)]
 pub(super) mod tests;
 
-/// Frames that are sealed or opened together: an A-MPDU has no more (IEEE 802.11-2020 9.3.1.8.2).
+/// Number of frames sealed or opened together, which is the largest number in an A-MPDU (IEEE 802.11-2020 9.3.1.8.2).
 const BATCH: usize = 64;
 
 /// One end of an association.
 pub struct End {
-    /// The header of every MPDU it sends, but for the numbers and the address behind the receiver or the transmitter.
+    /// The header fields that all sent MPDUs share: all except the numbers and Address 3.
     header: DataHeader,
     next_sequence: u16,
     pub(super) protection: Option<Protection>,
-    /// What came of an MSDU that the peer sends in fragments.
+    /// The state of the MSDU that the peer is sending in fragments.
     pub(super) reassembly: Reassembly,
 }
 
 impl End {
-    /// An end of the association of host `station` that sends QoS data frames of this TID, or data frames without, and
-    /// protects them in this way, if in any. The first has this sequence number.
+    /// Creates one end of the association of host `station`. It sends QoS data frames with this TID, or non-QoS data
+    /// frames. `protection` is `None` on an open link. `next_sequence` is the first sequence number.
     pub fn new(
         role: Role,
         station: usize,
@@ -58,7 +58,7 @@ impl End {
         }
     }
 
-    /// Octets around the IP packet of an MPDU.
+    /// Octets of an MPDU around the IP packet.
     pub fn around(&self) -> Around {
         let suite = self.protection.as_ref().map(Protection::suite);
         let (security_b, mic_b) = suite.map_or((0, 0), |suite| (suite.header_len(), suite.mic_len()));
@@ -68,8 +68,8 @@ impl End {
         }
     }
 
-    /// Makes `frames` ready for the air: numbers and header, and the cipher over the batch. Frames that are sent
-    /// again keep their numbers and get the Retry bit, which no cipher covers, nor the Duration field.
+    /// Prepares `frames` for transmission: numbers, header and sealing of the batch. Retransmitted frames keep their
+    /// numbers and have the Retry bit set. The ciphers protect neither the Retry bit nor the Duration field.
     pub fn seal<'f>(&mut self, frames: impl Iterator<Item = &'f mut Frame>, duration_us: u16) {
         let header_len = self.header.len();
         let mut batch: ArrayVec<SealJob<'_>, BATCH> = ArrayVec::new();
@@ -112,8 +112,8 @@ impl End {
         }
     }
 
-    /// The header of a frame but for its numbers. Beside the addresses of this hop is where its packet goes, or comes from
-    /// (IEEE 802.11-2020 Table 9-30).
+    /// The header of a frame, without its numbers. Address 3 is the packet's final destination or original source (IEEE
+    /// 802.11-2020 Table 9-30).
     pub(super) fn header_of(&self, frame: &Frame) -> DataHeader {
         let [destination, source] = frame.addresses.unwrap_or([mac(frame.to), mac(frame.from)]);
         DataHeader {
@@ -122,7 +122,7 @@ impl End {
         }
     }
 
-    /// Numbers that no frame of this end had yet.
+    /// The next unused sequence number and packet number.
     pub(super) fn next_numbers(&mut self) -> Numbers {
         Numbers {
             pn: self.protection.as_mut().map(Protection::next_pn),
@@ -130,7 +130,7 @@ impl End {
         }
     }
 
-    /// The same without a packet number.
+    /// The next unused sequence number, without a packet number.
     pub(super) fn next_sequence_number(&mut self) -> Numbers {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) % SequenceControl::MODULUS;
@@ -167,7 +167,7 @@ impl End {
         }
     }
 
-    /// Whether a frame that was opened is to be believed and has a packet: it opened, and was not replayed.
+    /// Whether a frame is authentic and contains a packet: it opened, is not a replay, and has an LLC/SNAP header.
     pub fn accept(&mut self, frame: &Frame) -> bool {
         if let Some(protection) = &mut self.protection {
             let State::Opened(opened) = &frame.state else {

@@ -1,27 +1,27 @@
-//! What the emulator counts, as it is reported to whoever asks.
+//! The counters of the emulator.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use wlan_air::Nanos;
 
-/// A delivery later than this is a slip: the scheduler kept the emulator off the CPU.
+/// A delivery later than this is a slip, which shows that the scheduler kept the emulator off the CPU.
 pub const SLIP: Nanos = Nanos(5_000_000);
 
 /// Totals since the link came up.
 pub struct Counters {
-    /// Time spent sealing and opening.
+    /// Time spent sealing and opening frames.
     pub crypto: Nanos,
-    /// MPDUs whose MIC or header was wrong, or that were replayed, at the receiver.
+    /// MPDUs that the receiver rejected: invalid MIC or header, or a replay.
     pub open_errors: u64,
     /// Packets that a host's stack refused.
     pub refused: u64,
-    /// Packets from a host that were neither IPv4 nor IPv6.
+    /// Packets from hosts that were neither IPv4 nor IPv6.
     pub unclassified: u64,
-    /// Packets from a host that could not be made into MSDUs.
+    /// Packets from hosts that could not be converted to MSDUs.
     pub unsplittable: u64,
-    /// Packets from a host for an address that no host has.
+    /// Packets from hosts to addresses that no host has.
     pub unroutable: u64,
-    /// How late the first MSDU of each PPDU was delivered, in nanoseconds after the ideal end of the PPDU.
+    /// Delay in nanoseconds between the ideal end of each PPDU and the delivery of its first MSDU.
     lateness_ns: Histogram<u64>,
     slips: u64,
 }
@@ -51,7 +51,7 @@ pub struct Lateness {
 }
 
 impl Counters {
-    /// Counts one delivery that came `late` after its ideal time.
+    /// Counts one delivery that was `late` after its ideal time.
     pub fn record_lateness(&mut self, late: Nanos) {
         self.lateness_ns.saturating_record(late.0);
         self.slips += u64::from(late > SLIP);
@@ -62,7 +62,7 @@ impl Counters {
         self.slips
     }
 
-    /// The quantiles of the lateness; `None` before the first delivery.
+    /// Quantiles of the lateness; `None` before the first delivery.
     pub fn lateness_us(&self) -> Option<Lateness> {
         #[allow(clippy::cast_precision_loss)] // bounded by a minute
         let quantile = |q| self.lateness_ns.value_at_quantile(q) as f64 / 1000.0;

@@ -1,4 +1,4 @@
-//! The way of a frame between a host and the medium: processors, the access point as a bridge, the wire behind it.
+//! The path of a frame between a host and the medium: processors, the access point as a bridge, the wire behind it.
 //!
 //! ```text
 //! host -> [processor] -> queue, medium -> [processor] -> host
@@ -6,7 +6,7 @@
 //!                                                                     -> wire -> server, and back
 //! ```
 //!
-//! All times are ideal. Only what reaches a host has to be met in real time.
+//! All times are ideal. Only deliveries to a host must happen in real time.
 
 use wlan_air::queue::Packet;
 use wlan_air::{Delivery, Nanos, Route};
@@ -19,7 +19,7 @@ use crate::frames::frame::Frame;
 use crate::roster::AP;
 
 impl Mac {
-    /// The processor or wire that a host's packets come to first; none where they are queued for the air at once.
+    /// The processor or wire that a host's packets enter first; `None` if they are queued for the air directly.
     pub(super) fn first_stage(&self, host: usize) -> Option<Which> {
         if Some(host) == self.roster.server() {
             Some(Which::Down)
@@ -28,7 +28,7 @@ impl Mac {
         }
     }
 
-    /// The host at the far end of a processor or wire.
+    /// The host that a processor or wire delivers to.
     fn behind(&self, which: Which) -> usize {
         match which {
             Which::Processor(station) => station,
@@ -37,7 +37,7 @@ impl Mac {
         }
     }
 
-    /// Gives each frame that is passing to `to`.
+    /// Passes each frame in `passing` to `to`.
     pub(super) fn pass_on(&mut self, mut to: impl FnMut(&mut Self, Frame)) {
         let mut passing = std::mem::take(&mut self.passing);
         for frame in passing.drain(..) {
@@ -46,7 +46,7 @@ impl Mac {
         self.passing = passing;
     }
 
-    /// A packet leaves the host that sends it.
+    /// Routes a packet that host `from` sends.
     pub(super) fn depart(&mut self, from: usize, mut frame: Frame, at: Nanos) {
         let to = match frame.addresses {
             Some([destination, _]) => self.roster.addressed(from, destination),
@@ -67,7 +67,7 @@ impl Mac {
         }
     }
 
-    /// The access point passes on a packet that is not for its own host.
+    /// Forwards a packet at the access point to a station or to the server.
     fn bridge(&mut self, frame: Frame, at: Nanos) {
         if Some(frame.to) == self.roster.server() {
             self.stage(Which::Up, at, Way::Crossed, frame);
@@ -76,7 +76,7 @@ impl Mac {
         }
     }
 
-    /// A station is to send a packet over the air.
+    /// Sends a packet over the air, through the station's processor if it has one.
     fn send(&mut self, station: usize, frame: Frame, at: Nanos) {
         if self.stages.has_processors() {
             self.stage(Which::Processor(station), at, Way::Sealed, frame);
@@ -91,7 +91,8 @@ impl Mac {
         }
     }
 
-    /// A packet comes to the queue of a station: to the station that it is for from the access point, else to that.
+    /// Queues a packet at a station. The access point sends to the destination station, and a station sends to the
+    /// access point.
     fn queue(&mut self, station: usize, mut frame: Frame, at: Nanos) {
         frame.renew();
         let route = Route {
@@ -113,15 +114,15 @@ impl Mac {
         self.take_gone();
     }
 
-    /// Frames that have left the medium are there to be used again.
+    /// Returns frames that have left the medium to the pool.
     pub(super) fn take_gone(&mut self) {
         for gone in self.medium.take_gone() {
             self.pool.give(gone.frame);
         }
     }
 
-    /// What a station can hand on since the last event, by what a data PPDU brought or because an MPDU was given up that
-    /// others waited for: replay check, then up to the host, or on.
+    /// Delivers the MSDUs that became available at the last event: a data PPDU arrived, or the sender gave up an MPDU
+    /// that blocked later ones. Checks for replays, then hands each frame up to the host or forwards it.
     pub(super) fn receive(&mut self) {
         let now = self.medium.now();
         let mut arrived = self.medium.deliver().peekable();
@@ -132,7 +133,7 @@ impl Mac {
         let Some([_, end]) = ends(&mut self.associations, route.from, receiver) else {
             return;
         };
-        // Events without data are performed ahead of their time.
+        // Events without data are processed ahead of their time.
         self.clock.wait_until(now);
         let processed = self.stages.has_processors();
         let mut up = self.hosts[receiver].up();
@@ -162,8 +163,8 @@ impl Mac {
         });
     }
 
-    /// All processors and wires let out what is due by `until` and before the next event of the medium, up to the first
-    /// frame that goes to a host.
+    /// Releases all frames that are due at processors and wires by `until` and before the next event of the medium.
+    /// Stops at the first frame that goes up to a host.
     pub(super) fn catch_up(&mut self, until: Nanos) {
         while let Some((at, which)) = self.stages.next()
             && self.medium.next_event().map_or(until, |air| air.min(until)) >= at
@@ -178,8 +179,8 @@ impl Mac {
         }
     }
 
-    /// Hands up all that is due to the host behind a processor or wire, from the frame on that was due at `at`: what
-    /// came together goes up together.
+    /// Hands all due frames up to the host behind a processor or wire, starting with the frame that was due at `at`.
+    /// Frames that are due together are delivered together.
     pub(super) fn hand_up(&mut self, which: Which, at: Nanos) {
         let host = self.behind(which);
         let Some(stage) = self.stages.get_mut(which) else {

@@ -1,4 +1,4 @@
-//! What a link is and what it counted, as it is told to whoever asks.
+//! The properties and totals of a link, as the emulator reports them.
 
 use std::collections::BTreeMap;
 
@@ -10,121 +10,121 @@ use wlan_host::tun::Offloads;
 use super::counters::Lateness;
 use super::stage::Stage;
 
-/// What the link is, as far as the emulator decides it.
+/// The properties of the link that the emulator determines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facts {
-    /// The cipher that seals the frames, by hostapd's name; `open` without one.
+    /// The cipher of the frames, by hostapd's name; `open` without a cipher.
     pub cipher: &'static str,
-    /// How its keys were agreed on (hostapd's `wpa_key_mgmt`, in small letters); null for WEP and without a cipher.
+    /// The key management (hostapd's `wpa_key_mgmt`, in lower case); null for WEP and open links.
     pub wpa_key_mgmt: Option<&'static str>,
-    /// By station: the pairwise temporal key that the handshake led to, in hexadecimal digits; for WEP the key.
+    /// The pairwise temporal key of each station in hexadecimal digits; for WEP, the WEP key.
     pub temporal_keys: BTreeMap<String, String>,
-    /// How long all stations together took on the air to come to the link.
+    /// Time in milliseconds that all stations together spent on the air to join.
     pub joining_ms: f64,
-    /// How the MAC thread is scheduled.
+    /// Scheduling of the MAC thread.
     pub scheduling: Scheduling,
     /// PHY rate in kbit/s.
     pub rate_kbit_per_s: u64,
-    /// Stations beside the access point.
+    /// Number of stations, without the access point.
     pub stations: usize,
-    /// The processor of each station's card; null where hosts seal and open frames, or nothing is sealed.
+    /// The processor of each station's card; null if the hosts seal and open the frames, or the link is open.
     pub processor: Option<ProcessorFacts>,
-    /// The wire behind the access point; null without a server there.
+    /// The wire between the access point and the server; null without a server.
     pub wired: Option<WiredFacts>,
-    /// MPDUs that each station queues.
+    /// Queue limit of each station in MPDUs.
     pub queue_limit_mpdus: usize,
-    /// Whether MPDUs are joined to A-MPDUs.
+    /// Whether MPDUs are aggregated to A-MPDUs.
     pub ampdu: bool,
-    /// Whether hosts get packets joined to super-packets, as far as `offloads` allow.
+    /// Whether hosts receive packets coalesced to super-packets, as far as `offloads` allow.
     pub coalesce: bool,
-    /// What the hosts' stacks leave to their devices.
+    /// The offloads that the hosts' stacks leave to their devices.
     pub offloads: Offloads,
 }
 
-/// What a card's processor takes.
+/// Service times of a card's processor.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProcessorFacts {
-    /// Time for each frame.
+    /// Time per frame in microseconds.
     pub frame_us: f64,
-    /// Time for each octet of the MSDU.
+    /// Time per octet of the MSDU in nanoseconds.
     pub byte_ns: f64,
-    /// Frames that it holds.
+    /// Queue limit in frames.
     pub queue_limit: usize,
 }
 
-/// What the wire is.
+/// Properties of the wire.
 #[derive(Clone, Debug, Serialize)]
 pub struct WiredFacts {
-    /// Bits a second.
+    /// Rate in bits per second.
     pub rate_bit_per_s: u64,
-    /// What delays all frames alike.
+    /// Constant delay of each frame in microseconds.
     pub delay_us: f64,
-    /// Frames that wait at each end.
+    /// Queue limit of each direction in frames.
     pub queue_limit: usize,
 }
 
 /// Totals since the link came up.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Age of the link.
+    /// Time in seconds since the link came up.
     pub elapsed_s: f64,
-    /// CPU time of the emulator process. Writing to a TUN device runs the receiving host's IP stack in it.
+    /// CPU time of the emulator process. It includes the receiving hosts' IP stacks, which run when a TUN device is
+    /// Time spent sealing and opening frames; part of `emulator_cpu_s`.
     pub emulator_cpu_s: f64,
-    /// Part of it spent sealing and opening frames.
+    /// The part of this CPU time that sealing and opening frames took.
     pub crypto_s: f64,
-    /// Time in which the medium was busy.
+    /// Time during which the medium was busy.
     pub air_busy_s: f64,
-    /// How late the first frame of each PPDU was delivered, after the ideal end of the PPDU; none before the first
-    /// delivery.
+    /// Delay between the ideal end of each PPDU and the delivery of its first frame; null before the first delivery.
     pub lateness_us: Option<Lateness>,
-    /// PPDUs later than 5 ms.
+    /// PPDUs delivered more than 5 ms late.
     pub slips: u64,
-    /// Frames that the receiver rejected: wrong header or MIC, or replayed.
+    /// Frames that the receiver rejected: invalid header or MIC, or a replay.
     pub open_errors: u64,
     /// Packets that a host's stack refused.
     pub refused: u64,
-    /// Packets from a host that were neither IPv4 nor IPv6.
+    /// Packets from hosts that were neither IPv4 nor IPv6.
     pub unclassified: u64,
-    /// Packets from a host that could not be made into MSDUs: too long, or split in a way that nobody knows.
+    /// Packets from hosts that could not be converted to MSDUs: too long, or with an unknown segmentation.
     pub unsplittable: u64,
-    /// PPDUs that the capture lacks because the disk did not keep up; none without a capture.
+    /// PPDUs missing from the capture because the disk was too slow; null without a capture.
     pub capture_lost: Option<u64>,
-    /// Transmissions, collisions included.
+    /// Transmissions, including collisions.
     pub transmissions: u64,
     /// Transmissions in which PPDUs collided.
     pub collisions: u64,
-    /// Packets from a host for an address that no host has.
+    /// Packets from hosts to addresses that no host has.
     pub unroutable: u64,
-    /// Frames that the wire dropped, both ways; null without one.
+    /// Frames that the wire dropped, in both directions; null without a wire.
     pub drops_wired: Option<u64>,
-    /// What each station of the medium sent: `ap`, and `sta` or `sta1`, `sta2`...
+    /// The totals of each station of the medium: `ap`, and `sta` or `sta1`, `sta2`, ...
     #[serde(flatten)]
     pub stations: BTreeMap<String, Sent>,
 }
 
-/// What one station sent, and what its card's processor did.
+/// Totals of one station as sender, and of its card's processor.
 #[derive(Debug, Serialize)]
 pub struct Sent {
     /// PPDUs.
     pub ppdus: u64,
-    /// MPDUs that arrived.
+    /// MPDUs received.
     pub mpdus: u64,
-    /// Octets of these, headers and security included.
+    /// Octets of the received MPDUs, including headers and security fields.
     pub octets: u64,
-    /// MPDUs sent again.
+    /// MPDU retransmissions.
     pub retries: u64,
-    /// MPDUs dropped at the full queue.
+    /// MPDUs dropped because the queue was full.
     pub drops_queue: u64,
-    /// MPDUs given up at the retry limit.
+    /// MPDUs dropped at the retry limit.
     pub drops_retry: u64,
-    /// Time that its processor worked; null without one.
+    /// Busy time of the station's processor; null without a processor.
     pub processor_busy_s: Option<f64>,
-    /// Frames that found no room at it, to be sealed or opened; null without one.
+    /// Frames that the processor dropped because its queue was full; null without a processor.
     pub drops_processor: Option<u64>,
 }
 
 impl Sent {
-    /// What a station counted, with its processor at `now`.
+    /// The totals of a station, with its processor's busy time at `now`.
     pub(super) fn new(of: &StationCounters, processor: Option<&Stage>, now: Nanos) -> Self {
         Self {
             ppdus: of.txops,

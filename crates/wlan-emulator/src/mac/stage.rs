@@ -1,6 +1,6 @@
-//! Servers that take frames one at a time and keep them for a while: a wireless card's processor, one direction of a
-//! wire. Their times are ideal: each follows from when a frame came and when the one before it was done, never from the
-//! clock.
+//! Servers that process one frame at a time and delay it: the processor of a wireless card, or one direction of a wire.
+//! Their times are ideal: each is computed from the arrival of a frame and the completion of the previous frame, never
+//! from the clock.
 
 use std::collections::VecDeque;
 
@@ -11,29 +11,29 @@ use wlan_frames::LlcSnap;
 use crate::frames::frame::{Around, Frame};
 use crate::roster::AP;
 
-/// From one delivery to a host to the next at least: a card raises no more interrupts than that, and its driver takes
-/// all frames that came since, so that they may be joined.
+/// Shortest interval between two deliveries to a host. It models interrupt moderation: a card raises interrupts no more
+/// often than this, and its driver then takes all frames that have arrived, so that they can be coalesced.
 const MODERATION: Nanos = Nanos::from_us(50);
 
-/// What was done with a frame.
+/// The processing step of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// A processor sealed it: it goes to the air.
+    /// A processor sealed the frame, which goes to the air.
     Sealed,
-    /// A processor opened it: it goes to the host, or on.
+    /// A processor opened the frame, which goes to the host or is forwarded.
     Opened,
-    /// It crossed the wire.
+    /// The frame crossed the wire.
     Crossed,
 }
 
 /// A frame in a server.
 struct Waiting {
-    /// When it comes out.
+    /// When the frame leaves the server.
     at: Nanos,
     way: Way,
-    /// Whether it goes up to the host behind.
+    /// Whether the frame goes up to the host behind the server.
     up: bool,
-    /// Whether a host may soon see it.
+    /// Whether a host may soon observe the frame.
     prompt: bool,
     frame: Frame,
 }
@@ -41,13 +41,13 @@ struct Waiting {
 /// A server with a queue.
 pub struct Stage {
     waiting: VecDeque<Waiting>,
-    /// How many of them a host may soon see.
+    /// Number of waiting frames that a host may soon observe.
     prompts: usize,
     limit: usize,
     free_at: Nanos,
     held_until: Nanos,
     busy: Nanos,
-    /// Frames that found no room.
+    /// Frames dropped because the queue was full.
     pub drops: u64,
 }
 
@@ -64,8 +64,8 @@ impl Stage {
         }
     }
 
-    /// Takes a frame in that came at `came`, works on it for `service`, and lets it out as `waiting` says so much later;
-    /// gives it back if there is no room.
+    /// Takes a frame that arrived at `came` and processes it for `service`. The frame leaves `waiting.at` after that.
+    /// Returns the frame if the queue is full.
     fn take(&mut self, came: Nanos, service: Nanos, mut waiting: Waiting) -> Option<Frame> {
         if self.waiting.len() == self.limit {
             self.drops += 1;
@@ -79,7 +79,7 @@ impl Stage {
         None
     }
 
-    /// When the next frame comes out.
+    /// When the next frame leaves.
     fn due(&self) -> Option<Nanos> {
         self.waiting.front().map(|next| {
             if next.up {
@@ -90,18 +90,19 @@ impl Stage {
         })
     }
 
-    /// Whether the next frame goes up to the host behind.
+    /// Whether the next frame goes up to the host behind the server.
     pub fn hands_up(&self) -> bool {
         self.waiting.front().is_some_and(|next| next.up)
     }
 
-    /// Whether a host expects the next frame at its very time: it goes up, and no other did just before.
+    /// Whether the next frame must be delivered at its exact time: it goes up, and interrupt moderation does not delay
+    /// it.
     pub fn is_sharp(&self) -> bool {
         let next = self.waiting.front();
         next.is_some_and(|next| next.up && next.at >= self.held_until)
     }
 
-    /// Takes out the next frame if it is due by `until`.
+    /// Removes and returns the next frame if it is due by `until`.
     pub fn pop(&mut self, until: Nanos) -> Option<(Way, Frame)> {
         self.due().filter(|due| *due <= until)?;
         let next = self.waiting.pop_front()?;
@@ -109,46 +110,46 @@ impl Stage {
         Some((next.way, next.frame))
     }
 
-    /// Notes that the host behind was handed frames at `now`.
+    /// Records that the host was handed frames at `now`.
     pub fn handed_up(&mut self, now: Nanos) {
         self.held_until = now + MODERATION;
     }
 
-    /// When it has nothing more to work on.
+    /// When the server becomes idle.
     pub fn free_at(&self) -> Nanos {
         self.free_at
     }
 
-    /// Time that it has worked up to `now`.
+    /// Busy time up to `now`.
     pub fn busy(&self, now: Nanos) -> Nanos {
         self.busy.saturating_sub(self.free_at.saturating_sub(now))
     }
 }
 
-/// Which of the servers of a link.
+/// Identifies a server of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The processor of a station.
     Processor(usize),
     /// The wire from the access point to the server.
     Up,
-    /// The wire back.
+    /// The wire from the server to the access point.
     Down,
 }
 
-/// The servers of a link: none where hosts seal frames themselves and no server is behind the access point.
+/// The servers of a link. There are none if the hosts seal the frames and there is no server behind the access point.
 pub struct Stages {
     around: Around,
     processor: Processor,
-    /// By station; none without cards.
+    /// By station; empty without cards.
     processors: Vec<Stage>,
     wired: Wired,
-    /// Up and down; none without a server.
+    /// Up and down; `None` without a server.
     wires: Option<[Stage; 2]>,
 }
 
 impl Stages {
-    /// A processor of this kind, with room for so many frames, for each of `stations`; a wire if there is one.
+    /// Creates a processor of this kind and queue limit for each of `stations`, and the wire if there is one.
     pub fn new(
         around: Around,
         card: Option<(Processor, usize)>,
@@ -167,7 +168,7 @@ impl Stages {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the link has neither processors nor a wire.
     pub fn is_empty(&self) -> bool {
         self.processors.is_empty() && self.wires.is_none()
     }
@@ -177,12 +178,13 @@ impl Stages {
         !self.processors.is_empty()
     }
 
-    /// The one that is next to let a frame out, and when. Ties go to the lower station, and to the wire last.
+    /// The server that releases a frame next, and when. Ties go to the lowest station; the wire is last.
     pub fn next(&self) -> Option<(Nanos, Which)> {
         self.earliest(|_| true)
     }
 
-    /// The same of those that hold frames that a host may soon see: they go up to it, or onto the wire to it.
+    /// Like [`next`](Self::next), but only for servers that hold frames which a host may soon observe: frames that go
+    /// up to the host, or onto the wire to it.
     pub fn next_prompt(&self) -> Option<(Nanos, Which)> {
         self.earliest(|stage| stage.prompts > 0)
     }
@@ -198,7 +200,7 @@ impl Stages {
             .min_by_key(|(at, _)| *at)
     }
 
-    /// One of them.
+    /// The server, if the link has it.
     pub fn get(&self, which: Which) -> Option<&Stage> {
         match which {
             Which::Processor(station) => self.processors.get(station),
@@ -207,7 +209,7 @@ impl Stages {
         }
     }
 
-    /// One of them.
+    /// The server, if the link has it.
     pub fn get_mut(&mut self, which: Which) -> Option<&mut Stage> {
         match which {
             Which::Processor(station) => self.processors.get_mut(station),
@@ -216,7 +218,8 @@ impl Stages {
         }
     }
 
-    /// Gives a frame to one of them that came to it at `at`; comes back if there is no room for it, or no such server.
+    /// Passes a frame that arrived at `at` to a server. Returns the frame if the queue is full or the link lacks this
+    /// server.
     pub fn take(&mut self, which: Which, at: Nanos, way: Way, frame: Frame) -> Option<Frame> {
         let packet_b = frame.packet(self.around).len();
         let (service, delay) = match which {
@@ -228,7 +231,7 @@ impl Stages {
             Which::Up => true,
             Which::Down => frame.to == AP,
         };
-        // The server comes behind the last station.
+        // The server's host number follows the number of the last station.
         let to_server = way == Way::Opened && frame.to == self.processors.len();
         let waiting = Waiting {
             at: delay,
@@ -313,7 +316,7 @@ mod tests {
         assert_eq!(up.due(), Some(us(5200)));
         assert!(up.is_sharp());
         up.handed_up(us(5170));
-        // The next interrupt.
+        // The next interrupt is due `MODERATION` after the last delivery.
         assert_eq!(stages.next_prompt(), Some((us(5220), Which::Up)));
         assert!(!stages.get(Which::Up).unwrap().is_sharp());
     }

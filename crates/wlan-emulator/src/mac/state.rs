@@ -1,4 +1,4 @@
-//! What the MAC thread works on.
+//! The state of the MAC thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -22,27 +22,27 @@ pub struct Mac {
     pub roster: Roster,
     pub around: Around,
     pub hosts: Vec<Host>,
-    /// By station from 1: the access point's end and the station's.
+    /// By station from 1: the access point's end and the station's end.
     pub associations: Vec<[End; 2]>,
     pub stages: Stages,
     pub medium: Medium<Frame>,
-    /// Perturbs the hash that tells flows apart.
+    /// Seed of the hash that identifies flows.
     pub flow_seed: u64,
     pub counters: Counters,
     pub capture: Option<Capture>,
     /// Data PPDUs on the air.
     pub data_on_air: usize,
-    /// When all hosts before a processor or wire were looked at last.
+    /// Last time at which the devices of all hosts behind a processor or wire were read.
     pub looked_at: Nanos,
     pub wake: Arc<EventFd>,
     pub requests: Receiver<Sender<Report>>,
-    /// Frames to use again.
+    /// Frames to reuse.
     pub pool: Pool,
-    /// Frames between one place and the next, within one call. Reused, so that nothing allocates.
+    /// Frames in transit between two stages within one call. Reused to avoid allocations.
     pub passing: Vec<Frame>,
 }
 
-/// The sender's and the receiver's end of their association.
+/// The sender's end and the receiver's end of their association.
 pub(super) fn ends(associations: &mut [[End; 2]], sender: usize, receiver: usize) -> Option<[&mut End; 2]> {
     let [ap, sta] = associations.get_mut(sender.max(receiver).checked_sub(1)?)?;
     Some(if sender == AP { [ap, sta] } else { [sta, ap] })

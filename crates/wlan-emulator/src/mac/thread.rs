@@ -1,21 +1,23 @@
 //! The MAC thread.
 //!
 //! The hot path, on this one thread:
-//! 1. read IP packets from the TUN devices, split super-packets, encapsulate, queue at the station (sequential)
-//! 2. wait for the medium's next event (its time comes from the ideal previous event, never from the clock)
-//! 3. a transmission starts: sequence and packet numbers (sequential), seal the batch; of an MSDU above the fragmentation
-//!    threshold the fragment that is sent, which joins the others when its transmission ends
-//! 4. capture what an observer would see
-//! 5. open the batch, still during its airtime
-//! 6. the transmission ends: replay check (sequential), decapsulate, join to super-packets where that is asked for,
-//!    write to the receiver's TUN device
+//! 1. Read IP packets from the TUN devices, split super-packets, encapsulate, queue at the station (sequential).
+//! 2. Wait for the medium's next event. Its time is computed from the ideal time of the previous event, never from the
+//!    clock.
+//! 3. When a transmission starts, assign sequence and packet numbers (sequential) and seal the batch. If the MSDU is
+//!    longer than the fragmentation threshold, seal only the fragment on the air; it is reassembled when its
+//!    transmission ends.
+//! 4. Capture the frames as an observer would see them.
+//! 5. Open the batch, still during its airtime.
+//! 6. When the transmission ends, check for replays (sequential), decapsulate, coalesce to super-packets if configured,
+//!    write to the receiver's TUN device.
 //!
-//! Where a station's card has a processor of its own, frames pass through it between 1 and 2 and before 6; what the access
-//! point receives for another host goes onto the wire behind it, or back to 1 (`relay`).
+//! If a station's card has its own processor, frames pass through it between steps 1 and 2 and before step 6. The
+//! access point forwards frames for other hosts onto the wire behind it, or back to step 1 (`relay`).
 //!
-//! Only the end of a transmission has to be met to the microsecond, for then a host sees something. Its start may come
-//! late as long as sealing and opening are done by the end. Once the frames have grown, nothing here allocates but for
-//! the queue of the capture, whose buffers come back.
+//! Only the end of a transmission must be exact to the microsecond, because hosts can observe it. The start may be late
+//! as long as sealing and opening are done by the end. In the steady state, only the queue of the capture allocates,
+//! and its buffers are reused.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -36,41 +38,41 @@ use crate::frames::host::Arrival;
 use crate::frames::sent::duration_us;
 use crate::roster::MAX_HOSTS;
 
-/// Packets for the air that are read from one device before the medium's time is looked at again: a host that sends
-/// faster than it is read must not hold up the air.
+/// Limit of packets read from one device before the thread checks the medium's time again. It keeps a host that sends
+/// faster than the thread reads from delaying the air.
 const DRAIN_LIMIT: usize = 512;
 
-/// How often a host is looked at while a processor or wire works on what it sent before: what waits in its device must
-/// find no room at these, where it is counted, and not in the device.
+/// Interval at which the device of a host is read while the host's processor or wire is busy. Reading the device makes
+/// excess packets overflow the queue of the processor or wire, which counts drops, rather than the device's queue.
 const LOOK_INTERVAL: Nanos = Nanos::from_ms(1);
 
-/// Whether the link goes on.
+/// Whether the thread continues.
 #[derive(PartialEq, Eq)]
 enum Next {
     Go,
     Stop,
 }
 
-/// Whose packets are read.
+/// Selects the hosts whose packets are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// Everyone's.
+    /// All hosts.
     All,
-    /// Those of stations that contend already, of which more packets change nothing but the length of their queue.
+    /// Stations that already contend: more packets only lengthen their queues.
     Contending,
-    /// Those that go through a processor or over a wire first.
+    /// Hosts whose packets first pass through a processor or over a wire.
     Staged,
 }
 
-/// What comes next.
+/// The next thing to do.
 struct Ahead {
-    /// When; none if nothing will by itself.
+    /// When it is due; `None` if nothing is scheduled.
     due: Option<Nanos>,
-    /// Whether a processor or a wire lets a frame out, and not the medium has an event.
+    /// Whether a processor or wire releases a frame; otherwise the medium has an event.
     of_stage: bool,
-    /// Whether a host expects it at its very time.
+    /// Whether a host expects it at its exact time.
     sharp: bool,
-    /// Whether the medium is idle, so that a packet that comes before may change it.
+    /// Whether the medium is idle, so that an earlier packet may change the next event.
     idle: bool,
 }
 
@@ -90,15 +92,15 @@ impl Mac {
 
     fn look_ahead(&self) -> Ahead {
         let air = self.medium.next_event();
-        // While data is on the air whatever comes to the air waits for its end anyway: no need to wait for a processor or
-        // wire that has nothing for a host.
+        // While data is on the air, every frame for the air waits for its end. Processors and wires therefore matter
+        // only if they hold a frame for a host.
         let idle = self.data_on_air == 0 && !self.medium.is_busy();
         let stage = if idle {
             self.stages.next()
         } else {
             self.stages.next_prompt()
         };
-        // On a tie what reaches the air comes before what the air does.
+        // On a tie, a frame that reaches the air precedes the medium's event.
         match stage.filter(|(at, _)| air.is_none_or(|air| *at <= air)) {
             Some((at, which)) => Ahead {
                 due: Some(at),
@@ -115,17 +117,17 @@ impl Mac {
         }
     }
 
-    /// Waits for it as exactly as it has to be met; `false` if something else came up before.
+    /// Waits until the next event, as precisely as required. Returns `false` if another event came first.
     fn wait_for(&mut self, ahead: &Ahead) -> io::Result<bool> {
-        // An exchange whose data is not on the air goes on by itself: no host notices when.
+        // An exchange without data on the air runs ahead of time: no host can observe it.
         if !ahead.idle && !ahead.of_stage && self.data_on_air == 0 {
             return Ok(true);
         }
         if (ahead.idle || !self.stages.is_empty()) && self.wait_for_arrival(ahead)? {
-            // Empty unless a request woke us.
+            // The read fails unless a request woke the thread.
             let _ = self.wake.read();
             let now = self.clock.now();
-            // What came after the next event was due must not change it.
+            // A packet that arrived after the next event was due must not change that event.
             if ahead.due.is_none_or(|due| now < due) {
                 self.catch_up(now);
                 self.read_arrivals(if ahead.idle { Whose::All } else { Whose::Staged }, now)?;
@@ -136,15 +138,15 @@ impl Mac {
             self.clock.wait_until(due);
         }
         if let (true, false, Some(due)) = (ahead.idle, ahead.of_stage, ahead.due) {
-            // A card fills its aggregate when it gets at the air, not when it begins to contend.
+            // A card fills its aggregate when it gains access to the air, not when it starts to contend.
             self.read_arrivals(Whose::Contending, due)?;
         }
         Ok(true)
     }
 
-    /// Waits for a packet at a host that has none before it in its queue (only those can change what comes next), or a
-    /// request (`true`), or until what is ahead is due (`false`), less what is left to spin for if that is sharp. On an
-    /// idle medium these are stations that have none queued too.
+    /// Waits for a packet that can change the next event, or for a request (`true`), or until the next event is due
+    /// (`false`). If the event is sharp, it returns earlier by the time to spin. A packet can change the next event
+    /// only at a host whose processor or wire is free, or, on an idle medium, at a station with an empty queue.
     fn wait_for_arrival(&self, ahead: &Ahead) -> io::Result<bool> {
         let spin = if ahead.sharp { SPIN } else { Nanos::ZERO };
         let mut until = ahead.due.map(|due| due.saturating_sub(spin));
@@ -175,7 +177,7 @@ impl Mac {
         Ok(self.clock.wait_readable(&mut polled, until)? || early)
     }
 
-    /// Does what was ahead, after all that does not go to a host and comes before it.
+    /// Performs the next event, after all earlier ones that do not deliver to a host.
     fn perform(&mut self, ahead: &Ahead) -> io::Result<()> {
         self.catch_up(ahead.due.unwrap_or(Nanos::ZERO));
         let air = self.medium.next_event();
@@ -193,7 +195,7 @@ impl Mac {
     fn answer_requests(&self) -> Next {
         loop {
             match self.requests.try_recv() {
-                // Who asked may have gone meanwhile.
+                // The requester may be gone.
                 Ok(answer) => drop(answer.send(self.report())),
                 Err(TryRecvError::Empty) => return Next::Go,
                 Err(TryRecvError::Disconnected) => return Next::Stop,
@@ -231,7 +233,7 @@ impl Mac {
         }
     }
 
-    /// Step 1: queues what waits in the devices, as having arrived at `arrival`.
+    /// Step 1: queues all packets that wait in the devices, with `arrival` as their time of arrival.
     fn read_arrivals(&mut self, whose: Whose, arrival: Nanos) -> io::Result<()> {
         if whose != Whose::Contending {
             self.looked_at = arrival;
@@ -294,8 +296,8 @@ impl Mac {
                 }
                 self.receive();
                 if is_data(&ppdu) {
-                    // What waits in the devices came at some time since the last look; the end of the transmission is
-                    // the latest that does not make a sender seem idle when it was not.
+                    // Packets in the devices arrived at an unknown time since the last read. The end of the
+                    // transmission is the latest time that does not make a busy sender seem idle.
                     self.read_arrivals(Whose::All, ppdu.end)?;
                 }
             }
@@ -335,7 +337,7 @@ impl Mac {
         self.counters.crypto += self.clock.now() - start;
     }
 
-    /// What a PPDU that arrived brought of an MSDU that is sent in fragments.
+    /// Passes the fragment of an MSDU in a received PPDU to the receiver's reassembly.
     fn take_fragment(&mut self, ppdu: &Ppdu) {
         let ends = ppdu
             .receiver

@@ -1,4 +1,4 @@
-//! What stations find when they come to an emulated link.
+//! Frames, keys and elements of stations that join an emulated link.
 
 use serde_json::Value;
 use test_support::{capture, tshark};
@@ -17,9 +17,9 @@ use crate::bss::keys::SSID;
 
 const PASSPHRASE: &str = "a toll on the air";
 const BIGTK_OCTETS: [u8; 16] = [0x5a; 16];
-/// The access point and two others.
+/// The access point and two other stations.
 const STATIONS: usize = 3;
-/// Suites whose keys come of a handshake.
+/// Suites whose keys come from a handshake.
 fn suites() -> impl Iterator<Item = Suite> {
     let without = |suite: &Suite| suite.is_bip() || matches!(suite, Suite::Wep40 | Suite::Wep104);
     Suite::ALL.into_iter().filter(move |suite| !without(suite))
@@ -56,7 +56,7 @@ impl Network {
         )
     }
 
-    /// By a handshake of this suite, on the air of these words.
+    /// A network with a handshake for this suite, on the air that these words describe.
     fn with(suite: Suite, words: &[(&str, Value)]) -> Self {
         let of = scenario(words);
         let (akm, management) = (of.key_management(), of.management_protection());
@@ -65,7 +65,7 @@ impl Network {
         Self::new(words, keys.unwrap())
     }
 
-    /// All stations come: the associations, what was sent, and how long it took.
+    /// Lets all stations join. Returns the associations, the frames sent and the time taken.
     fn join(&self) -> (Vec<Joined>, Vec<Sent>, Nanos) {
         let bss = &self.medium.bss;
         let mut joining = Joining::new(bss, &self.access_point, self.is_qos, &self.keys, STATIONS).unwrap();
@@ -77,7 +77,7 @@ impl Network {
     }
 }
 
-/// The packet of an EAPOL frame in the open, and who it is from and to.
+/// Sender, receiver and packet of an unsealed EAPOL frame.
 fn eapol(sent: &Sent) -> Option<(MacAddr, MacAddr, &[u8])> {
     let header = DataHeader::parse(&sent.mpdu).ok()?;
     let body = sent.mpdu.get(header.len()..).filter(|_| !header.protected)?;
@@ -85,7 +85,7 @@ fn eapol(sent: &Sent) -> Option<(MacAddr, MacAddr, &[u8])> {
     (snap.ethertype == EtherType::EAPOL).then_some((header.addr2, header.addr1, &body[LlcSnap::LEN..]))
 }
 
-/// A frame that one end sealed is the other's to open, and not twice.
+/// Whether the other end opens a frame that one end sealed, and rejects its replay.
 fn passes(from: &mut Protection, to: &mut Protection) -> bool {
     let suite = from.suite();
     let header = DataHeader {
@@ -151,7 +151,7 @@ fn an_optional_protection_of_management_frames_is_not_required() {
     }
 }
 
-/// The words of a QoS BSS whose beacons are protected.
+/// The words of a QoS BSS with protected beacons.
 fn of_protected_beacons(akm: Akm) -> Vec<(&'static str, Value)> {
     vec![
         ("phy", "ht".into()),
@@ -164,8 +164,8 @@ fn of_protected_beacons(akm: Akm) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// As hostapd 2.11, and as tshark reads it: RSN Capabilities with 16 replay counters and MFP, and an RSN Extension element for
-/// hash-to-element.
+/// As hostapd 2.11 advertises it and tshark decodes it: RSN Capabilities with 16 replay counters and MFP, and an RSN
+/// Extension element for hash-to-element.
 #[test]
 fn a_bss_of_sae_says_what_the_standard_asks_of_it() {
     let mut network = Network::with(Suite::Ccmp128, &of_protected_beacons(Akm::Sae));
@@ -175,7 +175,7 @@ fn a_bss_of_sae_says_what_the_standard_asks_of_it() {
         .filter_map(eapol)
         .map(|(.., packet)| packet.len())
         .collect();
-    // As messages_of_sae_are_as_long_as_those_of_hostapd of wlan-rsn counts them.
+    // The lengths that the test messages_of_sae_are_as_long_as_those_of_hostapd in wlan-rsn expects.
     assert_eq!(packets[..4], [121, 124, 219, 99]);
 
     let mut beacon = vec![0; MAX_LEN_B];
@@ -268,7 +268,7 @@ fn only_a_bss_with_qos_has_many_replay_counters() {
     }
 }
 
-/// 11.52: with the key of message 3.
+/// Stations verify beacons with the key from message 3 (11.52).
 #[test]
 fn a_station_can_verify_protected_beacons() {
     let mut network = Network::with(Suite::Ccmp128, &of_protected_beacons(Akm::WpaPsk));
@@ -344,7 +344,7 @@ fn frames_are_sent_one_after_another_and_acknowledged() {
             pair[1].at == end(&pair[0]) + gap
         }));
         assert_eq!(end(sent.last().unwrap()), took);
-        // Probe Request, which is for all; Probe Response, 2 of authentication, 2 of association, 4 messages.
+        // Probe Request, which is broadcast; Probe Response, 2 authentication, 2 association, 4 handshake frames.
         assert_eq!(sent.len(), 2 * (1 + 2 * 9));
         let duration_us = |of: &Sent| u16::from_le_bytes([of.mpdu[2], of.mpdu[3]]);
         let reserved = super::duration_us(bss.sifs() + bss.ack_duration(&bss.beacon_mode()));

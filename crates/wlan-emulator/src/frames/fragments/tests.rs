@@ -1,4 +1,4 @@
-//! What a peer makes of fragments: of the right ones the MSDU, of any others nothing.
+//! Reassembly: valid fragments yield their MSDU, and all others yield nothing.
 
 use wlan_ciphers::Suite;
 use wlan_frames::FrameControl;
@@ -9,7 +9,7 @@ use super::*;
 use crate::frames::frame::Pool;
 use crate::frames::station::tests::{Side, pair};
 
-/// Octets of all fragments but the last.
+/// Octets of every fragment except the last.
 const PART_B: usize = 472;
 
 fn suites() -> impl Iterator<Item = Option<Suite>> {
@@ -24,7 +24,7 @@ fn packet(payload_b: usize) -> Packet {
     }
 }
 
-/// Two ends, and a frame between them that is to go in fragments.
+/// Two ends, and a frame between them to be sent in fragments.
 struct Link {
     sta: Side,
     ap: Side,
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// The MPDU of a part on the air, before its receiver opens it.
+    /// The MPDU of a fragment on the air, before its receiver opens it.
     fn send(&mut self, number: usize) -> Vec<u8> {
         let frames = std::iter::once(&mut self.frame);
         self.sta.end.seal_on_air(frames, Some(&self.parts[number]), 0);
@@ -78,7 +78,7 @@ impl Link {
         }
     }
 
-    /// What the access point's stack gets; nothing if the frame is not believed.
+    /// The packets that the access point's stack receives; empty if the frame is rejected.
     fn received(&mut self) -> Vec<Vec<u8>> {
         if self.ap.end.take_up(&mut self.frame) {
             let mut up = self.ap.host.up();
@@ -104,7 +104,7 @@ fn an_msdu_in_fragments_arrives_whole_under_every_suite() {
                 assert_eq!(header.sequence.number, 0, "one number for all");
                 assert_eq!(header.more_fragments, number + 1 < count, "{suite:?}");
                 assert_eq!(header.protected, suite.is_some());
-                // TKIP's MIC is in the parts, of which each has the ICV alone.
+                // TKIP's MIC is part of the MSDU, so that each fragment has only the ICV.
                 let fields_b = match suite {
                     Some(Suite::Tkip) => 8 + 4,
                     suite => suite.map_or(0, Suite::overhead),
@@ -141,7 +141,7 @@ fn of_fragments_that_do_not_follow_each_other_nothing_is_made() {
     for suite in suites() {
         for numbers in [&[0, 2][..], &[1, 2], &[0, 1], &[0, 2, 1], &[]] {
             let mut link = Link::new(suite, &packet(1000));
-            // All get their packet numbers in order, whoever receives them.
+            // All fragments get their packet numbers in order, whether or not they are received.
             for number in 0..3 {
                 link.send(number);
             }
@@ -164,8 +164,8 @@ fn a_damaged_fragment_spoils_the_msdu() {
     }
 }
 
-/// IEEE 802.11-2020 12.5.3.4.4: or an attacker could put fragments of two MSDUs together (CVE-2020-26146). WEP, whose
-/// numbers come round again, has no such rule.
+/// IEEE 802.11-2020 12.5.3.4.4 prevents an attacker from combining fragments of two MSDUs (CVE-2020-26146). WEP lacks
+/// this rule, because its initialisation vectors wrap around.
 #[test]
 fn packet_numbers_of_fragments_go_up_in_steps_of_one() {
     for suite in suites().flatten() {
@@ -178,7 +178,7 @@ fn packet_numbers_of_fragments_go_up_in_steps_of_one() {
     }
 }
 
-/// The ICV of each MPDU is right, so that only the MIC of the MSDU can tell (12.5.2.1.3).
+/// The ICV of each MPDU is valid, so only the MIC of the MSDU reveals the change (12.5.2.1.3).
 #[test]
 fn a_tkip_msdu_of_other_octets_than_its_mic_is_of_is_refused() {
     let mut link = Link::new(Some(Suite::Tkip), &packet(1000));

@@ -1,4 +1,4 @@
-//! The ends of an association back to back: what one host's stack hands down comes out at the other.
+//! Both ends of an association, back to back: packets from one host's stack arrive at the other's.
 
 use std::os::unix::net::UnixDatagram;
 
@@ -11,7 +11,7 @@ use super::*;
 use crate::frames::frame::Pool;
 use crate::frames::host::{Arrival, Host};
 
-/// A host's stack and what it sends through.
+/// A host's stack, its device and its end of the association.
 pub(in crate::frames) struct Side {
     stack: UnixDatagram,
     pub(in crate::frames) host: Host,
@@ -45,7 +45,7 @@ impl Side {
         self.stack.send(&[&vnet.emit(), packet].concat()).unwrap();
     }
 
-    /// All that the station reads now.
+    /// Reads all packets of the stack.
     pub(in crate::frames) fn read(&mut self, pool: &mut Pool, frames: &mut Vec<Frame>) -> Arrival {
         loop {
             let found = self.host.read(pool, |frame| frames.push(frame));
@@ -56,7 +56,7 @@ impl Side {
         }
     }
 
-    /// Hands up what arrived; how many frames it does not believe.
+    /// Hands up received frames; returns the number of rejected frames.
     fn deliver<'f>(&mut self, frames: impl Iterator<Item = &'f Frame>) -> usize {
         let mut up = self.host.up();
         let mut rejected = 0;
@@ -140,7 +140,7 @@ fn without_coalescing_every_packet_goes_up_by_itself() {
 
 #[test]
 fn packets_on_both_sides_of_a_lost_mpdu_go_up_apart() {
-    // Without identification a lost datagram leaves no trace in the datagrams after it.
+    // Without an identification field, a lost datagram leaves no trace in the following datagrams.
     for packet in [usual(true, false), usual(true, true)] {
         let packet = whole(&packet, 6);
         let (mut sta, mut ap) = pair(Some(Suite::Ccmp128), true);
@@ -172,7 +172,7 @@ fn a_frame_is_delivered_once_and_only_if_it_opened() {
     ap.end.open(frames.iter_mut());
     assert_eq!(ap.deliver(frames.iter()), 0);
     assert_eq!(ap.deliver(frames.iter()), 1, "replayed");
-    // Sent again, as after a lost answer: the same octets but for the Retry bit, and again a replay.
+    // A retransmission, as after a lost Ack: the same octets except for the Retry bit, and a replay.
     let first = |frames: &[Frame]| frames[0].mpdu().to_vec();
     sta.end.seal(frames.iter_mut(), 0);
     let again = first(&frames);
@@ -180,7 +180,7 @@ fn a_frame_is_delivered_once_and_only_if_it_opened() {
     assert_eq!(first(&frames), again);
     ap.end.open(frames.iter_mut());
     assert_eq!(ap.deliver(frames.iter()), 1);
-    // Damaged.
+    // A damaged frame.
     frames[0].buffer[60] ^= 1;
     sta.end.seal(frames.iter_mut(), 0);
     frames[0].buffer[60] ^= 1;
