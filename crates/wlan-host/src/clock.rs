@@ -8,16 +8,16 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use wlan_air::Nanos;
 
-/// How early a sleep is ended so that the rest is spent spinning: a timer fires a few microseconds late, and
-/// longer spins are punished by the scheduler.
+/// Length of the final busy-wait of a sleep. Timers fire a few microseconds late, and the scheduler penalises longer
+/// busy-waits.
 pub const SPIN: Nanos = Nanos(25_000);
 
-/// `CLOCK_MONOTONIC`, counted from the moment the emulated link came up.
+/// `CLOCK_MONOTONIC`, relative to the start of the emulated link.
 pub struct Clock {
     origin_ns: u64,
 }
 
-/// `CLOCK_MONOTONIC`, which all processes of a machine share, its network namespaces too.
+/// `CLOCK_MONOTONIC` in nanoseconds, which all processes and network namespaces of a machine share.
 pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux");
     now.tv_sec().unsigned_abs() * 1_000_000_000 + now.tv_nsec().unsigned_abs()
@@ -31,7 +31,7 @@ fn timespec(span_ns: u64) -> TimeSpec {
 }
 
 impl Clock {
-    /// A clock that reads zero now.
+    /// Creates a clock that reads zero now.
     pub fn start() -> Self {
         Self {
             origin_ns: monotonic_ns(),
@@ -59,12 +59,12 @@ impl Clock {
         }
     }
 
-    /// Waits until one of `polled` is readable (`true`) or `deadline` has come (`false`); without a deadline, for as
-    /// long as it takes. A sleep ends up to some microseconds late: for what has to be done in time, use
-    /// [`wait_until`](Self::wait_until).
+    /// Waits until one of `polled` is readable (`true`) or `deadline` has passed (`false`). Without a deadline, it
+    /// waits indefinitely. It may return some microseconds late; use [`wait_until`](Self::wait_until) if the time must
+    /// be exact.
     ///
     /// # Errors
-    /// `ppoll` fails for another reason than a signal.
+    /// `ppoll` fails, except if a signal interrupts it.
     pub fn wait_readable(&self, polled: &mut [PollFd<'_>], deadline: Option<Nanos>) -> io::Result<bool> {
         loop {
             let timeout = deadline.map(|at| timespec(at.0.saturating_sub(self.now().0)));

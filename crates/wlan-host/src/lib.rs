@@ -1,15 +1,15 @@
-//! What the operating system provides to the crates that carry packets: devices, namespaces, sockets and time.
+//! Services of the operating system for the crates that carry packets: devices, namespaces, sockets and time.
 //!
 //! - [`tun`]: TUN and TAP devices, and the offloads that the kernel grants them
-//! - [`offload`]: super-packets of the host's stack, split and joined; functions of octets without I/O
-//! - [`netns`]: network namespaces without names
+//! - [`offload`]: splitting and coalescing of super-packets; pure functions of octets
+//! - [`netns`]: anonymous network namespaces
 //! - [`clock`]: the monotonic clock, and waiting on it to the microsecond
-//! - [`schedule`]: how the kernel schedules the calling thread
-//! - [`os_error`]: operating system errors in words
+//! - [`schedule`]: scheduling of the calling thread
+//! - [`os_error`]: descriptions of operating system errors
 //! - [`sys`]: network interfaces, batches of datagrams, and rings of received frames
 //!
-//! Linux only. `unsafe` stands only in modules named `sys`: ioctls, scheduling calls, and the socket calls that `nix` does
-//! not wrap.
+//! Linux only. `unsafe` occurs only in modules named `sys`: ioctls, scheduling calls, and the socket calls that `nix`
+//! does not wrap.
 
 pub mod clock;
 pub mod netns;

@@ -1,5 +1,5 @@
-//! Network namespaces without names: they live as long as a descriptor or a process holds them, so that
-//! nothing is left behind whichever way the process ends.
+//! Anonymous network namespaces. They exist as long as a descriptor or a process holds them, so nothing is left behind
+//! however the process ends.
 
 use std::fs::File;
 use std::io;
@@ -8,12 +8,12 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-/// A new network namespace, and what `setup` made inside it.
+/// Creates a network namespace and runs `setup` in it. Returns both.
 ///
-/// A namespace is a property of a thread, so both happen on a thread of their own, which then ends.
+/// A namespace is a property of a thread, so both run on a separate thread.
 ///
 /// # Errors
-/// The namespace is refused (`EPERM` without `CAP_SYS_ADMIN`), or `setup` fails.
+/// The kernel refuses the namespace (`EPERM` without `CAP_SYS_ADMIN`), or `setup` fails.
 pub fn create<T: Send>(setup: impl FnOnce() -> io::Result<T> + Send) -> io::Result<(OwnedFd, T)> {
     thread::scope(|scope| {
         scope

@@ -1,11 +1,11 @@
-//! What the operating system says, as people are told it.
+//! Descriptions of operating system errors for users.
 
 use std::fmt::Display;
 use std::io;
 
 use nix::errno::Errno;
 
-/// The words of an error, without its number.
+/// The description of an error, without its number.
 pub fn words(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => Errno::from_raw(number).desc().into(),
@@ -13,7 +13,7 @@ pub fn words(error: &io::Error) -> String {
     }
 }
 
-/// Has an error say what it is about.
+/// Returns a function that prefixes an error with its subject.
 pub fn about(what: impl Display) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{what}: {}", words(&error)))
 }

@@ -1,7 +1,7 @@
-//! TUN and TAP devices: the end of a link that a host's IP stack sees.
+//! TUN and TAP devices: the end of a link that a host's IP stack uses.
 //!
-//! Every packet comes and goes with a [`VnetHeader`], so that the stack may leave checksums and splitting to the device
-//! and take super-packets from it.
+//! Each packet has a [`VnetHeader`], so that the stack can leave checksums and segmentation to the device and receive
+//! super-packets from it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -14,34 +14,34 @@ use serde::{Deserialize, Serialize};
 use crate::offload::VnetHeader;
 use crate::os_error::about;
 
-/// Name of the device in each host's namespace.
+/// Name of the device in the namespace of each host.
 pub const DEVICE_NAME: &str = "wlan0";
 
-/// Octets of an Ethernet header, and of that of an A-MSDU subframe.
+/// Octets of an Ethernet header, and of an A-MSDU subframe header.
 pub const ETHERNET_B: usize = 14;
-/// Values of a length or type field from here on are types (IEEE Std 802.3-2018 3.2.6).
+/// Smallest value of the length/type field that is a type (IEEE Std 802.3-2018 3.2.6).
 pub const TYPES_FROM: u16 = 0x600;
 
-/// What the host's stack leaves to the device, and takes from it.
+/// The offloads that the host's stack leaves to the device and accepts from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Offloads {
-    /// Checksums, and splitting of TCP over IPv4 and IPv6.
+    /// Checksums, and segmentation of TCP over IPv4 and IPv6.
     pub tcp: bool,
-    /// Splitting of UDP over both (Linux 6.2 and later).
+    /// Segmentation of UDP over IPv4 and IPv6 (Linux 6.2 and later).
     pub udp: bool,
 }
 
-/// What a device carries.
+/// The type of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// IP packets: TUN.
+    /// TUN: IP packets.
     Ip,
-    /// Ethernet frames: TAP.
+    /// TAP: Ethernet frames.
     Ethernet,
 }
 
-/// A TUN or TAP device: one IP packet or Ethernet frame a read or write, super-packets among them.
+/// A TUN or TAP device. Each read or write transfers one IP packet, super-packet or Ethernet frame.
 pub struct Tun {
     device: File,
     kind: Kind,
@@ -49,10 +49,11 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Creates the device in the calling thread's network namespace; it goes when the value is dropped.
+    /// Creates the device in the calling thread's network namespace. Dropping the value removes the device.
     ///
     /// # Errors
-    /// `/dev/net/tun` is missing or may not be opened, or the device is refused: one of that name exists.
+    /// `/dev/net/tun` is missing or cannot be opened, or the kernel refuses the device, for example because the name is
+    /// taken.
     pub fn named(name: &str, kind: Kind) -> io::Result<Self> {
         let device = OpenOptions::new()
             .read(true)
@@ -63,7 +64,7 @@ impl Tun {
         sys::set_interface(&device, name, kind).map_err(about(format_args!("creating the device {name}")))?;
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
-        // A kernel refuses the whole set for one that it does not know.
+        // A kernel that lacks one of the offloads refuses all of them.
         let offloads = [(true, true), (true, false)]
             .map(|(tcp, udp)| Offloads { tcp, udp })
             .into_iter()
@@ -79,7 +80,7 @@ impl Tun {
         })
     }
 
-    /// A device that a test plays the kernel's part for, behind a datagram socket.
+    /// Creates a device on a datagram socket, at whose other end a test takes the kernel's role.
     ///
     /// # Panics
     /// If the socket cannot be made non-blocking.
@@ -94,21 +95,21 @@ impl Tun {
         }
     }
 
-    /// What it carries.
+    /// The type of the device.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What the kernel granted.
+    /// The offloads that the kernel granted.
     pub fn offloads(&self) -> Offloads {
         self.offloads
     }
 
-    /// Reads one packet into `packet`, and what of it does not fit there into `overflow`; returns the octets of both
-    /// together, or `None` when no packet is waiting. `header` is the packet's virtio-net header.
+    /// Reads one packet into `packet`, and the rest of it into `overflow` if `packet` is too short. Returns the length
+    /// of the packet in octets, or `None` if no packet is waiting. `header` receives the packet's virtio-net header.
     ///
     /// # Errors
-    /// Whatever the kernel says but "would block".
+    /// Any error of the kernel except "would block".
     pub fn read(
         &self,
         header: &mut [u8; VnetHeader::LEN],
@@ -130,7 +131,7 @@ impl Tun {
         }
     }
 
-    /// Hands one packet to the host's stack: the parts are its virtio-net header and it, wherever it is cut.
+    /// Hands one packet up to the host's stack. `parts` are its virtio-net header and the packet, split anywhere.
     ///
     /// # Errors
     /// The kernel refuses the packet: the device is down, or memory is short.
@@ -145,7 +146,7 @@ impl AsFd for Tun {
     }
 }
 
-/// The ioctls that make a TUN device of an open `/dev/net/tun`.
+/// The ioctls that turn an open `/dev/net/tun` into a device.
 #[allow(unsafe_code)]
 mod sys {
     use super::{AsRawFd, File, Kind, io, libc};
@@ -160,7 +161,7 @@ mod sys {
         nix::request_code_write!(b'T', 208, size_of::<libc::c_uint>())
     );
 
-    /// Asks for device `name` without packet information, with virtio-net headers.
+    /// Requests device `name` without packet information and with virtio-net headers.
     pub fn set_interface(control: &File, name: &str, kind: Kind) -> io::Result<()> {
         // SAFETY: ifreq is a plain C struct for which all zeroes is a valid value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -183,9 +184,9 @@ mod sys {
         Ok(())
     }
 
-    /// Asks for these offloads, a sum of `TUN_F_` constants.
+    /// Requests these offloads, a sum of `TUN_F_` constants.
     pub fn set_offload(device: &File, offloads: libc::c_uint) -> io::Result<()> {
-        // SAFETY: the descriptor is open for the whole call, and TUNSETOFFLOAD takes a number and no pointer.
+        // SAFETY: the descriptor is open for the whole call, and TUNSETOFFLOAD takes a number, not a pointer.
         unsafe { tun_set_offload(device.as_raw_fd(), offloads.cast_signed()) }?;
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words.
 
-/// The ones' complement sum of the octets as big-endian words, an odd last octet followed by a zero.
+/// The ones' complement sum of the octets as big-endian words. An odd last octet is followed by a zero.
 ///
-/// Of two words 0 and 0xffff, which are the same number, the sum of nothing but zeroes is 0 and any other is 0xffff.
+/// The words 0 and 0xffff represent the same number. The sum is 0 if all octets are zero, and otherwise never 0.
 pub fn sum(octets: &[u8]) -> u16 {
-    // The sum does not depend on the byte order in which it is formed but for its own (RFC 1071 section 2 B), and
-    // carries may wait (section 2 A): 64 KiB add less than 2^46 to all lanes together.
+    // The sum in either byte order gives the same result, apart from its own byte order (RFC 1071 section 2 B), and
+    // carries may be deferred (section 2 A): 64 KiB add less than 2^46 to all lanes together.
     const LANES: usize = 8;
     let (blocks, rest) = octets.as_chunks::<{ 4 * LANES }>();
     let mut lanes = [0_u64; LANES];
@@ -35,8 +35,8 @@ pub fn subtract(a: u16, b: u16) -> u16 {
     add(a, !b)
 }
 
-/// The sum of the pseudo-header that TCP and UDP add to theirs (RFC 9293 3.1, RFC 8200 8.1): `addresses` are source
-/// and destination, `length_b` is that of transport header and payload, which fits 16 bits in every IP packet.
+/// The sum of the pseudo-header of TCP and UDP (RFC 9293 3.1, RFC 8200 8.1). `addresses` are source and destination;
+/// `length_b` is the length of transport header and payload, which fits 16 bits in every IP packet.
 pub fn pseudo_header(addresses: &[u8], protocol: u8, length_b: u16) -> u16 {
     add(add(sum(addresses), u16::from(protocol)), length_b)
 }
@@ -84,7 +84,7 @@ mod tests {
 
         #[test]
         fn subtracting_undoes_adding(a: u16, b: u16) {
-            // 0 and 0xffff are the same number.
+            // 0 and 0xffff represent the same number.
             prop_assert_eq!(subtract(add(a, b), b) % 0xffff, a % 0xffff);
         }
     }

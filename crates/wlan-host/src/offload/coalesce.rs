@@ -1,14 +1,14 @@
-//! Joining: consecutive packets of one flow become a super-packet, by the rules of Linux's GRO, so that nothing is lost
-//! in it: splitting it again gives the packets.
+//! Coalescing of consecutive packets of one flow to a super-packet, by the rules of Linux's GRO. It is lossless:
+//! splitting the super-packet gives the same packets.
 //!
-//! A packet is joined to the run before it when
-//! - all headers are equal but for lengths, checksums, IPv4 identification, TCP sequence number, PSH and FIN: so same
+//! A packet is added to the previous run if
+//! - all headers are equal except for lengths, checksums, IPv4 identification, TCP sequence number, PSH and FIN: equal
 //!   addresses, ports, TTL, traffic class and ECN marks, acknowledgement number, window and TCP options;
-//! - IP has no options, extension headers or fragments; TCP none of SYN, RST, URG, CWR;
-//! - it follows in sequence: TCP sequence number, IPv4 identification (one higher, or the same with Don't Fragment);
-//! - it has payload, no more than the first, and none in the run before it had less;
-//! - nothing in the run before it had PSH or FIN;
-//! - its checksums are right, which this side must verify: the super-packet no longer has them.
+//! - IP has no options, extension headers or fragments, and TCP no SYN, RST, URG or CWR;
+//! - it is next in sequence: TCP sequence number, IPv4 identification (one higher, or equal with Don't Fragment);
+//! - it has payload, not more than the first packet of the run, and no packet of the run has less than the first;
+//! - no packet of the run has PSH or FIN;
+//! - its checksums are valid; they must be verified here, because the super-packet no longer contains them.
 
 use arrayvec::ArrayVec;
 
@@ -21,34 +21,34 @@ use super::field::{
 };
 use super::{Gso, GsoKind, PartialChecksum, VnetHeader, checksum};
 
-/// Packets in a run at most: an A-MPDU has no more, and Linux takes 128 in a super-packet of UDP
+/// Largest number of packets in a run: the limit of an A-MPDU. Linux accepts up to 128 in a UDP super-packet
 /// (`UDP_MAX_SEGMENTS`).
 pub const MAX_PACKETS: usize = 64;
 
-/// Octets of an IP packet at most (RFC 791 3.1).
+/// Largest size of an IP packet in octets (RFC 791 3.1).
 const MAX_PACKET_B: usize = 65_535;
 
-/// Octets of virtio-net, IP and TCP headers at most; the TCP header has up to 60 (RFC 9293 3.1).
+/// Largest size of virtio-net, IP and TCP headers in octets; the TCP header has up to 60 (RFC 9293 3.1).
 const MAX_HEAD_B: usize = VnetHeader::LEN + IPV6_LEN + 60;
 
-/// Which super-packets the receiving stack takes.
+/// The super-packets that the receiving stack accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Takes {
     /// TCP over IPv4 and IPv6.
     pub tcp: bool,
-    /// UDP over both.
+    /// UDP over IPv4 and IPv6.
     pub udp: bool,
 }
 
-/// Consecutive packets that go up together.
+/// Consecutive packets that are handed up together.
 pub struct Run<'a> {
-    /// The first packet, whole.
+    /// The first packet.
     first: &'a [u8],
-    /// Its headers, where more could be joined to it.
+    /// The headers of the first packet, if packets can be added to it.
     headers: Option<Headers<'a>>,
-    /// Whether the checksums of the first packet were verified: not before a second one asks for it.
+    /// Whether the checksums of the first packet have been verified, which is deferred until a second packet arrives.
     verified: bool,
-    /// Payload of each packet, once there are two; else the first packet, whole.
+    /// The payload of each packet. With a single packet, the complete packet.
     payloads: ArrayVec<&'a [u8], MAX_PACKETS>,
     /// Octets of the super-packet so far.
     len_b: usize,
@@ -60,7 +60,7 @@ pub struct Run<'a> {
 pub type Head = ArrayVec<u8, MAX_HEAD_B>;
 
 impl<'a> Run<'a> {
-    /// A run of one IP packet.
+    /// Starts a run with one IP packet.
     pub fn new(takes: Takes, packet: &'a [u8]) -> Self {
         let headers = Headers::parse(packet).filter(|headers| match headers.is_tcp {
             true => takes.tcp,
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Joins the next packet, or answers `false`.
+    /// Adds the next packet to the run; returns `false` if it does not belong to the run.
     pub fn join(&mut self, packet: &'a [u8]) -> bool {
         let Some(first) = self.headers.as_ref() else {
             return false;
@@ -108,13 +108,13 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// How many packets there are.
+    /// Number of packets in the run.
     pub fn packets(&self) -> usize {
         self.payloads.len()
     }
 
-    /// What stands before the [`payloads`](Self::payloads): the virtio-net header alone, before the one packet of a
-    /// run that was joined by none, else also the headers of the super-packet.
+    /// The octets before the [`payloads`](Self::payloads): the virtio-net header, and, if the run has several packets,
+    /// the headers of the super-packet.
     pub fn head(&self) -> Head {
         let mut head = Head::new();
         let push = |head: &mut Head, octets: &[u8]| {
@@ -146,13 +146,13 @@ impl<'a> Run<'a> {
         head
     }
 
-    /// What follows the [`head`](Self::head), in order.
+    /// The octets after the [`head`](Self::head), in order.
     pub fn payloads(&self) -> &[&'a [u8]] {
         &self.payloads
     }
 }
 
-/// The headers of a packet of which a run can be made.
+/// The headers of a packet that can start or continue a run.
 struct Headers<'a> {
     packet: &'a [u8],
     is_tcp: bool,
@@ -163,7 +163,7 @@ struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// The headers, if they are such as runs are made of.
+    /// Parses the headers; `None` if the packet cannot be part of a run.
     fn parse(packet: &'a [u8]) -> Option<Self> {
         let (transport_at, protocol, len_b) = match packet.first()? {
             // Version and header length of IPv4 without options.
@@ -208,8 +208,8 @@ impl<'a> Headers<'a> {
             }
             _ => return None,
         };
-        // An empty payload (a pure acknowledgement) has nothing to join; and only a packet without padding behind it
-        // can be followed by another's payload.
+        // An empty payload (a pure acknowledgement) cannot be coalesced, and the payload of a packet with padding
+        // cannot be continued.
         (len_b == packet.len() && transport.len() > header_b).then_some(Self {
             packet,
             is_tcp,
@@ -231,12 +231,12 @@ impl<'a> Headers<'a> {
         &self.packet[self.transport_at..self.payload_at]
     }
 
-    /// Whether the packet hurries those before it up to the application.
+    /// Whether the packet asks for immediate delivery (PSH or FIN) and thus ends the run.
     fn ends_run(&self) -> bool {
         self.last_flags != 0
     }
 
-    /// Whether `next` belongs behind this first packet of a run of `packets`.
+    /// Whether `next` continues a run of `packets` packets that starts with this packet.
     fn is_followed_by(&self, next: &Headers<'_>, packets: usize) -> bool {
         if (self.payload_at, self.transport_at, self.is_tcp)
             != (next.payload_at, next.transport_at, next.is_tcp)
@@ -246,7 +246,7 @@ impl<'a> Headers<'a> {
         }
         let (a, b) = (self.packet, next.packet);
         let ip = if self.is_ipv4() {
-            // Version, traffic class; flags, TTL, protocol; addresses.
+            // Version and traffic class; flags, TTL and protocol; addresses.
             a[..IPV4_TOTAL_LENGTH] == b[..IPV4_TOTAL_LENGTH]
                 && a[IPV4_FLAGS..IPV4_CHECKSUM] == b[IPV4_FLAGS..IPV4_CHECKSUM]
                 && a[IPV4_ADDRESSES..IPV4_LEN] == b[IPV4_ADDRESSES..IPV4_LEN]
@@ -274,19 +274,19 @@ impl<'a> Headers<'a> {
 
     fn is_followed_by_id(&self, next: &Headers<'_>, packets: usize) -> bool {
         let (a, b) = (get_u16(self.packet, IPV4_ID), get_u16(next.packet, IPV4_ID));
-        // What may not be fragmented needs no identification (RFC 6864 4.1), and Linux then often sends the same.
+        // Packets that must not be fragmented need no identification (RFC 6864 4.1); Linux often gives them equal ones.
         let atomic = get_u16(self.packet, IPV4_FLAGS) & IPV4_DONT_FRAGMENT != 0;
         b == a.wrapping_add(short(packets)) || atomic && a == b
     }
 
-    /// Whether the checksums are right.
+    /// Whether the checksums are valid.
     fn is_valid(&self) -> bool {
         let ip = !self.is_ipv4() || checksum::sum(&self.packet[..IPV4_LEN]) == 0xffff;
         let transport = &self.packet[self.transport_at..];
         ip && checksum::add(self.pseudo_header(transport.len()), checksum::sum(transport)) == 0xffff
     }
 
-    /// Sum of the pseudo-header of so many octets of transport header and payload.
+    /// Sum of the pseudo-header for `transport_b` octets of transport header and payload.
     fn pseudo_header(&self, transport_b: usize) -> u16 {
         let addresses = if self.is_ipv4() {
             IPV4_ADDRESSES
@@ -305,7 +305,7 @@ impl<'a> Headers<'a> {
         }
     }
 
-    /// Makes of the first packet's headers those of the super-packet of `len_b` octets.
+    /// Converts the first packet's headers to the headers of the super-packet of `len_b` octets.
     fn finish(&self, headers: &mut [u8], len_b: usize) {
         let (ip, transport) = headers.split_at_mut(self.transport_at);
         if self.is_ipv4() {
@@ -324,12 +324,12 @@ impl<'a> Headers<'a> {
             put_u16(transport, UDP_LENGTH, short(transport_b));
             UDP_CHECKSUM
         };
-        // Complete but for the sum over transport header and payload: the stack takes that as verified.
+        // The field holds only the sum of the pseudo-header: the stack treats such a checksum as verified.
         put_u16(transport, checksum_at, self.pseudo_header(transport_b));
     }
 }
 
-/// A number that counts octets or packets of an IP packet, so at most 65 535.
+/// Converts a count of octets or packets of an IP packet, which is at most 65 535.
 fn short(number: usize) -> u16 {
     u16::try_from(number).expect("an IP packet has at most 65535 octets")
 }

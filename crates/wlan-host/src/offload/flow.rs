@@ -1,4 +1,4 @@
-//! Which packets belong to one flow, for queues that serve flows in turn.
+//! Assigns packets to flows, for queues that serve flows in turn.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,11 +9,13 @@ use super::field::*;
 /// The flow label in the first four octets of an IPv6 header (RFC 8200 3).
 const FLOW_LABEL: u32 = 0x000f_ffff;
 
-/// A hash of what Linux's `skb_get_hash` takes for a flow, as `fq_codel` and mac80211 use it: addresses, protocol and, with
-/// TCP and UDP, ports. An IPv6 flow label replaces the ports (RFC 6437). All fragments of a packet are of one flow, for all
-/// but the first lack the ports. A packet that is no IP belongs to the one flow of its `EtherType`.
+/// A hash of the fields that Linux's `skb_get_hash` uses to identify a flow, as `fq_codel` and mac80211 do: addresses,
+/// protocol and, with TCP and UDP, ports. An IPv6 flow label replaces the ports (RFC 6437). All fragments of a packet
+/// belong to one flow, identified without ports, because only the first fragment has them. All non-IP packets of an
+/// `EtherType` belong to one flow.
 ///
-/// `seed` perturbs the hash, so that flows that share a queue with one seed need not with another (RFC 8290, 6.2).
+/// `seed` perturbs the hash, so that flows that share a queue with one seed need not share it with another (RFC 8290,
+/// 6.2).
 pub fn hash(ethertype: EtherType, packet: &[u8], seed: u64) -> u32 {
     let mut hasher = DefaultHasher::new();
     (seed, ethertype.0).hash(&mut hasher);
@@ -45,7 +47,7 @@ fn hash_ipv6(packet: &[u8], hasher: &mut DefaultHasher) -> Option<()> {
         label.hash(hasher);
         return None;
     }
-    // Without a label, packets with extension headers, fragments among them, are told apart by their addresses alone.
+    // Without a label, packets with extension headers, including fragments, are distinguished only by their addresses.
     let protocol = header[IPV6_NEXT_HEADER];
     protocol.hash(hasher);
     hash_ports(protocol, &packet[IPV6_LEN..], hasher)
@@ -72,7 +74,7 @@ mod tests {
         hash(ethertype, packet, seed)
     }
 
-    /// Without a flow label.
+    /// The octets of the packet without a flow label.
     fn unlabelled(packet: &Packet) -> Vec<u8> {
         let mut octets = packet.octets();
         if packet.ipv6 {

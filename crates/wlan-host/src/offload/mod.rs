@@ -1,10 +1,10 @@
-//! Offloads of the device: what the host's stack leaves to its network card, and what it lets the card do for it.
+//! Offloads of the device: the work that the host's stack leaves to its network card.
 //!
-//! The stack hands down super-packets: one IP header, one TCP or UDP header, payload of many packets, checksum not
-//! yet complete. On the air they are ordinary packets, so they are split ([`segment`]) before they are queued. What
-//! arrives may go up as super-packets again ([`coalesce`]), which spares the receiving stack most of its work.
+//! The stack sends super-packets: one IP header, one TCP or UDP header, the payload of many packets, and an incomplete
+//! checksum. The air carries ordinary packets, so super-packets are split ([`segment`]) before they are queued.
+//! Received packets may be coalesced to super-packets ([`coalesce`]), which saves the receiving stack most of its work.
 //!
-//! Everything here is a function of octets: no device, no state between packets.
+//! These modules are pure functions of octets: they access no device and keep no state between packets.
 
 pub mod checksum;
 pub mod coalesce;
@@ -17,8 +17,8 @@ pub mod packet;
 #[cfg(test)]
 mod tests;
 
-/// The header that goes with every packet of a device with `IFF_VNET_HDR`: `virtio_net_hdr` (VIRTIO 1.3, 5.1.6), as
-/// the kernel has it for a legacy device, thus in the byte order of this machine.
+/// The header of every packet of a device with `IFF_VNET_HDR`: `virtio_net_hdr` (VIRTIO 1.3, 5.1.6) in the kernel's
+/// format for legacy devices, which is in host byte order.
 ///
 /// ```text
 ///  octet  0      1         2-3            4-5       6-7             8-9
@@ -26,32 +26,32 @@ mod tests;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// The checksum that is still to be completed.
+    /// The checksum to complete, if it is incomplete.
     pub partial: Option<PartialChecksum>,
-    /// How the packet is to be split; `None` for an ordinary packet.
+    /// The segmentation of a super-packet; `None` for an ordinary packet.
     pub gso: Option<Gso>,
     /// Octets of all headers of a super-packet; a hint.
     pub header_len_b: u16,
 }
 
-/// Where a checksum stands that covers all from `start` to the end of the packet, and so far holds the sum of the
-/// pseudo-header only.
+/// The place of an incomplete checksum. The checksum covers the octets from `start` to the end of the packet; its field
+/// holds only the sum of the pseudo-header so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialChecksum {
-    /// Where the sum begins: octets from the start of the packet, so the transport header.
+    /// Start of the covered octets, which is the transport header, in octets from the start of the packet.
     pub start: u16,
-    /// Where the field is: octets from `start`.
+    /// Offset of the checksum field in octets from `start`.
     pub offset: u16,
 }
 
-/// What a super-packet consists of.
+/// The segmentation of a super-packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gso {
-    /// Protocols.
+    /// Protocols of the super-packet.
     pub kind: GsoKind,
-    /// Octets of payload in each packet but the last, which has the rest.
+    /// Octets of payload in every packet except the last, which holds the rest.
     pub size_b: u16,
-    /// TCP with CWR set, which is for the first segment only (RFC 3168 6.1.2).
+    /// TCP with CWR set, which applies only to the first segment (RFC 3168 6.1.2).
     pub ecn: bool,
 }
 
@@ -62,7 +62,7 @@ pub enum GsoKind {
     Tcp4,
     /// TCP over IPv6.
     Tcp6,
-    /// UDP over either.
+    /// UDP over IPv4 or IPv6.
     Udp,
 }
 
@@ -77,7 +77,7 @@ impl VnetHeader {
     /// Octets of the header.
     pub const LEN: usize = 10;
 
-    /// Reads the header; `None` for a kind of super-packet that was never asked for.
+    /// Parses the header; `None` for a type of super-packet that the device does not request.
     pub fn parse(octets: &[u8; Self::LEN]) -> Option<Self> {
         let [flags, gso_type, rest @ ..] = *octets;
         let field = |at: usize| u16::from_ne_bytes([rest[at], rest[at + 1]]);
@@ -102,7 +102,7 @@ impl VnetHeader {
         })
     }
 
-    /// The header as the kernel reads it.
+    /// The header in the kernel's format.
     pub fn emit(&self) -> [u8; Self::LEN] {
         let (start, offset) = self
             .partial
@@ -140,7 +140,7 @@ mod field {
     pub const IPV4_ID: usize = 4;
     pub const IPV4_FLAGS: usize = 6;
     pub const IPV4_DONT_FRAGMENT: u16 = 0x4000;
-    /// More Fragments and the fragment offset: all clear in a whole packet.
+    /// More Fragments and the fragment offset: zero in an unfragmented packet.
     pub const IPV4_FRAGMENT: u16 = 0x3fff;
     pub const IPV4_PROTOCOL: usize = 9;
     pub const IPV4_CHECKSUM: usize = 10;

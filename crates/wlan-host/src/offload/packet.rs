@@ -1,8 +1,8 @@
-//! Packets for tests, built field by field and with checksums computed in the way of RFC 1071 section 1.
+//! Packets for tests, built field by field, with checksums computed as in RFC 1071 section 1.
 
 use super::{Gso, GsoKind, PartialChecksum, VnetHeader};
 
-/// A packet in its parts, as a test thinks of it.
+/// The fields of a packet.
 #[derive(Clone, Debug)]
 pub struct Packet {
     pub ipv6: bool,
@@ -50,7 +50,7 @@ impl Packet {
         octets
     }
 
-    /// As the stack hands it down: in the place of the checksum the sum of the pseudo-header.
+    /// The packet as the stack sends it: the checksum field contains the sum of the pseudo-header.
     pub fn with_partial_checksum(&self) -> Vec<u8> {
         let mut transport: Vec<u8> = self.ports.iter().flat_map(|port| port.to_be_bytes()).collect();
         if self.tcp {
@@ -103,7 +103,7 @@ impl Packet {
         ip
     }
 
-    /// The virtio-net header of a super-packet of it.
+    /// The virtio-net header of a super-packet with these headers.
     pub fn vnet(&self, size_b: u16) -> VnetHeader {
         VnetHeader {
             partial: Some(self.partial()),
@@ -127,7 +127,7 @@ impl Packet {
         }
     }
 
-    /// The packet that follows in the flow.
+    /// The next packet of the flow.
     pub fn following(&self, payload: &[u8]) -> Packet {
         Packet {
             id: self.id.wrapping_add(1),
@@ -165,7 +165,7 @@ pub fn usual_ones() -> impl Iterator<Item = Packet> {
         .map(|(ipv6, tcp)| usual(ipv6, tcp))
 }
 
-/// RFC 1071 section 1, word by word; an odd part ends with a zero.
+/// RFC 1071 section 1, word by word; an odd part is padded with a zero.
 pub fn slow_sum(parts: &[&[u8]]) -> u16 {
     parts
         .iter()

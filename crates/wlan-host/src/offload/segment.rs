@@ -1,4 +1,4 @@
-//! Splitting: a super-packet of the host's stack becomes the packets that it stands for, complete in every field.
+//! Segmentation: splits a super-packet of the host's stack into complete packets.
 
 use super::field::{
     IPV4_CHECKSUM, IPV4_FLAGS, IPV4_FRAGMENT, IPV4_ID, IPV4_LEN, IPV4_PROTOCOL, IPV4_TOTAL_LENGTH, IPV6_LEN,
@@ -8,19 +8,19 @@ use super::field::{
 };
 use super::{GsoKind, PartialChecksum, VnetHeader, checksum};
 
-/// A super-packet contradicts itself or its virtio-net header.
+/// A super-packet is inconsistent with itself or with its virtio-net header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
-    /// The virtio-net header says of no splitting, or of none into packets with payload.
+    /// The virtio-net header requests no segmentation, or segments without payload.
     #[error("the virtio-net header does not say how to split the packet")]
     NotSplit,
-    /// The checksum that is to be completed is not where the protocol has it.
+    /// The incomplete checksum is not in the protocol's checksum field.
     #[error("the checksum to be completed is not where the protocol has it")]
     ChecksumPlace,
-    /// Headers longer than the packet, of another protocol, or of a fragment.
+    /// The headers are longer than the packet, of another protocol, or of a fragment.
     #[error("the headers are not those of the protocol that the virtio-net header names")]
     Headers,
-    /// The length that the IP header says is not that of the packet.
+    /// The length in the IP header is not the length of the packet.
     #[error("the IP header says another length than the packet has")]
     Length,
 }
@@ -28,7 +28,7 @@ pub enum SegmentError {
 /// Completes a checksum in place.
 ///
 /// # Errors
-/// [`SegmentError::ChecksumPlace`] where the field does not lie in the packet.
+/// [`SegmentError::ChecksumPlace`] if the field is outside the packet.
 pub fn complete_checksum(packet: &mut [u8], partial: PartialChecksum) -> Result<(), SegmentError> {
     let (start, offset) = (usize::from(partial.start), usize::from(partial.offset));
     let covered = packet
@@ -41,8 +41,8 @@ pub fn complete_checksum(packet: &mut [u8], partial: PartialChecksum) -> Result<
 
 /// Replaces the sum of the pseudo-header in the checksum field of a TCP segment or UDP datagram by the checksum.
 ///
-/// A UDP checksum of zero is sent as 0xffff, because zero means that the datagram has no checksum (RFC 768). TCP has
-/// no such rule, and receivers report 0xffff there as wrong (RFC 1624 section 3).
+/// A UDP checksum of zero is sent as 0xffff, because zero means that the datagram has no checksum (RFC 768). TCP lacks
+/// this rule, and receivers report 0xffff there as wrong (RFC 1624 section 3).
 fn put_checksum(transport: &mut [u8], offset: usize) {
     let checksum = match (!checksum::sum(transport), offset) {
         (0, UDP_CHECKSUM) => 0xffff,
@@ -51,7 +51,7 @@ fn put_checksum(transport: &mut [u8], offset: usize) {
     put_u16(transport, offset, checksum);
 }
 
-/// A super-packet whose headers were found right.
+/// A super-packet with valid headers.
 #[derive(Debug)]
 pub struct SuperPacket<'a> {
     packet: &'a [u8],
@@ -60,21 +60,21 @@ pub struct SuperPacket<'a> {
     transport_at: usize,
     payload_at: usize,
     size_b: usize,
-    /// Sum of the pseudo-header, but for the length.
+    /// Sum of the pseudo-header without the length.
     pseudo: u16,
 }
 
 impl<'a> SuperPacket<'a> {
-    /// Looks at the headers of an IP packet.
+    /// Checks the headers of an IP packet.
     ///
     /// # Errors
-    /// Each kind of [`SegmentError`].
+    /// See [`SegmentError`].
     pub fn new(vnet: &VnetHeader, packet: &'a [u8]) -> Result<Self, SegmentError> {
         let gso = vnet
             .gso
             .filter(|gso| gso.size_b > 0)
             .ok_or(SegmentError::NotSplit)?;
-        // With every super-packet the checksum is still open: otherwise its sum would be wrong for all parts.
+        // The checksum of a super-packet must be incomplete: a complete one would be wrong in every segment.
         let partial = vnet.partial.ok_or(SegmentError::ChecksumPlace)?;
         let is_tcp = gso.kind != GsoKind::Udp;
         let (protocol, checksum_offset) = if is_tcp {
@@ -113,8 +113,8 @@ impl<'a> SuperPacket<'a> {
         if !is_tcp && usize::from(get_u16(transport, UDP_LENGTH)) != transport.len() {
             return Err(SegmentError::Length);
         }
-        // The field holds the sum of the pseudo-header with the length of the whole: taken from there and not from
-        // the addresses, for an IPv6 routing header has the destination of the pseudo-header (RFC 8200 8.1).
+        // The field holds the sum of the pseudo-header with the length of the super-packet. It is not recomputed from
+        // the addresses, because with an IPv6 routing header the pseudo-header has another destination (RFC 8200 8.1).
         let length_b = u16::try_from(transport.len()).map_err(|_| SegmentError::Length)?;
         Ok(Self {
             packet,
@@ -127,24 +127,24 @@ impl<'a> SuperPacket<'a> {
         })
     }
 
-    /// How many packets it stands for, at least 1.
+    /// Number of packets that the super-packet is split into, at least 1.
     pub fn packets(&self) -> usize {
         (self.packet.len() - self.payload_at).div_ceil(self.size_b)
     }
 
-    /// Octets of its longest packet, which is the first.
+    /// Octets of the longest packet, which is the first.
     pub fn longest_b(&self) -> usize {
         self.packet.len().min(self.payload_at + self.size_b)
     }
 
     /// Writes packet `index` to the start of `into` and returns its length in octets.
     ///
-    /// All of it is as the stack itself would have sent it: lengths, IPv4 identification one higher each time (as
-    /// Linux numbers them), TCP sequence number, PSH and FIN in the last packet only, CWR in the first only
-    /// (RFC 3168 6.1.2), and checksums.
+    /// The packet is identical to the packet that the stack itself would have sent: lengths, IPv4 identification
+    /// incremented per packet (as in Linux), TCP sequence number, PSH and FIN only in the last packet, CWR only in the
+    /// first (RFC 3168 6.1.2), and checksums.
     ///
     /// # Panics
-    /// If there is no such packet, or `into` is shorter than [`longest_b`](Self::longest_b).
+    /// If `index` is out of range, or `into` is shorter than [`longest_b`](Self::longest_b).
     pub fn write(&self, index: usize, into: &mut [u8]) -> usize {
         assert!(index < self.packets(), "no packet {index}");
         let from = self.payload_at + index * self.size_b;
@@ -187,12 +187,12 @@ impl<'a> SuperPacket<'a> {
     }
 }
 
-/// A number that counts octets or packets of an IP packet, so at most 65 535.
+/// Converts a count of octets or packets of an IP packet, which is at most 65 535.
 fn short(number: usize) -> u16 {
     u16::try_from(number).expect("an IP packet has at most 65535 octets")
 }
 
-/// The length that the header says, if it is one of a whole packet of this protocol and ends at `end`.
+/// The length in the header, if the packet is an unfragmented packet of this protocol and its header ends at `end`.
 fn ipv4(packet: &[u8], end: usize, protocol: u8) -> Result<usize, SegmentError> {
     let header = packet
         .get(..end)
@@ -206,7 +206,7 @@ fn ipv4(packet: &[u8], end: usize, protocol: u8) -> Result<usize, SegmentError> 
         .ok_or(SegmentError::Headers)
 }
 
-/// The same; extension headers may stand before `end`.
+/// Like [`ipv4`], but extension headers may precede `end`.
 fn ipv6(packet: &[u8], end: usize, protocol: u8) -> Result<usize, SegmentError> {
     let header = packet
         .get(..end)

@@ -1,4 +1,4 @@
-//! Splitting and joining against each other, and against checksums computed in the way of RFC 1071 section 1.
+//! Segmentation and coalescing against each other, and against checksums computed as in RFC 1071 section 1.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn split(vnet: &VnetHeader, packet: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The runs of these packets, each as it would be written to the device.
+/// Coalesces these packets and returns the runs as they would be written to the device.
 fn join(takes: Takes, packets: &[Vec<u8>]) -> Vec<(VnetHeader, Vec<u8>)> {
     let mut runs: Vec<Run<'_>> = Vec::new();
     for packet in packets {
@@ -140,7 +140,7 @@ proptest! {
             }
             packets.push(octets);
         }
-        // The same identification in packets that may not be fragmented is one number higher each time afterwards.
+        // Packets with Don't Fragment and equal identifications get incremented identifications.
         let ids_apart = |packets: &[Vec<u8>]| -> Vec<Vec<u8>> {
             packets.iter().map(|octets| {
                 let mut octets = octets.clone();
@@ -189,7 +189,7 @@ fn a_header_that_was_emitted_parses_to_the_same() {
         assert_eq!(VnetHeader::parse(&vnet.emit()), Some(vnet));
     }
     assert_eq!(VnetHeader::parse(&[0; 10]), Some(VnetHeader::default()));
-    // VIRTIO_NET_HDR_GSO_UDP, fragments of a datagram, is nothing that was asked for.
+    // VIRTIO_NET_HDR_GSO_UDP, fragments of a datagram, is not requested.
     assert_eq!(VnetHeader::parse(&[0, 3, 0, 0, 0, 0, 0, 0, 0, 0]), None);
 }
 
@@ -204,7 +204,7 @@ fn only_udp_sends_a_checksum_of_zero_as_its_complement() {
         let mut packet = usual(ipv6, tcp);
         packet.payload[..2].fill(0);
         let octets = packet.octets();
-        // The checksum of the packet with two octets of zero is what these octets must be for a checksum of zero.
+        // A checksum of zero requires these octets to equal the checksum of the packet with zeroes in their place.
         packet.payload[..2].copy_from_slice(&octets[checksum_at..checksum_at + 2]);
 
         let mut completed = packet.with_partial_checksum();

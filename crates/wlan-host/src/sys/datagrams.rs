@@ -1,4 +1,5 @@
-//! Many datagrams a system call, and many of one length in one: `sendmmsg` and `recvmmsg` with `UDP_SEGMENT` and `UDP_GRO`.
+//! Batches of datagrams: `sendmmsg` and `recvmmsg` for several messages per system call, `UDP_SEGMENT` and `UDP_GRO`
+//! for several datagrams of equal length per message.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,10 +9,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use arrayvec::ArrayVec;
 use nix::libc;
 
-/// Messages of one system call at most.
+/// Largest number of messages per system call.
 pub const MESSAGES: usize = 64;
 
-/// A socket address as the kernel has it.
+/// A socket address in the kernel's format.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub union RawAddress {
@@ -21,10 +22,10 @@ pub union RawAddress {
 }
 
 impl RawAddress {
-    /// Octets of the longest.
+    /// Octets of the longest variant.
     const LEN: libc::socklen_t = 28;
 
-    /// That of a UDP socket, and its octets.
+    /// Converts the address of a UDP socket. Returns the address and its length in octets.
     #[allow(clippy::cast_possible_truncation)] // address families are small
     pub fn of_udp(address: SocketAddr) -> (Self, libc::socklen_t) {
         match address {
@@ -58,7 +59,7 @@ impl RawAddress {
         }
     }
 
-    /// That of an interface's link layer, and its octets; `ethertype` in the byte order of this machine.
+    /// The link-layer address of an interface and its length in octets. `ethertype` is in host byte order.
     #[allow(clippy::cast_possible_truncation)] // address families are small
     pub fn of_link(interface: i32, ethertype: u16, address: [u8; 6]) -> (Self, libc::socklen_t) {
         let [a, b, c, d, e, f] = address;
@@ -74,13 +75,13 @@ impl RawAddress {
         (Self { link }, size_of::<libc::sockaddr_ll>() as libc::socklen_t)
     }
 
-    /// The address that the kernel wrote, if it is one of IP.
+    /// The address that the kernel wrote, if it is an IP address.
     fn udp(&self) -> Option<SocketAddr> {
-        // SAFETY: every variant starts with the family, and all of the union was initialised.
+        // SAFETY: every variant starts with the family, and the whole union is initialised.
         let family = unsafe { self.v4.sin_family };
         match i32::from(family) {
             libc::AF_INET => {
-                // SAFETY: the kernel says by the family that it wrote a sockaddr_in; any octets are a valid one.
+                // SAFETY: the family shows that the kernel wrote a sockaddr_in, for which all octet values are valid.
                 let v4 = unsafe { self.v4 };
                 let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
                 Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
@@ -99,37 +100,37 @@ impl RawAddress {
 /// Binds a socket.
 ///
 /// # Errors
-/// The kernel's.
+/// Any error of the kernel.
 pub fn bind(socket: BorrowedFd<'_>, (address, len): (RawAddress, libc::socklen_t)) -> io::Result<()> {
-    // SAFETY: the pointer is to an address of `len` octets or more that lives through the call.
+    // SAFETY: the pointer is to an address of at least `len` octets that lives through the call.
     let done = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) };
     nix::errno::Errno::result(done)?;
     Ok(())
 }
 
-/// What a message is sent with.
+/// A message to send.
 #[derive(Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// Whither.
+    /// Destination address and its length in octets.
     pub to: (RawAddress, libc::socklen_t),
-    /// All octets.
+    /// The octets of all datagrams.
     pub octets: &'a [u8],
-    /// Octets of each datagram but the last, where it is more than one.
+    /// Octets of every datagram except the last, if the message contains several.
     pub segment_b: Option<u16>,
 }
 
-/// Room for one control message of four octets at most.
+/// Space for one control message of up to four octets.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_B]);
 
-// SAFETY: CMSG_SPACE only computes.
+// SAFETY: CMSG_SPACE only computes a size.
 const CONTROL_B: usize = unsafe { libc::CMSG_SPACE(4) } as usize;
 
-/// Sends messages in order; returns how many went. Interrupted calls are repeated.
+/// Sends messages in order and returns the number of sent messages. Interrupted calls are repeated.
 ///
 /// # Errors
-/// The kernel's, for the first.
+/// The kernel's error for the first message.
 pub fn send<'a>(
     socket: BorrowedFd<'_>,
     messages: impl ExactSizeIterator<Item = Outgoing<'a>>,
@@ -151,7 +152,7 @@ pub fn send<'a>(
         let mut control = Control([0; CONTROL_B]);
         if let Some(segment_b) = segment_b {
             let header = (&raw mut control).cast::<libc::cmsghdr>();
-            // SAFETY: `control` is aligned as a cmsghdr and has CMSG_SPACE(4) octets: room for one and a u16.
+            // SAFETY: `control` is aligned as a cmsghdr and has CMSG_SPACE(4) octets: space for one cmsghdr and a u16.
             unsafe {
                 (*header).cmsg_level = libc::SOL_UDP;
                 (*header).cmsg_type = libc::UDP_SEGMENT;
@@ -173,7 +174,7 @@ pub fn send<'a>(
         header.msg_hdr.msg_iovlen = 1;
         if *is_used {
             header.msg_hdr.msg_control = (&raw mut *control).cast();
-            // SAFETY: CMSG_SPACE only computes.
+            // SAFETY: CMSG_SPACE only computes a size.
             header.msg_hdr.msg_controllen = unsafe { libc::CMSG_SPACE(2) } as _;
         }
         headers.push(header);
@@ -181,10 +182,10 @@ pub fn send<'a>(
     let count = libc::c_uint::try_from(headers.len()).expect("there are no more than MESSAGES");
     loop {
         let sent = match &*headers {
-            // A call for one: sendmmsg gives the CPU away after each message.
+            // A single message uses sendmsg, because sendmmsg yields the CPU after each message.
             [only] => {
                 // SAFETY: the header points to an address, a part and a control message that live through the call and
-                // are not moved, and the part to octets that the caller lends and the kernel only reads.
+                // are not moved. The part points to octets that the caller lends and the kernel only reads.
                 let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const only.msg_hdr, 0) };
                 if sent < 0 { -1 } else { 1 }
             }
@@ -199,34 +200,35 @@ pub fn send<'a>(
     }
 }
 
-/// Where datagrams are received.
+/// A buffer for received datagrams.
 pub struct Inbox {
     octets: Box<[u8]>,
     stride_b: usize,
     received: ArrayVec<Incoming, MESSAGES>,
-    /// Messages to ask for: to ask for many takes time when there is one.
+    /// Number of messages to request: requesting many takes time even if only one is waiting.
     asked: usize,
-    /// Datagrams that found no room, as the last message said (modulo 2^32), and as was told.
+    /// Datagrams dropped because the socket's buffer was full: the total in the last message (modulo 2^32), and the
+    /// total already reported.
     overrun: u32,
     overrun_told: u32,
 }
 
-/// Messages that are asked for at least.
+/// Smallest number of messages to request.
 const FEW: usize = 4;
 
-/// What is known of a message that was received.
+/// Sender and lengths of a received message.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// Whence.
+    /// The sender, if its address is an IP address.
     pub from: Option<SocketAddr>,
-    /// All octets.
+    /// The octets of all datagrams.
     len_b: usize,
-    /// Octets of each datagram but the last.
+    /// Octets of every datagram except the last.
     segment_b: usize,
 }
 
 impl Inbox {
-    /// Room for [`MESSAGES`] messages of so many octets.
+    /// Creates space for [`MESSAGES`] messages of `stride_b` octets each.
     pub fn new(stride_b: usize) -> Self {
         Self {
             octets: vec![0; stride_b * MESSAGES].into_boxed_slice(),
@@ -238,10 +240,10 @@ impl Inbox {
         }
     }
 
-    /// Takes what waits at the socket, and waits for nothing; `true` if nothing was left there.
+    /// Takes the messages that wait at the socket, without blocking. Returns `true` if none is left.
     ///
     /// # Errors
-    /// The kernel's, "would block" among them.
+    /// Any error of the kernel, including "would block".
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
         self.received.clear();
         let asked = self.asked;
@@ -268,8 +270,8 @@ impl Inbox {
             headers.push(header);
         }
         let count = libc::c_uint::try_from(headers.len()).expect("there are no more than MESSAGES");
-        // SAFETY: the headers point to addresses, parts and control messages that live through the call and are not
-        // moved, of the lengths that are said; the parts to octets of the inbox, each to its own.
+        // SAFETY: the headers point to addresses, parts and control messages that live through the call, are not moved
+        // and have the stated lengths. Each part points to its own octets of the inbox.
         let received = nix::errno::Errno::result(unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -284,7 +286,7 @@ impl Inbox {
             .zip(&addresses)
             .take(received.unsigned_abs() as usize)
         {
-            // SAFETY: zeroed above, and any octets are a valid address.
+            // SAFETY: the address was zeroed, and all octet values are valid.
             let from = unsafe { address.assume_init_ref() }.udp();
             let len_b = header.msg_len as usize;
             // SAFETY: the kernel filled the header's control messages.
@@ -302,7 +304,8 @@ impl Inbox {
         Ok(is_empty)
     }
 
-    /// Datagrams that found no room since the last time that it was asked for; told by the first that did find some.
+    /// Number of datagrams dropped because the socket's buffer was full, since the last call. The first datagram
+    /// received after the drops reports them.
     pub fn overrun(&mut self) -> usize {
         let since = self.overrun.wrapping_sub(self.overrun_told);
         self.overrun_told = self.overrun;
@@ -329,24 +332,24 @@ impl Inbox {
     }
 }
 
-/// What the kernel says of a message.
+/// The control messages of a received message.
 #[derive(Default)]
 struct Told {
-    /// Octets of each of the datagrams that it joined (`UDP_GRO`).
+    /// Octets of each coalesced datagram (`UDP_GRO`).
     segment_b: Option<usize>,
-    /// Datagrams that had found no room when this came, modulo 2^32 (`SO_RXQ_OVFL`).
+    /// Total of dropped datagrams at the time of this message, modulo 2^32 (`SO_RXQ_OVFL`).
     overrun: Option<u32>,
 }
 
 /// Reads the control messages.
 ///
 /// # Safety
-/// The header is one that `recvmmsg` filled, and its control messages still live.
+/// `recvmmsg` filled the header, and its control messages are still alive.
 unsafe fn told(header: &libc::msghdr) -> Told {
     let mut told = Told::default();
-    // SAFETY: of the header, the caller vouches.
+    // SAFETY: the caller guarantees that the header is valid.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
-    // SAFETY: null or a control message within the header's, aligned as such.
+    // SAFETY: null, or an aligned control message within the header's control messages.
     while let Some(control) = unsafe { next.as_ref() } {
         match (control.cmsg_level, control.cmsg_type) {
             (libc::SOL_UDP, libc::UDP_GRO) => {
@@ -361,7 +364,7 @@ unsafe fn told(header: &libc::msghdr) -> Told {
             }
             _ => {}
         }
-        // SAFETY: as for the first.
+        // SAFETY: as for the first control message.
         next = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
     told

@@ -1,4 +1,4 @@
-//! Network interfaces by name: what they are, and how they are set (netdevice(7)).
+//! Reads and changes the properties of network interfaces by name (netdevice(7)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -7,17 +7,17 @@ use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use wlan_frames::MacAddr;
 
-/// Requests about one interface of the calling thread's network namespace.
+/// A handle for requests about one interface in the calling thread's network namespace.
 pub struct Interface {
     socket: OwnedFd,
     name: [libc::c_char; libc::IFNAMSIZ],
 }
 
 impl Interface {
-    /// Says which.
+    /// Creates a handle for the interface `name`.
     ///
     /// # Errors
-    /// The name is empty or longer than 15 octets, or there is no socket to be had.
+    /// The name is empty, longer than 15 octets or contains NUL, or no socket can be created.
     pub fn named(name: &str) -> io::Result<Self> {
         let mut octets = [0; libc::IFNAMSIZ];
         if name.is_empty() || name.len() >= octets.len() || name.contains('\0') {
@@ -43,39 +43,39 @@ impl Interface {
         let mut asked: libc::ifreq = unsafe { std::mem::zeroed() };
         asked.ifr_name = self.name;
         set(&mut asked);
-        // SAFETY: the descriptor is open, and all requests used here read and write one ifreq, which `asked` is.
+        // SAFETY: the descriptor is open, and all requests used here read and write one ifreq, which is `asked`.
         let done = unsafe { libc::ioctl(self.socket.as_fd().as_raw_fd(), request as _, &raw mut asked) };
         nix::errno::Errno::result(done)?;
         Ok(asked)
     }
 
-    /// Its number.
+    /// The index of the interface.
     ///
     /// # Errors
-    /// There is no such interface.
+    /// The interface does not exist.
     pub fn index(&self) -> io::Result<i32> {
         let answer = self.ask(libc::SIOCGIFINDEX, |_| ())?;
-        // SAFETY: this request fills the number; any octets are one.
+        // SAFETY: this request fills the index, and all octet values are valid.
         Ok(unsafe { answer.ifr_ifru.ifru_ifindex })
     }
 
-    /// The octets of a packet that it carries at most.
+    /// The MTU of the interface in octets.
     ///
     /// # Errors
-    /// There is no such interface.
+    /// The interface does not exist.
     pub fn mtu_b(&self) -> io::Result<usize> {
         let answer = self.ask(libc::SIOCGIFMTU, |_| ())?;
-        // SAFETY: this request fills the number; any octets are one.
+        // SAFETY: this request fills the MTU, and all octet values are valid.
         Ok(usize::try_from(unsafe { answer.ifr_ifru.ifru_mtu }).unwrap_or(0))
     }
 
-    /// Its address.
+    /// The MAC address of the interface.
     ///
     /// # Errors
-    /// There is no such interface, or it has none of Ethernet.
+    /// The interface does not exist or is not an Ethernet interface.
     pub fn address(&self) -> io::Result<MacAddr> {
         let answer = self.ask(libc::SIOCGIFHWADDR, |_| ())?;
-        // SAFETY: this request fills an address; any octets are one.
+        // SAFETY: this request fills the address, and all octet values are valid.
         let address = unsafe { answer.ifr_ifru.ifru_hwaddr };
         if address.sa_family != libc::ARPHRD_ETHER {
             return Err(io::Error::new(
@@ -90,7 +90,7 @@ impl Interface {
         Ok(MacAddr(octets))
     }
 
-    /// Sets its address.
+    /// Sets the MAC address.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -108,7 +108,7 @@ impl Interface {
         .map(drop)
     }
 
-    /// Sets the octets of a packet that it carries at most.
+    /// Sets the MTU in octets.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -118,13 +118,13 @@ impl Interface {
             .map(drop)
     }
 
-    /// Brings it up.
+    /// Brings the interface up.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn set_up(&self) -> io::Result<()> {
         let answer = self.ask(libc::SIOCGIFFLAGS, |_| ())?;
-        // SAFETY: this request fills the flags; any octets are some.
+        // SAFETY: this request fills the flags, and all octet values are valid.
         let flags = unsafe { answer.ifr_ifru.ifru_flags };
         #[allow(clippy::cast_possible_truncation)] // the flag is 1
         let up = libc::IFF_UP as libc::c_short;

@@ -1,4 +1,4 @@
-//! The system calls of the data plane that `nix` has no wrappers for, or none that allocate nothing.
+//! The system calls of the data plane that `nix` does not wrap, or wraps only with allocations.
 #![allow(unsafe_code)]
 
 pub mod datagrams;
@@ -13,16 +13,16 @@ use nix::libc;
 /// The value of a socket option.
 ///
 /// # Safety
-/// The type consists of integers and has no padding, so that its octets may be read and any octets are a valid value.
+/// The type consists of integers without padding, so that its octets may be read and all octet values are valid.
 pub unsafe trait OptionValue: Copy {}
 
 // SAFETY: an integer.
 unsafe impl OptionValue for libc::c_int {}
 
-/// Implements [`OptionValue`] for C structures of integers, whose fields must be as long as the whole.
+/// Implements [`OptionValue`] for C structures of integers whose fields fill the structure.
 macro_rules! option_values {
     ($($type:path { $($field:ident: $integer:ty),* })*) => {$(
-        // SAFETY: the constant compiles if these integers are all fields and fill the structure.
+        // SAFETY: the constant compiles only if these integers are all fields and fill the structure.
         unsafe impl OptionValue for $type {}
         const _: () = {
             let _ = |value: $type| {
@@ -56,16 +56,16 @@ pub fn set_option<T: OptionValue>(
     Ok(())
 }
 
-/// Tells the scheduler that the calling thread works through what has gathered, `SCHED_BATCH`: when it is woken, it does not
-/// displace whoever is just filling its queue. One that was given another policy keeps that.
+/// Sets the policy of the calling thread to `SCHED_BATCH`, unless it has another policy than `SCHED_OTHER`. When the
+/// thread wakes, it then does not preempt the thread that is filling its queue.
 pub fn work_in_batches() {
-    // SAFETY: only asks for the policy of the calling thread.
+    // SAFETY: the call only reads the policy of the calling thread.
     if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
         return;
     }
-    // SAFETY: a plain C struct for which all zeroes is a valid value, and the one that this policy asks for.
+    // SAFETY: a plain C struct for which all zeroes is a valid value, which this policy requires.
     let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to `parameters`, which lives through the call. Where it is refused, all works, only slower.
+    // SAFETY: the pointer is to `parameters`, which lives through the call. A refusal only costs speed.
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
 }
 
@@ -91,6 +91,6 @@ pub fn option<T: OptionValue>(
         )
     };
     nix::errno::Errno::result(done)?;
-    // SAFETY: zeroed above, and any octets that the kernel wrote are a valid `OptionValue`.
+    // SAFETY: `value` was zeroed, and any octets that the kernel wrote are a valid `OptionValue`.
     Ok(unsafe { value.assume_init() })
 }

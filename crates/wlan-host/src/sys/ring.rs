@@ -11,11 +11,11 @@ use wlan_frames::MacAddr;
 
 use super::{option, set_option};
 
-/// Octets of a slot before its frame, at most: header, address, alignment.
+/// Largest number of octets in a slot before its frame: header, address, alignment.
 const BEFORE_FRAME_B: usize = 128;
-/// Octets of a block, which the kernel allocates as one.
+/// Octets of a block, which the kernel allocates contiguously.
 const BLOCK_B: usize = 1 << 18;
-/// Blocks, 8 MiB in all: 50 ms of frames of 1500 octets at 1 Gbit/s.
+/// Number of blocks. They have 8 MiB in total, which holds 50 ms of 1500-octet frames at 1 Gbit/s.
 const BLOCKS: usize = 32;
 
 /// The ring of a packet socket.
@@ -24,11 +24,11 @@ pub struct Ring {
     slot_b: usize,
     slots: usize,
     next: usize,
-    /// Whether a frame said that others had found no slot.
+    /// Whether a frame reported that other frames were dropped because the ring was full.
     is_overrun: bool,
 }
 
-// SAFETY: the memory is the ring's own; what it shares with the kernel is handed over by the status of each slot.
+// SAFETY: the ring owns its memory, and the status of each slot transfers the slot between kernel and process.
 unsafe impl Send for Ring {}
 
 /// A frame in the ring.
@@ -40,10 +40,10 @@ pub struct Received<'a> {
 }
 
 impl Ring {
-    /// Gives the socket a ring for frames with so many octets of payload.
+    /// Attaches a ring to the socket for frames with up to `payload_b` octets of payload.
     ///
     /// # Errors
-    /// The kernel refuses: memory is short, or the socket is none of AF_PACKET.
+    /// The kernel refuses: memory is short, or the socket is not an AF_PACKET socket.
     pub fn new(socket: BorrowedFd<'_>, payload_b: usize) -> io::Result<Self> {
         let slot_b = (payload_b + BEFORE_FRAME_B).next_power_of_two();
         let slots = BLOCK_B / slot_b * BLOCKS;
@@ -57,7 +57,7 @@ impl Ring {
             tp_frame_nr: slots as u32,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
-        // SAFETY: a new mapping of a ring that has this many octets, at an address of the kernel's choice.
+        // SAFETY: this creates a mapping with the size of the ring, at an address that the kernel chooses.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -80,20 +80,20 @@ impl Ring {
         })
     }
 
-    /// The place of a slot, counted from the next.
+    /// The address of a slot, counted from the next slot.
     fn slot(&self, index: usize) -> NonNull<u8> {
         let at = (self.next + index) % self.slots * self.slot_b;
-        // SAFETY: slots times their octets are those of the mapping.
+        // SAFETY: the number of slots times their size is the size of the mapping.
         unsafe { self.memory.add(at) }
     }
 
     fn status(&self, index: usize) -> &AtomicU32 {
-        // SAFETY: a slot starts with its header, whose first field is the status, aligned as the slot is; kernel and
-        // process both take it as an atomic word.
+        // SAFETY: a slot starts with its header, whose first field is the status; it is aligned as the slot is. Kernel
+        // and process both access it as an atomic word.
         unsafe { AtomicU32::from_ptr(self.slot(index).cast().as_ptr()) }
     }
 
-    /// How many frames are there to be read, up to `most`.
+    /// Number of frames that can be read, up to `most`.
     pub fn ready(&mut self, most: usize) -> usize {
         let mut count = 0;
         while count < most.min(self.slots) {
@@ -107,7 +107,8 @@ impl Ring {
         count
     }
 
-    /// Frames that found no slot since the last time that it was asked for; told by the first that did find one.
+    /// Number of frames dropped because the ring was full, since the last call. The first frame received after the
+    /// drops reports them.
     pub fn overrun(&mut self, socket: BorrowedFd<'_>) -> usize {
         if !std::mem::take(&mut self.is_overrun) {
             return 0;
@@ -116,15 +117,15 @@ impl Ring {
         statistics.map_or(0, |statistics| statistics.tp_drops as usize)
     }
 
-    /// The first of the frames that are [`ready`](Self::ready).
+    /// The first `count` of the frames that are [`ready`](Self::ready).
     pub fn frames(&mut self, count: usize) -> impl Iterator<Item = Received<'_>> {
         assert!(count <= self.slots, "a slot is no two frames");
         let (ring, slot_b) = (&*self, self.slot_b);
         (0..count).map(move |index| {
             assert!(ring.status(index).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0);
             let slot = ring.slot(index);
-            // SAFETY: the slot is the process's, by its status, and starts with this header; the address stands behind
-            // it, aligned to 16 octets.
+            // SAFETY: by its status, the slot belongs to the process. It starts with this header, which the address
+            // follows, aligned to 16 octets.
             let (header, address) = unsafe {
                 let address_at = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
                 (
@@ -136,15 +137,15 @@ impl Ring {
             let len_b = (header.tp_snaplen as usize).min(slot_b - at);
             let [a, b, c, d, e, f, ..] = address.sll_addr;
             Received {
-                // SAFETY: within the slot, which is the process's until it is released, for which the ring is borrowed
-                // anew; and each index is given out once.
+                // SAFETY: the octets are within the slot, which belongs to the process until `release`. `release`
+                // requires the ring to be borrowed again. Each index occurs once.
                 payload: unsafe { std::slice::from_raw_parts_mut(slot.add(at).as_ptr(), len_b) },
                 from: MacAddr([a, b, c, d, e, f]),
             }
         })
     }
 
-    /// Gives the first so many frames back to the kernel.
+    /// Returns the first `count` frames to the kernel.
     pub fn release(&mut self, count: usize) {
         for index in 0..count {
             self.status(index)
@@ -156,7 +157,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, and nothing borrows from it any more.
+        // SAFETY: `new` mapped the memory with this length, and nothing borrows from it any more.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), BLOCK_B * BLOCKS) };
     }
 }
