@@ -1,7 +1,7 @@
-//! A cell of a study in words: which air, which security, which traffic. [`Scenario`] reads the words, checks them once,
-//! and turns them into the types of `wlan-air`, `wlan-ciphers` and `wlan-rsn`.
+//! A cell of a study in words: air, security and traffic. [`Scenario`] parses the words, checks them once, and converts
+//! them to the types of `wlan-air`, `wlan-ciphers` and `wlan-rsn`.
 //!
-//! - [`scenario`]: all words of a cell; its simulation in virtual time and the closed forms beside it, both as JSON
+//! - [`scenario`]: all words of a cell; its simulation in virtual time and its closed forms, both as JSON
 //! - [`words`]: the words for the PHY rate and the security level
 //! - [`beacon`]: the length of beacons and the suite that protects them
 //!

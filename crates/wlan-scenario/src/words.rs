@@ -1,10 +1,10 @@
-//! The words of study files for the air and what protects it, and what they stand for.
+//! The words of study files for the air and its security.
 
 use serde::Deserialize;
 use wlan_air::phy::{Band, Bss, GuardInterval, Mode, PhyError, Preamble};
 use wlan_ciphers::Suite;
 
-/// The PHY rate, in the words of the study files.
+/// The PHY and its rate, in the words of study files.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Air {
     /// `dsss`, `ofdm`, `erp`, `ht` or `vht`.
@@ -15,7 +15,7 @@ pub struct Air {
     pub bandwidth: u16,
     /// Guard interval: `long` or `short`.
     pub gi: String,
-    /// Spatial streams; an ht rate of `mcs8` or more says itself how many.
+    /// Spatial streams. An ht rate of `mcs8` or more implies their number.
     pub streams: Option<u8>,
     /// `2.4 GHz` or `5 GHz`, for ht.
     pub band: Option<String>,
@@ -23,37 +23,37 @@ pub struct Air {
     pub preamble: Option<String>,
 }
 
-/// Words that stand for nothing.
+/// An unknown or impossible word.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WordError {
-    /// A name that nothing has.
+    /// The value is not one of the allowed words.
     #[error("{key}: '{value}' is not one of {allowed}")]
     Unknown {
-        /// What was to be chosen.
+        /// The key.
         key: &'static str,
-        /// What was asked for.
+        /// The given value.
         value: String,
-        /// What there is.
+        /// The allowed values.
         allowed: &'static str,
     },
-    /// A scheme that protects nothing.
+    /// The scheme does not protect frames.
     #[error(
         "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
     )]
     Forgeable,
-    /// The PHY has no such rate.
+    /// The PHY does not support this rate.
     #[error(transparent)]
     Phy(#[from] PhyError),
-    /// Something that the PHY does not have.
+    /// The PHY does not support this value.
     #[error("{key} {value} with phy {phy} is impossible: {reason}")]
     NotOnPhy {
-        /// What.
+        /// The key.
         key: &'static str,
-        /// Its value.
+        /// The value.
         value: String,
         /// The PHY.
         phy: String,
-        /// The clause, and what it says.
+        /// The reason, with the clause.
         reason: &'static str,
     },
 }
@@ -72,7 +72,7 @@ impl Air {
     /// The PHY mode.
     ///
     /// # Errors
-    /// A name is unknown, or the PHY has no such rate, width, stream, band or guard interval.
+    /// A word is unknown, or the PHY does not support the rate, width, streams, band or guard interval.
     pub fn mode(&self) -> Result<Mode, WordError> {
         let gi = match self.gi.as_str() {
             "long" => GuardInterval::Long,
@@ -83,7 +83,7 @@ impl Air {
             "dsss" => {
                 self.legacy(gi)?;
                 let rate_kbps = self.mbps(&["1", "2", "5.5", "11"], "1, 2, 5.5, 11 Mbit/s")?;
-                // There is no short preamble at 1 Mbit/s: unless one is asked for, the long one.
+                // The default is the long preamble, because 1 Mbit/s has no short preamble.
                 let preamble = match self.preamble()? {
                     Some(preamble) => preamble,
                     None => Preamble::Long,
@@ -138,7 +138,7 @@ impl Air {
         }
     }
 
-    /// What the stations agree on.
+    /// The parameters that all stations of the BSS share.
     ///
     /// # Errors
     /// As [`Air::mode`].
@@ -146,7 +146,7 @@ impl Air {
         Ok(Bss::for_mode(&self.mode()?))
     }
 
-    /// The modes from the lowest up to this one that rate control may fall back to: same PHY, width, streams and guard
+    /// The modes that rate control may use, from the lowest up to this one: equal PHY, width, streams and guard
     /// interval.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl Air {
     /// The cipher suite of a security level; `None` for `open`.
     ///
     /// # Errors
-    /// The level is unknown or never for a link, or the standard does not have it on this PHY.
+    /// The level is unknown or only for study, or the standard does not allow it on this PHY.
     pub fn suite(&self, security: &str) -> Result<Option<Suite>, WordError> {
         match security {
             "open" => return Ok(None),
@@ -191,7 +191,7 @@ impl Air {
             )
         })?;
         let reason = match suite {
-            // What is then measured on real hardware, silently, is 802.11a: drivers turn HT and VHT off.
+            // On real hardware, drivers silently turn HT and VHT off, so that the measurement would be of 802.11a.
             Suite::Tkip => {
                 "between HT stations TKIP is no choice of pairwise cipher (IEEE Std 802.11-2020, 12.6.3)"
             }
@@ -206,8 +206,8 @@ impl Air {
         }
     }
 
-    /// MSDUs in a queue that drains in 10 ms at the PHY rate when all are of 1500 octets, and at least 128. A short queue
-    /// keeps TCP from filling the aggregates of a fast PHY, a long one delays everything behind a slow one.
+    /// MSDUs in a queue that drains in 10 ms at the PHY rate with MSDUs of 1500 octets, but at least 128. A shorter
+    /// queue keeps TCP from filling the aggregates of a fast PHY; a longer queue delays all packets on a slow PHY.
     ///
     /// # Errors
     /// As [`Air::mode`].
@@ -240,7 +240,7 @@ impl Air {
         }
     }
 
-    /// Clauses 15 to 18 have one width, one stream and one guard interval; the band is the clause's own.
+    /// Clauses 15 to 18 have one width, one stream and one guard interval, and each clause has one band.
     fn legacy(&self, gi: GuardInterval) -> Result<(), WordError> {
         let came = "it came with 802.11n (IEEE Std 802.11-2020, clause 19)";
         if self.bandwidth != 20 {
@@ -282,7 +282,7 @@ impl Air {
         }
     }
 
-    /// The rate in kbit/s, one of `rates` in Mbit/s.
+    /// Parses the rate, which must be one of `rates` in Mbit/s. Returns kbit/s.
     fn mbps(&self, rates: &[&str], allowed: &'static str) -> Result<u32, WordError> {
         let unknown = || WordError::unknown("rate", &self.rate, allowed);
         let digits = self.rate.strip_suffix(" Mbit/s").ok_or_else(unknown)?;
@@ -304,7 +304,7 @@ impl Air {
     }
 }
 
-/// Shortest usual queue: two of the longest A-MPDUs.
+/// Shortest default queue: two of the longest A-MPDUs.
 const LEAST_QUEUE: usize = 128;
 
 #[cfg(test)]

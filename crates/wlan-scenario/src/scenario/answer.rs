@@ -1,4 +1,4 @@
-//! What came of a simulation, in JSON.
+//! The result of a simulation, as JSON.
 
 use serde_json::{Value, json};
 use wlan_air::Nanos;
@@ -82,7 +82,7 @@ fn throughput(flows: &[FlowOutcome], span: Nanos) -> f64 {
     flows.iter().map(|flow| flow.throughput_mbps(span)).sum()
 }
 
-/// Mean over the flows that measured it; TCP has none.
+/// Mean over the flows that measure jitter; `None` for TCP.
 fn jitter(flows: &[FlowOutcome], transport: &str) -> Option<f64> {
     let measured: Vec<f64> = flows
         .iter()
@@ -102,7 +102,7 @@ fn loss(flows: &[FlowOutcome], transport: &str) -> Option<f64> {
     (transport == "udp" && expected > 0).then(|| expected.saturating_sub(received) as f64 / expected as f64)
 }
 
-/// Share of a video's frames that were not there as a whole by their deadline; nothing else has frames.
+/// Share of video frames that were incomplete at their deadline; `None` for other traffic, which has no frames.
 fn late_frames(flows: &[FlowOutcome]) -> Option<f64> {
     let sum = |of: fn(&FlowOutcome) -> u64| flows.iter().map(of).sum::<u64>();
     let (frames, late) = (sum(|flow| flow.frames), sum(|flow| flow.late_frames));

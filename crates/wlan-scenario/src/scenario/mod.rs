@@ -1,4 +1,5 @@
-//! A simulation in virtual time and the models beside it, as they are asked for by name and answered in JSON.
+//! Scenarios: parsed from the words of study files, simulated in virtual time or evaluated by closed forms, with JSON
+//! results.
 
 mod answer;
 mod model;
@@ -21,17 +22,17 @@ use wlan_rsn::{Akm, ManagementProtection};
 use crate::beacon;
 use crate::words::{Air, WordError};
 
-/// Frames that a processor's queue holds: a ring of descriptors as drivers have it.
+/// Queue limit of a processor in frames: a descriptor ring of the size that drivers use.
 const PROCESSOR_LIMIT: usize = 512;
-/// Octets of UDP header; of TCP's with timestamps.
+/// Octets of a UDP header, and of a TCP header with timestamps.
 const UDP_LEN_B: usize = 8;
 const TCP_LEN_B: usize = 32;
 
-/// What is to be simulated, in the words of study files.
+/// A scenario to simulate, in the words of study files.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    // The words of `Air`, which serde cannot flatten and refuse unknown ones at the same time.
+    // The words of `Air`: serde cannot both flatten them and deny unknown fields.
     phy: String,
     rate: String,
     bandwidth: u16,
@@ -110,7 +111,7 @@ impl From<OneOrMatrix> for PerPair {
     }
 }
 
-/// Path loss and fading; what is left out is as [`PathLoss::indoors`] has it.
+/// Path loss and fading. The defaults are those of [`PathLoss::indoors`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PathLossWords {
@@ -126,38 +127,38 @@ struct PathLossWords {
     coherence_ms: Option<f64>,
 }
 
-/// Why a scenario cannot be.
+/// Why a scenario is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum BadScenario {
-    /// It is not the JSON of a scenario.
+    /// The text is not the JSON of a scenario.
     #[error("scenario: {0}")]
     Json(#[from] serde_json::Error),
-    /// A word stands for nothing.
+    /// A word is unknown.
     #[error(transparent)]
     Word(#[from] WordError),
-    /// What the words stand for contradicts itself or the standard.
+    /// The scenario contradicts itself or the standard.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The channel.
+    /// The channel is invalid.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// A number out of its range.
+    /// A number is out of range.
     #[error("{key}: {value} is not allowed: {reason}")]
     Number {
-        /// The word.
+        /// The key.
         key: &'static str,
-        /// Its value.
+        /// The value.
         value: String,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
-    /// Words that exclude each other.
+    /// Words that exclude each other, or that require another word.
     #[error("{0}")]
     Together(&'static str),
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Parses a scenario.
     ///
     /// # Errors
     /// [`BadScenario::Json`].
@@ -165,18 +166,18 @@ impl Scenario {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Says whether it can be, at no more cost than making it.
+    /// Checks the scenario, at no more cost than building it.
     ///
     /// # Errors
-    /// [`BadScenario`], in one line.
+    /// [`BadScenario`], as one line.
     pub fn check(&self) -> Result<(), BadScenario> {
         Ok(self.build()?.check()?)
     }
 
-    /// Performs it in virtual time. The answer is JSON.
+    /// Simulates the scenario in virtual time. Returns JSON.
     ///
     /// # Errors
-    /// [`BadScenario`], in one line.
+    /// [`BadScenario`], as one line.
     pub fn simulate(&self) -> Result<Value, BadScenario> {
         let scenario = self.build()?;
         let outcome = sim::simulate(&scenario)?;
@@ -204,7 +205,7 @@ impl Scenario {
         }
     }
 
-    /// Stations beside the access point: in pairs where they talk to each other.
+    /// Number of stations besides the access point. With topology `through-ap`, the stations communicate in pairs.
     fn stations(&self) -> Result<usize, BadScenario> {
         if self.stations == 0 {
             return Err(BadScenario::Number {
@@ -253,7 +254,7 @@ impl Scenario {
                 other => return Err(WordError::unknown("access_category", other, "be, bk, vi, vo").into()),
             };
             station.access = vec![Access::edca(category)];
-            // Who has access categories sends QoS data frames (9.2.4.1.3).
+            // A station with access categories sends QoS data frames (9.2.4.1.3).
             station.framing.mac_b = 30;
         }
         for access in &mut station.access {
@@ -267,7 +268,7 @@ impl Scenario {
         if self.ampdu == Some(false) {
             station.aggregation.max_mpdus = 1;
         } else if self.ampdu == Some(true) && station.aggregation.max_mpdus == 1 {
-            station.aggregation.max_mpdus = 64; // refused with its clause
+            station.aggregation.max_mpdus = 64; // rejected by the medium, with the clause
         }
         station.aggregation.max_amsdu_len_b = self.amsdu_bytes.unwrap_or(0);
         station.rate = match self.rate_control.as_deref() {
@@ -288,8 +289,8 @@ impl Scenario {
         Ok(station)
     }
 
-    /// The TID of QoS data frames, the user priority of their access category (Table 10-1); none for frames without
-    /// a QoS Control field.
+    /// The TID of QoS data frames, which is the user priority of their access category (Table 10-1). `None` for data
+    /// frames without a QoS Control field.
     pub fn tid(&self) -> Result<Option<u8>, BadScenario> {
         Ok(match self.access_category.as_deref() {
             Some("bk") => Some(1),
@@ -300,19 +301,19 @@ impl Scenario {
         })
     }
 
-    /// The cipher suite; none for `open`.
+    /// The cipher suite; `None` for `open`.
     pub fn suite(&self) -> Result<Option<Suite>, BadScenario> {
         Ok(self.air().suite(&self.security)?)
     }
 
-    /// Whether the frames are sealed by `airtoll link` on the hosts, whose cards have no security at all: the system of
-    /// Hayajneh et al., section IV.
+    /// Whether `airtoll link` seals the frames on the hosts, and the cards use no security: the system of Hayajneh et
+    /// al., section IV.
     pub fn is_sealed_by_link(&self) -> Result<bool, BadScenario> {
         let is_enhanced = matches!(self.suite()?, Some(Suite::Enhanced(_)));
         Ok(is_enhanced && self.crypto_at == "host")
     }
 
-    /// Octets that the security level adds to an MPDU. Those of a link are payload of the air
+    /// Octets that the security level adds to an MPDU. The octets of a link are part of the air's payload
     /// (`docs/reference/link-protocol.md`).
     fn security_b(&self) -> Result<usize, BadScenario> {
         Ok(match self.suite()? {
@@ -322,7 +323,7 @@ impl Scenario {
         })
     }
 
-    /// Of [`security_b`](Scenario::security_b), what is cut up with an MSDU that is sent in fragments.
+    /// The part of [`security_b`](Scenario::security_b) that belongs to the MSDU and is fragmented with it.
     fn security_of_msdu_b(&self) -> Result<usize, BadScenario> {
         Ok(match self.suite()? {
             Some(Suite::Tkip) => wlan_ciphers::michael::MIC_LEN,
@@ -331,7 +332,7 @@ impl Scenario {
         })
     }
 
-    /// What keys come from where there is a handshake: a passphrase, by one of these.
+    /// The key management of suites with a handshake, which derives the keys from a passphrase.
     pub fn key_management(&self) -> Result<Akm, BadScenario> {
         let akm = match self.wpa_key_mgmt.as_deref() {
             None | Some("wpa-psk") => Akm::WpaPsk,
@@ -350,8 +351,8 @@ impl Scenario {
         Ok(akm)
     }
 
-    /// How management frames are protected: by CCMP, GCMP and BIP (12.5.3 to 12.5.5), and so not where there is no
-    /// security, WEP or TKIP.
+    /// The protection of management frames, which only CCMP, GCMP and BIP provide (12.5.3 to 12.5.5). Open, WEP and
+    /// TKIP networks have none.
     pub fn management_protection(&self) -> Result<ManagementProtection, BadScenario> {
         let must_be_required = self.key_management()?.requires_mfp();
         let (is_capable, is_required) = match self.ieee80211w.as_deref() {
@@ -389,13 +390,13 @@ impl Scenario {
         })
     }
 
-    /// Whether a host gets consecutive packets of a flow that arrive together as one super-packet, as from a card whose
-    /// driver uses GRO. TCP then acknowledges less often, which costs less airtime.
+    /// Whether consecutive packets of a flow that arrive together are delivered to a host as one super-packet, as with
+    /// GRO in a card's driver. TCP then sends fewer acknowledgements, which saves airtime.
     pub fn coalesce(&self) -> bool {
         self.coalesce.unwrap_or(true)
     }
 
-    /// What the words stand for.
+    /// Converts the words to a simulation scenario.
     pub fn build(&self) -> Result<sim::Scenario, BadScenario> {
         let air = self.air();
         let stations = self.stations()? + 1;
@@ -488,7 +489,7 @@ impl Scenario {
         Ok((Snr::PathLoss(loss), fading))
     }
 
-    /// Whether a server is behind the access point.
+    /// Whether there is a server behind the access point.
     pub fn has_server(&self) -> bool {
         self.topology == "wired-ap"
     }
@@ -516,7 +517,7 @@ impl Scenario {
                 }))
             }
             ("tcp" | "udp", "request-response") => {
-                // With TCP each segment also acknowledges the one before it, so there are as many packets.
+                // With TCP, each segment also acknowledges the previous one, so the number of packets is the same.
                 let more_b = if self.transport == "tcp" {
                     TCP_LEN_B - UDP_LEN_B
                 } else {
@@ -583,7 +584,7 @@ impl Scenario {
         Ok(flows)
     }
 
-    /// Octets of the MSDU of a data packet: of TCP a full segment.
+    /// Octets of the MSDU of a data packet; for TCP, of a full segment.
     fn msdu_b(&self) -> Result<usize, BadScenario> {
         let ip = self.ip()?;
         let packet_b = match (self.transport.as_str(), self.traffic.as_str()) {
@@ -595,7 +596,7 @@ impl Scenario {
     }
 }
 
-/// A span of `value` units of `unit_s` seconds.
+/// Converts `value` in units of `unit_s` seconds.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the range is checked
 fn span(key: &'static str, value: f64, unit_s: f64) -> Result<Nanos, BadScenario> {
     let ns = value * unit_s * 1e9;

@@ -1,4 +1,4 @@
-//! What closed forms say of a scenario, in JSON.
+//! The closed forms of a scenario, as JSON.
 
 use serde_json::{Value, json};
 use wlan_air::Nanos;
@@ -11,10 +11,10 @@ use wlan_frames::LlcSnap;
 use super::{BadScenario, Scenario, UDP_LEN_B};
 
 impl Scenario {
-    /// What closed forms say of stations that always have a datagram of this size to send. The answer is JSON.
+    /// Evaluates closed forms for stations that always have a datagram of this size to send. Returns JSON.
     ///
     /// # Errors
-    /// [`BadScenario`], in one line.
+    /// [`BadScenario`], as one line.
     pub fn model(&self) -> Result<Value, BadScenario> {
         self.check()?;
         let air = self.air();

@@ -1,4 +1,4 @@
-//! What protecting a frame costs: the host's engine as measured, a card's processor as modelled.
+//! The cost of protecting a frame: the host's engine as measured, a card's processor as modelled.
 
 use wlan_air::sim::Processor;
 
@@ -6,7 +6,7 @@ use super::{BadScenario, Scenario, span};
 use crate::words::WordError;
 
 impl Scenario {
-    /// What seals and opens the frames of each station.
+    /// The processor that seals and opens the frames of each station.
     pub(super) fn processor(&self) -> Result<Processor, BadScenario> {
         let suite = self.suite()?;
         let table = match self.crypto_at.as_str() {
@@ -51,18 +51,19 @@ impl Scenario {
         })
     }
 
-    /// The processor of the cards that seal and open frames; none where hosts do it, or nothing is to be done.
+    /// The processor of the cards that seal and open frames; `None` if the hosts do so, or the link is open.
     pub fn card(&self) -> Result<Option<Processor>, BadScenario> {
         let processor = self.processor()?;
         Ok((self.crypto_at == "card" && processor != Processor::NONE).then_some(processor))
     }
 }
 
-/// What sealing or opening a frame costs, by suite: ns for each frame, ns for each octet.
+/// The cost of sealing or opening a frame, by suite: ns per frame and ns per octet.
 type Cost = (&'static str, u64, f64);
 
-/// The engine of `wlan-ciphers` on one core, batches of frames under one key: a line through what `airtoll ciphers`
-/// measured at 128 and 1500 octets (docs/measurements/ciphers.md), so that a simulation is the same on every machine.
+/// The engine of `wlan-ciphers` on one core, with batches of frames under one key: a line through the measurements of
+/// `airtoll ciphers` at 128 and 1500 octets (docs/measurements/ciphers.md). The table makes a simulation give the same
+/// result on every machine.
 const HOST: &[Cost] = &[
     ("wep40", 188, 0.675),
     ("wep104", 190, 0.673),
@@ -77,13 +78,14 @@ const HOST: &[Cost] = &[
     ("enhanced8", 35, 0.084),
 ];
 
-/// Of the card in the table.
+/// Clock of the card in the table, in MHz.
 const CARD_CLOCK_MHZ: f64 = 400.0;
 
-/// A wireless card whose own 32-bit processor, at 400 MHz, runs the ciphers as software: a model, not a measurement, of the
-/// "low-performance processor" of Hayajneh et al., which gives no rates. Cycles: RC4 12 an octet and 1200 for its key,
-/// Michael 6 an octet, AES-128 45 an octet and 256 40 % more, GHASH by tables 60; 2000 for each frame. Lanes change nothing
-/// on one processor that takes one frame at a time. `processor` in a scenario takes their place.
+/// A wireless card whose own 32-bit processor runs the ciphers in software at 400 MHz. This is a model, not a
+/// measurement, of the "low-performance processor" of Hayajneh et al., which gives no rates. Cycles per octet: RC4 12,
+/// Michael 6, AES-128 45, AES-256 40 % more, GHASH with tables 60. In addition, 1200 cycles per RC4 key and 2000 cycles
+/// per frame. Lanes have no effect on a single processor that handles one frame at a time. The word `processor` of a
+/// scenario overrides these values.
 const CARD: &[Cost] = &[
     ("wep40", 8_000, 30.0),
     ("wep104", 8_000, 30.0),

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::{BadScenario, Scenario};
 
-/// One 802.11a station at 54 Mbit/s that sends 1472 octets of UDP payload for a second; `words` replace what they
-/// name.
+/// One 802.11a station at 54 Mbit/s that sends 1472 octets of UDP payload for one second. `words` override the
+/// defaults.
 ///
 /// # Panics
-/// If the words are not those of a scenario.
+/// If the words are not a valid scenario.
 #[must_use]
 pub fn scenario(words: &[(&str, Value)]) -> Scenario {
     read(words).unwrap()
 }
 
-/// The same for words that may be wrong.
+/// Like [`scenario`], but returns an error for invalid words.
 pub(super) fn read(words: &[(&str, Value)]) -> Result<Scenario, BadScenario> {
     let mut all = json!({
         "phy": "ofdm", "rate": "54 Mbit/s", "bandwidth": 20, "gi": "long", "streams": 1,

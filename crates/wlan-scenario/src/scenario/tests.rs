@@ -1,4 +1,4 @@
-//! Scenarios by name, and their answers.
+//! Scenarios in words, and their results.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn a_simulation_agrees_with_the_model_beside_it() {
             vec![("stations", 5.into()), ("topology", "stations".into())],
             0.03,
         ),
-        // The threshold lies between the MPDU and the A-MPDU: the PSDU counts.
+        // The threshold is between the lengths of the MPDU and the A-MPDU: the length of the PSDU decides.
         (
             vec![
                 ("phy", "ht".into()),
@@ -60,7 +60,7 @@ fn a_simulation_agrees_with_the_model_beside_it() {
 
 #[test]
 fn sealing_costs_a_whole_symbol_at_54() {
-    // 1500 octets: 57 symbols open, 58 with CCMP's 16 octets (Table 17-4: 216 bits a symbol).
+    // 1500 octets: 57 symbols without security, 58 with CCMP's 16 octets (Table 17-4: 216 bits per symbol).
     let cycle = |security: &str| {
         let model = scenario(&[("security", security.into())]).model().unwrap();
         number(&model, "/single_station/cycle_us")
@@ -89,7 +89,7 @@ fn a_slow_card_costs_delay_and_a_fast_host_does_not() {
         ("processor", json!({"frame_us": 1000.0, "byte_ns": 0.0})),
     ]);
     assert!(card > host + 1.0, "{card} {host}");
-    // Sealed and opened, there and back: four times 1 ms, or 5 us and 225 ns for each of 1508 octets.
+    // Frames are sealed and opened in both directions: four times 1 ms, or 5 us and 225 ns per octet for 1508 octets.
     assert!(
         (slower - card - 4.0 * (1.0 - 0.3443)).abs() < 0.001,
         "{slower} {card}"
@@ -119,7 +119,8 @@ fn a_video_that_fits_is_shown_and_one_that_does_not_is_late() {
         scenario(&words).simulate().unwrap()
     };
     let (light, heavy) = (answer(5.0, 2.0), answer(60.0, 2.0));
-    // The window is the clip, so that what arrives is what was asked for, but for what is under way at its ends.
+    // The clip lasts as long as the measurement, so the throughput is the offered load, except for packets in transit
+    // at both ends.
     assert!((number(&light, "/throughput_mbps") / 5.0 - 1.0).abs() < 0.05);
     assert_eq!(
         (number(&light, "/loss"), number(&light, "/late_frames")),
@@ -132,7 +133,7 @@ fn a_video_that_fits_is_shown_and_one_that_does_not_is_late() {
     );
     assert!((25.0..31.0).contains(&number(&heavy, "/throughput_mbps")));
     assert!(number(&heavy, "/loss") > 0.3 && number(&heavy, "/late_frames") > 0.5);
-    // What is no video has no frames, and frames whose deadline is after the end are not judged.
+    // Other traffic has no frames, and frames whose deadline is after the end are not counted.
     assert_eq!(scenario(&[]).simulate().unwrap()["late_frames"], Value::Null);
     assert_eq!(answer(5.0, 0.09)["late_frames"], Value::Null);
 }
@@ -197,8 +198,8 @@ fn sealing_adds_the_octets_of_its_suite_and_a_link_those_of_its_frames() {
             (octets, octets)
         );
     }
-    // MAC header, cipher header, LLC/SNAP and MIC in the body of an open frame; a card that knows the suite needs no more
-    // than with CCMP.
+    // MAC header, cipher header, LLC/SNAP and MIC are in the body of an open frame. A card that knows the suite adds no
+    // more than with CCMP.
     assert_eq!(added_b("enhanced4", "host"), 26 + 8 + 8 + 8);
     assert_eq!(added_b("enhanced4", "card"), 16);
 }
