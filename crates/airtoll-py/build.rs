@@ -1,15 +1,15 @@
-//! Fixes the version that results record: the package's, then the commit of its sources (`0.1.0+g0123456789ab`), and
-//! `.dirty` if the sources differ from that commit.
+//! Determines the version that results record: the version of the package and the commit of its sources
+//! (`0.1.0+g0123456789ab`), with `.dirty` if the sources differ from that commit.
 //!
-//! In a checkout `tools/commit.sh` tells the commit. A source distribution has no checkout; the build back end put
-//! what the script said into the file `commit`. Without either, the version is the package's alone.
+//! In a checkout, `tools/commit.sh` prints the commit. In a source distribution, the file `commit` contains it; the
+//! build back end wrote the script's output there. Without either, the version is the package's version alone.
 
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Relative to this package.
+/// Paths relative to this package.
 const SCRIPT: &str = "../../tools/commit.sh";
 const FILE: &str = "commit";
 
@@ -37,14 +37,14 @@ fn of_checkout() -> Option<String> {
     Some(commit)
 }
 
-/// The commit that a source distribution was made from, if it carries one.
+/// The commit from which the source distribution was made, if it is recorded.
 fn of_source_distribution() -> Option<String> {
     let commit = fs::read_to_string(FILE).ok()?.trim().to_owned();
     println!("cargo::rerun-if-changed={FILE}");
     (!commit.is_empty()).then_some(commit)
 }
 
-/// What the script prints with these arguments.
+/// The output of the script with these arguments.
 fn output(arguments: &[&str]) -> Option<String> {
     let done = Command::new(SCRIPT).args(arguments).output();
     let failed = match &done {

@@ -1,4 +1,4 @@
-//! Decrypting capture files, from Python.
+//! Decryption of capture files, from Python.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use wlan_decrypt::decap::{CaptureKey, Skipped};
 use wlan_decrypt::{DecryptError, Finding, Passphrase, Secrets, Station, decrypt};
 use wlan_frames::MacAddr;
 
-/// Records in all, decrypted ones, Ethernet frames written, records left out by reason, where the capture breaks off,
+/// All records, decrypted records, Ethernet frames written, skipped records by reason, where the capture breaks off,
 /// stations, SSIDs.
 type Outcome = (
     u64,
@@ -24,7 +24,7 @@ type Outcome = (
     Vec<Vec<u8>>,
 );
 
-/// What became of a station.
+/// The outcome for one station.
 #[pyclass(frozen, get_all)]
 pub(crate) struct CaptureStation {
     bssid: String,
@@ -60,7 +60,7 @@ impl From<Station> for CaptureStation {
     }
 }
 
-/// Raises ValueError if the text is neither a passphrase nor a PSK in hexadecimal digits.
+/// Raises `ValueError` if the text is neither a passphrase nor a PSK in hexadecimal digits.
 #[pyfunction]
 pub(crate) fn check_passphrase(text: &[u8]) -> PyResult<()> {
     match Passphrase::parse(text) {
@@ -69,9 +69,9 @@ pub(crate) fn check_passphrase(text: &[u8]) -> PyResult<()> {
     }
 }
 
-/// Decrypts the file `capture` into the file `out` with WEP keys, with what handshakes tell whoever knows the passphrase (of
-/// one network or of all), and with PMKs. `progress` is called now and then with the octets of the capture that were read;
-/// what it raises ends the work, and there is no output then.
+/// Decrypts the file `capture` into the file `out` with WEP keys, with PMKs, and with the keys from handshakes under
+/// `passphrase` (of the network `ssid`, or of all networks). `progress` is called repeatedly with the number of octets
+/// read so far. An exception that it raises stops the decryption, and no output is written.
 #[pyfunction]
 #[pyo3(signature = (capture, out, keys, passphrase, pmks, ssid, progress))]
 #[allow(clippy::too_many_arguments, reason = "one for each thing that a user can say")]

@@ -1,4 +1,4 @@
-//! `airtoll._rust`, the one door from Python to the Rust crates: conversions only, no logic.
+//! `airtoll._rust`, the only interface from Python to the Rust crates: conversions only, no logic.
 
 mod decrypt;
 mod link;
@@ -11,7 +11,7 @@ use std::io::{self, BufReader};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Serves one emulated link on standard input and output until the input ends; returns the exit status.
+/// Serves one emulated link on standard input and output until the input ends. Returns the exit status.
 #[pyfunction]
 fn emulate(py: Python<'_>) -> i32 {
     py.detach(
@@ -25,13 +25,13 @@ fn emulate(py: Python<'_>) -> i32 {
     )
 }
 
-/// Runs one end of a ping-pong with these arguments; returns the exit status.
+/// Runs one end of a ping-pong with these arguments. Returns the exit status.
 #[pyfunction]
 fn pingpong(py: Python<'_>, argv: Vec<String>) -> i32 {
     py.detach(|| airtoll_agent::pingpong::run(argv))
 }
 
-/// Runs one end of a video stream with these arguments; returns the exit status.
+/// Runs one end of a video stream with these arguments. Returns the exit status.
 #[pyfunction]
 fn video(py: Python<'_>, argv: Vec<String>) -> i32 {
     py.detach(|| airtoll_agent::video::run(argv))

@@ -17,8 +17,8 @@ pub(crate) fn link_overhead(suite: &str) -> PyResult<usize> {
         .ok_or_else(|| PyValueError::new_err(format!("no suite '{suite}'")))
 }
 
-/// Runs one end of a link, `ap` or `sta`, until SIGINT or SIGTERM. `ValueError` if the configuration cannot be used,
-/// `RuntimeError` if there is no link or no more: one line each.
+/// Runs one end of a link, `ap` or `sta`, until SIGINT or SIGTERM. Raises `ValueError` if the configuration is invalid
+/// and `RuntimeError` if the link cannot start or fails, with one line each.
 #[pyfunction]
 pub(crate) fn run_link(py: Python<'_>, access_point: bool, config: PathBuf) -> PyResult<()> {
     let role = if access_point { Role::Ap } else { Role::Sta };

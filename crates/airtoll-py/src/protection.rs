@@ -1,4 +1,4 @@
-//! Every cipher suite on batches of whole MPDUs, from Python.
+//! Every cipher suite on batches of complete MPDUs, from Python.
 
 use std::ops::Range;
 
@@ -55,25 +55,25 @@ pub(crate) struct Protection {
 
 enum Key {
     Wep(Wep),
-    /// Each direction has a Michael key of its own (IEEE 802.11-2020 12.8.1).
+    /// Each direction has its own Michael key (IEEE 802.11-2020 12.8.1).
     Tkip {
         ap: Tkip,
         station: Tkip,
-        /// Which end is the authenticator, where four addresses do not tell.
+        /// The address of the authenticator, for frames with four addresses.
         authenticator: Option<MacAddr>,
     },
     Aes(Box<TemporalKey>),
     Bip(Box<Bip>),
 }
 
-/// Where A2 is in a frame, the address of its transmitter.
+/// Position of Address 2, the address of the transmitter.
 const ADDR2: Range<usize> = 10..16;
 
-/// Why a TKIP frame with four addresses is refused where the authenticator is unknown.
+/// Why a TKIP frame with four addresses is refused if the authenticator is unknown.
 const NO_AUTHENTICATOR: &str =
     "with four addresses only the argument authenticator tells which Michael key a frame has";
 
-/// The name of the reason why a frame was refused, and its words.
+/// Name and description of the reason why a frame was refused.
 type Refused = (&'static str, String);
 
 #[pymethods]
@@ -139,7 +139,7 @@ impl Protection {
         Ok(Protection { suite, key })
     }
 
-    /// The backend, where there is a choice.
+    /// The backend, if the suite has a choice of backends.
     #[getter]
     fn backend(&self) -> Option<&'static str> {
         match &self.key {
@@ -154,7 +154,7 @@ impl Protection {
         self.suite.overhead()
     }
 
-    /// Seals frames, MAC header and plaintext each, under these packet numbers.
+    /// Seals frames (MAC header and plaintext) with these packet numbers.
     fn seal<'py>(
         &self,
         py: Python<'py>,
@@ -177,7 +177,7 @@ impl Protection {
         PyList::new(py, sealed.iter().map(|laid| PyBytes::new(py, &laid.mpdu)))
     }
 
-    /// Opens MPDUs; each gives its frame or a pair, the name of the reason and its words.
+    /// Opens MPDUs. Returns for each either its frame or a pair: name and description of the reason for the refusal.
     #[pyo3(signature = (mpdus, key_id, window=None))]
     fn open<'py>(
         &self,
@@ -205,7 +205,7 @@ impl Protection {
 
 #[derive(Clone, Copy)]
 enum AnyKeyId {
-    /// Of all suites but BIP.
+    /// For all suites except BIP.
     Traffic(KeyId),
     Integrity(IntegrityKeyId),
 }
@@ -217,7 +217,7 @@ struct Laid {
     pn: PacketNumber,
 }
 
-/// What is needed of a frame that opened.
+/// The required fields of an opened frame.
 struct Opened {
     pn: PacketNumber,
     priority: Priority,
@@ -233,8 +233,8 @@ impl Protection {
         key_id.ok_or_else(|| value_error(format!("key_id: {value} is not {allowed}")))
     }
 
-    /// Whether a frame has the Michael key of the access point, or with four addresses of the authenticator; `None` if that
-    /// is unknown. It means nothing for the other suites.
+    /// Whether a frame has the Michael key of the access point or, with four addresses, of the authenticator. `None` if
+    /// that is unknown. It has no meaning for other suites.
     fn is_from_ap(&self, mpdu: &[u8]) -> Option<bool> {
         match (&self.key, FrameControl::parse(mpdu), mpdu.get(ADDR2)) {
             (Key::Tkip { authenticator, .. }, Ok(fc), Some(transmitter)) if fc.has_addr4() => {
@@ -244,7 +244,7 @@ impl Protection {
         }
     }
 
-    /// Lays a frame out with room for what the suite adds.
+    /// Lays out a frame with space for the security fields of the suite.
     fn lay_out(&self, frame: &[u8], pn: PacketNumber) -> Result<Laid, SealFault> {
         let header_len = FrameControl::parse(frame)
             .map_err(|error| match error {
@@ -344,8 +344,8 @@ impl Protection {
             .collect()
     }
 
-    /// Moves the replay counters if the frame opened. With TKIP a frame out of order is a replay whether or not it would
-    /// open (12.5.2.1.3), so that replays cannot pass for forgeries.
+    /// Updates the replay counters if the frame opened. With TKIP, a frame out of order is a replay even if it would
+    /// not open (12.5.2.1.3), so that replays do not count as forgeries.
     fn accept(
         &self,
         verdict: &Result<Opened, Refused>,
@@ -362,7 +362,7 @@ impl Protection {
         }
     }
 
-    /// MAC header and plaintext of an MPDU that opened, as before sealing.
+    /// MAC header and plaintext of an opened MPDU, as before sealing.
     fn frame(&self, mut mpdu: Vec<u8>, opened: &Opened) -> Vec<u8> {
         let Range { start, end } = opened.payload;
         mpdu.truncate(end);
@@ -373,7 +373,7 @@ impl Protection {
     }
 }
 
-/// Seals those of the batch that `which` picks.
+/// Seals the MPDUs of the batch that `which` selects.
 fn seal_those(
     batch: &mut [Laid],
     key_id: KeyId,
@@ -398,7 +398,7 @@ fn seal_those(
     })
 }
 
-/// Opens those of the batch that `which` picks.
+/// Opens the MPDUs of the batch that `which` selects.
 fn open_those(
     batch: &mut [(Vec<u8>, Result<Opened, Refused>)],
     key_id: KeyId,

@@ -5,7 +5,7 @@ use wlan_scenario::{BadScenario, Scenario};
 
 use crate::value_error;
 
-/// Says whether a scenario can be; `ValueError` with one line if not.
+/// Checks a scenario. Raises `ValueError` with one line if it is invalid.
 #[pyfunction]
 pub fn check_scenario(scenario: &str) -> PyResult<()> {
     Scenario::read(scenario)
@@ -13,14 +13,14 @@ pub fn check_scenario(scenario: &str) -> PyResult<()> {
         .map_err(value_error)
 }
 
-/// Performs a scenario in virtual time.
+/// Simulates a scenario in virtual time.
 #[pyfunction]
 pub fn simulate(py: Python<'_>, scenario: String) -> PyResult<String> {
     py.detach(|| Ok::<_, BadScenario>(Scenario::read(&scenario)?.simulate()?.to_string()))
         .map_err(value_error)
 }
 
-/// What closed forms say of a scenario.
+/// Evaluates the closed forms of a scenario.
 #[pyfunction]
 pub fn model(scenario: &str) -> PyResult<String> {
     Scenario::read(scenario)

@@ -10,20 +10,20 @@ use wlan_peers::{
     measure_parts, suites,
 };
 
-/// What there is to measure with on this machine.
+/// The implementations that can be measured on this machine, and its CPU.
 #[pyclass(frozen, get_all)]
 pub struct SpeedHost {
     cpu_model: Option<String>,
     ghz: Option<f64>,
     /// Available backends, the slowest first.
     backends: Vec<&'static str>,
-    /// Name; version; why it is absent.
+    /// Name, version, and the reason if the library is absent.
     libraries: Vec<(&'static str, Option<&'static str>, Option<String>)>,
     cycles_per_aes_round: Option<f64>,
     cycles_of_aes_latency: Option<f64>,
 }
 
-/// Looks at this machine.
+/// Describes this machine.
 #[pyfunction]
 pub fn speed_host(py: Python<'_>) -> SpeedHost {
     py.detach(|| {
@@ -51,7 +51,7 @@ pub fn speed_suites() -> Vec<&'static str> {
     suites().map(Suite::name).collect()
 }
 
-/// Median and quartiles of one way to do a case.
+/// Median and quartiles of one implementation in a case.
 #[pyclass(frozen, get_all)]
 pub struct Speed {
     implementation: &'static str,
@@ -62,16 +62,16 @@ pub struct Speed {
     cycles_per_byte_quartiles: Option<(f64, f64)>,
 }
 
-/// A case, measured.
+/// The measurement of a case.
 #[pyclass(frozen, get_all)]
 pub struct SpeedCase {
     payload_b: f64,
     limit_cycles_per_byte: Option<f64>,
-    /// The fastest first; every interface of a library.
+    /// All interfaces of all libraries, the fastest first.
     speeds: Vec<Py<Speed>>,
 }
 
-/// Measures a case for some `within_s` seconds. Sizes: octets, or none for IMIX.
+/// Measures a case for about `within_s` seconds. `size_b` is in octets; `None` selects IMIX.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)] // a case in its parts
 pub fn measure_speed(
@@ -146,18 +146,19 @@ fn speed(figures: &Figures, figure: &Figure) -> Speed {
     }
 }
 
-/// How long one part of a frame takes: `mic`, `cipher`, `seal` or `open`.
+/// Time of one part of processing a frame: `mic`, `cipher`, `seal` or `open`.
 #[pyclass(frozen, get_all)]
 pub struct PartSpeed {
     part: &'static str,
     us: f64,
     us_quartiles: (f64, f64),
-    /// Slices of the measurement that count.
+    /// Number of valid time slices of the measurement.
     slices: usize,
     cycles: Option<f64>,
 }
 
-/// Times the parts of sealing and opening one frame after the other under one key, for some `within_s` seconds in all.
+/// Measures the parts of sealing and opening frames one after the other under one key, for about `within_s` seconds in
+/// total.
 #[pyfunction]
 #[pyo3(name = "measure_parts")]
 pub fn measure_part_speeds(
