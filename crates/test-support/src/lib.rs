@@ -1,8 +1,8 @@
-//! What the tests of several crates share: programs that observe frames independently of this project, and skips.
+//! Helpers that the tests of several crates share: independent programs that decode frames, and skips.
 //!
-//! A test that cannot run on a machine calls [`skip`] and returns. `AIRTOLL_REQUIRE_ALL=1`, which continuous integration
-//! sets, turns such a skip into a failure, so that a missing program cannot hide a test. The only exception is
-//! [`captures_of_others`]: those files are not part of the project.
+//! A test that cannot run on a machine calls [`skip`] and returns. `AIRTOLL_REQUIRE_ALL=1`, which continuous
+//! integration sets, turns the skip into a failure, so that a missing program cannot hide a test. The only exception is
+//! [`captures_of_others`], because those files are not part of the project.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use wlan_frames::pcap;
 
-/// Reports why a test cannot run here; the test then returns.
+/// Reports why a test cannot run; the test must then return.
 ///
 /// # Panics
 /// If `AIRTOLL_REQUIRE_ALL` is `1`.
@@ -24,14 +24,14 @@ pub fn skip(reason: &str) {
     report(reason);
 }
 
-/// Prints a skip past the test runner, which shows the output of failed tests only.
+/// Prints a skip past the test runner, which shows only the output of failed tests.
 fn report(reason: &str) {
-    // A closed standard error is no reason to fail.
+    // A closed standard error must not fail the test.
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
 
-/// The path of a capture from another project, in the folder that `AIRTOLL_CAPTURES` names; `None`, with the reason printed,
-/// if the variable is not set.
+/// The path of a capture from another project, in the directory that `AIRTOLL_CAPTURES` names. `None`, with the reason
+/// printed, if the variable is not set.
 #[must_use]
 pub fn captures_of_others(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("AIRTOLL_CAPTURES");
@@ -41,10 +41,10 @@ pub fn captures_of_others(name: &str) -> Option<PathBuf> {
     folder.map(|folder| Path::new(&folder).join(name))
 }
 
-/// Starts a program; `None`, after a [`skip`], if it is not installed.
+/// Starts a program. `None`, after a [`skip`], if it is not installed.
 ///
 /// # Panics
-/// If the program is installed and does not start.
+/// If the program is installed but cannot be started.
 #[must_use]
 pub fn start(command: &mut Command) -> Option<Child> {
     let program = command.get_program().to_owned();
@@ -58,7 +58,7 @@ pub fn start(command: &mut Command) -> Option<Child> {
     }
 }
 
-/// Runs a program to its end; `None`, after a [`skip`], if it is not installed.
+/// Runs a program to completion. `None`, after a [`skip`], if it is not installed.
 ///
 /// # Panics
 /// As [`start`].
@@ -73,7 +73,7 @@ pub fn output(command: &mut Command) -> Option<Output> {
     Some(child.wait_with_output().expect("the output can be read"))
 }
 
-/// A capture of frames that each begin with a radiotap header; frame n is from second n + 1.
+/// A capture file of frames that begin with a radiotap header. The time stamp of frame n is n + 1 seconds.
 #[must_use]
 pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = pcap::file_header().to_vec();
@@ -84,8 +84,8 @@ pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What tshark reads in `capture`: for every frame its values of `fields`, as text. `None`, after a [`skip`], if tshark is
-/// not installed.
+/// The values of `fields` that tshark decodes for each frame of `capture`, as text. `None`, after a [`skip`], if tshark
+/// is not installed.
 ///
 /// # Panics
 /// If tshark fails.
@@ -122,8 +122,8 @@ pub fn tshark(capture: &[u8], options: &[&str], fields: &[&str]) -> Option<Vec<V
     )
 }
 
-/// The capture file that airdecap-ng makes of `capture`, with its options for keys; `None`, after a [`skip`], if airdecap-ng is
-/// not installed. airdecap-ng reads times in microseconds only.
+/// The capture file that airdecap-ng writes for `capture`, with `options` for the keys. `None`, after a [`skip`], if
+/// airdecap-ng is not installed. airdecap-ng only reads time stamps in microseconds.
 ///
 /// # Panics
 /// If airdecap-ng fails.
