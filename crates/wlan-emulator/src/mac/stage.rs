@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_wire_sends_the_next_frame_while_the_last_is_under_way() {
         let wired = Wired {
-            rate_bps: 8_000_000, // an octet a microsecond
+            rate_bps: 8_000_000, // one octet per microsecond
             delay: us(5000),
             queue_limit: 10,
         };

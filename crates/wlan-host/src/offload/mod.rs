@@ -12,7 +12,7 @@ pub mod flow;
 pub mod segment;
 
 #[cfg(any(test, feature = "testing"))]
-#[allow(missing_docs)] // helpers of tests
+#[allow(missing_docs)] // test helpers
 pub mod packet;
 #[cfg(test)]
 mod tests;
