@@ -37,7 +37,7 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
         (["report", "."], 2, "."),
         (["plan", "broken.toml"], 2, "broken.toml: factors.security"),
         (["plan", "removed.toml"], 2, "removed.toml: link.dtim_period: unknown key"),
-        (["run", "unprotected.toml", "--lab", "sim"], 2, "wpa_key_mgmt sae needs ieee80211w required"),
+        (["run", "unprotected.toml", "--lab", "sim"], 2, "wpa_key_mgmt sae requires ieee80211w required"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_status_2(

@@ -140,7 +140,7 @@ def test_a_capture_is_read_with_the_passphrase_alone(
     lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt, beacon_interval=100))
     of = cell(security=security)
     if security == "tkip" and wpa_key_mgmt != "wpa-psk":
-        assert lab.check(of) == "security tkip is WPA, which has no other wpa_key_mgmt than wpa-psk"
+        assert lab.check(of) == "security tkip uses WPA, which supports only wpa_key_mgmt wpa-psk"
         return
     capture = tmp_path / "air.pcap"
     with lab.open(of, seed=3, pcap=capture) as link:

@@ -259,7 +259,7 @@ def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_pat
             "54",
             'gi = ["short"]',
             "factors.gi[0]",
-            "short with phy erp is impossible: it came with 802.11n",
+            "short with phy erp is impossible: 802.11n introduced it",
         ),
         (
             "ht",
@@ -280,7 +280,7 @@ def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_pat
             "54",
             "streams = [2]",
             "factors.streams[0]",
-            "it came with 802.11n (IEEE Std 802.11-2020, clause 19)",
+            "802.11n introduced it (IEEE Std 802.11-2020, clause 19)",
         ),
         (
             "vht",

@@ -38,7 +38,7 @@ pub enum WordError {
     },
     /// The scheme does not protect frames.
     #[error(
-        "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
+        "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); use enhanced"
     )]
     Forgeable,
     /// The PHY does not support this rate.
@@ -116,7 +116,7 @@ impl Air {
                         return Err(self.not_on_phy(
                             "streams",
                             streams,
-                            "the MCS is of another number of streams (19.5)",
+                            "the MCS has another number of streams (19.5)",
                         ));
                     }
                 };
@@ -128,7 +128,7 @@ impl Air {
                     return Err(self.not_on_phy(
                         "band",
                         "2.4 GHz",
-                        "clause 21 is for bands below 6 GHz except it",
+                        "VHT operates below 6 GHz, except at 2.4 GHz (clause 21)",
                     ));
                 }
                 let mcs = self.mcs("mcs0 to mcs9")?;
@@ -193,10 +193,10 @@ impl Air {
         let reason = match suite {
             // On real hardware, drivers silently turn HT and VHT off, so that the measurement would be of 802.11a.
             Suite::Tkip => {
-                "between HT stations TKIP is no choice of pairwise cipher (IEEE Std 802.11-2020, 12.6.3)"
+                "HT stations must not use TKIP as the pairwise cipher between them (IEEE Std 802.11-2020, 12.6.3)"
             }
             Suite::Wep40 | Suite::Wep104 => {
-                "no RSNA has WEP as pairwise cipher (IEEE Std 802.11-2020, 9.4.2.24.2), and WEP turns HT off"
+                "an RSNA cannot use WEP as the pairwise cipher (IEEE Std 802.11-2020, 9.4.2.24.2), and WEP turns HT off"
             }
             _ => return Ok(Some(suite)),
         };
@@ -235,14 +235,16 @@ impl Air {
 
     fn without_preamble(&self) -> Result<(), WordError> {
         match self.preamble()? {
-            Some(Preamble::Short) => Err(self.not_on_phy("preamble", "short", "only DSSS has two (16.2.2)")),
+            Some(Preamble::Short) => {
+                Err(self.not_on_phy("preamble", "short", "only DSSS has a short preamble (16.2.2)"))
+            }
             _ => Ok(()),
         }
     }
 
     /// Clauses 15 to 18 have one width, one stream and one guard interval, and each clause has one band.
     fn legacy(&self, gi: GuardInterval) -> Result<(), WordError> {
-        let came = "it came with 802.11n (IEEE Std 802.11-2020, clause 19)";
+        let came = "802.11n introduced it (IEEE Std 802.11-2020, clause 19)";
         if self.bandwidth != 20 {
             return Err(self.not_on_phy("bandwidth", format_args!("{} MHz", self.bandwidth), came));
         }
@@ -390,7 +392,7 @@ mod tests {
         }
         assert_eq!(
             air("ht", "mcs7").suite("paper-lanes").unwrap_err().to_string(),
-            "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
+            "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); use enhanced"
         );
     }
 

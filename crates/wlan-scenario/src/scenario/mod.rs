@@ -211,14 +211,14 @@ impl Scenario {
             return Err(BadScenario::Number {
                 key: "stations",
                 value: "0".into(),
-                reason: "a BSS has at least one station beside its access point (IEEE Std 802.11-2020, 4.3.2)",
+                reason: "a BSS has at least one station besides its access point (IEEE Std 802.11-2020, 4.3.2)",
             });
         }
         match self.topology.as_str() {
             "point-to-point" if self.stations > 1 => Err(BadScenario::Number {
                 key: "stations",
                 value: self.stations.to_string(),
-                reason: "topology point-to-point has one; take topology stations",
+                reason: "topology point-to-point has one station; use topology stations",
             }),
             "point-to-point" | "wired-ap" | "stations" => Ok(self.stations),
             "through-ap" => Ok(2 * self.stations),
@@ -345,7 +345,7 @@ impl Scenario {
         };
         if akm != Akm::WpaPsk && self.suite()? == Some(Suite::Tkip) {
             return Err(BadScenario::Together(
-                "security tkip is WPA, which has no other wpa_key_mgmt than wpa-psk",
+                "security tkip uses WPA, which supports only wpa_key_mgmt wpa-psk",
             ));
         }
         Ok(akm)
@@ -358,7 +358,7 @@ impl Scenario {
         let (is_capable, is_required) = match self.ieee80211w.as_deref() {
             Some("disabled" | "optional") if must_be_required => {
                 return Err(BadScenario::Together(
-                    "wpa_key_mgmt sae needs ieee80211w required, which is its default (WPA3 Specification 3.1, section 2)",
+                    "wpa_key_mgmt sae requires ieee80211w required, its default (WPA3 Specification 3.1, section 2)",
                 ));
             }
             None => (must_be_required, must_be_required),
@@ -372,12 +372,12 @@ impl Scenario {
         let of_beacons = self.beacon_prot.unwrap_or(false);
         if of_beacons && !is_capable {
             return Err(BadScenario::Together(
-                "beacon_prot needs ieee80211w optional or required (IEEE Std 802.11-2020, 11.52)",
+                "beacon_prot requires ieee80211w optional or required (IEEE Std 802.11-2020, 11.52)",
             ));
         }
         if of_beacons && self.beacon_interval_tu.unwrap_or(0) == 0 {
             return Err(BadScenario::Together(
-                "beacon_prot protects beacons, and none are sent: give a beacon_interval",
+                "beacon_prot requires beacons: set beacon_interval",
             ));
         }
         if self.suite()?.is_none_or(Suite::is_rc4) {
@@ -448,9 +448,7 @@ impl Scenario {
             (None, Some(words)) => self.path_loss(words)?,
             (Some(_), Some(_)) => return Err(BadScenario::Together("snr and path_loss exclude each other")),
             (None, None) => {
-                return Err(BadScenario::Together(
-                    "error_model needs an snr or a path_loss to work on",
-                ));
+                return Err(BadScenario::Together("error_model requires snr or path_loss"));
             }
         };
         let config = ChannelConfig {
@@ -532,7 +530,7 @@ impl Scenario {
             ("udp", "saturated") => Ok(Source::Saturated { payload_b }),
             ("udp", "cbr") => match offered_bps()? {
                 Some(rate_bps) => Ok(Source::Cbr { rate_bps, payload_b }),
-                None => Err(BadScenario::Together("traffic cbr needs a load: offered")),
+                None => Err(BadScenario::Together("traffic cbr requires a load: set offered")),
             },
             ("udp", "video") => {
                 let usual = VideoConfig::high_rate();
@@ -545,7 +543,7 @@ impl Scenario {
                 Ok(Source::Video(config.with_clip_of(window)))
             }
             ("tcp", "cbr" | "video") => Err(BadScenario::Together(
-                "transport tcp carries traffic saturated or request-response; take udp for cbr and video",
+                "transport tcp supports only traffic saturated and request-response; use udp for cbr and video",
             )),
             ("tcp" | "udp", other) => {
                 Err(WordError::unknown("traffic", other, "saturated, cbr, request-response, video").into())
@@ -604,7 +602,7 @@ fn span(key: &'static str, value: f64, unit_s: f64) -> Result<Nanos, BadScenario
         return Err(BadScenario::Number {
             key,
             value: value.to_string(),
-            reason: "from 0 to 10^9 s",
+            reason: "expected 0 to 10^9 s",
         });
     }
     Ok(Nanos((ns + 0.5) as u64))
@@ -617,7 +615,7 @@ fn rate_bps(key: &'static str, mbps: f64) -> Result<u64, BadScenario> {
         return Err(BadScenario::Number {
             key,
             value: mbps.to_string(),
-            reason: "from 1 bit/s to 10^9 Mbit/s",
+            reason: "expected 1 bit/s to 10^9 Mbit/s",
         });
     }
     Ok((bps + 0.5) as u64)

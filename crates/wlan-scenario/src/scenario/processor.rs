@@ -21,14 +21,14 @@ impl Scenario {
         let (_, frame_ns, octet_ns) = table
             .iter()
             .find(|(name, ..)| *name == suite.name())
-            .ok_or_else(|| WordError::unknown("security", suite.name(), "those with a measured processor"))?;
+            .ok_or_else(|| WordError::unknown("security", suite.name(), "the suites with a known cost"))?;
         let slower = match (self.crypto_at.as_str(), words.clock_mhz) {
             ("card", Some(clock_mhz)) if (1.0..=1e6).contains(&clock_mhz) => CARD_CLOCK_MHZ / clock_mhz,
             ("card", Some(clock_mhz)) => {
                 return Err(BadScenario::Number {
                     key: "processor_clock",
                     value: clock_mhz.to_string(),
-                    reason: "from 1 to 10^6 MHz",
+                    reason: "expected 1 to 10^6 MHz",
                 });
             }
             _ => 1.0,
@@ -38,7 +38,7 @@ impl Scenario {
             return Err(BadScenario::Number {
                 key: "processor_byte",
                 value: octet_ns.to_string(),
-                reason: "from 0 to 10^9 ns",
+                reason: "expected 0 to 10^9 ns",
             });
         }
         Ok(Processor {

@@ -7,7 +7,7 @@ use super::testing::{read, scenario};
 fn refused(words: &[(&str, Value)]) -> String {
     read(words)
         .and_then(|scenario| scenario.check())
-        .expect_err("it cannot be")
+        .expect_err("the scenario is invalid")
         .to_string()
 }
 
@@ -214,7 +214,7 @@ fn sae_requires_protected_management_frames() {
     for word in ["disabled", "optional"] {
         let said = refused(&with(Some(word), "ccmp"));
         assert!(
-            said.starts_with("wpa_key_mgmt sae needs ieee80211w required"),
+            said.starts_with("wpa_key_mgmt sae requires ieee80211w required"),
             "{said}"
         );
         assert!(!said.contains('\n'));
