@@ -171,7 +171,7 @@ def test_hosts_reach_each_other(
 
 def test_a_capture_that_cannot_be_written_is_one_clear_line(lab: Air, cell: Callable[..., Cell]) -> None:
     with (
-        pytest.raises(AirtollError, match=r"^lab air: the capture of the air: No such file"),
+        pytest.raises(AirtollError, match=r"^lab air: capture of the air: No such file"),
         lab.open(cell(), seed=1, pcap=Path("/nonexistent/air.pcap")),
     ):
         pass

@@ -35,19 +35,19 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The WEP key is missing or invalid.
-    #[error("wep_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
+    #[error("wep_key: {} requires {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     WepKey(Suite),
     /// Enhanced CCMP on the host requires an open air.
-    #[error("security: with crypto_at host, enhanced frames are sealed by a link over open air: take open")]
+    #[error("security: with crypto_at host, a link over an open air seals the enhanced frames; use open")]
     SealedByLink,
     /// The passphrase is invalid.
     #[error(transparent)]
     Keys(#[from] KeysError),
     /// The beacon key is missing or invalid.
-    #[error("beacon_key: {} needs {} octets in hexadecimal digits", .0.name(), .0.key_len())]
+    #[error("beacon_key: {} requires {} octets in hexadecimal digits", .0.name(), .0.key_len())]
     BeaconKey(Suite),
     /// There are too many hosts to emulate in real time.
-    #[error("stations: {0} are too many for a link in real time: {MAX_HOSTS} hosts are the most")]
+    #[error("stations: {0} stations are too many for a link in real time (at most {MAX_HOSTS} hosts)")]
     Hosts(usize),
 }
 
@@ -148,7 +148,7 @@ mod tests {
                 Some(&multibyte),
             ] {
                 let words = of(wrong).err().unwrap();
-                let needed = format!("wep_key: {suite} needs {} octets", digits.len() / 2);
+                let needed = format!("wep_key: {suite} requires {} octets", digits.len() / 2);
                 assert!(words.starts_with(&needed), "{words}");
             }
         }

@@ -57,10 +57,10 @@ pub enum EmulatorError {
     #[error("{0}")]
     Setup(io::Error),
     /// The capture of the air could not be written.
-    #[error("the capture of the air: {0}")]
+    #[error("capture of the air: {0}")]
     Capture(io::Error),
     /// The MAC thread stopped at a fatal error.
-    #[error("the MAC thread: {0}")]
+    #[error("MAC thread: {0}")]
     Mac(io::Error),
 }
 

@@ -97,7 +97,7 @@ impl Roster {
 }
 
 fn number(host: usize) -> u8 {
-    u8::try_from(host + 1).expect("there are no more than MAX_HOSTS")
+    u8::try_from(host + 1).expect("there are at most MAX_HOSTS hosts")
 }
 
 /// The address of a host in a documentation network (RFC 5737).

@@ -17,7 +17,7 @@ use wlan_scenario::beacon::{GROUP_MANAGEMENT, USUAL_LEN_B};
 use super::keys::{Keys, SSID};
 
 /// The key ID of the access point's only BIGTK.
-pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is one");
+pub const BIGTK_ID: IntegrityKeyId = IntegrityKeyId::new(6).expect("6 is a valid key ID");
 
 /// The primary channels that the emulated access point announces: number and centre in MHz (17.3.8.4.2, 16.3.6.3).
 const CHANNEL_2GHZ: (u8, u16) = (6, 2437);
@@ -155,7 +155,8 @@ impl AccessPoint {
             tim_at,
             of_association_request: of_request,
             bigtk: bigtk.map(|key| {
-                let bip = Bip::new(GROUP_MANAGEMENT, key.as_octets()).expect("a key of its length");
+                let bip =
+                    Bip::new(GROUP_MANAGEMENT, key.as_octets()).expect("the key has the length of the suite");
                 (key, bip)
             }),
             sent: 0,
@@ -232,7 +233,7 @@ impl AccessPoint {
         let len = len + GROUP_MANAGEMENT.overhead();
         let bipn = PacketNumber::new(self.sent).expect("48 bits of beacons outlast any link");
         bip.protect(&mut octets[..len], bipn, BIGTK_ID)
-            .expect("it is a beacon with room for an MME");
+            .expect("the octets are a beacon with space for an MME");
         len
     }
 }

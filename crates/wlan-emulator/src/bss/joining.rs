@@ -53,7 +53,7 @@ pub enum JoiningError {
     #[error(transparent)]
     Pmk(#[from] WrongPmk),
     /// One end stopped without keys. Since no frame is lost, this is a bug.
-    #[error("the handshake of station {0} came to nothing")]
+    #[error("the handshake of station {0} failed")]
     Handshake(MacAddr),
 }
 
@@ -255,7 +255,7 @@ impl<'a> Joining<'a> {
         let response = Body::AssociationResponse {
             capability,
             status: STATUS_SUCCESS,
-            aid: AID_BITS | u16::try_from(station).expect("no more stations than hosts"),
+            aid: AID_BITS | u16::try_from(station).expect("there are at most MAX_HOSTS stations"),
             elements: &access_point.of_association_response(),
         };
         self.manage([AP, station], false, response);
@@ -275,7 +275,7 @@ impl<'a> Joining<'a> {
         let mut authenticator = self
             .authenticator
             .take()
-            .expect("there is one where there is a policy");
+            .expect("a policy implies an authenticator");
         let mut supplicant =
             Supplicant::new(mac(station), mac(AP), association, pmk.clone(), Timing::default())?;
         supplicant.start(self.time(), rng);

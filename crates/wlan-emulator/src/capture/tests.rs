@@ -215,13 +215,13 @@ fn seen<'t>(told: &'t [Told], file: &[u8], fields: &[&str]) -> Option<Vec<(&'t T
             assert_eq!(
                 frame[fields.len()..],
                 ["", "1"],
-                "whole and with a right FCS: {told:?}"
+                "complete and with a valid FCS: {told:?}"
             );
         }
         (told, frames)
     });
     let seen = seen.collect();
-    assert_eq!(rows.next(), None, "frames that no one sent");
+    assert_eq!(rows.next(), None, "the file has frames that were not sent");
     Some(seen)
 }
 
@@ -519,7 +519,7 @@ fn what_is_sent_again_is_what_the_block_ack_lacked() {
         let read: Vec<u16> = frames.iter().map(|frame| frame[0].parse().unwrap()).collect();
         assert_eq!(
             read, data.sequences,
-            "the monitor reads all, also what the receiver did not"
+            "the monitor reads all MPDUs, including those that the receiver lost"
         );
         assert_eq!(
             read[..again.len().min(read.len())],
@@ -556,7 +556,7 @@ fn what_is_sent_again_is_what_the_block_ack_lacked() {
             read
         };
     }
-    assert!(again.is_empty(), "all arrived at last");
+    assert!(again.is_empty(), "all MPDUs arrive in the end");
     assert_eq!(times_sent.len(), 1500);
     assert!(missing_in_all > 20, "{missing_in_all} MPDUs were lost");
     assert!(lost_answers > 2, "{lost_answers} answers were lost");
@@ -620,13 +620,13 @@ fn what_collided_cannot_be_read_and_what_only_noise_hit_can() {
     let retries = seen.iter().filter(|(_, frames)| frames[0][0] == "1").count();
     assert!(
         retries > collided / 2,
-        "{retries} of {collided} were sent again and read"
+        "{retries} retransmissions were read, {collided} PPDUs collided"
     );
     let noisy = json!({"error_model": "yans", "snr_db": 18.6, "queue_limit": 400});
     let (told, file) = performed(&words(&noisy), 300, 0, Nanos::ZERO);
     assert!(
         told.iter().any(|told| told.is_data() && !told.received),
-        "something was lost"
+        "at least one data PPDU is lost"
     );
     assert!(told.iter().all(|told| told.readable));
     let Some(seen) = self::seen(&told, &file, &[]) else {

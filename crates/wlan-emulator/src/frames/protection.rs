@@ -70,7 +70,7 @@ impl Protection {
             Key::Tkip(key) => key.seal(batch),
             Key::Aes(key) => key.seal(batch),
         }
-        .expect("frames built here are whole data frames");
+        .expect("frames built here are complete data frames");
     }
 
     /// Octets of the MIC or ICV of each fragment, excluding the TKIP MIC, which is part of the MSDU.

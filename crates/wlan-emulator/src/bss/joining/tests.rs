@@ -291,7 +291,7 @@ fn a_station_can_verify_protected_beacons() {
         .collect();
     let mut beacon = vec![0; MAX_LEN_B];
     let len = network.access_point.beacon(0, &mut beacon);
-    assert_eq!(keys.len(), STATIONS - 1, "each station is told");
+    assert_eq!(keys.len(), STATIONS - 1, "each station learns the key");
     for bip in keys {
         let checked = bip.check(&beacon[..len]).unwrap();
         assert_eq!((checked.key_id, checked.ipn.get()), (BIGTK_ID, 1));

@@ -101,7 +101,10 @@ fn an_msdu_in_fragments_arrives_whole_under_every_suite() {
                 let mpdu = link.send(number);
                 let header = DataHeader::parse(&mpdu).unwrap();
                 assert_eq!(usize::from(header.sequence.fragment), number, "{suite:?}");
-                assert_eq!(header.sequence.number, 0, "one number for all");
+                assert_eq!(
+                    header.sequence.number, 0,
+                    "all fragments share one sequence number"
+                );
                 assert_eq!(header.more_fragments, number + 1 < count, "{suite:?}");
                 assert_eq!(header.protected, suite.is_some());
                 // TKIP's MIC is part of the MSDU, so that each fragment has only the ICV.
