@@ -74,7 +74,7 @@ pub(crate) fn check_passphrase(text: &[u8]) -> PyResult<()> {
 /// read so far. An exception that it raises stops the decryption, and no output is written.
 #[pyfunction]
 #[pyo3(signature = (capture, out, keys, passphrase, pmks, ssid, progress))]
-#[allow(clippy::too_many_arguments, reason = "one for each thing that a user can say")]
+#[allow(clippy::too_many_arguments, reason = "one argument per option of the user")]
 pub(crate) fn decrypt_capture(
     py: Python<'_>,
     capture: PathBuf,

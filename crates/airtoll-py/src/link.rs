@@ -14,7 +14,7 @@ use wlan_link::daemon::{DaemonError, run};
 pub(crate) fn link_overhead(suite: &str) -> PyResult<usize> {
     Suite::from_name(suite)
         .map(|suite| overhead_b(suite.mic_len()))
-        .ok_or_else(|| PyValueError::new_err(format!("no suite '{suite}'")))
+        .ok_or_else(|| PyValueError::new_err(format!("unknown suite '{suite}'")))
 }
 
 /// Runs one end of a link, `ap` or `sta`, until SIGINT or SIGTERM. Raises `ValueError` if the configuration is invalid

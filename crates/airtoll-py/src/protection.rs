@@ -19,7 +19,7 @@ use wlan_frames::{FrameControl, FrameError, MacAddr, QosControl};
 pub(crate) fn temporal_key_len(suite: &str) -> PyResult<usize> {
     Suite::from_name(suite)
         .map(Suite::key_len)
-        .ok_or_else(|| PyValueError::new_err(format!("no suite '{suite}'")))
+        .ok_or_else(|| PyValueError::new_err(format!("unknown suite '{suite}'")))
 }
 
 /// The names of all suites.
@@ -71,7 +71,7 @@ const ADDR2: Range<usize> = 10..16;
 
 /// Why a TKIP frame with four addresses is refused if the authenticator is unknown.
 const NO_AUTHENTICATOR: &str =
-    "with four addresses only the argument authenticator tells which Michael key a frame has";
+    "a frame with four addresses requires the argument authenticator, which selects the Michael key";
 
 /// Name and description of the reason why a frame was refused.
 type Refused = (&'static str, String);
@@ -124,12 +124,12 @@ impl Protection {
             }
         };
         if backend.is_some() && !matches!(key, Key::Aes(_)) {
-            return Err(value_error(format!(
-                "backend: there is none to choose for {name}"
-            )));
+            return Err(value_error(format!("backend: {name} has no choice of backends")));
         }
         if spp_amsdu && !matches!(key, Key::Aes(_)) {
-            return Err(value_error(format!("spp_amsdu: {name} protects no header")));
+            return Err(value_error(format!(
+                "spp_amsdu: {name} does not protect the header"
+            )));
         }
         if authenticator.is_some() && suite != Suite::Tkip {
             return Err(value_error(format!(
@@ -164,7 +164,7 @@ impl Protection {
     ) -> PyResult<Bound<'py, PyList>> {
         if frames.len() != pns.len() {
             let (frames, pns) = (frames.len(), pns.len());
-            return Err(value_error(format!("{frames} frames and {pns} packet numbers")));
+            return Err(value_error(format!("{pns} packet numbers for {frames} frames")));
         }
         let pns = pns.into_iter().map(packet_number).collect::<PyResult<Vec<_>>>()?;
         let key_id = self.key_id(key_id)?;
@@ -291,7 +291,7 @@ impl Protection {
                     seal_those(&mut batch, key_id, which, |jobs| end.seal(jobs))?;
                 }
             }
-            _ => unreachable!("key identifiers are of the key's kind"),
+            _ => unreachable!("the key ID has the type of the key"),
         }
         Ok(batch)
     }
@@ -329,7 +329,7 @@ impl Protection {
                     .filter(|(mpdu, _)| self.is_from_ap(mpdu).is_none());
                 unclear.for_each(|(_, verdict)| *verdict = refused());
             }
-            _ => unreachable!("key identifiers are of the key's kind"),
+            _ => unreachable!("the key ID has the type of the key"),
         }
         // In the order of reception.
         batch
@@ -424,7 +424,7 @@ fn check(key: &Bip, mpdu: &[u8], expected: IntegrityKeyId) -> Result<Opened, Ref
     let (_, found) = key.peek(mpdu).map_err(refused)?;
     if found != expected {
         let (found, expected) = (found.get(), expected.get());
-        let words = format!("the MPDU is protected under key {found}, not {expected}");
+        let words = format!("the MPDU is protected with key {found}, not {expected}");
         return Err(("key_mismatch", words));
     }
     let checked = key.check(mpdu).map_err(refused)?;
@@ -457,7 +457,8 @@ fn refused(error: OpenError) -> Refused {
 }
 
 fn packet_number(value: u64) -> PyResult<PacketNumber> {
-    PacketNumber::new(value).ok_or_else(|| value_error(format!("packet number {value} does not fit 48 bits")))
+    PacketNumber::new(value)
+        .ok_or_else(|| value_error(format!("packet number {value} does not fit in 48 bits")))
 }
 
 fn not_one_of(what: &str, given: &str, there: &[&str]) -> PyErr {
