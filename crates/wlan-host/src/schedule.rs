@@ -50,7 +50,8 @@ mod sys {
     pub fn set_slice(slice: Duration) -> nix::Result<()> {
         // SAFETY: sched_attr is a plain C struct for which all zeroes is a valid value.
         let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
-        attributes.size = u32::try_from(size_of::<libc::sched_attr>()).expect("some dozens of octets");
+        attributes.size =
+            u32::try_from(size_of::<libc::sched_attr>()).expect("the length of sched_attr fits");
         attributes.sched_policy = libc::SCHED_OTHER.cast_unsigned();
         attributes.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: pid 0 is the calling thread, the pointer is to a live sched_attr that contains its own size, and the

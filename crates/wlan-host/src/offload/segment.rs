@@ -12,16 +12,16 @@ use super::{GsoKind, PartialChecksum, VnetHeader, checksum};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
     /// The virtio-net header requests no segmentation, or segments without payload.
-    #[error("the virtio-net header does not say how to split the packet")]
+    #[error("the virtio-net header requests no valid segmentation")]
     NotSplit,
     /// The incomplete checksum is not in the protocol's checksum field.
-    #[error("the checksum to be completed is not where the protocol has it")]
+    #[error("the incomplete checksum is not in the protocol's checksum field")]
     ChecksumPlace,
     /// The headers are longer than the packet, of another protocol, or of a fragment.
-    #[error("the headers are not those of the protocol that the virtio-net header names")]
+    #[error("the headers do not match the protocol in the virtio-net header")]
     Headers,
     /// The length in the IP header is not the length of the packet.
-    #[error("the IP header says another length than the packet has")]
+    #[error("the length in the IP header is not the length of the packet")]
     Length,
 }
 
@@ -146,7 +146,7 @@ impl<'a> SuperPacket<'a> {
     /// # Panics
     /// If `index` is out of range, or `into` is shorter than [`longest_b`](Self::longest_b).
     pub fn write(&self, index: usize, into: &mut [u8]) -> usize {
-        assert!(index < self.packets(), "no packet {index}");
+        assert!(index < self.packets(), "packet index {index} is out of range");
         let from = self.payload_at + index * self.size_b;
         let payload = &self.packet[from..self.packet.len().min(from + self.size_b)];
         let len_b = self.payload_at + payload.len();

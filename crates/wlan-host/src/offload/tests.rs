@@ -324,14 +324,10 @@ fn only_what_follows_in_the_same_flow_is_joined() {
         let after_short = short.following(&[1; 99]);
         assert!(
             joined(&[first.clone(), short.clone()]),
-            "less payload ends a run, in it"
+            "a shorter payload is the last of its run"
         );
         let octets: Vec<_> = [&first, &short, &after_short].map(Packet::octets).into();
-        assert_eq!(
-            join(ALL, &octets).len(),
-            2,
-            "nothing is joined behind less payload"
-        );
+        assert_eq!(join(ALL, &octets).len(), 2, "a shorter payload ends the run");
     }
     for ipv6 in [false, true] {
         let first = usual(ipv6, true);
@@ -341,7 +337,7 @@ fn only_what_follows_in_the_same_flow_is_joined() {
         };
         assert!(
             !joined(&[pushed.clone(), pushed.following(&[1; 100])]),
-            "nothing is joined behind PSH"
+            "PSH ends the run"
         );
         assert!(joined(&[
             first.clone(),

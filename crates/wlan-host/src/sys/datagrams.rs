@@ -179,7 +179,7 @@ pub fn send<'a>(
         }
         headers.push(header);
     }
-    let count = libc::c_uint::try_from(headers.len()).expect("there are no more than MESSAGES");
+    let count = libc::c_uint::try_from(headers.len()).expect("there are at most MESSAGES headers");
     loop {
         let sent = match &*headers {
             // A single message uses sendmsg, because sendmmsg yields the CPU after each message.
@@ -269,7 +269,7 @@ impl Inbox {
             header.msg_hdr.msg_controllen = (2 * CONTROL_B) as _;
             headers.push(header);
         }
-        let count = libc::c_uint::try_from(headers.len()).expect("there are no more than MESSAGES");
+        let count = libc::c_uint::try_from(headers.len()).expect("there are at most MESSAGES headers");
         // SAFETY: the headers point to addresses, parts and control messages that live through the call, are not moved
         // and have the stated lengths. Each part points to its own octets of the inbox.
         let received = nix::errno::Errno::result(unsafe {

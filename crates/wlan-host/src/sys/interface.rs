@@ -21,7 +21,7 @@ impl Interface {
     pub fn named(name: &str) -> io::Result<Self> {
         let mut octets = [0; libc::IFNAMSIZ];
         if name.is_empty() || name.len() >= octets.len() || name.contains('\0') {
-            let wrong = format!("\"{name}\" is no name of an interface: 1 to 15 octets");
+            let wrong = format!("\"{name}\" is not an interface name (expected 1 to 15 octets)");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
         }
         for (to, from) in octets.iter_mut().zip(name.bytes()) {
@@ -80,7 +80,7 @@ impl Interface {
         if address.sa_family != libc::ARPHRD_ETHER {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "the interface is not one of Ethernet",
+                "the interface is not an Ethernet interface",
             ));
         }
         let mut octets = [0; 6];

@@ -49,7 +49,7 @@ pub fn set_option<T: OptionValue>(
     name: libc::c_int,
     value: T,
 ) -> io::Result<()> {
-    let len = libc::socklen_t::try_from(size_of::<T>()).expect("options have some octets");
+    let len = libc::socklen_t::try_from(size_of::<T>()).expect("the length of an option fits");
     // SAFETY: the pointer is to `value`, which has `len` initialized octets and lives through the call.
     let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), len) };
     nix::errno::Errno::result(done)?;
@@ -79,7 +79,7 @@ pub fn option<T: OptionValue>(
     name: libc::c_int,
 ) -> io::Result<T> {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
-    let mut len = libc::socklen_t::try_from(size_of::<T>()).expect("options have some octets");
+    let mut len = libc::socklen_t::try_from(size_of::<T>()).expect("the length of an option fits");
     // SAFETY: the pointers are to `value`, which has `len` octets, and to `len`; both live through the call.
     let done = unsafe {
         libc::getsockopt(

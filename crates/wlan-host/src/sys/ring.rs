@@ -119,7 +119,7 @@ impl Ring {
 
     /// The first `count` of the frames that are [`ready`](Self::ready).
     pub fn frames(&mut self, count: usize) -> impl Iterator<Item = Received<'_>> {
-        assert!(count <= self.slots, "a slot is no two frames");
+        assert!(count <= self.slots, "there are more frames than slots");
         let (ring, slot_b) = (&*self, self.slot_b);
         (0..count).map(move |index| {
             assert!(ring.status(index).load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0);
@@ -181,7 +181,7 @@ mod tests {
     fn frames_that_find_no_slot_are_told_once_and_all_others_come() {
         std::thread::spawn(|| {
             if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-                let reason = format!("this process may not create a network namespace: {error}");
+                let reason = format!("this process cannot create a network namespace: {error}");
                 return test_support::skip(&reason);
             }
             let up = Command::new("ip")
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(
                 ring.overrun(socket.as_fd()),
                 0,
-                "nothing that came later told of it"
+                "no later frame has reported the drops yet"
             );
             send(1);
             assert_eq!(take_all(&mut ring), 1);
