@@ -36,7 +36,7 @@ fn report(reason: &str) {
 pub fn captures_of_others(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("AIRTOLL_CAPTURES");
     if folder.is_none() {
-        report(&format!("AIRTOLL_CAPTURES names no folder with {name}"));
+        report(&format!("AIRTOLL_CAPTURES is not set: no directory with {name}"));
     }
     folder.map(|folder| Path::new(&folder).join(name))
 }
@@ -54,7 +54,7 @@ pub fn start(command: &mut Command) -> Option<Child> {
             skip(&format!("{} is not installed", program.display()));
             None
         }
-        Err(error) => panic!("{} does not start: {error}", program.display()),
+        Err(error) => panic!("{} cannot be started: {error}", program.display()),
     }
 }
 
@@ -187,6 +187,6 @@ mod tests {
         let done = run("tests::needs_captures_of_others", "1");
         assert!(done.status.success(), "{done:?}");
         let printed = String::from_utf8_lossy(&done.stderr);
-        assert!(printed.contains("skipped: AIRTOLL_CAPTURES names no folder with one.cap"));
+        assert!(printed.contains("skipped: AIRTOLL_CAPTURES is not set: no directory with one.cap"));
     }
 }
