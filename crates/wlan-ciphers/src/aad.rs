@@ -5,11 +5,11 @@
 //!  CCM nonce   octet 0 priority (bits 0-3), management (bit 4)   1 A2   7 PN5 ... PN0
 //!  GCM nonce   octet 0 A2   6 PN5 ... PN0
 //! ```
-//! Duration is left out and the masks clear what a retransmission may change. The HT Control field is not covered. QC keeps
-//! the TID, and A-MSDU Present between two stations that are both capable of SPP A-MSDUs.
-//! The AAD has 22 to 30 octets, so it is always two AES blocks, also with the length that CCM puts in front.
+//! Duration is omitted, and the masks clear the bits that a retransmission may change. The HT Control field is not
+//! covered. QC keeps the TID, and A-MSDU Present if both stations are SPP A-MSDU capable. The AAD has 22 to 30 octets:
+//! always two AES blocks, even with the length field that CCM prepends.
 
-// The length of a payload fits the octets that RFC 3610 gives it.
+// A payload length fits the two octets that RFC 3610 gives it.
 #![allow(clippy::cast_possible_truncation)]
 
 use wlan_frames::{FrameControl, FrameError, FrameType, QosControl};
@@ -20,17 +20,17 @@ use crate::engine::Blocks;
 /// Flags of the counter blocks: L = 2 (RFC 3610 section 2.3).
 const COUNTER_FLAGS: u8 = 0x01;
 
-/// Where A4 is, or else what comes after Sequence Control.
+/// Offset of A4 if present, else of the first field after Sequence Control.
 const ADDR4_AT: usize = 24;
 
-/// Frame Control bits 0 and 1, 0 in all that there is.
+/// Frame Control bits 0 and 1, which are 0 in every defined version.
 const PROTOCOL_VERSION: u16 = 0b11;
 /// Frame Control bits 4 to 6: the subtype without its QoS bit.
 const FC_SUBTYPE_LOW: u16 = 0x0070;
-/// In the first octet of a CCM nonce (12.5.3.3.4).
+/// Management bit of the first octet of a CCM nonce (12.5.3.3.4).
 const MANAGEMENT_FLAG: u8 = 0x10;
 
-/// Of QoS Control, counted from its bit 0 (9.2.4.5.9).
+/// Bit of QoS Control (9.2.4.5.9).
 const AMSDU_PRESENT: u64 = 1 << 7;
 
 /// Subtypes of management frames that can be robust (12.2.8).
@@ -38,34 +38,34 @@ const DISASSOCIATION: u8 = 10;
 const DEAUTHENTICATION: u8 = 12;
 const ACTION: u8 = 13;
 
-/// What a frame is numbered and replay-checked among: a TID, or robust management frames (12.5.3.4.4).
+/// The sequence in which a frame is numbered and checked for replay: a TID, or robust management frames (12.5.3.4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Priority {
-    /// Data frames of one TID, 0 to 15; those without QoS are of TID 0.
+    /// Data frames of one TID, 0 to 15. Frames without QoS have TID 0.
     Tid(u8),
     /// Individually addressed robust management frames.
     Management,
 }
 
-/// What Frame Control says of a header, as what is to be done with its octets.
+/// How to process a header with a given Frame Control.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
-    /// Octets, HT Control included; 0 for frames of a kind that is never protected.
+    /// Octets, HT Control included; 0 for kinds of frames that are never protected.
     len: u8,
     /// Octets of the AAD.
     aad_len: u8,
-    /// Where in octets 24 to 31 the TID is, in bits; past their end if there is none.
+    /// Bit offset of the TID in octets 24 to 31; 64 if there is no TID.
     tid_at: u8,
-    /// First octet of a CCM nonce without the TID.
+    /// First octet of a CCM nonce, without the TID.
     nonce_flags: u8,
     /// The bits of Frame Control that the AAD keeps.
     fc_mask: u16,
-    /// The bits of octets 24 to 31 that the AAD keeps: A4 and the TID, where present. The second mask keeps A-MSDU Present
-    /// too: both stations are capable of SPP A-MSDUs.
+    /// The bits of octets 24 to 31 that the AAD keeps: A4 and the TID, where present. The second mask, for two SPP
+    /// A-MSDU capable stations, also keeps A-MSDU Present.
     tail_masks: [u64; 2],
 }
 
-/// By type and subtype, ToDS and FromDS, +HTC.
+/// Indexed by type and subtype, ToDS and FromDS, +HTC.
 static LAYOUTS: [Layout; 512] = {
     let mut layouts = [Layout::of(FrameControl(0)); 512];
     let mut index = 0;
@@ -120,17 +120,17 @@ impl Layout {
 pub(crate) struct Header<'a> {
     fc: FrameControl,
     layout: &'static Layout,
-    /// All but what only some frames have.
+    /// The fields that every header has.
     fixed: &'a [u8; ADDR4_AT],
     /// Octets 24 to 31, least significant octet first; the header may end within them.
     tail: u64,
 }
 
-/// Why octets are no such header.
+/// Why octets are not a header that can be protected.
 pub(crate) enum HeaderError {
-    /// The octets end within it.
+    /// The octets end within the header.
     Short,
-    /// The frame is of a kind that is never protected.
+    /// Frames of this kind are never protected.
     NotProtectable,
 }
 
@@ -145,7 +145,7 @@ impl From<FrameError> for HeaderError {
 }
 
 impl<'a> Header<'a> {
-    /// Takes the header off the front of `mpdu`.
+    /// Parses the header at the start of `mpdu`.
     #[inline(always)]
     pub(crate) fn parse(mpdu: &'a [u8]) -> Result<Header<'a>, HeaderError> {
         let Some(&fc) = mpdu.first_chunk() else {
@@ -162,7 +162,8 @@ impl<'a> Header<'a> {
         let Some((fixed, rest)) = mpdu.split_first_chunk() else {
             return Err(HeaderError::Short);
         };
-        // A header with A4 or QoS that has fewer octets behind it than this takes is of a frame too short to be protected.
+        // With fewer than eight octets left, a frame whose header has A4 or QoS is too short to be protected, so 0 is
+        // harmless.
         let tail = rest.first_chunk().map_or(0, |&octets| u64::from_le_bytes(octets));
         Ok(Header {
             fc,
@@ -184,7 +185,7 @@ impl<'a> Header<'a> {
         self.fc.has(FrameControl::PROTECTED)
     }
 
-    /// What the frame is numbered among.
+    /// The priority whose packet number sequence the frame belongs to.
     #[inline(always)]
     pub(crate) fn priority(&self) -> Priority {
         if self.layout.nonce_flags == MANAGEMENT_FLAG {
@@ -194,29 +195,29 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// The TID, or 0.
+    /// The TID, or 0 without QoS.
     #[inline(always)]
     fn tid(&self) -> u64 {
-        // What is above it in the tail is masked.
+        // The mask clears the bits above the TID.
         (self.tail & self.layout.tail_masks[0])
             .checked_shr(u32::from(self.layout.tid_at))
             .unwrap_or(0)
     }
 
-    /// What the AAD has after Sequence Control: A4 if there is one, of QoS Control the TID and, for SPP A-MSDUs, A-MSDU
-    /// Present (12.5.3.3.3).
+    /// The AAD after Sequence Control: A4 if present, the TID of QoS Control and, for SPP A-MSDUs, A-MSDU Present
+    /// (12.5.3.3.3).
     #[inline(always)]
     fn aad_tail(&self, spp_amsdu: bool) -> u64 {
         self.tail & self.layout.tail_masks[usize::from(spp_amsdu)]
     }
 
-    /// Frame Control as the AAD has it, the same whether or not the Protected bit is set yet.
+    /// Frame Control as in the AAD. The result does not depend on the Protected bit.
     #[inline(always)]
     fn masked_fc(&self) -> u64 {
         u64::from(self.fc.0 & self.layout.fc_mask | FrameControl::PROTECTED)
     }
 
-    /// Eight octets of the header from `at` on, as a number.
+    /// Eight octets of the header, starting at `at`, as a little-endian number.
     #[inline(always)]
     fn eight(&self, at: usize) -> u64 {
         let mut octets = [0; 8];
@@ -224,14 +225,14 @@ impl<'a> Header<'a> {
         u64::from_le_bytes(octets)
     }
 
-    /// A3 and Sequence Control as the AAD has them: the sequence number is masked, the fragment number is not.
+    /// A3 and Sequence Control as in the AAD: the sequence number is masked, the fragment number is not.
     #[inline(always)]
     fn addr3_fragment(&self) -> u64 {
         self.eight(16) & 0x000f_ffff_ffff_ffff
     }
 
-    /// What CCM takes, for these flags of B0 and a payload of `payload_len` octets, at most 65535 (RFC 3610 section 2).
-    /// `spp_amsdu`: both stations are capable of SPP A-MSDUs.
+    /// The input blocks of CCM for these flags of B0 and a payload of `payload_len` octets, at most 65535 (RFC 3610
+    /// section 2). `spp_amsdu`: both stations are SPP A-MSDU capable.
     #[inline(always)]
     pub(crate) fn ccm_blocks(
         &self,
@@ -240,13 +241,13 @@ impl<'a> Header<'a> {
         payload_len: usize,
         spp_amsdu: bool,
     ) -> Blocks {
-        // Flags, priority, A2; then PN from its most significant octet on, count or length likewise.
+        // Flags, priority, A2; then the PN and the count or length, each with the most significant octet first.
         let nonce = (self.tid() | u64::from(self.layout.nonce_flags)) << 8 | self.eight(8) & !0xffff;
         let block = |flags: u8, last: u16| {
             let high = pn.get() << 16 | u64::from(last);
             join(nonce | u64::from(flags), high.swap_bytes())
         };
-        // Length from its most significant octet on, Frame Control, A1, A2.
+        // Length with the most significant octet first, Frame Control, A1, A2.
         let start = u64::from(self.layout.aad_len) << 8 | self.masked_fc() << 16;
         Blocks {
             counter: block(COUNTER_FLAGS, 0),
@@ -256,13 +257,13 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// What GCM takes (NIST SP 800-38D 7.1), for a payload of `payload_len` octets. `spp_amsdu`: both stations are capable of
-    /// SPP A-MSDUs.
+    /// The input blocks of GCM (NIST SP 800-38D 7.1) for a payload of `payload_len` octets. `spp_amsdu`: both stations
+    /// are SPP A-MSDU capable.
     #[inline(always)]
     pub(crate) fn gcm_blocks(&self, pn: PacketNumber, payload_len: usize, spp_amsdu: bool) -> Blocks {
         let aad_tail = self.aad_tail(spp_amsdu);
         let addr2_addr3 = self.eight(10);
-        // PN from its most significant octet on.
+        // PN with the most significant octet first.
         let number = pn.get().swap_bytes() >> 16;
         let bits = |octets: usize| (octets as u64 * 8).swap_bytes();
         Blocks {
@@ -274,7 +275,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// A block of two halves, the first in front.
+/// A block from its first and second half, each little-endian.
 #[inline(always)]
 fn join(first: u64, second: u64) -> u128 {
     u128::from(second) << 64 | u128::from(first)

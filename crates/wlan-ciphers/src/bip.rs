@@ -1,19 +1,19 @@
-//! BIP: CMAC or GMAC over group addressed robust management frames and, with keys of their own, beacons, IEEE
-//! 802.11-2020 12.5.4 and 11.52.
+//! BIP: CMAC or GMAC over group addressed robust management frames and, with separate keys, beacons, IEEE 802.11-2020
+//! 12.5.4 and 11.52.
 //!
 //! ```text
-//!  MPDU   MAC header   body   MME (18 or 26)   [FCS, not ours]
+//!  MPDU   MAC header   body   MME (18 or 26)   [FCS, not included]
 //!
 //!  MME    octet 0  1       2-3                    4-9             10
 //!         4C       length  key ID, low bits first IPN0 ... IPN5   MIC (8 in BIP-CMAC-128, else 16)
 //! ```
-//! BIP authenticates and does not encipher: the Protected bit stays clear and the body can be read by anyone. The MIC
-//! covers Frame Control (retry, power management and more data masked), the addresses, the body (but zeros for a beacon's
-//! timestamp, which is filled in as it leaves), and the MME with zeros for the MIC; the MME holds the key identifier, so a
-//! right MIC vouches for that too.
+//! BIP authenticates and does not encrypt: the Protected bit stays clear and anyone can read the body. The MIC covers
+//! Frame Control (retry, power management and more data masked), the addresses, the body, and the MME with zeros in
+//! place of the MIC. A beacon's timestamp, which is inserted at transmission, is replaced by zeros too. The MME contains
+//! the key identifier, so the MIC authenticates the identifier.
 //!
-//! Such frames are rare, thus there are no batches here. Replays are found by a [`ReplayWindow`] of each key's own,
-//! at [`Priority::Management`] (12.5.4.4).
+//! Such frames are rare, so there are no batches here. Each key has its own [`ReplayWindow`], used with
+//! [`Priority::Management`], to detect replays (12.5.4.4).
 //!
 //! [`ReplayWindow`]: crate::ReplayWindow
 //! [`Priority::Management`]: crate::Priority::Management
@@ -37,15 +37,15 @@ use crate::{KeyError, OpenError, PacketNumber, SealFault, Suite};
 const MME: u8 = 0x4c;
 /// Octets of the MME before the MIC.
 const MME_HEADER_LEN: usize = 10;
-/// Element ID and length, which the length does not count.
+/// Element ID and length, which the length field does not count.
 const ELEMENT_HEADER_LEN: usize = 2;
 const MAX_MIC_LEN: usize = 16;
 const AAD_LEN: usize = 20;
 const ADDRESSES: Range<usize> = 4..22;
 const ADDR2: Range<usize> = 10..16;
 
-/// Which key of a BSS for its management frames to all: 4 or 5 an integrity group temporal key (IGTK), 6 or 7 a beacon
-/// integrity group temporal key (BIGTK) (9.4.2.54).
+/// Identifier of a key for group addressed management frames: 4 and 5 are integrity group temporal keys (IGTK), 6 and 7
+/// are beacon integrity group temporal keys (BIGTK) (9.4.2.54).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IntegrityKeyId(u8);
 
@@ -65,25 +65,25 @@ impl IntegrityKeyId {
         self.0
     }
 
-    /// Whether it is of a BIGTK, which protects beacons and nothing else.
+    /// Whether the key is a BIGTK, which protects only beacons.
     #[must_use]
     pub const fn is_for_beacons(self) -> bool {
         self.0 >= 6
     }
 }
 
-/// What a frame with a right MIC holds.
+/// The contents of a frame whose MIC is correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// Its packet number, not yet checked against replay.
+    /// Packet number, not yet checked for replay.
     pub ipn: PacketNumber,
-    /// The key it is protected with.
+    /// Identifier of the key that protects the frame.
     pub key_id: IntegrityKeyId,
-    /// Where the body lies in the MPDU, without the MME.
+    /// Range of the body in the MPDU, without the MME.
     pub body: Range<usize>,
 }
 
-/// One integrity group temporal key, for beacons or for the other frames. It is wiped when dropped and never printed.
+/// An IGTK or BIGTK. It is wiped when dropped and never printed.
 #[derive(Clone)]
 pub struct Bip {
     suite: Suite,
@@ -107,7 +107,7 @@ impl fmt::Debug for Bip {
 }
 
 impl Bip {
-    /// Expands a key of one of the four BIP suites.
+    /// Expands a key of a BIP suite.
     ///
     /// # Errors
     /// [`KeyError::Length`]; [`KeyError::Suite`] for a suite that is not BIP.
@@ -124,17 +124,17 @@ impl Bip {
         Ok(Bip { suite, key })
     }
 
-    /// The suite it is a key of.
+    /// The suite of the key.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// Protects an MPDU in place: `mpdu` ends with room for the MME, `suite().overhead()` octets, which is filled.
+    /// Protects an MPDU in place. The last `suite().overhead()` octets of `mpdu` are overwritten with the MME.
     ///
     /// # Errors
-    /// [`SealFault::NotProtectable`] unless it is a group addressed robust management frame with the Protected bit
-    /// clear, or a beacon for the key identifier of a BIGTK; [`SealFault::Short`].
+    /// [`SealFault::NotProtectable`] unless the frame is a group addressed robust management frame with the Protected
+    /// bit clear, or a beacon and `key_id` identifies a BIGTK; [`SealFault::Short`].
     pub fn protect(
         &self,
         mpdu: &mut [u8],
@@ -174,12 +174,12 @@ impl Bip {
         Ok(())
     }
 
-    /// IPN and key identifier that a received MPDU claims, before anything is verified: for choosing the key.
+    /// The unverified IPN and key identifier of a received MPDU, for selecting the key.
     ///
     /// # Errors
-    /// [`OpenError::Short`]; [`OpenError::BadHeader`] unless it is a beacon or group addressed robust management frame
-    /// with the Protected bit clear; [`OpenError::NotProtected`] if it does not end with an MME of this suite and a key
-    /// for this kind of frame.
+    /// [`OpenError::Short`]; [`OpenError::BadHeader`] unless the frame is a beacon or a group addressed robust
+    /// management frame with the Protected bit clear; [`OpenError::NotProtected`] if the frame does not end with an MME
+    /// of this suite and a key for this kind of frame.
     pub fn peek(&self, mpdu: &[u8]) -> Result<(PacketNumber, IntegrityKeyId), OpenError> {
         self.parse(mpdu).map(|checked| (checked.ipn, checked.key_id))
     }
@@ -187,7 +187,7 @@ impl Bip {
     /// Checks the MIC of an MPDU.
     ///
     /// # Errors
-    /// What [`peek`](Self::peek) says; [`OpenError::Mic`].
+    /// The errors of [`peek`](Self::peek); [`OpenError::Mic`].
     pub fn check(&self, mpdu: &[u8]) -> Result<Checked, OpenError> {
         let checked = self.parse(mpdu)?;
         let mic_at = checked.body.end + MME_HEADER_LEN;
@@ -200,7 +200,7 @@ impl Bip {
         }
     }
 
-    /// The length that the MME gives.
+    /// The value of the MME's length field.
     fn mme_len(&self) -> u8 {
         u8::try_from(self.suite.overhead() - ELEMENT_HEADER_LEN).expect("at most 24")
     }
@@ -229,7 +229,7 @@ impl Bip {
         }
     }
 
-    /// The MIC of an MPDU whose body and MME header lie at `covered`.
+    /// The MIC of an MPDU whose body and MME header are at `covered`.
     fn mic(&self, mpdu: &[u8], covered: Range<usize>, ipn: PacketNumber) -> [u8; MAX_MIC_LEN] {
         let mut aad = [0; AAD_LEN];
         let masked = FrameControl::RETRY | FrameControl::POWER_MGMT | FrameControl::MORE_DATA;
@@ -253,7 +253,7 @@ impl Bip {
     }
 }
 
-/// Where the body begins, if this is a kind of frame that BIP protects.
+/// Offset of the body, if BIP protects this kind of frame.
 fn body_offset(mpdu: &[u8]) -> Result<usize, OpenError> {
     if is_beacon(mpdu) {
         let fc = FrameControl::parse(mpdu).map_err(|_| OpenError::BadHeader)?;
@@ -427,7 +427,7 @@ mod tests {
                         assert!(v.bip().check(&mpdu).is_err(), "{place}");
                     }
                     (4, 0) => assert_eq!(v.bip().check(&mpdu), Err(OpenError::BadHeader), "{place}"),
-                    // Element ID, length, and key identifiers that no IGTK has.
+                    // Element ID, length, and key identifiers other than an IGTK's.
                     (26 | 27 | 29, _) | (28, 1..) => {
                         assert_eq!(v.bip().check(&mpdu), Err(OpenError::NotProtected), "{place}");
                     }
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(v.bip().check(&v.protected()[..24 + 17]), Err(OpenError::Short));
     }
 
-    /// The MIC of a beacon by the letter of 12.5.4.3 to 12.5.4.5 and CMAC alone.
+    /// The expected MIC follows 12.5.4.3 to 12.5.4.5 literally, with CMAC alone.
     #[test]
     fn a_beacon_is_protected_whatever_its_timestamp() {
         let key = [0x3c; 16];

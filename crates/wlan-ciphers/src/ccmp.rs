@@ -1,7 +1,7 @@
-//! The header of CCMP and GCMP, which is the same: IEEE 802.11-2020 12.5.3.2 and 12.5.5.2.
+//! The cipher header that CCMP and GCMP share, IEEE 802.11-2020 12.5.3.2 and 12.5.5.2.
 //!
 //! ```text
-//!  MPDU     MAC header   CCMP header (8)   ciphertext   MIC (8 or 16)   [FCS, not ours]
+//!  MPDU     MAC header   CCMP header (8)   ciphertext   MIC (8 or 16)   [FCS, not included]
 //!
 //!  CCMP header, octet    0    1    2    3                                4    5    6    7
 //!                        PN0  PN1  0    bits 6-7 key ID, bit 5 Ext IV    PN2  PN3  PN4  PN5
@@ -18,12 +18,12 @@ use crate::{KeyId, OpenError, Opened, PacketNumber, SealFault, SealJob};
 /// Octets of the CCMP or GCMP header.
 pub(crate) const HEADER_LEN: usize = 8;
 
-/// The Protected bit, 14 of Frame Control, as it lies in the second octet (9.2.4.1.9).
+/// The Protected bit, bit 14 of Frame Control, in the second octet (9.2.4.1.9).
 pub(crate) const PROTECTED_IN_OCTET_1: u8 = FrameControl::PROTECTED.to_le_bytes()[1];
 
 const EXT_IV: u8 = 0x20;
 
-/// Packet number and key identifier that a received MPDU claims, before anything is verified: for choosing the key.
+/// The unverified packet number and key identifier of a received MPDU, for selecting the key.
 ///
 /// # Errors
 /// [`OpenError::Short`], [`OpenError::NotProtected`], [`OpenError::BadHeader`].
@@ -32,7 +32,7 @@ pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
     Ok((pn, key_id))
 }
 
-/// The MAC header, and what the CCMP header after it says.
+/// Parses the MAC header and the CCMP header after it.
 #[inline(always)]
 fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
     let header = Header::parse(mpdu).map_err(|error| match error {
@@ -48,12 +48,12 @@ fn parse(mpdu: &[u8]) -> Result<(Header<'_>, PacketNumber, KeyId), OpenError> {
     if key_octet & EXT_IV == 0 {
         return Err(OpenError::BadHeader);
     }
-    // Octet 2 and the other bits of the key octet are reserved, thus ignored on reception (9.2.2).
+    // Octet 2 and the other bits of the key octet are reserved and therefore ignored on reception (9.2.2).
     let pn = PacketNumber::from_be_octets([pn5, pn4, pn3, pn2, pn1, pn0]);
     Ok((header, pn, KeyId::from_key_id_octet(key_octet)))
 }
 
-/// The MAC header of a frame to be sealed with a MIC of so many octets, and where its payload is.
+/// The MAC header of a frame to seal with a MIC of `mic_len` octets, and the range of its payload.
 #[inline(always)]
 pub(crate) fn to_seal<'j>(
     job: &'j SealJob<'_>,
@@ -75,7 +75,7 @@ pub(crate) fn to_seal<'j>(
     }
 }
 
-/// Sets the Protected bit of a frame that can be sealed and writes its CCMP header.
+/// Sets the Protected bit and writes the CCMP header. The job must have passed [`to_seal`].
 #[inline(always)]
 pub(crate) fn emit(job: &mut SealJob<'_>) {
     let pn = job.pn.get();
@@ -85,7 +85,7 @@ pub(crate) fn emit(job: &mut SealJob<'_>) {
     job.mpdu[job.header_len..][..HEADER_LEN].copy_from_slice(&header);
 }
 
-/// The MAC header of a frame to be opened, and the verdict that it gets if its MIC, of so many octets, is right.
+/// The MAC header of a frame to open, and its verdict if its MIC of `mic_len` octets turns out to be correct.
 #[inline(always)]
 pub(crate) fn to_open(
     mpdu: &[u8],

@@ -1,24 +1,25 @@
 //! Enhanced CCMP: CCMP-128 whose CBC-MAC runs in 1, 2, 4 or 8 lanes within one frame.
 //!
-//! It repairs the lane split that Hayajneh et al. propose for "Enhanced-WPA2", which is forgeable as printed: see
-//! the module `study`. `docs/explanation/enhanced-ccmp.md` has the scheme, the forgeries, the argument that it is
-//! secure, and the way to the same gain that interoperates: many frames at a time. MPDU layout, AAD, nonce and counters
-//! are those of CCMP-128; only the MIC differs. No other implementation knows it, so it is a vendor suite.
+//! It repairs the lane split that Hayajneh et al. propose for "Enhanced-WPA2", which is forgeable as printed: see the
+//! module `study`. `docs/explanation/enhanced-ccmp.md` describes the scheme, the forgeries, the security argument, and
+//! an interoperable way to the same gain: processing many frames at a time. MPDU layout, AAD, nonce and counters are
+//! those of CCMP-128; only the MIC differs. No other implementation supports Enhanced CCMP, so it has a vendor suite
+//! selector.
 //!
-//! A packet number must never repeat under a key, for authenticity too: unlike CCM's, MICs of frames that share a
-//! nonce add up to that of another frame, if there are two lanes or more.
+//! A packet number must never repeat under a key, for authenticity as well as secrecy. With two or more lanes, unlike in
+//! CCM, MICs of frames that share a nonce add up to the MIC of another frame.
 //!
-//! Flags of the B0 of each lane, the first octet, where CCM has its own flags (RFC 3610 section 2.2) with bit 7 clear:
+//! Flags in the first octet of each lane's B0. CCM's own flags (RFC 3610 section 2.2) have bit 7 clear.
 //!
 //! ```text
 //!  bit   7    5-6              2-4     1                       0
 //!        1    log2 of lanes    lane    1: MIC of 16 octets     1: there is AAD
 //! ```
 
-/// How many lanes the CBC-MAC of a frame runs in.
+/// The number of lanes of a frame's CBC-MAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lanes {
-    /// One: CCM, but for the flags of B0.
+    /// One: CCM, except for the flags of B0.
     One,
     /// Two.
     Two,
@@ -29,7 +30,7 @@ pub enum Lanes {
 }
 
 impl Lanes {
-    /// All, the fewest first.
+    /// All, in ascending order.
     pub const ALL: [Lanes; 4] = [Lanes::One, Lanes::Two, Lanes::Four, Lanes::Eight];
 
     /// The number: 1, 2, 4 or 8.
@@ -47,7 +48,7 @@ impl Lanes {
         }
     }
 
-    /// Flags of the B0 of lane 0, with AAD and a MIC of 8 octets.
+    /// Flags of lane 0's B0, with AAD and a MIC of 8 octets.
     pub(crate) const fn b0_flags(self) -> u8 {
         0x81 | self.log2() << 5
     }

@@ -1,19 +1,18 @@
-//! The two halves of sealing a frame, each by itself: what its MIC costs and what its cipher costs.
+//! The two halves of sealing a frame as separate operations, to measure the cost of the MIC and of the cipher.
 //!
-//! They are for measuring. Each is the code that seals with the other half left out, so that both, in the order of
-//! the suite, leave the very frame that sealing does; but whoever sends a frame after one of them sends it in clear,
-//! or without a MIC.
+//! Each half runs the sealing code without the other half. Both halves in the suite's order give exactly the sealed
+//! frame. Do not transmit a frame after only one half: it is unencrypted or has no MIC.
 //!
 //! | suite | [`Mic`](Half::Mic) | [`Cipher`](Half::Cipher) | order |
 //! |---|---|---|---|
-//! | CCMP, Enhanced CCMP | CBC-MAC of AAD and plaintext, and A0, which masks it (RFC 3610 sections 2.2, 2.3) | CTR from A1 on | MIC first |
-//! | GCMP | GHASH of AAD and ciphertext, and J0, which masks it (NIST SP 800-38D 7.1) | CTR | cipher first |
+//! | CCMP, Enhanced CCMP | CBC-MAC of AAD and plaintext, and A0, its mask (RFC 3610 sections 2.2, 2.3) | CTR from A1 on | MIC first |
+//! | GCMP | GHASH of AAD and ciphertext, and J0, its mask (NIST SP 800-38D 7.1) | CTR | cipher first |
 //! | TKIP | Michael and ICV (IEEE 802.11-2020 12.5.2.3, 12.3.2.4) | key mixing and RC4 | MIC first |
 //! | WEP | ICV | RC4 with its key schedule | MIC first |
 //!
-//! Parsing the header and building nonce, AAD and the suite's header are part of each half, since each of them needs
-//! these. For the suites of AES the halves together take longer than sealing: there the engine lets a block of the
-//! MAC and a counter block go through the CPU's AES unit side by side, and parses once.
+//! Each half also parses the header and builds nonce, AAD and the suite's header, because it requires them. With the
+//! AES suites, the two halves together take longer than sealing: sealing parses once and interleaves MAC blocks and
+//! counter blocks in the CPU's AES unit.
 //!
 //! ```
 //! use wlan_ciphers::{Ccmp, Half, KeyId, PacketNumber, SealJob};
@@ -31,19 +30,19 @@
 
 use crate::Suite;
 
-/// What of a frame's sealing is done.
+/// The half of sealing to run.
 #[cfg_attr(not(feature = "study"), allow(dead_code))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Half {
-    /// The MIC, or what the suite has instead of one; the payload stays as it is.
+    /// Computes the MIC, or the suite's equivalent. The payload is unchanged.
     Mic,
-    /// The payload enciphered; the octets of the MIC stay as they are, but that RC4 enciphers them too.
+    /// Encrypts the payload. The octets of the MIC are unchanged, except that RC4 encrypts them too.
     Cipher,
 }
 
 #[cfg_attr(not(feature = "study"), allow(dead_code))]
 impl Half {
-    /// Both, in the order in which one after the other they seal: what the MIC is of must be there first.
+    /// Both halves in the order that is equivalent to sealing: the input of the MIC must exist before the MIC.
     #[must_use]
     pub const fn in_order(suite: Suite) -> [Half; 2] {
         match suite {

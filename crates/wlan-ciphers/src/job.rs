@@ -1,4 +1,4 @@
-//! The jobs of a batch: one MPDU each, in the caller's buffer and without FCS.
+//! The jobs of a batch. Each holds one MPDU in the caller's buffer, without FCS.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use crate::{KeyId, PacketNumber, Priority};
 
 /// An MPDU to be sealed in place.
 ///
-/// `mpdu` is laid out as it will be sent, with the suite's header and MIC left to fill:
+/// `mpdu` has the layout in which it will be sent, with space for the suite's header and MIC:
 ///
 /// ```text
 ///  MAC header      suite header (8)   plaintext   MIC (8)
 ///  header_len      any octets                     any octets
 /// ```
-/// The Protected bit of the header need not be set: sealing sets it. The other fields must be final, except Duration
-/// and those that a retransmission changes (retry, power management, more data, sequence number), which the MIC does
-/// not cover.
+/// The Protected bit of the header need not be set: sealing sets it. The other fields must be final, except the fields
+/// that the MIC does not cover: Duration and those changed by retransmission (retry, power management, more data,
+/// sequence number).
 #[derive(Debug)]
 pub struct SealJob<'a> {
     /// The MPDU, in the layout above.
     pub mpdu: &'a mut [u8],
-    /// Length of the MAC header in octets, as its Frame Control implies it.
+    /// Length of the MAC header in octets, as implied by its Frame Control.
     pub header_len: usize,
     /// Packet number, never used before under this key.
     pub pn: PacketNumber,
-    /// Identifier of the key that the receiver shall use.
+    /// Identifier of the key with which the receiver must open the frame.
     pub key_id: KeyId,
 }
 
-/// What is wrong with a job to be sealed.
+/// Why a job cannot be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SealFault {
-    /// The frame is of a kind that is never protected so: control, Null, beacons and other public management frames,
-    /// or another protocol version.
+    /// The suite never protects frames of this kind: control, Null, beacons and other public management frames, or
+    /// another protocol version.
     #[error("frames of this kind cannot be protected")]
     NotProtectable,
     /// `header_len` contradicts the frame's own Frame Control.
@@ -39,50 +39,50 @@ pub enum SealFault {
     HeaderLen {
         /// Octets given.
         given: usize,
-        /// Octets that Frame Control implies.
+        /// Octets implied by Frame Control.
         implied: usize,
     },
-    /// No room for header, suite header and MIC.
+    /// The MPDU is too short for its header, the suite's header and MIC.
     #[error("the MPDU is too short for its header, the suite's header and MIC")]
     Short,
-    /// A part of an MSDU was given where the whole is asked for.
+    /// The frame is a fragment, but the operation requires a complete MSDU.
     #[error("the frame is a fragment, and only whole MSDUs can be sealed so")]
     Fragment,
-    /// The number does not fit the 24-bit IV of WEP.
+    /// The packet number does not fit the 24-bit IV of WEP.
     #[error("the IV of WEP has 24 bits")]
     Iv,
-    /// The plaintext is longer than 65535 octets, the most that CCM with a 13-octet nonce takes.
+    /// The plaintext is longer than 65535 octets, the maximum of CCM with a 13-octet nonce.
     #[error("the plaintext is longer than 65535 octets")]
     Long,
 }
 
-/// A batch was refused: nothing in it was changed.
+/// The batch was rejected and is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("job {job} of the batch: {fault}")]
 pub struct SealError {
-    /// Index in the batch of the first job that is wrong.
+    /// Index in the batch of the first invalid job.
     pub job: usize,
-    /// What is wrong with it.
+    /// The fault of that job.
     pub fault: SealFault,
 }
 
-/// What an opened MPDU holds.
+/// The contents of an opened MPDU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// Its packet number, not yet checked against replay.
+    /// Packet number, not yet checked for replay.
     pub pn: PacketNumber,
-    /// Identifier of the key it was sealed with.
+    /// Identifier of the key that sealed the MPDU.
     pub key_id: KeyId,
-    /// Which replay counter it belongs to.
+    /// Priority, which selects the replay counter.
     pub priority: Priority,
-    /// Where the plaintext lies in the job's `mpdu`.
+    /// Range of the plaintext in the job's `mpdu`.
     pub payload: Range<usize>,
 }
 
 /// Why an MPDU was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The job was not in a batch yet.
+    /// The job has not been in a batch yet.
     #[error("not opened yet")]
     Pending,
     /// Too short for its header, the suite's header and MIC.
@@ -91,44 +91,44 @@ pub enum OpenError {
     /// Longer than the suite can protect.
     #[error("the MPDU is too long to be protected")]
     Long,
-    /// The Protected bit is clear: the frame came in the open.
+    /// The Protected bit is clear.
     #[error("the MPDU is not protected")]
     NotProtected,
-    /// The MAC header is of a kind that is never protected so, or the suite's header is not one.
+    /// The suite never protects frames with this MAC header, or the suite's header is invalid.
     #[error("the MPDU has no header of this cipher suite")]
     BadHeader,
-    /// Sealed under another key identifier than the job's.
+    /// The MPDU was sealed with another key identifier than the job's.
     #[error("the MPDU is sealed under key {}, not {}", found.get(), expected.get())]
     KeyMismatch {
         /// The job's key identifier.
         expected: KeyId,
-        /// The one in the frame.
+        /// The frame's key identifier.
         found: KeyId,
     },
-    /// The ICV of WEP or TKIP does not fit: the frame was damaged, or sealed with another key. The payload is zeroed.
+    /// The ICV of WEP or TKIP is wrong: the frame was damaged, or sealed with another key. The payload is zeroed.
     #[error("the ICV is wrong")]
     Icv,
-    /// The MIC does not fit: the frame was forged, damaged, or sealed with another key. The payload is zeroed.
+    /// The MIC is wrong: the frame was forged, damaged, or sealed with another key. The payload is zeroed.
     #[error("the MIC is wrong")]
     Mic,
 }
 
 /// An MPDU to be opened in place.
 ///
-/// The MAC header keeps its Protected bit. A frame with a wrong MIC has its payload zeroed; one refused before that
-/// is left as it came.
+/// The MAC header keeps its Protected bit. If the MIC is wrong, the payload is zeroed. An MPDU rejected before the MIC
+/// check is unchanged.
 #[derive(Debug)]
 pub struct OpenJob<'a> {
     /// The MPDU as received, without FCS.
     pub mpdu: &'a mut [u8],
-    /// Identifier of the key the batch is opened with; a frame sealed under another is refused. The MIC does not
-    /// cover the identifier, so this is what binds a frame to its key slot.
+    /// Identifier of the key that opens the batch. A frame sealed with another identifier is rejected. The MIC does not
+    /// cover the identifier, so this check is what binds a frame to its key slot.
     pub key_id: KeyId,
     verdict: Result<Opened, OpenError>,
 }
 
 impl<'a> OpenJob<'a> {
-    /// A job whose verdict is [`OpenError::Pending`] until it was in a batch.
+    /// Creates a job whose verdict is [`OpenError::Pending`] until the job has been in a batch.
     #[must_use]
     pub fn new(mpdu: &'a mut [u8], key_id: KeyId) -> OpenJob<'a> {
         OpenJob {
@@ -138,12 +138,12 @@ impl<'a> OpenJob<'a> {
         }
     }
 
-    /// The MPDU, the expected key identifier and the place of the verdict.
+    /// The MPDU, the expected key identifier and the verdict.
     pub(crate) fn parts(&mut self) -> (&mut [u8], KeyId, &mut Result<Opened, OpenError>) {
         (self.mpdu, self.key_id, &mut self.verdict)
     }
 
-    /// What became of the frame.
+    /// The result of opening the frame.
     ///
     /// # Errors
     /// Each kind of [`OpenError`].

@@ -1,11 +1,11 @@
-//! Temporal keys of the AES suites, and the batches that they seal and open.
+//! Temporal keys of the AES suites, which seal and open batches.
 //!
-//! A batch goes through in windows of up to 128 frames:
+//! A batch is processed in windows of up to 128 frames:
 //!
-//! 1. (each frame) parse the header, write the cipher header, build nonce and AAD blocks;
-//! 2. (window) order the frames by backend, suite and length, longest first;
-//! 3. (groups of 1 to 16 frames, in lock step) the engine;
-//! 4. (each frame) write the MIC, or compare it and leave the verdict.
+//! 1. (each frame) parse the header, write the cipher header, build the nonce and AAD blocks;
+//! 2. (window) sort the frames by backend, suite and length, longest first;
+//! 3. (groups of 1 to 16 frames, in lockstep) run the engine;
+//! 4. (each frame) write the MIC, or compare it and set the verdict.
 
 // The flags of B0 fit an octet.
 #![allow(clippy::cast_possible_truncation)]
@@ -28,13 +28,14 @@ use crate::enhanced::Lanes;
 use crate::half::Half;
 use crate::{KeyId, OpenError, OpenJob, Opened, PacketNumber, SealError, SealFault, SealJob, Suite};
 
-/// Frames of one length are taken in smaller windows, which stay in the first-level cache; whole groups of every size.
+/// Frames of equal length are processed in smaller windows, which stay in the L1 cache and consist of full groups of
+/// every size.
 const WINDOW_OF_ONE_LENGTH: usize = 48;
 
-/// Why there is no such key.
+/// Why a key cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The key is not as long as the suite's are.
+    /// The key does not have the suite's length.
     #[error("a temporal key of {suite:?} has {} octets, not {found}", suite.key_len())]
     Length {
         /// The suite.
@@ -42,15 +43,15 @@ pub enum KeyError {
         /// Octets given.
         found: usize,
     },
-    /// The suite is not one of those that this engine runs.
+    /// This type of key does not support the suite.
     #[error("{0:?} has no key of this kind")]
     Suite(Suite),
-    /// The CPU lacks instructions that the backend needs.
+    /// The CPU lacks instructions that the backend requires.
     #[error("this CPU cannot run the backend {0}")]
     Backend(Backend),
 }
 
-/// The temporal key of an AES suite, expanded. It is wiped when dropped and never printed.
+/// The expanded temporal key of an AES suite. It is wiped when dropped and never printed.
 #[derive(Clone, ZeroizeOnDrop)]
 pub struct TemporalKey {
     #[zeroize(skip)]
@@ -110,31 +111,32 @@ impl TemporalKey {
         })
     }
 
-    /// Returns the key for two stations that both set SPP A-MSDU Capable in their RSN Capabilities (9.4.2.24.4) if `on` is
-    /// true: the MIC then covers A-MSDU Present of QoS Control (12.5.3.3.3). By default the AAD masks that bit.
+    /// Turns SPP A-MSDU protection on or off. Turn it on if both stations set SPP A-MSDU Capable in their RSN
+    /// Capabilities (9.4.2.24.4): the MIC then covers A-MSDU Present of QoS Control (12.5.3.3.3). By default the AAD
+    /// masks that bit.
     #[must_use]
     pub fn with_spp_amsdu(mut self, on: bool) -> TemporalKey {
         self.spp_amsdu = on;
         self
     }
 
-    /// The suite it is a key of.
+    /// The suite of the key.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// What it seals and opens with.
+    /// The backend that seals and opens with this key.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.schedule.kind.backend
     }
 
-    /// Seals every MPDU of the batch in place: sets its Protected bit, writes the cipher header, enciphers the
-    /// plaintext and writes the MIC.
+    /// Seals every MPDU of the batch in place: sets its Protected bit, writes the cipher header, encrypts the plaintext
+    /// and writes the MIC.
     ///
     /// # Errors
-    /// [`SealError`] for the first job that is malformed; then no job was changed.
+    /// [`SealError`] for the first malformed job; the batch is then unchanged.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         if let [job] = batch {
             return self.seal_one(job);
@@ -147,7 +149,7 @@ impl TemporalKey {
         Ok(())
     }
 
-    /// Opens every MPDU of the batch in place and leaves each its verdict.
+    /// Opens every MPDU of the batch in place and sets the verdict of each job.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
         if let [job] = batch {
             return self.open_one(job);
@@ -156,11 +158,11 @@ impl TemporalKey {
         open_all(batch.iter_mut().map(|job| (self, job)), one_length);
     }
 
-    /// Does one half of sealing an MPDU in place; both, in the order that [`half`](crate::half) tells, are as
-    /// [`seal`](TemporalKey::seal). For measuring: after one of them the frame is not fit to be sent.
+    /// Runs one half of sealing an MPDU in place. Both halves in the order given by [`half`](crate::half) are
+    /// equivalent to [`seal`](TemporalKey::seal). For measurements only: do not transmit a frame after one half.
     ///
     /// # Errors
-    /// What is wrong with the job, which is unchanged then.
+    /// The job's fault; the job is then unchanged.
     #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         match half {
@@ -178,7 +180,7 @@ impl TemporalKey {
         Ok(())
     }
 
-    /// A frame on its own waits for all that is done before it, so as little is done as there can be.
+    /// Every step adds to the latency of a single frame, so this path does as little as possible.
     #[inline(always)]
     fn pass_over<'a, const PASS: Pass>(
         &'a self,
@@ -220,7 +222,7 @@ impl TemporalKey {
         Frame::new(job.mpdu, payload, &self.schedule, blocks)
     }
 
-    /// The frame, and the verdict that it gets if its MIC is right.
+    /// The frame, and its verdict if the MIC turns out to be correct.
     #[inline(always)]
     fn frame_to_open<'a>(
         &'a self,
@@ -235,8 +237,8 @@ impl TemporalKey {
     }
 }
 
-/// Flags of B0: Adata, L = 2 in bits 0 to 2, (M - 2) / 2 in bits 3 to 5 (RFC 3610 section 2.2); those of Enhanced CCMP are
-/// in a space of their own.
+/// Flags of B0: Adata, L = 2 in bits 0 to 2, (M - 2) / 2 in bits 3 to 5 (RFC 3610 section 2.2). The flags of Enhanced
+/// CCMP are disjoint from these.
 #[inline(always)]
 pub(crate) const fn b0_flags(suite: Suite) -> u8 {
     match suite {
@@ -265,10 +267,10 @@ impl std::ops::Deref for Ccmp {
     }
 }
 
-/// Seals every MPDU of the batch in place, each with its own key; suites may be mixed.
+/// Seals every MPDU of the batch in place, each with its own key. Suites may be mixed.
 ///
 /// # Errors
-/// [`SealError`] for the first job that is malformed; then no job was changed.
+/// [`SealError`] for the first malformed job; the batch is then unchanged.
 pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealError> {
     for (job, (key, seal)) in batch.iter().enumerate() {
         ccmp::to_seal(seal, key.mic_len).map_err(|fault| SealError { job, fault })?;
@@ -278,13 +280,14 @@ pub fn seal_each(batch: &mut [(&TemporalKey, SealJob<'_>)]) -> Result<(), SealEr
     Ok(())
 }
 
-/// Opens every MPDU of the batch in place, each with its own key, and leaves each its verdict; suites may be mixed.
+/// Opens every MPDU of the batch in place, each with its own key, and sets the verdict of each job. Suites may be
+/// mixed.
 pub fn open_each(batch: &mut [(&TemporalKey, OpenJob<'_>)]) {
     let one_length = of_one_length(batch.iter().map(|(_, job)| job.mpdu.len()));
     open_all(batch.iter_mut().map(|(key, job)| (*key, job)), one_length);
 }
 
-/// True if all MPDUs are as long.
+/// Whether all lengths are equal.
 fn of_one_length(mut lengths: impl Iterator<Item = usize>) -> bool {
     let first = lengths.next();
     lengths.all(|length| Some(length) == first)
@@ -307,7 +310,7 @@ fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
 ) {
     while jobs.len() > 0 {
         let mut frames: ArrayVec<Frame<'_, '_>, WINDOW> = ArrayVec::new();
-        // No `collect`, which moves the whole window.
+        // `collect` would move the whole window.
         for (key, job) in jobs.by_ref().take(WINDOW) {
             let Ok((header, payload)) = ccmp::to_seal(job, key.mic_len) else {
                 unreachable!("checked before the batch was touched")
@@ -358,18 +361,18 @@ fn open_in_windows<'b, 'j: 'b, const WINDOW: usize>(
     }
 }
 
-/// Puts the MIC behind the payload.
+/// Writes the MIC after the payload.
 #[inline(always)]
 fn write_mic(frame: &mut Frame<'_, '_>) {
     let (mic, _, field) = frame.parts();
-    // Of a fixed size, for copying so few octets.
+    // A copy of constant size is faster for so few octets.
     match field.first_chunk_mut::<16>() {
         Some(field) => *field = mic,
         None => field.copy_from_slice(&mic[..8]),
     }
 }
 
-/// Compares the MIC behind the payload, and clears the payload if it is wrong.
+/// Compares the MIC after the payload, and zeroes the payload if the MIC is wrong.
 #[inline(always)]
 fn check_mic(frame: &mut Frame<'_, '_>) -> Result<(), OpenError> {
     let (mic, payload, field) = frame.parts();
@@ -380,7 +383,7 @@ fn check_mic(frame: &mut Frame<'_, '_>) -> Result<(), OpenError> {
     Err(OpenError::Mic)
 }
 
-/// True if `field`, of 8 or 16 octets, holds the MIC or its first half. Takes the same time whatever it holds.
+/// Whether `field`, of 8 or 16 octets, equals the MIC or its first half. Runs in constant time.
 #[inline(always)]
 fn is_mic(field: &[u8], mic: [u8; 16]) -> bool {
     let half = |octets: &[u8], at: usize| {

@@ -1,12 +1,12 @@
-//! Which texts of a batch go side by side through a multi-buffer kernel.
+//! Grouping of a batch's texts for multi-buffer kernels.
 //!
-//! A kernel runs for as long as the longest of its texts, so texts of like length belong together. A batch is taken in
-//! windows of [`WINDOW`] texts and each window is ordered by length, longest first, on the stack.
+//! A kernel runs for as long as its longest text, so texts of similar length are grouped. A batch is processed in
+//! windows of [`WINDOW`] texts. Each window is sorted by length, longest first, on the stack.
 
-/// Texts ordered at a time: whole groups for six lanes, eight and sixteen.
+/// Texts per window: a multiple of 6, 8 and 16 lanes.
 pub(crate) const WINDOW: usize = 96;
 
-/// The texts of one window, longest first; empty ones are left out.
+/// The texts of one window, longest first, without empty texts.
 #[cfg(any(target_arch = "x86_64", test))]
 pub(crate) struct ByLength {
     order: [u8; WINDOW],
@@ -15,7 +15,7 @@ pub(crate) struct ByLength {
 
 #[cfg(any(target_arch = "x86_64", test))]
 impl ByLength {
-    /// Orders the texts with these lengths in octets; there are at most [`WINDOW`].
+    /// Sorts texts with these lengths in octets, at most [`WINDOW`] of them.
     pub(crate) fn new(lengths: impl ExactSizeIterator<Item = usize> + Clone) -> ByLength {
         assert!(lengths.len() <= WINDOW, "{} texts in one window", lengths.len());
         let mut keyed = [(0, 0); WINDOW];
@@ -24,7 +24,7 @@ impl ByLength {
             keyed[len] = (length, index);
             len += 1;
         }
-        // Frames of equal length are the rule, and then there is nothing to sort.
+        // Usually all frames have the same length and need no sorting.
         if !keyed[..len].is_sorted_by(|a, b| a.0 >= b.0) {
             keyed[..len].sort_unstable_by_key(|&(length, _)| std::cmp::Reverse(length));
         }
@@ -34,7 +34,7 @@ impl ByLength {
         }
     }
 
-    /// The indices in groups of `lanes`; the last may be smaller.
+    /// The indices in groups of `lanes`; the last group may be smaller.
     pub(crate) fn groups(&self, lanes: usize) -> std::slice::Chunks<'_, u8> {
         self.order[..self.len].chunks(lanes)
     }

@@ -1,39 +1,40 @@
-//! Frame protection: sealing and opening whole 802.11 MPDUs, in batches and in place.
+//! Frame protection: encrypts ("seals") and decrypts ("opens") complete 802.11 MPDUs in place, in batches.
 //!
 //! # Architecture
 //!
-//! A batch is a slice of jobs, each holding one MPDU in the caller's buffer. Nothing is allocated on the way.
+//! A batch is a slice of jobs. Each job holds one MPDU in the caller's buffer; nothing is allocated.
 //!
 //! 1. (sequential, caller) number the frame: [`PacketNumber::next`];
-//! 2. (parallel over frames) [`TemporalKey::seal`]: cipher header, ciphertext and MIC are written into the MPDU;
-//! 3. the air;
-//! 4. (parallel over frames) [`TemporalKey::open`]: every job gets its own verdict, [`Opened`] or [`OpenError`];
+//! 2. (parallel over frames) [`TemporalKey::seal`] writes the cipher header, ciphertext and MIC into the MPDU;
+//! 3. the frames are transmitted;
+//! 4. (parallel over frames) [`TemporalKey::open`] gives each job its own verdict, [`Opened`] or [`OpenError`];
 //! 5. (sequential, caller) [`ReplayWindow::accept`], in the order of reception and only for frames that opened.
 //!
-//! Replay is checked after opening, so that a forged frame cannot move the window.
+//! Replays are checked after opening, so a forged frame cannot advance the window.
 //!
-//! | module | what | source |
+//! | module | contents | source |
 //! |---|---|---|
 //! | [`wep`] | WEP-40 and WEP-104 | IEEE 802.11-2020 12.3.2 |
-//! | [`tkip`], [`michael`] | TKIP, its MIC | 12.5.2 |
+//! | [`tkip`], [`michael`] | TKIP and its MIC | 12.5.2 |
 //! | [`bip`] | BIP for group addressed management frames | 12.5.4 |
 //! | [`key`] | CCMP, GCMP and Enhanced CCMP on batches | 12.5.3, 12.5.5 |
-//! | [`ccmp`] | the header that they share | 12.5.3.2, 12.5.5.2 |
+//! | [`ccmp`] | the cipher header of CCMP and GCMP | 12.5.3.2, 12.5.5.2 |
 //! | [`job`] | the jobs of a batch, their verdicts and errors | |
 //! | [`pn`] | packet numbers and key identifiers | 12.5.3.2 |
 //! | [`replay`] | the receiver's replay counters | 12.5.3.4.4 |
-//! | `half` (feature `study`) | MIC and cipher of a frame apart, to be measured | |
+//! | `half` (feature `study`) | MIC and cipher of a frame separately, for measurements | |
 //! | [`enhanced`] | Enhanced CCMP: lanes within a frame | `docs/explanation/enhanced-ccmp.md` |
-//! | `study` (feature `study`) | the forgeable scheme that it repairs, never for a link | `docs/explanation/enhanced-ccmp.md` |
+//! | `study` (feature `study`) | the forgeable lane split of a paper, never for a link | `docs/explanation/enhanced-ccmp.md` |
 //!
-//! AAD and nonce, which CCMP shares with its kin, are built by a module of their own (12.5.3.3.3, 12.5.3.3.4).
+//! A private module builds the AAD and nonces of CCMP, GCMP and Enhanced CCMP (12.5.3.3.3, 12.5.3.3.4).
 //!
-//! # What is not claimed
+//! # Limits
 //!
-//! The key schedule is wiped when a key is dropped, MICs are compared in constant time, and AES looks nothing up at a
-//! secret place: it is either the CPU's own instructions or bit-sliced. Copies of a key that the caller keeps, or that a
-//! move leaves on the stack, are not wiped, and nothing here hides how long frames are or when they are sent. RC4 and the S-box of TKIP look tables up at secret places and do not run in constant
-//! time; WEP and TKIP are broken anyway, and are here to be measured and to be read.
+//! The key schedule is wiped when a key is dropped. MICs are compared in constant time. AES has no secret-dependent
+//! table lookups: it uses either the CPU's AES instructions or bit-sliced code. Not wiped are copies of a key that the
+//! caller keeps or that a move leaves on the stack. Frame lengths and transmission times are not hidden. RC4 and the
+//! S-box of TKIP use secret-dependent table lookups and do not run in constant time; WEP and TKIP are broken anyway and
+//! exist for measurement and study.
 
 mod aad;
 pub mod bip;
@@ -72,7 +73,7 @@ pub use replay::{Replay, ReplayWindow};
 pub use tkip::Tkip;
 pub use wep::Wep;
 
-/// A way to protect frames, as the RSN element names it (IEEE 802.11-2020 9.4.2.24.2).
+/// A cipher suite, as named by the RSN element (IEEE 802.11-2020 9.4.2.24.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Suite {
@@ -90,7 +91,8 @@ pub enum Suite {
     Gcmp128,
     /// GCMP with a 256-bit key: WPA3-Enterprise in its 192-bit mode.
     Gcmp256,
-    /// CCMP-128 with the CBC-MAC of a frame in so many lanes; of this project, interoperates with nothing else.
+    /// CCMP-128 with the CBC-MAC of each frame split into lanes. Specific to this project: no other implementation
+    /// supports it.
     Enhanced(Lanes),
     /// BIP over CMAC with a 128-bit key, for group addressed management frames.
     BipCmac128,
@@ -103,7 +105,7 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// All suites: those for any frame in the order of their age, then BIP.
+    /// All suites: the suites for any frame from oldest to newest, then BIP.
     pub const ALL: [Suite; 15] = [
         Suite::Wep40,
         Suite::Wep104,
@@ -122,7 +124,7 @@ impl Suite {
         Suite::BipGmac256,
     ];
 
-    /// Those that a [`TemporalKey`] is of.
+    /// The suites that a [`TemporalKey`] supports.
     pub const OF_TEMPORAL_KEYS: [Suite; 8] = [
         Suite::Ccmp128,
         Suite::Ccmp256,
@@ -134,7 +136,7 @@ impl Suite {
         Suite::Enhanced(Lanes::Eight),
     ];
 
-    /// What people call it: hostapd's name where it has one, in small letters, as security levels are spelled.
+    /// The usual name: hostapd's where it has one, in lower case, as security levels are spelled.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -156,7 +158,7 @@ impl Suite {
         }
     }
 
-    /// The suite of this [`name`](Suite::name).
+    /// The suite with this [`name`](Suite::name).
     ///
     /// ```
     /// use wlan_ciphers::Suite;
@@ -168,7 +170,7 @@ impl Suite {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// Whether it protects group addressed management frames, which stay readable, and nothing else: BIP.
+    /// Whether the suite is BIP, which protects only group addressed management frames and leaves them readable.
     #[must_use]
     pub const fn is_bip(self) -> bool {
         matches!(
@@ -192,7 +194,7 @@ impl Suite {
         }
     }
 
-    /// Octets between the payload and the FCS: MIC and ICV of whole MSDUs, and the MME of BIP.
+    /// Octets between the payload and the FCS: MIC and ICV of an unfragmented MSDU, or the MME of BIP.
     #[must_use]
     pub const fn mic_len(self) -> usize {
         match self {
@@ -205,7 +207,7 @@ impl Suite {
         }
     }
 
-    /// Whether it is WEP or TKIP, which the standard has retired.
+    /// Whether the suite is WEP or TKIP, which the standard has deprecated.
     #[must_use]
     pub const fn is_rc4(self) -> bool {
         matches!(self, Suite::Wep40 | Suite::Wep104 | Suite::Tkip)
@@ -217,7 +219,7 @@ impl Suite {
         self.header_len() + self.mic_len()
     }
 
-    /// Octets of the key, with the Michael keys in that of TKIP and without the IV in that of WEP.
+    /// Octets of the key. TKIP's length includes the Michael keys; WEP's excludes the IV.
     #[must_use]
     pub const fn key_len(self) -> usize {
         match self {
@@ -260,8 +262,8 @@ mod tests {
 
     use super::*;
 
-    /// OUI type (Table 9-149), octets of the key (Table 12-7), of the security header and of what follows the payload
-    /// (12.3.2.2, 12.5.2.2, 12.5.3.2, 12.5.5.2, 9.4.2.54).
+    /// OUI type (Table 9-149); octets of the key (Table 12-7), of the security header and of the fields after the
+    /// payload (12.3.2.2, 12.5.2.2, 12.5.3.2, 12.5.5.2, 9.4.2.54).
     #[test]
     fn the_suites_of_the_standard_have_its_numbers_and_lengths() {
         let of_the_standard = [

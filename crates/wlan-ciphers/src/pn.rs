@@ -1,16 +1,16 @@
 //! Packet numbers and key identifiers, IEEE 802.11-2020 12.5.3.2 and 12.5.3.3.2.
 
-/// A 48-bit packet number: no two MPDUs under one temporal key may have the same.
+/// A 48-bit packet number, which must be unique among the MPDUs sealed with one temporal key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PacketNumber(u64);
 
-/// All packet numbers of the temporal key are used; it must be replaced before another frame is sent.
+/// All packet numbers of the temporal key are used. The key must be replaced before another frame is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the packet number is exhausted: the temporal key must be replaced")]
 pub struct PnExhausted;
 
 impl PacketNumber {
-    /// What counters start at when a key is installed; the first frame has the one after.
+    /// Start of the counters when a key is installed. The first frame has the next number.
     pub const ZERO: PacketNumber = PacketNumber(0);
     /// The last packet number.
     pub const MAX: PacketNumber = PacketNumber((1 << 48) - 1);
@@ -42,7 +42,7 @@ impl PacketNumber {
         }
     }
 
-    /// PN5 to PN0: most significant octet first, as nonces have it.
+    /// PN5 to PN0: most significant octet first, as in nonces.
     pub(crate) const fn be_octets(self) -> [u8; 6] {
         let [_, _, a, b, c, d, e, f] = self.0.to_be_bytes();
         [a, b, c, d, e, f]
@@ -54,7 +54,8 @@ impl PacketNumber {
     }
 }
 
-/// Which of the four keys between two stations, 0 to 3; pairwise keys are 0 unless extended key IDs are negotiated.
+/// Identifier of one of the four keys between two stations, 0 to 3. Pairwise keys are 0 unless extended key IDs are
+/// negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct KeyId(u8);
 
@@ -74,7 +75,7 @@ impl KeyId {
         self.0
     }
 
-    /// The two bits at the top of the Key ID octet.
+    /// The key identifier in the two most significant bits of the Key ID octet.
     #[must_use]
     pub const fn from_key_id_octet(octet: u8) -> KeyId {
         KeyId(octet >> 6)

@@ -5,28 +5,28 @@ use crate::{PacketNumber, Priority};
 /// One counter for each TID and one for robust management frames.
 const COUNTERS: usize = 17;
 
-/// The packet number is not above the last one accepted at this priority: a replayed frame, or one out of order.
+/// The packet number is not greater than the last one accepted at this priority: the frame is replayed or out of order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("replay: packet number {} after {}", found.get(), last.get())]
 pub struct Replay {
     /// The frame's packet number.
     pub found: PacketNumber,
-    /// The last one accepted.
+    /// The last packet number accepted.
     pub last: PacketNumber,
 }
 
 /// The replay counters of one temporal key.
 ///
-/// The window is one number wide: within a priority, packet numbers must strictly rise. A BlockAck receiver hence
-/// restores the order of frames before it asks (12.5.3.4.4).
+/// The window is one number wide: within a priority, packet numbers must strictly increase. A BlockAck receiver
+/// therefore reorders frames before it checks them (12.5.3.4.4).
 #[derive(Debug, Clone)]
 pub struct ReplayWindow {
     last: [PacketNumber; COUNTERS],
 }
 
 impl ReplayWindow {
-    /// Counters that stand at `start`: zero for a new pairwise key, the received sequence counter (Key RSC) for a
-    /// group key.
+    /// Creates counters with the value `start`: zero for a new pairwise key, the received sequence counter (Key RSC)
+    /// for a group key.
     #[must_use]
     pub fn new(start: PacketNumber) -> ReplayWindow {
         ReplayWindow {
@@ -34,10 +34,10 @@ impl ReplayWindow {
         }
     }
 
-    /// Whether [`accept`](Self::accept) would take this packet number: for TKIP, which checks before it opens.
+    /// Checks whether [`accept`](Self::accept) would succeed, for TKIP, which checks before it opens.
     ///
     /// # Errors
-    /// [`Replay`], as there.
+    /// The same [`Replay`] as [`accept`](Self::accept).
     ///
     /// # Panics
     /// If a TID is over 15.
@@ -49,10 +49,11 @@ impl ReplayWindow {
         Ok(())
     }
 
-    /// Takes the packet number of a frame that opened.
+    /// Accepts the packet number of a frame that opened.
     ///
     /// # Errors
-    /// [`Replay`] if it is not above the last one accepted at this priority; the counter stays.
+    /// [`Replay`] if the packet number is not greater than the last one accepted at this priority; the counter is then
+    /// unchanged.
     ///
     /// # Panics
     /// If a TID is over 15.
@@ -63,7 +64,7 @@ impl ReplayWindow {
     }
 }
 
-/// Which counter a priority has.
+/// Index of the counter of a priority.
 fn counter(priority: Priority) -> usize {
     match priority {
         Priority::Tid(tid) => {

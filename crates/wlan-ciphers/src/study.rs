@@ -1,24 +1,24 @@
-//! Schemes that are broken as printed, kept so that they can be measured and read. Never protect a frame with them.
+//! Schemes that are broken as published, kept for measurement and study. Never protect a frame with them.
 //!
 //! `paper-lanes` is the lane split of Hayajneh, Ullah, Mohd and Balagani, "An Enhanced WLAN Security System With FPGA
-//! Implementation for Multimedia Applications" (IEEE Systems Journal), section IV.C. All that is printed of its MIC is:
+//! Implementation for Multimedia Applications" (IEEE Systems Journal), section IV.C. The paper says of its MIC only:
 //!
 //! > One approach to improve the performance is to break the chain into two or more subchains, where the final output
 //! > is the XOR of the output of all the subchains. In our implementation, we considered breaking the CBC chain to two
 //! > parts, as shown in Fig. 4.
 //!
-//! and of CTR, that it "can be also done in parallel over multiple blocks", in "two, four, and eight parallel settings".
-//! That leaves open which blocks go to which sub-chain ([`Split`]), and what the sub-chains after the first start from,
-//! with CCM's B0 and the AAD in front of the plaintext ([`Head`]). The rest is CCMP-128: layout, AAD, nonce, counter
-//! blocks, and a MIC of 8 octets.
+//! and of CTR, that it "can be also done in parallel over multiple blocks", in "two, four, and eight parallel
+//! settings". The text does not define which blocks go to which sub-chain ([`Split`]), nor the start of the sub-chains
+//! after the first, given that CCM authenticates B0 and the AAD before the plaintext ([`Head`]). The rest is CCMP-128:
+//! layout, AAD, nonce, counter blocks, and a MIC of 8 octets.
 //!
-//! All readings but one ([`Head::Dealt`] in two interleaved lanes) let anyone forge frames: `tests/forgeries` does it,
-//! `docs/explanation/enhanced-ccmp.md` explains it, and [Enhanced CCMP](crate::enhanced) repairs it.
+//! All readings except one ([`Head::Dealt`] in two interleaved lanes) allow anyone to forge frames: `tests/forgeries`
+//! does so, `docs/explanation/enhanced-ccmp.md` explains how, and [Enhanced CCMP](crate::enhanced) repairs the scheme.
 //!
 //! # Not for a link
 //!
-//! [`PaperLanes`] is no [`Suite`], so it has no selector that a station could announce, and no
-//! [`TemporalKey`](crate::TemporalKey), which is all that batches and links take:
+//! [`PaperLanes`] is not a [`Suite`], so it has no selector that a station could advertise. It is not a
+//! [`TemporalKey`](crate::TemporalKey) either, the only kind of key that batches and links accept:
 //!
 //! ```
 //! use wlan_ciphers::study::{Head, PaperLanes, Split};
@@ -54,12 +54,12 @@ const MAX_LANES: usize = 8;
 /// Blocks that CCM authenticates before the plaintext: B0 and the AAD.
 const HEAD_BLOCKS: usize = 3;
 
-/// Which blocks of a frame go to which lane.
+/// Assignment of a frame's blocks to lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Runs of consecutive blocks, all of the same length but the last ones, which are shorter if need be.
+    /// Runs of consecutive blocks, all of the same length except the last ones, which may be shorter.
     Contiguous,
-    /// In turn: block i to lane i modulo the number of lanes.
+    /// Round robin: block i goes to lane i modulo the number of lanes.
     Interleaved,
 }
 
@@ -68,14 +68,14 @@ impl Split {
     pub const ALL: [Split; 2] = [Split::Contiguous, Split::Interleaved];
 }
 
-/// Where B0 and the AAD go, which CCM puts in front of the plaintext (RFC 3610 section 2.2).
+/// Position of B0 and the AAD, which CCM authenticates before the plaintext (RFC 3610 section 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Head {
-    /// To the start of every lane; the plaintext is split.
+    /// At the start of every lane. The plaintext is split.
     EveryLane,
-    /// To the start of the first lane; the plaintext is split, and the other lanes start from zero.
+    /// At the start of the first lane. The plaintext is split, and the other lanes start from zero.
     FirstLane,
-    /// Nowhere special: B0, AAD and plaintext are one string, and that is split.
+    /// B0, AAD and plaintext are one string, and that string is split.
     Dealt,
 }
 
@@ -105,10 +105,10 @@ impl PaperLanes {
         }
     }
 
-    /// Seals one MPDU in place, as [`TemporalKey::seal`](crate::TemporalKey::seal) does but for the MIC.
+    /// Seals one MPDU in place, like [`TemporalKey::seal`](crate::TemporalKey::seal) except for the MIC.
     ///
     /// # Errors
-    /// What is wrong with the job, which is unchanged then.
+    /// The job's fault; the job is then unchanged.
     pub fn seal(&self, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         let (header, payload) = ccmp::to_seal(job, MIC_LEN)?;
         let blocks = header.ccm_blocks(job.pn, b0_flags(Suite::Ccmp128), payload.len(), false);
@@ -119,7 +119,7 @@ impl PaperLanes {
         Ok(())
     }
 
-    /// Opens one MPDU in place and leaves its verdict, as [`TemporalKey::open`](crate::TemporalKey::open) does.
+    /// Opens one MPDU in place and sets its verdict, like [`TemporalKey::open`](crate::TemporalKey::open).
     pub fn open(&self, job: &mut OpenJob<'_>) {
         let (mpdu, expected, verdict) = job.parts();
         *verdict = self.open_mpdu(mpdu, expected);
@@ -137,7 +137,7 @@ impl PaperLanes {
         Ok(opened)
     }
 
-    /// Enciphers or deciphers, as many blocks in parallel as there are lanes.
+    /// Encrypts or decrypts, one block per lane in parallel.
     fn ctr(&self, blocks: &Blocks, payload: &mut [u8]) {
         let lanes = self.lanes.count();
         let mut counts = 1..;
@@ -153,14 +153,14 @@ impl PaperLanes {
         }
     }
 
-    /// The MIC: all lanes go one block on at each step.
+    /// The MIC. Each step advances all lanes by one block.
     fn mic(&self, blocks: &Blocks, plaintext: &[u8]) -> [u8; MIC_LEN] {
         let head = [blocks.first, blocks.aad_1, blocks.aad_2].map(u128::to_le_bytes);
         let total = HEAD_BLOCKS + plaintext.len().div_ceil(16);
         let mut lanes = [Block::default(); MAX_LANES];
         for step in 0.. {
             let mut due = 0;
-            // No lane has more blocks than one before it.
+            // No lane has more blocks than an earlier lane.
             for (lane, chain) in lanes[..self.lanes.count()].iter_mut().enumerate() {
                 match self.place(total, lane, step) {
                     Some(place) if place < HEAD_BLOCKS => add(chain, &head[place]),
@@ -182,9 +182,9 @@ impl PaperLanes {
         std::array::from_fn(|octet| sum[octet])
     }
 
-    /// Which of the `total` blocks, B0 first, a lane takes at a step.
+    /// Index, among `total` blocks beginning with B0, of the block that a lane processes at a step.
     fn place(&self, total: usize, lane: usize, step: usize) -> Option<usize> {
-        // Blocks at the lane's start that are not shared out, and those that no lane shares.
+        // `own`: blocks at the lane's start that are not split. `apart`: blocks that are excluded from the split.
         let (own, apart) = match self.head {
             Head::EveryLane => (HEAD_BLOCKS, HEAD_BLOCKS),
             Head::FirstLane if lane == 0 => (HEAD_BLOCKS, HEAD_BLOCKS),
@@ -213,7 +213,7 @@ fn counter_block(blocks: &Blocks, count: u16) -> Block {
     block.into()
 }
 
-/// Adds a block, or what there is of the last one: the rest counts as zeros.
+/// XORs a block into `sum`. A partial block is padded with zeros.
 fn add(sum: &mut Block, block: &[u8]) {
     for (sum, octet) in sum.iter_mut().zip(block) {
         *sum ^= octet;

@@ -1,23 +1,25 @@
 //! TKIP, IEEE 802.11-2020 12.5.2.
 //!
 //! ```text
-//!  MPDU      MAC header   TKIP header (8)   enciphered: data   Michael MIC (8)   ICV (4)   [FCS, not ours]
+//!  MPDU      MAC header   TKIP header (8)   encrypted: data   Michael MIC (8)   ICV (4)   [FCS, not included]
 //!
 //!  TKIP header, octet   0     1                     2     3                                4-7
 //!                       TSC1  (TSC1 | 20) & 7F      TSC0  bits 6-7 key ID, bit 5 Ext IV    TSC2 TSC3 TSC4 TSC5
 //! ```
-//! The MIC belongs to the MSDU and not to the MPDU: it is computed before fragmentation and is cut up with the data, so
-//! that only an MSDU sent in one MPDU ends as drawn. [`Tkip::seal`] does that usual case in one go; for fragments the
-//! caller has the MIC from [`Tkip::msdu_mic`], cuts, and calls [`Tkip::seal_fragments`]. On the way back [`Tkip::open`]
-//! verifies the MIC of whole MSDUs, and for fragments the caller reassembles and calls [`Tkip::verify_msdu`].
+//! The MIC belongs to the MSDU, not the MPDU. It is computed before fragmentation and fragmented with the data, so only
+//! an unfragmented MSDU ends as shown. [`Tkip::seal`] handles this usual case in one call. For fragments, the caller
+//! gets the MIC from [`Tkip::msdu_mic`], fragments the MSDU, and calls [`Tkip::seal_fragments`]. At the receiver,
+//! [`Tkip::open`] verifies the MIC of unfragmented MSDUs. For fragments, the caller reassembles the MSDU and calls
+//! [`Tkip::verify_msdu`].
 //!
-//! What a receiver does, in order (12.5.2.1.3):
+//! The receiver's steps, in order (12.5.2.1.3):
 //!
-//! 1. the TSC is compared with the replay counter ([`ReplayWindow::check`]): a frame out of order is dropped, and its
-//!    MIC is not looked at, so that replays cannot set off the countermeasures;
-//! 2. ICV: [`OpenError::Icv`] is noise or another key;
-//! 3. MIC: [`OpenError::Mic`] behind a right ICV is a forgery; the countermeasures of 12.5.2.4 are left to the caller;
-//! 4. the replay counter is moved ([`ReplayWindow::accept`]).
+//! 1. Compare the TSC with the replay counter ([`ReplayWindow::check`]). A frame out of order is dropped without
+//!    checking its MIC, so that replays cannot trigger the countermeasures.
+//! 2. Check the ICV. [`OpenError::Icv`] means noise or another key.
+//! 3. Check the MIC. [`OpenError::Mic`] after a correct ICV is a forgery. The caller applies the countermeasures of
+//!    12.5.2.4.
+//! 4. Advance the replay counter ([`ReplayWindow::accept`]).
 //!
 //! The TSC is a packet number. Neither RC4 nor the S-box of the key mixing runs in constant time.
 //!
@@ -46,7 +48,7 @@ use mixing::{Mixer, TemporalKey, wep_seed_octet};
 const HEADER_LEN: usize = Suite::Tkip.header_len();
 const KEY_ID_OCTET: usize = 3;
 
-/// Which end of the link this is: each direction has a Michael key of its own (12.8.1).
+/// The end of the link. Each direction has its own Michael key (12.8.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The access point.
@@ -70,8 +72,8 @@ impl fmt::Debug for Tkip {
 }
 
 impl Tkip {
-    /// Takes the 256 bits apart: temporal key (16 octets), Michael key of the authenticator's frames (8), Michael key
-    /// of the supplicant's (8).
+    /// Splits the 256 bits into the temporal key (16 octets), the Michael key for frames of the authenticator (8) and
+    /// the Michael key for frames of the supplicant (8).
     #[must_use]
     pub fn new(key: &[u8; 32], role: Role) -> Tkip {
         let (words, _) = key.as_chunks();
@@ -92,22 +94,22 @@ impl Tkip {
         }
     }
 
-    /// Seals every MPDU of the batch in place, each a whole MSDU: sets its Protected bit, writes the TKIP header, MIC
-    /// and ICV, and enciphers.
+    /// Seals every MPDU of the batch in place: sets its Protected bit, writes the TKIP header, MIC and ICV, and
+    /// encrypts. Each MPDU must hold a complete MSDU.
     ///
     /// # Errors
-    /// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
+    /// [`SealError`] for the first job that is malformed or a fragment; the batch is then unchanged.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         check_whole(batch.iter())?;
         seal_checked(batch.iter_mut().map(|job| (self, job)), None);
         Ok(())
     }
 
-    /// Does one half of sealing an MPDU, a whole MSDU, in place: MIC and ICV, or key mixing and RC4. For measuring: after one of
-    /// them the frame is not fit to be sent.
+    /// Runs one half of sealing an MPDU with a complete MSDU in place: MIC and ICV, or key mixing and RC4. For
+    /// measurements only: do not transmit a frame after one half.
     ///
     /// # Errors
-    /// What is wrong with the job, which is unchanged then.
+    /// The job's fault; the job is then unchanged.
     #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         check_whole(std::iter::once(&*job)).map_err(|error| error.fault)?;
@@ -115,11 +117,11 @@ impl Tkip {
         Ok(())
     }
 
-    /// Seals every MPDU of the batch in place, each a fragment: its plaintext is a part of MSDU and MIC, and only the
-    /// ICV is added behind it.
+    /// Seals every MPDU of the batch in place, each a fragment. Its plaintext is a part of the MSDU and MIC; only the
+    /// ICV is added after it.
     ///
     /// # Errors
-    /// [`SealError`] for the first job that is malformed; then no job was changed.
+    /// [`SealError`] for the first malformed job; the batch is then unchanged.
     pub fn seal_fragments(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         check(batch.iter(), ICV_LEN, |_| Ok(()))?;
         for window in batch.chunks_mut(WINDOW) {
@@ -128,13 +130,13 @@ impl Tkip {
         Ok(())
     }
 
-    /// Opens every MPDU of the batch in place and leaves each its verdict. The payload of a fragment may hold a part
-    /// of the MIC, which is not verified yet.
+    /// Opens every MPDU of the batch in place and sets the verdict of each job. The payload of a fragment may hold a
+    /// part of the MIC, which is not verified yet.
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
         open_all(batch.iter_mut().map(|job| (self, job)));
     }
 
-    /// The MIC to put behind an MSDU before it is cut into fragments.
+    /// The MIC that the caller appends to an MSDU before fragmenting it.
     #[must_use]
     pub fn msdu_mic(&self, header: MichaelHeader, msdu: &[u8]) -> [u8; michael::MIC_LEN] {
         michael::mic(&Message {
@@ -144,10 +146,11 @@ impl Tkip {
         })
     }
 
-    /// The MSDU in what was reassembled from fragments, which ends with the MIC.
+    /// Verifies the MIC at the end of a reassembled MSDU and returns the MSDU.
     ///
     /// # Errors
-    /// [`OpenError::Short`] if not even a MIC is there; [`OpenError::Mic`], and then all octets are zeroed.
+    /// [`OpenError::Short`] if there are fewer octets than a MIC has; [`OpenError::Mic`], and then all octets are
+    /// zeroed.
     pub fn verify_msdu<'a>(
         &self,
         header: MichaelHeader,
@@ -169,22 +172,23 @@ impl Tkip {
     }
 }
 
-/// Seals every MPDU of the batch in place, each with its own keys and each a whole MSDU, as [`Tkip::seal`] does.
+/// Seals every MPDU of the batch in place, each with its own keys and a complete MSDU, like [`Tkip::seal`].
 ///
 /// # Errors
-/// [`SealError`] for the first job that is malformed or a fragment; then no job was changed.
+/// [`SealError`] for the first job that is malformed or a fragment; the batch is then unchanged.
 pub fn seal_each(batch: &mut [(&Tkip, SealJob<'_>)]) -> Result<(), SealError> {
     check_whole(batch.iter().map(|(_, job)| job))?;
     seal_checked(batch.iter_mut().map(|(tkip, job)| (*tkip, job)), None);
     Ok(())
 }
 
-/// Opens every MPDU of the batch in place, each with its own keys, and leaves each its verdict, as [`Tkip::open`] does.
+/// Opens every MPDU of the batch in place, each with its own keys, and sets the verdict of each job, like
+/// [`Tkip::open`].
 pub fn open_each(batch: &mut [(&Tkip, OpenJob<'_>)]) {
     open_all(batch.iter_mut().map(|(tkip, job)| (*tkip, job)));
 }
 
-/// Seals jobs that were checked, or does `only` a half of that.
+/// Seals jobs that have been checked, or runs only the half `only`.
 fn seal_checked<'b, 'j: 'b>(
     mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>,
     only: Option<Half>,
@@ -198,7 +202,7 @@ fn seal_checked<'b, 'j: 'b>(
     }
 }
 
-/// Puts the MICs behind the MSDUs of up to a window of jobs that were checked.
+/// Writes the MICs after the MSDUs of at most a window of checked jobs.
 fn write_mics(window: &mut [(&Tkip, &mut SealJob<'_>)]) {
     let messages: ArrayVec<Message<'_>, WINDOW> = window
         .iter()
@@ -217,7 +221,7 @@ fn write_mics(window: &mut [(&Tkip, &mut SealJob<'_>)]) {
     }
 }
 
-/// Header, ICV and encipherment of up to a window of jobs that were checked, or `only` a half of these.
+/// Writes header and ICV and encrypts at most a window of checked jobs, or runs only the half `only`.
 fn encipher<'b, 'j: 'b>(window: impl Iterator<Item = (&'b Tkip, &'b mut SealJob<'j>)>, only: Option<Half>) {
     let mut mixer = Mixer::default();
     let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
@@ -243,7 +247,7 @@ fn encipher<'b, 'j: 'b>(window: impl Iterator<Item = (&'b Tkip, &'b mut SealJob<
 fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b mut OpenJob<'j>)>) {
     let mut mixer = Mixer::default();
     while jobs.len() > 0 {
-        // 1. Which frames can be TKIP's at all.
+        // 1. Select the frames that have a valid TKIP header.
         let mut claims: ArrayVec<(Claim<'_>, &mut Result<Opened, OpenError>), WINDOW> = ArrayVec::new();
         let mut texts: ArrayVec<Text<'_>, WINDOW> = ArrayVec::new();
         for (tkip, job) in jobs.by_ref().take(WINDOW) {
@@ -259,9 +263,9 @@ fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b m
                 Err(error) => *verdict = Err(error),
             }
         }
-        // 2. Decipher.
+        // 2. Decrypt.
         rc4::apply(&mut texts);
-        // 3. ICV, and the MIC of those that are whole.
+        // 3. Check the ICV, and compute the MIC of unfragmented MSDUs.
         for (text, (claim, verdict)) in texts.iter().zip(&mut claims) {
             **verdict = match fcs::check(text.text) {
                 Ok(_) => Ok(claim.opened.clone()),
@@ -280,7 +284,7 @@ fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b m
         }
         let mics = compute(&messages, &mut mics);
         drop(messages);
-        // 4. Nothing is left of a frame with a wrong ICV or MIC.
+        // 4. Compare the MICs. Zero frames with a wrong ICV or MIC.
         let mut mics = mics.iter();
         for (text, (claim, verdict)) in texts.iter_mut().zip(claims) {
             if claim.is_whole && verdict.is_ok() {
@@ -299,24 +303,24 @@ fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Tkip, &'b m
     }
 }
 
-/// TSC and key identifier that a received MPDU claims, before anything is verified: for choosing the key and for the
-/// replay check that comes before opening.
+/// The unverified TSC and key identifier of a received MPDU, for selecting the key and for the replay check before
+/// opening.
 ///
 /// # Errors
-/// Each kind of [`OpenError`] but `Pending`, `KeyMismatch`, `Icv` and `Mic`.
+/// Each kind of [`OpenError`] except `Pending`, `KeyMismatch`, `Icv` and `Mic`.
 pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
     let (_, header) = parse_protected(mpdu)?;
     Ok(parse_header(header))
 }
 
-/// What a job says of itself.
+/// The unverified header of a job.
 struct Claim<'k> {
-    /// Its verdict if ICV and MIC are right.
+    /// The verdict if ICV and MIC are correct.
     opened: Opened,
     transmitter: MacAddr,
     michael: MichaelHeader,
     michael_key: &'k MichaelKey,
-    /// Whether the MSDU is, with its MIC.
+    /// Whether the MPDU holds a complete MSDU with its MIC.
     is_whole: bool,
 }
 
@@ -346,7 +350,7 @@ fn examine<'k>(tkip: &'k Tkip, mpdu: &[u8], expected: KeyId) -> Result<Claim<'k>
     })
 }
 
-/// The MICs of up to a window of MSDUs.
+/// The MICs of at most a window of MSDUs.
 fn compute<'a>(
     messages: &[Message<'_>],
     mics: &'a mut [[u8; michael::MIC_LEN]; WINDOW],
@@ -356,12 +360,12 @@ fn compute<'a>(
     mics
 }
 
-/// Where the MIC lies in an MPDU that has room for it.
+/// Offset of the MIC in an MPDU that is long enough for it.
 fn mic_offset(mpdu: &[u8]) -> usize {
     mpdu.len() - ICV_LEN - michael::MIC_LEN
 }
 
-/// The header of a job that was checked.
+/// The header of a checked job.
 fn parse_checked(mpdu: &[u8]) -> DataFrame<'_> {
     let Ok(frame) = DataFrame::parse(mpdu) else {
         unreachable!("checked before the batch was touched")
@@ -373,7 +377,7 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
 
-/// The frame and its TKIP header, if both are there.
+/// Parses the frame and its TKIP header.
 fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), OpenError> {
     let frame = DataFrame::parse(mpdu).map_err(|error| match error.into() {
         HeaderError::Short => OpenError::Short,
@@ -394,7 +398,7 @@ fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), Op
     Ok((frame, header))
 }
 
-/// Octet 1 follows from octet 0 and is not looked at; nor are the reserved bits.
+/// Octet 1 follows from octet 0 and is ignored, like the reserved bits.
 fn parse_header(header: &[u8; HEADER_LEN]) -> (PacketNumber, KeyId) {
     let [tsc1, _, tsc0, key_octet, tsc2, tsc3, tsc4, tsc5] = *header;
     let pn = PacketNumber::from_be_octets([tsc5, tsc4, tsc3, tsc2, tsc1, tsc0]);

@@ -1,5 +1,5 @@
-//! The published vectors, `vectors/` at the root of the repository; `SOURCES.md` there says whose they are. Here are
-//! the MPDUs of CCMP and GCMP; what is below MPDUs is in [`aead`], and the other suites have their tests beside them.
+//! Tests with the published MPDUs of CCMP and GCMP in `vectors/` at the root of the repository; `SOURCES.md` there
+//! names the sources. [`aead`] tests the layer below MPDUs. The tests of the other suites are in their modules.
 
 mod aead;
 #[path = "../../../vectors/reader.rs"]
@@ -14,7 +14,7 @@ use crate::aad::Header;
 use crate::key::b0_flags;
 use crate::{Backend, Half, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
 
-/// Says how many checks a test made, and fails if it made none.
+/// Prints how many checks a test made, and fails if it made none.
 fn ran(count: usize, what: &str) {
     assert!(count > 0, "no {what} ran");
     println!("{count} {what}");
@@ -54,11 +54,11 @@ enum SuiteName {
     Gcmp256,
 }
 
-/// How far a vector reaches.
+/// The layer that a vector tests.
 #[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Reach {
-    /// The whole MPDU.
+    /// The complete MPDU.
     Mpdu,
     /// CCM with the printed AAD.
     Ccm,
@@ -67,7 +67,7 @@ enum Reach {
 }
 
 impl MpduVector {
-    /// All that reach so far, of all suites.
+    /// All vectors of this layer, of all suites.
     fn all(reach: Reach) -> Vec<MpduVector> {
         let files = [
             "ccmp/ieee80211-data.json",
@@ -110,7 +110,7 @@ impl MpduVector {
     }
 }
 
-/// The nonce and the AAD that the engine gets for a sealed MPDU, as CCM and GCM format them.
+/// The nonce and the AAD that the engine receives for a sealed MPDU, in the format of CCM and GCM.
 fn nonce_and_aad(v: &MpduVector, sealed: &[u8]) -> (Vec<u8>, [u8; 32]) {
     let Ok(header) = Header::parse(sealed) else {
         panic!("{}: not protectable", v.name)
@@ -140,7 +140,7 @@ fn aad_and_nonce_are_the_printed_ones() {
         assert_eq!(nonce, v.nonce.0, "{}: nonce", v.name);
         let mut printed = v.aad.0.clone();
         if v.reach == Reach::Ccm {
-            // The Order bit of these QoS frames was part of the AAD in 2003 and no longer is.
+            // In 2003 the AAD included the Order bit of these QoS frames. It no longer does.
             assert_eq!(printed[1] & 0x80, 0x80, "{}", v.name);
             printed[1] &= 0x7f;
         }
@@ -162,7 +162,7 @@ fn sealing_gives_the_printed_mpdu_and_fcs() {
             let header_len = v.header.0.len();
             let mut mpdu = vec![0xee; header_len + v.plaintext.0.len() + v.suite().overhead()];
             mpdu[..header_len].copy_from_slice(&v.header.0);
-            // Whether the caller set the Protected bit must not matter.
+            // The Protected bit that the caller passes must not matter.
             mpdu[1] &= !0x40;
             mpdu[header_len + 8..][..v.plaintext.0.len()].copy_from_slice(&v.plaintext.0);
             let job = SealJob {
@@ -201,7 +201,7 @@ fn the_halves_of_sealing_give_the_printed_mic_and_the_printed_ciphertext() {
             };
             let head = [&v.header.0[..], &v.ccmp_header.0].concat();
             let untouched = vec![0xee; v.mic.0.len()];
-            // The MIC of CCM is of the plaintext, that of GCM of the ciphertext.
+            // CCM computes the MIC over the plaintext, GCM over the ciphertext.
             let signed = &(if is_gcmp { &v.ciphertext } else { &v.plaintext }).0[..];
             let (name, backend) = (&v.name, key.backend());
             let mic = half(Half::Mic, signed, &untouched);

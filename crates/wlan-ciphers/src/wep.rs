@@ -1,21 +1,21 @@
 //! WEP-40 and WEP-104, IEEE 802.11-2020 12.3.2.
 //!
 //! ```text
-//!  MPDU       MAC header   IV header (4)   ciphertext   enciphered ICV (4)   [FCS, not ours]
+//!  MPDU       MAC header   IV header (4)   ciphertext   encrypted ICV (4)   [FCS, not included]
 //!
 //!  IV header, octet   0-2   3
-//!                     IV    bits 6-7 key ID, bits 0-5 zero; bit 5 set is the header of another suite (12.5.2.2)
+//!                     IV    bits 6-7 key ID, bits 0-5 zero; bit 5 set means the header of another suite (12.5.2.2)
 //! ```
-//! RC4 is keyed with IV and key, and the ICV is the CRC-32 of the plaintext. WEP has no replay protection, its ICV
-//! protects against noise and not against a forger, and its key can be had from captured frames: it is here so that
-//! its cost can be measured and old captures can be read.
+//! RC4 is keyed with the IV and the key, and the ICV is the CRC-32 of the plaintext. WEP has no replay protection. Its
+//! ICV detects noise but not forgery, and its key can be recovered from captured frames. WEP is supported to measure
+//! its cost and to read old captures.
 //!
-//! The 24-bit IV is the caller's: a counter's value, its most significant octet first. It may come round again, WEP
-//! asks for no more, and no value is left out. Skipping the "weak" IVs was a vendor's remedy that shortens the cycle
-//! and does not stop attacks that need no weak IVs, and the standard does not have it.
+//! The caller supplies the 24-bit IV as a counter value, most significant octet first. WEP permits the counter to wrap,
+//! and no value is skipped. Skipping "weak" IVs was a vendor's remedy outside the standard: it shortens the cycle and
+//! does not stop attacks that need no weak IVs.
 //!
-//! Opening is for Data frames; the one other frame that WEP enciphers, the third of shared key authentication, is not
-//! opened.
+//! Opening supports Data frames only. The third frame of shared key authentication, the only other frame that WEP
+//! encrypts, is not opened.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ const KEY_ID_OCTET: usize = 3;
 /// Ext IV in the Key ID octet: set in the headers of TKIP, CCMP and GCMP.
 pub const EXT_IV: u8 = 0x20;
 
-/// A WEP key has another length than 5 or 13 octets.
+/// The key has neither 5 nor 13 octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a WEP key has 5 octets (WEP-40) or 13 (WEP-104), not {given}")]
 pub struct KeyLength {
@@ -49,7 +49,7 @@ pub struct KeyLength {
 /// One WEP key. It is wiped when dropped and never printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Wep {
-    /// The RC4 key, with zeros where the IV goes. That of WEP-40 has 8 octets and stands here twice.
+    /// The RC4 key, with zeros in place of the IV. The 8-octet key of WEP-40 is repeated.
     seed: [u8; rc4::KEY_LEN],
     #[zeroize(skip)]
     suite: Suite,
@@ -64,7 +64,7 @@ impl fmt::Debug for Wep {
 }
 
 impl Wep {
-    /// A key of 5 octets, for WEP-40, or 13, for WEP-104.
+    /// Creates a key from 5 octets (WEP-40) or 13 octets (WEP-104).
     ///
     /// # Errors
     /// [`KeyLength`] for any other length.
@@ -81,28 +81,28 @@ impl Wep {
         Ok(Wep { seed, suite })
     }
 
-    /// WEP-40 or WEP-104, as the key's length says.
+    /// WEP-40 or WEP-104, according to the length of the key.
     #[must_use]
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// Seals every MPDU of the batch in place: sets its Protected bit, writes the IV header and the ICV, and enciphers
+    /// Seals every MPDU of the batch in place: sets its Protected bit, writes the IV header and the ICV, and encrypts
     /// plaintext and ICV. The job's `pn` is the IV.
     ///
     /// # Errors
-    /// [`SealError`] for the first job that is malformed; then no job was changed.
+    /// [`SealError`] for the first malformed job; the batch is then unchanged.
     pub fn seal(&self, batch: &mut [SealJob<'_>]) -> Result<(), SealError> {
         check_all(batch.iter())?;
         seal_checked(batch.iter_mut().map(|job| (self, job)), None);
         Ok(())
     }
 
-    /// Does one half of sealing an MPDU in place: the ICV, or RC4 over plaintext and ICV. For measuring: after one of them the
-    /// frame is not fit to be sent.
+    /// Runs one half of sealing an MPDU in place: the ICV, or RC4 over plaintext and ICV. For measurements only: do not
+    /// transmit a frame after one half.
     ///
     /// # Errors
-    /// What is wrong with the job, which is unchanged then.
+    /// The job's fault; the job is then unchanged.
     #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         check(job)?;
@@ -110,7 +110,7 @@ impl Wep {
         Ok(())
     }
 
-    /// Opens every MPDU of the batch in place and leaves each its verdict. A wrong ICV is [`OpenError::Icv`].
+    /// Opens every MPDU of the batch in place and sets the verdict of each job. A wrong ICV is [`OpenError::Icv`].
     pub fn open(&self, batch: &mut [OpenJob<'_>]) {
         open_all(batch.iter_mut().map(|job| (self, job)));
     }
@@ -124,23 +124,23 @@ impl Wep {
     }
 }
 
-/// Seals every MPDU of the batch in place, each with its own key, as [`Wep::seal`] does; WEP-40 and WEP-104 may be mixed.
+/// Seals every MPDU of the batch in place, each with its own key, like [`Wep::seal`]. WEP-40 and WEP-104 may be mixed.
 ///
 /// # Errors
-/// [`SealError`] for the first job that is malformed; then no job was changed.
+/// [`SealError`] for the first malformed job; the batch is then unchanged.
 pub fn seal_each(batch: &mut [(&Wep, SealJob<'_>)]) -> Result<(), SealError> {
     check_all(batch.iter().map(|(_, job)| job))?;
     seal_checked(batch.iter_mut().map(|(wep, job)| (*wep, job)), None);
     Ok(())
 }
 
-/// Opens every MPDU of the batch in place, each with its own key, and leaves each its verdict; WEP-40 and WEP-104 may be
-/// mixed.
+/// Opens every MPDU of the batch in place, each with its own key, and sets the verdict of each job. WEP-40 and WEP-104
+/// may be mixed.
 pub fn open_each(batch: &mut [(&Wep, OpenJob<'_>)]) {
     open_all(batch.iter_mut().map(|(wep, job)| (*wep, job)));
 }
 
-/// Seals jobs that were checked, or does `only` a half of that.
+/// Seals jobs that have been checked, or runs only the half `only`.
 fn seal_checked<'b, 'j: 'b>(
     mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'b mut SealJob<'j>)>,
     only: Option<Half>,
@@ -192,21 +192,21 @@ fn open_all<'b, 'j: 'b>(mut jobs: impl ExactSizeIterator<Item = (&'b Wep, &'b mu
     }
 }
 
-/// IV and key identifier that a received MPDU claims, before anything is verified: for choosing the key.
+/// The unverified IV and key identifier of a received MPDU, for selecting the key.
 ///
 /// # Errors
-/// Each kind of [`OpenError`] but `Pending`, `KeyMismatch`, `Icv` and `Mic`.
+/// Each kind of [`OpenError`] except `Pending`, `KeyMismatch`, `Icv` and `Mic`.
 pub fn peek(mpdu: &[u8]) -> Result<(PacketNumber, KeyId), OpenError> {
     let (_, header) = parse_protected(mpdu)?;
     Ok((iv_number(header), KeyId::from_key_id_octet(header[KEY_ID_OCTET])))
 }
 
-/// What a job says of itself.
+/// The unverified header of a job.
 struct Claim {
     iv: [u8; IV_LEN],
     key_id: KeyId,
     priority: crate::Priority,
-    /// Where the ciphertext begins.
+    /// Offset of the ciphertext.
     text_at: usize,
 }
 
@@ -239,7 +239,7 @@ fn conclude(text: &mut [u8], claim: &Claim) -> Result<Opened, OpenError> {
     })
 }
 
-/// The frame and its IV header, if both are there and WEP's.
+/// Parses the frame and its IV header.
 fn parse_protected(mpdu: &[u8]) -> Result<(DataFrame<'_>, &[u8; HEADER_LEN]), OpenError> {
     let frame = DataFrame::parse(mpdu).map_err(|error| match error.into() {
         HeaderError::Short => OpenError::Short,

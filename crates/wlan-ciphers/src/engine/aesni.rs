@@ -1,4 +1,4 @@
-//! AES-NI and PCLMULQDQ: one frame a register, eight a group.
+//! AES-NI and PCLMULQDQ: one frame per register, eight per group.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::Schedule;
 use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
 
-/// A CPU with the instructions that [`AesNi::detect`] asks for.
+/// A CPU with the instructions that [`AesNi::detect`] checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AesNi(());
 
@@ -20,7 +20,7 @@ super::entries!(
 );
 
 impl AesNi {
-    /// This CPU, if it is one.
+    /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<AesNi> {
         (is_x86_feature_detected!("aes")
             && is_x86_feature_detected!("pclmulqdq")
@@ -29,17 +29,17 @@ impl AesNi {
         .then_some(AesNi(()))
     }
 
-    /// This CPU, which is known to be one.
+    /// This CPU, without detection.
     ///
     /// # Safety
-    /// It must have the instructions that [`AesNi::detect`] asks for.
+    /// The CPU must have the instructions that [`AesNi::detect`] checks.
     #[inline(always)]
     pub(super) unsafe fn known() -> AesNi {
         AesNi(())
     }
 }
 
-/// Places of the octets of a block: from octet n on, this moves octets n places to the front and clears those behind.
+/// Shuffle indices: those from octet n on move octets n places to the front and zero the octets behind them.
 const TO_FRONT: [u8; 32] = {
     let mut places = [0x80; 32];
     let mut i = 0;
@@ -50,7 +50,7 @@ const TO_FRONT: [u8; 32] = {
     places
 };
 
-/// From octet n on, this moves octets 16 - n places to the back and clears those before.
+/// Shuffle indices: those from octet n on move octets 16 - n places to the back and zero the octets before them.
 const TO_BACK: [u8; 32] = {
     let mut places = [0x80; 32];
     let mut i = 0;
@@ -61,13 +61,13 @@ const TO_BACK: [u8; 32] = {
     places
 };
 
-/// The first `left` octets at `at`, 0 to 16, and zeros.
+/// The first `left` octets at `at`, 0 to 16, followed by zeros.
 ///
 /// # Safety
-/// The CPU is an [`AesNi`]. `left` octets are readable and, where that is 1 to 15, the 16 that end with them.
+/// The CPU is an [`AesNi`]. `left` octets are readable. If `left` is 1 to 15, so are the 16 octets that end with them.
 #[inline(always)]
 pub(super) unsafe fn load_edge(at: *const u8, left: usize) -> __m128i {
-    // SAFETY: the caller promises the CPU and the octets. `TO_FRONT` has 16 octets from each of these places on.
+    // SAFETY: the caller promises the CPU and the octets. The slice of `TO_FRONT` has at least 16 octets.
     unsafe {
         match left {
             0 => _mm_setzero_si128(),
@@ -81,13 +81,13 @@ pub(super) unsafe fn load_edge(at: *const u8, left: usize) -> __m128i {
     }
 }
 
-/// Writes the first `left` octets of `block` and returns it with zeros after them.
+/// Writes the first `left` octets of `block` and returns `block` with zeros after them.
 ///
 /// # Safety
 /// As for [`load_edge`], for writing.
 #[inline(always)]
 pub(super) unsafe fn store_edge(at: *mut u8, left: usize, block: __m128i) -> __m128i {
-    // SAFETY: the caller promises the CPU and the octets. The tables have 16 octets from each of these places on.
+    // SAFETY: the caller promises the CPU and the octets. The slices of both tables have at least 16 octets.
     unsafe {
         match left {
             0 => _mm_setzero_si128(),
@@ -99,7 +99,7 @@ pub(super) unsafe fn store_edge(at: *mut u8, left: usize, block: __m128i) -> __m
                 let last = at.add(left).sub(16);
                 let places = _mm_loadu_si128(TO_BACK[left..].as_ptr().cast());
                 let back = _mm_shuffle_epi8(block, places);
-                // Octets before are written as they were.
+                // The octets before `at` are rewritten unchanged.
                 let kept = _mm_loadu_si128(last.cast());
                 _mm_storeu_si128(last.cast(), _mm_blendv_epi8(back, kept, places));
                 let places = _mm_loadu_si128(TO_FRONT[16 - left..].as_ptr().cast());
@@ -304,7 +304,7 @@ impl AesRounds for AesNi {
 #[inline]
 #[target_feature(enable = "sse2")]
 fn pin(mut block: __m128i) -> __m128i {
-    // SAFETY: no instruction at all.
+    // SAFETY: the asm block has no instruction.
     unsafe { asm!("/* {0} */", inout(xmm_reg) block, options(nomem, nostack, preserves_flags)) };
     block
 }

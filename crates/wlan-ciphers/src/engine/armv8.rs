@@ -1,7 +1,7 @@
-//! The Cryptographic Extension of Armv8-A (FEAT_AES, FEAT_PMULL): one frame a register, eight a group.
+//! The Cryptographic Extension of Armv8-A (FEAT_AES, FEAT_PMULL): one frame per register, eight per group.
 //!
-//! AESE adds the round key before SubBytes and ShiftRows and AESMC does MixColumns, so the keys here are one step ahead of
-//! those of x86: whitening is part of the first round, and what is left for the end is to add the last key.
+//! AESE adds the round key before SubBytes and ShiftRows; AESMC performs MixColumns. Round keys are therefore used one
+//! step earlier than on x86: whitening is part of the first round, and the last key is only added.
 #![allow(unsafe_code)]
 
 use std::arch::aarch64::*;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::Schedule;
 use super::machine::{Addresses, Keys, MAX_LANES, Machine};
 
-/// A CPU with the instructions that [`Armv8::detect`] asks for.
+/// A CPU with the instructions that [`Armv8::detect`] checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Armv8(());
 
@@ -23,7 +23,7 @@ super::entries!(
 );
 
 impl Armv8 {
-    /// This CPU, if it is one. The halves of a register change places on a big-endian one.
+    /// This CPU, if it has the instructions. Big-endian CPUs are excluded because they swap the halves of a register.
     pub(super) fn detect() -> Option<Armv8> {
         (cfg!(target_endian = "little")
             && is_aarch64_feature_detected!("aes")
@@ -32,13 +32,13 @@ impl Armv8 {
     }
 }
 
-/// 0, 1, ... 15: each octet's own place.
+/// Table indices 0 to 15: the identity permutation.
 const PLACES: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The first `left` octets at `at`, 0 to 16, and zeros.
+/// The first `left` octets at `at`, 0 to 16, followed by zeros.
 ///
 /// # Safety
-/// `left` octets are readable and, where that is 1 to 15, the 16 that end with them.
+/// `left` octets are readable. If `left` is 1 to 15, so are the 16 octets that end with them.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // at most 16
 unsafe fn load_edge(at: *const u8, left: usize) -> uint8x16_t {
@@ -52,7 +52,7 @@ unsafe fn load_edge(at: *const u8, left: usize) -> uint8x16_t {
     }
 }
 
-/// Writes the first `left` octets of `block` and returns it with zeros after them.
+/// Writes the first `left` octets of `block` and returns `block` with zeros after them.
 ///
 /// # Safety
 /// As for [`load_edge`], for writing.
@@ -69,10 +69,10 @@ unsafe fn store_edge(at: *mut u8, left: usize, block: uint8x16_t) -> uint8x16_t 
             }
             _ => {
                 let last = at.add(left).sub(16);
-                // Those in front wrap round to places that there are not, which gives zeros.
+                // Indices of the octets in front wrap to out-of-range values, which give zeros.
                 let places = vsubq_u8(vld1q_u8(PLACES.as_ptr()), vdupq_n_u8((16 - left) as u8));
                 let back = vqtbl1q_u8(block, places);
-                // Octets before are written as they were.
+                // The octets before `at` are rewritten unchanged.
                 let before = vcgeq_u8(places, vdupq_n_u8(16));
                 vst1q_u8(last, vbslq_u8(before, vld1q_u8(last), back));
                 to_front(back, left)
@@ -81,19 +81,19 @@ unsafe fn store_edge(at: *mut u8, left: usize, block: uint8x16_t) -> uint8x16_t 
     }
 }
 
-/// The last `left` octets first, and zeros after them.
+/// Moves the last `left` octets to the front, followed by zeros.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // at most 16
 fn to_front(block: uint8x16_t, left: usize) -> uint8x16_t {
     // SAFETY: every CPU of this architecture has NEON. `PLACES` has 16 octets.
     unsafe {
-        // Places from 16 on give zeros.
+        // Indices from 16 on give zeros.
         let places = vaddq_u8(vld1q_u8(PLACES.as_ptr()), vdupq_n_u8((16 - left) as u8));
         vqtbl1q_u8(block, places)
     }
 }
 
-/// The halves of a block, changed round.
+/// Swaps the halves of a block.
 #[inline(always)]
 fn swap(block: uint8x16_t) -> uint8x16_t {
     // SAFETY: every CPU of this architecture has NEON.
@@ -241,7 +241,7 @@ impl Machine for Armv8 {
 
     #[inline(always)]
     fn pin(self, mut block: uint8x16_t) -> uint8x16_t {
-        // No instruction at all. It also keeps AESE and AESMC together, which CPUs fuse.
+        // No instruction. This also keeps AESE and AESMC adjacent, so that CPUs can fuse them.
         // SAFETY: `self` proves the CPU's features.
         unsafe { asm!("/* {0:v} */", inout(vreg) block, options(nomem, nostack, preserves_flags)) };
         block
@@ -292,7 +292,7 @@ impl Machine for Armv8 {
     }
 }
 
-/// Round keys: `SETS` is 1 for one key, else the number of registers. `KEYS` is 11 or 15.
+/// Round keys. `SETS` is 1 for a shared key, else the number of registers. `KEYS` is 11 or 15.
 pub(super) struct StepKeys<const KEYS: usize, const SETS: usize> {
     sets: [[uint8x16_t; KEYS]; SETS],
 }
@@ -303,7 +303,7 @@ impl<const KEYS: usize, const SETS: usize> StepKeys<KEYS, SETS> {
         self.sets[if SETS == 1 { 0 } else { register }][round]
     }
 
-    /// A step of AES: key `round`, SubBytes, ShiftRows and, but for the last, MixColumns.
+    /// A step of AES: AddRoundKey with key `round`, SubBytes, ShiftRows and, except in the last step, MixColumns.
     #[inline]
     #[target_feature(enable = "aes")]
     fn step(&self, m: Armv8, register: usize, round: usize, state: uint8x16_t) -> uint8x16_t {

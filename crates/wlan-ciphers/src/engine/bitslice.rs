@@ -1,17 +1,17 @@
-//! AES by Boolean operations on bit planes: no table and no branch depends on a secret.
+//! AES by Boolean operations on bit planes: no table lookup and no branch depends on a secret.
 //!
-//! Sixteen blocks are turned so that plane `p` holds bit `p` of all their octets; each 64-bit word of a plane serves four
-//! blocks: bit `16 * row + 4 * column + block` (FIPS 197 section 3.4 for rows and columns). The S-box is the circuit of
-//! Boyar and Peralta (A small depth-16 circuit for the AES S-box, 2012).
+//! Sixteen blocks are transposed so that plane `p` holds bit `p` of all their octets. Each 64-bit word of a plane holds
+//! four blocks: bit `16 * row + 4 * column + block` (FIPS 197 section 3.4 for rows and columns). The S-box is the
+//! circuit of Boyar and Peralta (A small depth-16 circuit for the AES S-box, 2012).
 
 use std::ops::{BitAnd, BitXor, Not};
 
-/// Blocks that are enciphered at a time.
+/// Blocks per call of the cipher.
 pub(super) const BLOCKS: usize = 16;
 
 const WORDS: usize = BLOCKS / 4;
 
-/// A word of each of the four-block quarters of a plane.
+/// One bit of each octet of sixteen blocks, four blocks per word.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Plane([u64; WORDS]);
 
@@ -54,7 +54,7 @@ impl Not for Plane {
 /// Sixteen blocks, bit-sliced; plane 0 holds the least significant bits.
 pub(super) type Planes = [Plane; 8];
 
-/// Turns blocks into planes.
+/// Transposes blocks to planes.
 pub(super) fn slice(blocks: &[[u8; 16]; BLOCKS]) -> Planes {
     let mut planes = Planes::default();
     for (i, block) in blocks.iter().enumerate() {
@@ -74,7 +74,7 @@ pub(super) fn slice(blocks: &[[u8; 16]; BLOCKS]) -> Planes {
     planes
 }
 
-/// Turns planes into blocks.
+/// Transposes planes to blocks.
 pub(super) fn unslice(mut planes: Planes) -> [[u8; 16]; BLOCKS] {
     turn(&mut planes);
     let mut blocks = [[0; 16]; BLOCKS];
@@ -88,7 +88,7 @@ pub(super) fn unslice(mut planes: Planes) -> [[u8; 16]; BLOCKS] {
     blocks
 }
 
-/// Octets of `x` at every other octet.
+/// Spreads the octets of `x` to every second octet.
 #[inline(always)]
 fn spread(x: u32) -> u64 {
     let x = u64::from(x);
@@ -105,7 +105,7 @@ fn gather(x: u64) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// Transposes the 8 by 8 bit matrices that the octets of eight words at one place are; its own inverse.
+/// Transposes 8 by 8 bit matrices, each formed by the octets at one position of eight words. It is its own inverse.
 #[inline(always)]
 fn turn(planes: &mut Planes) {
     swap_bits(planes, 1, 0x5555_5555_5555_5555);
@@ -122,7 +122,7 @@ fn swap_bits(planes: &mut Planes, distance: usize, low: u64) {
     }
 }
 
-/// AES with `keys` (one more than rounds), each block under the key at its own place.
+/// AES with `keys`, one more than the rounds. Each block has the key at its own place.
 #[inline(always)]
 pub(super) fn encrypt(keys: &[Planes], blocks: &[[u8; 16]; BLOCKS]) -> [[u8; 16]; BLOCKS] {
     let mut state = slice(blocks);
@@ -143,7 +143,7 @@ fn add(state: &mut Planes, key: &Planes) {
     }
 }
 
-/// Row r turns by r columns of four bits (FIPS 197 5.1.2).
+/// Rotates row r by r columns of four bits (FIPS 197 5.1.2).
 #[inline(always)]
 fn shift_rows(state: &Planes) -> Planes {
     state.map(|plane| {
@@ -166,7 +166,7 @@ fn mix_columns(a: &Planes) -> Planes {
     let sum: Planes = std::array::from_fn(|bit| a[bit] ^ next[bit]);
     std::array::from_fn(|bit| {
         let others = next[bit] ^ sum[bit].map(|x| x.rotate_right(32));
-        // Twice the sum of the two: the top bit returns as 0x1b.
+        // Twice the sum of the two octets: the top bit is reduced to 0x1b.
         let doubled = match bit {
             0 => sum[7],
             1 | 3 | 4 => sum[bit - 1] ^ sum[7],
@@ -184,14 +184,14 @@ pub(super) fn sub_word(word: [u8; 4]) -> [u8; 4] {
     std::array::from_fn(|i| (0..8).fold(0, |octet, bit| octet | (planes[bit] >> i & 1) << bit))
 }
 
-/// The S-box on eight planes, with the names of the paper.
+/// The S-box on eight planes, with the paper's variable names.
 #[inline(always)]
 fn s_box<T>(planes: [T; 8]) -> [T; 8]
 where
     T: Copy + BitXor<Output = T> + BitAnd<Output = T> + Not<Output = T>,
 {
     let [x7, x6, x5, x4, x3, x2, x1, x0] = planes;
-    // The linear layer in front.
+    // The top linear layer.
     let (y14, y13, y9, y8, t0) = (x3 ^ x5, x0 ^ x6, x0 ^ x3, x0 ^ x5, x1 ^ x2);
     let y1 = t0 ^ x7;
     let (y4, y12, y2, y5, y3) = (y1 ^ x3, y13 ^ y14, y1 ^ x0, y1 ^ x6, y1 ^ x6 ^ y8);
@@ -200,7 +200,7 @@ where
     let (y6, y10, y11) = (y15 ^ x7, y15 ^ t0, y20 ^ y9);
     let (y7, y17, y19, y16) = (x7 ^ y11, y10 ^ y11, y10 ^ y8, t0 ^ y11);
     let (y21, y18) = (y13 ^ y16, x0 ^ y16);
-    // Inversion in GF(2^8) by way of GF(2^4).
+    // Inversion in GF(2^8) through GF(2^4).
     let t2 = y12 & y15;
     let t4 = y3 & y6 ^ t2;
     let t6 = y4 & x7 ^ t2;
@@ -226,7 +226,7 @@ where
     let (z9, z10, z11) = (t44 & y12, t37 & y3, t33 & y4);
     let (z12, z13, z14) = (t43 & y13, t40 & y5, t29 & y2);
     let (z15, z16, z17) = (t42 & y9, t45 & y14, t41 & y8);
-    // The linear layer behind.
+    // The bottom linear layer.
     let (t46, t47, t48, t49, t50) = (z15 ^ z16, z10 ^ z11, z5 ^ z13, z9 ^ z10, z2 ^ z12);
     let (t51, t52, t53, t54, t55) = (z2 ^ z5, z7 ^ z8, z0 ^ z3, z6 ^ z7, z16 ^ z17);
     let (t56, t57, t58, t59) = (z12 ^ t48, t50 ^ t53, z4 ^ t46, z3 ^ t54);

@@ -1,4 +1,4 @@
-//! CCM over a group of frames (RFC 3610; IEEE 802.11-2020 12.5.3.3): CBC-MAC and CTR side by side, in lock step.
+//! CCM over a group of frames (RFC 3610; IEEE 802.11-2020 12.5.3.3): CBC-MAC and CTR interleaved, in lockstep.
 //!
 //! ```text
 //!  step       sealing: MAC    CTR            opening: MAC    CTR
@@ -7,10 +7,10 @@
 //!  t          chunk t         chunk t - 1    chunk t - 1     chunk t
 //!  last                       last           last
 //! ```
-//! A0 masks the MIC. A *chunk* is as many blocks of each frame as a register has lanes. The MAC, serial within a frame,
-//! takes one block of each frame at a time, a *column*. CTR takes a *row*, the chunk of one frame, which is one load and
-//! one store; that needs one key for all frames. Where they have keys of their own, CTR takes columns too and shares the
-//! MAC's round keys.
+//! A0 masks the MIC. A *chunk* of a frame is `LANES` consecutive blocks. The MAC, serial within a frame, processes a
+//! *column*: one block of each frame. CTR processes a *row*: one chunk of one frame, with a single load and a single
+//! store. Rows require one key for all frames. If the keys differ, CTR processes columns too and shares the MAC's round
+//! keys.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -25,15 +25,15 @@ struct State<M: Machine, const G: usize> {
     mac: [M::Block; G],
     /// Counter block 0 of each lane, whitened.
     base: [M::Block; G],
-    /// What masks the MIC.
+    /// The mask of the MIC.
     mask: [M::Block; G],
-    /// Opening by columns, what the MAC takes next.
+    /// When opening by columns, the next input of the MAC.
     next: [M::Block; G],
-    /// The lanes for which there is such a block.
+    /// The lanes that have this input.
     due: [u8; G],
 }
 
-/// Calls a function whose last parameter is a number of registers, 1 to `G`.
+/// Calls a function whose last generic parameter is a number of registers, 1 to `G`.
 macro_rules! for_registers {
     ($count:expr, $function:ident::<$($parameter:ident),*>($($argument:expr),*)) => {
         match $count {
@@ -50,7 +50,7 @@ macro_rules! for_registers {
     };
 }
 
-/// Makes a pass over the payloads of a group in place and returns the MIC of each register's lanes. Spends the counter blocks.
+/// Makes a pass over the payloads of a group in place and returns the MICs per register. Overwrites the counter blocks.
 #[inline(always)]
 pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool>(
     m: M,
@@ -70,10 +70,10 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, cons
     );
     let mut from = 0;
     for registers in (1..=group.registers).rev() {
-        // By rows there is a step more, for MAC and CTR are a chunk apart.
+        // With rows there is one more step, because MAC and CTR are one chunk apart.
         let steps = from..group.chunks[registers - 1] + usize::from(ROWS);
         from = from.max(steps.end);
-        // SAFETY: these are at most the registers of the group.
+        // SAFETY: `registers` is at most the number of registers of the group.
         unsafe {
             for_registers!(
                 registers,
@@ -93,7 +93,7 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, cons
     mics
 }
 
-/// What comes before the payload.
+/// Processes the blocks before the payload.
 #[inline(always)]
 fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
     m: M,
@@ -102,7 +102,8 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
     s: &mut State<M, G>,
 ) {
     let gather = |g: usize, offset: usize| {
-        // SAFETY: `g` is a register of the group, whose addresses are those of `BlocksInOrder`. The offsets lie within.
+        // SAFETY: `g` is a register of the group, whose addresses are those of `BlocksInOrder`. The offset is that of a
+        // field.
         unsafe { m.gather(&group.blocks_of[g], offset) }
     };
     let (mut mac, mut mask) = ([m.zero(); N], [m.zero(); N]);
@@ -116,7 +117,7 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
                 keys.round_of(m, g, round, &mut base);
                 [s.base[g]] = base;
             }
-            // Where rows find it.
+            // `rows` reads the counter blocks from here.
             // SAFETY: the same addresses, which are writable.
             unsafe { m.scatter(&group.blocks_of[g], offset_of!(BlocksInOrder, counter), s.base[g]) };
         }
@@ -143,16 +144,16 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
     }
 }
 
-/// Kinds of steps by rows: both chunks are there in full in every lane.
+/// Kinds of steps by rows. `WHOLE`: every lane has both chunks in full.
 const WHOLE: u8 = 0;
-/// As `WHOLE`, but there is no chunk before.
+/// Like `WHOLE`, but without a previous chunk.
 const FIRST: u8 = 1;
-/// As `WHOLE`, but there is no chunk after.
+/// Like `WHOLE`, but without a next chunk.
 const LAST: u8 = 2;
-/// Some lanes may have no chunk, or only a part of one.
+/// Some lanes may have no chunk or a partial one.
 const EDGE: u8 = 3;
 
-/// Steps of the first `N` registers, of which the last has the fewest.
+/// Performs steps of the first `N` registers. Register `N - 1` has the fewest chunks.
 ///
 /// # Safety
 /// `N` is at most the number of registers of the group.
@@ -169,8 +170,8 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const RO
     // Chunks that every lane has in full.
     let whole = group.whole[N - 1];
     let mut t = steps.start;
-    // SAFETY: the caller promises that these are registers of the group. Frames come longest first, so every lane up to the
-    // last of register `N - 1` has `whole` chunks in full.
+    // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
+    // up to the last of register `N - 1` has `whole` chunks in full.
     unsafe {
         if ROWS {
             if t == 0 && whole > 0 {
@@ -205,10 +206,10 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const RO
     s.mac[..N].copy_from_slice(&mac);
 }
 
-/// One step by rows, of a kind.
+/// Performs one step by rows, of kind `KIND`.
 ///
 /// # Safety
-/// `N` is at most the number of registers of the group, and all their lanes have the chunks that `KIND` says.
+/// `N` is at most the number of registers of the group, and all their lanes have the chunks that `KIND` requires.
 #[inline(always)]
 unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const KIND: u8, const N: usize>(
     m: M,
@@ -218,7 +219,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
     t: usize,
 ) {
     let chunk_b = 16 * M::LANES;
-    // Where the chunks start; the one that there is none of before the first is past the end of every frame.
+    // Offsets of the two chunks. The missing chunk before the first one has an offset past the end of every frame.
     let (ahead, behind) = (t * chunk_b, t.wrapping_sub(1).wrapping_mul(chunk_b));
     let (mac_at, ctr_at) = if PASS == OPEN {
         (behind, ahead)
@@ -243,7 +244,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
     for b in 0..M::LANES {
         let begin = || -> [M::Block; N] {
             std::array::from_fn(|g| {
-                // SAFETY: `g` is a register of the group and `b` is below `LANES`. Nothing writes the block here.
+                // SAFETY: `g` is a register of the group and `b` is below `LANES`. The block is not written here.
                 let base = unsafe { group.block(g, b, offset_of!(BlocksInOrder, counter)) };
                 m.xor(m.splat(base), counts)
             })
@@ -275,7 +276,8 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
         for g in 0..N {
             let at = group.payload[g][b].wrapping_add(ctr_at);
             let span = 0..group.left(g, b, ctr_at).min(chunk_b);
-            // SAFETY: `g` is a register of the group. At an edge the span ends with the payload; else the chunk is whole.
+            // SAFETY: `g` is a register of the group. At an edge the span ends with the payload; otherwise the chunk is
+            // whole.
             unsafe {
                 if KIND == EDGE {
                     let text = m.load_span(at, span.clone());
@@ -289,11 +291,11 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
     }
 }
 
-/// Steps by columns, over blocks that every lane has in full or, at an `EDGE`, a chunk that some have only in part or not
-/// at all.
+/// Performs steps by columns, over blocks that every lane has in full. With `EDGE`, the blocks are one chunk that some
+/// lanes have in part or not at all.
 ///
 /// # Safety
-/// `N` is at most the number of registers of the group. Except at an `EDGE`, all their lanes have the blocks in full.
+/// `N` is at most the number of registers of the group. Without `EDGE`, all their lanes have the blocks in full.
 #[inline(always)]
 unsafe fn columns<
     M: Machine,
@@ -324,7 +326,7 @@ unsafe fn columns<
         std::array::from_fn(|g| m.xor(s.base[g], count))
     };
     if EDGE && PASS == OPEN {
-        // What lies past the end of a frame must be cleared before the MAC takes it.
+        // Octets after the end of a frame must be zeroed before they enter the MAC.
         for b in 0..M::LANES {
             let mut stream = begin(blocks.start + b);
             keys.rounds_of(m, 0, &mut stream, 0);
@@ -386,8 +388,8 @@ unsafe fn columns<
     }
 }
 
-/// The MAC takes `next`, in the lanes that are `due` if that is given, beside the rounds of counter blocks, so many of
-/// them ahead, if such are given.
+/// The MAC absorbs `next`, in the lanes `due` if given. The rounds are interleaved with those of the counter blocks
+/// `beside` if given, whose second value is the number of rounds already done.
 #[inline(always)]
 fn absorb<M: Machine, K: Keys<M>, const N: usize>(
     m: M,
@@ -413,7 +415,7 @@ fn absorb<M: Machine, K: Keys<M>, const N: usize>(
     }
 }
 
-/// The columns at octet `at` of register `g`, with zeros where there are none.
+/// The columns at octet `at` of register `g`, zero after the end of each payload.
 ///
 /// # Safety
 /// `g` is a register of the group.
@@ -433,7 +435,7 @@ unsafe fn load_edge<M: Machine, const G: usize>(
     m.turn(rows)
 }
 
-/// Writes the columns at octet `at` of register `g`, and returns them with zeros where there are none.
+/// Writes the columns at octet `at` of register `g`, and returns them with zeros after the end of each payload.
 ///
 /// # Safety
 /// `g` is a register of the group.

@@ -1,19 +1,20 @@
-//! GCM over a few frames (NIST SP 800-38D; IEEE 802.11-2020 12.5.5.3): GHASH and CTR side by side.
+//! GCM over several frames (NIST SP 800-38D; IEEE 802.11-2020 12.5.5.3): GHASH and CTR interleaved.
 //!
-//! Nothing in GCM is serial within a frame, so here a register holds consecutive blocks of one frame, a *chunk* of
-//! `LANES` blocks, and a few frames are taken together only to keep the CPU busy. Block i of a frame is what GHASH takes
-//! as its block i and what CTR takes with count i:
+//! Nothing in GCM is serial within a frame, so a register holds a *chunk*: `LANES` consecutive blocks of one frame.
+//! Several frames are processed together only to keep the CPU busy. Block i of a frame is block i of GHASH and the
+//! block with count i of CTR:
 //!
 //! ```text
 //!  block    0        1                 2, 3, ...    last
 //!  GHASH    AAD 1    AAD 2             ciphertext   lengths
 //!  CTR      unused   J0 masks the MIC  payload
 //! ```
-//! GHASH runs one step behind CTR, so that sealing, where it takes what CTR gives, is the same as opening.
+//! GHASH runs one step behind CTR, so that sealing, where GHASH takes the output of CTR, has the same structure as
+//! opening.
 //!
-//! Each lane has a hash of its own, of every `LANES`th block, until the end: a chunk is worth `LANES` powers of the hash
-//! key. Products are summed over runs of chunks and reduced once a run. At the end each lane is multiplied by the power
-//! that the distance of its last block from the end of the frame asks for, and the lanes are added up.
+//! Each lane has its own hash, over every `LANES`th block, until the end: one chunk advances it by `LANES` powers of
+//! the hash key. Products are summed over runs of chunks and reduced once per run. At the end each lane is multiplied
+//! by the power given by the distance of its last block from the end of the frame, and the lanes are summed.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -27,23 +28,23 @@ use super::polyval::POWERS;
 /// Octets of the blocks before the payload.
 const AHEAD: usize = 32;
 
-/// One frame under way.
+/// State of one frame.
 #[derive(Clone, Copy)]
 struct State<M: Machine> {
-    /// The hash of each lane, to be added to `next`.
+    /// The hash of each lane, which is added to `next`.
     hash: M::Block,
-    /// The chunk that GHASH takes next.
+    /// The next chunk of GHASH.
     next: M::Block,
     /// Counter block 0, whitened, in each lane.
     base: M::Block,
-    /// What masks the MIC.
+    /// The mask of the MIC.
     mask: u128,
 }
 
-/// Makes a pass over the payloads of a group, the longest first, in place and returns their MICs.
+/// Makes a pass over the payloads of a group, longest first, in place and returns their MICs.
 ///
-/// The first and the last chunks go through every stage side by side, for a frame on its own would wait at each. Rows
-/// without a frame repeat the last one: they write the same octets.
+/// The first and last chunks of all frames pass each stage together, because a single frame would wait at every stage.
+/// Rows without a frame repeat the last frame and write the same octets.
 #[inline(always)]
 pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const PASS: Pass>(
     m: M,
@@ -53,12 +54,12 @@ pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const 
     let mut s = first_chunks::<M, K, G, PASS>(m, keys, &group.rows);
 
     let rows = &group.rows[..group.count];
-    // With one lane, the first chunk is two.
+    // With one lane, the AAD takes two chunks.
     let mut chunk = if M::LANES == 1 { 2 } else { 1 };
     for count in (1..=rows.len()).rev() {
         let whole = (AHEAD + rows[count - 1].len) / (16 * M::LANES);
         let wide = whole.saturating_sub(chunk) / U * U;
-        // SAFETY: `Rows` come longest first, so each of these has all chunks up to `whole`.
+        // SAFETY: `Rows` are sorted longest first, so each of these rows has all chunks up to `whole`.
         unsafe {
             chunks_of::<M, K, G, U, PASS>(m, keys, &rows[..count], &mut s, chunk..chunk + wide);
             chunk += wide;
@@ -72,7 +73,7 @@ pub(super) fn gcm<M: Machine, K: Keys<M>, const G: usize, const U: usize, const 
     last_chunks::<M, K, G, PASS>(m, keys, &group.rows, &s)
 }
 
-/// The AAD, the mask of the MIC and what of the payload shares a chunk with them.
+/// Processes the AAD, the mask of the MIC and the part of the payload in the same chunk.
 #[inline(always)]
 fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     m: M,
@@ -133,10 +134,10 @@ fn first_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     s
 }
 
-/// [`chunks`] with the number of frames known to the compiler.
+/// Calls [`chunks`] with the number of frames as a constant.
 ///
 /// # Safety
-/// All chunks of the range are whole in every row, and none of them holds the AAD.
+/// All chunks of the range are whole in every row, and none contains the AAD.
 #[inline(always)]
 unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, const PASS: Pass>(
     m: M,
@@ -160,10 +161,10 @@ unsafe fn chunks_of<M: Machine, K: Keys<M>, const G: usize, const U: usize, cons
     }
 }
 
-/// Steps for chunks, a multiple of `U`, that the first `N` frames have whole.
+/// Processes chunks, a multiple of `U`, that are whole in the first `N` frames.
 ///
 /// # Safety
-/// All chunks of the range are whole in the first `N` rows, and none of them holds the AAD.
+/// All chunks of the range are whole in the first `N` rows, and none contains the AAD.
 #[inline(always)]
 unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U: usize, const PASS: Pass>(
     m: M,
@@ -173,7 +174,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
     range: Range<usize>,
 ) {
     let mut hash = [m.zero(); N];
-    // What the step before left. Before the first that is one chunk, and zeros in front of it.
+    // The chunks of the previous step. Before the first step, this is one chunk after zeros.
     let mut next = [[m.zero(); N]; U];
     for g in 0..N {
         next[U - 1][g] = m.xor(s[g].next, s[g].hash);
@@ -193,7 +194,8 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
                     stream[u][g] = m.xor(s[g].base, counters);
                 }
             }
-            // The products wait for nothing here: they go in between the rounds, which wait for each other.
+            // The products do not depend on other work here: they fill the gaps between the rounds, which depend on
+            // each other.
             for round in 0..K::ROUNDS {
                 if enciphers(PASS) {
                     for stream in &mut stream {
@@ -231,7 +233,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
             }
         }
     }
-    // All but the last of the chunks that are left.
+    // Hash all remaining chunks except the last.
     for g in 0..N {
         if U > 1 && authenticates(PASS) {
             next[0][g] = m.xor(next[0][g], hash[g]);
@@ -247,7 +249,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const G: usize, const N: usize, const U
     }
 }
 
-/// Adds the product of chunk `which / N` of frame `which % N`, `place` chunks from the end of the run.
+/// Adds the product of chunk `which / N` of frame `which % N`, `place` chunks before the end of the run.
 #[inline(always)]
 fn add_product<M: Machine, const N: usize, const U: usize>(
     m: M,
@@ -262,7 +264,7 @@ fn add_product<M: Machine, const N: usize, const U: usize>(
     sums[g] = m.multiply(sums[g], m.pin(next[u][g]), power);
 }
 
-/// The chunks that are not whole, with the lengths blocks in their first free lanes, and the MICs.
+/// Processes the partial chunks, with the lengths blocks in their first free lanes, and returns the MICs.
 #[inline(always)]
 fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     m: M,
@@ -271,7 +273,7 @@ fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
     s: &[State<M>; G],
 ) -> [[u8; 16]; G] {
     let chunks = |g: usize| (AHEAD + rows[g].len) / (16 * M::LANES);
-    // A chunk after the first one.
+    // Octets after the whole chunks; 0 if the first chunk is partial, because it is already processed.
     let left = |g: usize| {
         if chunks(g) == 0 {
             0
@@ -308,7 +310,8 @@ fn last_chunks<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass>(
 
     let mut sums = [m.no_products(); G];
     for g in 0..G {
-        // The lengths block has power 1, the block before it 2, and so on. It has a chunk to itself if no lane is free.
+        // The lengths block has power 1, the block before it 2, and so on. If no lane is free, it has a chunk of its
+        // own.
         let blocks = ((AHEAD + rows[g].len) % (16 * M::LANES)).div_ceil(16);
         let lengths = rows[g].block(offset_of!(BlocksInOrder, first));
         let lengths = m.ghash_order(m.one_lane(blocks % M::LANES, lengths));

@@ -1,15 +1,15 @@
 //! Enhanced CCMP: CCM whose CBC-MAC is split into lanes within one frame (`docs/explanation/enhanced-ccmp.md`).
 //!
-//! The blocks that CCM authenticates after B0 are dealt to `L` lanes in turn, so that a chunk of `L` consecutive blocks is
-//! one step for all lanes. Each lane starts from a B0 of its own and the MIC is the sum of the lanes. As in `gcm`, block
-//! i of a frame is what the MAC takes as its block i; CTR takes it with count i - 1:
+//! The blocks that CCM authenticates after B0 are assigned to `L` lanes in turn, so that a chunk of `L` consecutive
+//! blocks is one step of all lanes. Each lane starts from its own B0, and the MIC is the XOR of the lanes. As in `gcm`,
+//! block i of a frame is block i of the MAC. CTR uses count i - 1 for it:
 //!
 //! ```text
 //!  block    0        1                 2, 3, ...
 //!  MAC      AAD 1    AAD 2             plaintext
 //!  CTR      unused   A0 masks the MIC  A1, A2, ... payload
 //! ```
-//! The MAC runs one chunk behind CTR, so that opening is the same as sealing.
+//! The MAC runs one chunk behind CTR, so that opening has the same structure as sealing.
 #![allow(unsafe_code)]
 
 use std::mem::offset_of;
@@ -23,7 +23,7 @@ use super::{BlocksInOrder, Frame};
 /// Octets of the blocks before the payload.
 const AHEAD: usize = 32;
 
-/// What tells the B0 of one lane from that of another: its number, in bits 2 to 4 of the flags.
+/// The difference between the B0 blocks of the lanes: the lane's number, in bits 2 to 4 of the flags.
 const NUMBERS: [[u8; 16]; MAX_LANES] = {
     let mut numbers = [[0; 16]; MAX_LANES];
     let mut lane = 0;
@@ -34,18 +34,18 @@ const NUMBERS: [[u8; 16]; MAX_LANES] = {
     numbers
 };
 
-/// `N` registers: `N / R` frames with as many whole chunks each, of `R` registers of lanes.
+/// The state of `N` registers: `N / R` frames of `R` registers each, with equal numbers of whole chunks.
 struct State<M: Machine, const N: usize> {
     mac: [M::Block; N],
-    /// What the MAC takes next, folded.
+    /// The next input of the MAC, folded.
     next: [M::Block; N],
-    /// The lanes for which there is such a block.
+    /// The lanes that have this input.
     due: [u8; N],
     /// Counter block 0, whitened.
     base: [M::Block; N],
 }
 
-/// Whole chunks of a frame with `lanes` lanes and a payload of `len` octets.
+/// Number of whole chunks of a frame with `lanes` lanes and a payload of `len` octets.
 pub(super) fn whole_chunks(lanes: usize, len: usize) -> usize {
     (AHEAD + len) / (16 * lanes)
 }
@@ -53,7 +53,7 @@ pub(super) fn whole_chunks(lanes: usize, len: usize) -> usize {
 /// Makes a pass over the payloads of frames in place and returns their MICs.
 ///
 /// # Safety
-/// There are at most `N / R` rows, and all have as many whole chunks.
+/// There are at most `N / R` rows, with equal numbers of whole chunks.
 #[inline(always)]
 pub(super) unsafe fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
@@ -71,7 +71,7 @@ pub(super) unsafe fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usiz
     for i in 0..N {
         let row = &rows[i / R];
         let numbers = NUMBERS[i % R * M::LANES..].as_ptr().cast();
-        // SAFETY: the registers of a frame have at most `MAX_LANES` lanes together, so a number is readable for each.
+        // SAFETY: the registers of a frame have at most `MAX_LANES` lanes in total, so each lane's number is readable.
         let numbers = unsafe { m.load(numbers) };
         let first = m.xor(m.splat(row.block(offset_of!(BlocksInOrder, first))), numbers);
         s.mac[i] = keys.whiten(m, i, first);
@@ -85,7 +85,7 @@ pub(super) unsafe fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usiz
     }
     let mut masks = [0; N];
     for (f, row) in rows.iter().enumerate() {
-        // A0 is the count of the second lane.
+        // The second lane's count gives A0.
         let (register, lane) = if M::LANES == 1 { (f * R + 1, 0) } else { (f * R, 1) };
         let mask = keys.join(m, stream[register], keys.last(register));
         masks[f] = u128::from_ne_bytes(m.lanes(mask)[lane]);
@@ -104,7 +104,7 @@ pub(super) unsafe fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usiz
 
     let whole = whole_chunks(count, rows[0].len);
     if whole > 1 {
-        // SAFETY: the caller promises that all rows have as many whole chunks as the first.
+        // SAFETY: the caller promises that all rows have as many whole chunks as the first row.
         unsafe { chunks::<M, K, R, N, PASS>(m, keys, rows, &mut s, 1..whole) };
     }
     if whole > 0
@@ -133,7 +133,7 @@ pub(super) unsafe fn lanes<M: Machine, K: Keys<M>, const R: usize, const N: usiz
     }
 }
 
-/// The counter blocks of a chunk, whitened. Those of chunk 0 start from one before A0.
+/// The counter blocks of a chunk, whitened. In chunk 0 the count of the first lane is one below that of A0.
 #[inline(always)]
 fn counters<M: Machine, const N: usize>(m: M, base: &[M::Block; N], r: usize, chunk: usize) -> [M::Block; N] {
     let mut stream = *base;
@@ -144,7 +144,7 @@ fn counters<M: Machine, const N: usize>(m: M, base: &[M::Block; N], r: usize, ch
     stream
 }
 
-/// The MAC takes what is due, beside the rounds of `stream` if there is one.
+/// The MAC absorbs the blocks that are due, interleaved with the rounds of `stream` if given.
 #[inline(always)]
 fn absorb<M: Machine, K: Keys<M>, const PASS: Pass, const N: usize>(
     m: M,
@@ -171,10 +171,10 @@ fn absorb<M: Machine, K: Keys<M>, const PASS: Pass, const N: usize>(
     }
 }
 
-/// Chunks that every frame has whole.
+/// Processes chunks that are whole in every frame.
 ///
 /// # Safety
-/// All chunks of the range are whole in every row, and none of them holds the AAD.
+/// All chunks of the range are whole in every row, and none contains the AAD.
 #[inline(always)]
 unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
@@ -185,7 +185,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
 ) {
     let (mut mac, mut next) = (s.mac, s.next);
     for i in 0..N {
-        // The first chunk may have come short of blocks for some lanes only if it is the last.
+        // The first chunk lacks blocks in some lanes only if it is also the last chunk.
         debug_assert_eq!(s.due[i], M::ALL);
     }
     for chunk in range {
@@ -217,7 +217,7 @@ unsafe fn chunks<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
     (s.mac, s.next) = (mac, next);
 }
 
-/// A chunk of which some lanes have not all octets, or none; adds to what is due, and folds it.
+/// Processes a chunk that some lanes have in part or not at all: adds its blocks to `next` and `due`, and folds `next`.
 #[inline(always)]
 fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const PASS: Pass>(
     m: M,
@@ -229,7 +229,7 @@ fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
 ) {
     for i in 0..N {
         let row = &rows[i / R];
-        // Octets of the stream that starts with the AAD.
+        // Offsets in the octets that start with the AAD.
         let start = 16 * M::LANES * (chunk * R + i % R);
         let end = (AHEAD + row.len).min(start + 16 * M::LANES);
         if AHEAD.max(start) < end {
@@ -250,7 +250,7 @@ fn partial_chunk<M: Machine, K: Keys<M>, const R: usize, const N: usize, const P
     }
 }
 
-/// The same for one frame on any CPU: its registers hold the eight lanes that there are at most, in order.
+/// [`lanes()`] for one frame on any CPU: a register holds up to eight lanes, in order.
 pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes: usize) {
     let keys = SlicedKeys::<11>::one(Portable, frame.key);
     let BlocksInOrder {

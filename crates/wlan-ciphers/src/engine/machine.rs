@@ -1,8 +1,8 @@
-//! What a kernel asks of a machine: registers that hold one block of each of a few frames.
+//! The operations that kernels require of a machine, and the layout of frames in its registers.
 //!
-//! The kernels are written once, over these traits, and inlined into functions that enable the machine's instructions.
-//! A *register* is a [`Machine::Block`]: one 16-octet block of each of `LANES` frames, so one instruction works for
-//! all of them and CBC-MAC, serial within a frame, is parallel across frames.
+//! The kernels are generic over these traits and inlined into functions that enable the machine's instructions. A
+//! *register* is a [`Machine::Block`]: one 16-octet block of each of `LANES` frames. One instruction processes all of
+//! them, so CBC-MAC, serial within a frame, is parallel across frames.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -12,134 +12,134 @@ use super::{BlocksInOrder, Frame, Schedule};
 
 pub(super) use super::schedule::MAX_LANES;
 
-/// One address for each lane of a register; those past the machine's `LANES` are unused.
+/// One address per lane of a register. Lanes past the machine's `LANES` are unused.
 pub(super) type Addresses = [*mut u8; MAX_LANES];
 
-/// A CPU that has what its module needs: a value exists only where that was detected.
+/// A CPU with the features that its module requires. A value exists only if they were detected.
 pub(super) trait Machine: Copy {
-    /// Frames a register holds a block of.
+    /// Frames per register.
     const LANES: usize;
-    /// Chains of rounds that go side by side without running out of registers.
+    /// Chains of rounds that can be interleaved without running out of registers.
     const CHAINS: usize;
-    /// Bits of all lanes.
+    /// A mask of all lanes.
     const ALL: u8 = ((1u16 << Self::LANES) - 1) as u8;
-    /// One block of each lane.
+    /// One block per lane.
     type Block: Copy;
     /// As many blocks as there are lanes.
     type Square: IndexMut<usize, Output = Self::Block> + Copy;
-    /// Products of GHASH, not reduced yet.
+    /// Products of GHASH, not yet reduced.
     type Products: Copy;
-    /// `KEYS` round keys, 11 or 15; `SETS` is 1 for one key, else the number of registers.
+    /// `KEYS` round keys, 11 or 15. `SETS` is 1 for a shared key, else the number of registers.
     type Keys<const KEYS: usize, const SETS: usize>: Keys<Self>;
 
     /// All bits clear.
     fn zero(self) -> Self::Block;
-    /// The blocks at these addresses.
-    #[allow(clippy::wrong_self_convention)] // the machine is what makes it, not what it is made from
+    /// The blocks at these references, one per lane.
+    #[allow(clippy::wrong_self_convention)] // `self` is the machine, not the source of the conversion
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> Self::Block;
     /// The same block in every lane.
     fn splat(self, block: &[u8; 16]) -> Self::Block;
     /// Zeros.
     fn square(self) -> Self::Square;
-    /// Block `a` of lane `b` where lane `a` of block `b` was.
+    /// Transposes: lane `b` of block `a` of the result is lane `a` of block `b` of `square`.
     fn turn(self, square: Self::Square) -> Self::Square;
     /// Exclusive or.
     fn xor(self, a: Self::Block, b: Self::Block) -> Self::Block;
-    /// The lanes of `yes` where `lanes` has a bit, those of `no` elsewhere.
+    /// The lanes of `yes` whose bit in `lanes` is set, and the other lanes of `no`.
     fn select(self, lanes: u8, yes: Self::Block, no: Self::Block) -> Self::Block;
-    /// Zeros but for the last two octets of each lane, which hold `n`, most significant octet first.
+    /// Zeros except for the last two octets of each lane, which hold `n`, most significant octet first.
     fn counter(self, n: u16) -> Self::Block;
 
-    /// The 16 octets at `at[lane] + offset` of each lane.
+    /// The 16 octets at `at[lane] + offset` for each lane.
     ///
     /// # Safety
-    /// They must be readable.
+    /// The octets must be readable.
     unsafe fn gather(self, at: &Addresses, offset: usize) -> Self::Block;
     /// Writes the lanes of `block` to `at[lane] + offset`.
     ///
     /// # Safety
     /// 16 octets must be writable there.
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: Self::Block);
-    /// The consecutive blocks at `at`, one a lane.
+    /// Consecutive blocks at `at`, one per lane.
     ///
     /// # Safety
-    /// They must be readable.
+    /// The blocks must be readable.
     unsafe fn load(self, at: *const u8) -> Self::Block;
-    /// Writes the lanes to consecutive blocks at `at`.
+    /// Writes the lanes as consecutive blocks at `at`.
     ///
     /// # Safety
-    /// They must be writable.
+    /// The blocks must be writable.
     unsafe fn store(self, at: *mut u8, blocks: Self::Block);
-    /// Like [`load`](Machine::load), but only the octets of `span`, which starts and, unless the text does, ends with a
-    /// lane; zeros elsewhere.
+    /// Like [`load`](Machine::load), but reads only the octets of `span`; the others are zero. `span` starts at a lane
+    /// boundary and ends at one unless the text ends before it.
     ///
     /// # Safety
     /// The octets of the span and the 16 before them must be readable.
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> Self::Block;
-    /// Writes the octets of `span` and returns `blocks` with zeros elsewhere.
+    /// Writes the octets of `span` and returns `blocks` with zeros outside `span`.
     ///
     /// # Safety
     /// As for [`load_span`](Machine::load_span), for writing.
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, blocks: Self::Block) -> Self::Block;
     /// `block` in one lane, zeros in the others.
     fn one_lane(self, lane: usize, block: &[u8; 16]) -> Self::Block;
-    /// Two blocks in the first two of two or more lanes, zeros in the others.
+    /// Two blocks in the first two lanes of a machine with at least two, zeros in the others.
     fn first_lanes(self, blocks: &[[u8; 16]; 2]) -> Self::Block;
-    /// Like [`counter`](Machine::counter), for n, n + 1, ... in successive lanes.
+    /// Like [`counter`](Machine::counter), with n, n + 1, ... in successive lanes.
     fn counters(self, n: u16) -> Self::Block;
-    /// The sum of all lanes, in the first.
+    /// The XOR of all lanes, in the first lane.
     fn add_lanes(self, blocks: Self::Block) -> Self::Block;
-    /// The powers `from`, `from - 1`, ... of the hash key in successive lanes; zeros for those below 1.
+    /// The powers `from`, `from - 1`, ... of the hash key in successive lanes; zeros for exponents below 1.
     fn powers(self, key: &Schedule, from: usize) -> Self::Block;
     /// The lanes, in order.
     fn lanes(self, block: Self::Block) -> [[u8; 16]; MAX_LANES];
 
-    /// The same block, where the compiler does not know it: calls keep their order, and with it the instructions in
-    /// between. It would otherwise put independent chains of rounds one after the other.
+    /// Returns the block unchanged, hidden from the optimizer. Calls keep their order, and so do the instructions
+    /// between them. Otherwise the compiler would run independent chains of rounds one after another.
     #[inline(always)]
     fn pin(self, block: Self::Block) -> Self::Block {
         block
     }
 
-    /// No products.
+    /// An empty sum of products.
     fn no_products(self) -> Self::Products;
-    /// Blocks of GHASH in the octet order that products take.
+    /// Converts blocks of GHASH to the octet order of products.
     fn ghash_order(self, block: Self::Block) -> Self::Block;
-    /// Adds the product of `x` and `power`, both in the order of products.
+    /// Adds the product of `x` and `power`, both in the octet order of products.
     fn multiply(self, sum: Self::Products, x: Self::Block, power: Self::Block) -> Self::Products;
     /// The sum of the products, reduced.
     fn reduce(self, sum: Self::Products) -> Self::Block;
 }
 
-/// The AES keys of the lanes of a group, in the form a machine wants them.
+/// The AES keys of the lanes of a group, in the machine's own form.
 ///
-/// The last round is split off, so that what is added after it (the next block of the MAC, the text that the key stream
-/// enciphers) is folded into the last round key and the chain from block to block is the AES rounds alone:
+/// The last round is separate, so that the value XORed after it (the next block of the MAC, or the text under the key
+/// stream) is folded into the last round key. The chain from block to block is then only the AES rounds:
 /// `join(rounds(whiten(x)), last)` is AES of x, and `join(rounds(whiten(x)), fold(y))` is `whiten(AES(x) ^ y)`.
 pub(super) trait Keys<M: Machine> {
     /// The keys of one schedule in every lane.
     fn one(m: M, key: &Schedule) -> Self;
-    /// The keys of each frame, by register and lane.
+    /// The keys of each frame, indexed by register and lane.
     fn each(m: M, keys: &[[&Schedule; MAX_LANES]]) -> Self;
-    /// The keys of registers that belong to one frame each.
+    /// The keys of registers whose lanes belong to a single frame each.
     fn of<'k>(m: M, key: impl Fn(usize) -> &'k Schedule) -> Self;
 
-    /// A block as the rounds take it.
+    /// Prepares a block for the rounds.
     fn whiten(&self, m: M, register: usize, block: M::Block) -> M::Block;
-    /// A block to be added to what comes out of the rounds, and whitened.
+    /// Prepares a block that is XORed with the output of the rounds, and whitens the result.
     fn fold(&self, m: M, register: usize, block: M::Block) -> M::Block;
-    /// What ends AES when joined.
+    /// The last round key: joining it completes AES.
     fn last(&self, register: usize) -> M::Block;
-    /// Ends the rounds.
+    /// Completes the last round.
     fn join(&self, m: M, state: M::Block, folded: M::Block) -> M::Block;
-    /// Rounds that counter blocks of one key may be ahead. Those of a frame differ in their last two octets, at the same
-    /// places in all frames, so what that comes to after a round is the same for all frames and is added
-    /// ("counter-mode caching", Bernstein and Schwabe 2008).
+    /// Rounds of the counter blocks of one key that can be computed in advance. The counter blocks of a frame differ
+    /// only in their last two octets, which are at the same positions in all frames. The effect of a count after a
+    /// round is therefore the same for all frames and is XORed in ("counter-mode caching", Bernstein and Schwabe 2008).
     const AHEAD: usize;
-    /// What is to be added to blocks with count 0, whitened and `AHEAD` rounds on, for these counts.
+    /// The value to XOR for these counts into whitened blocks with count 0 after `AHEAD` rounds.
     fn counts_ahead(&self, m: M, counts: M::Block) -> M::Block;
-    /// All rounds but the last of registers `first..first + N`, for MAC and counters side by side; those of the counters
-    /// without the first `ahead`.
+    /// All rounds except the last of registers `first..first + N`, interleaving MAC and counters. The first `ahead`
+    /// rounds of the counters are skipped.
     fn rounds<const N: usize>(
         &self,
         m: M,
@@ -148,11 +148,11 @@ pub(super) trait Keys<M: Machine> {
         counters: &mut [M::Block; N],
         ahead: usize,
     );
-    /// Calls of [`round_of`](Keys::round_of) that make up all rounds but the last.
+    /// Number of calls of [`round_of`](Keys::round_of) that perform all rounds except the last.
     const ROUNDS: usize;
-    /// Round `round`, from 0, of registers `first..first + N`.
+    /// Performs round `round`, counted from 0, of registers `first..first + N`.
     fn round_of<const N: usize>(&self, m: M, first: usize, round: usize, blocks: &mut [M::Block; N]);
-    /// All rounds but the last, without the first `ahead`, for one kind only.
+    /// Performs all rounds except the last and the first `ahead`, on one set of blocks.
     #[inline(always)]
     fn rounds_of<const N: usize>(&self, m: M, first: usize, blocks: &mut [M::Block; N], ahead: usize) {
         for round in ahead..Self::ROUNDS {
@@ -161,7 +161,7 @@ pub(super) trait Keys<M: Machine> {
     }
 }
 
-/// A machine with instructions for one round of AES.
+/// A machine with instructions for single AES rounds.
 #[cfg(target_arch = "x86_64")]
 pub(super) trait AesRounds: Machine {
     /// A round.
@@ -170,7 +170,7 @@ pub(super) trait AesRounds: Machine {
     fn last_round(self, state: Self::Block, key: Self::Block) -> Self::Block;
 }
 
-/// Round keys for [`AesRounds`]: `SETS` is 1 for one key, else the number of registers. `KEYS` is 11 or 15.
+/// Round keys for [`AesRounds`]. `SETS` is 1 for a shared key, else the number of registers. `KEYS` is 11 or 15.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct RoundKeys<M: AesRounds, const KEYS: usize, const SETS: usize> {
     sets: [[M::Block; KEYS]; SETS],
@@ -256,7 +256,7 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
             for i in 0..N {
                 let mut key = self.key(first + i, round);
                 if SETS > 1 {
-                    // One load for both.
+                    // One load for both uses.
                     key = m.pin(key);
                 }
                 mac[i] = m.round(mac[i], key);
@@ -288,36 +288,36 @@ impl<M: AesRounds, const KEYS: usize, const SETS: usize> Keys<M> for RoundKeys<M
     }
 }
 
-/// Up to `G` registers of frames, longest first: where each lane's octets are.
+/// The addresses of up to `G` registers of frames, longest first.
 ///
-/// For as long as this borrow, every address of the first `registers` registers and of the machine's lanes is valid for
-/// reads and writes: of a whole [`BlocksInOrder`](super::BlocksInOrder), or of `len` octets of payload and of
-/// [`MIN_HEADER`](super::MIN_HEADER) octets before them.
+/// While the borrow lasts, every address in the first `registers` registers and the machine's lanes is valid for reads
+/// and writes: of a complete [`BlocksInOrder`](super::BlocksInOrder), or of `len` octets of payload and the
+/// [`MIN_HEADER`](super::MIN_HEADER) octets before it.
 pub(super) struct Group<'g, const G: usize> {
     /// Registers in use.
     pub(super) registers: usize,
     /// The [`BlocksInOrder`](super::BlocksInOrder) of each lane's frame.
     pub(super) blocks_of: [Addresses; G],
-    /// Its payload.
+    /// The payload of each lane's frame.
     pub(super) payload: [Addresses; G],
-    /// Octets of its payload.
+    /// Octets of each payload.
     pub(super) len: [[usize; MAX_LANES]; G],
-    /// Its key.
+    /// The key of each lane's frame.
     pub(super) keys: [[&'g Schedule; MAX_LANES]; G],
-    /// For each register, chunks of as many blocks as there are lanes that every lane up to it has in full.
+    /// Per register, the chunks of `LANES` blocks that every lane of this register and the earlier ones has in full.
     pub(super) whole: [usize; G],
-    /// For each register, chunks of its longest lane, the last of them perhaps in part.
+    /// Per register, the chunks of its longest lane. The last chunk may be partial.
     pub(super) chunks: [usize; G],
-    /// The addresses are good for as long as this borrow.
+    /// The addresses are valid while this borrow lasts.
     _frames: PhantomData<&'g mut [u8]>,
 }
 
 impl<'g, const G: usize> Group<'g, G> {
-    /// The frames `order` names, at most `G * lanes`. Lanes without a frame have the blocks and the key of the register's
-    /// first, and no payload.
+    /// The frames in `order`, at most `G * lanes`. Lanes without a frame have the blocks and the key of the register's
+    /// first frame, and no payload.
     ///
     /// # Safety
-    /// `order` names no frame twice. Each payload is at most as long as the one before it.
+    /// `order` contains no frame twice. Each payload is at most as long as the previous one.
     #[inline(always)]
     pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
         let mut group = Group {
@@ -347,20 +347,20 @@ impl<'g, const G: usize> Group<'g, G> {
         for (register, members) in order.chunks(lanes).enumerate() {
             for lane in 0..lanes {
                 let member = members.get(lane).unwrap_or(&members[0]);
-                // No reference to the blocks, which would end the validity of an address taken before.
+                // A reference to the blocks would invalidate addresses taken before.
                 group.blocks_of[register][lane] = (&raw mut frames[usize::from(*member)].blocks).cast();
             }
         }
         group
     }
 
-    /// Octets left in a lane from octet `at` on.
+    /// Octets of a lane after octet `at`.
     #[inline(always)]
     pub(super) fn left(&self, register: usize, lane: usize, at: usize) -> usize {
         self.len[register][lane].saturating_sub(at)
     }
 
-    /// The lanes that have the first block from octet `at` on, the second, and so on for as many as there are lanes.
+    /// For each of the `lanes` blocks from octet `at` on, the mask of lanes that have it.
     #[inline(always)]
     pub(super) fn due(&self, register: usize, at: usize, lanes: usize) -> [u8; MAX_LANES] {
         let mut due = [0; MAX_LANES];
@@ -375,19 +375,19 @@ impl<'g, const G: usize> Group<'g, G> {
     /// The block at an offset of [`BlocksInOrder`].
     ///
     /// # Safety
-    /// The register is one of the group's and the lane one of the machine's. The offset is one of a field. The block is not
+    /// `register` is in the group and `lane` in the machine. `offset` is the offset of a field. The block is not
     /// written while the reference lives.
     #[inline(always)]
     pub(super) unsafe fn block(&self, register: usize, lane: usize, offset: usize) -> &[u8; 16] {
-        // SAFETY: the address is that of a whole `BlocksInOrder`, and the field lies within.
+        // SAFETY: the address is that of a complete `BlocksInOrder`, which contains the field.
         unsafe { &*self.blocks_of[register][lane].add(offset).cast_const().cast() }
     }
 }
 
-/// One frame, for kernels that give each frame registers of its own.
+/// One frame, for kernels in which a register holds blocks of one frame only.
 ///
-/// For as long as this borrow, `payload` is valid for reads and writes of `len` octets and of
-/// [`MIN_HEADER`](super::MIN_HEADER) octets before them.
+/// While the borrow lasts, `payload` is valid for reads and writes of `len` octets and of the
+/// [`MIN_HEADER`](super::MIN_HEADER) octets before it.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'g> {
     blocks: &'g BlocksInOrder,
@@ -404,24 +404,24 @@ impl<'g> Row<'g> {
         &self.blocks.as_octets()[offset / 16]
     }
 
-    /// The block at an offset and the one after it.
+    /// The block at an offset and the next block.
     #[inline(always)]
     pub(super) fn block_pair(&self, offset: usize) -> [[u8; 16]; 2] {
         [*self.block(offset), *self.block(offset + 16)]
     }
 }
 
-/// Up to `G` frames, longest first; rows past `count` repeat the last.
+/// Up to `G` frames, longest first. Rows after `count` repeat the last frame.
 pub(super) struct Rows<'g, const G: usize> {
     pub(super) rows: [Row<'g>; G],
     pub(super) count: usize,
 }
 
 impl<'g, const G: usize> Rows<'g, G> {
-    /// The frames `order` names, 1 to `G`.
+    /// The frames in `order`, 1 to `G`.
     ///
     /// # Safety
-    /// `order` names no frame twice. Each payload is at most as long as the one before it.
+    /// `order` contains no frame twice. Each payload is at most as long as the previous one.
     #[inline(always)]
     pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
         let mut payloads = [std::ptr::null_mut(); G];

@@ -1,24 +1,24 @@
-//! The engine: CCM and GCM over many frames at once, on what this CPU has.
+//! The engine: CCM and GCM over many frames at a time, with this CPU's instructions.
 //!
-//! A chain of CBC-MAC is serial, so one frame cannot go faster than the latency of AES (RFC 3610 section 2.2 gives no
-//! way round). Frames are independent of each other, so the engine runs many in lock step: one register holds a block
-//! of each of a few frames, a group is a few registers.
+//! A CBC-MAC chain is serial (RFC 3610 section 2.2), so the latency of AES limits the speed of a single frame. Frames
+//! are independent of each other, so the engine processes many in lockstep: one register holds one block of each of
+//! several frames, and a group consists of several registers.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
 //! | `schedule` | round keys and powers of the hash key |
-//! | `pass` | sealing, opening, and halves of sealing, to be measured |
-//! | `order` | the order in which the kernels take the frames of a batch |
-//! | `machine` | what the kernels ask of a machine, and how frames are laid over its registers |
-//! | `ccm`, `gcm` | the kernels, written once over `machine` |
-//! | `bitslice`, `polyval` | AES and GHASH in constant time on any CPU |
+//! | `pass` | sealing, opening, and the halves of sealing for measurements |
+//! | `order` | the order in which the kernels process the frames of a batch |
+//! | `machine` | the operations that kernels require of a machine, and the layout of frames in its registers |
+//! | `ccm`, `gcm` | the kernels, generic over `machine` |
+//! | `bitslice`, `polyval` | constant-time AES and GHASH for any CPU |
 //! | `portable`, `aesni`, `vaes256`, `vaes512`, `armv8` | the machines, with their intrinsics |
 //!
-//! Memory outside the frames is never written and the frames' own is read only within their MPDU.
+//! The kernels write only inside the frames' own memory and read only inside their MPDUs.
 
 #![allow(unsafe_code)]
-// Lanes, blocks and octets of a block are counted in integers that fit: at most 16 lanes, 4096 blocks. Kernels walk
-// several arrays with one index, which is how they are kept in registers.
+// Lanes, blocks and octets of a block are counted in integers that fit: at most 16 lanes, 4096 blocks. Kernels index
+// several arrays with one variable, which keeps the arrays in registers.
 #![allow(clippy::cast_possible_truncation, clippy::needless_range_loop)]
 
 #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ mod armv8;
 mod bitslice;
 mod ccm;
 mod gcm;
-// The kernel of Enhanced CCMP over lanes, which the portable machine does not use.
+// The Enhanced CCMP kernel over lanes. The portable machine does not use it.
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod lanes;
 mod machine;
@@ -55,7 +55,7 @@ pub(crate) use schedule::{Kind, Mode, Schedule};
 #[cfg(target_arch = "x86_64")]
 use {aesni::AesNi, vaes256::Vaes256, vaes512::Vaes512};
 
-/// Which instructions frames are protected with.
+/// The instructions that protect frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Backend {
@@ -92,7 +92,7 @@ impl Backend {
         Backend::ALL.into_iter().filter(|backend| backend.is_available())
     }
 
-    /// True if this CPU has what the backend needs.
+    /// Whether this CPU has the instructions that the backend requires.
     #[must_use]
     pub fn is_available(self) -> bool {
         AnyMachine::detect(self).is_some()
@@ -111,7 +111,7 @@ impl Backend {
     }
 }
 
-/// A machine that was detected.
+/// A detected machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnyMachine {
     Portable(Portable),
@@ -137,7 +137,7 @@ impl AnyMachine {
             Backend::Vaes512 => Vaes512::detect().map(AnyMachine::Vaes512),
             #[cfg(target_arch = "aarch64")]
             Backend::Armv8 => Armv8::detect().map(AnyMachine::Armv8),
-            // Those of other CPUs.
+            // Backends of other CPUs.
             _ => None,
         }
     }
@@ -149,20 +149,20 @@ impl fmt::Display for Backend {
     }
 }
 
-/// What the nonce and the AAD of a frame become before they are enciphered: blocks as little-endian numbers, so that
-/// they are built and handed on in registers.
+/// The blocks that CCM or GCM derives from the nonce and the AAD of a frame. They are little-endian numbers, so that
+/// they are built and passed in registers.
 pub(crate) struct Blocks {
     /// Counter block with count 0.
     pub(crate) counter: u128,
     /// CCM: B0. GCM: the lengths block.
     pub(crate) first: u128,
-    /// The AAD, the first of two blocks; CCM: after its length.
+    /// The first of the two AAD blocks. For CCM it begins with the AAD's length.
     pub(crate) aad_1: u128,
-    /// The second, padded with zeros.
+    /// The second AAD block, padded with zeros.
     pub(crate) aad_2: u128,
 }
 
-/// [`Blocks`] as they lie in memory.
+/// [`Blocks`] in memory order.
 #[repr(C)]
 struct BlocksInOrder {
     counter: u128,
@@ -176,33 +176,33 @@ impl BlocksInOrder {
     #[inline(always)]
     fn as_octets(&self) -> &[[u8; 16]; 4] {
         const { assert!(size_of::<BlocksInOrder>() == 64) };
-        // SAFETY: four numbers without padding are 64 readable octets, which need no alignment.
+        // SAFETY: four numbers without padding are 64 readable octets, and octets need no alignment.
         unsafe { &*std::ptr::from_ref(self).cast() }
     }
 }
 
-/// One frame, as a kernel takes it.
+/// One frame in the form that the kernels process.
 #[repr(align(64))]
 pub(crate) struct Frame<'a, 'k> {
-    /// The kernel leaves the MIC where the first block was; CCM with a MIC of 8 octets uses the first 8.
+    /// The kernel writes the MIC into `first`. CCM with a MIC of 8 octets uses the first 8.
     blocks: BlocksInOrder,
     mpdu: &'a mut [u8],
-    /// Where the payload starts in `mpdu`, [`MIN_HEADER`] or more.
+    /// Offset of the payload in `mpdu`, at least [`MIN_HEADER`].
     start: usize,
     /// Octets of the payload.
     len: usize,
     key: &'k Schedule,
 }
 
-/// Octets in front of a payload that kernels may read: they load the last block by its end, and what is in front of the
-/// payload where other blocks come first.
+/// Octets before a payload that kernels may read. They load the last block by its end, and where other blocks precede
+/// the payload, they load the octets before it.
 const MIN_HEADER: usize = 32;
 
 impl<'a, 'k> Frame<'a, 'k> {
-    /// A frame whose payload, enciphered or deciphered in place, is `payload` of `mpdu`.
+    /// Creates a frame whose payload, encrypted or decrypted in place, is `payload` of `mpdu`.
     ///
     /// # Panics
-    /// If the payload does not lie within, or starts before octet 32.
+    /// If the payload is not inside `mpdu`, or starts before octet 32.
     #[inline(always)]
     pub(crate) fn new(
         mpdu: &'a mut [u8],
@@ -225,20 +225,20 @@ impl<'a, 'k> Frame<'a, 'k> {
         }
     }
 
-    /// The computed MIC, the payload and what follows it in the MPDU.
+    /// The computed MIC, the payload and the rest of the MPDU.
     #[inline]
     pub(crate) fn parts(&mut self) -> ([u8; 16], &mut [u8], &mut [u8]) {
         let (payload, rest) = self.mpdu[self.start..].split_at_mut(self.len);
         (self.blocks.first.to_ne_bytes(), payload, rest)
     }
 
-    /// What it is protected with.
+    /// The kind of the frame's key.
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
         self.key.kind
     }
 
-    /// True if both are of one kind and length.
+    /// Whether both frames have the same kind and length.
     #[inline]
     pub(crate) fn is_like(&self, other: &Frame<'_, '_>) -> bool {
         self.len == other.len && (std::ptr::eq(self.key, other.key) || self.kind() == other.kind())
@@ -251,7 +251,7 @@ impl<'a, 'k> Frame<'a, 'k> {
     }
 }
 
-/// Calls `$call` with the machine of a kind as `$m`.
+/// Evaluates `$call` with the machine of a kind as `$m`.
 macro_rules! with_machine {
     ($kind:expr, $m:ident => $call:expr) => {
         match $kind.machine {
@@ -268,18 +268,18 @@ macro_rules! with_machine {
     };
 }
 
-/// Does to one frame what the pass says.
+/// Makes a pass over one frame.
 pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
     let frames = std::slice::from_mut(frame);
-    // SAFETY: one frame is in order.
+    // SAFETY: a single frame satisfies the order.
     with_machine!(kind, m => unsafe { group::<_, PASS, true>(m, kind, frames, &[0]) });
 }
 
-/// Makes a pass over the frames that `order` names, which are of one kind.
+/// Makes a pass over the frames in `order`, which have the same kind.
 ///
 /// # Safety
-/// `order` names no frame twice. Each payload is at most as long as the one before it.
+/// `order` contains no frame twice. Each payload is at most as long as the previous one.
 unsafe fn protect_ordered<const PASS: Pass>(frames: &mut [Frame<'_, '_>], order: &[u8]) {
     let kind = frames[usize::from(order[0])].kind();
     // SAFETY: the caller promises what `groups` requires.
@@ -298,7 +298,7 @@ unsafe fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [F
         let of = |&member: &u8| &frames[usize::from(member)];
         let Frame { key, len, .. } = of(&order[0]);
         let shared = order.iter().all(|member| std::ptr::eq(of(member).key, *key));
-        // Frames in lanes go together only if they are as many and have as many whole chunks.
+        // Frames with lanes share a group only if it is full and all have the same number of whole chunks.
         let alone = match kind.mode {
             Mode::Lanes(lanes) => {
                 let chunks = |len| lanes::whole_chunks(lanes, len);
@@ -307,8 +307,8 @@ unsafe fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [F
             _ => false,
         };
         for order in order.chunks(if alone { 1 } else { most }) {
-            // SAFETY: part of an order is an order. Frames in lanes are a whole group with as many whole chunks each, or
-            // one frame.
+            // SAFETY: a part of an order is an order. Frames with lanes are a full group with equal numbers of whole
+            // chunks, or a single frame.
             unsafe {
                 if shared || alone {
                     group::<_, PASS, true>(m, kind, frames, order);
@@ -341,7 +341,7 @@ unsafe fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
     }
 }
 
-/// The kernels of a machine, as functions that enable its instructions. Each takes the frames of one group.
+/// The kernels of a machine, as functions that enable its instructions. Each processes the frames of one group.
 trait Entries: Machine {
     /// Registers of a group of CCM.
     const CCM_REGISTERS: usize;
@@ -365,7 +365,7 @@ trait Entries: Machine {
         order: &[u8],
     );
     /// # Safety
-    /// As for [`protect_ordered`]. `order` is one frame, or a whole group with as many whole chunks each.
+    /// As for [`protect_ordered`]. `order` is one frame, or a full group of frames with equal numbers of whole chunks.
     unsafe fn enhanced<const PASS: Pass, const SHARED: bool>(
         self,
         lanes: usize,
@@ -409,10 +409,11 @@ impl Entries for Portable {
     }
 }
 
-/// Implements [`Entries`] for a machine of these target features: registers of a CCM group; frames of a GCM group and
-/// chunks that each of its steps takes, and such chunks for a frame on its own; for 2, 4 and 8 lanes the machine, the
-/// registers of a frame and those of a group. CCM of a frame on its own goes through the narrow machine that `$narrow` makes
-/// of this one.
+/// Implements [`Entries`] for a machine with these target features. Arguments:
+///
+/// - `ccm`: registers of a group, and `$narrow`, which converts the machine to the one that processes a single frame;
+/// - `gcm`: frames of a group and chunks per step, and chunks per step for a single frame;
+/// - `lanes`, for 2, 4 and 8 lanes: the machine, the registers of a frame and the registers of a group.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entries {
     (
@@ -436,7 +437,7 @@ macro_rules! entries {
                 order: &[u8],
             ) {
                 /// # Safety
-                /// As for the method.
+                /// Same as for the method.
                 #[target_feature(enable = $features)]
                 unsafe fn featured<const PASS: super::Pass, const SHARED: bool>(
                     m: $machine,
@@ -459,7 +460,7 @@ macro_rules! entries {
                         }
                     }
                 }
-                // SAFETY: a value of this type shows that the CPU has these features. The caller promises the rest.
+                // SAFETY: a value of this type proves that the CPU has these features. The caller promises the rest.
                 unsafe { featured::<PASS, SHARED>(self, lanes, frames, order) }
             }
         }
@@ -478,7 +479,7 @@ macro_rules! entry {
             order: &[u8],
         ) {
             /// # Safety
-            /// As for the method.
+            /// Same as for the method.
             #[target_feature(enable = $features)]
             unsafe fn many<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
                 m: $machine,
@@ -489,7 +490,7 @@ macro_rules! entry {
                 unsafe { super::$group::<_, KEYS, $many, $chunks, PASS, SHARED>(m, frames, order) };
             }
             /// # Safety
-            /// As for the method.
+            /// Same as for the method.
             #[target_feature(enable = $features)]
             unsafe fn one<const KEYS: usize, const PASS: super::Pass>(
                 m: $machine,
@@ -499,7 +500,7 @@ macro_rules! entry {
                 // SAFETY: the caller promises what the group requires.
                 unsafe { super::$group::<_, KEYS, 1, $alone, PASS, true>($narrow(m), frames, order) };
             }
-            // SAFETY: a value of this type shows that the CPU has these features. The caller promises the rest.
+            // SAFETY: a value of this type proves that the CPU has these features. The caller promises the rest.
             unsafe {
                 if order.len() == 1 {
                     one::<KEYS, PASS>(self, frames, order);
@@ -571,7 +572,7 @@ unsafe fn gcm_group<
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 /// # Safety
-/// As for [`protect_ordered`]. `order` names at most `N / R` frames, which have as many whole chunks each.
+/// As for [`protect_ordered`]. `order` has at most `N / R` frames, with equal numbers of whole chunks.
 #[inline(always)]
 unsafe fn lanes_group<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED: bool>(
     m: M,
@@ -579,23 +580,23 @@ unsafe fn lanes_group<M: Machine, const R: usize, const N: usize, const PASS: Pa
     order: &[u8],
 ) {
     let mut mics = [[0; 16]; N];
-    // One register or more for each frame.
+    // Each frame has at least one register.
     // SAFETY: the caller promises what the rows require.
     let mut group = unsafe { Rows::<N>::new(frames, order) };
     let rows = &mut group.rows[..group.count];
     if SHARED {
         let keys = M::Keys::<11, 1>::of(m, |_| rows[0].key);
-        // SAFETY: the caller promises as many whole chunks in each row.
+        // SAFETY: the caller promises equal numbers of whole chunks in all rows.
         unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
     } else {
         let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
-        // SAFETY: the caller promises as many whole chunks in each row.
+        // SAFETY: the caller promises equal numbers of whole chunks in all rows.
         unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
     }
     hand_out(&mics, frames, order);
 }
 
-/// Gives each frame its MIC.
+/// Stores each frame's MIC.
 #[inline(always)]
 fn hand_out(mics: &[[u8; 16]], frames: &mut [Frame<'_, '_>], order: &[u8]) {
     for (mic, &member) in mics.iter().zip(order) {

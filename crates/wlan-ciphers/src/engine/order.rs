@@ -1,7 +1,7 @@
-//! The order in which the kernels take the frames of a batch.
+//! The order in which the kernels process the frames of a batch.
 //!
-//! The kernels stop at a frame's end only where shorter frames follow longer ones, so the order is a matter of memory
-//! safety. It is made here and nowhere else.
+//! The kernels stop at the end of each frame only if no frame is longer than the frame before it, so memory safety
+//! depends on the order. Only this module creates it.
 #![allow(unsafe_code)]
 
 use arrayvec::ArrayVec;
@@ -9,14 +9,14 @@ use arrayvec::ArrayVec;
 use super::pass::Pass;
 use super::{Frame, protect_ordered};
 
-/// The most octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). No MPDU that 802.11
-/// can carry comes near (9.2.4.7.1), so GCMP is held to it too.
+/// Maximum octets of a payload: the length field of CCM has L = 2 octets (RFC 3610 section 2). All MPDUs that 802.11
+/// can carry are far shorter (9.2.4.7.1), so GCMP has the same limit.
 pub(crate) const MAX_PAYLOAD_LEN: usize = 0xffff;
 
-/// The most frames that are ordered together.
+/// Maximum frames that are sorted together.
 pub(crate) const WINDOW: usize = 128;
 
-/// The places of a window, in order.
+/// The indices of a window, in order.
 const IN_PLACE: [u8; WINDOW] = {
     let mut places = [0; WINDOW];
     let mut i = 0;
@@ -28,21 +28,21 @@ const IN_PLACE: [u8; WINDOW] = {
 };
 const _: () = assert!(WINDOW <= 1 << u8::BITS);
 
-/// Orders up to [`WINDOW`] frames by kind and length, and makes a pass over each.
+/// Sorts up to [`WINDOW`] frames by kind and length, and makes a pass over each.
 ///
 /// # Panics
-/// If there are more frames, or if a payload is longer than [`MAX_PAYLOAD_LEN`] in a batch of several lengths.
+/// If there are more frames, or if a batch of several lengths has a payload longer than [`MAX_PAYLOAD_LEN`].
 pub(crate) fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>]) {
     let [first, rest @ ..] = &*frames else {
         return;
     };
-    // Most batches have frames of one kind and length, which are in order.
+    // Most batches have frames of one kind and length, which need no sorting.
     if rest.iter().all(|frame| frame.is_like(first)) {
         let order = &IN_PLACE[..frames.len()];
-        // SAFETY: the places are distinct, and all payloads have the same length.
+        // SAFETY: the indices are distinct, and all payloads have the same length.
         return unsafe { protect_ordered::<PASS>(frames, order) };
     }
-    // Kind, then length from long to short, then place.
+    // Sort by kind, then length from long to short, then index.
     let mut order: ArrayVec<u32, WINDOW> = ArrayVec::new();
     for (frame, place) in frames.iter().zip(0..) {
         let shortness = MAX_PAYLOAD_LEN.checked_sub(frame.payload_len());
@@ -62,7 +62,7 @@ pub(crate) fn protect<const PASS: Pass>(frames: &mut [Frame<'_, '_>]) {
             .take_while(|&&place| frames[usize::from(place)].kind() == kind)
             .count();
         let (of_kind, others) = rest.split_at(alike);
-        // SAFETY: the places are distinct. Within a kind they were sorted from the longest payload to the shortest.
+        // SAFETY: the indices are distinct. Within a kind they are sorted from the longest payload to the shortest.
         unsafe { protect_ordered::<PASS>(frames, of_kind) };
         rest = others;
     }

@@ -1,19 +1,18 @@
-//! What a kernel does to a frame, known when it is compiled: seal, open, or one half of sealing alone.
+//! The operation that a kernel performs on a frame, a compile-time constant: seal, open, or one half of sealing.
 //!
-//! The halves are for measuring: they are the same kernel with the other half left out. In the whole the two overlap,
-//! MIC and key stream side by side in the CPU, so that they take less time together than one after the other.
+//! The halves are for measurements: each is the same kernel without the other half. Sealing interleaves MIC and key
+//! stream in the CPU, so it takes less time than the two halves in sequence.
 
 /// A kind of pass over a frame.
 pub(crate) type Pass = u8;
 
-/// MIC and key stream of a plaintext.
+/// MIC and key stream for a plaintext.
 pub(crate) const SEAL: Pass = 0;
-/// MIC and key stream of a ciphertext.
+/// MIC and key stream for a ciphertext.
 pub(crate) const OPEN: Pass = 1;
-/// The MIC alone; the payload stays as it is. CCM takes it for the plaintext, GCM for the ciphertext: each what its MIC
-/// is of.
+/// The MIC alone; the payload is unchanged. The payload is the input of the MIC: plaintext for CCM, ciphertext for GCM.
 pub(crate) const MIC: Pass = 2;
-/// The key stream alone, of sealing; it leaves no MIC.
+/// The key stream of sealing alone, without a MIC.
 pub(crate) const CTR: Pass = 3;
 
 /// Whether a pass computes the MIC.

@@ -1,16 +1,17 @@
-//! The field of GHASH, in the form that carry-less multiplication takes: POLYVAL (RFC 8452 section 3).
+//! The field of GHASH in the representation of carry-less multiplication: POLYVAL (RFC 8452 section 3).
 //!
-//! GHASH reads octets the other way round and its bits reflected. RFC 8452 appendix A: GHASH(H, X1, ...) is the octet
-//! reversal of POLYVAL(x H', X1', ...) where ' reverses octets. So powers are kept of x H' and a product is
-//! `a * b * x^-128` modulo x^128 + x^127 + x^126 + x^121 + 1. No table and no branch depends on a secret.
+//! GHASH reads octets in the opposite order and its bits reflected. RFC 8452 appendix A: GHASH(H, X1, ...) is the octet
+//! reversal of POLYVAL(x H', X1', ...), where ' reverses octets. The stored powers are therefore powers of x H', and a
+//! product is `a * b * x^-128` modulo x^128 + x^127 + x^126 + x^121 + 1. No table lookup and no branch depends on a
+//! secret.
 
-/// Powers of the hash key that are kept: GHASH is reduced once in so many blocks.
+/// Number of stored powers of the hash key, and therefore of blocks per reduction of GHASH.
 pub(super) const POWERS: usize = 32;
 
-/// The sum of products of 128 by 128 bits, low half first.
+/// A sum of 128 by 128 bit products, low half first.
 pub(super) type Product = [u64; 4];
 
-/// Powers 1 to [`POWERS`] of the hash key H, in this form, least significant octet first.
+/// Powers 1 to [`POWERS`] of the hash key H in this representation, least significant octet first.
 pub(super) fn powers(hash_key: &[u8; 16]) -> [[u8; 16]; POWERS] {
     let h = times_x(u128::from_be_bytes(*hash_key));
     let mut power = h;
@@ -44,7 +45,8 @@ pub(super) fn add_product(sum: Product, a: u128, b: u128) -> Product {
     ]
 }
 
-/// `sum * x^-128`: twice, the lowest word times (x^128 + x^127 + x^126 + x^121 + 1) clears that word.
+/// `sum * x^-128`. Adding the lowest word times (x^128 + x^127 + x^126 + x^121 + 1) clears that word; this is done
+/// twice.
 #[inline]
 pub(super) fn reduce(sum: Product) -> u128 {
     let [v0, mut v1, mut v2, mut v3] = sum;
@@ -58,17 +60,17 @@ pub(super) fn reduce(sum: Product) -> u128 {
     u128::from(v3) << 64 | u128::from(v2)
 }
 
-/// Carry-less product of 64 by 64 bits.
+/// Carry-less product of two 64-bit numbers.
 #[inline]
 fn multiply(a: u64, b: u64) -> u128 {
     let low = low_half(a, b);
-    // The reflection of a product is the product of the reflections, but for one place.
+    // The reflection of a product is the product of the reflections, shifted by one bit.
     let high = low_half(a.reverse_bits(), b.reverse_bits()).reverse_bits() >> 1;
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// The low half of the carry-less product, by integer products with holes: of every four bits one is used, so that
-/// sums of up to fifteen ones do not reach the next (T. Pornin, BearSSL, "Constant-time mul").
+/// The low half of the carry-less product, from integer products with holes: only one of every four bits is used, so
+/// that sums of up to fifteen ones do not carry into the next used bit (T. Pornin, BearSSL, "Constant-time mul").
 #[inline]
 fn low_half(a: u64, b: u64) -> u64 {
     const HOLES: [u64; 4] = [

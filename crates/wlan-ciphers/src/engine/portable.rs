@@ -1,4 +1,4 @@
-//! Any CPU: bit-sliced AES, eight frames a group.
+//! Any CPU: bit-sliced AES, eight frames per group.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -8,13 +8,13 @@ use super::bitslice::{self, BLOCKS, Planes};
 use super::machine::{Addresses, Keys, MAX_LANES, Machine};
 use super::polyval::{self, Product};
 
-/// Every CPU is one.
+/// Every CPU supports this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Portable;
 
 type Lanes = [[u8; 16]; MAX_LANES];
 
-/// MAC and counter blocks of all lanes fill one call of the bit-sliced cipher.
+/// The MAC blocks and counter blocks of all lanes fill one call of the bit-sliced cipher.
 const _: () = assert!(BLOCKS == 2 * MAX_LANES);
 
 impl Machine for Portable {
@@ -66,31 +66,31 @@ impl Machine for Portable {
     }
 
     unsafe fn gather(self, at: &Addresses, offset: usize) -> Lanes {
-        // SAFETY: the caller says that these octets are readable.
+        // SAFETY: the caller promises that these octets are readable.
         std::array::from_fn(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
     }
 
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: Lanes) {
         for (at, octets) in at.iter().zip(block) {
-            // SAFETY: the caller says that these octets are writable.
+            // SAFETY: the caller promises that these octets are writable.
             unsafe { at.add(offset).cast::<[u8; 16]>().write(octets) };
         }
     }
 
     unsafe fn load(self, at: *const u8) -> Lanes {
-        // SAFETY: the caller says that these octets are readable.
+        // SAFETY: the caller promises that these octets are readable.
         unsafe { at.cast::<Lanes>().read() }
     }
 
     unsafe fn store(self, at: *mut u8, blocks: Lanes) {
-        // SAFETY: the caller says that these octets are writable.
+        // SAFETY: the caller promises that these octets are writable.
         unsafe { at.cast::<Lanes>().write(blocks) };
     }
 
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> Lanes {
         let mut blocks = self.zero();
         let octets = &mut blocks.as_flattened_mut()[span.clone()];
-        // SAFETY: the caller says that these octets are readable.
+        // SAFETY: the caller promises that these octets are readable.
         unsafe {
             std::ptr::copy_nonoverlapping(at.add(span.start), octets.as_mut_ptr(), octets.len());
         }
@@ -99,7 +99,7 @@ impl Machine for Portable {
 
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, mut blocks: Lanes) -> Lanes {
         let octets = &blocks.as_flattened()[span.clone()];
-        // SAFETY: the caller says that these octets are writable.
+        // SAFETY: the caller promises that these octets are writable.
         unsafe { std::ptr::copy_nonoverlapping(octets.as_ptr(), at.add(span.start), octets.len()) };
         blocks.as_flattened_mut()[..span.start].fill(0);
         blocks.as_flattened_mut()[span.end..].fill(0);
@@ -160,11 +160,11 @@ impl Machine for Portable {
     }
 }
 
-/// Bit-sliced round keys; `KEYS` is 11 or 15. There is no round to split off: whitening is part of the cipher.
+/// Bit-sliced round keys; `KEYS` is 11 or 15. No round is separate, because whitening is part of the cipher.
 pub(super) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
 
 impl<const KEYS: usize> SlicedKeys<KEYS> {
-    /// The key that `key` names for each of the sixteen places.
+    /// Round keys with the key `key(place)` at each of the sixteen places.
     fn places<'k>(key: impl Fn(usize) -> &'k Schedule) -> Self {
         SlicedKeys(std::array::from_fn(|round| {
             bitslice::slice(&std::array::from_fn(|place| key(place).rounds[round]))
@@ -231,7 +231,7 @@ impl<const KEYS: usize> Keys<Portable> for SlicedKeys<KEYS> {
 
     const ROUNDS: usize = 1;
 
-    /// The keys of register 0 are in the first half of the planes, those of register 1 in the second.
+    /// The keys of register 0 are in the first half of the planes, the keys of register 1 in the second half.
     fn round_of<const N: usize>(&self, _: Portable, first: usize, _: usize, registers: &mut [Lanes; N]) {
         let mut blocks = [[0; 16]; BLOCKS];
         for (i, lanes) in registers.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! What a temporal key expands to: AES round keys (FIPS 197 5.2) and, for GCM, powers of the hash key.
+//! An expanded temporal key: AES round keys (FIPS 197 5.2) and, for GCM, powers of the hash key.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::polyval::{self, POWERS};
 use super::{AnyMachine, Backend, bitslice};
 
-/// Round keys of AES-256, the most there are.
+/// Number of round keys of AES-256, the maximum.
 const MAX_KEYS: usize = 15;
 
-/// The most lanes that any machine has.
+/// Maximum number of lanes of any machine.
 pub(super) const MAX_LANES: usize = 8;
 
-/// Zeros after them, so that any power heads as many as a register has lanes.
+/// Number of zeros after the powers, so that [`MAX_LANES`] entries can be read from any power on.
 const NO_POWERS: usize = MAX_LANES;
 
 /// The mode of operation of a suite.
@@ -25,18 +25,18 @@ pub(crate) enum Mode {
     Lanes(usize),
 }
 
-/// What is the same for all frames that a kernel takes at once.
+/// The properties that all frames in a kernel call share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) backend: Backend,
     pub(super) machine: AnyMachine,
     pub(crate) mode: Mode,
-    /// Round keys: 11 for AES-128, 15 for AES-256.
+    /// Number of round keys: 11 for AES-128, 15 for AES-256.
     pub(super) keys: usize,
 }
 
 impl Kind {
-    /// A number that orders kinds.
+    /// The sort key of a kind.
     #[inline]
     pub(crate) fn rank(self) -> u8 {
         let mode = match self.mode {
@@ -48,20 +48,20 @@ impl Kind {
     }
 }
 
-/// An expanded key; wiped on drop.
+/// An expanded key. It is wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(align(64))]
 pub(crate) struct Schedule {
-    /// Round keys; those past `kind.keys` are zero.
+    /// Round keys. Entries from `kind.keys` on are zero.
     pub(super) rounds: [[u8; 16]; MAX_KEYS],
-    /// The hash key to the power [`POWERS`] and on down to 1, then zeros; in the order and the form of [`polyval`].
+    /// Powers [`POWERS`] down to 1 of the hash key, then zeros; in the order and representation of [`polyval`].
     powers: [[u8; 16]; POWERS + NO_POWERS],
     #[zeroize(skip)]
     pub(crate) kind: Kind,
 }
 
 impl Schedule {
-    /// Expands a key of 16 or 32 octets, if this CPU can run the backend.
+    /// Expands a key of 16 or 32 octets, if this CPU supports the backend.
     pub(crate) fn new(key: &[u8], mode: Mode, backend: Backend) -> Option<Schedule> {
         let machine = AnyMachine::detect(backend)?;
         let mut schedule = Schedule {
@@ -89,14 +89,14 @@ impl Schedule {
         &self.powers[POWERS - exponent]
     }
 
-    /// The powers `from`, `from - 1` and on down, with zeros for those below 1.
+    /// The powers `from`, `from - 1`, ... and zeros for exponents below 1.
     #[inline(always)]
     pub(super) fn powers_from(&self, from: usize) -> &[[u8; 16]; MAX_LANES] {
         let powers = self.powers[POWERS - from..].first_chunk();
         powers.expect("there are zeros behind the powers")
     }
 
-    /// AES of one block, for where speed does not matter.
+    /// AES of one block, for uses where speed does not matter.
     pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
         let mut planes = [bitslice::Planes::default(); MAX_KEYS];
         for (planes, key) in planes.iter_mut().zip(&self.rounds) {

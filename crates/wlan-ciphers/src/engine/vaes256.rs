@@ -1,4 +1,4 @@
-//! AVX2 with VAES and VPCLMULQDQ: two frames a register, sixteen a group.
+//! AVX2 with VAES and VPCLMULQDQ: two frames per register, sixteen per group.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -9,7 +9,7 @@ use super::Schedule;
 use super::aesni::{AesNi, load_edge, store_edge};
 use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
 
-/// A CPU with the instructions that [`Vaes256::detect`] asks for.
+/// A CPU with the instructions that [`Vaes256::detect`] checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Vaes256(());
 
@@ -21,7 +21,7 @@ super::entries!(
 );
 
 impl Vaes256 {
-    /// This CPU, if it is one.
+    /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<Vaes256> {
         (AesNi::detect().is_some()
             && is_x86_feature_detected!("avx2")
@@ -30,19 +30,19 @@ impl Vaes256 {
         .then_some(Vaes256(()))
     }
 
-    /// This CPU, which is known to be one.
+    /// This CPU, without detection.
     ///
     /// # Safety
-    /// It must have the instructions that [`Vaes256::detect`] asks for.
+    /// The CPU must have the instructions that [`Vaes256::detect`] checks.
     #[inline(always)]
     pub(super) unsafe fn known() -> Vaes256 {
         Vaes256(())
     }
 
-    /// The narrower instructions, which are part of this CPU.
+    /// The machine with 128-bit registers on this CPU.
     #[inline(always)]
     pub(super) fn aesni(self) -> AesNi {
-        // SAFETY: `Vaes256::detect` asks for all that `AesNi::detect` asks for.
+        // SAFETY: `Vaes256::detect` includes all checks of `AesNi::detect`.
         unsafe { AesNi::known() }
     }
 }
@@ -153,7 +153,7 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     unsafe fn load_span(self, at: *const u8, span: Range<usize>) -> __m256i {
-        // With two lanes, a span starts in front.
+        // With two lanes, every span starts at the first lane.
         let (first, second) = (span.end.min(16), span.end.saturating_sub(16));
         // SAFETY: `self` proves the CPU's features. The caller promises the octets of the span and the 16 before them.
         unsafe { join2(load_edge(at, first), load_edge(at.wrapping_add(16), second)) }
@@ -192,7 +192,7 @@ impl Machine for Vaes256 {
         unsafe {
             let lanes = _mm256_set_epi64x(1, 0, 0, 0);
             let n = _mm256_add_epi16(_mm256_set1_epi16(n.cast_signed()), lanes);
-            // The low 16 bits of the upper half of each lane, their octets swapped, to its end.
+            // Move the low 16 bits of the upper half of each lane, with their octets swapped, to the lane's end.
             let to_end = _mm_set_epi8(8, 9, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
             _mm256_shuffle_epi8(n, _mm256_broadcastsi128_si256(to_end))
         }
@@ -256,7 +256,7 @@ impl Machine for Vaes256 {
 
     #[inline(always)]
     fn reduce(self, [low, middle, high]: [__m256i; 3]) -> __m256i {
-        // As for `AesNi`.
+        // Same as for `AesNi`.
         // SAFETY: `self` proves the CPU's features.
         unsafe {
             let poly = _mm256_set1_epi64x(0xc2_u64.rotate_right(8).cast_signed());
@@ -299,7 +299,7 @@ unsafe fn join2(a: __m128i, b: __m128i) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx")]
 fn pin(mut block: __m256i) -> __m256i {
-    // SAFETY: no instruction at all.
+    // SAFETY: the asm block has no instruction.
     unsafe { asm!("/* {0} */", inout(ymm_reg) block, options(nomem, nostack, preserves_flags)) };
     block
 }

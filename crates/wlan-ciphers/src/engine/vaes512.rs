@@ -1,4 +1,4 @@
-//! AVX-512 with VAES and VPCLMULQDQ: four frames a register, sixteen a group.
+//! AVX-512 with VAES and VPCLMULQDQ: four frames per register, sixteen per group.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -10,7 +10,7 @@ use super::aesni::AesNi;
 use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
 use super::vaes256::Vaes256;
 
-/// A CPU with the instructions that [`Vaes512::detect`] asks for.
+/// A CPU with the instructions that [`Vaes512::detect`] checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Vaes512(());
 
@@ -22,7 +22,7 @@ super::entries!(
 );
 
 impl Vaes512 {
-    /// This CPU, if it is one.
+    /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<Vaes512> {
         (Vaes256::detect().is_some()
             && is_x86_feature_detected!("bmi2")
@@ -33,21 +33,21 @@ impl Vaes512 {
         .then_some(Vaes512(()))
     }
 
-    /// The narrower instructions, which are part of this CPU.
+    /// The machine with 256-bit registers on this CPU.
     #[inline(always)]
     fn vaes256(self) -> Vaes256 {
-        // SAFETY: `Vaes512::detect` asks for all that `Vaes256::detect` asks for.
+        // SAFETY: `Vaes512::detect` includes all checks of `Vaes256::detect`.
         unsafe { Vaes256::known() }
     }
 
-    /// The narrowest instructions, which are part of this CPU.
+    /// The machine with 128-bit registers on this CPU.
     #[inline(always)]
     fn aesni(self) -> AesNi {
         self.vaes256().aesni()
     }
 }
 
-/// Bits of a mask of octets: those of a span of 0 to 64.
+/// The octet mask of a span of 0 to 64 octets.
 #[inline(always)]
 fn octets_of(span: Range<usize>) -> u64 {
     (((1u128 << span.len()) - 1) as u64) << span.start
@@ -90,7 +90,7 @@ impl Machine for Vaes512 {
         let [a, b, c, d] = square;
         // SAFETY: `self` proves the CPU's features.
         unsafe {
-            // Lanes 0 and 1, then 2 and 3, of two blocks.
+            // Lanes 0 and 1 of two blocks; below, lanes 2 and 3.
             let front = (
                 _mm512_shuffle_i32x4::<0b01_00_01_00>(a, b),
                 _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d),
@@ -116,7 +116,7 @@ impl Machine for Vaes512 {
 
     #[inline(always)]
     fn select(self, lanes: u8, yes: __m512i, no: __m512i) -> __m512i {
-        // Two 64-bit elements a lane.
+        // Two 64-bit elements per lane.
         // SAFETY: `self` proves the CPU's features.
         let mask = unsafe { _pdep_u32(u32::from(lanes), 0x55) as u8 } * 3;
         // SAFETY: `self` proves the CPU's features.
@@ -192,7 +192,7 @@ impl Machine for Vaes512 {
         unsafe {
             let lanes = _mm512_set_epi64(3, 0, 2, 0, 1, 0, 0, 0);
             let n = _mm512_add_epi16(_mm512_set1_epi16(n.cast_signed()), lanes);
-            // The low 16 bits of the upper half of each lane, their octets swapped, to its end.
+            // Move the low 16 bits of the upper half of each lane, with their octets swapped, to the lane's end.
             let to_end = _mm_set_epi8(8, 9, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
             _mm512_shuffle_epi8(n, _mm512_broadcast_i32x4(to_end))
         }
@@ -315,7 +315,7 @@ unsafe fn join4([a, b, c, d]: [__m128i; 4]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn pin(mut block: __m512i) -> __m512i {
-    // SAFETY: no instruction at all.
+    // SAFETY: the asm block has no instruction.
     unsafe { asm!("/* {0} */", inout(zmm_reg) block, options(nomem, nostack, preserves_flags)) };
     block
 }

@@ -1,15 +1,16 @@
 //! Michael, the message integrity code of TKIP, IEEE 802.11-2020 12.5.2.3.
 //!
 //! ```text
-//!  covered   DA (6)   SA (6)   priority (1)   0 0 0   MSDU   5A   0 ... 0 up to a multiple of 4, at least 4 of them
+//!  covered   DA (6)   SA (6)   priority (1)   0 0 0   MSDU   5A   at least 4 zeros, up to a multiple of 4
 //! ```
-//! Michael covers MSDUs, not MPDUs: it is added before fragmentation and checked after reassembly.
+//! Michael covers MSDUs, not MPDUs: the MIC is added before fragmentation and checked after reassembly.
 //!
-//! Each step needs the one before, four octets at a time, so a single MSDU is bound by latency. The MSDUs of a batch
-//! are independent: sixteen run side by side with AVX-512, eight with AVX2 (`x86`).
+//! Each step takes four octets and depends on the previous step, so a single MSDU is limited by latency. The MSDUs of a
+//! batch are independent: AVX-512 processes sixteen in parallel, AVX2 eight (`x86`).
 //!
-//! Michael is weak by design: about 29 bits against a forger. 12.5.2.4 therefore has an access point stop TKIP for 60
-//! seconds after two forgeries within 60 seconds. These countermeasures are not part of this crate.
+//! Michael is weak by design: its strength against forgery is about 29 bits. 12.5.2.4 therefore requires an access
+//! point to stop TKIP for 60 seconds after two forgeries within 60 seconds. These countermeasures are not part of this
+//! crate.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -45,7 +46,7 @@ impl From<[u8; KEY_LEN]> for MichaelKey {
     }
 }
 
-/// What the MIC covers in front of the MSDU.
+/// The fields that the MIC covers before the MSDU.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct MichaelHeader {
     /// Destination of the MSDU.
@@ -76,14 +77,14 @@ impl MichaelHeader {
     }
 }
 
-/// An MSDU whose MIC is wanted.
+/// An MSDU and the other inputs of its MIC.
 #[derive(Debug)]
 pub struct Message<'a> {
-    /// Key of the direction.
+    /// Key of the MSDU's direction.
     pub key: &'a MichaelKey,
-    /// What is covered in front.
+    /// The covered fields before the MSDU.
     pub header: MichaelHeader,
-    /// The MSDU: LLC header and what follows.
+    /// The MSDU: LLC header and payload.
     pub msdu: &'a [u8],
 }
 
@@ -103,7 +104,7 @@ pub fn mic(message: &Message<'_>) -> [u8; MIC_LEN] {
     state.mic()
 }
 
-/// The MICs of a batch of MSDUs, the fastest way this processor has.
+/// The MICs of a batch of MSDUs, computed by the fastest backend of this CPU.
 ///
 /// # Panics
 /// If the slices differ in length.
@@ -111,21 +112,21 @@ pub fn mics(messages: &[Message<'_>], mics: &mut [[u8; MIC_LEN]]) {
     mics_with(Backend::detect(), messages, mics);
 }
 
-/// How MICs are computed.
+/// An implementation of Michael.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// One after the other.
+    /// One MSDU at a time.
     Portable,
-    /// Eight side by side.
+    /// Eight MSDUs in parallel.
     #[cfg(target_arch = "x86_64")]
     Avx2(x86::Avx2),
-    /// Sixteen side by side.
+    /// Sixteen MSDUs in parallel.
     #[cfg(target_arch = "x86_64")]
     Avx512(x86::Avx512),
 }
 
 impl Backend {
-    /// Every one that this processor has, the fastest last.
+    /// All backends that this CPU supports, the fastest last.
     pub(crate) fn available() -> impl Iterator<Item = Backend> {
         let backends = [
             Some(Backend::Portable),
@@ -144,7 +145,7 @@ impl Backend {
 
 fn mics_with(backend: Backend, messages: &[Message<'_>], mics: &mut [[u8; MIC_LEN]]) {
     assert_eq!(messages.len(), mics.len(), "as many MICs as messages");
-    // A message alone has no use for being ordered.
+    // A single message needs no sorting.
     if let ([message], [out]) = (messages, &mut *mics) {
         *out = mic(message);
         return;
@@ -163,22 +164,22 @@ fn mics_with(backend: Backend, messages: &[Message<'_>], mics: &mut [[u8; MIC_LE
     }
 }
 
-/// Runs a window through a kernel of `L` lanes.
+/// Processes a window with a kernel of `L` lanes.
 #[cfg(target_arch = "x86_64")]
 fn by_lanes<const L: usize>(
     messages: &[Message<'_>],
     mics: &mut [[u8; MIC_LEN]],
     kernel: impl Fn(&[&Message<'_>; L]) -> [[u8; MIC_LEN]; L],
 ) {
-    // Empty MSDUs have a MIC too, and by what is covered in front none is empty.
+    // Empty MSDUs have a MIC too. The length of the covered fields keeps `ByLength` from leaving them out.
     let order = ByLength::new(messages.iter().map(|message| HEADER_LEN + message.msdu.len()));
     for group in order.groups(L) {
-        // A message alone is done before the lanes are filled.
+        // A single message finishes before the lanes would be filled.
         if let &[index] = group {
             mics[usize::from(index)] = mic(&messages[usize::from(index)]);
             continue;
         }
-        // Lanes left over do the first message again.
+        // Unused lanes repeat the first message.
         let mut lanes = [&messages[usize::from(group[0])]; L];
         for (lane, &index) in lanes.iter_mut().zip(group) {
             *lane = &messages[usize::from(index)];
@@ -189,7 +190,7 @@ fn by_lanes<const L: usize>(
     }
 }
 
-/// What closes the message in front of the zeros.
+/// Octet after the message, before the zeros.
 const PAD: u8 = 0x5a;
 
 /// Both halves of the state.
@@ -212,7 +213,7 @@ impl State {
         self.l ^= u32::from_le_bytes(word);
         self.r ^= self.l.rotate_left(17);
         self.l = self.l.wrapping_add(self.r);
-        // The octets of each half change places.
+        // Swap the octets of each 16-bit half.
         self.r ^= self.l.swap_bytes().rotate_left(16);
         self.l = self.l.wrapping_add(self.r);
         self.r ^= self.l.rotate_left(3);
@@ -247,7 +248,7 @@ mod tests {
         let vectors: Vec<Vector> = load("michael/ieee80211i.json");
         assert_eq!(vectors.len(), 6);
         for v in vectors {
-            // These vectors are of the function alone, without addresses in front.
+            // These vectors test the function alone, without addresses before the message.
             let mut state = State::new(&v.key.0[..].try_into().unwrap());
             let mut padded = v.message.0.clone();
             padded.push(PAD);

@@ -1,14 +1,14 @@
-//! Michael over many MSDUs side by side, with AVX-512 and with AVX2.
+//! Michael over many MSDUs in parallel, with AVX-512 and with AVX2.
 //!
-//! A lane is an MSDU. As many octets of every MSDU as a vector has are loaded and transposed, so that vector n holds
-//! word n of every MSDU, and stepped through. Where an MSDU ends its closing octet is put in, and after its last word a
-//! mask keeps the lane as it is.
+//! Each lane is one MSDU. The kernel loads one vector of octets from every MSDU and transposes the vectors, so that
+//! vector n holds word n of every MSDU. It then executes one step per vector. The closing octet is inserted at the end
+//! of each MSDU. After an MSDU's last word, a mask preserves the state of its lane.
 #![allow(unsafe_code)]
 
 use super::{MIC_LEN, Message, PAD};
 use crate::rc4::wipe;
 
-/// Proof that the processor has AVX-512 F and BW.
+/// Proof that the CPU has AVX-512 F and BW.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
@@ -18,12 +18,12 @@ impl Avx512 {
     }
 
     pub(super) fn mics(self, lanes: &[&Message<'_>; avx512::LANES]) -> [[u8; MIC_LEN]; avx512::LANES] {
-        // SAFETY: `Avx512` exists only where the processor has these features.
+        // SAFETY: `Avx512` exists only if the CPU has these features.
         unsafe { mics_avx512(lanes) }
     }
 }
 
-/// Proof that the processor has AVX2.
+/// Proof that the CPU has AVX2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Avx2(());
 
@@ -33,26 +33,26 @@ impl Avx2 {
     }
 
     pub(super) fn mics(self, lanes: &[&Message<'_>; avx2::LANES]) -> [[u8; MIC_LEN]; avx2::LANES] {
-        // SAFETY: `Avx2` exists only where the processor has it.
+        // SAFETY: `Avx2` exists only if the CPU has AVX2.
         unsafe { mics_avx2(lanes) }
     }
 }
 
-/// Words that Michael takes from an MSDU: its own, and those of the closing octet and the zeros.
+/// Number of words that Michael processes for an MSDU, including the words of the closing octet and the zeros.
 fn words_of(msdu: &[u8]) -> u32 {
     u32::try_from(msdu.len() / 4 + 2).expect("an MSDU is far shorter than 4 GiB")
 }
 
-/// The same kernel over either width: `$v` is the module with the vector.
+/// The kernel for both widths: `$v` is the module of the vector type.
 ///
-/// Loops and no closures: a closure would have the kernel's instructions and the standard function that it is given to
-/// would not, so neither could be inlined into the other.
+/// It uses loops, not closures: a closure would have the kernel's target features and the standard function that calls
+/// it would not, so neither could be inlined into the other.
 macro_rules! kernel {
     ($name:ident, $v:ident, $features:literal) => {
         #[target_feature(enable = $features)]
         fn $name(lanes: &[&Message<'_>; $v::LANES]) -> [[u8; MIC_LEN]; $v::LANES] {
             const BLOCK: usize = 4 * $v::LANES;
-            // What comes before the MSDUs: the halves of the keys, then the words in front.
+            // The input before the MSDUs: the halves of the keys, then the header's words.
             let mut first = [[0; $v::LANES]; 6];
             let mut counts = [0; $v::LANES];
             let (mut most_words, mut whole_blocks) = (0, usize::MAX);
@@ -109,7 +109,7 @@ macro_rules! kernel {
 kernel!(mics_avx512, avx512, "avx512f,avx512bw");
 kernel!(mics_avx2, avx2, "avx2");
 
-/// Sixteen words in a vector.
+/// Vectors of sixteen words.
 mod avx512 {
     use std::arch::x86_64::*;
 
@@ -126,7 +126,7 @@ mod avx512 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn from_words(words: &[u32; LANES]) -> __m512i {
-        // SAFETY: reads 64 octets, which the array has; no alignment is asked for.
+        // SAFETY: reads 64 octets, the size of the array; no alignment is required.
         unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
     }
 
@@ -134,7 +134,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn to_words(vector: __m512i) -> [u32; LANES] {
         let mut words = [0; LANES];
-        // SAFETY: writes 64 octets, which the array has; no alignment is asked for.
+        // SAFETY: writes 64 octets, the size of the array; no alignment is required.
         unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) };
         words
     }
@@ -143,11 +143,11 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn load(octets: &[u8]) -> __m512i {
         assert_eq!(octets.len(), 4 * LANES);
-        // SAFETY: reads 64 octets, as many as the slice was just seen to have.
+        // SAFETY: reads 64 octets; the assertion above checked the length.
         unsafe { _mm512_loadu_si512(octets.as_ptr().cast()) }
     }
 
-    /// The octets from `start` on, as many as there are, the closing octet, and zeros.
+    /// One vector from `start` on: the octets up to the MSDU's end, the closing octet, and zeros.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn load_end(msdu: &[u8], start: usize) -> __m512i {
@@ -158,7 +158,7 @@ mod avx512 {
             return load(&rest[..4 * LANES]);
         }
         let end = 1u64 << rest.len();
-        // SAFETY: reads only the octets whose bit is set, the first `rest.len()`; the others are not touched.
+        // SAFETY: reads only the first `rest.len()` octets, whose bits are set; masked octets are not accessed.
         let octets = unsafe { _mm512_maskz_loadu_epi8(end - 1, rest.as_ptr().cast()) };
         _mm512_mask_mov_epi8(octets, end, _mm512_set1_epi8(PAD.cast_signed()))
     }
@@ -177,7 +177,7 @@ mod avx512 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn step(mut l: __m512i, mut r: __m512i, word: __m512i) -> (__m512i, __m512i) {
-        // Within each half of 16 bits the octets change places.
+        // Swap the octets within each 16-bit half.
         let swap = _mm512_broadcast_i32x4(_mm_setr_epi8(
             1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14,
         ));
@@ -193,11 +193,11 @@ mod avx512 {
         (l, r)
     }
 
-    /// From a vector an MSDU to a vector a word.
+    /// Turns one vector per MSDU into one vector per word.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn transpose(v: &mut [__m512i; LANES]) {
-        // Words within groups of four, then groups within vectors; after each pass the pairs are twice as far apart.
+        // First words within groups of four, then groups within vectors. Each pass doubles the distance of the pairs.
         let mut t = *v;
         for n in (0..LANES).step_by(4) {
             let low = [
@@ -231,7 +231,7 @@ mod avx512 {
     }
 }
 
-/// Eight words in a vector.
+/// Vectors of eight words.
 mod avx2 {
     use std::arch::x86_64::*;
 
@@ -248,7 +248,7 @@ mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn from_words(words: &[u32; LANES]) -> __m256i {
-        // SAFETY: reads 32 octets, which the array has; no alignment is asked for.
+        // SAFETY: reads 32 octets, the size of the array; no alignment is required.
         unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
     }
 
@@ -256,7 +256,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     pub(super) fn to_words(vector: __m256i) -> [u32; LANES] {
         let mut words = [0; LANES];
-        // SAFETY: writes 32 octets, which the array has; no alignment is asked for.
+        // SAFETY: writes 32 octets, the size of the array; no alignment is required.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) };
         words
     }
@@ -265,11 +265,11 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     pub(super) fn load(octets: &[u8]) -> __m256i {
         assert_eq!(octets.len(), 4 * LANES);
-        // SAFETY: reads 32 octets, as many as the slice was just seen to have.
+        // SAFETY: reads 32 octets; the assertion above checked the length.
         unsafe { _mm256_loadu_si256(octets.as_ptr().cast()) }
     }
 
-    /// The octets from `start` on, as many as there are, the closing octet, and zeros.
+    /// One vector from `start` on: the octets up to the MSDU's end, the closing octet, and zeros.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn load_end(msdu: &[u8], start: usize) -> __m256i {
@@ -302,7 +302,7 @@ mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn step(mut l: __m256i, mut r: __m256i, word: __m256i) -> (__m256i, __m256i) {
-        // Within each half of 16 bits the octets change places.
+        // Swap the octets within each 16-bit half.
         let swap = _mm256_broadcastsi128_si256(_mm_setr_epi8(
             1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14,
         ));
@@ -318,7 +318,7 @@ mod avx2 {
         (l, r)
     }
 
-    /// From a vector an MSDU to a vector a word.
+    /// Turns one vector per MSDU into one vector per word.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn transpose(v: &mut [__m256i; LANES]) {

@@ -1,9 +1,9 @@
-//! RC4 as WEP and TKIP use it: one short text a key, never more.
+//! RC4 for WEP and TKIP: one short text per key.
 //!
-//! A single stream is bound by the latency of its chain of table look-ups. The frames of a batch have independent
-//! streams, so six of them run side by side where the processor has AVX (`x86`).
+//! A single stream is limited by the latency of dependent table lookups. The frames of a batch have independent
+//! streams, so six of them run in parallel if the CPU has AVX (`x86`).
 //!
-//! RC4 looks its table up at secret places: it does not run in constant time, here or anywhere.
+//! RC4's table lookups depend on secrets, so no implementation with a table runs in constant time.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -13,11 +13,11 @@ use zeroize::optimization_barrier;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{ByLength, WINDOW};
 
-/// Octets of a key. The seed of WEP-40 has eight: written twice it schedules the same, because the schedule takes the
-/// key cyclically.
+/// Octets of a key. The 8-octet seed of WEP-40 is repeated, which gives the same schedule because the key is used
+/// cyclically.
 pub(crate) const KEY_LEN: usize = 16;
 
-/// A text and the key of its stream, which begins with the text.
+/// A text and the key of its stream. The text starts at the beginning of the stream.
 pub(crate) struct Text<'a> {
     pub(crate) key: [u8; KEY_LEN],
     pub(crate) text: &'a mut [u8],
@@ -29,24 +29,24 @@ impl Drop for Text<'_> {
     }
 }
 
-/// Zeroes what is secret. Octet by octet, as `zeroize` does it, would cost as much as the cipher.
+/// Zeroes secrets. Zeroing single octets, as `zeroize` does, would cost as much as the cipher.
 pub(crate) fn wipe<T: Copy>(secret: &mut [T], zero: T) {
     secret.fill(zero);
     optimization_barrier(secret);
 }
 
-/// How streams are computed.
+/// An implementation of RC4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// One after the other.
+    /// One stream at a time.
     Portable,
-    /// Up to six side by side.
+    /// Up to six streams in parallel.
     #[cfg(target_arch = "x86_64")]
     Avx(x86::Avx),
 }
 
 impl Backend {
-    /// The fastest that this processor has.
+    /// The fastest backend that this CPU supports.
     pub(crate) fn detect() -> Backend {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx) = x86::Avx::detect() {
@@ -56,14 +56,14 @@ impl Backend {
     }
 }
 
-/// Enciphers or deciphers every text in place; empty ones cost nothing.
+/// Encrypts or decrypts every text in place. Empty texts cost nothing.
 pub(crate) fn apply(texts: &mut [Text<'_>]) {
     apply_with(Backend::detect(), texts);
 }
 
 fn apply_with(backend: Backend, texts: &mut [Text<'_>]) {
     match (backend, texts) {
-        // A text alone has no use for being ordered.
+        // A single text needs no sorting.
         (_, [text]) => apply_one(text),
         (Backend::Portable, texts) => texts.iter_mut().for_each(apply_one),
         #[cfg(target_arch = "x86_64")]
@@ -83,7 +83,7 @@ fn apply_with(backend: Backend, texts: &mut [Text<'_>]) {
     }
 }
 
-/// Lanes left over have no text, and the key of zeros.
+/// Unused lanes have an empty text and a key of zeros.
 #[cfg(target_arch = "x86_64")]
 fn apply_group<const N: usize>(avx: x86::Avx, window: &mut [Text<'_>], group: &[u8]) {
     let mut keys = [[0; KEY_LEN]; N];
@@ -120,7 +120,7 @@ fn apply_one(text: &mut Text<'_>) {
     wipe(&mut table, 0);
 }
 
-/// The table that key scheduling begins with.
+/// The initial table of key scheduling.
 const IDENTITY: [u8; 256] = {
     let mut table = [0; 256];
     let mut i = 0u8;
@@ -133,10 +133,10 @@ const IDENTITY: [u8; 256] = {
     }
 };
 
-/// One stream.
+/// One RC4 stream.
 ///
-/// The entry at i is read a step ahead, before the entry at j is written: the processor need not find out first whether
-/// they are the same.
+/// The entry at i is read one step ahead, before the entry at j is written. The CPU therefore need not wait until it
+/// knows whether the two entries are the same.
 struct Stream<'t> {
     table: &'t mut [u8; 256],
     i: u8,
@@ -171,7 +171,7 @@ impl Stream<'_> {
         self.table[usize::from(at)]
     }
 
-    /// Adds the entry at i to j, swaps the entries at i and j, goes on to the next i, and returns the sum of both entries.
+    /// Adds the entry at i to j, swaps the entries at i and j, advances i, and returns the sum of both entries.
     #[inline(always)]
     fn step(&mut self) -> u8 {
         let (i, x) = (self.i, self.x);
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// RC4 as everyone writes it.
+    /// RC4 as in textbooks.
     fn plain(key: &[u8], text: &mut [u8]) {
         let mut table: Vec<usize> = (0..256).collect();
         let mut j = 0;
@@ -267,7 +267,7 @@ mod tests {
             .map(|(&(key, _), text)| Text { key, text })
             .collect();
         apply_with(backend, &mut jobs);
-        // Callers go on with the texts.
+        // `apply_with` takes the texts out of the jobs and must put them back.
         assert!(
             jobs.iter()
                 .zip(batch)
@@ -305,7 +305,7 @@ mod tests {
             std::array::from_fn(|n| std::array::from_fn(|m| (17 * n + m).to_le_bytes()[0]));
         for count in 1..=keys.len() {
             for len in 1..=34 {
-                // Each a little shorter than the one before, so that streams end in different places.
+                // Each text is one octet shorter than the previous one, so streams end in different places.
                 let batch: Vec<_> = keys[..count]
                     .iter()
                     .enumerate()

@@ -1,11 +1,11 @@
-//! RC4 streams side by side, each with a table of its own, with AVX.
+//! Parallel RC4 streams, each with its own table, with AVX.
 //!
-//! A step of one stream is three loads that wait for each other and two stores; with six streams there is always one
-//! that need not wait. What remains is the two stores an octet: a core of Zen 4 takes one store a cycle into its cache.
-//! Every access is of one octet, so that a load can always be served by the store before it: a load over several
-//! streams' octets would wait until the last of them had reached the cache.
+//! A step of one stream is three dependent loads and two stores. With six streams, one of them is always ready. The
+//! limit is then the two stores per octet: a Zen 4 core completes one store per cycle to its cache. Every access is one
+//! octet wide, so a load can always be forwarded from the preceding store. A load across the octets of several streams
+//! would wait until all of them had reached the cache.
 //!
-//! The keystream is gathered in a vector register a stream and never stored.
+//! Each stream's keystream is collected in a vector register and never stored.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -13,12 +13,12 @@ use std::arch::x86_64::*;
 
 use super::{KEY_LEN, wipe};
 
-/// Streams side by side at most; more spill the indices.
+/// Maximum number of parallel streams. With more streams, the indices spill to memory.
 pub(super) const LANES: usize = 6;
-/// Octets of keystream that a vector register gathers.
+/// Octets of keystream that a vector register holds.
 const BLOCK: usize = 16;
 
-/// Proof that the processor has AVX.
+/// Proof that the CPU has AVX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Avx(());
 
@@ -27,14 +27,14 @@ impl Avx {
         is_x86_feature_detected!("avx").then_some(Avx(()))
     }
 
-    /// Enciphers or deciphers every text in place under its key. It takes as long as the longest text.
+    /// Encrypts or decrypts every text in place under its key. The duration is that of the longest text.
     pub(super) fn apply<const N: usize>(self, keys: &[[u8; KEY_LEN]; N], texts: &mut [&mut [u8]; N]) {
-        // SAFETY: `Avx` exists only where the processor has AVX.
+        // SAFETY: `Avx` exists only if the CPU has AVX.
         unsafe { apply(keys, texts) }
     }
 }
 
-/// Not a loop, because the place of an octet in a vector register must be a constant.
+/// Unrolled because the position of an octet in a vector register must be a constant.
 macro_rules! sixteen_times {
     ($step:ident) => {
         $step!(0);
@@ -125,11 +125,11 @@ fn generate<const N: usize>(
 fn xor(text: &mut [u8], keystream: __m128i) {
     if let Some(block) = text.first_chunk_mut::<BLOCK>() {
         let at = block.as_mut_ptr().cast();
-        // SAFETY: `at` is 16 octets long; no alignment is asked for.
+        // SAFETY: `at` is 16 octets long; no alignment is required.
         unsafe { _mm_storeu_si128(at, _mm_xor_si128(_mm_loadu_si128(at), keystream)) };
     } else {
         let mut octets = [0; BLOCK];
-        // SAFETY: writes 16 octets, which the array has; no alignment is asked for.
+        // SAFETY: writes 16 octets, the size of the array; no alignment is required.
         unsafe { _mm_storeu_si128(octets.as_mut_ptr().cast(), keystream) };
         text.iter_mut()
             .zip(&octets)
@@ -138,7 +138,7 @@ fn xor(text: &mut [u8], keystream: __m128i) {
     }
 }
 
-/// An index of a table: below 256.
+/// A table index, below 256.
 #[derive(Clone, Copy)]
 struct Index(usize);
 
@@ -148,11 +148,11 @@ impl Index {
         Index(usize::from(octet))
     }
 
-    /// The sum modulo 256. An addition of octets leaves the upper bits of its register zero; the compiler, which does not
-    /// know that, would clear them once more.
+    /// The sum modulo 256. Adding octets keeps the upper bits of the register zero. The compiler does not know that and
+    /// would clear them again.
     #[inline(always)]
     fn add(mut self, other: Index) -> Index {
-        // SAFETY: changes the lowest octet of `self.0` and nothing else.
+        // SAFETY: changes only the lowest octet of `self.0`.
         unsafe {
             asm!("add {0:l}, {1:l}", inout(reg) self.0, in(reg) other.0, options(pure, nomem, nostack));
         }

@@ -1,7 +1,7 @@
 //! The per-packet key of TKIP, IEEE 802.11-2020 12.5.2.5.
 //!
-//! Phase 1 mixes temporal key, transmitter and the upper 32 bits of the TSC into the TTAK, which is good for 65536
-//! frames; phase 2 mixes that with the lower 16 bits into the RC4 key.
+//! Phase 1 mixes the temporal key, the transmitter address and the upper 32 bits of the TSC into the TTAK, which is
+//! valid for 65536 frames. Phase 2 mixes the TTAK and the lower 16 bits of the TSC into the RC4 key.
 
 use wlan_frames::MacAddr;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -12,13 +12,13 @@ use crate::rc4;
 /// The TKIP-mixed transmit address and key.
 type Ttak = [u16; 5];
 
-/// A temporal key in words, least significant octet first.
+/// A temporal key as 16-bit little-endian words.
 pub(super) type TemporalKey = [u16; 8];
 
-/// Computes RC4 keys and remembers the last TTAK.
+/// Computes RC4 keys and caches the last TTAK.
 #[derive(Default, ZeroizeOnDrop)]
 pub(super) struct Mixer<'k> {
-    /// What the TTAK is of: temporal key, transmitter, upper bits of the TSC.
+    /// The inputs of the cached TTAK: temporal key, transmitter, upper bits of the TSC.
     #[zeroize(skip)]
     of: Option<(&'k TemporalKey, MacAddr, u32)>,
     ttak: Ttak,
@@ -34,7 +34,7 @@ impl<'k> Mixer<'k> {
     ) -> [u8; rc4::KEY_LEN] {
         let [a, b, c, d, e, f] = tsc.be_octets();
         let high = u32::from_be_bytes([a, b, c, d]);
-        // Which key it is its place tells, without a look at the key.
+        // Keys are compared by address, so no secret is read.
         let known = self.of.is_some_and(|(key, address, bits)| {
             std::ptr::eq(key, tk) && address == transmitter && bits == high
         });
@@ -47,7 +47,7 @@ impl<'k> Mixer<'k> {
     }
 }
 
-/// Octet 1 of RC4 key and TKIP header: it keeps clear of the keys that were known as weak (12.5.2.2).
+/// Octet 1 of the RC4 key and the TKIP header, chosen to avoid the known weak keys (12.5.2.2).
 pub(super) fn wep_seed_octet(tsc1: u8) -> u8 {
     (tsc1 | 0x20) & 0x7f
 }
@@ -89,7 +89,7 @@ fn phase_2(tk: &TemporalKey, ttak: &Ttak, tsc_low: u16) -> [u8; rc4::KEY_LEN] {
     key
 }
 
-/// The S-box of 16 bits: that of AES on each octet, times the column (2, 3) of its MixColumns.
+/// The 16-bit S-box: the AES S-box applied to each octet, times the column (2, 3) of MixColumns.
 fn s_box(word: u16) -> u16 {
     let [low, high] = word.to_le_bytes();
     S_BOX[usize::from(low)] ^ S_BOX[usize::from(high)].swap_bytes()
@@ -98,7 +98,7 @@ fn s_box(word: u16) -> u16 {
 static S_BOX: [u16; 256] = {
     let mut table = [0; 256];
     let mut n = 0;
-    // The multiplicative generator 3 runs through all octets but 0, and 1/3 = f6 runs through their inverses.
+    // The multiplicative generator 3 runs through all nonzero octets, and 1/3 = f6 runs through their inverses.
     let (mut power, mut inverse) = (1u8, 1u8);
     loop {
         power = times(power, 3);
@@ -113,7 +113,7 @@ static S_BOX: [u16; 256] = {
     table
 };
 
-/// Product in the field of AES.
+/// Product in the AES field.
 const fn times(mut a: u8, mut b: u8) -> u8 {
     let mut product = 0;
     while b != 0 {
@@ -131,7 +131,7 @@ const fn affine(x: u8) -> u8 {
     x ^ x.rotate_left(1) ^ x.rotate_left(2) ^ x.rotate_left(3) ^ x.rotate_left(4) ^ 0x63
 }
 
-/// Twice the octet above, three times the octet below.
+/// Twice the value in the upper octet, three times the value in the lower octet.
 const fn doubled(s: u8) -> u16 {
     u16::from_be_bytes([times(s, 2), times(s, 3)])
 }

@@ -1,8 +1,8 @@
 //! Vectors of CCM and GCM through the kernels, below MPDUs: any AAD, and for CCM any length of nonce and MIC.
 //!
-//! The kernels take an AAD of two blocks, as every MPDU has. One that is shorter or longer enters where its own blocks
-//! end: what CBC-MAC or GHASH made of them but the last goes into the second block in such a way that the kernel comes
-//! to the same state. CCM does that with the AES of the key schedule, GCM with RustCrypto's GHASH.
+//! The kernels take an AAD of two blocks, as in every MPDU. For a shorter or longer AAD, the test computes the state of
+//! CBC-MAC or GHASH before the last block. It merges this state into the second block, so that the kernel reaches the
+//! same state. For CCM it uses the AES of the key schedule, for GCM RustCrypto's GHASH.
 
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
@@ -13,7 +13,7 @@ use crate::Backend;
 use crate::engine::pass::{OPEN, Pass, SEAL};
 use crate::engine::{self, Blocks, Frame, Mode, Schedule};
 
-/// Octets before the payload, as many as kernels may read there.
+/// Octets before the payload, as many as the kernels may read there.
 const HEADER_LEN: usize = 32;
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct Vector {
     plaintext: Octets,
     ciphertext: Octets,
     mic: Octets,
-    /// False if it must be refused.
+    /// False if opening must fail.
     #[serde(default = "yes")]
     valid: bool,
 }
@@ -50,7 +50,7 @@ impl From<MpduVector> for Vector {
 }
 
 impl Vector {
-    /// True if the AAD is of two blocks, as it stands.
+    /// Whether the AAD has exactly two blocks without modification.
     fn has_two_aad_blocks(&self, mode: Mode) -> bool {
         let len = self.aad.0.len();
         match mode {
@@ -100,7 +100,7 @@ impl Vector {
         let state = before
             .iter()
             .fold(0, |state, block| encrypt(state ^ number(block)));
-        // E(0) ^ aad_1 is 0, and E of that ^ aad_2 what the chain enciphers last.
+        // E(0) ^ aad_1 is 0, and E(0) ^ aad_2 is the last block that the chain encrypts.
         let zero = encrypt(0);
         Blocks {
             counter,
@@ -117,7 +117,7 @@ impl Vector {
         let bits = |octets: &Octets| (octets.0.len() as u64 * 8).to_be_bytes();
         let lengths = [bits(&self.aad), bits(&self.ciphertext)].concat();
         let aad = padded(&self.aad.0);
-        // A block of zeros in front does nothing to GHASH.
+        // A leading block of zeros does not change GHASH.
         let (aad_1, aad_2) = match &aad[..] {
             [] => (0, 0),
             [last] => (0, number(last)),
@@ -137,7 +137,7 @@ impl Vector {
     }
 }
 
-/// Blocks, the last padded with zeros.
+/// The octets in blocks, the last one padded with zeros.
 fn padded(octets: &[u8]) -> Vec<[u8; 16]> {
     let block = |chunk: &[u8]| {
         let mut block = [0; 16];
@@ -151,7 +151,7 @@ fn number(block: &[u8; 16]) -> u128 {
     u128::from_le_bytes(*block)
 }
 
-/// Seals or opens all in one batch: the texts, with the MIC over each.
+/// Seals or opens all vectors in one batch. Returns the text and MIC of each.
 fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> Vec<(Vec<u8>, [u8; 16])> {
     let keys: Vec<_> = vectors
         .iter()
@@ -164,7 +164,7 @@ fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
             v.plaintext.0.clone()
         }
     };
-    // The octets around the payload must stay as they are.
+    // The octets around the payload must not change.
     let around = |text: Vec<u8>| [&[0xee; HEADER_LEN], &text[..], &[0xee; 16]].concat();
     let mut buffers: Vec<_> = vectors.iter().map(|v| around(text(v))).collect();
     let mut frames: Vec<_> = (buffers.iter_mut().zip(vectors).zip(&keys))
@@ -188,7 +188,7 @@ fn run<const PASS: Pass>(mode: Mode, backend: Backend, vectors: &[&Vector]) -> V
     done
 }
 
-/// Checks a batch of vectors whose keys are of one length.
+/// Checks a batch of vectors with keys of equal length.
 fn check_batch(mode: Mode, backend: Backend, vectors: &[&Vector]) {
     let sealed = run::<SEAL>(mode, backend, vectors);
     let opened = run::<OPEN>(mode, backend, vectors);
@@ -206,7 +206,7 @@ fn check_batch(mode: Mode, backend: Backend, vectors: &[&Vector]) {
     }
 }
 
-/// Checks vectors on every backend, one by one and all together.
+/// Checks vectors on every backend, individually and in batches of 128.
 fn check(what: &str, mode: Mode, vectors: &[Vector]) {
     for backend in Backend::available() {
         for key_len in [16, 32] {
