@@ -1,10 +1,10 @@
-//! What each suite does with frames of each size: `cargo bench -p wlan-ciphers`, or a part of it by the name of a
-//! benchmark, `cargo bench -p wlan-ciphers -- 'ccmp-128/open/vaes512/one key/batch'`.
+//! Throughput of each suite by frame size: `cargo bench -p wlan-ciphers`, or a subset selected by benchmark name,
+//! `cargo bench -p wlan-ciphers -- 'ccmp-128/open/vaes512/one key/batch'`.
 //!
-//! The work is the same everywhere, 96 frames of which whole MPDUs are sealed or opened; frames per second and payload
-//! octets per second are of all of them. The fastest backend runs all cases, the others 1500 octets in a batch. Frames and
-//! jobs are made anew before each run and outside of what is timed, for opening leaves no ciphertext to be opened again.
-//! Without `--bench`, as `cargo test` runs it, each case is done once and measured not at all.
+//! Every benchmark seals or opens 96 complete MPDUs; frames per second and payload octets per second refer to all of
+//! them. The fastest backend runs all cases, the others only 1500 octets in a batch. Frames and jobs are recreated
+//! before each run, outside the timed section, because opening overwrites the ciphertext. Without `--bench`, as in
+//! `cargo test`, each case runs once without measurement.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use wlan_ciphers::{
     Backend, KeyId, Lanes, OpenJob, PacketNumber, SealJob, Suite, TemporalKey, open_each, seal_each,
 };
 
-/// Frames of a run: whole groups of every backend, and whole rounds of IMIX.
+/// Frames per run: full groups of every backend, and full cycles of IMIX.
 const FRAMES: usize = 96;
 
 /// QoS Data to the access point.
@@ -29,11 +29,11 @@ const SUITES: [(&str, Suite); 7] = [
     ("enhanced-8", Suite::Enhanced(Lanes::Eight)),
 ];
 
-/// Octets of the payload of frame n.
+/// Octets of the payload of frame `n`.
 #[derive(Clone, Copy)]
 enum Sizes {
     All(usize),
-    /// Of every twelve 7 of 64, 4 of 576 and 1 of 1500 octets ("simple IMIX").
+    /// Per twelve frames, 7 of 64, 4 of 576 and 1 of 1500 octets ("simple IMIX").
     Imix,
 }
 
@@ -64,14 +64,14 @@ impl Sizes {
     }
 }
 
-/// How the frames come.
+/// How frames are distributed over calls and keys.
 #[derive(Clone, Copy)]
 enum Calls {
-    /// One call for each, under one key.
+    /// One call per frame, all with one key.
     Alone,
-    /// All in one call, under one key.
+    /// One call for all frames, with one key.
     Batch,
-    /// All in one call, each under a key of its own.
+    /// One call for all frames, each with its own key.
     KeyEach,
 }
 
@@ -121,7 +121,7 @@ impl Case {
         Case { sealed, ..case }
     }
 
-    /// Seals all frames, and says how long that took.
+    /// Seals all frames and returns the time taken.
     fn seal(&self, calls: Calls, mpdus: &mut [Vec<u8>]) -> Duration {
         let job = |(n, mpdu)| SealJob {
             mpdu,
@@ -152,7 +152,7 @@ impl Case {
         }
     }
 
-    /// Opens all frames, and says how long that took.
+    /// Opens all frames and returns the time taken.
     fn open(&self, calls: Calls, mpdus: &mut [Vec<u8>]) -> Duration {
         let jobs = mpdus.iter_mut().map(|mpdu| OpenJob::new(mpdu, KeyId::PAIRWISE));
         let key = &self.keys[0];

@@ -1,4 +1,4 @@
-//! Sealing and opening allocate nothing, from the first batch on.
+//! Sealing and opening do not allocate, not even in the first batch.
 
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
@@ -11,10 +11,10 @@ const HEADER: [u8; 26] = *b"\x88\x01\0\0\x02AAAAA\x02BBBBB\x02CCCCC\x10\0\x05\0"
 
 const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
-/// More than a window of the engine, and no multiple of a group.
+/// More than a window of the engine, and not a multiple of a group.
 const FRAMES: usize = 131;
 
-/// Lengths of payloads, the same for all frames and different from one to the next.
+/// Payload lengths by frame: constant, and varying.
 const LENGTHS: [fn(usize) -> usize; 2] = [|_| 200, |n| (n * 97) % 601];
 
 fn mpdu(suite: Suite, payload_len: usize) -> Vec<u8> {
@@ -52,7 +52,7 @@ fn assert_allocates_nothing(what: &str, work: impl FnOnce()) {
     assert_eq!(measured.count_total, 0, "{what}: {measured:?}");
 }
 
-/// A frame with a wrong MIC, one that is too short and one in the open are refused without allocating, too.
+/// Damages three frames: a wrong MIC, a short frame, an unprotected frame. Rejecting them must not allocate either.
 fn damage(mpdus: &mut [Vec<u8>]) {
     *mpdus[0].last_mut().unwrap() ^= 1;
     mpdus[1].truncate(30);
@@ -79,7 +79,7 @@ fn batches_under_one_key_allocate_nothing() {
             for len in LENGTHS {
                 let mut mpdus = mpdus(|_| suite, len);
                 let mut jobs = seal_jobs(&mut mpdus);
-                // Expanding the key is not part of the hot path, and allocates nothing all the same.
+                // Key expansion is not part of the hot path, but does not allocate either.
                 assert_allocates_nothing(&what, || {
                     let key = TemporalKey::with_backend(suite, &tk, backend).unwrap();
                     key.seal(&mut jobs).unwrap();

@@ -1,5 +1,5 @@
-//! What every suite of CCMP, GCMP and Enhanced CCMP owes a receiver, with every backend: each way in which a frame can be
-//! wrong has an error of its own, and no plaintext is left of one that was forged (IEEE 802.11-2020 12.5.3.4, 12.5.5.4).
+//! Requirements of every suite of CCMP, GCMP and Enhanced CCMP, with every backend (IEEE 802.11-2020 12.5.3.4,
+//! 12.5.5.4). Each fault of a frame has its own error. No plaintext of a forged frame remains.
 
 use wlan_ciphers::{
     Backend, KeyId, OpenError, OpenJob, PacketNumber, Priority, Replay, ReplayWindow, SealError, SealFault,
@@ -12,10 +12,10 @@ const PAYLOAD: &[u8] = b"what nobody may read who has not the key, in more than 
 const TID: u8 = 5;
 const PN: u64 = 0x0102_0304_0506;
 
-/// Octets of the CCMP and of the GCMP header.
+/// Octets of the CCMP or GCMP header.
 const CIPHER_HEADER: usize = 8;
 
-/// The kinds of header that frames of these suites have.
+/// The kinds of headers of frames that these suites protect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Data,
@@ -39,7 +39,7 @@ impl Kind {
         Kind::Action,
     ];
 
-    /// The header, not protected yet.
+    /// The header without the Protected bit.
     fn header(self) -> Vec<u8> {
         let (fc, has_addr4, has_qos, has_htc) = match self {
             Kind::Data => ([0x08, 0x01], false, false, false),
@@ -73,10 +73,10 @@ impl Kind {
     }
 }
 
-/// What is done to a frame, and what is said of it.
+/// A change of a frame, and the expected result.
 type Change<'a, Said> = (&'a dyn Fn(&mut Vec<u8>), Said);
 
-/// Each suite with each backend.
+/// A key of each suite with each backend.
 fn keys() -> Vec<TemporalKey> {
     let suites_of = |backend| SUITES.map(|suite| key(suite, backend, 7));
     Backend::available().flat_map(suites_of).collect()
@@ -94,7 +94,7 @@ fn key_id(value: u8) -> KeyId {
     KeyId::new(value).unwrap()
 }
 
-/// A frame ready to be sealed.
+/// A frame before sealing.
 fn laid_out(suite: Suite, header: &[u8], payload: &[u8]) -> Vec<u8> {
     let mic = vec![0xee; suite.mic_len()];
     [header, &[0xee; CIPHER_HEADER], payload, &mic].concat()
@@ -122,7 +122,7 @@ fn open(key: &TemporalKey, mpdu: &mut [u8], id: KeyId) -> Result<Vec<u8>, OpenEr
     jobs[0].payload().map(<[u8]>::to_vec)
 }
 
-/// Asserts that the frame is refused for its MIC, and what is left of it.
+/// Asserts that opening fails with a wrong MIC, and checks what remains of the frame.
 fn assert_forged(key: &TemporalKey, mpdu: &[u8], header_len: usize, place: &str) {
     let mut left = mpdu.to_vec();
     assert_eq!(
@@ -244,7 +244,7 @@ fn nothing_is_left_of_a_frame_that_was_changed_in_any_place_that_is_covered() {
     for key in keys() {
         for kind in Kind::ALL {
             let (good, header) = (sealed(&key, kind), kind.header());
-            // Addresses and TID; PN at both ends; first and last octet of the ciphertext; of the MIC.
+            // Addresses and TID; both ends of the PN; first and last octet of the ciphertext and of the MIC.
             let text_at = header.len() + CIPHER_HEADER;
             let mic_at = good.len() - key.suite().mic_len();
             let mut places = vec![4, 15, 16, 21, header.len(), header.len() + 7];
@@ -257,7 +257,7 @@ fn nothing_is_left_of_a_frame_that_was_changed_in_any_place_that_is_covered() {
             }
             for place in places {
                 let mut mpdu = good.clone();
-                // Of QoS Control only the TID is covered, the lowest four bits.
+                // Only the TID of QoS Control is covered: the lowest four bits.
                 mpdu[place] ^= 0x08;
                 assert_forged(
                     &key,
@@ -304,7 +304,7 @@ fn every_key_identifier_is_carried_and_opens_only_its_own() {
     }
 }
 
-/// The window of a receiver: frames of different TIDs may overtake each other, frames of one may not.
+/// Frames of different TIDs may overtake each other; frames of one TID may not.
 #[test]
 fn a_replay_is_told_from_a_forgery_and_counted_by_tid() {
     for key in keys() {
@@ -317,7 +317,7 @@ fn a_replay_is_told_from_a_forgery_and_counted_by_tid() {
             let mut mpdu = sealed_under(&key, &header, PAYLOAD, pn(number), KeyId::PAIRWISE);
             let mut jobs = [OpenJob::new(&mut mpdu, KeyId::PAIRWISE)];
             key.open(&mut jobs);
-            // It opens however often it comes: whether it is new is another question.
+            // A replayed frame opens too. Only the window rejects it.
             let opened = jobs[0].verdict().unwrap();
             window.accept(opened.priority, opened.pn)
         };
@@ -337,14 +337,14 @@ fn a_replay_is_told_from_a_forgery_and_counted_by_tid() {
         assert_eq!(receive(Kind::QosData, 3, 97), replay(97, 97), "{key:?}");
         assert_eq!(receive(Kind::QosData, 3, 96), replay(96, 97), "{key:?}");
         assert_eq!(receive(Kind::QosData, 3, 98), Ok(()), "{key:?}");
-        // A frame without QoS is of TID 0, which stands at 100.
+        // A frame without QoS has TID 0, whose counter is 100.
         assert_eq!(receive(Kind::Data, 0, 100), replay(100, 100), "{key:?}");
         assert_eq!(receive(Kind::Data, 0, PacketNumber::MAX.get()), Ok(()), "{key:?}");
     }
 }
 
-/// A fragment is an MPDU of its own, with a packet number of its own; its place in the MSDU is authenticated, the sequence
-/// number, which stays with retransmission, is not (12.5.3.3.3).
+/// A fragment is a separate MPDU with its own packet number. Its fragment number is authenticated; the sequence number,
+/// which is the same in all fragments and retransmissions, is not (12.5.3.3.3).
 #[test]
 fn fragments_open_one_by_one_and_cannot_change_places() {
     for key in keys() {
@@ -378,7 +378,7 @@ fn fragments_open_one_by_one_and_cannot_change_places() {
 fn payloads_of_no_octets_and_of_the_most_are_sealed_and_opened() {
     for key in keys() {
         let header = Kind::QosFourAddresses.header();
-        // None; the longest MSDU; the longest MPDU of VHT, without what is around the payload; the most that CCM counts.
+        // No payload; the longest MSDU; the longest VHT MPDU without the octets around the payload; the maximum of CCM.
         for len in [0, 1, 2304, 11454, 65535] {
             let payload = vec![0x3c; len];
             let mut mpdu = sealed_under(&key, &header, &payload, PacketNumber::MAX, KeyId::PAIRWISE);
@@ -446,7 +446,7 @@ fn a_malformed_job_refuses_its_batch_untouched_and_says_which() {
     }
 }
 
-/// Good frames and bad ones of every suite in one batch: each verdict is its frame's own.
+/// Valid and faulty frames of every suite in one batch: each verdict depends on its own frame only.
 #[test]
 fn what_is_wrong_with_one_frame_of_a_batch_does_not_touch_the_others() {
     for backend in Backend::available() {
@@ -457,7 +457,7 @@ fn what_is_wrong_with_one_frame_of_a_batch_does_not_touch_the_others() {
             (&|mpdu| mpdu[1] &= !0x40, OpenError::NotProtected),
             (&|mpdu| mpdu[0] = 0xc8, OpenError::BadHeader),
         ];
-        // Every third frame is bad, each fault meets each suite.
+        // Every third frame is faulty, and each fault occurs with each suite.
         let fault = |n: usize| n.is_multiple_of(3).then(|| &faults[n / 3 % faults.len()]);
         let mut mpdus: Vec<_> = (0..96).map(|n| sealed(&keys[n % 8], Kind::QosData)).collect();
         for (n, mpdu) in mpdus.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! What CCMP promises: what was sealed opens to itself, and nothing else opens.
+//! CCMP: a sealed frame opens to its plaintext, and nothing else opens.
 
 use proptest::prelude::*;
 use wlan_ciphers::{
@@ -9,7 +9,7 @@ use wlan_frames::{AckPolicy, DataHeader, FrameControl, MacAddr, QosControl, Sequ
 
 const SUITE: Suite = Suite::Ccmp128;
 
-/// A frame before sealing, and everything that sealing needs.
+/// A frame before sealing, with all inputs of sealing.
 #[derive(Debug, Clone)]
 struct Plain {
     tk: [u8; 16],
@@ -143,7 +143,7 @@ proptest! {
         Ccmp::new(&tk).seal(&mut batch).unwrap();
         prop_assert_eq!(&mpdus, &frames.iter().map(Plain::sealed).collect::<Vec<_>>());
 
-        // One damaged frame has its own verdict and leaves the others theirs.
+        // A damaged frame gets its own verdict and does not change the verdicts of the others.
         let damaged = mpdus.len() / 2;
         *mpdus[damaged].last_mut().unwrap() ^= 1;
         let mut batch: Vec<_> =
@@ -174,8 +174,8 @@ proptest! {
     }
 }
 
-/// Bits of the MAC header and the CCMP header that the MIC must not cover, so that a retransmission (or an access point
-/// that sets More Data) need not seal again: 12.5.3.3.3.
+/// Whether a bit of the MAC header or CCMP header must not be covered by the MIC (12.5.3.3.3), so that retransmissions
+/// and an access point that sets More Data need not seal again.
 fn is_outside_the_mic(header: &DataHeader, bit: usize) -> bool {
     let (octet, bit_of_octet) = (bit / 8, bit % 8);
     let qos_at = if header.addr4.is_some() { 30 } else { 24 };
@@ -188,15 +188,15 @@ fn is_outside_the_mic(header: &DataHeader, bit: usize) -> bool {
         _ if header.qos.is_some() && octet == qos_at => bit_of_octet >= 4,
         _ if header.qos.is_some() && octet == qos_at + 1 => true,
         _ if header.ht_control.is_some() && (qos_at + 2..ccmp_at).contains(&octet) => true,
-        // The reserved octet and the reserved bits of the Key ID octet.
+        // The reserved octet, and the reserved bits of the Key ID octet.
         _ if octet == ccmp_at + 2 => true,
         _ if octet == ccmp_at + 3 => bit_of_octet <= 4,
         _ => false,
     }
 }
 
-/// Bits that change what the octets are: kind of frame and length of the header, Protected, Ext IV and Key ID. They
-/// must not open either, though for another reason than the MIC may be given.
+/// Whether a bit changes how the octets are parsed: kind of frame, length of the header, Protected, Ext IV and Key ID.
+/// A frame with such a bit flipped must not open either, but the error may differ from that of a wrong MIC.
 fn is_structural(header: &DataHeader, bit: usize) -> bool {
     let (octet, bit_of_octet) = (bit / 8, bit % 8);
     match octet {
@@ -227,7 +227,7 @@ fn every_flipped_bit_that_the_mic_covers_is_noticed_and_no_other() {
             if is_outside_the_mic(&frame.header, bit) {
                 assert_eq!(opened.as_ref(), Ok(&frame.payload), "{place}");
             } else if is_structural(&frame.header, bit) {
-                // Subtype bits 4 and 5 are masked: Data + CF-Ack is sealed as Data is.
+                // Subtype bits 4 and 5 are masked: Data + CF-Ack is sealed like Data.
                 let masked = bit / 8 == 0 && matches!(bit % 8, 4 | 5);
                 assert_eq!(opened.is_ok(), masked, "{place}: {opened:?}");
             } else {

@@ -1,6 +1,6 @@
-//! The portable backend neither branches nor looks anything up at a place that depends on a secret: memcheck, told that key
-//! and plaintext are undefined, reports every instruction that does (the method of A. Langley's ctgrind). It sees the
-//! instructions of this build and no timing of them; a multiplication takes as long as it does on the CPU at hand.
+//! No branch and no table lookup of the portable backend depends on a secret. memcheck treats key and plaintext as
+//! undefined and reports every instruction that depends on them (the method of A. Langley's ctgrind). It checks the
+//! instructions of this build, not their timing: a multiplication takes as long as it does on the CPU at hand.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![allow(unsafe_code)]
 
@@ -22,21 +22,21 @@ const SUITES: [Suite; 6] = [
 /// QoS Data to the access point.
 const HEADER: [u8; 26] = *b"\x88\x01\0\0\x02AAAAA\x02BBBBB\x02CCCCC\x10\0\x05\0";
 
-/// Frames of a batch, each longer than the one before.
+/// Frames of a batch. Each is longer than the previous one.
 const FRAMES: usize = 20;
 
-/// What memcheck is asked to do with memory (`memcheck.h`): its tool code "MC", then a number.
+/// A client request of memcheck (`memcheck.h`): the tool code "MC" and a number.
 #[derive(Clone, Copy)]
 enum Request {
     MakeUndefined = 0x4d43_0001,
     MakeDefined = 0x4d43_0002,
 }
 
-/// Has memcheck take these octets for undefined or defined. Does nothing where there is no memcheck.
+/// Makes memcheck treat these octets as undefined or defined. Does nothing outside memcheck.
 fn ask(request: Request, octets: &[u8]) {
     let args = [request as usize, octets.as_ptr().addr(), octets.len(), 0, 0, 0];
-    // SAFETY: four rotations by 128 bits in all and an exchange of a register with itself (`valgrind.h`), which
-    // change nothing; valgrind reads `args` and puts its answer, which nobody wants, into RDX.
+    // SAFETY: four rotations by 128 bits in total and an exchange of a register with itself (`valgrind.h`) change
+    // nothing. valgrind reads `args` and writes its unused result to RDX.
     unsafe {
         asm!(
             "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
@@ -77,7 +77,7 @@ fn work_with_secrets() {
             })
             .collect();
         key.seal(&mut jobs).unwrap();
-        // What is on the air is no secret.
+        // Transmitted octets are not secret.
         mpdus.iter().for_each(|mpdu| ask(Request::MakeDefined, mpdu));
         let mut jobs: Vec<_> = mpdus
             .iter_mut()
@@ -96,14 +96,13 @@ fn look_up_at_a_secret_place() {
     std::hint::black_box(table[usize::from(tk[0])]);
 }
 
-/// What memcheck says of a branch and of an address.
+/// The reports of memcheck for a branch and for an address.
 const KINDS: [&str; 2] = [
     "Conditional jump or move depends on uninitialised value",
     "Use of uninitialised value",
 ];
 
-/// The stacks of what memcheck reports of a test of this file; `None`, after a skip, if valgrind is not
-/// installed.
+/// The stacks that memcheck reports for a test of this file. `None`, after a skip, if valgrind is not installed.
 fn reports(test: &str) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("valgrind");
     command.args(["--error-limit=no", "--num-callers=40"]);
@@ -116,7 +115,7 @@ fn reports(test: &str) -> Option<Vec<Vec<String>>> {
     );
     assert!(told.contains("1 passed"), "{told}{log}");
     assert!(log.contains("ERROR SUMMARY"), "{log}");
-    // "==PID== " before each line; frames are "   at 0x...: function (file:line)" and "   by ...".
+    // Each line starts with "==PID== ". Stack frames are "   at 0x...: function (file:line)" and "   by ...".
     let lines: Vec<_> = log
         .lines()
         .map(|line| line.split_once(' ').map_or("", |(_, rest)| rest.trim()))
@@ -133,7 +132,7 @@ fn reports(test: &str) -> Option<Vec<Vec<String>>> {
     )
 }
 
-/// Names of the files of this crate, but for `mod.rs` and `lib.rs`, which others have too.
+/// The file names of this crate, except `mod.rs` and `lib.rs`, which other crates have too.
 fn files() -> BTreeSet<String> {
     let src = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     [src.to_string(), format!("{src}/engine")]
@@ -155,12 +154,12 @@ fn nothing_depends_on_a_secret_but_the_verdict_over_a_frame() {
     );
     let (files, mut verdicts) = (files(), 0);
     for stack in reports("work_with_secrets").unwrap() {
-        // The innermost frame that is of this crate.
+        // The innermost stack frame of this crate.
         let frame = stack
             .iter()
             .find(|frame| files.iter().any(|file| frame.contains(&format!("({file}:"))));
         match frame {
-            // Whether a frame opened is what the receiver is told, and shows.
+            // Whether a frame opened is reported to the receiver and therefore not secret.
             Some(frame) if frame.contains("check_mic") || frame.contains("is_mic") => verdicts += 1,
             _ => panic!("depends on a secret: {stack:#?}"),
         }

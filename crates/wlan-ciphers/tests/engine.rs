@@ -1,6 +1,6 @@
-//! Every backend seals and opens as RustCrypto's one-frame-at-a-time CCM and GCM do, whatever is in the batch.
+//! Every backend seals and opens any batch like RustCrypto's CCM and GCM, which process one frame at a time.
 
-// Lengths, lanes and octets fit the fields that they go into.
+// Lengths, lanes and octets fit their fields.
 #![allow(clippy::cast_possible_truncation)]
 
 use aes::cipher::BlockCipherEncrypt;
@@ -17,7 +17,7 @@ use wlan_ciphers::{
     seal_each,
 };
 
-/// Under Miri, which takes a second for a few blocks, one suite per kernel.
+/// Miri takes a second for a few blocks, so it tests one suite per kernel.
 const SUITES: &[Suite] = if cfg!(miri) {
     &[Suite::Ccmp128, Suite::Gcmp128, Suite::Enhanced(Lanes::Four)]
 } else {
@@ -29,12 +29,12 @@ const SUITES: &[Suite] = if cfg!(miri) {
 struct Plain {
     suite: Suite,
     tk: Vec<u8>,
-    /// QoS Data, with four addresses or three.
+    /// QoS Data, with four or three addresses.
     four_addresses: bool,
     addresses: [u8; 24],
     /// The first octet of QoS Control: TID, EOSP, Ack Policy, A-MSDU Present.
     qos: u8,
-    /// Both ends are capable of SPP A-MSDUs.
+    /// Both stations are SPP A-MSDU capable.
     spp_amsdu: bool,
     pn: u64,
     payload: Vec<u8>,
@@ -72,7 +72,7 @@ impl Plain {
             .with_spp_amsdu(self.spp_amsdu)
     }
 
-    /// The MPDU as IEEE 802.11-2020 12.5.3.3 and 12.5.5.3 describe it, by way of RustCrypto.
+    /// The MPDU of IEEE 802.11-2020 12.5.3.3 and 12.5.5.3, sealed with RustCrypto.
     fn sealed(&self) -> Vec<u8> {
         let mut mpdu = self.laid_out();
         let header = self.header();
@@ -82,7 +82,7 @@ impl Plain {
         let ccm_nonce = [&[self.qos & 0x0f], &number[..]].concat();
         let mut aad = [&header[..2], &header[4..22], &[0x05, 0x00]].concat();
         aad.extend(&header[24..header.len() - 2]);
-        // TID, and for SPP A-MSDUs A-MSDU Present.
+        // The TID and, for SPP A-MSDUs, A-MSDU Present.
         aad.extend([self.qos & if self.spp_amsdu { 0x8f } else { 0x0f }, 0]);
         let end = mpdu.len() - self.suite.mic_len();
         let (front, mic) = mpdu.split_at_mut(end);
@@ -111,7 +111,7 @@ impl Plain {
     }
 }
 
-/// Enhanced CCMP as `docs/explanation/enhanced-ccmp.md` describes it, block by block: ciphertext and MIC.
+/// Enhanced CCMP as specified in `docs/explanation/enhanced-ccmp.md`, block by block: returns ciphertext and MIC.
 fn enhanced(lanes: Lanes, tk: &[u8], nonce: &[u8], aad: &[u8], payload: &[u8]) -> Vec<u8> {
     let aes = Aes128::new_from_slice(tk).unwrap();
     let encrypt = |block: &[u8]| {
@@ -165,7 +165,7 @@ fn plain(
     )
 }
 
-/// Octets that differ from place to place; cheaper than so many random ones.
+/// Octets that differ by position. Random octets would be slower.
 fn octets(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64)
         .map(|i| ((i + 1).wrapping_mul(seed | 1) >> 29) as u8)
@@ -176,7 +176,7 @@ fn suite() -> impl Strategy<Value = Suite> {
     proptest::sample::select(SUITES)
 }
 
-/// Lengths of payloads: mostly of one kind, as in traffic, with the corners of blocks, chunks and groups.
+/// Payload lengths: mostly short, with the boundaries of blocks, chunks and groups.
 fn len() -> impl Strategy<Value = usize> {
     prop_oneof![
         3 => 0usize..=80,
@@ -213,7 +213,7 @@ fn open(keys: &[TemporalKey], mpdus: &mut [Vec<u8>]) -> Vec<Result<Vec<u8>, Open
     }
 }
 
-/// Seals and opens the batch with every backend, under the first frame's key or each under its own.
+/// Seals and opens the batch with every backend, with the first frame's key or each frame's own key.
 fn check(mut frames: Vec<Plain>, key_each: bool) -> Result<(), TestCaseError> {
     if !key_each {
         let Plain {
@@ -223,7 +223,7 @@ fn check(mut frames: Vec<Plain>, key_each: bool) -> Result<(), TestCaseError> {
             (frame.suite, frame.tk, frame.spp_amsdu) = (suite, tk.clone(), spp_amsdu);
         }
     }
-    // Miri looks for undefined behaviour alone: the other implementation takes it too long.
+    // Under Miri, only undefined behaviour is checked, because the other implementation is too slow.
     let expected: Vec<_> = if cfg!(miri) {
         Vec::new()
     } else {
@@ -293,8 +293,8 @@ proptest! {
     }
 }
 
-/// Every length of payload that an MSDU can have, and that of the longest VHT MPDU, on its own and in company. Under Miri
-/// one batch of short payloads.
+/// Every payload length of an MSDU, and that of the longest VHT MPDU, alone and in batches. Under Miri, one batch of
+/// short payloads.
 #[test]
 fn every_length() {
     let lengths: Vec<usize> = (0..=2304).chain([7935]).collect();
@@ -307,7 +307,7 @@ fn every_length() {
     }
 }
 
-/// Frames of several lengths, each with its own key, of one suite or of all.
+/// Frames of several lengths, each with its own key, of one suite and of all suites.
 #[test]
 fn every_suite_with_a_key_for_each_frame() {
     let lengths: &[usize] = if cfg!(miri) { &[0, 40] } else { &[0, 40, 129] };
@@ -318,7 +318,7 @@ fn every_suite_with_a_key_for_each_frame() {
     check(of_suites.concat(), true).unwrap();
 }
 
-/// Frames with payloads of these lengths; their keys differ.
+/// Frames with payloads of these lengths and different keys.
 fn frames_of(suite: Suite, lengths: &[usize]) -> Vec<Plain> {
     let frame = |(n, &len): (usize, &usize)| Plain {
         suite,
@@ -333,7 +333,7 @@ fn frames_of(suite: Suite, lengths: &[usize]) -> Vec<Plain> {
     lengths.iter().enumerate().map(frame).collect()
 }
 
-/// The longest payload: the counter of CCM has 16 bits.
+/// The longest payload, limited by CCM's 16-bit length field.
 #[test]
 fn the_longest_payload() {
     for &suite in SUITES {

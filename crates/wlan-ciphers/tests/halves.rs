@@ -1,5 +1,5 @@
-//! The halves of sealing, which exist to be measured: together they make what sealing makes, so that what is measured is
-//! what sealing does.
+//! The halves of sealing, which exist for measurements: together they give the same frame as sealing, so measurements
+//! of the halves apply to sealing.
 
 use proptest::prelude::*;
 use wlan_ciphers::tkip::Role;
@@ -26,7 +26,7 @@ const SUITES: [Suite; 11] = [
 
 const KEY: [u8; 32] = *b"temporal key 016apMichaelstaMich";
 
-/// What is done to one frame: sealed, or a half of that.
+/// The operation on a frame: sealing or one half of it.
 #[derive(Clone, Copy)]
 enum Step {
     Seal,
@@ -64,7 +64,7 @@ fn laid_out(suite: Suite, payload: &[u8]) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Of every length around the chunks of every backend, and of usual ones.
+    /// All lengths near the chunk boundaries of every backend, and common long ones.
     #[test]
     fn one_after_the_other_they_seal(
         payload in prop_oneof![
@@ -86,7 +86,7 @@ proptest! {
     }
 }
 
-/// So does whoever measures know that no half does the other's work.
+/// Neither half does work of the other, so each can be measured separately.
 #[test]
 fn the_mic_leaves_the_payload_and_the_cipher_leaves_the_mic() {
     let payload: Vec<u8> = (0..=255).cycle().take(1408).collect();
@@ -109,7 +109,7 @@ fn the_mic_leaves_the_payload_and_the_cipher_leaves_the_mic() {
     }
 }
 
-/// The MIC of TKIP is that of the MSDU (IEEE 802.11-2020 12.5.2.3), the ICV behind it that of both (12.5.2.1.2).
+/// The MIC of TKIP covers the MSDU (IEEE 802.11-2020 12.5.2.3), the ICV covers both (12.5.2.1.2).
 #[test]
 fn the_mic_of_tkip_is_michael_and_the_icv() {
     let payload = [0x5a; 100];

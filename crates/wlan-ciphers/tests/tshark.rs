@@ -13,7 +13,8 @@ const WRONG_TK_HEX: &str = "30313233343536373839616263646567";
 const MESSAGE: &[u8] = b"the toll";
 const MESSAGE_HEX: &str = "74686520746f6c6c";
 
-/// An IPv4 packet with a UDP datagram; no checksums, which both allow or nobody checks here.
+/// An IPv4 packet with a UDP datagram. Both checksums are zero: UDP permits that, and nothing checks the IPv4 checksum
+/// here.
 fn ip_packet() -> Vec<u8> {
     let udp_len = u8::try_from(8 + MESSAGE.len()).unwrap();
     let mut packet = vec![
@@ -83,7 +84,7 @@ fn headers() -> [DataHeader; 4] {
     ]
 }
 
-/// All frames sealed as one batch, with radiotap in front and the FCS behind.
+/// All frames, sealed as one batch, with a radiotap header and the FCS.
 fn sealed_frames() -> Vec<Vec<u8>> {
     let plain: Vec<_> = headers()
         .iter()

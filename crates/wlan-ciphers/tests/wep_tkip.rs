@@ -1,4 +1,4 @@
-//! What WEP and TKIP promise: what was sealed opens to itself, and what does not open says why.
+//! WEP and TKIP: a sealed frame opens to its plaintext, and a frame that does not open has a specific error.
 
 use proptest::prelude::*;
 use wlan_ciphers::michael::MichaelHeader;
@@ -13,7 +13,7 @@ use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl, SequenceControl};
 const TKIP_KEY: [u8; 32] = *b"temporal key 016apMichaelstaMich";
 const IV: u64 = 0x0a0b0c;
 
-/// Either suite, as one end of a link.
+/// One end of a link with either suite.
 #[derive(Debug, Clone)]
 enum Cipher {
     Wep(Wep),
@@ -51,7 +51,7 @@ impl Cipher {
         }
     }
 
-    /// Those of a batch are of one suite.
+    /// All ciphers of a batch must be of one suite.
     fn seal_each(batch: Vec<(&Cipher, SealJob<'_>)>) -> Result<(), SealError> {
         let (mut weps, mut tkips) = (Vec::new(), Vec::new());
         for (cipher, job) in batch {
@@ -64,7 +64,7 @@ impl Cipher {
         wep::seal_each(&mut weps).and(tkip::seal_each(&mut tkips))
     }
 
-    /// Those of a batch are of one suite. The payloads, in order.
+    /// All ciphers of a batch must be of one suite. Returns the payloads in order.
     fn open_each(batch: Vec<(&Cipher, OpenJob<'_>)>) -> Vec<Result<Vec<u8>, OpenError>> {
         let (mut weps, mut tkips) = (Vec::new(), Vec::new());
         for (cipher, job) in batch {
@@ -110,7 +110,7 @@ impl Cipher {
     }
 }
 
-/// Sender and receiver of every suite.
+/// Sender and receiver for every suite.
 fn links() -> [[Cipher; 2]; 3] {
     let wep40 = Cipher::wep(b"weak!");
     let wep104 = Cipher::wep(b"less weak key");
@@ -225,7 +225,7 @@ proptest! {
             sender.seal(&mut batch).unwrap();
             prop_assert_eq!(&mpdus, &frames.iter().map(|frame| sender.sealed(frame)).collect::<Vec<_>>());
 
-            // One damaged frame and one that is none have their own verdicts and leave the others theirs.
+            // A damaged frame and a truncated one get their own verdicts and do not change the verdicts of the others.
             let (damaged, cut) = (mpdus.len() / 2, mpdus.len() / 3);
             *mpdus[damaged].last_mut().unwrap() ^= 1;
             mpdus[cut].truncate(20);
@@ -261,7 +261,7 @@ proptest! {
             Cipher::seal_each(batch.collect()).unwrap();
             prop_assert_eq!(&mpdus, &both().map(|([sender, _], frame)| sender.sealed(frame)).collect::<Vec<_>>());
 
-            // One frame is opened with a key that is not its own, and the others have theirs.
+            // One frame is opened with a wrong key, the others with their own.
             let stray = mpdus.len() / 2;
             let batch = both().zip(&mut mpdus).enumerate().map(|(n, (([_, receiver], frame), mpdu))| {
                 (if n == stray { stranger } else { receiver }, OpenJob::new(mpdu, frame.key_id))
@@ -281,7 +281,7 @@ proptest! {
             octets[1] |= 0x40;
         }
         for [_, receiver] in links() {
-            // A checksum of 32 bits fits by chance once in four thousand million frames.
+            // A 32-bit checksum matches by chance once per 4 billion frames.
             prop_assert!(receiver.open_one(&mut octets.clone(), KeyId::PAIRWISE).is_err());
         }
     }
@@ -359,12 +359,13 @@ fn another_key_or_iv_opens_nothing() {
     }
 }
 
-/// Changes that WEP does not notice, and TKIP by its MIC: the addresses and the priority are not under the ICV.
+/// Changes that WEP does not detect and TKIP detects by its MIC: the ICV covers neither the addresses nor the priority.
 #[test]
 fn a_forged_header_is_a_mic_failure_and_not_an_icv_failure() {
     let frame = Frame::example();
     let forge = |mpdu: &mut [u8], octet: usize| mpdu[octet] ^= 0x02;
-    // A3 is DA here, and octet 24 holds the TID. A2 is SA, but it is part of the key mixing too: the ICV tells.
+    // A3 is the DA here, and octet 24 holds the TID. A2 is the SA but also an input of the key mixing, so the ICV
+    // fails.
     for (octet, tkip_says) in [(16, OpenError::Mic), (24, OpenError::Mic), (10, OpenError::Icv)] {
         let [wep, tkip] = [&links()[0], &links()[2]].map(|link| {
             let mut mpdu = link[0].sealed(&frame);
@@ -377,7 +378,7 @@ fn a_forged_header_is_a_mic_failure_and_not_an_icv_failure() {
         assert_eq!(wep, Ok(frame.payload.clone()), "octet {octet}");
         assert_eq!(tkip, Err(tkip_says), "octet {octet}");
     }
-    // Each direction has its own Michael key: a frame sent back to its sender is a forgery.
+    // Each direction has its own Michael key, so a frame reflected to its sender is a forgery.
     let [ap, _] = Cipher::tkip(&TKIP_KEY);
     assert_eq!(
         ap.open_one(&mut ap.sealed(&frame), frame.key_id),
@@ -399,7 +400,7 @@ fn fragments_carry_one_mic_together() {
     let mut msdu = whole.payload.clone();
     msdu.extend(station.msdu_mic(header, &whole.payload));
 
-    // Cut so that the MIC itself is cut.
+    // The second cut splits the MIC.
     let mut reassembled = Vec::new();
     for (fragment, part) in (0u8..).zip([&msdu[..60], &msdu[60..103], &msdu[103..]]) {
         let cut = Frame {

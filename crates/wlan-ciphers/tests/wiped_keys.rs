@@ -1,5 +1,5 @@
-//! Where a key was, nothing of it is left when it is dropped. Copies that a move leaves on the stack are not looked at:
-//! the compiler makes them and no library can wipe them.
+//! Dropping a key wipes its memory. Copies that a move leaves on the stack are not checked: the compiler creates them
+//! and no library can wipe them.
 #![cfg(target_os = "linux")]
 
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use wlan_ciphers::{Backend, Suite, TemporalKey, Tkip, Wep};
 
 const SUITES: [Suite; 8] = Suite::OF_TEMPORAL_KEYS;
 
-/// The memory of this process as the kernel sees it, which there is also where no value is any more.
+/// The memory of this process as seen by the kernel, which includes memory of dropped values.
 fn memory(address: usize, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     let file = std::fs::File::open("/proc/self/mem").unwrap();
@@ -17,10 +17,10 @@ fn memory(address: usize, len: usize) -> Vec<u8> {
     octets
 }
 
-/// Drops a key where it stands, checks that `secret` is no longer where it was and says how many octets became 0.
-/// Octets between fields are nobody's and may hold anything.
+/// Drops a key in place, checks that `secret` is gone, and returns how many octets became 0. Padding between fields may
+/// hold anything.
 fn assert_wiped<T>(key: T, secret: &[u8], what: &str) -> usize {
-    // A vector drops in place and keeps its memory.
+    // `Vec::clear` drops in place and keeps the allocation.
     let mut place = vec![key];
     let address = place.as_ptr().addr();
     let before = memory(address, size_of::<T>());
@@ -47,8 +47,8 @@ fn nothing_is_left_of_a_key_where_it_was() {
             let tk = &secret[..suite.key_len()];
             let key = TemporalKey::with_backend(suite, tk, backend).unwrap();
             let wiped = assert_wiped(key, tk, &what);
-            // What was derived from it, too: 11 or 15 round keys and, for GCM, 32 powers of the hash key; few of their
-            // octets are 0 to begin with.
+            // Derived values are wiped too: 11 or 15 round keys and, for GCM, 32 powers of the hash key. Few of their
+            // octets are 0 initially.
             let round_keys = suite.key_len() / 4 + 7;
             let powers = match suite {
                 Suite::Gcmp128 | Suite::Gcmp256 => 32,

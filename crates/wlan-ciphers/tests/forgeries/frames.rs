@@ -1,4 +1,4 @@
-//! A frame, and what can seal and open it.
+//! Frames, and the ciphers that seal and open them.
 
 use wlan_ciphers::study::{Head, PaperLanes, Split};
 use wlan_ciphers::{KeyId, Lanes, OpenError, OpenJob, PacketNumber, SealJob, Suite, TemporalKey};
@@ -18,7 +18,7 @@ pub type Block = [u8; 16];
 
 /// A key of the paper's scheme or of a suite.
 #[derive(Debug)]
-// There is one at a time.
+// Only one exists at a time.
 #[allow(clippy::large_enum_variant)]
 pub enum Cipher {
     Paper(PaperLanes),

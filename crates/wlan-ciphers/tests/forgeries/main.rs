@@ -1,10 +1,10 @@
-//! What somebody without the key can make of sealed frames: the lane split of the paper opens the forgeries, Enhanced
-//! CCMP and CCMP-128 refuse them. `docs/explanation/enhanced-ccmp.md` has the equation of each.
+//! Forgeries without the key: the paper's lane split opens the forged frames, Enhanced CCMP and CCMP-128 reject them.
+//! `docs/explanation/enhanced-ccmp.md` has the equation of each forgery.
 //!
-//! An attack gets an [`Oracle`], which seals what it asks for, and nothing else: the plaintext of a datagram that the
-//! attacker sent, or knows, is asked for in the same way. What it returns must not be a frame that the oracle sealed.
+//! An attack only has an [`Oracle`], which seals plaintexts on request. This also models a datagram that the attacker
+//! sent or knows. The attack must not return a frame that the oracle sealed.
 
-// Lengths, lanes and counts fit the fields that they go into.
+// Lengths, lanes and counts fit their fields.
 #![allow(clippy::cast_possible_truncation)]
 
 mod frames;
@@ -21,7 +21,7 @@ const ADDR3: std::ops::Range<usize> = 16..22;
 const SPLITS: [Lanes; 3] = [Lanes::Two, Lanes::Four, Lanes::Eight];
 
 impl Cipher {
-    /// What becomes of an attack's forgery.
+    /// Opens the forgery that an attack returns.
     fn attacked(&self, attack: impl FnOnce(&mut Oracle<'_>) -> Vec<u8>) -> Result<Vec<u8>, OpenError> {
         let mut oracle = Oracle {
             cipher: self,
@@ -33,7 +33,7 @@ impl Cipher {
     }
 }
 
-/// Seals for the attacker.
+/// Seals plaintexts for the attacker.
 struct Oracle<'a> {
     cipher: &'a Cipher,
     sealed: Vec<Vec<u8>>,
@@ -47,7 +47,7 @@ impl Oracle<'_> {
     }
 }
 
-/// The same attack gets nowhere against the repaired suite and the standard's.
+/// The same attack fails against the repaired suite and CCMP-128.
 fn refused_by_the_others(lanes: Lanes, attack: impl Fn(&mut Oracle<'_>) -> Vec<u8>) {
     for suite in [Suite::Enhanced(lanes), Suite::Ccmp128] {
         assert_eq!(
@@ -66,7 +66,7 @@ fn set(payload: &mut [u8], place: usize, block: Block) {
     payload[16 * place..][..16].copy_from_slice(&block);
 }
 
-/// Makes `to` of a sealed `from`: the keystream of CTR is their ciphertext's and plaintext's sum.
+/// Changes a sealed `from` to `to`: the keystream of CTR is the XOR of ciphertext and plaintext.
 fn maul(sealed: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut mpdu = sealed.to_vec();
     for ((octet, from), to) in mpdu[PAYLOAD..].iter_mut().zip(from).zip(to) {
@@ -84,7 +84,7 @@ fn swapped(payload: &[u8], a: &[usize], b: &[usize]) -> Vec<u8> {
     text
 }
 
-/// The places that each lane has of `total`.
+/// The indices of each lane's blocks among `total`.
 fn shares(lanes: Lanes, split: Split, total: usize) -> Vec<Vec<usize>> {
     let (lanes, all): (_, Vec<usize>) = (lanes.count(), (0..total).collect());
     match split {
@@ -95,12 +95,12 @@ fn shares(lanes: Lanes, split: Split, total: usize) -> Vec<Vec<usize>> {
     }
 }
 
-/// Blocks of payload for which all lanes are equally long.
+/// A number of payload blocks that makes all lanes equally long.
 fn even(head: Head) -> usize {
     if head == Head::Dealt { 48 - 3 } else { 48 }
 }
 
-/// The payload blocks of the lanes that start with neither B0 nor AAD.
+/// The payload blocks of the lanes that start with neither B0 nor the AAD.
 fn headless(lanes: Lanes, split: Split, head: Head) -> Vec<Vec<usize>> {
     match head {
         Head::EveryLane => Vec::new(),
@@ -118,7 +118,7 @@ fn pairs(shares: &[Vec<usize>]) -> impl Iterator<Item = (&[usize], &[usize])> {
     shares.iter().map(Vec::as_slice).enumerate().flat_map(pair)
 }
 
-/// The blocks of two lanes change places.
+/// Swaps the blocks of two lanes.
 fn swap(payload: &[u8], a: &[usize], b: &[usize]) -> impl Fn(&mut Oracle<'_>) -> Vec<u8> {
     move |oracle| maul(&oracle.seal(PN, payload), payload, &swapped(payload, a, b))
 }
@@ -149,7 +149,7 @@ fn lanes_that_all_start_from_b0_can_be_swapped() {
     }
 }
 
-/// The same among the lanes that start from zero.
+/// The same for the lanes that start from zero.
 #[test]
 fn lanes_without_b0_can_be_swapped() {
     for head in [Head::FirstLane, Head::Dealt] {
@@ -173,7 +173,7 @@ fn lanes_without_b0_can_be_swapped() {
     }
 }
 
-/// F(X) + F(X) = 0 = F(Y) + F(Y): only that two lanes are equal need be known, not what they are.
+/// F(X) + F(X) = 0 = F(Y) + F(Y). The attacker only has to know that two lanes are equal, not their content.
 #[test]
 fn equal_lanes_cancel_and_can_be_anything_else() {
     for (lanes, split, head) in readings() {
@@ -209,9 +209,9 @@ fn readings() -> impl Iterator<Item = (Lanes, Split, Head)> {
         .flat_map(heads)
 }
 
-/// If all lanes are equal, all cancel, and B0 and AAD with them: the MIC is E(A0), of which nothing depends on the frame
-/// but its nonce. So one such frame opens with any addresses, any text of equal lanes and any length; without any payload
-/// all lanes are equal.
+/// If all lanes are equal, they cancel, including B0 and the AAD. The MIC is then E(A0), which depends only on the
+/// frame's nonce. One such frame therefore authenticates any addresses, any text of equal lanes and any length. Without
+/// a payload, all lanes are equal.
 #[test]
 fn a_frame_of_equal_lanes_vouches_for_any_header_text_and_length() {
     for lanes in SPLITS {
@@ -247,8 +247,8 @@ fn a_frame_of_equal_lanes_vouches_for_any_header_text_and_length() {
     }
 }
 
-/// Two blocks of keystream that are known, E(A1) and E(A2) of any earlier frame, make a lane that starts from zero
-/// collide: E(E(A1) + Y) = E(E(A2) + Y') for Y' = Y + E(A1) + E(A2).
+/// Two known blocks of keystream, E(A1) and E(A2) of any earlier frame, allow collisions in a lane that starts from
+/// zero: E(E(A1) + Y) = E(E(A2) + Y') for Y' = Y + E(A1) + E(A2).
 fn collide(payload: &[u8], lane: &[usize]) -> impl Fn(&mut Oracle<'_>) -> (Vec<u8>, Vec<u8>) {
     move |oracle| {
         let earlier = PN - 1;
@@ -284,11 +284,12 @@ fn known_keystream_makes_a_lane_without_b0_collide() {
             forged += 1;
         }
     }
-    // FirstLane: 1 + 3 + 7 lanes for each split; Dealt: as many if contiguous, else the 0, 1 and 5 after B0 and AAD.
+    // FirstLane: 1 + 3 + 7 lanes for each split. Dealt: the same if contiguous, else the 0, 1 and 5 lanes after B0 and
+    // AAD.
     assert_eq!(forged, 11 + 11 + 11 + 6);
 }
 
-/// The one reading that none of this touches: B0 heads one lane, the length and the addresses that open the AAD the other.
+/// The only reading that resists: one lane starts with B0, the other with the AAD's length, A1 and A2.
 #[test]
 fn two_interleaved_lanes_of_which_b0_and_the_aad_are_dealt_withstand_these_forgeries() {
     let (lanes, split) = (Lanes::Two, Split::Interleaved);
@@ -304,7 +305,7 @@ fn two_interleaved_lanes_of_which_b0_and_the_aad_are_dealt_withstand_these_forge
     }
 }
 
-/// An LLC/SNAP header with an ARP reply that binds an address to the attacker's station.
+/// An LLC/SNAP header and an ARP reply that binds an address to the attacker's station.
 fn arp() -> Vec<u8> {
     let mut packet = vec![0; LlcSnap::LEN];
     let ethertype = EtherType::ARP;
@@ -314,7 +315,7 @@ fn arp() -> Vec<u8> {
     packet
 }
 
-/// LLC/SNAP, IPv4 and UDP headers, then what the sender of the datagram chose.
+/// LLC/SNAP, IPv4 and UDP headers, followed by octets that the datagram's sender chooses.
 fn datagram(len: usize) -> Vec<u8> {
     let mut payload = vec![0x55; len];
     let ethertype = EtherType::IPV4;
@@ -323,7 +324,7 @@ fn datagram(len: usize) -> Vec<u8> {
     payload
 }
 
-/// Where the UDP payload of a datagram starts.
+/// Offset of the UDP payload of a datagram.
 const CHOSEN: usize = 36;
 
 #[test]
@@ -343,14 +344,15 @@ fn a_packet_hidden_in_a_datagram_comes_out_in_front() {
     }
 }
 
-/// Interleaved lanes too, where a lane is no run of octets: the AAD masks A-MSDU Present unless both stations announced SPP
-/// A-MSDUs, so the frame can be turned into an A-MSDU whose first subframe swallows the datagram's own headers.
+/// With interleaved lanes, a lane is not a run of octets. The AAD masks A-MSDU Present unless both stations advertise
+/// SPP A-MSDU support, so the frame can be turned into an A-MSDU whose first subframe absorbs the datagram's own
+/// headers.
 #[test]
 fn an_a_msdu_subframe_hidden_in_a_datagram_comes_out_in_front() {
     for lanes in [Lanes::Four, Lanes::Eight] {
         let shares = shares(lanes, Split::Interleaved, 48);
         let subframe = |addresses: &[u8; 12], len: u16| [&addresses[..], &len.to_be_bytes()].concat();
-        // The datagram's headers are in blocks 0 to 2; block 0 goes to place 3.
+        // The datagram's headers are in blocks 0 to 2. Block 0 moves to index 3.
         let swallow = subframe(b"nobodymallet", 64 - 14);
         let hidden = [subframe(b"victimmallet", arp().len() as u16), arp()].concat();
         let mut wanted = swapped(&datagram(16 * 48), &shares[0], &shares[3]);
@@ -370,12 +372,12 @@ fn an_a_msdu_subframe_hidden_in_a_datagram_comes_out_in_front() {
     }
 }
 
-/// The price of lanes, the repaired ones too: F0(X) + F1(Y) = (F0(X) + F1(y)) + (F0(x) + F1(Y)) + (F0(x) + F1(y)) for four
-/// frames that share a nonce. A CBC-MAC of one chain does not add up so.
+/// The cost of lanes, even of the repaired ones: F0(X) + F1(Y) = (F0(X) + F1(y)) + (F0(x) + F1(Y)) + (F0(x) + F1(y))
+/// for four frames that share a nonce. A CBC-MAC with a single chain does not have this property.
 #[test]
 fn a_repeated_packet_number_lets_frames_of_enhanced_ccmp_be_added_up() {
     let forge = |oracle: &mut Oracle<'_>| {
-        // One block of each of two lanes, whatever the number of lanes.
+        // One block in each of two lanes, whatever the number of lanes.
         let [first, second] = [octets(16 * 8), octets(16 * 16).split_off(16 * 8)];
         let mixed = |from_second: &[usize]| {
             let mut payload = first.clone();

@@ -1,4 +1,4 @@
-//! The schemes block by block, against their documentation and the crate.
+//! The schemes computed block by block from their documentation, compared with the crate.
 
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -33,7 +33,7 @@ fn aad() -> Vec<Block> {
     )
 }
 
-/// What the CBC-MACs of a frame run over in the paper's scheme.
+/// The inputs of a frame's CBC-MACs in the paper's scheme.
 fn paper_chains(lanes: Lanes, split: Split, head: Head, pn: u64, payload: &[u8]) -> Vec<Vec<Block>> {
     let head_blocks = [vec![b0(0x59, pn, payload)], aad()].concat();
     let text = padded(payload);
@@ -62,7 +62,7 @@ fn paper_chains(lanes: Lanes, split: Split, head: Head, pn: u64, payload: &[u8])
     chains
 }
 
-/// And in Enhanced CCMP: a B0 of its own in each, then AAD and payload in turn.
+/// The same for Enhanced CCMP: each lane has its own B0, then AAD and payload blocks in turn.
 fn enhanced_chains(lanes: Lanes, pn: u64, payload: &[u8]) -> Vec<Vec<Block>> {
     let string = [aad(), padded(payload)].concat();
     let count = lanes.count();
@@ -74,7 +74,7 @@ fn enhanced_chains(lanes: Lanes, pn: u64, payload: &[u8]) -> Vec<Vec<Block>> {
     (0..count).map(chain).collect()
 }
 
-/// The sum of the chains' CBC-MACs and E(A0).
+/// The XOR of the chains' CBC-MACs and E(A0).
 fn mic(chains: &[Vec<Block>], pn: u64) -> [u8; MIC] {
     let aes = Aes128::new(&TK.into());
     let encrypt = |block: Block| {
@@ -93,7 +93,7 @@ fn lanes() -> impl Strategy<Value = Lanes> {
     proptest::sample::select(&Lanes::ALL[..])
 }
 
-/// Octets of few values, so that blocks and lanes are often equal.
+/// Octets with few values, so that blocks and lanes are often equal.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..=600),
@@ -132,8 +132,9 @@ proptest! {
         prop_assert_eq!(&mpdu[mpdu.len() - MIC..], &mic(&paper_chains(lanes, split, head, pn, &payload), pn));
     }
 
-    /// What the argument for Enhanced CCMP stands on: over all frames, what lanes take in is free of prefixes, no two lanes
-    /// of a frame and no lanes of another number take in the same, and another frame differs in a lane.
+    /// The premise of the security argument for Enhanced CCMP. Over all frames, the inputs of lanes are prefix-free. No
+    /// two lanes of a frame, and no lanes with different numbers, have the same input. Different frames differ in at
+    /// least one lane.
     #[test]
     fn the_inputs_of_enhanced_lanes_are_prefix_free_and_never_another_lane_s(
         frames in proptest::array::uniform2((lanes(), PN..PN + 2, payload())),
