@@ -1,9 +1,10 @@
-//! Compiles the C side of each library whose header is here. Nothing is linked: the libraries are opened at run time.
+//! Compiles the C shim of each library whose header is installed. Nothing is linked: the libraries are opened at run
+//! time.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Configuration, header that must be there, source.
+/// Configuration name, required header, source.
 const SHIMS: [(&str, &str, &str); 2] = [
     ("openssl", "openssl/evp.h", "src/openssl.c"),
     ("ipsec_mb", "intel-ipsec-mb.h", "src/ipsec_mb.c"),
@@ -31,7 +32,7 @@ fn main() {
                 }
             }
         } else {
-            // The file itself cannot be watched: while it is not there, cargo would run this at every build.
+            // Watch the directories: cargo would rerun this script in every build if it watched a missing file.
             for directory in &directories {
                 println!("cargo::rerun-if-changed={}", directory.display());
             }
@@ -39,7 +40,7 @@ fn main() {
     }
 }
 
-/// Where headers are, if what is found on this machine can be what the target has.
+/// The directories of headers. Empty when cross-compiling, because this machine's headers may not match the target.
 fn directories() -> Vec<PathBuf> {
     let same_machine = env::var("HOST") == env::var("TARGET");
     if !same_machine || env::var_os("CARGO_CFG_UNIX").is_none() {

@@ -1,4 +1,4 @@
-//! What is measured, who does it, and why it cannot be measured.
+//! Benchmark cases, their contestants, and the errors that prevent a measurement.
 
 use std::fmt;
 
@@ -7,28 +7,28 @@ use wlan_ciphers::{Backend, KeyError, OpenError, SealError, Suite};
 use crate::frames::Sizes;
 use crate::library::Interface;
 
-/// Frames of a batch.
+/// Frames per batch.
 pub const BATCH: usize = 96;
 
-/// What is measured.
+/// A benchmark case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
     /// One of [`suites`](crate::suites).
     pub suite: Suite,
     /// Sizes of the payloads.
     pub sizes: Sizes,
-    /// Opening instead of sealing.
+    /// Whether frames are opened instead of sealed.
     pub open: bool,
-    /// A key for each frame instead of one.
+    /// Whether each frame has its own key.
     pub key_each: bool,
-    /// Each frame is done before the next starts, instead of a batch of [`BATCH`].
+    /// Whether each frame completes before the next starts, instead of a batch of [`BATCH`].
     pub one_by_one: bool,
 }
 
-/// Who does it.
+/// A contestant: the engine or a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// The engine with a backend; WEP and TKIP have none of their own choosing.
+    /// The engine with a backend. WEP and TKIP do not depend on it.
     Airtoll(Backend),
     /// A library through one of its interfaces.
     Peer(Interface),
@@ -46,31 +46,31 @@ impl fmt::Display for Who {
 /// Why a case cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// Outputs are not the same: one of the two is wrong.
+    /// Two outputs differ, so one of them is wrong.
     #[error("{case:?}: the output of {who} differs from the portable engine's in frame {frame}")]
     Differs {
         /// The case.
         case: Case,
-        /// Whose output.
+        /// The contestant with the differing output.
         who: Who,
-        /// Index in the batch.
+        /// Index of the frame in the batch.
         frame: usize,
     },
-    /// A library refused.
+    /// A library returned an error.
     #[error("{who} failed at line {line} of its shim")]
     Failed {
-        /// Which.
+        /// The library's interface.
         who: Who,
-        /// Where.
+        /// Line of the shim.
         line: i32,
     },
-    /// The engine has no such key.
+    /// The engine cannot create the key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The engine does not seal the frames.
+    /// The engine cannot seal the frames.
     #[error(transparent)]
     Seal(SealError),
-    /// The engine does not open the frames.
+    /// The engine cannot open the frames.
     #[error("a sealed frame does not open: {0}")]
     Open(OpenError),
 }

@@ -1,7 +1,8 @@
-//! Time: in ticks that are cheap to read, in nanoseconds, and in cycles of the core, whatever its clock does.
+//! Time in ticks that are cheap to read, in nanoseconds, and in core cycles, which are independent of the clock
+//! frequency.
 //!
-//! On x86-64 a tick is one of the time stamp counter and cycles are counted by a chain of instructions that takes one
-//! each. Elsewhere a tick is a nanosecond of the system's clock and cycles are unknown.
+//! On x86-64, ticks are those of the time stamp counter, and cycles are counted with a chain of one-cycle instructions.
+//! On other CPUs, a tick is a nanosecond of the system's clock and cycles are unknown.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -13,25 +14,25 @@ use wlan_ciphers::Backend;
 #[cfg(target_arch = "x86_64")]
 use x86 as machine;
 
-/// Ticks until now, with what came before done.
+/// Ticks until now. Waits for preceding instructions to complete.
 #[must_use]
 pub fn ticks() -> u64 {
     machine::ticks()
 }
 
-/// Waits for what came before, so that frames do not overlap.
+/// Waits for preceding instructions to complete, so that frames do not overlap.
 pub fn fence() {
     machine::fence();
 }
 
-/// Nanoseconds that this thread has had a core for; `None` where the system does not count them.
+/// CPU time of this thread in nanoseconds; `None` if the system does not count it.
 #[must_use]
 pub fn thread_ns() -> Option<f64> {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(Duration::from(time).as_nanos() as f64)
 }
 
-/// Nanoseconds a tick, measured once.
+/// Nanoseconds per tick, measured once.
 pub fn ns_per_tick() -> f64 {
     static MEASURED: OnceLock<f64> = OnceLock::new();
     *MEASURED.get_or_init(|| {
@@ -44,33 +45,33 @@ pub fn ns_per_tick() -> f64 {
     })
 }
 
-/// Cycles of the core a tick, now; takes some 10 microseconds.
+/// Core cycles per tick at present. Takes about 10 microseconds.
 #[must_use]
 pub fn cycles_per_tick() -> Option<f64> {
     machine::cycles_per_tick()
 }
 
-/// The core's clock in GHz (cycles a nanosecond), the median of some moments.
+/// The core's clock in GHz (cycles per nanosecond), the median of 31 measurements.
 #[must_use]
 pub fn ghz() -> Option<f64> {
     let moments = (0..31).map(|_| cycles_per_tick()).collect::<Option<Vec<_>>>()?;
     Some(median(moments) / ns_per_tick())
 }
 
-/// Cycles that a round of AES takes for one block when nothing else runs, by the instructions of a backend: at their
-/// throughput. `None` without such instructions.
+/// Minimum cycles per AES round and block with a backend's instructions, at their throughput. `None` if the CPU lacks
+/// the instructions.
 #[must_use]
 pub fn cycles_per_aes_round(backend: Backend) -> Option<f64> {
     (backend != Backend::Portable && backend.is_available()).then(|| machine::aes_round(backend))
 }
 
-/// Cycles until the result of a round of AES can go into the next round. `None` without such instructions.
+/// Cycles until the result of an AES round can enter the next round. `None` without AES instructions.
 #[must_use]
 pub fn cycles_of_aes_latency() -> Option<f64> {
     Backend::AesNi.is_available().then(machine::aes_latency)
 }
 
-/// What the CPU calls itself.
+/// The CPU's model name.
 #[must_use]
 pub fn cpu_model() -> Option<String> {
     machine::cpu_model()
@@ -89,7 +90,7 @@ mod x86 {
     use wlan_ciphers::Backend;
 
     pub fn ticks() -> u64 {
-        // SAFETY: both are part of every x86-64 CPU.
+        // SAFETY: both instructions are part of every x86-64 CPU.
         unsafe {
             _mm_lfence();
             let ticks = _rdtsc();
@@ -99,18 +100,18 @@ mod x86 {
     }
 
     pub fn fence() {
-        // SAFETY: part of every x86-64 CPU.
+        // SAFETY: the instruction is part of every x86-64 CPU.
         unsafe { _mm_lfence() }
     }
 
     pub fn cycles_per_tick() -> Option<f64> {
-        // Adding a register to itself takes a cycle on every CPU; none does it away in renaming.
+        // Adding a register to itself takes one cycle on every CPU; no CPU eliminates it in register renaming.
         const ROUNDS: u32 = 400;
         const CHAIN: u32 = 64;
         let from = ticks();
         let mut x = 3u64;
         for _ in 0..ROUNDS {
-            // SAFETY: changes nothing but `x` and flags.
+            // SAFETY: changes only `x` and flags.
             unsafe {
                 asm!(
                     ".rept {chain}", "add {x}, {x}", ".endr",
@@ -124,10 +125,10 @@ mod x86 {
 
     const ROUNDS: u32 = 20_000;
 
-    /// Eight chains side by side, so that latency is hidden.
+    /// Eight interleaved chains, which hide the latency.
     macro_rules! chains {
         ($($line:literal),*) => {
-            // SAFETY: the caller asks only for instructions that the CPU has; registers are clobbered by name.
+            // SAFETY: the caller uses only instructions that the CPU has; the registers are declared as clobbered.
             unsafe {
                 asm!(
                     "2:", $($line),*, "dec {n:e}", "jnz 2b",
@@ -206,8 +207,8 @@ mod x86 {
         })
     }
 
-    /// Cycles of one of the eight instructions that `chains` repeats. Whatever else runs only adds to the time, so it is the
-    /// shortest of some moments, at the clock's fastest.
+    /// Cycles per instruction in the eight lines that `chains` repeats. Disturbances only add time, so this combines
+    /// the shortest measurement with the highest clock rate.
     fn per_instruction(chains: fn()) -> f64 {
         const MOMENTS: usize = 63;
         let once = |_| {
@@ -222,10 +223,10 @@ mod x86 {
         shortest as f64 * fastest / f64::from(ROUNDS * 8)
     }
 
-    /// The brand string of CPUID: no file is read, so none can be missing.
+    /// The brand string of CPUID. Unlike a file, it cannot be missing.
     pub fn cpu_model() -> Option<String> {
         const LAST: u32 = 0x8000_0004;
-        // SAFETY: part of every x86-64 CPU; to later compilers it is safe anyway.
+        // SAFETY: CPUID is part of every x86-64 CPU. Later compilers consider the call safe.
         #[allow(unused_unsafe)]
         let __cpuid = |leaf| unsafe { __cpuid(leaf) };
         if __cpuid(0x8000_0000).eax < LAST {

@@ -1,4 +1,4 @@
-//! Those who protect the frames of a case: the engine with a backend, a library through an interface, or nobody.
+//! The contestants that process the frames of a case: the engine with a backend, a library interface, or an idle one.
 
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{
@@ -11,15 +11,15 @@ use crate::clock;
 use crate::frames::{Frames, HEADER_LEN, Random};
 use crate::library::{Interface, Run};
 
-/// Protects the frames that it holds, as a case says.
+/// Seals or opens its frames as the case specifies.
 pub(crate) trait Work {
-    /// The whole batch, in place.
+    /// Processes the whole batch in place.
     fn run(&mut self) -> Result<(), Fault>;
     /// The frames, before or after a run.
     fn frames(&mut self) -> &mut Frames;
 }
 
-/// Keys that only look random.
+/// Keys that look random.
 pub(crate) fn keys(suite: Suite, count: usize) -> Vec<Vec<u8>> {
     let mut random = Random(7);
     let key = |_| {
@@ -30,12 +30,12 @@ pub(crate) fn keys(suite: Suite, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(key).collect()
 }
 
-/// The engine's key of a suite. The keys of a batch lie side by side, as with a caller who has one suite.
+/// The engine's key of a suite. The keys of a batch are adjacent in memory, as for a caller with a single suite.
 #[allow(clippy::large_enum_variant)]
 enum Key {
     Aes(TemporalKey),
     Wep(Wep),
-    /// The station seals, the access point opens.
+    /// The station's key seals, the access point's key opens.
     Tkip(Tkip, Tkip),
 }
 
@@ -90,7 +90,7 @@ fn verdict(job: &OpenJob<'_>) -> Result<(), Fault> {
     job.verdict().map(|_| ()).map_err(Fault::Open)
 }
 
-/// The engine on the frames of a case, jobs made anew at every run as a caller makes them.
+/// The engine on the frames of a case. It creates jobs in every run, as callers do.
 pub(crate) struct Engine {
     case: Case,
     keys: Vec<Key>,
@@ -121,7 +121,7 @@ impl Work for Engine {
             one_by_one,
             ..
         } = self.case;
-        // In turn as in `Frames::packets`.
+        // Keys take turns as in `Frames::packets`.
         let keys = self.keys.iter().cycle();
         let first_pn = self.frames.pn(0);
         let mpdus = split(&mut self.frames.buffer, &self.frames.places);
@@ -173,7 +173,7 @@ impl Work for Engine {
     }
 }
 
-/// Half of what the engine does to seal, one frame after the other under one key.
+/// One half of the engine's sealing, frame by frame with one key.
 pub(crate) struct HalfOfEngine {
     half: Half,
     key: Key,
@@ -202,7 +202,7 @@ impl Work for HalfOfEngine {
     }
 }
 
-/// The MPDUs of a buffer, which lie in order.
+/// Splits the buffer into its MPDUs, which are in order.
 fn split<'a>(buffer: &'a mut [u8], places: &'a [(usize, usize)]) -> impl Iterator<Item = &'a mut [u8]> {
     let (mut rest, mut offset) = (buffer, 0);
     places.iter().map(move |&(at, len)| {
@@ -240,12 +240,12 @@ fn access_point(key: &Key) -> Option<&Tkip> {
     }
 }
 
-/// A batch with a key for each job.
+/// A batch with one key per job.
 fn zip<'k, K, J>(keys: impl Iterator<Item = &'k K>, jobs: impl Iterator<Item = J>) -> Vec<(&'k K, J)> {
     keys.zip(jobs).collect()
 }
 
-/// Opens a batch, all of which is to open.
+/// Opens a batch. All frames must open.
 fn verdicts<K>(
     mut batch: Vec<(&K, OpenJob<'_>)>,
     open_each: impl FnOnce(&mut [(&K, OpenJob<'_>)]),
@@ -293,7 +293,7 @@ impl Work for Peer {
     }
 }
 
-/// Nothing: what is left is the copy that opening needs before each run.
+/// Does nothing, so that only the copy that opening requires before each run is timed.
 pub(crate) struct Idle(pub(crate) Frames);
 
 impl Work for Idle {

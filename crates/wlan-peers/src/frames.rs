@@ -1,4 +1,4 @@
-//! The frames of a case, and the packets that the same octets are to a library that knows nothing of 802.11.
+//! The frames of a case, as MPDUs and as packets for libraries that do not know 802.11.
 
 use wlan_ciphers::Suite;
 use wlan_frames::fcs;
@@ -9,19 +9,19 @@ const AAD_LEN: u32 = 24;
 const PN: u64 = 0x0102_0304_0000;
 const EXT_IV: u8 = 0x20;
 
-/// What sizes the payloads of a case have.
+/// The payload sizes of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizes {
-    /// All the same, octets.
+    /// All payloads have this many octets.
     Fixed(usize),
-    /// Of every twelve 7 of 64, 4 of 576 and 1 of 1500 octets ("simple IMIX").
+    /// Per twelve frames, 7 of 64, 4 of 576 and 1 of 1500 octets ("simple IMIX").
     Imix,
-    /// Evenly spread over 64 to 1500 octets, in random order.
+    /// Uniformly distributed from 64 to 1500 octets, in random order.
     Spread,
 }
 
 impl Sizes {
-    /// The payloads of so many frames, octets; the same at every call.
+    /// The payload sizes of `count` frames in octets, the same in every call.
     pub fn payloads_b(self, count: usize) -> impl Iterator<Item = usize> {
         let mut random = Random(0x5eed);
         (0..count).map(move |i| match self {
@@ -46,7 +46,7 @@ impl std::fmt::Display for Sizes {
     }
 }
 
-/// xorshift64*, for octets that need only look random and be the same in every run.
+/// xorshift64*: octets that look random and are the same in every run.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -68,7 +68,7 @@ impl Random {
     }
 }
 
-/// A frame as a library takes it: `struct packet` of `peers.h`.
+/// A frame in the form that libraries process: `struct packet` of `peers.h`.
 #[repr(C)]
 pub(crate) struct Packet {
     nonce: [u8; 16],
@@ -80,19 +80,19 @@ pub(crate) struct Packet {
     key: u32,
 }
 
-/// A batch: one buffer, each MPDU on its own cache lines.
+/// A batch of MPDUs in one buffer. MPDUs do not share cache lines.
 #[derive(Debug, Clone)]
 pub struct Frames {
     /// The octets.
     pub buffer: Vec<u8>,
-    /// Offset and octets of each MPDU.
+    /// Offset and length of each MPDU in octets.
     pub places: Vec<(usize, usize)>,
-    /// What protects them.
+    /// The suite that protects the frames.
     pub suite: Suite,
 }
 
 impl Frames {
-    /// MPDUs with MAC header, suite header and random payload, not sealed yet.
+    /// Creates unsealed MPDUs with MAC header, suite header and random payload.
     #[must_use]
     pub fn new(suite: Suite, sizes: Sizes, count: usize) -> Frames {
         let mut places = Vec::with_capacity(count);
@@ -101,7 +101,7 @@ impl Frames {
             let len = HEADER_LEN + payload_b + suite.overhead();
             places.push((end, len));
             end = (end + len).next_multiple_of(64) + 64;
-            // Frames 4096 octets apart would compete for one set of the cache.
+            // Frames 4096 octets apart would compete for the same cache set.
             if end.is_multiple_of(4096) {
                 end += 64;
             }
@@ -119,14 +119,14 @@ impl Frames {
             mpdu[..2].copy_from_slice(&[0x88, 0x41]); // QoS Data to the DS, protected
             mpdu[24..26].copy_from_slice(&[priority, 0]);
             if suite == Suite::Tkip {
-                mpdu[22] &= 0xf0; // the first and only fragment, so that the MIC of the MSDU is in it
+                mpdu[22] &= 0xf0; // not a fragment, so that the frame has the MIC of the MSDU
             }
             suite_header(suite, pn, &mut mpdu[HEADER_LEN..start]);
         }
         frames
     }
 
-    /// The packet number of a frame, which to WEP is its IV.
+    /// The packet number of a frame, or the IV for WEP.
     #[must_use]
     pub fn pn(&self, i: usize) -> u64 {
         let bits = if self.is_wep() { 24 } else { 48 };
@@ -139,7 +139,7 @@ impl Frames {
         &mut self.buffer[at..][..len]
     }
 
-    /// Octets of all payloads.
+    /// Octets of all payloads together.
     #[must_use]
     pub fn payloads_b(&self) -> usize {
         (0..self.places.len()).map(|i| self.payload_b(i)).sum()
@@ -149,7 +149,7 @@ impl Frames {
         self.places[i].1 - HEADER_LEN - self.suite.overhead()
     }
 
-    /// Octets in front of a payload.
+    /// Offset of the payload in an MPDU.
     fn start(&self) -> usize {
         HEADER_LEN + self.suite.header_len()
     }
@@ -158,7 +158,7 @@ impl Frames {
         matches!(self.suite, Suite::Wep40 | Suite::Wep104)
     }
 
-    /// Puts the ICV in clear behind every payload, where a library that knows RC4 alone shall find it.
+    /// Writes the plaintext ICV after every payload, for a library that only provides RC4.
     pub(crate) fn fill_icvs(&mut self) {
         let start = self.start();
         for i in 0..self.places.len() {
@@ -166,8 +166,8 @@ impl Frames {
         }
     }
 
-    /// The frames as packets under `keys` keys in turn. Nonce and AAD are built here and not by the engine, so that equal
-    /// output is evidence (IEEE 802.11-2020 12.5.3.3.3, 12.5.3.3.4, 12.5.5.3.4; WEP: 12.3.2.2).
+    /// The frames as packets, with `keys` keys in turn. This function builds nonce and AAD without the engine, so that
+    /// equal outputs are evidence (IEEE 802.11-2020 12.5.3.3.3, 12.5.3.3.4, 12.5.5.3.4; WEP: 12.3.2.2).
     pub(crate) fn packets(&mut self, keys: usize) -> Vec<Packet> {
         let count = self.places.len();
         (0..count).map(|i| self.packet(i, i % keys)).collect()
@@ -205,7 +205,7 @@ impl Frames {
     }
 }
 
-/// What stands between MAC header and payload under key 0 (12.3.2.2, 12.5.2.2, 12.5.3.2).
+/// Writes the suite's header for key ID 0 (12.3.2.2, 12.5.2.2, 12.5.3.2).
 fn suite_header(suite: Suite, pn: u64, header: &mut [u8]) {
     let [_, _, pn5, pn4, pn3, pn2, pn1, pn0] = pn.to_be_bytes();
     match suite {

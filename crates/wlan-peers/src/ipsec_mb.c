@@ -1,5 +1,5 @@
-/* libipsec-mb's job, burst and direct interfaces. All but its first functions are reached through the manager, a
- * structure of the header: so the library must be of the header's major version, and not older. */
+/* libipsec-mb's job, burst and direct interfaces. Most functions are called through the manager, a structure of the
+ * header, so the library must have the header's major version and must not be older than the header. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ void *ipsec_mb_new(const struct setup *setup)
             IMB_AES256_GCM_PRE(self->manager, key, &s->gcm);
         }
     }
-    self->setup.keys = NULL; /* the caller's */
+    self->setup.keys = NULL; /* owned by the caller */
     return self;
 }
 

@@ -1,18 +1,20 @@
-//! The frame-protection engine of `wlan-ciphers` measured beside OpenSSL and libipsec-mb, in one process.
+//! Benchmarks of the frame-protection engine `wlan-ciphers` beside OpenSSL and libipsec-mb, in one process.
 //!
 //! # Architecture
 //!
-//! 1. [`Case`]: a suite, payload sizes, sealing or opening, one key or a key for each frame, in a batch or one by one;
+//! 1. [`Case`]: a suite, payload sizes, sealing or opening, one key or one key per frame, in a batch or one by one;
 //! 2. [`Frames`](frames::Frames): the batch, as MPDUs for the engine and as packets for the libraries;
-//! 3. [`measure()`] compares every output octet by octet, lets all take turns in short slices, and gives [`Figures`];
-//! 4. [`measure_parts()`] does the same with what sealing and opening a frame consist of: MIC, cipher, and both;
-//! 5. [`Limit`]: what the AES unit of this CPU allows, to hold the figures against.
+//! 3. [`measure()`] compares every output octet by octet, runs all contestants in turns of short slices, and returns
+//!    [`Figures`];
+//! 4. [`measure_parts()`] does the same for the parts of sealing and opening a frame: MIC, cipher, and both;
+//! 5. [`Limit`]: the limit of this CPU's AES unit, for comparison with the figures.
 //!
-//! Nothing links to a library: where its header is when this is built, a shim in C opens it at run time
-//! ([`Library::version`] says why it cannot, if it cannot). `docs/explanation/ciphers.md` says how figures come about
-//! and what they count.
+//! This crate does not link to a library. If a library's header is present at build time, a shim in C opens the library
+//! at run time; [`Library::version`] returns the reason if it is not usable. `docs/explanation/ciphers.md` describes
+//! how figures are measured and what they include.
 //!
-//! `unsafe` is in [`clock`], for the time stamp counter and chains of instructions, and in [`library`], for the shims.
+//! `unsafe` is confined to [`clock`], for the time stamp counter and chains of instructions, and [`library`], for the
+//! shims.
 
 mod case;
 pub mod clock;

@@ -10,7 +10,7 @@ use wlan_ciphers::Suite;
 
 use crate::frames::{Frames, Packet};
 
-/// A library that protects frames too.
+/// A library that can be compared with the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
     /// OpenSSL 3.
@@ -19,28 +19,28 @@ pub enum Library {
     IpsecMb,
 }
 
-/// A way into a library.
+/// An interface of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interface {
     /// OpenSSL's EVP.
     Evp,
     /// OpenSSL's `RC4_set_key` and `RC4`.
     Rc4,
-    /// libipsec-mb's job manager: one job is handed in at a time, many are worked on.
+    /// libipsec-mb's job manager: jobs are submitted one at a time and processed many at a time.
     Job,
     /// libipsec-mb's job manager with an array of jobs.
     Burst,
-    /// libipsec-mb's functions that do one frame.
+    /// libipsec-mb's functions for a single frame.
     Direct,
 }
 
-/// Why a library is left out.
+/// Why a library is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Absent {
-    /// Its header was not there when this was built.
+    /// The library's header was missing at build time.
     #[error("not built in: the headers of {0} were not there when airtoll was built")]
     NotBuiltIn(&'static str),
-    /// It cannot be used here.
+    /// The library cannot be used on this machine.
     #[error("{0}")]
     Unusable(String),
 }
@@ -58,7 +58,7 @@ impl Library {
         }
     }
 
-    /// What the library calls its version. The first call opens it.
+    /// The library's version string. The first call opens the library.
     ///
     /// # Errors
     /// Each kind of [`Absent`].
@@ -71,7 +71,7 @@ impl Library {
             };
             let shim = self.shim().ok_or(Absent::NotBuiltIn(package))?;
             let mut text = null();
-            // SAFETY: it leaves a string that lives as long as the program.
+            // SAFETY: `load` stores a pointer to a string that lives until the program ends.
             let (failed, text) = unsafe {
                 let failed = (shim.load)(&mut text);
                 (failed, CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -85,7 +85,7 @@ impl Library {
         opened.as_deref().map_err(Clone::clone)
     }
 
-    /// The ways into the library that do the suite here and now: none if it is absent or cannot do the suite.
+    /// The library's interfaces for the suite. Empty if the library is unavailable or does not support the suite.
     #[must_use]
     pub fn interfaces(self, suite: Suite) -> &'static [Interface] {
         use Interface::{Burst, Direct, Evp, Job, Rc4};
@@ -114,7 +114,7 @@ impl Library {
 }
 
 impl Interface {
-    /// The library it belongs to.
+    /// The interface's library.
     #[must_use]
     pub const fn library(self) -> Library {
         match self {
@@ -144,7 +144,7 @@ impl fmt::Display for Interface {
 
 #[cfg(openssl)]
 fn has_rc4() -> bool {
-    // SAFETY: asked once the library is open.
+    // SAFETY: called only after the library has been opened.
     unsafe { shims::openssl_has_rc4() != 0 }
 }
 
@@ -165,7 +165,7 @@ struct Setup {
     mic_b: c_int,
 }
 
-/// The functions of a library that `peers.h` describes.
+/// The functions of a shim, as described in `peers.h`.
 struct Shim {
     load: unsafe extern "C" fn(*mut *const c_char) -> c_int,
     new: unsafe extern "C" fn(*const Setup) -> *mut c_void,
@@ -211,7 +211,7 @@ mod shims {
     };
 }
 
-/// A library set up for the packets of a batch.
+/// A library that is set up for the packets of a batch.
 pub(crate) struct Run {
     shim: &'static Shim,
     this: NonNull<c_void>,
@@ -220,8 +220,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Frames to be sealed or opened in place under keys of the suite's length, which the frames take in turn. `None` if
-    /// the library cannot be set up for them.
+    /// Prepares frames for sealing or opening in place. `keys` have the suite's length, and the frames use them in
+    /// turn. `None` if the library cannot be set up.
     pub(crate) fn new(interface: Interface, mut frames: Frames, keys: &[Vec<u8>], open: bool) -> Option<Run> {
         interface.library().version().ok()?;
         let shim = interface.library().shim()?;
@@ -254,7 +254,8 @@ impl Run {
             key_count: number(keys.len())?,
             mic_b: number(suite.mic_len())?,
         };
-        // SAFETY: `octets` holds as many keys of that length and is not used after the call; the library is open.
+        // SAFETY: `octets` holds `key_count` keys of length `key_b` and is not used after the call; the library is
+        // open.
         let this = NonNull::new(unsafe { (shim.new)(&raw const setup) })?;
         Some(Run {
             shim,
@@ -269,12 +270,13 @@ impl Run {
         &mut self.frames
     }
 
-    /// Runs packets `from..from + count`; the error is the line of the shim where it failed.
+    /// Processes packets `from..from + count`. The error is the line of the shim that failed.
     pub(crate) fn run(&mut self, from: usize, count: usize) -> Result<(), i32> {
         let packets = &self.packets[from..][..count];
         let count = c_int::try_from(count).expect("a batch is small");
         let buffer = self.frames.buffer.as_mut_ptr();
-        // SAFETY: the offsets in the packets are those of the buffer's frames, whose room the setup's lengths keep to.
+        // SAFETY: the packets hold offsets of frames in the buffer, and the setup's lengths keep accesses inside these
+        // frames.
         let failed = unsafe { (self.shim.run)(self.this.as_ptr(), buffer, packets.as_ptr(), count) };
         if failed == 0 { Ok(()) } else { Err(failed) }
     }
@@ -282,7 +284,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // SAFETY: it came from `new` of the same shim and goes only here.
+        // SAFETY: the pointer came from `new` of the same shim and is freed only here.
         unsafe { (self.shim.free)(self.this.as_ptr()) }
     }
 }

@@ -1,4 +1,5 @@
-//! What the AES unit of this CPU allows: no other instruction, and never a wait that the cipher does not force.
+//! The limit of this CPU's AES unit: AES instructions only, with no stalls except the cipher's own data
+//! dependencies.
 
 use std::sync::OnceLock;
 
@@ -7,19 +8,19 @@ use wlan_ciphers::{Backend, Suite};
 use crate::case::{BATCH, Case};
 use crate::clock;
 
-/// Cycles that rounds of AES take on this CPU, measured.
+/// Measured cycles of AES rounds on this CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// A round for one block at the throughput of the widest instructions.
+    /// Cycles per round and block, at the throughput of the widest instructions.
     pub round: f64,
-    /// A round for one block at the throughput of AES-NI.
+    /// Cycles per round and block, at the throughput of AES-NI.
     pub aesni_round: f64,
-    /// From the start of a round to the start of the next of the same block.
+    /// Cycles from the start of a round to the start of the next round of the same block.
     pub latency: f64,
 }
 
 impl Limit {
-    /// Measured once; `None` without AES instructions, or where cycles cannot be counted.
+    /// Measures once per process. `None` without AES instructions, or if cycles cannot be counted.
     #[must_use]
     pub fn of_this_cpu() -> Option<Limit> {
         static MEASURED: OnceLock<Option<Limit>> = OnceLock::new();
@@ -36,7 +37,7 @@ impl Limit {
         })
     }
 
-    /// The limit of AES-NI, where wider instructions are not used.
+    /// The limit with AES-NI instructions only.
     #[must_use]
     pub fn with_aesni(self) -> Limit {
         Limit {
@@ -45,11 +46,11 @@ impl Limit {
         }
     }
 
-    /// The fewest cycles that a frame of the case can take on average; `None` for suites without AES.
+    /// The minimum cycles per frame of the case, on average; `None` for suites without AES.
     ///
-    /// It counts the rounds of the blocks that the standard asks for. GCM also multiplies for every block, which is not
-    /// counted: there it is a lower bound that cannot be reached. For a frame on its own it counts the chain of its
-    /// CBC-MAC, in which each block waits for the one before.
+    /// The limit counts the AES rounds that the standard requires. It does not count GCM's multiplication per block, so
+    /// for GCM it is a lower bound that cannot be reached. If frames are processed one by one, it includes the CBC-MAC
+    /// chain of a frame, in which each block depends on the previous one.
     #[must_use]
     pub fn cycles_per_frame(&self, case: &Case) -> Option<f64> {
         let each = case.sizes.payloads_b(BATCH).map(|payload_b| {
@@ -62,15 +63,15 @@ impl Limit {
     }
 }
 
-/// The blocks of a frame, and how many of them wait for each other.
+/// The number of AES blocks of a frame, and the length of its longest chain of dependent blocks.
 struct Blocks {
     all: usize,
     chain: usize,
-    /// Rounds a block: 10 with a key of 128 bits, 14 with one of 256 (FIPS 197 section 5).
+    /// Rounds per block: 10 with a 128-bit key, 14 with a 256-bit key (FIPS 197 section 5).
     rounds: f64,
 }
 
-/// Blocks of AAD: 24 octets and their length.
+/// Blocks of AAD: 24 octets and their length field.
 const AAD: usize = 2;
 
 impl Blocks {
@@ -79,12 +80,12 @@ impl Blocks {
         let (all, chain) = match suite {
             // B0, AAD and payload for the MAC; A0 and the payload for CTR (RFC 3610 section 2).
             Suite::Ccmp128 | Suite::Ccmp256 => (2 * payload + AAD + 2, 1 + AAD + payload),
-            // Each lane has a B0 and its share of the blocks.
+            // Each lane has its own B0 and its share of the blocks.
             Suite::Enhanced(lanes) => (
                 2 * payload + AAD + 1 + lanes.count(),
                 1 + (AAD + payload).div_ceil(lanes.count()),
             ),
-            // The payload, and what masks the tag (NIST SP 800-38D section 7.1).
+            // The payload and the mask of the tag (NIST SP 800-38D section 7.1).
             Suite::Gcmp128 | Suite::Gcmp256 => (payload + 1, 1),
             _ => return None,
         };
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_bound_by_throughput_and_a_frame_by_its_chain() {
-        // 94 blocks of payload: 192 blocks in all, 97 of them in a chain.
+        // 94 payload blocks: 192 blocks in total, 97 of them in a chain.
         assert_eq!(cycles(CCMP), 192.0 * 1.25);
         let one = Case {
             one_by_one: true,
@@ -151,7 +152,7 @@ mod tests {
             sizes: Sizes::Imix,
             ..CCMP
         };
-        // 7 of 4 blocks, 4 of 36, 1 of 94.
+        // 7 frames of 4 blocks, 4 of 36, 1 of 94.
         let blocks = (7.0 * 12.0 + 4.0 * 76.0 + 192.0) / 12.0;
         assert!((cycles(imix) - blocks * 1.25).abs() < 1e-9);
     }

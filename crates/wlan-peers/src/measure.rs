@@ -1,4 +1,4 @@
-//! One case, measured for all that can do it: interleaved, in random order, medians.
+//! Measures one case for all contestants that support it: interleaved, in random order, with medians.
 
 use std::time::Instant;
 
@@ -10,41 +10,41 @@ use crate::frames::Frames;
 use crate::library::{Library, Run};
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
 
-/// Every suite that can be measured: all but BIP, which protects no data.
+/// Every suite that can be measured: all except BIP, which does not protect data.
 pub fn suites() -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(|suite| !suite.is_bip())
 }
 
-/// What one contestant took.
+/// The time of one contestant.
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
-    /// Who.
+    /// The contestant.
     pub who: Who,
-    /// Nanoseconds for a frame.
+    /// Nanoseconds per frame.
     pub ns_per_frame: Spread,
-    /// Cycles of the core for a frame; `None` where they cannot be counted.
+    /// Core cycles per frame; `None` if they cannot be counted.
     pub cycles_per_frame: Option<Spread>,
 }
 
-/// What all took for a case, the fastest first.
+/// The times of all contestants of a case, the fastest first.
 #[derive(Debug, Clone)]
 pub struct Figures {
     /// The case.
     pub case: Case,
     /// Mean octets of a payload.
     pub payload_b: f64,
-    /// One for each contestant for whom the clock was steady long enough.
+    /// One figure per contestant. Contestants during whose slices the clock was not steady are omitted.
     pub figures: Vec<Figure>,
 }
 
 impl Figures {
-    /// The fastest of those that `wanted` names.
+    /// The fastest contestant that satisfies `wanted`.
     pub fn best(&self, wanted: impl Fn(Who) -> bool) -> Option<&Figure> {
         self.figures.iter().find(|figure| wanted(figure.who))
     }
 }
 
-/// A case set up: the frames before, and after it is done.
+/// A prepared case, with the frames before and after processing.
 pub(crate) struct Stage {
     case: Case,
     pub(crate) keys: Vec<Vec<u8>>,
@@ -98,13 +98,13 @@ impl Stage {
         })
     }
 
-    /// Does it once and compares every octet but the MIC that opening leaves.
+    /// Processes the batch once and compares every octet, except the MIC after opening.
     pub(crate) fn same(&self, who: Who, work: &mut dyn Work) -> Result<(), Fault> {
         work.run()?;
         self.compare(who, work.frames())
     }
 
-    /// Compares what became of the frames, and makes them as they were before.
+    /// Compares the processed frames with the expected ones, and restores the original frames.
     pub(crate) fn compare(&self, who: Who, got: &mut Frames) -> Result<(), Fault> {
         let mic_len = if self.case.open {
             self.case.suite.mic_len()
@@ -123,8 +123,8 @@ impl Stage {
     }
 }
 
-/// Compares what every backend of this CPU and every library makes of `count` frames, at most [`BATCH`], with what the
-/// portable engine makes of them as a batch; who they were.
+/// Processes `count` frames, at most [`BATCH`], with every backend of this CPU and every library, and compares the
+/// outputs with those of the portable engine on the batch. Returns the contestants.
 ///
 /// # Errors
 /// Each kind of [`Fault`].
@@ -142,8 +142,8 @@ pub fn compare(case: Case, count: usize) -> Result<Vec<Who>, Fault> {
     Ok(compared)
 }
 
-/// Measures a case for these backends and every library that can do it. Every output, those of all other backends
-/// too, is first compared with that of the portable engine.
+/// Measures a case for these backends and every library that supports it. First compares every output, including those
+/// of all other backends, with the output of the portable engine.
 ///
 /// # Errors
 /// Each kind of [`Fault`].
@@ -152,14 +152,14 @@ pub fn measure(case: Case, backends: &[Backend], effort: Effort) -> Result<Figur
     let stage = Stage::new(case, BATCH)?;
     let mut all = Vec::new();
     let fresh = case.open.then_some(&stage.before.buffer[..]);
-    // Opening needs fresh ciphertext: all copy it first, and the time of the copy alone is taken off.
+    // Opening requires fresh ciphertext: all contestants copy it first, and the time of the copy is subtracted.
     if case.open {
         all.push(Contestant::new(None, Box::new(Idle(stage.before.clone())), fresh));
     }
     for backend in Backend::available() {
         let mut work = stage.engine(backend)?;
         stage.same(Who::Airtoll(backend), &mut *work)?;
-        // WEP and TKIP do not know backends: they are measured once.
+        // WEP and TKIP do not depend on the backend, so they are measured once.
         let wanted = if case.suite.is_rc4() {
             &backends[..1.min(backends.len())]
         } else {

@@ -34,7 +34,7 @@ static struct {
 
 struct openssl {
     struct setup setup;
-    EVP_CIPHER_CTX **contexts; /* one for each key; none for RC4 */
+    EVP_CIPHER_CTX **contexts; /* one per key; NULL for RC4 */
     uint8_t *keys;
 };
 
@@ -47,7 +47,7 @@ int openssl_load(const char **text)
     }
     FUNCTIONS(FIND)
 #ifndef OPENSSL_NO_RC4
-    /* A library built without RC4 does the rest. */
+    /* RC4 is optional: a library built without it still supports CCM and GCM. */
     *(void **)&library.RC4_set_key = dlsym(handle, "RC4_set_key");
     *(void **)&library.RC4 = dlsym(handle, "RC4");
 #endif
@@ -112,7 +112,7 @@ void *openssl_new(const struct setup *setup)
     } else {
         failed = set_up(self);
     }
-    self->setup.keys = NULL; /* the caller's */
+    self->setup.keys = NULL; /* owned by the caller */
     if (failed) {
         openssl_free(self);
         return NULL;

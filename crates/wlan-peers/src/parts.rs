@@ -1,7 +1,7 @@
-//! What sealing and opening one frame consist of, each timed by itself: the MIC, the cipher, and both together.
+//! Times of the parts of sealing and opening one frame: the MIC, the cipher, and both together.
 //!
-//! Frames go one after the other under one key, so that each figure is how long a frame is held up. The halves are
-//! those of [`Half`]; how they add up is the engine's affair, and for AES sealing takes less than their sum.
+//! Frames are processed one after another with one key, so each figure is the delay of a frame. The halves are those of
+//! [`Half`]. With AES, sealing takes less than the sum of its halves, because the engine interleaves them.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use crate::frames::Sizes;
 use crate::measure::Stage;
 use crate::turns::{Contestant, Effort, Spread, take_turns, without};
 
-/// What is timed of a frame.
+/// A timed part of processing a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The MIC, or what the suite has instead, alone.
+    /// The MIC, or the suite's equivalent, alone.
     Mic,
-    /// The payload enciphered, alone.
+    /// Encryption of the payload alone.
     Cipher,
     /// Sealing.
     Seal,
@@ -50,25 +50,26 @@ impl Part {
     }
 }
 
-/// What one part took.
+/// The time of one part.
 #[derive(Debug, Clone, Copy)]
 pub struct PartTime {
     /// The part.
     pub part: Part,
-    /// Nanoseconds for a frame.
+    /// Nanoseconds per frame.
     pub ns_per_frame: Spread,
-    /// Cycles of the core for a frame; `None` where they cannot be counted.
+    /// Core cycles per frame; `None` if they cannot be counted.
     pub cycles_per_frame: Option<Spread>,
 }
 
-/// Times the parts of one of the [`suites`](crate::suites) on frames with a payload of so many octets (what is between
-/// the suite's header and its MIC), in turns, within some time. Those for which the clock was never steady have no figure.
+/// Times the parts of one of the [`suites`](crate::suites) on frames with payloads of `payload_b` octets (between the
+/// suite's header and its MIC), in turns, for about `within`. Parts during which the clock was never steady are
+/// omitted.
 ///
-/// Before that it compares what the halves make of the frames, one after the other, and what opening does, with the
-/// portable engine's frames.
+/// First compares the output of both halves in sequence, and the output of opening, with the frames of the portable
+/// engine.
 ///
 /// # Errors
-/// Each kind of [`Fault`] but [`Fault::Failed`].
+/// Each kind of [`Fault`] except [`Fault::Failed`].
 pub fn measure_parts(
     suite: Suite,
     payload_b: usize,
@@ -79,7 +80,7 @@ pub fn measure_parts(
     let sealing = Stage::new(case(suite, payload_b, false), BATCH)?;
     let opening = Stage::new(case(suite, payload_b, true), BATCH)?;
     compare_halves(suite, backend, &sealing)?;
-    // Opening needs fresh ciphertext: the time of the copy is taken off.
+    // Opening requires fresh ciphertext, so the time of the copy is subtracted.
     let fresh = Some(&opening.before.buffer[..]);
     let mut all = vec![Contestant::new(
         None,

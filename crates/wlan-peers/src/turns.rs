@@ -1,4 +1,4 @@
-//! Contestants that take turns: in short slices, in random order, and what was disturbed is thrown away.
+//! Runs contestants in turns: short slices, in random order. Disturbed slices are discarded.
 
 use std::time::{Duration, Instant};
 
@@ -7,36 +7,36 @@ use crate::clock;
 use crate::contestant::Work;
 use crate::frames::Random;
 
-/// Nanoseconds that a slice takes, or what one batch takes if that is longer.
+/// Target duration of a slice in nanoseconds. A slice has at least one batch.
 const SLICE_NS: f64 = 100_000.0;
-/// A slice during which the core's clock moved by more than this share, or someone else had the core for longer than this
-/// share, is thrown away.
+/// A slice is discarded if the core's clock changed by more than this share, or if the thread did not run for more than
+/// this share.
 const STEADY: f64 = 0.03;
-/// Slices of each contestant that are kept even if there is no time left, but for a machine so busy that twice the time and
-/// twice as many slices are not enough for that.
+/// Minimum number of slices per contestant, even after the time limit. On a very busy machine, measuring stops after
+/// twice the time and at least twice as many rounds.
 const LEAST_SLICES: usize = 7;
-/// A batch is long if it takes more nanoseconds than this: it needs no warming up, and fewer slices.
+/// A batch is long if it takes more nanoseconds than this. Long batches need no warm-up and fewer slices.
 const LONG_NS: f64 = 10.0 * SLICE_NS;
-/// [`LEAST_SLICES`] of a long batch: the fewest whose quartiles are not their extremes.
+/// [`LEAST_SLICES`] of a long batch: the smallest number whose quartiles are not its extremes.
 const LEAST_LONG_SLICES: usize = 5;
 
 /// How long to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Rounds, at most.
+    /// Maximum number of rounds.
     pub rounds: usize,
-    /// No round starts after this time but for the first few, and those that make up for slices thrown away.
+    /// No round starts after this time, except to reach the minimum number of slices.
     pub within: Duration,
 }
 
-/// A median, and between which values the middle half lies.
+/// A median and the quartiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The median.
     pub median: f64,
     /// First and third quartile.
     pub quartiles: (f64, f64),
-    /// Of how many values.
+    /// Number of values.
     pub count: usize,
 }
 
@@ -52,7 +52,7 @@ impl Spread {
         })
     }
 
-    /// With something taken off that was in every value.
+    /// Subtracts a constant part of every value.
     pub(crate) fn less(self, other: f64) -> Spread {
         Spread {
             median: self.median - other,
@@ -62,10 +62,10 @@ impl Spread {
     }
 }
 
-/// What a frame took: nanoseconds, and cycles of the core where these can be counted.
+/// Time per frame: nanoseconds, and core cycles if they can be counted.
 pub(crate) type Taken = (Spread, Option<Spread>);
 
-/// Takes the time of what all need alike off what one of them took.
+/// Subtracts the median of a common part from a contestant's time.
 pub(crate) fn without((ns, cycles): Taken, common: Taken) -> Taken {
     let cycles = cycles
         .zip(common.1)
@@ -73,17 +73,17 @@ pub(crate) fn without((ns, cycles): Taken, common: Taken) -> Taken {
     (ns.less(common.0.median), cycles)
 }
 
-/// Someone or something that is measured, known as an `I`.
+/// A contestant with the identifier `id`.
 pub(crate) struct Contestant<'s, I> {
     pub(crate) id: I,
     work: Box<dyn Work>,
-    /// What its frames are before each batch, where that matters.
+    /// The frames before each batch, if they must be restored.
     fresh: Option<&'s [u8]>,
-    /// Times that a slice does the batch.
+    /// Batches per slice.
     repeat: u32,
     /// Whether a batch is long.
     long: bool,
-    /// For a frame.
+    /// Nanoseconds per frame, one value per slice.
     ns: Vec<f64>,
     cycles: Vec<f64>,
 }
@@ -108,7 +108,7 @@ impl<'s, I> Contestant<'s, I> {
         self.work.run()
     }
 
-    /// Makes a slice as long as it shall be.
+    /// Chooses the number of batches per slice.
     fn calibrate(&mut self) -> Result<(), Fault> {
         let mut least_ns = f64::INFINITY;
         for _ in 0..3 {
@@ -161,14 +161,14 @@ impl<'s, I> Contestant<'s, I> {
         Ok(())
     }
 
-    /// What it took; `None` if the clock was never steady.
+    /// The measured time; `None` if no slice was kept.
     pub(crate) fn taken(&mut self) -> Option<Taken> {
         let ns = Spread::of(std::mem::take(&mut self.ns))?;
         Some((ns, Spread::of(std::mem::take(&mut self.cycles))))
     }
 }
 
-/// Lets all take turns for as long as the effort says, of which the time since `start` is part.
+/// Runs all contestants in turns as long as `effort` specifies. The time limit starts at `start`.
 pub(crate) fn take_turns<I>(
     all: &mut [Contestant<'_, I>],
     effort: Effort,

@@ -1,4 +1,4 @@
-//! What is said of the parts of a frame's sealing. Nothing here depends on how fast they are.
+//! The times of the parts of sealing a frame are plausible. The test does not depend on their values.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use wlan_peers::{Part, measure_parts, suites};
 fn every_suite_has_every_part_with_its_quartiles_around_its_median() {
     for suite in suites() {
         let times = measure_parts(suite, 200, Backend::detect(), Duration::from_millis(1)).unwrap();
-        // On a machine that is never quiet some may have no figure.
+        // On a very busy machine some parts may have no figure.
         for time in &times {
             let (low, high) = time.ns_per_frame.quartiles;
             let median = time.ns_per_frame.median;

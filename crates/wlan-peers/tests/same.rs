@@ -1,10 +1,10 @@
-//! Every backend of this CPU and every library that is here make the same octets of the same frames.
+//! Every backend of this CPU and every available library produce the same octets from the same frames.
 
 use wlan_ciphers::Suite;
 use wlan_peers::{Case, Library, Sizes, Who, compare, suites};
 
-/// Sizes and how many frames: shorter than a block, a block, one more, usual ones, mixed ones, the longest. More than the
-/// sixteen that the widest backend takes at a time, where that takes no long time.
+/// Sizes and numbers of frames: less than a block, one block, one octet more, common sizes, mixed sizes, the longest.
+/// Unless the frames are long, there are more than the sixteen that the widest backend processes at a time.
 const SIZES: [(Sizes, usize); 7] = [
     (Sizes::Fixed(1), 17),
     (Sizes::Fixed(16), 17),
@@ -19,7 +19,7 @@ fn cases(suite: Suite) -> impl Iterator<Item = (Case, usize)> {
     let ways = [false, true].into_iter();
     SIZES.into_iter().flat_map(move |(sizes, count)| {
         ways.clone().flat_map(move |open| {
-            // One key, a key for each frame, one by one.
+            // One key, one key per frame, one by one.
             [(false, false), (true, false), (false, true)].map(|(key_each, one_by_one)| {
                 let case = Case {
                     suite,
@@ -34,7 +34,7 @@ fn cases(suite: Suite) -> impl Iterator<Item = (Case, usize)> {
     })
 }
 
-/// Interfaces of the library that took part in every case.
+/// The number of the library's interfaces that took part in every case.
 fn took_part(library: Library, suite: Suite) -> usize {
     let of = |who: &Who| matches!(who, Who::Peer(interface) if interface.library() == library);
     let counts = cases(suite).map(|(case, count)| match compare(case, count) {
