@@ -1,4 +1,4 @@
-//! The handshakes of both sides, told what to do by the fuzzer's octets.
+//! The handshake state machines of both sides, driven by the fuzzer's octets.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use wlan_rsn::{
 pub(crate) const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 pub(crate) const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-/// Draws what it counts: the same in every run.
+/// A counter as random generator: the same values in every run.
 pub(crate) struct Counter(pub(crate) u64);
 
 impl TryRng for Counter {
@@ -44,9 +44,9 @@ struct Machines {
     ap: Authenticator,
     station: Supplicant,
     observer: Observer,
-    /// Packets on their way: to the station or not, sealed or not.
+    /// Packets in transit: whether to the station, whether sealed, octets.
     air: Vec<(bool, bool, Vec<u8>)>,
-    /// Keys that each side installed, by what for.
+    /// Keys that each side installed, with their kind.
     installed: [Vec<(u8, Key)>; 2],
     established: [u32; 2],
 }
@@ -59,11 +59,11 @@ impl Machines {
         while let Some(output) = self.station.poll_output() {
             self.take(1, output);
         }
-        // What piles up is lost: it would only take time.
+        // Drop excess packets, which would only take time.
         self.air.truncate(64);
     }
 
-    /// All keys are gone. Group keys may come again then, pairwise keys never.
+    /// Forgets the group keys of a side that lost all keys: they may be installed again, pairwise keys never.
     fn forget(&mut self, side: usize) {
         self.installed[side].retain(|(what, _)| *what < 2);
     }
@@ -100,11 +100,12 @@ impl Machines {
     }
 }
 
-/// Both state machines and the observer: no panic, no key twice, and none at all but from packets of the other side. The
-/// first octet says which policy, then each what to do, with octets for it behind.
+/// Both state machines and the observer: no panic, no key is installed twice, and keys are installed only after packets
+/// of the other side. The first octet selects the policy. Each further octet selects an action, whose arguments are the
+/// octets after it.
 ///
 /// # Panics
-/// If that does not hold.
+/// If a guarantee does not hold.
 pub fn handshake(data: &[u8]) {
     let Some((&policy, mut data)) = data.split_first() else {
         return;
@@ -160,7 +161,7 @@ pub fn handshake(data: &[u8]) {
                 machines.station.start(now, rng);
                 machines.forget(1);
             }
-            // The clock goes where it likes.
+            // The clock may jump in either direction.
             2 => now = Duration::from_millis(u64::from(octet) << (what >> 4)),
             3 => machines.ap.timeout(now),
             4 => machines.station.timeout(now),
@@ -176,7 +177,7 @@ pub fn handshake(data: &[u8]) {
                 let _ = machines.station.receive(packet, what & 0x80 != 0, now, rng);
                 let _ = machines.observer.packet(AP, STATION, packet);
             }
-            // A packet arrives: any of those on their way, once or again, perhaps changed.
+            // Delivers any packet in transit, possibly again and possibly modified.
             _ if machines.air.is_empty() => {}
             _ => {
                 let n = usize::from(octet) % machines.air.len();
@@ -207,7 +208,7 @@ pub fn handshake(data: &[u8]) {
     assert!(genuine || machines.installed[1].is_empty());
 }
 
-/// A whole handshake with rekeys, of each policy; and elements, key data and packets for the parsers.
+/// A complete handshake with rekeys for each policy, and elements for the parsers.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let arrive = [10, 0];
     let mut seeds: Vec<Vec<u8>> = (0..48u8)

@@ -1,10 +1,10 @@
-//! What is fuzzed: each function takes any octets and panics if something that is promised does not hold.
+//! The fuzz targets: each function takes arbitrary octets and panics if a guarantee does not hold.
 //!
 //! ```text
 //!  cargo install cargo-fuzz
-//!  cargo run --no-default-features --bin seeds             (in this folder) writes corpus/, to start from
-//!  cargo +nightly fuzz run frames -- -max_total_time=600   and so on with captures, open, seal, handshake, sae, phases
-//!  cargo test --no-default-features                        the same functions over the seeds and changes of them
+//!  cargo run --no-default-features --bin seeds             (in this folder) writes the initial corpus to corpus/
+//!  cargo +nightly fuzz run frames -- -max_total_time=600   also: captures, open, seal, handshake, sae, phases
+//!  cargo test --no-default-features                        runs the same functions on the seeds and mutations of them
 //! ```
 
 mod handshake;
@@ -44,7 +44,7 @@ const BIP_SUITES: [Suite; 4] = [
     Suite::BipGmac128,
     Suite::BipGmac256,
 ];
-/// Keys of the captures in `crates/wlan-decrypt/tests/captures`, so that what is mutated is decrypted first.
+/// Keys of the captures in `crates/wlan-decrypt/tests/captures`, so that mutated captures can still be decrypted.
 const WEP40: [u8; 5] = [0x1f, 0x2e, 0x3d, 0x4c, 0x5b];
 const WEP104: &[u8; 13] = b"thirteen-char";
 const TKIP: [u8; 32] = [
@@ -52,7 +52,7 @@ const TKIP: [u8; 32] = [
     0x3a, 0x69, 0xce, 0x14, 0x33, 0x9d, 0x00, 0x67, 0xc0, 0x8c, 0x9a, 0x1e, 0xa4, 0x81, 0x6b,
 ];
 
-/// Parsers of wlan-frames: none panics, and what was parsed is emitted to something that parses to the same.
+/// Parsers of wlan-frames: they do not panic, and a parsed frame is emitted as octets that parse to the same frame.
 pub fn frames(data: &[u8]) {
     let mut buf = [0; 64];
     macro_rules! parses_as_emitted {
@@ -122,8 +122,9 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// Capture files, classic and pcapng: reading and decrypting them never panics, in pieces they read as whole, what comes out
-/// is a capture, and with keys learned on the way it does not depend on the batches. The first octet says how long pieces are.
+/// Capture files, classic and pcapng. Reading and decrypting never panics. Reading in pieces gives the same records as
+/// reading at once, and the output is a valid capture. If keys are learned from the capture, the output does not depend
+/// on the batch size. The first octet is the length of the pieces.
 pub fn captures(data: &[u8]) {
     let Some((&piece, file)) = data.split_first() else {
         return;
@@ -177,7 +178,7 @@ pub fn captures(data: &[u8]) {
     );
 }
 
-/// What comes out of a capture whose handshakes tell their keys, decrypted in batches of so many records.
+/// Decrypts a capture with keys learned from its handshakes, in batches of `at_once` records.
 fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
     static PMK: LazyLock<Pmk> =
         LazyLock::new(|| Pmk::of_psk(psk(b"correct-horse", b"airtoll").expect("a passphrase")));
@@ -235,8 +236,8 @@ fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
     (to.1, decap.counts().clone())
 }
 
-/// Opening whatever comes from the air, under every suite: no panic, no plaintext of a frame that is refused, and every
-/// backend says the same.
+/// Opening arbitrary frames with every suite: no panic, no plaintext of a rejected frame remains, and all backends give
+/// the same result.
 pub fn open(data: &[u8]) {
     for key in [&WEP40[..], WEP104] {
         let wep = Wep::new(key).expect("5 or 13 octets");
@@ -265,8 +266,8 @@ pub fn open(data: &[u8]) {
     }
 }
 
-/// Sealing whatever the caller gives: no panic, a refused frame is untouched, and what was sealed opens to itself, alone and
-/// in batches. The first octets say how: key identifier, TKIP fragment or not, packet number.
+/// Sealing arbitrary frames: no panic, a rejected frame is unchanged, and a sealed frame opens to its plaintext, alone
+/// and in batches. The first octets select key identifier, TKIP fragmentation and packet number.
 pub fn seal(data: &[u8]) {
     let Some((&[how, a, b, c, d, e, f], mpdu)) = data.split_first_chunk() else {
         return;
@@ -349,8 +350,8 @@ fn header_len(mpdu: &[u8]) -> usize {
         .unwrap_or(24)
 }
 
-/// Opens some copies of a frame under every key identifier. All fare the same, and nothing of the plaintext is left of a
-/// frame whose MIC or ICV is wrong.
+/// Opens several copies of a frame with every key identifier. Copies with equal identifiers give equal results, and no
+/// plaintext remains of a frame with a wrong MIC or ICV.
 fn checked_open(
     data: &[u8],
     suite: Suite,
@@ -385,10 +386,10 @@ fn seal_job(mpdu: &mut [u8], header_len: usize, pn: PacketNumber, key_id: KeyId)
     }
 }
 
-/// Only the octets that were deciphered have changed, and all of them are zero.
+/// Asserts that only the decrypted octets have changed and that all of them are zero.
 fn assert_cleared(refused: &[u8], received: &[u8], suite: Suite) {
     let start = header_len(received) + suite.header_len();
-    // RC4 enciphers the ICV too. The MIC of the other suites stays as it was received.
+    // RC4 encrypts the ICV too. The other suites leave the received MIC unchanged.
     let end = received.len() - if suite.is_rc4() { 0 } else { suite.mic_len() };
     assert!(
         refused[start..end].iter().all(|&octet| octet == 0),
@@ -398,8 +399,8 @@ fn assert_cleared(refused: &[u8], received: &[u8], suite: Suite) {
     assert_eq!(refused[end..], received[end..]);
 }
 
-/// Seals and opens a batch of frames of several lengths, each with its own key and suite: every frame fares as it does alone,
-/// with every backend. The lengths and the keys follow from the octets of the frame.
+/// Seals and opens a batch of frames of several lengths, each with its own key and suite. With every backend, every
+/// frame gives the same result as alone. Lengths and keys are derived from the octets of the frame.
 fn batches(mpdu: &[u8], pn: PacketNumber, key_id: KeyId) {
     let header_len = header_len(mpdu);
     let Some((header, body)) = mpdu.split_at_checked(header_len) else {
@@ -408,7 +409,7 @@ fn batches(mpdu: &[u8], pn: PacketNumber, key_id: KeyId) {
     if body.is_empty() {
         return;
     }
-    // More than a group of every backend.
+    // More frames than a group of any backend.
     let choices: Vec<u8> = body.iter().copied().cycle().take(40).collect();
     let suites = Suite::OF_TEMPORAL_KEYS;
     let keys = |backend| -> Vec<TemporalKey> {
@@ -499,7 +500,7 @@ fn sealed_opens(
     assert_eq!(jobs[0].payload(), Ok(&mpdu[plain]));
 }
 
-/// What to start from: the captures of the tests, their records as they are and without what is around the frame.
+/// The initial corpus: the captures of the tests, their records, and the frames in these records.
 ///
 /// # Panics
 /// If the captures cannot be read.
@@ -524,7 +525,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         seeds.push([&[250], &file[..]].concat());
         seeds.push([&[250], &as_pcapng(&file)[..]].concat());
     }
-    // A broadcast Deauthentication with room for an MME, as BIP protects it, and a BlockAck.
+    // A broadcast Deauthentication with space for an MME, as for BIP, and a BlockAck.
     let mut deauthentication = [&[0xc0, 0, 0, 0][..], &[0xff; 6], &[2; 12], &[0; 4]].concat();
     deauthentication.resize(24 + 2 + 26, 0);
     seeds.push([&[0; 7][..], &deauthentication].concat());
@@ -536,7 +537,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The records of a capture as a pcapng file would have them, each from an interface of its own.
+/// Converts a capture to pcapng, with one interface per record.
 fn as_pcapng(file: &[u8]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let padding = vec![0; body.len().next_multiple_of(4) - body.len()];

@@ -1,4 +1,4 @@
-//! Both machines of a link, told what to do by the fuzzer's octets.
+//! Both state machines of a link, driven by the fuzzer's octets.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use wlan_rsn::{Key, Pmk};
 
 use crate::handshake::{AP, Counter, STATION};
 
-/// A frame on its way: to the station or not, sealed or not.
+/// A frame in transit: whether to the station, whether sealed, body.
 type Flight = (bool, bool, ControlBody);
 
 #[derive(Default)]
 struct World {
     air: Vec<Flight>,
-    /// Keys that each end was ever given to transmit.
+    /// All transmit keys that each end installed.
     used: [Vec<Key>; 2],
     admitted: [bool; 2],
 }
@@ -51,7 +51,7 @@ impl World {
             Action::Retire { .. } => assert!(self.admitted[side], "a key of nobody"),
             Action::Assign(_) | Action::Tell(_) => {}
         }
-        // What piles up is lost: it would only take time.
+        // Drop excess frames, which would only take time.
         self.air.truncate(64);
     }
 }
@@ -73,11 +73,11 @@ fn settings(address: MacAddr, akm: u8) -> Settings {
     }
 }
 
-/// Both ends of a link: no panic, no key twice or of nobody, little kept. Octets say which frame arrives, perhaps changed,
-/// what is forged and where the clock goes.
+/// Both ends of a link: no panic, no key is reused or belongs to an unknown peer, and the state is bounded. The octets
+/// select which frame arrives and whether it is modified, which frames are forged, and how the clock changes.
 ///
 /// # Panics
-/// If that does not hold.
+/// If a guarantee does not hold.
 pub fn phases(data: &[u8]) {
     let Some((&first, mut data)) = data.split_first() else {
         return;
@@ -120,7 +120,7 @@ pub fn phases(data: &[u8]) {
             }
         };
         match what % 8 {
-            // The clock goes where it likes.
+            // The clock may jump in either direction.
             0 => now = Duration::from_millis(u64::from(octet) << (what >> 4)),
             1 => now += Duration::from_millis(u64::from(octet)),
             2 => {
@@ -145,7 +145,7 @@ pub fn phases(data: &[u8]) {
                     world.air.remove(n);
                 }
                 let (ControlBody::Management(octets) | ControlBody::Eapol(octets)) = &mut body;
-                // What is sealed and changed does not open.
+                // A modified sealed frame would not open.
                 if what & 0x20 != 0 && !protected {
                     let at = usize::from(what ^ octet) % octets.len();
                     octets[at] ^= octet | 1;
@@ -163,7 +163,7 @@ pub fn phases(data: &[u8]) {
     }
 }
 
-/// All phases, with each key management, and a silence.
+/// All phases with each kind of key management, and a timeout.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let arrive = [4, 0];
     let seed = |akm: u8| [&[akm, 2][..], &arrive.repeat(20), &[1, 250, 2], &arrive.repeat(4)].concat();

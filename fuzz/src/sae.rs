@@ -1,4 +1,4 @@
-//! SAE and OWE: the fuzzer's octets are the body of a frame, or what a channel does to an exchange of two honest sides.
+//! SAE and OWE: the fuzzer's octets are a frame body, or a script for the channel between two honest sides.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use wlan_rsn::sae::{Config, Event, Limits, Message, Method, Parent, Password, Re
 
 use crate::handshake::{AP, Counter, STATION};
 
-/// What was read is emitted to something that reads the same; no octets but the peer's make anyone accept.
+/// A parsed message is emitted as octets that parse to the same message. Octets of a third party are never accepted.
 pub fn sae(data: &[u8]) {
     if let Some((&SCRIPT, script)) = data.split_first() {
         return exchange(script);
@@ -47,15 +47,16 @@ pub fn sae(data: &[u8]) {
     refuses(station.receive(Duration::ZERO, data, rng));
 }
 
-/// The first octet of a script for [`exchange`]; no frame of SAE begins with it.
+/// The first octet of a script for [`exchange`]. No SAE frame begins with it.
 const SCRIPT: u8 = 0xe5;
 
-/// A station and an access point exchange frames over a channel that loses, repeats, alters and reflects them as the script
-/// says, and that delivers them once the script ends. The first octet is the kind of exchange: bit 0 for
-/// hunting-and-pecking, bit 1 for different passwords. Each further octet is what happens to the next frame.
+/// A station and an access point exchange frames over a channel that loses, repeats, modifies and reflects frames as
+/// the script specifies. After the end of the script, the channel delivers all frames. The first octet selects the kind
+/// of exchange: bit 0 for hunting-and-pecking, bit 1 for different passwords. Each further octet determines what
+/// happens to the next frame.
 ///
-/// Without interference both sides accept the same key. The station accepts only keys that the access point accepted. With
-/// different passwords nobody accepts.
+/// Without interference both sides accept the same key. The station accepts only keys that the access point accepted.
+/// With different passwords neither side accepts.
 fn exchange(script: &[u8]) {
     let Some((&kind, script)) = script.split_first() else {
         return;
@@ -74,7 +75,7 @@ fn exchange(script: &[u8]) {
             .expect("the group is the password's");
     let mut now = Duration::ZERO;
     let mut keys = [Vec::new(), Vec::new()];
-    // Whether a frame is for the access point, and its body.
+    // Whether the frame is for the access point, and its body.
     let mut under_way: VecDeque<(bool, Vec<u8>)> =
         first.frames.into_iter().map(|frame| (true, frame)).collect();
     let mut sent: Vec<(bool, Vec<u8>)> = Vec::new();
@@ -135,7 +136,7 @@ fn exchange(script: &[u8]) {
     }
 }
 
-/// Frames of both and scripts for an exchange, to start from.
+/// Frames of both protocols, and scripts for an exchange.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let rng = &mut Counter(0);
     let mut seeds = Vec::new();
@@ -152,7 +153,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     );
     // A Confirm: algorithm 3, transaction 2, status 0, send-confirm, 32 octets.
     seeds.push([&[3, 0, 2, 0, 0, 0, 1, 0][..], &[0x5a; 32]].concat());
-    // Exchanges without interference, with different passwords, and with frames lost, repeated, altered and reflected.
+    // Exchanges without interference, with different passwords, and with lost, repeated, modified and reflected frames.
     for script in [
         &[0][..],
         &[1],
@@ -164,7 +165,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     ] {
         seeds.push([&[SCRIPT], script].concat());
     }
-    // A token is asked for.
+    // A request for an anti-clogging token.
     seeds.push([&[3, 0, 1, 0, 76, 0, 19, 0][..], &[0x5a; 32]].concat());
     seeds
 }

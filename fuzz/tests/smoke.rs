@@ -1,7 +1,7 @@
-//! The fuzzed functions over the seeds and over changes of them, which are the same in every run. This finds what is
-//! plainly broken; the fuzzer finds the rest.
+//! Runs the fuzz targets on the seeds and on mutations of them, which are the same in every run. This detects only
+//! simple faults; the fuzzer searches for the others.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): enough for choosing changes.
+/// SplitMix64 (Steele, Lea and Flood, 2014), good enough to choose mutations.
 struct Changes(u64);
 
 impl Changes {
