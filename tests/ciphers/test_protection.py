@@ -263,7 +263,7 @@ ACK = b"\xd4\x00" + bytes(12)
         ("pns[1]: 281474976710656 is no", lambda: Protection("ccmp", bytes(16)).seal([FRAME] * 2, [1, 2**48])),
         ("pns[0]: -1 is no packet number", lambda: Protection("ccmp", bytes(16)).seal([FRAME], [-1])),
         ("1 packet numbers for 2 frames", lambda: Protection("ccmp", bytes(16)).seal([FRAME] * 2, [1])),
-        ("frame 1: the IV of WEP has 24 bits", lambda: Protection("wep40", bytes(5)).seal([FRAME] * 2, [1, 2**24])),
+        ("frame 1: the IV is out of range", lambda: Protection("wep40", bytes(5)).seal([FRAME] * 2, [1, 2**24])),
         ("frame 0: the MPDU is too short", lambda: Protection("ccmp", bytes(16)).seal([FRAME[:23]], [1])),
         ("frame 1: frames of this kind cannot", lambda: Protection("ccmp", bytes(16)).seal([FRAME, ACK], [1, 2])),
         ("frame 1: the frame is a fragment", lambda: Protection("tkip", bytes(32)).seal([FRAME, FIRST], [1, 2])),

@@ -126,7 +126,7 @@ impl Case {
         let job = |(n, mpdu)| SealJob {
             mpdu,
             header_len: HEADER.len(),
-            pn: PacketNumber::new(n).expect("it is small"),
+            pn: PacketNumber::new(n).expect("the number is small"),
             key_id: KeyId::PAIRWISE,
         };
         let jobs = (1..).zip(mpdus.iter_mut().map(Vec::as_mut_slice)).map(job);

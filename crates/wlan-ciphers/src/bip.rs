@@ -449,12 +449,12 @@ mod tests {
         assert_eq!(
             refused(&|mpdu| mpdu[4] = 0x02),
             Err(SealFault::NotProtectable),
-            "one receiver"
+            "individually addressed"
         );
         assert_eq!(
             refused(&|mpdu| mpdu[0] = 0x80),
             Err(SealFault::NotProtectable),
-            "a beacon, with a key that is not for beacons"
+            "a beacon with an IGTK"
         );
         assert_eq!(
             refused(&|mpdu| mpdu[0] = 0x08),
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(
             refused(&|mpdu| mpdu[1] = 0x40),
             Err(SealFault::NotProtectable),
-            "enciphered"
+            "the Protected bit is set"
         );
         assert_eq!(refused(&|mpdu| mpdu.truncate(24 + 17)), Err(SealFault::Short));
         assert_eq!(v.bip().check(&v.protected()[..24 + 17]), Err(OpenError::Short));

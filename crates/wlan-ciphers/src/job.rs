@@ -35,7 +35,7 @@ pub enum SealFault {
     #[error("frames of this kind cannot be protected")]
     NotProtectable,
     /// `header_len` contradicts the frame's own Frame Control.
-    #[error("header length {given} given, Frame Control implies {implied}")]
+    #[error("header length: expected {implied} octets, as implied by Frame Control, got {given}")]
     HeaderLen {
         /// Octets given.
         given: usize,
@@ -46,10 +46,10 @@ pub enum SealFault {
     #[error("the MPDU is too short for its header, the suite's header and MIC")]
     Short,
     /// The frame is a fragment, but the operation requires a complete MSDU.
-    #[error("the frame is a fragment, and only whole MSDUs can be sealed so")]
+    #[error("the frame is a fragment; only complete MSDUs can be sealed")]
     Fragment,
     /// The packet number does not fit the 24-bit IV of WEP.
-    #[error("the IV of WEP has 24 bits")]
+    #[error("the IV is out of range: WEP has a 24-bit IV")]
     Iv,
     /// The plaintext is longer than 65535 octets, the maximum of CCM with a 13-octet nonce.
     #[error("the plaintext is longer than 65535 octets")]
@@ -95,10 +95,10 @@ pub enum OpenError {
     #[error("the MPDU is not protected")]
     NotProtected,
     /// The suite never protects frames with this MAC header, or the suite's header is invalid.
-    #[error("the MPDU has no header of this cipher suite")]
+    #[error("the MPDU has no valid header of this cipher suite")]
     BadHeader,
     /// The MPDU was sealed with another key identifier than the job's.
-    #[error("the MPDU is sealed under key {}, not {}", found.get(), expected.get())]
+    #[error("the MPDU is sealed with key ID {}, expected {}", found.get(), expected.get())]
     KeyMismatch {
         /// The job's key identifier.
         expected: KeyId,

@@ -36,7 +36,7 @@ const WINDOW_OF_ONE_LENGTH: usize = 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The key does not have the suite's length.
-    #[error("a temporal key of {suite:?} has {} octets, not {found}", suite.key_len())]
+    #[error("invalid key length: expected {} octets for {}, got {found}", suite.key_len(), suite.name())]
     Length {
         /// The suite.
         suite: Suite,
@@ -44,10 +44,10 @@ pub enum KeyError {
         found: usize,
     },
     /// This type of key does not support the suite.
-    #[error("{0:?} has no key of this kind")]
+    #[error("this type of key does not support the suite {}", .0.name())]
     Suite(Suite),
     /// The CPU lacks instructions that the backend requires.
-    #[error("this CPU cannot run the backend {0}")]
+    #[error("this CPU does not support the backend {0}")]
     Backend(Backend),
 }
 
@@ -255,7 +255,7 @@ impl Ccmp {
     /// Expands a temporal key.
     #[must_use]
     pub fn new(tk: &[u8; 16]) -> Ccmp {
-        Ccmp(TemporalKey::new(Suite::Ccmp128, tk).expect("the length is the suite's"))
+        Ccmp(TemporalKey::new(Suite::Ccmp128, tk).expect("the key has the suite's length"))
     }
 }
 
@@ -313,7 +313,7 @@ fn seal_in_windows<'b, 'j: 'b, const WINDOW: usize>(
         // `collect` would move the whole window.
         for (key, job) in jobs.by_ref().take(WINDOW) {
             let Ok((header, payload)) = ccmp::to_seal(job, key.mic_len) else {
-                unreachable!("checked before the batch was touched")
+                unreachable!("jobs are checked before the batch is changed")
             };
             let blocks = key.blocks(&header, job.pn, payload.len());
             frames.push(key.frame_to_seal(job, payload, blocks));

@@ -87,10 +87,7 @@ mod tests {
     fn packet_numbers_must_strictly_rise() {
         let mut window = ReplayWindow::new(PacketNumber::ZERO);
         let tid = Priority::Tid(0);
-        assert!(
-            window.accept(tid, pn(0)).is_err(),
-            "0 is what the counter starts at"
-        );
+        assert!(window.accept(tid, pn(0)).is_err(), "the counter starts at 0");
         window.accept(tid, pn(1)).unwrap();
         window.accept(tid, pn(9)).unwrap();
         assert_eq!(
@@ -116,7 +113,7 @@ mod tests {
         for tid in 0..16 {
             assert!(
                 window.accept(Priority::Tid(tid), pn(100)).is_err(),
-                "starts at the Key RSC"
+                "the counter starts at the Key RSC"
             );
             window.accept(Priority::Tid(tid), pn(101)).unwrap();
         }

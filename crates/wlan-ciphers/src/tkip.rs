@@ -368,7 +368,7 @@ fn mic_offset(mpdu: &[u8]) -> usize {
 /// The header of a checked job.
 fn parse_checked(mpdu: &[u8]) -> DataFrame<'_> {
     let Ok(frame) = DataFrame::parse(mpdu) else {
-        unreachable!("checked before the batch was touched")
+        unreachable!("jobs are checked before the batch is changed")
     };
     frame
 }

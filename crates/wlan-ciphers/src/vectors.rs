@@ -16,7 +16,7 @@ use crate::{Backend, Half, KeyId, OpenError, OpenJob, PacketNumber, SealJob, Sui
 
 /// Prints how many checks a test made, and fails if it made none.
 fn ran(count: usize, what: &str) {
-    assert!(count > 0, "no {what} ran");
+    assert!(count > 0, "checked no {what}");
     println!("{count} {what}");
 }
 
@@ -258,5 +258,5 @@ fn vectors_that_are_no_mpdus_of_today_are_not_opened() {
             count += 1;
         }
     }
-    ran(count, "MPDUs refused");
+    ran(count, "MPDUs rejected");
 }

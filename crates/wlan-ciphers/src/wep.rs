@@ -40,7 +40,7 @@ pub const EXT_IV: u8 = 0x20;
 
 /// The key has neither 5 nor 13 octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a WEP key has 5 octets (WEP-40) or 13 (WEP-104), not {given}")]
+#[error("invalid WEP key length: expected 5 octets (WEP-40) or 13 (WEP-104), got {given}")]
 pub struct KeyLength {
     /// Octets given.
     pub given: usize,

@@ -61,7 +61,7 @@ fn damage(mpdus: &mut [Vec<u8>]) {
 
 fn assert_opened<'a>(verdicts: impl Iterator<Item = Result<&'a [u8], OpenError>>, what: &str) {
     let refused = verdicts.filter(Result::is_err).count();
-    assert_eq!(refused, 3, "{what}: the frames that were damaged");
+    assert_eq!(refused, 3, "{what}: number of rejected frames");
 }
 
 #[test]

@@ -133,14 +133,14 @@ fn assert_forged(key: &TemporalKey, mpdu: &[u8], header_len: usize, place: &str)
     let payload = header_len + CIPHER_HEADER..mpdu.len() - key.suite().mic_len();
     assert!(
         left[payload.clone()].iter().all(|&octet| octet == 0),
-        "{place}: octets of the payload left"
+        "{place}: payload not zeroed"
     );
     assert_eq!(
         left[..payload.start],
         mpdu[..payload.start],
-        "{place}: the headers"
+        "{place}: headers changed"
     );
-    assert_eq!(left[payload.end..], mpdu[payload.end..], "{place}: the MIC");
+    assert_eq!(left[payload.end..], mpdu[payload.end..], "{place}: MIC changed");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn every_kind_of_header_opens_to_what_was_sealed() {
                 "{place}: the cipher header"
             );
             let hidden = mpdu.windows(16).all(|part| part != &PAYLOAD[..16]);
-            assert!(hidden, "{place}: not enciphered");
+            assert!(hidden, "{place}: not encrypted");
             let mut jobs = [OpenJob::new(&mut mpdu, KeyId::PAIRWISE)];
             key.open(&mut jobs);
             assert_eq!(jobs[0].verdict().unwrap().priority, kind.priority(), "{place}");
@@ -183,7 +183,7 @@ fn a_frame_cut_anywhere_before_its_mic_would_fit_is_short() {
                     Err(OpenError::Short),
                     "{place}"
                 );
-                assert_eq!(mpdu, whole[..len], "{place}: touched");
+                assert_eq!(mpdu, whole[..len], "{place}: changed");
             }
             for len in [least, least + 1, whole.len() - 1] {
                 let place = format!("{key:?} {kind:?} of {len} octets");
@@ -199,7 +199,10 @@ fn each_fault_of_a_header_has_its_own_error_and_leaves_the_frame_as_it_came() {
     let header_len = Kind::QosData.header().len();
     let key_octet = header_len + 3;
     let changes: [(&str, Change<'_, OpenError>); 9] = [
-        ("in the open", (&|mpdu| mpdu[1] &= !0x40, OpenError::NotProtected)),
+        (
+            "not protected",
+            (&|mpdu| mpdu[1] &= !0x40, OpenError::NotProtected),
+        ),
         (
             "no Ext IV",
             (&|mpdu| mpdu[key_octet] &= !0x20, OpenError::BadHeader),
@@ -217,7 +220,7 @@ fn each_fault_of_a_header_has_its_own_error_and_leaves_the_frame_as_it_came() {
             ),
         ),
         (
-            "longer than CCM counts",
+            "too long for CCM",
             (
                 &|mpdu| mpdu.resize(header_len + CIPHER_HEADER + 65536 + 16, 0),
                 OpenError::Long,
@@ -234,7 +237,7 @@ fn each_fault_of_a_header_has_its_own_error_and_leaves_the_frame_as_it_came() {
                 Err(*why),
                 "{key:?} {what}"
             );
-            assert!(mpdu == came, "{key:?} {what}: touched");
+            assert!(mpdu == came, "{key:?} {what}: changed");
         }
     }
 }
@@ -367,7 +370,7 @@ fn fragments_open_one_by_one_and_cannot_change_places() {
         assert_forged(&key, &moved, header_len, &format!("{key:?}: as fragment 0"));
         let mut cut = first.clone();
         cut[1] ^= 0x04;
-        assert_forged(&key, &cut, header_len, &format!("{key:?}: as the last one"));
+        assert_forged(&key, &cut, header_len, &format!("{key:?}: as the last fragment"));
         let mut renumbered = first.clone();
         renumbered[23] ^= 0xff;
         assert_eq!(open(&renumbered).as_deref(), Ok(start), "{key:?}");
@@ -441,7 +444,7 @@ fn a_malformed_job_refuses_its_batch_untouched_and_says_which() {
             assert_eq!(key.seal(&mut batch), refused, "{key:?}");
             let mut batch = batch.map(|job| (&key, job));
             assert_eq!(seal_each(&mut batch), refused, "{key:?}");
-            assert!([good, bad] == before, "{key:?}: {fault} touched");
+            assert!([good, bad] == before, "{key:?}: {fault}: batch changed");
         }
     }
 }

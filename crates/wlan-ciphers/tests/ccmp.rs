@@ -234,7 +234,7 @@ fn every_flipped_bit_that_the_mic_covers_is_noticed_and_no_other() {
                 assert_eq!(opened, Err(OpenError::Mic), "{place}");
                 assert!(
                     mpdu[payload.clone()].iter().all(|&octet| octet == 0),
-                    "{place}: payload left"
+                    "{place}: payload not zeroed"
                 );
             }
         }
@@ -268,7 +268,7 @@ fn frames_that_cannot_be_opened_say_why_and_are_left_alone() {
     );
     assert_eq!(
         OpenError::KeyMismatch { expected, found }.to_string(),
-        "the MPDU is sealed under key 2, not 0"
+        "the MPDU is sealed with key ID 2, expected 0"
     );
 }
 

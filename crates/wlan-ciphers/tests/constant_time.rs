@@ -150,7 +150,7 @@ fn nothing_depends_on_a_secret_but_the_verdict_over_a_frame() {
     };
     assert!(
         !control.is_empty(),
-        "memcheck must notice a look-up when there is one"
+        "memcheck must report a lookup that depends on a secret"
     );
     let (files, mut verdicts) = (files(), 0);
     for stack in reports("work_with_secrets").unwrap() {
@@ -166,6 +166,6 @@ fn nothing_depends_on_a_secret_but_the_verdict_over_a_frame() {
     }
     assert!(
         verdicts > 0,
-        "the verdict depends on the key, so memcheck must have noticed"
+        "memcheck must report the verdict, which depends on the key"
     );
 }

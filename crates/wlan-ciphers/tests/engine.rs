@@ -288,7 +288,7 @@ proptest! {
                 prop_assert_eq!(opened.as_ref().map_err(|&e| e), expected, "{} frame {}", backend, n);
             }
             let payload = &mpdus[which][start..][..frames[which].payload.len()];
-            prop_assert!(payload.iter().all(|&octet| octet == 0), "{} left octets", backend);
+            prop_assert!(payload.iter().all(|&octet| octet == 0), "{}: payload not zeroed", backend);
         }
     }
 }
@@ -356,14 +356,15 @@ fn a_key_of_the_wrong_length_or_for_another_cpu_is_refused() {
     for &suite in SUITES {
         let error = TemporalKey::new(suite, &[0; 17]).unwrap_err();
         let expected = format!(
-            "a temporal key of {suite:?} has {} octets, not 17",
-            suite.key_len()
+            "invalid key length: expected {} octets for {}, got 17",
+            suite.key_len(),
+            suite.name()
         );
         assert_eq!(error.to_string(), expected);
     }
     assert_eq!(
         TemporalKey::new(Suite::Tkip, &[0; 32]).unwrap_err().to_string(),
-        "Tkip has no key of this kind"
+        "this type of key does not support the suite tkip"
     );
     assert_eq!(
         TemporalKey::new(Suite::Gcmp128, &[0; 16]).unwrap().backend(),

@@ -328,7 +328,7 @@ fn every_flipped_bit_of_the_body_is_noticed_and_nothing_of_the_plaintext_is_left
             assert_eq!(receiver.open_one(&mut mpdu, frame.key_id), Err(OpenError::Icv));
             assert!(
                 mpdu[text_at..].iter().all(|&octet| octet == 0),
-                "bit {bit}: payload left"
+                "bit {bit}: payload not zeroed"
             );
         }
     }
@@ -483,7 +483,11 @@ fn tkip_checks_the_order_before_it_opens() {
     let mut window = ReplayWindow::new(PacketNumber::ZERO);
     let (pn, tid) = (PacketNumber::new(IV).unwrap(), Priority::Tid(5));
     assert_eq!(window.check(tid, pn), Ok(()));
-    assert_eq!(window.check(tid, pn), Ok(()), "checking moves nothing");
+    assert_eq!(
+        window.check(tid, pn),
+        Ok(()),
+        "checking does not advance the counter"
+    );
     window.accept(tid, pn).unwrap();
     assert!(window.check(tid, pn).is_err());
     assert_eq!(window.check(Priority::Tid(0), pn), Ok(()));
@@ -505,7 +509,7 @@ fn overheads_selectors_and_key_lengths_are_the_standards() {
     );
     assert_eq!(
         KeyLength { given: 0 }.to_string(),
-        "a WEP key has 5 octets (WEP-40) or 13 (WEP-104), not 0"
+        "invalid WEP key length: expected 5 octets (WEP-40) or 13 (WEP-104), got 0"
     );
 }
 

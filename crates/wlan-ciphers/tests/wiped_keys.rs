@@ -29,10 +29,13 @@ fn assert_wiped<T>(key: T, secret: &[u8], what: &str) -> usize {
     drop(place);
     let at = before.windows(secret.len()).position(|octets| octets == secret);
     let Some(at) = at else {
-        panic!("{what}: the key is not where it is looked for")
+        panic!("{what}: key not found in memory")
     };
     let left = &after[at..at + secret.len()];
-    assert!(left.iter().all(|&octet| octet == 0), "{what}: {left:02x?} left");
+    assert!(
+        left.iter().all(|&octet| octet == 0),
+        "{what}: not wiped: {left:02x?}"
+    );
     let wiped = |(before, after): (&u8, &u8)| *before != 0 && *after == 0;
     before.iter().zip(&after).filter(|&pair| wiped(pair)).count()
 }

@@ -93,7 +93,7 @@ impl Schedule {
     #[inline(always)]
     pub(super) fn powers_from(&self, from: usize) -> &[[u8; 16]; MAX_LANES] {
         let powers = self.powers[POWERS - from..].first_chunk();
-        powers.expect("there are zeros behind the powers")
+        powers.expect("zeros follow the powers")
     }
 
     /// AES of one block, for uses where speed does not matter.

@@ -144,7 +144,7 @@ impl Backend {
 }
 
 fn mics_with(backend: Backend, messages: &[Message<'_>], mics: &mut [[u8; MIC_LEN]]) {
-    assert_eq!(messages.len(), mics.len(), "as many MICs as messages");
+    assert_eq!(messages.len(), mics.len(), "one MIC per message");
     // A single message needs no sorting.
     if let ([message], [out]) = (messages, &mut *mics) {
         *out = mic(message);
@@ -295,7 +295,11 @@ mod tests {
                 b"msdu"
             )
         );
-        assert_ne!(right, of(header, b"msdu\0"), "the length counts, padding or not");
+        assert_ne!(
+            right,
+            of(header, b"msdu\0"),
+            "the MIC depends on the length of the MSDU"
+        );
     }
 
     proptest! {

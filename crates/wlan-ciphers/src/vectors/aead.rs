@@ -201,7 +201,7 @@ fn check_batch(mode: Mode, backend: Backend, vectors: &[&Vector]) {
             assert_eq!(opened.0, v.plaintext.0, "{place}: plaintext");
             assert_eq!(opened.1[..mic.len()], mic[..], "{place}: MIC when opening");
         } else {
-            assert_ne!(opened.1[..mic.len()], mic[..], "{place}: must be refused");
+            assert_ne!(opened.1[..mic.len()], mic[..], "{place}: must be rejected");
         }
     }
 }
@@ -223,7 +223,7 @@ fn check(what: &str, mode: Mode, vectors: &[Vector]) {
     ran(
         vectors.len(),
         &format!(
-            "vectors of {what} on {backends} backends: {refused} to be refused, {as_they_stand} with an AAD of two blocks"
+            "vectors of {what} on {backends} backends: {refused} invalid, {as_they_stand} with an AAD of two blocks"
         ),
     );
 }

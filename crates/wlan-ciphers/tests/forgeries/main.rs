@@ -28,7 +28,10 @@ impl Cipher {
             sealed: Vec::new(),
         };
         let forged = attack(&mut oracle);
-        assert!(!oracle.sealed.contains(&forged), "no forgery: it was sealed");
+        assert!(
+            !oracle.sealed.contains(&forged),
+            "not a forgery: the oracle sealed this frame"
+        );
         self.open(&forged)
     }
 }

@@ -146,7 +146,7 @@ proptest! {
         }
         let named = |frame: usize| chains[frame].iter().enumerate().map(move |(lane, chain)| (frame, lane, chain));
         for (frame, lane, chain) in named(0).chain(named(1)) {
-            prop_assert!(chain[0][0] & 0x80 != 0, "no B0 or counter block of CCM");
+            prop_assert!(chain[0][0] & 0x80 != 0, "must not be a B0 or counter block of CCM");
             for (other_frame, other_lane, other) in named(0).chain(named(1)) {
                 if (frame, lane) != (other_frame, other_lane) && other.starts_with(chain) {
                     prop_assert_eq!(chain, other);
