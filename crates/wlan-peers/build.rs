@@ -28,7 +28,7 @@ fn main() {
                 Err(error) => {
                     let error = error.to_string();
                     let reason = error.lines().next().unwrap_or_default();
-                    println!("cargo::warning={source} is left out: {reason}");
+                    println!("cargo::warning={source} is not built: {reason}");
                 }
             }
         } else {

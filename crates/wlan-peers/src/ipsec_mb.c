@@ -52,21 +52,21 @@ int ipsec_mb_load(const char **text)
     FUNCTIONS(FIND)
     unsigned version = library.imb_get_version();
     if (version >> 16 != IMB_VERSION_NUM >> 16 || version < IMB_VERSION_NUM) {
-        snprintf(why, sizeof why, "the library is version %s, this was built for %s and later of the same major version",
+        snprintf(why, sizeof why, "unsupported library version %s (expected %s or later, with the same major version)",
                  library.imb_get_version_str(), IMB_VERSION_STR);
         *text = why;
         return 1;
     }
     IMB_MGR *manager = library.alloc_mb_mgr(0);
     if (manager == NULL) {
-        *text = "it has no memory for a manager";
+        *text = "the library cannot allocate a manager";
         return 1;
     }
     library.init_mb_mgr_auto(manager, NULL);
     int error = library.imb_get_errno(manager);
     library.free_mb_mgr(manager);
     if (error != 0) {
-        snprintf(why, sizeof why, "it does not run on this CPU: %s", library.imb_get_strerror(error));
+        snprintf(why, sizeof why, "the library does not support this CPU: %s", library.imb_get_strerror(error));
         *text = why;
         return 1;
     }

@@ -38,7 +38,7 @@ pub enum Interface {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Absent {
     /// The library's header was missing at build time.
-    #[error("not built in: the headers of {0} were not there when airtoll was built")]
+    #[error("not built in: the headers of {0} were not installed when airtoll was built")]
     NotBuiltIn(&'static str),
     /// The library cannot be used on this machine.
     #[error("{0}")]
