@@ -133,10 +133,10 @@ pub fn handshake(data: &[u8]) {
     };
     let pmk = Pmk::agreed(&[7; 32], [9; 16]).expect("32 octets");
     let (timing, rng) = (Timing::default(), &mut Counter(0));
-    let mut ap =
-        Authenticator::new(AP, elements.clone(), timing, Limits::default(), rng).expect("it has elements");
+    let mut ap = Authenticator::new(AP, elements.clone(), timing, Limits::default(), rng)
+        .expect("the policy has elements");
     if has_mfp {
-        let key_id = IntegrityKeyId::new(6).expect("of a BIGTK");
+        let key_id = IntegrityKeyId::new(6).expect("the identifier of a BIGTK");
         ap.protect_beacons(key_id, Key::new(&[5; 16])).expect("16 octets");
     }
     let station = Supplicant::new(STATION, AP, association, pmk.clone(), timing).expect("32 octets");

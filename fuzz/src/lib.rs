@@ -153,7 +153,7 @@ pub fn captures(data: &[u8]) {
                 });
             }
             Ok(Step::Need(len)) => {
-                assert!(len > end - at, "asked for what is there");
+                assert!(len > end - at, "requested octets that are already available");
                 if end == file.len() {
                     break decoder.finish(end - at);
                 }
@@ -174,7 +174,7 @@ pub fn captures(data: &[u8]) {
     assert_eq!(
         learned,
         learning(file, 1 + usize::from(piece)),
-        "in batches as at once"
+        "the output depends on the batch size"
     );
 }
 
@@ -196,7 +196,7 @@ fn learning(file: &[u8], at_once: usize) -> (Vec<u8>, Counts) {
             let key = |suite, key: &Key| match suite {
                 Suite::Tkip => CaptureKey::tkip(key.as_octets().try_into().expect("32 octets")),
                 suite => CaptureKey::Aes(Box::new(
-                    TemporalKey::new(suite, key.as_octets()).expect("the length is the suite's"),
+                    TemporalKey::new(suite, key.as_octets()).expect("the key has the suite's length"),
                 )),
             };
             let learned = learned.into_iter().filter_map(|one| match one {
@@ -326,7 +326,7 @@ pub fn seal(data: &[u8]) {
         let (bip, mut copy) = (bip_key(suite), mpdu.to_vec());
         let key_id = IntegrityKeyId::new(4 + (how & 3)).expect("4 to 7");
         if bip.protect(&mut copy, pn, key_id).is_ok() {
-            let checked = bip.check(&copy).expect("what was protected checks");
+            let checked = bip.check(&copy).expect("a protected frame passes its check");
             assert_eq!((checked.ipn, checked.key_id), (pn, key_id));
         } else {
             assert_eq!(copy, mpdu);
@@ -336,11 +336,11 @@ pub fn seal(data: &[u8]) {
 
 fn aes_key(suite: Suite, backend: Backend) -> TemporalKey {
     TemporalKey::with_backend(suite, &[0x5a; 32][..suite.key_len()], backend)
-        .expect("the length is the suite's")
+        .expect("the key has the suite's length")
 }
 
 fn bip_key(suite: Suite) -> Bip {
-    Bip::new(suite, &[0x5a; 32][..suite.key_len()]).expect("the length is the suite's")
+    Bip::new(suite, &[0x5a; 32][..suite.key_len()]).expect("the key has the suite's length")
 }
 
 fn header_len(mpdu: &[u8]) -> usize {
@@ -371,7 +371,7 @@ fn checked_open(
             Ok(opened) => assert!(opened.payload.end <= copy.len()),
             Err(OpenError::Icv | OpenError::Mic) => assert_cleared(copy, data, suite),
             Err(OpenError::Pending) => panic!("no verdict"),
-            Err(_) => assert_eq!(copy, data, "refused, and yet changed"),
+            Err(_) => assert_eq!(copy, data, "a rejected frame was changed"),
         }
     }
     all
@@ -393,7 +393,7 @@ fn assert_cleared(refused: &[u8], received: &[u8], suite: Suite) {
     let end = received.len() - if suite.is_rc4() { 0 } else { suite.mic_len() };
     assert!(
         refused[start..end].iter().all(|&octet| octet == 0),
-        "plaintext is left"
+        "plaintext not zeroed"
     );
     assert_eq!(refused[..start], received[..start]);
     assert_eq!(refused[end..], received[end..]);
@@ -417,7 +417,7 @@ fn batches(mpdu: &[u8], pn: PacketNumber, key_id: KeyId) {
             let suite = suites[usize::from(choice) % suites.len()];
             let key = [choice >> 6; 32];
             TemporalKey::with_backend(suite, &key[..suite.key_len()], backend)
-                .expect("the length is the suite's")
+                .expect("the key has the suite's length")
         };
         choices.iter().map(key).collect()
     };
@@ -445,21 +445,21 @@ fn batches(mpdu: &[u8], pn: PacketNumber, key_id: KeyId) {
             )
             .collect();
         if seal_each(&mut batch).is_err() {
-            assert_eq!(sealed, plain, "refused, and yet changed");
+            assert_eq!(sealed, plain, "a rejected frame was changed");
             return;
         }
         let expected = expected.get_or_insert_with(|| {
             let mut alone = plain.clone();
             for (key, mpdu) in keys.iter().zip(&mut alone) {
                 key.seal(&mut [seal_job(mpdu, header_len, pn, key_id)])
-                    .expect("it was sealed in a batch");
+                    .expect("the batch was sealed");
             }
             alone
         });
         assert_eq!(sealed, *expected, "{backend:?}");
 
         let forged = usize::from(choices[0]) % sealed.len();
-        *sealed[forged].last_mut().expect("it has a MIC") ^= 1;
+        *sealed[forged].last_mut().expect("the frame has a MIC") ^= 1;
         let received = sealed.clone();
         let mut batch: Vec<_> = (keys.iter().zip(&mut sealed))
             .map(|(key, mpdu)| (key, OpenJob::new(mpdu, key_id)))
@@ -489,12 +489,12 @@ fn sealed_opens(
     let mut copy = mpdu.to_vec();
     let header_len = header_len(mpdu);
     if !seal(&mut [seal_job(&mut copy, header_len, pn, key_id)]) {
-        assert_eq!(copy, mpdu, "refused, and yet changed");
+        assert_eq!(copy, mpdu, "a rejected frame was changed");
         return;
     }
     let mut jobs = [OpenJob::new(&mut copy, key_id)];
     open(&mut jobs);
-    let opened = jobs[0].verdict().expect("what was sealed opens");
+    let opened = jobs[0].verdict().expect("a sealed frame opens");
     assert_eq!((opened.pn, opened.key_id), (pn, key_id));
     let plain = header_len + suite.header_len()..mpdu.len() - suite.mic_len();
     assert_eq!(jobs[0].payload(), Ok(&mpdu[plain]));
@@ -511,11 +511,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
     for name in ["wep40.pcap", "wep104.pcap", "tkip.pcap"] {
         let file = std::fs::read(folder.join(name)).expect("the captures are in the repository");
         for record in pcap::records(&file) {
-            let (link_type, record) = record.expect("they are captures");
+            let (link_type, record) = record.expect("the file is a capture");
             if record.data.len() >= 300 {
                 continue;
             }
-            let mpdu = captured::mpdu(link_type, record.data).expect("they hold frames");
+            let mpdu = captured::mpdu(link_type, record.data).expect("the record holds a frame");
             seeds.extend([
                 record.data.to_vec(),
                 mpdu.to_vec(),
@@ -554,7 +554,7 @@ fn as_pcapng(file: &[u8]) -> Vec<u8> {
     };
     let mut out = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
     for (interface, record) in (0..).zip(pcap::records(file)) {
-        let (link_type, record) = record.expect("it is a capture");
+        let (link_type, record) = record.expect("the file is a capture");
         let kept = u32::try_from(record.data.len()).expect("a short record");
         out.extend(block(1, &words(&[link_type, 0])));
         out.extend(block(

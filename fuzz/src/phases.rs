@@ -38,17 +38,17 @@ impl World {
                 self.admitted[side] = true;
             }
             Action::Remove { .. } => {
-                assert!(self.admitted[side], "removed, and was not there");
+                assert!(self.admitted[side], "removed without being admitted");
                 self.admitted[side] = false;
             }
             Action::Install { direction, key, .. } => {
-                assert!(self.admitted[side], "a key of nobody");
+                assert!(self.admitted[side], "a key of an unknown peer");
                 if direction == Direction::Transmit {
-                    assert!(!self.used[side].contains(&key), "the same key twice");
+                    assert!(!self.used[side].contains(&key), "a transmit key was reused");
                     self.used[side].push(key);
                 }
             }
-            Action::Retire { .. } => assert!(self.admitted[side], "a key of nobody"),
+            Action::Retire { .. } => assert!(self.admitted[side], "a key of an unknown peer"),
             Action::Assign(_) | Action::Tell(_) => {}
         }
         // Drop excess frames, which would only take time.
@@ -92,7 +92,7 @@ pub fn phases(data: &[u8]) {
         stations: 4,
         rekey_group_after: Duration::from_secs(90),
     };
-    let mut ap = AccessPoint::new(ap, rng).expect("its ciphers are of RSN");
+    let mut ap = AccessPoint::new(ap, rng).expect("the ciphers are valid for RSN");
     let mut station = Station::new(StaSettings {
         common: settings(STATION, first),
         probes_to: broadcast,

@@ -38,7 +38,7 @@ pub fn sae(data: &[u8]) {
         password(),
         rng,
     )
-    .expect("the group is the password's");
+    .expect("the password supports the group");
     refuses(parent.receive(Duration::ZERO, STATION, data, rng));
     for frame in &first.frames {
         refuses(parent.receive(Duration::ZERO, STATION, frame, rng));
@@ -72,7 +72,7 @@ fn exchange(script: &[u8]) {
     let mut parent = Parent::new(AP, config(), vec![of_parent], Limits::default(), [7; 32]);
     let (mut station, first) =
         Sae::initiate(Duration::ZERO, [STATION, AP], method, config(), password(), rng)
-            .expect("the group is the password's");
+            .expect("the password supports the group");
     let mut now = Duration::ZERO;
     let mut keys = [Vec::new(), Vec::new()];
     // Whether the frame is for the access point, and its body.
@@ -126,7 +126,10 @@ fn exchange(script: &[u8]) {
     let [of_station, of_parent] = keys;
     assert!(of_station.len() <= 1, "an exchange accepts once");
     assert!(of_station.iter().all(|key| of_parent.contains(key)));
-    assert!(same_password || of_parent.is_empty(), "accepted another password");
+    assert!(
+        same_password || of_parent.is_empty(),
+        "accepted a different password"
+    );
     if is_perfect && same_password {
         assert_eq!(
             (of_station.len(), of_parent.len()),
@@ -143,12 +146,12 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     for method in [Method::HashToElement, Method::HuntingAndPecking] {
         let config = config();
         let (_, first) = Sae::initiate(Duration::ZERO, [STATION, AP], method, config, password(), rng)
-            .expect("the group is the password's");
+            .expect("the password supports the group");
         seeds.extend(first.frames);
     }
     seeds.push(
         owe::Station::new(&[Group::P256], rng)
-            .expect("there is a group")
+            .expect("a group is given")
             .element(),
     );
     // A Confirm: algorithm 3, transaction 2, status 0, send-confirm, 32 octets.
@@ -173,7 +176,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
 pub(crate) fn password() -> Arc<Password> {
     static PASSWORD: OnceLock<Arc<Password>> = OnceLock::new();
     let password = PASSWORD.get_or_init(|| {
-        Arc::new(Password::new(b"fuzz", b"password", None, &[Group::P256]).expect("it is a password"))
+        Arc::new(Password::new(b"fuzz", b"password", None, &[Group::P256]).expect("the password is valid"))
     });
     Arc::clone(password)
 }
@@ -181,7 +184,7 @@ pub(crate) fn password() -> Arc<Password> {
 fn other_password() -> Arc<Password> {
     static PASSWORD: OnceLock<Arc<Password>> = OnceLock::new();
     let password = PASSWORD.get_or_init(|| {
-        Arc::new(Password::new(b"fuzz", b"passw0rd", None, &[Group::P256]).expect("it is a password"))
+        Arc::new(Password::new(b"fuzz", b"passw0rd", None, &[Group::P256]).expect("the password is valid"))
     });
     Arc::clone(password)
 }
