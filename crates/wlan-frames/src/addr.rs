@@ -13,7 +13,7 @@ pub struct MacAddr(pub [u8; 6]);
 pub struct AddrError(pub String);
 
 impl MacAddr {
-    /// The address of every station.
+    /// The broadcast address.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 
     /// True for a group (multicast or broadcast) address: the Individual/Group bit is 1.
@@ -22,7 +22,7 @@ impl MacAddr {
         self.0[0] & 1 == 1
     }
 
-    /// True where the address was assigned locally and not by a manufacturer: the Universal/Local bit is 1.
+    /// True if the address was assigned locally, not by a manufacturer: the Universal/Local bit is 1.
     #[must_use]
     pub fn is_local(self) -> bool {
         self.0[0] & 2 == 2
@@ -51,7 +51,7 @@ impl FromStr for MacAddr {
         let mut parts = text.split(':');
         for octet in &mut octets {
             let part = parts.next().ok_or_else(wrong)?;
-            // from_str_radix alone would take "+f" and "1".
+            // from_str_radix alone would accept "+f" and "1".
             if part.len() != 2 || !part.bytes().all(|b| b.is_ascii_hexdigit()) {
                 return Err(wrong());
             }

@@ -1,4 +1,4 @@
-//! A-MPDU: the delimiter in front of each MPDU, and the padding behind it, IEEE 802.11-2020 9.7.1.
+//! A-MPDU: the delimiter before each MPDU and the padding after it, IEEE 802.11-2020 9.7.1.
 //!
 //! ```text
 //!  bit   0    1         2-15                      16-23  24-31
@@ -17,9 +17,9 @@ const SIGNATURE: u8 = 0x4e;
 /// An MPDU delimiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delimiter {
-    /// End of frame: padding in VHT PPDUs, or the one MPDU of an S-MPDU.
+    /// EOF (end of frame): set for padding in VHT PPDUs and before the single MPDU of an S-MPDU.
     pub eof: bool,
-    /// Length of the MPDU that follows in octets, FCS included: 0 to 16383, to 4095 in HT PPDUs.
+    /// Length of the following MPDU in octets, FCS included: 0 to 16383, at most 4095 in HT PPDUs.
     pub mpdu_len: u16,
 }
 
@@ -65,21 +65,21 @@ impl Delimiter {
     }
 }
 
-/// Octets an MPDU of `mpdu_len` octets (FCS included) takes inside an A-MPDU: delimiter, MPDU, and padding to a
-/// multiple of four. The last subframe of an HT A-MPDU goes without padding: see [`unpadded_subframe_len`].
+/// Length in octets of the A-MPDU subframe of an MPDU of `mpdu_len` octets (FCS included): delimiter, MPDU, and
+/// padding to a multiple of four. The last subframe of an HT A-MPDU has no padding: see [`unpadded_subframe_len`].
 #[must_use]
 pub fn subframe_len(mpdu_len: usize) -> usize {
     unpadded_subframe_len(mpdu_len).next_multiple_of(4)
 }
 
-/// Octets of the last subframe of an HT A-MPDU, which is not padded (9.7.1).
+/// Length in octets of the last subframe of an HT A-MPDU, which is not padded (9.7.1).
 #[must_use]
 pub fn unpadded_subframe_len(mpdu_len: usize) -> usize {
     Delimiter::LEN + mpdu_len
 }
 
-/// CRC-8 of 9.7.2: x^8 + x^2 + x + 1 from all ones, complemented, bits in the order of transmission (least
-/// significant first), so the polynomial is written mirrored.
+/// CRC-8 of 9.7.2: x^8 + x^2 + x + 1, preset to all ones, complemented. Bits are processed in transmission order
+/// (least significant first), so the polynomial is bit-reversed.
 fn crc8(fields: [u8; 2]) -> u8 {
     const MIRRORED_POLYNOMIAL: u8 = 0xe0;
     let mut crc = 0xffu8;

@@ -1,4 +1,4 @@
-//! Beacon frames, IEEE 802.11-2020 9.3.3.2, and the elements that they are made of, 9.4.2.
+//! Beacon frames, IEEE 802.11-2020 9.3.3.2, and their elements, 9.4.2.
 //!
 //! ```text
 //!  octet 0 frame control   2 duration   4 DA   10 SA   16 BSSID   22 sequence control
@@ -6,7 +6,7 @@
 //!
 //!  element  octet 0 element ID   1 length of the body   2 body
 //! ```
-//! Lengths without FCS. The header is that of every management frame; a beacon has no HT Control field here.
+//! Lengths exclude the FCS. All management frames share this header. Beacons here have no HT Control field.
 
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
@@ -26,43 +26,43 @@ const ELEMENTS: usize = 36;
 /// Element ID of the SSID (Table 9-92).
 pub const ID_SSID: u8 = 0;
 
-/// Capability (9.4.1.4): an access point sends this.
+/// Capability (9.4.1.4): the sender is an access point.
 pub const CAPABILITY_ESS: u16 = 1 << 0;
 /// Capability: data frames are protected.
 pub const CAPABILITY_PRIVACY: u16 = 1 << 4;
-/// Capability: frames with the short preamble of DSSS are understood.
+/// Capability: the DSSS short preamble is supported.
 pub const CAPABILITY_SHORT_PREAMBLE: u16 = 1 << 5;
 /// Capability: QoS.
 pub const CAPABILITY_QOS: u16 = 1 << 9;
-/// Capability: the slot of an ERP BSS is of 9 us.
+/// Capability: the slot time of the ERP BSS is 9 us.
 pub const CAPABILITY_SHORT_SLOT: u16 = 1 << 10;
 
-/// A Beacon frame to all stations, whose sender is the BSS.
+/// A broadcast Beacon frame. Its transmitter address is the BSSID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beacon<'e> {
     /// The address of the access point.
     pub bssid: MacAddr,
-    /// Its sequence number, 0 to 4095.
+    /// Sequence number, 0 to 4095.
     pub sequence: u16,
     /// The access point's clock when the first bit of this field is sent, in microseconds (11.1.3.1).
     pub timestamp_us: u64,
-    /// From one target beacon transmission time to the next, in time units of 1024 us.
+    /// Time between target beacon transmission times, in time units of 1024 us.
     pub interval_tu: u16,
     /// Capability Information: the sum of `CAPABILITY_` constants.
     pub capability: u16,
-    /// The elements, one after another: see [`push_element`] and [`elements`].
+    /// The concatenated elements: see [`push_element`] and [`elements`].
     pub elements: &'e [u8],
 }
 
 impl<'e> Beacon<'e> {
-    /// Length in octets of a beacon without elements, without FCS.
+    /// Length in octets of a beacon without elements, excluding the FCS.
     pub const FIXED_LEN: usize = ELEMENTS;
-    /// Where the Timestamp field is, in octets.
+    /// Offset of the Timestamp field, in octets.
     pub const TIMESTAMP_AT: usize = TIMESTAMP;
-    /// Its length in octets.
+    /// Length of the Timestamp field, in octets.
     pub const TIMESTAMP_LEN: usize = 8;
 
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     #[allow(clippy::len_without_is_empty)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -72,7 +72,7 @@ impl<'e> Beacon<'e> {
     /// Writes the frame at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len), or `sequence` is out of its range.
+    /// If `buf` is shorter than [`len`](Self::len), or `sequence` is out of range.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let sequence = SequenceControl {
             number: self.sequence,
@@ -85,7 +85,7 @@ impl<'e> Beacon<'e> {
                 .0
                 .to_le_bytes(),
         );
-        // Nothing answers a group-addressed frame (9.2.5.2).
+        // Group-addressed frames are not acknowledged (9.2.5.2).
         put(buf, DURATION, [0; 2]);
         put(buf, DA, MacAddr::BROADCAST.0);
         put(buf, SA, self.bssid.0);
@@ -98,12 +98,12 @@ impl<'e> Beacon<'e> {
         self.len()
     }
 
-    /// Reads the frame that fills `bytes`. The elements are whole: [`elements`] gives them one by one.
+    /// Reads the frame that fills `bytes` and checks that every element is complete. [`elements`] iterates over them.
     ///
     /// # Errors
-    /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`]; [`FrameError::Truncated`], also for an
-    /// element that goes past the end; [`FrameError::Field`] for a beacon with an HT Control field, a fragment, a
-    /// reserved medium, and one whose addresses are not those of the BSS and all stations.
+    /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`]. [`FrameError::Truncated`], also if an
+    /// element extends past the end. [`FrameError::Field`] for an HT Control field, a fragment, a nonzero duration, a
+    /// destination other than broadcast, or a source address other than the BSSID.
     pub fn parse(bytes: &'e [u8]) -> Result<Beacon<'e>, FrameError> {
         let fc = FrameControl::parse(bytes)?;
         let found = fc.frame_type();
@@ -159,7 +159,7 @@ pub fn push_element(elements: &mut Vec<u8>, id: u8, body: &[u8]) {
     elements.extend_from_slice(body);
 }
 
-/// The elements one by one: element ID and body. After one that is cut off there is nothing more.
+/// Iterates over elements as pairs of element ID and body. A truncated element ends the iteration with an error.
 pub fn elements(octets: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), FrameError>> {
     let mut left = octets;
     std::iter::from_fn(move || {

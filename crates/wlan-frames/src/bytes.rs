@@ -1,4 +1,4 @@
-//! Fixed-width reads and writes at an offset; they panic past the end, so callers check the length first.
+//! Fixed-width reads and writes at an offset. They panic out of bounds, so callers check the length first.
 
 use crate::MacAddr;
 

@@ -1,4 +1,4 @@
-//! The MPDU within a capture's record, whatever the capturing side put around it (tcpdump.org/linktypes).
+//! Extracts the MPDU from a capture record of any 802.11 link type (tcpdump.org/linktypes).
 //!
 //! ```text
 //!  105  MPDU
@@ -7,7 +7,7 @@
 //!  163  AVS: octet 0 version (80 21 1x xx)   4 octets of this header, most significant first   ...
 //!  192  PPI: octet 0 version   1 flags   2-3 octets of this header   4-7 link type of what follows (105)   ...
 //! ```
-//! Prism numbers are in the byte order of the machine that captured, AVS numbers are big-endian, the others are
+//! Prism headers use the byte order of the capturing machine, AVS headers are big-endian, and all other headers are
 //! little-endian.
 
 use std::borrow::Cow;
@@ -28,11 +28,11 @@ const PRISM_CODES: [u32; 2] = [0x41, 0x44];
 /// Magic of an AVS header, without its version.
 const AVS_MAGIC: u32 = 0x8021_1000;
 const AVS_MAGIC_MASK: u32 = 0xffff_f000;
-/// Octets of Prism, AVS and PPI headers up to and with what is read of them.
+/// Length in octets of the part of Prism, AVS and PPI headers that is read.
 const FIXED_LEN: usize = 8;
 const PPI_LINK_TYPE: usize = 4;
 
-/// Whether records of this link type hold 802.11 frames that [`mpdu`] finds.
+/// Returns whether [`mpdu`] supports records of this link type.
 #[must_use]
 pub fn is_known(link_type: u32) -> bool {
     matches!(
@@ -45,15 +45,15 @@ pub fn is_known(link_type: u32) -> bool {
     )
 }
 
-/// The MPDU of a record, without its FCS. It is copied only if padding behind the MAC header must be taken out of it
+/// Returns the MPDU of a record, without its FCS. The MPDU is copied only to remove padding after the MAC header
 /// ([`FLAG_DATA_PAD`]).
 ///
-/// Only radiotap says whether the FCS is there, and not always; otherwise it is taken to be there if it fits, which it
-/// does by chance once in 2^32 frames.
+/// Only a radiotap header can state that an FCS is present. Without that statement, the last four octets are removed
+/// if they match the FCS, which happens by chance once in 2^32 frames.
 ///
 /// # Errors
-/// [`FrameError::Truncated`], [`FrameError::Version`]; [`FrameError::Field`] for another link type, a header that is
-/// not one, or an FCS that is wrong.
+/// [`FrameError::Truncated`], [`FrameError::Version`]; [`FrameError::Field`] for an unsupported link type, an invalid
+/// capture header, or a wrong FCS.
 pub fn mpdu(link_type: u32, record: &[u8]) -> Result<Cow<'_, [u8]>, FrameError> {
     match link_type {
         LINKTYPE_IEEE802_11 => Ok(without_fcs(record).into()),
@@ -113,7 +113,7 @@ fn prism_len(record: &[u8]) -> Result<usize, FrameError> {
     Ok(usize::try_from(len).unwrap_or(usize::MAX))
 }
 
-/// What follows a header that says it has `len` octets, of which the fixed part was read.
+/// Returns the octets after a capture header that claims a length of `len` octets. The caller has read its fixed part.
 fn after<'a>(what: &'static str, record: &'a [u8], len: usize) -> Result<&'a [u8], FrameError> {
     if len < FIXED_LEN {
         return Err(FrameError::Field(
@@ -124,7 +124,7 @@ fn after<'a>(what: &'static str, record: &'a [u8], len: usize) -> Result<&'a [u8
     Ok(&record[len..])
 }
 
-/// A frame without its FCS, where radiotap may say that it has one.
+/// Removes the FCS, which is checked if `has_fcs` states that it is present.
 fn checked(frame: &[u8], has_fcs: bool) -> Result<&[u8], FrameError> {
     if has_fcs {
         fcs::check(frame)
@@ -133,8 +133,8 @@ fn checked(frame: &[u8], has_fcs: bool) -> Result<&[u8], FrameError> {
     }
 }
 
-/// The padding of a frame with [`FLAG_DATA_PAD`]; empty if the header has a multiple of 4 octets. `None` if the frame ends
-/// before the padding does.
+/// Returns the range of the padding of a frame with [`FLAG_DATA_PAD`]: empty if the header length is a multiple of 4
+/// octets, `None` if the frame ends before the padding does.
 fn padding(frame: &[u8]) -> Option<Range<usize>> {
     let header_len = FrameControl::parse(frame).ok()?.header_len()?;
     let padded_len = header_len.next_multiple_of(4);
@@ -142,7 +142,7 @@ fn padding(frame: &[u8]) -> Option<Range<usize>> {
 }
 
 fn without_fcs(frame: &[u8]) -> &[u8] {
-    // Nothing shorter is a frame, and four octets of zero "fit" the FCS of none.
+    // Shorter frames are invalid, and four zero octets would match the FCS of an empty frame.
     if frame.len() < FCS_LEN + 2 || FrameControl::parse(frame).is_err() {
         return frame;
     }
@@ -166,7 +166,7 @@ mod tests {
         [header, frame].concat()
     }
 
-    /// The MPDU of a record with a radiotap header of these flags.
+    /// Returns the MPDU of a record that has a radiotap header with `flags`.
     fn with_radiotap(flags: u8, frame: &[u8]) -> Result<Vec<u8>, FrameError> {
         let radiotap = Radiotap {
             flags: Some(flags),
@@ -225,7 +225,7 @@ mod tests {
         let unpadded = [&QOS_HEADER[..], b"body"].concat();
         assert_eq!(with_radiotap(FLAG_DATA_PAD, &padded), Ok(unpadded));
         assert_eq!(with_radiotap(0, &padded), Ok(padded.clone()));
-        // A frame that ends within the padding has none to remove.
+        // The frame ends within the padding, so nothing is removed.
         for len in [26, 27] {
             assert_eq!(
                 with_radiotap(FLAG_DATA_PAD, &padded[..len]),
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_frame_too_short_for_frame_control_and_fcs_stays_whole() {
-        // Four zeros are the FCS of an empty frame.
+        // Four zero octets are the FCS of an empty frame.
         let empty = [0; 4];
         let mut one_octet = vec![0x08];
         fcs::append(&mut one_octet);

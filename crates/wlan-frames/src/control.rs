@@ -1,4 +1,4 @@
-//! Control frames around data: RTS, CTS, Ack, compressed BlockAck and BlockAckReq, IEEE 802.11-2020 9.3.1.
+//! Control frames that accompany data: RTS, CTS, Ack, compressed BlockAck and BlockAckReq, IEEE 802.11-2020 9.3.1.
 //!
 //! ```text
 //!  CTS, Ack     octet 0 frame control   2 duration   4 RA                                          (10)
@@ -8,7 +8,7 @@
 //!  BlockAck     octet 0 frame control   2 duration   4 RA   10 TA   16 BA control
 //!                     18 starting sequence control   20 bitmap (8)                                 (28)
 //! ```
-//! Lengths without FCS.
+//! Lengths exclude the FCS.
 
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
@@ -44,7 +44,7 @@ fn expect(what: &'static str, bytes: &[u8], subtype: u8, len: usize) -> Result<(
     need(what, bytes, len)
 }
 
-/// Writes what all control frames begin with.
+/// Writes the common start of all control frames.
 fn put_head(buf: &mut [u8], subtype: u8, duration_us: u16, ra: MacAddr) {
     put(
         buf,
@@ -55,7 +55,7 @@ fn put_head(buf: &mut [u8], subtype: u8, duration_us: u16, ra: MacAddr) {
     put(buf, RA, ra.0);
 }
 
-/// Writes the Control and Starting Sequence Control fields that BlockAck and BlockAckReq have in common.
+/// Writes the Control and Starting Sequence Control fields of a BlockAck or BlockAckReq.
 fn put_sequence(buf: &mut [u8], tid: u8, starting_sequence: u16) {
     assert!(tid < 16, "TID {tid} does not fit 4 bits");
     let start = SequenceControl {
@@ -67,7 +67,7 @@ fn put_sequence(buf: &mut [u8], tid: u8, starting_sequence: u16) {
     put(buf, STARTING_SEQUENCE, start.bits().to_le_bytes());
 }
 
-/// Reads them: the TID and the Starting Sequence Control; `other` is what to say of another variant.
+/// Reads the TID and Starting Sequence Control of a BlockAck or BlockAckReq. `other` is the error for other variants.
 fn get_sequence(bytes: &[u8], other: &'static str) -> Result<(u8, SequenceControl), FrameError> {
     let control = get_u16(bytes, BA_CONTROL);
     if control >> 1 & 0xf != TYPE_COMPRESSED {
@@ -80,7 +80,7 @@ fn get_sequence(bytes: &[u8], other: &'static str) -> Result<(u8, SequenceContro
 /// An RTS frame, IEEE 802.11-2020 9.3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rts {
-    /// What the frame reserves of the medium after itself, in microseconds: the CTS, the data, their answer.
+    /// How long the frame reserves the medium after its end, in microseconds: CTS, data and acknowledgement.
     pub duration_us: u16,
     /// Receiver of the frame and of the data.
     pub ra: MacAddr,
@@ -89,7 +89,7 @@ pub struct Rts {
 }
 
 impl Rts {
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     pub const LEN: usize = 16;
 
     /// Writes the frame at the start of `buf` and returns its length in octets.
@@ -119,14 +119,14 @@ impl Rts {
 /// A CTS frame, IEEE 802.11-2020 9.3.1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cts {
-    /// What the frame reserves of the medium after itself, in microseconds.
+    /// How long the frame reserves the medium after its end, in microseconds.
     pub duration_us: u16,
-    /// Receiver: the transmitter of the RTS; of a CTS-to-self its own transmitter.
+    /// Receiver: the transmitter of the RTS, or of the CTS itself for a CTS-to-self.
     pub ra: MacAddr,
 }
 
 impl Cts {
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     pub const LEN: usize = 10;
 
     /// Writes the frame at the start of `buf` and returns its length in octets.
@@ -154,14 +154,14 @@ impl Cts {
 /// An Ack frame, IEEE 802.11-2020 9.3.1.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ack {
-    /// What the frame reserves of the medium after itself, in microseconds; 0 except while fragments follow.
+    /// How long the frame reserves the medium after its end, in microseconds; 0 unless more fragments follow.
     pub duration_us: u16,
     /// Receiver: the transmitter of the acknowledged frame.
     pub ra: MacAddr,
 }
 
 impl Ack {
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     pub const LEN: usize = 10;
 
     /// Writes the frame at the start of `buf` and returns its length in octets.
@@ -186,31 +186,31 @@ impl Ack {
     }
 }
 
-/// A compressed BlockAck frame with a bitmap of 64 MSDUs, IEEE 802.11-2020 9.3.1.8.2.
+/// A compressed BlockAck frame with a 64-bit bitmap, IEEE 802.11-2020 9.3.1.8.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockAck {
-    /// What the frame reserves of the medium after itself, in microseconds.
+    /// How long the frame reserves the medium after its end, in microseconds.
     pub duration_us: u16,
     /// Receiver: the originator of the acknowledged frames.
     pub ra: MacAddr,
-    /// Transmitter: their recipient.
+    /// Transmitter: the recipient of the acknowledged frames.
     pub ta: MacAddr,
-    /// The traffic identifier that is acknowledged, 0 to 15.
+    /// The acknowledged traffic identifier, 0 to 15.
     pub tid: u8,
-    /// Sequence number of the first MSDU of the bitmap, 0 to 4095.
+    /// Sequence number of the first MSDU in the bitmap, 0 to 4095.
     pub starting_sequence: u16,
-    /// Bit n is set if the MSDU with sequence number `starting_sequence` + n (modulo 4096) arrived.
+    /// Bit n is set if the MSDU with sequence number `starting_sequence` + n (modulo 4096) was received.
     pub bitmap: u64,
 }
 
 impl BlockAck {
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     pub const LEN: usize = 28;
 
     /// Writes the frame at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`LEN`](Self::LEN), or `tid` or `starting_sequence` is out of its range.
+    /// If `buf` is shorter than [`LEN`](Self::LEN), or `tid` or `starting_sequence` is out of range.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         put_head(buf, SUBTYPE_BLOCK_ACK, self.duration_us, self.ra);
         put(buf, TA, self.ta.0);
@@ -223,12 +223,12 @@ impl BlockAck {
     ///
     /// # Errors
     /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`], [`FrameError::Truncated`];
-    /// [`FrameError::Field`] for the other variants of BlockAck and other bitmap lengths.
+    /// [`FrameError::Field`] for other BlockAck variants and bitmap lengths.
     pub fn parse(bytes: &[u8]) -> Result<BlockAck, FrameError> {
         expect("a compressed BlockAck frame", bytes, SUBTYPE_BLOCK_ACK, Self::LEN)?;
         let (tid, start) = get_sequence(bytes, "the BlockAck is not of the compressed variant")?;
         if start.fragment != 0 {
-            // The fragment number tells the length of the bitmap (9.3.1.8.2); 0 is 8 octets.
+            // The fragment number encodes the length of the bitmap (9.3.1.8.2); 0 means 8 octets.
             return Err(FrameError::Field("the BlockAck bitmap is not of 8 octets"));
         }
         Ok(BlockAck {
@@ -245,26 +245,26 @@ impl BlockAck {
 /// A compressed BlockAckReq frame, IEEE 802.11-2020 9.3.1.7.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockAckReq {
-    /// What the frame reserves of the medium after itself, in microseconds: the BlockAck.
+    /// How long the frame reserves the medium after its end, in microseconds: the BlockAck.
     pub duration_us: u16,
     /// Receiver: the recipient of the data.
     pub ra: MacAddr,
-    /// Transmitter: its originator.
+    /// Transmitter: the originator of the data.
     pub ta: MacAddr,
-    /// The traffic identifier that is asked about, 0 to 15.
+    /// The requested traffic identifier, 0 to 15.
     pub tid: u8,
-    /// Sequence number of the first MSDU that is asked about, 0 to 4095.
+    /// Sequence number of the first requested MSDU, 0 to 4095.
     pub starting_sequence: u16,
 }
 
 impl BlockAckReq {
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     pub const LEN: usize = 20;
 
     /// Writes the frame at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`LEN`](Self::LEN), or `tid` or `starting_sequence` is out of its range.
+    /// If `buf` is shorter than [`LEN`](Self::LEN), or `tid` or `starting_sequence` is out of range.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         put_head(buf, SUBTYPE_BLOCK_ACK_REQ, self.duration_us, self.ra);
         put(buf, TA, self.ta.0);
@@ -276,7 +276,7 @@ impl BlockAckReq {
     ///
     /// # Errors
     /// [`FrameError::Version`], [`FrameError::Type`], [`FrameError::Subtype`], [`FrameError::Truncated`];
-    /// [`FrameError::Field`] for the other variants of BlockAckReq and one that asks about a fragment.
+    /// [`FrameError::Field`] for other BlockAckReq variants and for a request for a fragment.
     pub fn parse(bytes: &[u8]) -> Result<BlockAckReq, FrameError> {
         expect(
             "a compressed BlockAckReq frame",

@@ -24,15 +24,15 @@ const AFTER_SEQUENCE: usize = 24;
 pub struct SequenceControl {
     /// Sequence number of the MSDU, 0 to 4095.
     pub number: u16,
-    /// Number of the fragment, 0 to 15.
+    /// Fragment number, 0 to 15.
     pub fragment: u8,
 }
 
 impl SequenceControl {
-    /// How many sequence numbers there are: they count modulo 4096.
+    /// Number of sequence numbers, which count modulo 4096.
     pub const MODULUS: u16 = 4096;
 
-    /// The field as the 16-bit number that the standard draws. Panics if a part is out of its range.
+    /// Returns the field as the 16-bit number of the standard. Panics if a part is out of range.
     #[must_use]
     pub fn bits(self) -> u16 {
         assert!(
@@ -48,7 +48,7 @@ impl SequenceControl {
         self.number << 4 | u16::from(self.fragment)
     }
 
-    /// Splits the field; every 16-bit number is valid.
+    /// Splits the field. Every 16-bit number is valid.
     #[must_use]
     pub fn from_bits(bits: u16) -> SequenceControl {
         SequenceControl {
@@ -61,17 +61,17 @@ impl SequenceControl {
 /// How the receiver acknowledges a QoS Data frame, IEEE 802.11-2020 9.2.4.5.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AckPolicy {
-    /// Normal Ack, or an implicit request for a BlockAck when inside an A-MPDU.
+    /// Normal Ack; inside an A-MPDU, an implicit BlockAck request.
     Normal,
     /// No acknowledgement.
     NoAck,
     /// No explicit acknowledgement, PSMP Ack, or HTP Ack.
     NoExplicit,
-    /// Recorded, and acknowledged when a BlockAckReq asks.
+    /// The frame is recorded and acknowledged when a BlockAckReq requests it.
     BlockAck,
 }
 
-/// QoS Control, IEEE 802.11-2020 9.2.4.5, as the 16-bit number that the standard draws.
+/// QoS Control, IEEE 802.11-2020 9.2.4.5, as a 16-bit number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QosControl(pub u16);
 
@@ -81,7 +81,7 @@ impl QosControl {
     const ACK_POLICY_SHIFT: u16 = 5;
     const AMSDU_PRESENT: u16 = 1 << 7;
 
-    /// A field with this TID (0 to 15, else panics) and acknowledgement policy; no A-MSDU.
+    /// Returns a field with this TID and acknowledgement policy, without A-MSDU. Panics if the TID is over 15.
     #[must_use]
     pub fn new(tid: u8, ack_policy: AckPolicy) -> QosControl {
         assert!(tid < 16, "TID {tid} does not fit 4 bits");
@@ -128,11 +128,11 @@ impl QosControl {
     }
 }
 
-/// The MAC header of a Data frame (subtype 0), or of a QoS Data frame (subtype 8) where `qos` is there.
+/// The MAC header of a Data frame (subtype 0) or, with `qos`, of a QoS Data frame (subtype 8).
 ///
-/// Fields that go together, else [`DataHeader::emit`] panics: `addr4` is there exactly when `to_ds` and `from_ds`
-/// are both set; `ht_control` needs `qos`; `order` needs a frame without `qos` (in QoS frames its bit says that an HT
-/// Control field is there).
+/// [`DataHeader::emit`] panics if fields contradict each other: `addr4` is present exactly when `to_ds` and `from_ds`
+/// are both set; `ht_control` requires `qos`; `order` requires the absence of `qos` (in QoS frames the same bit
+/// announces an HT Control field).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataHeader {
     /// The frame goes to the distribution system (station to access point).
@@ -141,27 +141,27 @@ pub struct DataHeader {
     pub from_ds: bool,
     /// More fragments of this MSDU follow.
     pub more_fragments: bool,
-    /// The frame is sent again.
+    /// The frame is a retransmission.
     pub retry: bool,
-    /// The sender will be in power save mode.
+    /// The sender will enter power save mode.
     pub power_mgmt: bool,
-    /// The access point holds more frames for the station.
+    /// The access point has buffered more frames for the station.
     pub more_data: bool,
     /// The frame body is protected by a cipher.
     pub protected: bool,
     /// Strictly ordered service, in frames without QoS.
     pub order: bool,
-    /// What the frame reserves of the medium after itself, in microseconds (bits 0 to 14; 9.2.5).
+    /// How long the frame reserves the medium after its end, in microseconds (bits 0 to 14; 9.2.5).
     pub duration_us: u16,
     /// Receiver.
     pub addr1: MacAddr,
     /// Transmitter.
     pub addr2: MacAddr,
-    /// BSSID, source or destination, as `to_ds` and `from_ds` say (9.3.2.1).
+    /// BSSID, source or destination, depending on `to_ds` and `from_ds` (9.3.2.1).
     pub addr3: MacAddr,
-    /// Source, in frames between two parts of the distribution system.
+    /// Source address, in frames between two parts of the distribution system.
     pub addr4: Option<MacAddr>,
-    /// Number of the MSDU and of the fragment.
+    /// Sequence number of the MSDU and fragment number.
     pub sequence: SequenceControl,
     /// TID and acknowledgement policy, in QoS Data frames.
     pub qos: Option<QosControl>,
@@ -199,7 +199,7 @@ impl DataHeader {
             .with(FrameControl::HTC_ORDER, self.order || self.ht_control.is_some())
     }
 
-    /// Traffic identifier, 0 to 15; frames without QoS count as TID 0.
+    /// Traffic identifier, 0 to 15; 0 for frames without QoS.
     #[must_use]
     pub fn tid(&self) -> u8 {
         self.qos.map_or(0, QosControl::tid)
@@ -208,7 +208,7 @@ impl DataHeader {
     /// Writes the header at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len) or the fields contradict each other (see the type).
+    /// If `buf` is shorter than [`len`](Self::len) or the fields contradict each other (see [`DataHeader`]).
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         assert_eq!(
             self.addr4.is_some(),
@@ -242,11 +242,11 @@ impl DataHeader {
         at
     }
 
-    /// Reads the header at the start of `bytes`; what follows it is not looked at.
+    /// Reads the header at the start of `bytes` and ignores the rest.
     ///
     /// # Errors
-    /// [`FrameError::Version`], [`FrameError::Type`] for frames other than Data, [`FrameError::Subtype`] for those
-    /// without an MSDU (Null) or with the obsolete contention-free subtypes, [`FrameError::Truncated`].
+    /// [`FrameError::Version`], [`FrameError::Type`] for frames other than Data, [`FrameError::Subtype`] for subtypes
+    /// without an MSDU (Null) and the obsolete contention-free subtypes, [`FrameError::Truncated`].
     pub fn parse(bytes: &[u8]) -> Result<DataHeader, FrameError> {
         let fc = FrameControl::parse(bytes)?;
         let (frame_type, subtype) = (fc.frame_type(), fc.subtype());
@@ -279,7 +279,7 @@ impl DataHeader {
     }
 }
 
-/// The header of a Data frame with a body, read where it lies.
+/// A view of the header of a Data frame with a body.
 ///
 /// ```text
 ///  ToDS  FromDS   DA   SA
@@ -295,11 +295,11 @@ pub struct DataFrame<'a> {
 }
 
 impl<'a> DataFrame<'a> {
-    /// Takes the header off the front of `mpdu`.
+    /// Splits the header off the front of `mpdu`.
     ///
     /// # Errors
-    /// [`FrameError::Version`], [`FrameError::Type`] for frames other than Data, [`FrameError::Subtype`] for those without a
-    /// body, [`FrameError::Truncated`].
+    /// [`FrameError::Version`], [`FrameError::Type`] for frames other than Data, [`FrameError::Subtype`] for Data
+    /// frames without a body, [`FrameError::Truncated`].
     #[inline]
     pub fn parse(mpdu: &'a [u8]) -> Result<DataFrame<'a>, FrameError> {
         let fc = FrameControl::parse(mpdu)?;
@@ -344,28 +344,28 @@ impl<'a> DataFrame<'a> {
         self.fc.has(FrameControl::PROTECTED)
     }
 
-    /// Whether the body is a part of an MSDU and not the whole.
+    /// Whether the body is a fragment of an MSDU.
     #[must_use]
     #[inline]
     pub fn is_fragment(&self) -> bool {
         self.fc.has(FrameControl::MORE_FRAGMENTS) || self.octets[SEQUENCE] & 0xf != 0
     }
 
-    /// Bit ToDS.
+    /// The ToDS bit.
     #[must_use]
     #[inline]
     pub fn is_to_ds(&self) -> bool {
         self.fc.has(FrameControl::TO_DS)
     }
 
-    /// Bit FromDS.
+    /// The FromDS bit.
     #[must_use]
     #[inline]
     pub fn is_from_ds(&self) -> bool {
         self.fc.has(FrameControl::FROM_DS)
     }
 
-    /// The TID, 0 without QoS.
+    /// The TID; 0 without QoS.
     #[must_use]
     #[inline]
     pub fn tid(&self) -> u8 {
@@ -385,28 +385,28 @@ impl<'a> DataFrame<'a> {
         Some(QosControl(get_u16(self.octets, at)))
     }
 
-    /// Who is to receive the frame.
+    /// Receiver address.
     #[must_use]
     #[inline]
     pub fn receiver(&self) -> MacAddr {
         self.addr(ADDR1)
     }
 
-    /// Who sent the frame.
+    /// Transmitter address.
     #[must_use]
     #[inline]
     pub fn transmitter(&self) -> MacAddr {
         self.addr(ADDR2)
     }
 
-    /// Where the MSDU goes.
+    /// Destination address of the MSDU.
     #[must_use]
     #[inline]
     pub fn da(&self) -> MacAddr {
         self.addr(if self.is_to_ds() { ADDR3 } else { ADDR1 })
     }
 
-    /// Where the MSDU comes from.
+    /// Source address of the MSDU.
     #[must_use]
     #[inline]
     pub fn sa(&self) -> MacAddr {

@@ -1,4 +1,4 @@
-//! EAPOL-Key frames, IEEE 802.11-2020 12.7.2, and what travels in their key data.
+//! EAPOL-Key frames and their key data, IEEE 802.11-2020 12.7.2.
 //!
 //! ```text
 //!  octet 0 EAPOL version   1 packet type 3   2 packet body length (2)
@@ -15,7 +15,7 @@
 //!
 //!  KDE, octet            0 ID 221   1 length   2 00-0F-AC   5 data type   6 data
 //! ```
-//! Numbers most significant octet first, but those in KDEs, and the RSC, which is a packet number.
+//! Numbers are big-endian, except in KDEs and in the RSC, which is a packet number.
 
 use std::fmt;
 
@@ -37,10 +37,10 @@ const MIC: usize = 81;
 
 /// Packet type of EAPOL-Key (IEEE 802.1X-2020 Table 11-3).
 const PACKET_TYPE_KEY: u8 = 3;
-/// Descriptor types: of the standard, and of WPA before it.
+/// Descriptor types of RSN and of WPA.
 const DESCRIPTOR_RSN: u8 = 2;
 const DESCRIPTOR_WPA: u8 = 254;
-/// OUI of the standard's suites and KDEs.
+/// OUI of the suites and KDEs of the standard.
 const OUI: [u8; 3] = [0x00, 0x0f, 0xac];
 
 const KDE_GTK: u8 = 1;
@@ -50,35 +50,35 @@ const KDE_IGTK: u8 = 9;
 const KDE_KEY_ID: u8 = 10;
 const KDE_BIGTK: u8 = 14;
 
-/// Whose descriptor a frame has.
+/// The key descriptor type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Descriptor {
-    /// Of the standard: RSN.
+    /// RSN, as in the standard.
     Rsn,
-    /// Of WPA, before the standard.
+    /// WPA, which preceded the standard.
     Wpa,
 }
 
-/// Key Information as the 16-bit number that the standard draws (12.7.2 b).
+/// Key Information (12.7.2 b) as a 16-bit number.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyInfo(pub u16);
 
 impl KeyInfo {
-    /// A pairwise key; group key where clear.
+    /// The key is pairwise; a clear bit means a group key.
     pub const PAIRWISE: u16 = 1 << 3;
-    /// The key is to be installed.
+    /// The receiver must install the key.
     pub const INSTALL: u16 = 1 << 6;
-    /// An answer is expected: the frame is from the authenticator.
+    /// A response is required: the frame is from the authenticator.
     pub const ACK: u16 = 1 << 7;
-    /// There is a MIC.
+    /// A MIC is present.
     pub const MIC: u16 = 1 << 8;
-    /// The initial exchange of keys is over.
+    /// The initial key exchange is complete.
     pub const SECURE: u16 = 1 << 9;
-    /// TKIP's receiver found a forged MIC.
+    /// A TKIP receiver detected a MIC failure.
     pub const ERROR: u16 = 1 << 10;
-    /// The supplicant asks for a handshake.
+    /// The supplicant requests a handshake.
     pub const REQUEST: u16 = 1 << 11;
-    /// The key data is enciphered.
+    /// The key data is encrypted.
     pub const ENCRYPTED: u16 = 1 << 12;
 
     /// True if any bit of `mask` (one of the constants of this type) is set.
@@ -87,13 +87,13 @@ impl KeyInfo {
         self.0 & mask != 0
     }
 
-    /// Key descriptor version, 0 to 7: how MIC and key data are made (Table 12-8).
+    /// Key descriptor version, 0 to 7: the algorithms of the MIC and of key data encryption (Table 12-8).
     #[must_use]
     pub const fn version(self) -> u8 {
         (self.0 & 7) as u8
     }
 
-    /// Which group key a WPA frame carries, 0 to 3; reserved in RSN.
+    /// Key ID of the group key in a WPA frame, 0 to 3; reserved in RSN.
     #[must_use]
     pub const fn wpa_key_id(self) -> u8 {
         (self.0 >> 4 & 3) as u8
@@ -106,35 +106,35 @@ impl fmt::Debug for KeyInfo {
     }
 }
 
-/// An EAPOL-Key frame, without Ethernet or LLC header.
+/// An EAPOL-Key frame, without an Ethernet or LLC header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EapolKey<'a> {
     /// EAPOL protocol version: 1, 2 or 3 in practice.
     pub version: u8,
-    /// Of RSN or of WPA.
+    /// RSN or WPA.
     pub descriptor: Descriptor,
     /// Key Information.
     pub info: KeyInfo,
-    /// Octets of the pairwise temporal key, in messages that tell it; else 0.
+    /// Length of the pairwise temporal key in octets, in messages that state it; otherwise 0.
     pub key_len: u16,
     /// Key Replay Counter.
     pub replay_counter: u64,
     /// ANonce or SNonce.
     pub nonce: [u8; 32],
-    /// EAPOL-Key IV, which RC4 uses.
+    /// EAPOL-Key IV, used with RC4.
     pub iv: [u8; 16],
-    /// The packet number of the group key that was sent last (48 bits, least significant octet first, then zeros).
+    /// The last packet number sent under the group key (48 bits, least significant octet first, then zeros).
     pub rsc: [u8; 8],
-    /// Key MIC, of one of [`MIC_LENS`](Self::MIC_LENS).
+    /// Key MIC; its length is one of [`MIC_LENS`](Self::MIC_LENS).
     pub mic: &'a [u8],
-    /// Key data, as it was sent: enciphered or not.
+    /// Key data as sent, encrypted or not.
     pub data: &'a [u8],
 }
 
 impl<'a> EapolKey<'a> {
-    /// Where the MIC is, in octets.
+    /// Offset of the MIC, in octets.
     pub const MIC_AT: usize = MIC;
-    /// Octets that a MIC may have: 16, or 24 with SHA-384 (Table 12-8), or 32 with SHA-512, as hostapd has it with OWE.
+    /// Valid MIC lengths in octets: 16, 24 with SHA-384 (Table 12-8), and 32 with SHA-512, as hostapd uses with OWE.
     pub const MIC_LENS: [usize; 3] = [16, 24, 32];
 
     /// Length in octets.
@@ -147,7 +147,7 @@ impl<'a> EapolKey<'a> {
     /// Writes the frame at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len), or that is over 65539.
+    /// If `buf` is shorter than [`len`](Self::len), or the length is over 65539.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let len = self.len();
         let field = |len: usize| {
@@ -176,10 +176,10 @@ impl<'a> EapolKey<'a> {
         len
     }
 
-    /// Reads the frame as [`parse`](Self::parse) does, with a MIC as long as the lengths in the frame tell.
+    /// Reads the frame like [`parse`](Self::parse), inferring the MIC length from the other lengths in the frame.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// The errors of [`parse`](Self::parse).
     pub fn parse_any(bytes: &'a [u8]) -> Result<(EapolKey<'a>, usize), FrameError> {
         let [shortest, longer @ ..] = Self::MIC_LENS;
         longer
@@ -189,12 +189,13 @@ impl<'a> EapolKey<'a> {
             })
     }
 
-    /// Reads the frame at the start of `bytes`, whose MIC has `mic_len` octets, and gives its length in octets with it:
-    /// what follows, such as the padding of a short Ethernet frame, is no part of it, nor of what the MIC covers.
+    /// Reads the frame at the start of `bytes`, whose MIC has `mic_len` octets, and returns it with its length in
+    /// octets. Octets after the frame, such as the padding of a short Ethernet frame, are ignored; the MIC does not
+    /// cover them.
     ///
     /// # Errors
-    /// [`FrameError::Truncated`]; [`FrameError::Field`] for other EAPOL packets, an unknown descriptor and key data that
-    /// ends before or after the packet.
+    /// [`FrameError::Truncated`]; [`FrameError::Field`] for other EAPOL packets, an unknown descriptor, or key data
+    /// that does not end with the packet.
     pub fn parse(bytes: &'a [u8], mic_len: usize) -> Result<(EapolKey<'a>, usize), FrameError> {
         const WHAT: &str = "an EAPOL-Key frame";
         need(WHAT, bytes, BODY)?;
@@ -236,54 +237,54 @@ impl<'a> EapolKey<'a> {
     }
 }
 
-/// One thing in key data: an element, or a KDE of the standard (12.7.2, Table 12-9).
+/// One item of key data: an element or a KDE (12.7.2, Table 12-9).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum KeyData<'a> {
-    /// An RSN element, whole.
+    /// An RSN element, including its ID and length.
     Rsn(&'a [u8]),
-    /// An RSN Extension element, whole.
+    /// An RSN Extension element, including its ID and length.
     Rsnx(&'a [u8]),
-    /// A WPA element, whole.
+    /// A WPA element, including its ID and length.
     Wpa(&'a [u8]),
     /// A group key.
     Gtk {
-        /// Its Key ID, 0 to 3.
+        /// Key ID, 0 to 3.
         key_id: u8,
-        /// The receiver may send with it.
+        /// The receiver may transmit with this key.
         transmit: bool,
         /// The key.
         key: &'a [u8],
     },
-    /// An integrity group key, for management frames.
+    /// An integrity group key, which protects management frames.
     Igtk {
-        /// Its Key ID, 4 or 5.
+        /// Key ID, 4 or 5.
         key_id: u16,
-        /// The packet number that was sent last, least significant octet first.
+        /// The last packet number sent (IPN), least significant octet first.
         ipn: [u8; 6],
         /// The key.
         key: &'a [u8],
     },
-    /// A beacon integrity group key, laid out as an [integrity group key](KeyData::Igtk).
+    /// A beacon integrity group key, with the layout of an [integrity group key](KeyData::Igtk).
     Bigtk {
-        /// Its Key ID, 6 or 7.
+        /// Key ID, 6 or 7.
         key_id: u16,
-        /// The packet number (BIPN) that was sent last, least significant octet first.
+        /// The last packet number sent (BIPN), least significant octet first.
         ipn: [u8; 6],
         /// The key.
         key: &'a [u8],
     },
-    /// An address.
+    /// A MAC address.
     Mac(MacAddr),
-    /// The name of a PMK.
+    /// A PMKID: the identifier of a PMK.
     Pmkid([u8; 16]),
     /// The Key ID of the new pairwise key, 0 to 3.
     KeyId(u8),
-    /// Anything else, whole.
+    /// Any other element or KDE, including its ID and length.
     Other(&'a [u8]),
 }
 
 impl fmt::Debug for KeyData<'_> {
-    /// Leaves keys out.
+    /// Omits the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeyData::Rsn(octets) => write!(f, "Rsn({octets:02x?})"),
@@ -301,16 +302,16 @@ impl fmt::Debug for KeyData<'_> {
 }
 
 impl<'a> KeyData<'a> {
-    /// Appends it to key data.
+    /// Appends this item to key data.
     ///
     /// # Panics
-    /// If a key, or an element, is longer than an element can be.
+    /// If a key or element exceeds the maximum length of an element.
     pub fn push(&self, data: &mut Vec<u8>) {
         let mut kde = |kind: u8, body: &[&[u8]]| {
             let head = [OUI[0], OUI[1], OUI[2], kind];
             let len = head.len() + body.iter().map(|part| part.len()).sum::<usize>();
             let len = u8::try_from(len).expect("the body of a KDE has at most 255 octets");
-            // Part by part, and not through push_element: no copy of a key is left behind.
+            // Extends `data` directly, not through push_element, so that no copy of a key stays in memory.
             data.extend_from_slice(&[ID_VENDOR, len]);
             data.extend_from_slice(&head);
             body.iter().for_each(|part| data.extend_from_slice(part));
@@ -335,9 +336,9 @@ impl<'a> KeyData<'a> {
         }
     }
 
-    /// What key data holds, in its order, up to its padding.
+    /// Iterates over the items of key data, up to the padding.
     pub fn each(data: &'a [u8]) -> impl Iterator<Item = Result<KeyData<'a>, FrameError>> {
-        // Padding is an octet DD and as many zeros as it takes (12.7.2 j): a KDE of length 0, or the end.
+        // Padding is an octet DD followed by zeros (12.7.2 j): it reads as a KDE of length 0, or ends the data.
         let mut at = 0;
         while at < data.len() {
             match data[at..] {
@@ -405,7 +406,7 @@ impl<'a> KeyData<'a> {
     }
 }
 
-/// Appends the padding with which AES key wrap can take key data: at least 16 octets, a multiple of 8 (12.7.2 j).
+/// Appends the padding that AES key wrap requires: at least 16 octets, a multiple of 8 (12.7.2 j).
 pub fn pad_key_data(data: &mut Vec<u8>) {
     if data.len() >= 16 && data.len().is_multiple_of(8) {
         return;

@@ -1,46 +1,46 @@
-//! Why a frame was refused.
+//! Parse errors of frames.
 
 use crate::FrameType;
 
-/// Why octets are not the frame that was asked for.
+/// The reason why octets do not parse as the expected frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The octets end before the field does.
+    /// The octets end before the end of a field.
     #[error("{what} needs {needed} octets, only {have} are there")]
     Truncated {
         /// The wire type being read.
         what: &'static str,
-        /// Octets it takes.
+        /// Octets required.
         needed: usize,
-        /// Octets given.
+        /// Octets available.
         have: usize,
     },
     /// The protocol version is not 0 (IEEE 802.11-2020 9.2.4.1.2).
     #[error("protocol version {0} is not known, only 0 is")]
     Version(u8),
-    /// A frame of another type (IEEE 802.11-2020 9.2.4.1.3).
+    /// The frame has another type (IEEE 802.11-2020 9.2.4.1.3).
     #[error("{found} frame where a {expected} frame was expected")]
     Type {
-        /// The type asked for.
+        /// The expected type.
         expected: FrameType,
-        /// The type found.
+        /// The actual type.
         found: FrameType,
     },
-    /// The right type, but a subtype that the asked-for wire type does not cover (for instance a Null frame, which
-    /// carries no MSDU).
+    /// The type is correct, but the wire type does not cover this subtype (for instance a Null frame, which carries no
+    /// MSDU).
     #[error("{frame_type} frame of subtype {subtype} is not the one expected")]
     Subtype {
         /// The type of the frame.
         frame_type: FrameType,
-        /// Its subtype, 0 to 15.
+        /// The subtype of the frame, 0 to 15.
         subtype: u8,
     },
-    /// A field holds a value that the wire type forbids; the text names the field.
+    /// A field has an invalid value; the text names the field.
     #[error("{0}")]
     Field(&'static str),
 }
 
-/// Checks that `bytes` holds at least `needed` octets of `what`.
+/// Returns an error unless `bytes` holds at least `needed` octets of `what`.
 pub(crate) fn need(what: &'static str, bytes: &[u8], needed: usize) -> Result<(), FrameError> {
     if bytes.len() < needed {
         return Err(FrameError::Truncated {

@@ -1,6 +1,6 @@
 //! Frame check sequence: the CRC-32 in the last four octets of every MPDU, IEEE 802.11-2020 9.2.4.8.
 //!
-//! The FCS is the CRC-32 of IEEE 802.3, sent so that it lies in memory least significant octet first.
+//! The FCS is the CRC-32 of IEEE 802.3. In memory, its least significant octet comes first.
 
 use crate::FrameError;
 use crate::error::need;
@@ -8,13 +8,13 @@ use crate::error::need;
 /// Length of the FCS in octets.
 pub const FCS_LEN: usize = 4;
 
-/// The FCS of an MPDU given without it.
+/// Computes the FCS of an MPDU.
 #[must_use]
 pub fn fcs(mpdu: &[u8]) -> u32 {
     crc32fast::hash(mpdu)
 }
 
-/// Fills the last four octets of `frame` with the FCS of those before them.
+/// Fills the last four octets of `frame` with the FCS of the preceding octets.
 ///
 /// # Panics
 /// If `frame` is shorter than four octets.
@@ -23,12 +23,12 @@ pub fn fill(frame: &mut [u8]) {
     tail.copy_from_slice(&fcs(mpdu).to_le_bytes());
 }
 
-/// Appends its FCS to an MPDU.
+/// Appends the FCS of an MPDU to it.
 pub fn append(mpdu: &mut Vec<u8>) {
     mpdu.extend_from_slice(&fcs(mpdu).to_le_bytes());
 }
 
-/// The MPDU of a frame that ends with its FCS.
+/// Checks the FCS at the end of a frame and returns the MPDU without it.
 ///
 /// # Errors
 /// [`FrameError::Truncated`]; [`FrameError::Field`] if the FCS is wrong.

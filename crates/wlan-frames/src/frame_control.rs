@@ -1,4 +1,4 @@
-//! Frame Control: the first two octets of every MPDU, and the header length that they imply.
+//! Frame Control: the first two octets of every MPDU, and the header length that they determine.
 //!
 //! ```text
 //!  bit   0-1      2-3   4-7      8     9        10         11     12     13     14         15
@@ -30,10 +30,10 @@ pub const SUBTYPE_ACK: u8 = 13;
 
 /// Subtype bit of Data frames that adds a QoS Control field (9.2.4.1.3).
 const SUBTYPE_QOS: u8 = 0x8;
-/// Subtype bit of Data frames that takes the frame body away: Null and its kin (9.2.4.1.3).
+/// Subtype bit of Data frames that removes the frame body, as in Null frames (9.2.4.1.3).
 const SUBTYPE_NO_DATA: u8 = 0x4;
 
-/// A Frame Control field as the 16-bit number that the standard draws.
+/// A Frame Control field as a 16-bit number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FrameControl(pub u16);
 
@@ -44,18 +44,18 @@ impl FrameControl {
     pub const FROM_DS: u16 = 1 << 9;
     /// More fragments of the MSDU follow.
     pub const MORE_FRAGMENTS: u16 = 1 << 10;
-    /// The frame is sent again.
+    /// The frame is a retransmission.
     pub const RETRY: u16 = 1 << 11;
-    /// The sender will be in power save mode.
+    /// The sender will enter power save mode.
     pub const POWER_MGMT: u16 = 1 << 12;
-    /// The access point holds more frames for the station.
+    /// The access point has buffered more frames for the station.
     pub const MORE_DATA: u16 = 1 << 13;
     /// The frame body is protected by a cipher.
     pub const PROTECTED: u16 = 1 << 14;
-    /// An HT Control field is present (QoS Data, management), or strictly ordered service (other Data).
+    /// An HT Control field is present (QoS Data, management), or the service is strictly ordered (other Data).
     pub const HTC_ORDER: u16 = 1 << 15;
 
-    /// A Frame Control of protocol version 0 with all flags clear; `subtype` is 0 to 15.
+    /// Returns a field with protocol version 0 and all flags clear; `subtype` is 0 to 15.
     #[must_use]
     pub fn new(frame_type: FrameType, subtype: u8) -> FrameControl {
         let kind: u16 = match frame_type {
@@ -115,7 +115,7 @@ impl FrameControl {
         matches!(self.frame_type(), FrameType::Data) && self.subtype() & SUBTYPE_QOS != 0
     }
 
-    /// True for frames whose body can be protected: Data frames other than Null and its kin.
+    /// True for frames whose body can be protected: Data frames except Null and similar subtypes.
     #[must_use]
     pub const fn is_data_with_body(self) -> bool {
         matches!(self.frame_type(), FrameType::Data) && self.subtype() & SUBTYPE_NO_DATA == 0
@@ -137,8 +137,8 @@ impl FrameControl {
         }
     }
 
-    /// Length of the MAC header in octets, HT Control included, for Data and management frames (9.3.2.1, 9.3.3.2);
-    /// None for the other types, whose length depends on more than these bits.
+    /// Length of the MAC header in octets, HT Control included, for Data and management frames (9.3.2.1, 9.3.3.2).
+    /// `None` for other types: their length does not depend on Frame Control alone.
     #[must_use]
     pub const fn header_len(self) -> Option<usize> {
         let htc = if self.has(Self::HTC_ORDER) { 4 } else { 0 };

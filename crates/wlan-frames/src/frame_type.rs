@@ -1,4 +1,4 @@
-//! The types of frames.
+//! Frame types.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum FrameType {
     Control,
     /// Data and QoS Data.
     Data,
-    /// DMG beacons and the like.
+    /// Extension frames, such as DMG beacons.
     Extension,
 }
 

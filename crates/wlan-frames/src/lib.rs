@@ -1,39 +1,39 @@
-//! IEEE 802.11 frames and capture records as plain values: no I/O, no clock, no allocation on the way to the air.
+//! IEEE 802.11 frames and capture records as plain values, without I/O or clocks. Sending a frame allocates nothing.
 //!
 //! # Architecture
 //!
-//! Every wire type has one shape, one module each:
+//! Each wire type has its own module and the same three parts:
 //!
-//! - a **field map**: the offsets, with the clause that fixes them;
+//! - a **field map**: the offsets, with the clause that defines them;
 //! - an **owned form** (`DataHeader`, `Ack`, `Radiotap`, ...) whose public fields are numbers with their unit in the
 //!   name;
-//! - `len()` in octets, `emit(&self, &mut [u8]) -> usize` and `parse(&[u8]) -> Result<Self, _>`, where parsing what was
-//!   emitted gives the value back (property tests in `tests/roundtrip.rs`).
+//! - `len()` in octets, `emit(&self, &mut [u8]) -> usize` and `parse(&[u8]) -> Result<Self, _>`. Parsing an emitted
+//!   value returns the same value (property tests in `tests/roundtrip.rs`).
 //!
-//! | module | what | source |
+//! | module | contents | source |
 //! |---|---|---|
-//! | [`frame_control`] | the first two octets, and the header length they imply | IEEE 802.11-2020 9.2.4.1, 9.3.2.1 |
+//! | [`frame_control`] | the first two octets, and the header length | IEEE 802.11-2020 9.2.4.1, 9.3.2.1 |
 //! | [`data`] | MAC header of Data and QoS Data frames, as a view and as a value | 9.3.2 |
 //! | [`control`] | RTS, CTS, Ack, compressed BlockAck and BlockAckReq | 9.3.1 |
 //! | [`beacon`] | Beacon frames and the elements in them | 9.3.3.2, 9.4 |
-//! | [`management`] | the other management frames around an association | 9.3.3 |
+//! | [`management`] | other management frames for probing, authentication and association | 9.3.3 |
 //! | [`rsn`] | RSN and WPA elements | 9.4.2.24 |
-//! | [`eapol`] | EAPOL-Key frames, elements and KDEs in their key data | 12.7.2 |
-//! | [`llc`] | LLC/SNAP in front of an IP packet | IEEE Std 802-2014, RFC 1042 |
+//! | [`eapol`] | EAPOL-Key frames, and the elements and KDEs in their key data | 12.7.2 |
+//! | [`llc`] | LLC/SNAP header of an IP packet | IEEE Std 802-2014, RFC 1042 |
 //! | [`ampdu`] | MPDU delimiter and padding of an A-MPDU | 9.7.1 |
-//! | [`fcs`] | the CRC-32 that closes every MPDU | 9.2.4.8 |
-//! | [`radiotap`] | what the capturing side knew about a frame | radiotap.org |
+//! | [`fcs`] | the CRC-32 at the end of every MPDU | 9.2.4.8 |
+//! | [`radiotap`] | capture metadata of a frame | radiotap.org |
 //! | [`pcap`] | capture files, classic and pcapng | pcap-savefile(5), draft-ietf-opsawg-pcapng |
-//! | [`link`] | lengths in the data frames of `airtoll link` | `docs/reference/link-protocol.md` |
+//! | [`link`] | lengths within the data frames of `airtoll link` | `docs/reference/link-protocol.md` |
 //! | [`captured`] | the MPDU within a record of any 802.11 link type | tcpdump.org/linktypes |
 //!
 //! # Panics and errors
 //!
-//! `parse` never panics, whatever the octets: it returns [`FrameError`] (or [`pcap::PcapError`]). `emit` panics when
-//! the buffer is shorter than `len()` or when fields contradict each other (documented at each type): both are faults
-//! of the caller, not of the air.
+//! `parse` never panics on any input: it returns [`FrameError`] (or [`pcap::PcapError`]). `emit` panics if the buffer
+//! is shorter than `len()` or if fields contradict each other (documented for each type). Both are errors of the
+//! caller, never of a received frame.
 //!
-//! A frame here is an MPDU *without* its FCS unless a function says otherwise.
+//! Frames are MPDUs *without* their FCS unless a function states otherwise.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! LLC/SNAP encapsulation: the 8 octets between the 802.11 header (or the cipher's) and an IP packet.
+//! LLC/SNAP encapsulation: the 8 octets between the 802.11 or cipher header and an IP packet.
 //!
 //! ```text
 //!  octet  0     1     2        3-5         6-7
 //!         DSAP  SSAP  control  OUI         EtherType, most significant octet first
 //!         AA    AA    03       00 00 00
 //! ```
-//! RFC 1042; IEEE 802.11-2020 5.1.4 has EtherType protocols carried so.
+//! RFC 1042. IEEE 802.11-2020 5.1.4 requires this encapsulation for EtherType protocols.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::error::need;
 
 const SNAP_RFC1042: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 
-/// The protocol of an MSDU, as registered with IEEE.
+/// The protocol of an MSDU, as registered with the IEEE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EtherType(pub u16);
 
@@ -39,7 +39,7 @@ impl fmt::Display for EtherType {
 /// An LLC/SNAP header with OUI 00-00-00.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LlcSnap {
-    /// The protocol of the payload that follows.
+    /// The protocol of the payload.
     pub ethertype: EtherType,
 }
 
@@ -57,7 +57,7 @@ impl LlcSnap {
         Self::LEN
     }
 
-    /// Reads the header at the start of `bytes`; what follows it is not looked at.
+    /// Reads the header at the start of `bytes` and ignores the rest.
     ///
     /// # Errors
     /// [`FrameError::Truncated`]; [`FrameError::Field`] for another LLC header or OUI.

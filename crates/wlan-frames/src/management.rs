@@ -1,17 +1,18 @@
-//! Management frames around an association, IEEE 802.11-2020 9.3.3; beacons are in [`beacon`](crate::beacon).
+//! Management frames for probing, authentication and association, IEEE 802.11-2020 9.3.3. Beacons are in
+//! [`beacon`](crate::beacon).
 //!
 //! ```text
 //!  octet 0 frame control   2 duration   4 DA   10 SA   16 BSSID   22 sequence control   24 body
 //!
 //!  Probe Request         24 elements
 //!  Probe Response        24 timestamp (8)   32 beacon interval   34 capability   36 elements
-//!  Authentication        24 algorithm   26 transaction   28 status   30 what the algorithm says, elements
+//!  Authentication        24 algorithm   26 transaction   28 status   30 fields of the algorithm, elements
 //!  Association Request   24 capability   26 listen interval   28 elements
 //!  Association Response  24 capability   26 status   28 AID   30 elements
 //!  Deauthentication, Disassociation      24 reason   26 elements
-//!  Action                24 category   25 what the category says
+//!  Action                24 category   25 fields of the category
 //! ```
-//! Lengths without FCS. There is no HT Control field here, and nothing is a fragment.
+//! Lengths exclude the FCS. Frames with an HT Control field and fragments are not supported.
 
 use crate::beacon::elements;
 use crate::bytes::{array, get_addr, get_u16, put};
@@ -43,7 +44,7 @@ pub const SAE: u16 = 3;
 /// Status code (Table 9-50): success.
 pub const STATUS_SUCCESS: u16 = 0;
 
-/// The two highest bits of an association identifier, which are set as it is sent (9.4.1.8).
+/// The two most significant bits of an association identifier, which are set on the air (9.4.1.8).
 pub const AID_BITS: u16 = 0xc000;
 
 /// A management frame.
@@ -53,32 +54,31 @@ pub struct Management<'a> {
     pub da: MacAddr,
     /// Transmitter.
     pub sa: MacAddr,
-    /// The address of the access point; of a Probe Request to any BSS the broadcast address.
+    /// The BSSID; the broadcast address in a Probe Request to any BSS.
     pub bssid: MacAddr,
     /// Sequence number, 0 to 4095.
     pub sequence: u16,
-    /// The frame is sent again.
+    /// The frame is a retransmission.
     pub retry: bool,
-    /// The body is, or was, protected.
+    /// The Protected bit: the body is protected on the air.
     pub protected: bool,
-    /// What it says.
+    /// Subtype and contents.
     pub body: Body<'a>,
 }
 
-/// What a management frame says. Elements stand one after another, and all are whole: see
-/// [`elements`].
+/// The body of a management frame. Elements are concatenated and complete: see [`elements`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// Who is there? (9.3.3.9)
+    /// Searches for networks (9.3.3.9).
     ProbeRequest {
         /// Elements.
         elements: &'a [u8],
     },
-    /// I am (9.3.3.10): as a beacon.
+    /// Answers a Probe Request, with the fields of a beacon (9.3.3.10).
     ProbeResponse {
         /// The access point's clock, in microseconds.
         timestamp_us: u64,
-        /// From one target beacon transmission time to the next, in time units of 1024 us.
+        /// Time between target beacon transmission times, in time units of 1024 us.
         interval_tu: u16,
         /// Capability Information.
         capability: u16,
@@ -89,52 +89,52 @@ pub enum Body<'a> {
     Authentication {
         /// 0 is open system, 3 SAE (9.4.1.1).
         algorithm: u16,
-        /// Which step.
+        /// Transaction sequence number: the step.
         transaction: u16,
         /// Status code (Table 9-50).
         status: u16,
-        /// What the algorithm says, and elements: not looked at.
+        /// Fields of the algorithm, and elements; not parsed.
         rest: &'a [u8],
     },
-    /// May I join? (9.3.3.5)
+    /// Requests an association (9.3.3.5).
     AssociationRequest {
         /// Capability Information.
         capability: u16,
-        /// How often the station listens, in beacon intervals.
+        /// How often the station wakes up to listen, in beacon intervals.
         listen_interval: u16,
         /// Elements.
         elements: &'a [u8],
     },
-    /// Yes or no (9.3.3.6).
+    /// Accepts or rejects an association (9.3.3.6).
     AssociationResponse {
         /// Capability Information.
         capability: u16,
         /// Status code (Table 9-50).
         status: u16,
-        /// The association identifier as it is sent, with the two highest bits set (9.4.1.8).
+        /// The association identifier as on the air, with its two most significant bits set (9.4.1.8).
         aid: u16,
         /// Elements.
         elements: &'a [u8],
     },
-    /// The end of an authentication and whatever rests on it (9.3.3.12).
+    /// Ends an authentication and everything that depends on it (9.3.3.12).
     Deauthentication {
         /// Reason code (Table 9-49).
         reason: u16,
         /// Elements.
         elements: &'a [u8],
     },
-    /// The end of an association (9.3.3.4).
+    /// Ends an association (9.3.3.4).
     Disassociation {
         /// Reason code (Table 9-49).
         reason: u16,
         /// Elements.
         elements: &'a [u8],
     },
-    /// Everything else (9.3.3.13).
+    /// An Action frame (9.3.3.13).
     Action {
-        /// Which kind (Table 9-51).
+        /// Category (Table 9-51).
         category: u8,
-        /// What the kind says: not looked at.
+        /// Fields of the category; not parsed.
         rest: &'a [u8],
     },
 }
@@ -153,7 +153,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Octets in front of what has no fixed length, and that.
+    /// Returns the length of the fixed fields, and the variable-length rest.
     fn split(&self) -> (usize, &'a [u8]) {
         match *self {
             Body::ProbeRequest { elements } => (0, elements),
@@ -274,10 +274,10 @@ impl<'a> Body<'a> {
 }
 
 impl<'a> Management<'a> {
-    /// Length in octets of the MAC header, behind which the body stands.
+    /// Length of the MAC header in octets. The body follows it.
     pub const HEADER_LEN: usize = BODY;
 
-    /// Length in octets, without FCS.
+    /// Length in octets, excluding the FCS.
     #[allow(clippy::len_without_is_empty)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -288,7 +288,7 @@ impl<'a> Management<'a> {
     /// Writes the frame at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len), or `sequence` is out of its range.
+    /// If `buf` is shorter than [`len`](Self::len), or `sequence` is out of range.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let sequence = SequenceControl {
             number: self.sequence,
@@ -309,13 +309,14 @@ impl<'a> Management<'a> {
         self.len()
     }
 
-    /// Reads the frame that fills `bytes`; if its body is protected, the caller has decrypted it before. Duration and the bits
-    /// of power saving (Power Management, 9.2.4.1.7; More Data, 9.2.4.1.8) are ignored, and 0 when the frame is emitted again.
+    /// Reads the frame that fills `bytes`. The caller has decrypted a protected body. Duration and the power saving
+    /// bits (Power Management, 9.2.4.1.7; More Data, 9.2.4.1.8) are ignored, and [`emit`](Self::emit) writes them as
+    /// 0.
     ///
     /// # Errors
     /// [`FrameError::Version`], [`FrameError::Type`]; [`FrameError::Subtype`], also for beacons;
-    /// [`FrameError::Truncated`], also for an element that goes past the end; [`FrameError::Field`] for a frame with an HT
-    /// Control field, a fragment, and a frame to or from the distribution system.
+    /// [`FrameError::Truncated`], also if an element extends past the end; [`FrameError::Field`] for an HT Control
+    /// field, a fragment, or a ToDS or FromDS bit.
     pub fn parse(bytes: &'a [u8]) -> Result<Management<'a>, FrameError> {
         let fc = FrameControl::parse(bytes)?;
         let found = fc.frame_type();

@@ -1,11 +1,11 @@
-//! Capture files: classic ones, as pcap-savefile(5) describes them, and pcapng.
+//! Capture files: classic pcap, as described in pcap-savefile(5), and pcapng.
 //!
 //! ```text
 //!  file header    octet 0 magic  4 major 2  6 minor 4  8 zone  12 accuracy  16 snap length  20 link type   (24)
 //!  record header  octet 0 seconds  4 nanoseconds (or microseconds)  8 octets kept  12 octets on the air    (16)
 //! ```
-//! We write little-endian with nanosecond times. [`Decoder`] reads both orders, both resolutions and pcapng, from
-//! octets that come in pieces, so that a file may be larger than memory; [`records`] reads a file in memory.
+//! Files are written little-endian with nanosecond timestamps. [`Decoder`] reads both byte orders, both resolutions and
+//! pcapng in pieces, so that a file may be larger than memory; [`records`] reads a file in memory.
 
 mod ng;
 
@@ -14,19 +14,19 @@ use std::iter;
 
 use crate::bytes::{array, put};
 
-/// Magic of a file with nanosecond times.
+/// Magic of a file with nanosecond timestamps.
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
-/// Magic of a file with microsecond times.
+/// Magic of a file with microsecond timestamps.
 const MAGIC_US: u32 = 0xa1b2_c3d4;
-/// First octets of the block-structured successor format.
+/// First octets of a pcapng file.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 const MAGIC_LEN: usize = 4;
 const FILE_HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
-/// What tcpdump and Wireshark use for "no limit", and the longest record that they accept.
+/// The snap length that tcpdump and Wireshark use for "no limit", and the longest record that they accept.
 const MAX_SNAP_LEN: u32 = 262_144;
-/// The most octets that a record can hold.
+/// Maximum length of a record in octets.
 pub const MAX_RECORD_LEN: usize = MAX_SNAP_LEN as usize;
 
 /// LINKTYPE_ETHERNET: an Ethernet frame without its FCS.
@@ -39,10 +39,10 @@ pub const LINKTYPE_IEEE802_11_PRISM: u32 = 119;
 pub const LINKTYPE_IEEE802_11_RADIOTAP: u32 = 127;
 /// LINKTYPE_IEEE802_11_AVS: an AVS header, then the frame.
 pub const LINKTYPE_IEEE802_11_AVS: u32 = 163;
-/// LINKTYPE_PPI: a PPI header, which names the link type of what follows.
+/// LINKTYPE_PPI: a PPI header, which contains the link type of the data after it.
 pub const LINKTYPE_PPI: u32 = 192;
 
-/// What records of a link type are, for those that captures mostly have.
+/// A name for common link types.
 #[must_use]
 pub const fn link_type_name(link_type: u32) -> Option<&'static str> {
     Some(match link_type {
@@ -64,13 +64,13 @@ pub const fn link_type_name(link_type: u32) -> Option<&'static str> {
     })
 }
 
-/// The header of a file with nanosecond times and link type [`LINKTYPE_IEEE802_11_RADIOTAP`].
+/// Header of a file with nanosecond timestamps and link type [`LINKTYPE_IEEE802_11_RADIOTAP`].
 #[must_use]
 pub fn file_header() -> [u8; FILE_HEADER_LEN] {
     file_header_of(LINKTYPE_IEEE802_11_RADIOTAP)
 }
 
-/// The header of a file with nanosecond times and another link type.
+/// Header of a file with nanosecond timestamps and the given link type.
 #[must_use]
 pub fn file_header_of(link_type: u32) -> [u8; FILE_HEADER_LEN] {
     let mut header = [0; FILE_HEADER_LEN];
@@ -82,11 +82,11 @@ pub fn file_header_of(link_type: u32) -> [u8; FILE_HEADER_LEN] {
     header
 }
 
-/// The header of a record of `caplen` octets, kept whole, at `ts_ns` nanoseconds after the epoch. The format counts
-/// seconds in 32 bits: later times are written as the last second it knows.
+/// Header of a complete record of `caplen` octets at `ts_ns` nanoseconds after the epoch. The format stores seconds in
+/// 32 bits: the seconds of later times saturate.
 ///
 /// # Panics
-/// If `caplen` is over 262144, which readers refuse.
+/// If `caplen` is over 262144, because readers reject such records.
 #[must_use]
 pub fn record_header(ts_ns: u64, caplen: usize) -> [u8; RECORD_HEADER_LEN] {
     let octets = u32::try_from(caplen)
@@ -103,13 +103,13 @@ pub fn record_header(ts_ns: u64, caplen: usize) -> [u8; RECORD_HEADER_LEN] {
     header
 }
 
-/// Why octets are not a capture file, or where it breaks off.
+/// The reason why a file is not a valid capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PcapError {
-    /// The first octets are of no known format.
+    /// The first octets match no known format.
     #[error("not a pcap capture: it starts with {0:02x?}")]
     NotACapture([u8; 4]),
-    /// The file ends within its own header.
+    /// The file ends within the file header.
     #[error("not a pcap capture: {have} octets, and the file header alone has 24")]
     NoHeader {
         /// Octets in the file.
@@ -120,21 +120,21 @@ pub enum PcapError {
     Truncated {
         /// Number of the record, from 1.
         record: u64,
-        /// Offset of its header in the file, in octets.
+        /// Offset of the record header in the file, in octets.
         offset: u64,
-        /// Octets of its header and, where that is there, its data.
+        /// Octets of the record header and, if the header is complete, of the data.
         needed: usize,
         /// Octets left in the file.
         have: usize,
     },
-    /// A record longer than any reader accepts: the file is damaged.
+    /// A record claims to be longer than any reader accepts: the file is damaged.
     #[error("capture damaged: record {record} at octet {offset} claims {len} octets")]
     Length {
         /// Number of the record, from 1.
         record: u64,
-        /// Offset of its header, or of its block, in the file, in octets.
+        /// Offset of the record header, or of the block, in the file, in octets.
         offset: u64,
-        /// Octets it claims.
+        /// Claimed length in octets.
         len: u32,
     },
     /// A pcapng file ends within a block.
@@ -142,17 +142,17 @@ pub enum PcapError {
     TruncatedBlock {
         /// Offset of the block in the file, in octets.
         offset: u64,
-        /// Octets of the block or, where its length is not there, of its first fields.
+        /// Octets of the block or, if its length is missing, of its first fields.
         needed: u64,
         /// Octets left in the file.
         have: u64,
     },
-    /// A block of a pcapng file contradicts itself or what came before it.
+    /// A block of a pcapng file is inconsistent with itself or with earlier blocks.
     #[error("capture damaged: the block at octet {offset} {fault}")]
     Block {
         /// Offset of the block in the file, in octets.
         offset: u64,
-        /// What is wrong with it.
+        /// The fault of the block.
         fault: &'static str,
     },
 }
@@ -162,24 +162,24 @@ pub enum PcapError {
 pub struct Record<'a> {
     /// Time in nanoseconds after the epoch.
     pub ts_ns: u64,
-    /// The octets kept.
+    /// The captured octets.
     pub data: &'a [u8],
-    /// Octets that were on the air; more than `data` holds if the capture was limited.
+    /// Length on the air in octets; longer than `data` if the snap length truncated it.
     pub original_len: u32,
 }
 
-/// What comes next in a capture file.
+/// The result of one step through a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// A record; so many octets of the input are done with.
+    /// A record with its link type. The last value is the number of input octets consumed.
     Record(u32, Record<'a>, usize),
-    /// So many octets of the input are done with, and held no record.
+    /// This number of input octets was consumed; they held no record.
     Skip(usize),
-    /// The input must have at least so many octets, if the file has.
+    /// The input must hold at least this number of octets, unless the file ends earlier.
     Need(usize),
 }
 
-/// Reads a capture file in pieces: whoever has the file keeps a buffer of what was not read yet, and steps through it.
+/// Reads a capture file in pieces. The caller keeps the unread octets in a buffer and steps through them.
 ///
 /// ```
 /// use wlan_frames::pcap::{self, Decoder, Step};
@@ -199,10 +199,10 @@ pub enum Step<'a> {
 pub struct Decoder {
     format: Option<Format>,
     link_types: BTreeSet<u32>,
-    /// Octets of the file that are done with.
+    /// Octets of the file consumed.
     offset: u64,
     records: u64,
-    /// What the last step asked for.
+    /// Octets that the last step required.
     needed: usize,
 }
 
@@ -213,10 +213,10 @@ enum Format {
 }
 
 impl Decoder {
-    /// Takes the next step. `input` is the file without what the steps before are done with, or the first octets of that.
+    /// Takes the next step. `input` is the unconsumed rest of the file, or the start of that rest.
     ///
     /// # Errors
-    /// Each kind of [`PcapError`] but `NoHeader`, `Truncated` and `TruncatedBlock`; the file is of no use from there on.
+    /// Any [`PcapError`] except `NoHeader`, `Truncated` and `TruncatedBlock`. The rest of the file is then unusable.
     pub fn step<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, PcapError> {
         let (offset, record) = (self.offset, self.records + 1);
         let step = match &mut self.format {
@@ -235,7 +235,7 @@ impl Decoder {
         Ok(step)
     }
 
-    /// Says whether the file may end here, with `rest` octets after the last step.
+    /// Checks that the file may end here, with `rest` octets left after the last step.
     ///
     /// # Errors
     /// [`PcapError::NoHeader`], [`PcapError::Truncated`], [`PcapError::TruncatedBlock`].
@@ -253,14 +253,14 @@ impl Decoder {
         }
     }
 
-    /// What the records are, as far as the file said up to here and as the registry at tcpdump.org numbers it: see the
-    /// constants of this module. A pcapng file may hold records of several link types.
+    /// The link types of the file, as far as it has been read. Numbers are from the tcpdump.org registry: see the
+    /// constants of this module. A pcapng file may have several link types.
     #[must_use]
     pub fn link_types(&self) -> &BTreeSet<u32> {
         &self.link_types
     }
 
-    /// The start of the file: its header, if it is a classic one.
+    /// Reads the magic of the file and, in a classic file, the file header.
     fn start<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, PcapError> {
         if input.len() < MAGIC_LEN {
             return Ok(Step::Need(MAGIC_LEN));
@@ -282,7 +282,7 @@ impl Decoder {
         if input.len() < FILE_HEADER_LEN {
             return Ok(Step::Need(FILE_HEADER_LEN));
         }
-        // The upper bits of the word tell whether frames carry an FCS; the link type is in the lower 16.
+        // The upper 16 bits state whether frames have an FCS; the link type is in the lower 16.
         let link_type = word(input, 20, big_endian) & 0xffff;
         self.link_types.insert(link_type);
         self.format = Some(Format::Classic(Classic {
@@ -294,7 +294,7 @@ impl Decoder {
     }
 }
 
-/// What the header of a classic file says.
+/// Contents of the header of a classic file.
 #[derive(Debug, Clone)]
 struct Classic {
     big_endian: bool,
@@ -325,7 +325,7 @@ impl Classic {
     }
 }
 
-/// The 32-bit number at `at`.
+/// Reads the 32-bit number at `at`.
 fn word(octets: &[u8], at: usize, big_endian: bool) -> u32 {
     let octets = array(octets, at);
     if big_endian {
@@ -335,7 +335,7 @@ fn word(octets: &[u8], at: usize, big_endian: bool) -> u32 {
     }
 }
 
-/// The records of a file in memory, pcap or pcapng, each with its link type; an error ends them.
+/// Iterates over the records of a pcap or pcapng file in memory, each with its link type. An error ends the iteration.
 ///
 /// ```
 /// use wlan_frames::pcap;

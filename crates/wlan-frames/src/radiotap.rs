@@ -1,4 +1,4 @@
-//! Radiotap: what the capturing side knew about a frame, in front of it (radiotap.org).
+//! Radiotap: capture metadata in front of a frame (radiotap.org).
 //!
 //! ```text
 //!  octet  0        1    2-3            4-7           then
@@ -28,13 +28,13 @@ const BIT_ANTENNA_SIGNAL: u32 = 5;
 const BIT_MCS: u32 = 19;
 const BIT_AMPDU: u32 = 20;
 const BIT_VHT: u32 = 21;
-/// The bits from here on belong to no field of ours: 29 and 30 switch the namespace, 31 adds a word.
+/// Bits from 29 on are not fields: 29 and 30 switch the namespace, 31 adds a present word.
 const BIT_EXTENDED: u32 = 31;
 
-/// Fixed part: version, padding, length, one word of present bits.
+/// Length of the fixed part: version, padding, length, one word of present bits.
 const FIXED_LEN: usize = 8;
 
-/// (alignment, size) in octets of the fields of bits 0 to 21, of which those not named above are skipped.
+/// (alignment, size) in octets of the fields of bits 0 to 21. Fields without a constant above are skipped.
 const LAYOUT: [(usize, usize); 22] = [
     (8, 8),  // TSFT
     (1, 1),  // flags
@@ -60,11 +60,11 @@ const LAYOUT: [(usize, usize); 22] = [
     (2, 12), // VHT
 ];
 
-/// Flag: the frame was sent with the short preamble of DSSS.
+/// Flag: the frame was sent with the DSSS short preamble.
 pub const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 /// Flag: the frame ends with its FCS.
 pub const FLAG_FCS: u8 = 0x10;
-/// Flag: octets of padding follow the MAC header, up to a multiple of four octets; the FCS does not cover them.
+/// Flag: padding follows the MAC header, up to a multiple of four octets; the FCS does not cover the padding.
 pub const FLAG_DATA_PAD: u8 = 0x20;
 /// Flag: the FCS of the frame was wrong.
 pub const FLAG_BAD_FCS: u8 = 0x40;
@@ -77,15 +77,15 @@ pub const CHANNEL_OFDM: u16 = 0x0040;
 pub const CHANNEL_2GHZ: u16 = 0x0080;
 /// Channel flag: 5 GHz.
 pub const CHANNEL_5GHZ: u16 = 0x0100;
-/// Channel flag: CCK and OFDM on one channel, as HT in the 2.4 GHz band has it.
+/// Channel flag: CCK and OFDM on one channel, as with HT in the 2.4 GHz band.
 pub const CHANNEL_DYNAMIC: u16 = 0x0400;
 
-/// Where the frame was.
+/// The channel of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channel {
-    /// Centre frequency of the primary 20 MHz in MHz.
+    /// Centre frequency of the primary 20 MHz channel in MHz.
     pub freq_mhz: u16,
-    /// Kind of channel: the sum of `CHANNEL_` constants.
+    /// Channel flags: the sum of `CHANNEL_` constants.
     pub flags: u16,
 }
 
@@ -100,12 +100,12 @@ impl Channel {
     }
 }
 
-/// How an HT frame was modulated; bandwidth, guard interval and index are marked as known, and nothing else.
+/// Modulation of an HT frame. Only bandwidth, guard interval and index are marked as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mcs {
-    /// 40 MHz and not 20 MHz.
+    /// The bandwidth is 40 MHz, not 20 MHz.
     pub forty_mhz: bool,
-    /// Guard interval of 400 ns and not 800 ns.
+    /// The guard interval is 400 ns, not 800 ns.
     pub short_gi: bool,
     /// MCS index of IEEE 802.11-2020 19.5, 0 to 76.
     pub index: u8,
@@ -117,22 +117,22 @@ impl Mcs {
     const KNOWN_GI: u8 = 0x04;
     const KNOWN: u8 = Self::KNOWN_BANDWIDTH | Self::KNOWN_INDEX | Self::KNOWN_GI;
     const SHORT_GI: u8 = 0x04;
-    /// Values 2 and 3 are the lower and upper 20 MHz of a 40 MHz channel.
+    /// Values 2 and 3 are the lower and upper 20 MHz halves of a 40 MHz channel.
     const BANDWIDTH_MASK: u8 = 0x03;
     const BANDWIDTH_40: u8 = 0x01;
 }
 
-/// How a VHT frame to one user was modulated: convolutional code; bandwidth and guard interval are marked as known,
-/// and nothing else of what can be.
+/// Modulation of a single-user VHT frame with the convolutional code. Only bandwidth and guard interval are marked as
+/// known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vht {
     /// Bandwidth.
     pub bandwidth: VhtBandwidth,
-    /// Guard interval of 400 ns and not 800 ns.
+    /// The guard interval is 400 ns, not 800 ns.
     pub short_gi: bool,
     /// VHT-MCS index of IEEE 802.11-2020 21.5, 0 to 9.
     pub mcs: u8,
-    /// Spatial streams, 1 to 8.
+    /// Number of spatial streams, 1 to 8.
     pub streams: u8,
 }
 
@@ -147,7 +147,7 @@ impl Vht {
     /// The first user's bit is 0 for the convolutional code and 1 for LDPC.
     const CODING: usize = 8;
 
-    /// The field of a frame that went to one user, was not LDPC and not to a part of the channel.
+    /// Reads the field of a single-user frame with the convolutional code over the full channel; otherwise `None`.
     fn parse(field: &[u8]) -> Option<Vht> {
         let known = get_u16(field, 0) & Self::KNOWN == Self::KNOWN;
         let one_user = field[Self::MCS_NSS + 1..Self::CODING]
@@ -181,7 +181,7 @@ impl Vht {
     }
 }
 
-/// Bandwidth of a VHT frame over the whole channel.
+/// Bandwidth of a VHT frame that occupies the full channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VhtBandwidth {
     /// 20 MHz.
@@ -190,12 +190,12 @@ pub enum VhtBandwidth {
     Mhz40,
     /// 80 MHz.
     Mhz80,
-    /// 160 MHz, in one piece.
+    /// 160 MHz, contiguous.
     Mhz160,
 }
 
 impl VhtBandwidth {
-    /// All of them.
+    /// All bandwidths.
     pub const ALL: [VhtBandwidth; 4] = [
         VhtBandwidth::Mhz20,
         VhtBandwidth::Mhz40,
@@ -203,7 +203,7 @@ impl VhtBandwidth {
         VhtBandwidth::Mhz160,
     ];
 
-    /// The numbers between these are parts of a wider channel.
+    /// The number of radiotap. Numbers in between denote parts of a wider channel.
     const fn number(self) -> u8 {
         match self {
             VhtBandwidth::Mhz20 => 0,
@@ -214,14 +214,14 @@ impl VhtBandwidth {
     }
 }
 
-/// Which A-MPDU a frame came in.
+/// The A-MPDU that contained a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AmpduStatus {
     /// The same number for every subframe of one A-MPDU.
     pub reference: u32,
-    /// Whether this is the last subframe, where that is known.
+    /// Whether this is the last subframe, if known.
     pub last: Option<bool>,
-    /// The EOF bit of the delimiter, where that is known: set before the one MPDU of a VHT S-MPDU (9.7.1).
+    /// The EOF bit of the delimiter, if known: set before the single MPDU of a VHT S-MPDU (9.7.1).
     pub eof: Option<bool>,
 }
 
@@ -231,7 +231,7 @@ impl AmpduStatus {
     const EOF: u16 = 0x40;
     const EOF_KNOWN: u16 = 0x80;
 
-    /// A bit, and the one that says whether it is known.
+    /// Encodes an optional bit: `known` marks it as known, `set` is its value.
     fn flag(of: Option<bool>, known: u16, set: u16) -> u16 {
         match of {
             None => 0,
@@ -241,7 +241,7 @@ impl AmpduStatus {
     }
 }
 
-/// A radiotap header with the fields that emulated air knows.
+/// A radiotap header with the fields that the emulated air uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Radiotap {
     /// MAC time at which the first octet of the frame arrived, in microseconds.
@@ -250,23 +250,23 @@ pub struct Radiotap {
     pub flags: Option<u8>,
     /// Rate of a frame that is neither HT nor VHT, in units of 500 kb/s: 12 is 6 Mb/s.
     pub rate_500kbps: Option<u8>,
-    /// Where the frame was.
+    /// Channel of the frame.
     pub channel: Option<Channel>,
-    /// Power at the antenna in dBm.
+    /// Antenna signal power in dBm.
     pub antenna_signal_dbm: Option<i8>,
     /// Modulation of an HT frame.
     pub mcs: Option<Mcs>,
-    /// Which A-MPDU the frame came in.
+    /// The A-MPDU that contained the frame.
     pub ampdu: Option<AmpduStatus>,
     /// Modulation of a VHT frame.
     pub vht: Option<Vht>,
 }
 
 impl Radiotap {
-    /// Length in octets of the longest header this type can emit: enough for a buffer on the stack.
+    /// Length in octets of the longest header of this type, for buffers on the stack.
     pub const MAX_LEN: usize = 48;
 
-    /// The present word.
+    /// The word of present bits.
     fn present(&self) -> u32 {
         u32::from(self.tsft_us.is_some()) << BIT_TSFT
             | u32::from(self.flags.is_some()) << BIT_FLAGS
@@ -290,7 +290,7 @@ impl Radiotap {
     /// Writes the header at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len), or the VHT-MCS or its streams do not fit 4 bits.
+    /// If `buf` is shorter than [`len`](Self::len), or the VHT-MCS or number of streams does not fit 4 bits.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let present = self.present();
         let len = self.len();
@@ -341,9 +341,9 @@ impl Radiotap {
         len
     }
 
-    /// Reads the header at the start of `bytes`, and gives it with its length in octets, which is where the frame
-    /// starts. Fields this type does not have are skipped; an MCS field of which bandwidth, guard interval or index
-    /// is not known is left out, and so is a VHT field that [`Vht`] cannot hold.
+    /// Reads the header at the start of `bytes` and returns it with its length in octets; the frame starts at that
+    /// offset. Fields that this type lacks are skipped. An MCS field is dropped unless bandwidth, guard interval and
+    /// index are known. A VHT field that [`Vht`] cannot represent is also dropped.
     ///
     /// # Errors
     /// [`FrameError::Truncated`]; [`FrameError::Version`]; [`FrameError::Field`] if the fields do not fit the length.
@@ -402,21 +402,21 @@ impl Radiotap {
     }
 }
 
-/// The little-endian word at `at`, if it is there.
+/// Reads the little-endian word at `at`, or returns `None` past the end.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes
         .get(at..at + 4)
         .map(|octets| u32::from_le_bytes(array(octets, 0)))
 }
 
-/// One field and where it lies.
+/// One field with its offset and length in octets.
 struct Field {
     bit: u32,
     at: usize,
     len: usize,
 }
 
-/// The fields of a present word in order, up to the last one with a layout of ours.
+/// Iterates over the fields of a present word in order, up to the last field in [`LAYOUT`].
 struct Fields {
     present: u32,
     bit: u32,

@@ -1,6 +1,6 @@
 //! The two sides of an association.
 
-/// Which end of the association.
+/// One end of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The access point.

@@ -1,15 +1,15 @@
-//! The elements that say how a network is protected: RSN (IEEE 802.11-2020 9.4.2.24) and, before it, WPA.
+//! The elements that describe the protection of a network: RSN (IEEE 802.11-2020 9.4.2.24) and its predecessor WPA.
 //!
 //! ```text
-//!  RSN, octet 0 ID 48   1 length   2 version (2)    then, each there only if all before it are:
+//!  RSN, octet 0 ID 48   1 length   2 version (2)    then, each field only if all fields before it are present:
 //!       group cipher (4)   pairwise count (2), list (4 each)   AKM count (2), list (4 each)   capabilities (2)
 //!       PMKID count (2), list (16 each)   group management cipher (4)
 //!
 //!  WPA, octet 0 ID 221  1 length   2 00-50-F2   5 type 1   6 version (2)   then group cipher, pairwise list, AKM list and
 //!       capabilities as above, with selectors of the OUI 00-50-F2
 //! ```
-//! Numbers least significant octet first, lengths in octets. Both are read and written as whole elements, with ID and
-//! length, because the 4-way handshake compares them octet for octet (12.7.6.3, 12.7.6.4).
+//! Numbers are little-endian, lengths are in octets. Both elements are read and written with their ID and length,
+//! because the 4-way handshake compares complete elements octet for octet (12.7.6.3, 12.7.6.4).
 
 use std::fmt;
 
@@ -19,21 +19,21 @@ use crate::error::need;
 
 /// Element ID of the RSN element (9.4.2.1).
 pub const ID_RSN: u8 = 48;
-/// Element ID of vendor specific elements, WPA's among them, and of KDEs (9.4.2.25, 12.7.2).
+/// Element ID of vendor specific elements, including WPA elements and KDEs (9.4.2.25, 12.7.2).
 pub const ID_VENDOR: u8 = 221;
 /// Element ID of the RSN Extension element (9.4.2.241).
 pub const ID_RSNX: u8 = 244;
 /// SAE hash-to-element: a bit of the first octet of the RSN Extension element (9.4.2.241).
 pub const RSNX_SAE_HASH_TO_ELEMENT: u8 = 1 << 5;
 
-/// OUI of what is vendor specific here: suites, elements, Action frames. A locally administered one (bit 1 of the first octet)
-/// can be nobody else's.
+/// OUI of this project's vendor specific suites, elements and Action frames. It is locally administered (bit 1 of the
+/// first octet), so it cannot belong to a manufacturer.
 pub const OUI_LOCAL: [u8; 3] = [0x02, 0x41, 0x54];
 
 /// OUI and type of the WPA element.
 pub const WPA_OUI_TYPE: [u8; 4] = [0x00, 0x50, 0xf2, 1];
 
-/// The only version there is, of both elements.
+/// The only defined version of both elements.
 const VERSION: u16 = 1;
 const SELECTOR_LEN: usize = 4;
 const PMKID_LEN: usize = 16;
@@ -41,26 +41,26 @@ const PMKID_LEN: usize = 16;
 /// OUI and type of a cipher suite or AKM (9.4.2.24.2, 9.4.2.24.3).
 pub type Selector = [u8; SELECTOR_LEN];
 
-/// RSN Capabilities (9.4.2.24.4) as the 16-bit number that the standard draws.
+/// RSN Capabilities (9.4.2.24.4) as a 16-bit number.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct RsnCapabilities(pub u16);
 
 impl RsnCapabilities {
     /// Pre-authentication is supported.
     pub const PREAUTHENTICATION: u16 = 1 << 0;
-    /// The station cannot hold a WEP default key beside a pairwise key.
+    /// The station cannot use a WEP default key together with a pairwise key.
     pub const NO_PAIRWISE: u16 = 1 << 1;
-    /// Both bits of the PTKSA Replay Counter field: each pairwise key has 16 replay counters (Table 9-152).
+    /// Both bits of the PTKSA Replay Counter field: 16 replay counters per pairwise key (Table 9-152).
     pub const PTKSA_REPLAY_COUNTERS_16: u16 = 3 << 2;
-    /// Management frames must be protected (MFPR).
+    /// Management frame protection is required (MFPR).
     pub const MFP_REQUIRED: u16 = 1 << 6;
-    /// Management frames can be protected (MFPC).
+    /// Management frame protection is supported (MFPC).
     pub const MFP_CAPABLE: u16 = 1 << 7;
-    /// A-MSDUs can be signalling and payload protected (SPP): the MIC covers A-MSDU Present of QoS Control.
+    /// Signalling and payload protected (SPP) A-MSDUs are supported: the MIC covers A-MSDU Present of QoS Control.
     pub const SPP_AMSDU_CAPABLE: u16 = 1 << 10;
-    /// Pairwise keys may have Key ID 0 or 1.
+    /// Key IDs 0 and 1 are supported for pairwise keys.
     pub const EXTENDED_KEY_ID: u16 = 1 << 13;
-    /// Operating channels are validated.
+    /// Operating channel validation is supported.
     pub const OCV_CAPABLE: u16 = 1 << 14;
 
     /// True if any bit of `mask` (one of the constants of this type) is set.
@@ -75,13 +75,13 @@ impl RsnCapabilities {
         RsnCapabilities(if on { self.0 | mask } else { self.0 & !mask })
     }
 
-    /// Replay counters of each pairwise key: 1, 2, 4 or 16 (Table 9-152).
+    /// Replay counters per pairwise key: 1, 2, 4 or 16 (Table 9-152).
     #[must_use]
     pub const fn ptksa_replay_counters(self) -> u8 {
         [1, 2, 4, 16][(self.0 >> 2 & 3) as usize]
     }
 
-    /// Replay counters of each group key: 1, 2, 4 or 16.
+    /// Replay counters per group key: 1, 2, 4 or 16.
     #[must_use]
     pub const fn gtksa_replay_counters(self) -> u8 {
         [1, 2, 4, 16][(self.0 >> 4 & 3) as usize]
@@ -94,7 +94,7 @@ impl fmt::Debug for RsnCapabilities {
     }
 }
 
-/// An RSN element. A field is `None` where the element ends before it; then all fields after it are `None` as well.
+/// An RSN element. If the element ends before a field, this field and all fields after it are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RsnElement<'a> {
     /// Group data cipher suite.
@@ -105,14 +105,14 @@ pub struct RsnElement<'a> {
     pub akms: Option<&'a [Selector]>,
     /// RSN Capabilities.
     pub capabilities: Option<RsnCapabilities>,
-    /// PMKs that the sender would reuse; may be empty.
+    /// PMKIDs of PMKs that the sender offers to reuse; may be empty.
     pub pmkids: Option<&'a [[u8; PMKID_LEN]]>,
     /// Group management cipher suite.
     pub group_management: Option<Selector>,
 }
 
 impl<'a> RsnElement<'a> {
-    /// Length in octets, with ID and length.
+    /// Length in octets, including ID and length.
     #[allow(clippy::len_without_is_empty)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -124,8 +124,8 @@ impl<'a> RsnElement<'a> {
     /// Writes the element at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// If `buf` is shorter than [`len`](Self::len), that is over 257, a list of suites is empty, or a field is there
-    /// behind one that is not.
+    /// If `buf` is shorter than [`len`](Self::len), the length is over 257, a list of suites is empty, or a field is
+    /// present after an absent field.
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let there = [
             self.group.is_some(),
@@ -151,13 +151,13 @@ impl<'a> RsnElement<'a> {
         writer.at
     }
 
-    /// Reads the element that `bytes` begins with: ID, length, body. Octets behind the last field are left alone, as
-    /// 9.4.3 has it, and so are too few of them for the next field from the capabilities on: implementations differ in
-    /// where they end.
+    /// Reads the element at the start of `bytes`: ID, length, body. Octets after the last field are ignored (9.4.3).
+    /// From the capabilities on, an incomplete field counts as absent, because implementations end the element at
+    /// different fields.
     ///
     /// # Errors
-    /// [`FrameError::Truncated`], also for a list that goes past the end; [`FrameError::Field`] for another element, a
-    /// version other than 1 and an empty list of suites.
+    /// [`FrameError::Truncated`], also if a list extends past the end; [`FrameError::Field`] for another element, a
+    /// version other than 1, or an empty list of suites.
     pub fn parse(bytes: &'a [u8]) -> Result<RsnElement<'a>, FrameError> {
         let body = body("an RSN element", bytes, ID_RSN)?;
         need("an RSN element", body, 2)?;
@@ -181,14 +181,14 @@ impl<'a> RsnElement<'a> {
         })
     }
 
-    /// RSN Capabilities; all zero where the element has none (9.4.2.24.1).
+    /// RSN Capabilities; all zero if the element has none (9.4.2.24.1).
     #[must_use]
     pub fn capabilities_or_default(&self) -> RsnCapabilities {
         self.capabilities.unwrap_or_default()
     }
 }
 
-/// A WPA element, of before the standard. A field is `None` where the element ends before it.
+/// A WPA element, which preceded the standard. A field is `None` if the element ends before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WpaElement<'a> {
     /// Group cipher suite.
@@ -197,12 +197,12 @@ pub struct WpaElement<'a> {
     pub pairwise: Option<&'a [Selector]>,
     /// Authentication and key management suites; at least one.
     pub akms: Option<&'a [Selector]>,
-    /// Capabilities, laid out as [`RsnCapabilities`]; nearly always left out.
+    /// Capabilities with the layout of [`RsnCapabilities`]; usually absent.
     pub capabilities: Option<RsnCapabilities>,
 }
 
 impl<'a> WpaElement<'a> {
-    /// Length in octets, with ID and length.
+    /// Length in octets, including ID and length.
     #[allow(clippy::len_without_is_empty)]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -212,7 +212,7 @@ impl<'a> WpaElement<'a> {
     /// Writes the element at the start of `buf` and returns its length in octets.
     ///
     /// # Panics
-    /// As [`RsnElement::emit`].
+    /// Like [`RsnElement::emit`].
     pub fn emit(&self, buf: &mut [u8]) -> usize {
         let there = [
             self.group.is_some(),
@@ -231,10 +231,10 @@ impl<'a> WpaElement<'a> {
         writer.at
     }
 
-    /// Reads the element that `bytes` begins with: ID, length, body. Octets behind the last field are left alone.
+    /// Reads the element at the start of `bytes`: ID, length, body. Octets after the last field are ignored.
     ///
     /// # Errors
-    /// As [`RsnElement::parse`]; [`FrameError::Field`] also for other vendor specific elements.
+    /// Like [`RsnElement::parse`]; [`FrameError::Field`] also for other vendor specific elements.
     pub fn parse(bytes: &'a [u8]) -> Result<WpaElement<'a>, FrameError> {
         let body = body("a WPA element", bytes, ID_VENDOR)?;
         need("a WPA element", body, 6)?;
@@ -251,7 +251,7 @@ impl<'a> WpaElement<'a> {
     }
 }
 
-/// The body of the element that `bytes` begins with, if it is one of this ID.
+/// Returns the body of the element at the start of `bytes`, after checking its ID.
 fn body<'a>(what: &'static str, bytes: &'a [u8], id: u8) -> Result<&'a [u8], FrameError> {
     need(what, bytes, 2)?;
     if bytes[0] != id {
@@ -272,7 +272,7 @@ fn suites_len(
     group.map_or(0, |_| SELECTOR_LEN) + list_len(pairwise) + list_len(akms) + capabilities.map_or(0, |_| 2)
 }
 
-/// The fields that both elements have.
+/// The fields common to both elements.
 struct Suites<'a> {
     group: Option<Selector>,
     pairwise: Option<&'a [Selector]>,
@@ -280,7 +280,7 @@ struct Suites<'a> {
     capabilities: Option<RsnCapabilities>,
 }
 
-/// What of an element is not read yet.
+/// The unread part of an element.
 struct Reader<'a> {
     what: &'static str,
     left: &'a [u8],
@@ -348,7 +348,7 @@ struct Writer<'b> {
 }
 
 impl<'b> Writer<'b> {
-    /// Writes ID and length of an element of so many octets in all.
+    /// Writes the ID and length of an element whose total length is `len` octets.
     fn new(buf: &'b mut [u8], id: u8, len: usize) -> Writer<'b> {
         let body = u8::try_from(len - 2).expect("the body of an element has at most 255 octets");
         put(buf, 0, [id, body]);

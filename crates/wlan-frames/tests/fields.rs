@@ -1,4 +1,4 @@
-//! The positions of bits in single fields (IEEE 802.11-2020).
+//! Bit positions within individual fields (IEEE 802.11-2020).
 
 use wlan_frames::beacon::{
     CAPABILITY_ESS, CAPABILITY_PRIVACY, CAPABILITY_QOS, CAPABILITY_SHORT_PREAMBLE, CAPABILITY_SHORT_SLOT,
@@ -92,7 +92,7 @@ fn qos_control() {
         for (number, policy) in (0..).zip(policies) {
             let qos = QosControl::new(tid, policy);
             assert_eq!(qos.0, u16::from(tid) | number << 5);
-            // The other octet is the TXOP limit or the queue size.
+            // The second octet is the TXOP limit or the queue size.
             for others in [0, 0xff00] {
                 for amsdu in [false, true] {
                     let qos = QosControl(qos.0 | others).with_amsdu(amsdu);
@@ -134,7 +134,7 @@ fn capability_information() {
     }
 }
 
-/// 12.7.2 b). RSN reserves bits 4 and 5, which held the Key ID in WPA.
+/// 12.7.2 b). RSN reserves bits 4 and 5, which hold the Key ID in WPA.
 #[test]
 fn key_information() {
     let flags = [
@@ -199,7 +199,7 @@ fn rsn_capabilities() {
     );
 }
 
-/// 9.4.2.24.1: a station whose RSN element ends before the capabilities has none of them.
+/// 9.4.2.24.1: a station whose RSN element ends before the capabilities has none of the capabilities.
 #[test]
 fn rsn_elements_without_capabilities() {
     let with = RsnElement {

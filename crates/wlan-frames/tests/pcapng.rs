@@ -1,5 +1,5 @@
-//! Capture files in pieces, and pcapng: what comes out is what the file says, whatever the pieces; `editcap` is the
-//! observer.
+//! Reading capture files in pieces, and pcapng: the result does not depend on the pieces. `editcap` is the
+//! independent reference.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ const ENHANCED: u32 = 6;
 /// Link type, time in nanoseconds, octets, length on the air.
 type Owned = (u32, u64, Vec<u8>, u32);
 
-/// Reads a file of which `piece` octets more come at a time.
+/// Reads a file that arrives in pieces of `piece` octets.
 fn read(file: &[u8], piece: usize) -> (Vec<Owned>, Result<(), PcapError>) {
     let mut decoder = Decoder::default();
     let (mut at, mut end, mut records) = (0, 0, Vec::new());
@@ -40,7 +40,7 @@ fn read(file: &[u8], piece: usize) -> (Vec<Owned>, Result<(), PcapError>) {
     }
 }
 
-/// Writes blocks in one byte order.
+/// Writes blocks in the given byte order.
 struct Order {
     big: bool,
 }
@@ -104,7 +104,7 @@ impl Order {
         let mut body = words.map(|value| self.word(value)).concat();
         body.extend(data);
         body.resize(body.len().next_multiple_of(4), 0);
-        // A comment.
+        // A comment option.
         body.extend([&self.half(1)[..], &self.half(2), b"hi\0\0"].concat());
         self.block(ENHANCED, &body)
     }
@@ -117,7 +117,7 @@ impl Order {
         let len = self.word(u32::try_from(data.len()).unwrap());
         let body = [
             &self.half(interface)[..],
-            // Packets that the interface dropped.
+            // Number of packets that the interface dropped.
             &self.half(7),
             &[0; 4],
             &self.word(ticks),
@@ -133,7 +133,7 @@ impl Order {
 const LITTLE: Order = Order { big: false };
 const BIG: Order = Order { big: true };
 
-/// A file with everything that is read: two sections, of either order, three interfaces, all kinds of packets.
+/// A file with every supported feature: two sections, one per byte order, three interfaces, all kinds of packets.
 fn everything() -> (Vec<u8>, Vec<Owned>) {
     let offset_s = (-100i64).to_be_bytes();
     let file = [
@@ -149,7 +149,7 @@ fn everything() -> (Vec<u8>, Vec<Owned>) {
         BIG.block(0xbad, &[]),
         BIG.enhanced(0, 200 << 10, b"", 0),
         BIG.simple(b"whole", 5),
-        // A time offset has 8 octets.
+        // A valid time offset has 8 octets.
         BIG.interface(105, 0, &[(14, &offset_s[4..])]),
         BIG.packet(1, 6, b"old"),
     ]
@@ -209,7 +209,7 @@ fn a_file_cut_anywhere_gives_what_comes_before_and_the_place() {
                 Err(other) => panic!("{len}: {other}"),
             }
         }
-        // Between blocks or records a file may end.
+        // A file may end between blocks or records.
         assert_eq!(whole, if records.len() == 3 { 3 } else { 13 });
     }
 }

@@ -1,4 +1,4 @@
-//! Octets that are not what was asked for are refused, each with a reason of its own; and fixed octets from outside.
+//! Invalid octets are rejected, each fault with its own error; and test vectors from external sources.
 
 use wlan_frames::ampdu::{self, Delimiter};
 use wlan_frames::beacon::{self, Beacon};
@@ -159,7 +159,7 @@ fn beacons_that_are_not_of_an_access_point_to_all() {
 
 #[test]
 fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
-    // Known: guard interval and bandwidth; MCS 9 on 2 streams at 80 MHz.
+    // Guard interval and bandwidth are known; MCS 9, 2 streams, 80 MHz.
     let usual = [0x44, 0, 0x04, 4, 0x92, 0, 0, 0, 0, 0, 0, 0];
     let read = |field: [u8; 12]| {
         let header = [&[0, 0, 20, 0, 0, 0, 0x20, 0], &field[..]].concat();
@@ -168,9 +168,9 @@ fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
     let vht = read(usual).unwrap();
     assert_eq!((vht.mcs, vht.streams, vht.short_gi), (9, 2, true));
     for (at, octet) in [
-        (0, 0x40), // the guard interval is not known
-        (3, 2),    // the lower 20 MHz of 40
-        (4, 0x90), // no stream
+        (0, 0x40), // the guard interval is unknown
+        (3, 2),    // the lower 20 MHz of 40 MHz
+        (4, 0x90), // zero streams
         (5, 0x11), // a second user
         (8, 1),    // LDPC
     ] {
@@ -180,7 +180,7 @@ fn radiotap_of_vht_frames_that_are_more_than_one_user_and_one_code() {
     }
 }
 
-/// The MCS field of radiotap: a mask of known values, flags (bandwidth 0 to 3, guard interval in bit 2), the index.
+/// The MCS field of radiotap: mask of known values, flags (bandwidth 0 to 3, guard interval in bit 2), index.
 #[test]
 fn radiotap_of_ht_frames_counts_only_if_bandwidth_index_and_guard_interval_are_known() {
     let read = |known, flags, index| {
@@ -222,7 +222,7 @@ fn empty_delimiters_are_those_that_hardware_sends() {
         mpdu_len: 0,
     }
     .emit(&mut octets);
-    // The end-of-frame padding delimiter that the rtw89 driver of Linux writes into the hardware.
+    // The end-of-frame padding delimiter that Linux's rtw89 driver configures in hardware.
     assert_eq!(u32::from_le_bytes(octets), 0x4e79_0001);
 }
 
@@ -247,7 +247,7 @@ fn fcs_of_the_ccmp_test_mpdu_of_the_standard() {
 
 #[test]
 fn radiotap_fields_of_others_are_skipped() {
-    // As mac80211 writes them: two further words of present bits, and noise, antenna and receive flags of no use here.
+    // As written by mac80211: two more present words, and the unsupported fields noise, antenna and receive flags.
     let present: u32 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 11 | 1 << 14 | 1 << 29 | 1 << 31;
     let mut header = vec![0, 0, 28, 0];
     header.extend(present.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Parsing what was emitted gives it back, and parsing anything at all never panics.
+//! Parsing an emitted value returns the same value, and parsing never panics on any input.
 
 use proptest::prelude::*;
 use wlan_frames::ampdu::Delimiter;
@@ -16,7 +16,7 @@ fn addr() -> impl Strategy<Value = MacAddr> {
     any::<[u8; 6]>().prop_map(MacAddr)
 }
 
-/// Every header that the standard allows: fields that go together do.
+/// Every header that the standard allows, with consistent fields.
 fn data_header() -> impl Strategy<Value = DataHeader> {
     let flags = any::<[bool; 8]>();
     let addresses = (addr(), addr(), addr(), addr());
@@ -116,7 +116,7 @@ proptest! {
         }
     }
 
-    /// The addresses by ToDS and FromDS: IEEE 802.11-2020 Table 9-30.
+    /// Table 9-30 of IEEE 802.11-2020 defines the addresses by ToDS and FromDS.
     #[test]
     fn a_data_frame_read_in_place_agrees_with_its_parsed_header(header in data_header()) {
         let mut buf = [0; 36];
@@ -321,7 +321,7 @@ proptest! {
 
     #[test]
     fn no_octets_make_a_parser_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..120), kind in 0usize..5) {
-        // Half of the cases begin as something real would, to get past the first check.
+        // Half of the cases begin with valid octets, to pass the first check.
         let starts: [&[u8]; 5] = [&[], &[0x88], &[0x80, 0], &[0, 0, 40, 0], &pcap::file_header()];
         octets.splice(0..0, starts[kind].iter().copied());
         let _ = DataHeader::parse(&octets);

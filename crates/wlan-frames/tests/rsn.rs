@@ -1,4 +1,4 @@
-//! Elements and EAPOL-Key frames: what others publish of them, emit and parse, and bad octets.
+//! Elements and EAPOL-Key frames: published examples, round trips, and invalid octets.
 
 use proptest::prelude::*;
 use wlan_frames::eapol::{Descriptor, KeyData, KeyInfo, pad_key_data};
@@ -14,8 +14,8 @@ fn hex(digits: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The elements that hostap tests its own parser with (src/common/common_module_tests.c), and whether it takes them. Those
-/// that it refuses for an unknown cipher suite are left out: that is no matter of the element's form.
+/// The elements with which hostap tests its parser (src/common/common_module_tests.c), and whether hostap accepts
+/// each. Elements that hostap rejects for an unknown cipher suite are omitted, because their syntax is valid.
 #[test]
 fn elements_of_hostap() {
     for (octets, taken) in [
@@ -108,7 +108,7 @@ fn selectors() -> impl Strategy<Value = Vec<Selector>> {
     proptest::collection::vec(any::<Selector>(), 1..6)
 }
 
-/// The fields of an element, and how many of them it has.
+/// The fields of an element, and the number of fields present.
 type Fields = (
     Selector,
     Vec<Selector>,
@@ -176,7 +176,7 @@ fn key_data_holds_elements_and_kdes_each_with_its_own_octets() {
     assert_eq!(written, data[..data.len() - padding.len()]);
 }
 
-/// 12.7.2 j): key data that AES key wrap encrypts has at least 16 octets, and a multiple of 8.
+/// 12.7.2 j): before AES key wrap, key data is padded to at least 16 octets and a multiple of 8.
 #[test]
 fn key_data_is_padded_with_dd_and_zeros() {
     for len in 0..40 {
@@ -253,9 +253,9 @@ proptest! {
         let mut octets = vec![0xee; key.len() + 9];
         let len = key.emit(&mut octets);
         prop_assert_eq!(len, key.len());
-        // Padding behind the packet is left alone.
+        // Padding after the packet is ignored.
         prop_assert_eq!(EapolKey::parse(&octets, mic.len()), Ok((key, len)));
-        // Two octets of a longer MIC may happen to be the length that a shorter MIC would take.
+        // Two octets of a longer MIC may by chance equal the length field that a shorter MIC implies.
         let is_shorter = |&&other: &&usize| other < mic_len && EapolKey::parse(&octets, other).is_ok();
         if EapolKey::MIC_LENS.iter().find(is_shorter).is_none() {
             prop_assert_eq!(EapolKey::parse_any(&octets), Ok((key, len)));
@@ -265,7 +265,7 @@ proptest! {
             let is_truncated = matches!(cut, Err(FrameError::Truncated { .. }));
             prop_assert!(is_truncated);
         }
-        // A descriptor, type or length of another kind.
+        // Another descriptor, packet type or length.
         for at in [1, 4, 82 + mic.len()] {
             let mut other = octets.clone();
             other[at] ^= 0x55;
@@ -303,7 +303,7 @@ proptest! {
             let read: Result<Vec<_>, _> = KeyData::each(data).collect();
             prop_assert_eq!(read, Ok(items.to_vec()));
         }
-        // What is printed has no key in it.
+        // The debug output omits keys.
         let printed = format!("{:?}", &items[2..4]);
         prop_assert_eq!(printed, "[Igtk 4 of 16 octets, Bigtk 6 of 16 octets]");
     }

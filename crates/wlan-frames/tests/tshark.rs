@@ -1,4 +1,4 @@
-//! tshark reads from emitted frames what was put in.
+//! tshark reads the emitted values from the frames.
 
 use test_support::{capture, tshark};
 use wlan_frames::beacon::{self, Beacon, CAPABILITY_ESS, CAPABILITY_SHORT_PREAMBLE};
@@ -81,7 +81,7 @@ fn radiotap_of_a_legacy_frame() {
 #[test]
 fn radiotap_of_an_ht_frame_in_an_ampdu() {
     let radiotap = Radiotap {
-        // Without TSFT and rate, channel and A-MPDU status need padding in front.
+        // Without TSFT and rate, channel and A-MPDU status require alignment padding.
         flags: Some(FLAG_FCS),
         channel: Some(Channel::ofdm_5ghz(5180)),
         antenna_signal_dbm: Some(-42),
@@ -124,7 +124,7 @@ fn radiotap_of_vht_frames() {
         qos: Some(QosControl::default()),
         ..DataHeader::default()
     };
-    // Rates in Mbit/s by Tables 21-29 and on of IEEE Std 802.11-2020.
+    // Rates in Mbit/s from IEEE Std 802.11-2020, Tables 21-29 and following.
     let of_modes = [
         (VhtBandwidth::Mhz20, false, 8, 1, "0", "78"),
         (VhtBandwidth::Mhz40, true, 9, 1, "1", "200"),
@@ -134,7 +134,7 @@ fn radiotap_of_vht_frames() {
     let frames = of_modes.map(|(bandwidth, short_gi, mcs, streams, ..)| {
         let number = u32::from(16 * mcs + streams);
         let radiotap = Radiotap {
-            // tshark takes one rate for all frames of an A-MPDU, which it knows by its time.
+            // tshark assumes one rate for all frames of an A-MPDU, which it recognises by their time.
             tsft_us: Some(u64::from(number)),
             flags: Some(FLAG_FCS),
             channel: Some(Channel::ofdm_5ghz(5180)),
@@ -218,11 +218,11 @@ fn radiotap_of_cck_frames() {
     assert_eq!(seen, [["5.5", "1", "2437", "1", "0", "1", "6", "4", "1"]]);
 }
 
-/// A card that pads the MAC header to a multiple of four octets says so; the FCS does not cover the padding. tshark and
-/// `captured::mpdu` find the same MSDU with and without padding, and agree that the FCS is right.
+/// A card that pads the MAC header to a multiple of four octets reports the padding, which the FCS does not cover.
+/// tshark and `captured::mpdu` find the same MSDU with and without padding, and both accept the FCS.
 #[test]
 fn padding_behind_the_mac_header_is_taken_out() {
-    // The FCS is there and flagged, or nothing is.
+    // The FCS is either present and flagged, or absent.
     for (flags, status) in [(FLAG_FCS, "1"), (0, "")] {
         let mut frames = Vec::new();
         let header = |qos, addr4| DataHeader {
@@ -236,7 +236,7 @@ fn padding_behind_the_mac_header_is_taken_out() {
             ..DataHeader::default()
         };
         let qos = Some(QosControl(5));
-        // 26 and 30 octets take two of padding, 24 and 32 none.
+        // Headers of 26 and 30 octets take two octets of padding; headers of 24 and 32 octets take none.
         for header in [
             header(qos, None),
             header(None, Some(FAR)),

@@ -1,4 +1,4 @@
-//! pcapng files, as draft-ietf-opsawg-pcapng describes them: what dumpcap, tshark and Wireshark write.
+//! pcapng files (draft-ietf-opsawg-pcapng), as written by dumpcap, tshark and Wireshark.
 //!
 //! ```text
 //!  every block     octet 0 type   4 length (of all)   8 body   ...   length again; a multiple of 4 octets
@@ -10,8 +10,7 @@
 //!  enhanced packet 6          body: 0 interface  4 time, high  8 time, low  12 kept  16 on the air  20 data
 //!  option          octet 0 code  2 length  4 value, padded to a multiple of 4
 //! ```
-//! A section is in the byte order that its header has and numbers its interfaces from 0. Blocks of other types are
-//! skipped.
+//! A section has the byte order of its header and numbers its interfaces from 0. Blocks of other types are skipped.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +29,7 @@ const MAJOR: u16 = 1;
 const BODY: usize = 8;
 /// Type and length in front of the body, and the length behind it.
 const AROUND_BODY: usize = BODY + 4;
-/// Wireshark's limit of a block that it has to hold.
+/// Wireshark's limit for a block that it must hold in memory.
 const MAX_BLOCK_LEN: u32 = 16 << 20;
 
 const SECTION_BODY_LEN: usize = 16;
@@ -44,13 +43,13 @@ const IF_TSOFFSET: u16 = 14;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// Where in the blocks of a file its reader is.
+/// The state of the reader.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     big_endian: bool,
-    /// Those of the section.
+    /// The interfaces of the current section.
     interfaces: Vec<Interface>,
-    /// Offset and length of the block that is being skipped, and how much of that is still to come.
+    /// Offset and length of the block being skipped, and the number of its octets still to skip.
     skipped: (u64, u64, u64),
 }
 
@@ -60,7 +59,7 @@ struct Interface {
     /// 0 for no limit.
     snap_len: u32,
     ticks_per_s: u128,
-    /// What is added to all times.
+    /// Offset added to all timestamps, in seconds.
     offset_s: i64,
 }
 
@@ -74,7 +73,7 @@ impl Interface {
 }
 
 impl Blocks {
-    /// As [`Decoder::step`](super::Decoder::step); `link_types` is told what the interfaces are.
+    /// Takes one step like [`Decoder::step`](super::Decoder::step), and adds interface link types to `link_types`.
     pub(super) fn step<'a>(
         &mut self,
         input: &'a [u8],
@@ -89,7 +88,7 @@ impl Blocks {
             return Ok(Step::Need(AROUND_BODY));
         }
         let damaged = |fault| PcapError::Block { offset, fault };
-        // Reads the same in both orders.
+        // The section type is a palindrome, so it reads the same in both byte orders.
         let is_section = word(input, 0, false) == SECTION;
         if is_section {
             self.big_endian = word(input, BODY, true) == BYTE_ORDER_MAGIC;
@@ -161,7 +160,7 @@ impl Blocks {
                         0 => u32::MAX,
                         limit => limit,
                     };
-                    // It has no time.
+                    // Simple packets have no timestamp.
                     (original_len.min(limit), 0)
                 } else {
                     let ticks = u64::from(self.word(body, 4)) << 32 | u64::from(self.word(body, 8));
@@ -187,7 +186,7 @@ impl Blocks {
         }
     }
 
-    /// As [`Decoder::finish`](super::Decoder::finish).
+    /// Checks the end of the file like [`Decoder::finish`](super::Decoder::finish).
     pub(super) fn finish(&self, offset: u64, needed: usize, rest: usize) -> Result<(), PcapError> {
         match (self.skipped, rest) {
             ((offset, len, left), _) if left > 0 => Err(PcapError::TruncatedBlock {
@@ -224,7 +223,7 @@ impl Blocks {
         let mut options = &body[INTERFACE_BODY_LEN..];
         while options.len() >= 4 {
             let (code, len) = (self.half(options, 0), usize::from(self.half(options, 2)));
-            // One that does not fit says nothing, and nothing can follow it.
+            // An option that does not fit is ignored; no option can follow it.
             let Some(value) = options.get(4..4 + len).filter(|_| code != END_OF_OPTIONS) else {
                 break;
             };
@@ -234,7 +233,7 @@ impl Blocks {
                         if resolution & 0x80 == 0 { 10u128 } else { 2 },
                         u32::from(resolution & 0x7f),
                     );
-                    // Finer than any clock: all times become 0.
+                    // On overflow the resolution is finer than any clock: all times become 0.
                     interface.ticks_per_s = base.checked_pow(power).unwrap_or(u128::MAX);
                 }
                 (IF_TSOFFSET, _) if len == 8 => {
