@@ -1,4 +1,4 @@
-//! What both ends advertise, and what they agree on (IEEE 802.11-2020 12.6.3).
+//! Advertised suites and the negotiation of an association (IEEE 802.11-2020 12.6.3).
 
 use wlan_ciphers::Suite;
 use wlan_frames::rsn::{
@@ -7,25 +7,25 @@ use wlan_frames::rsn::{
 
 use crate::{Akm, Protocol};
 
-/// What an access point offers, or a station chooses.
+/// The suites that an access point offers or a station chooses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Of RSN or of WPA.
+    /// RSN or WPA.
     pub protocol: Protocol,
     /// Cipher of group addressed frames.
     pub group: Suite,
-    /// Ciphers of individually addressed frames: a station names one.
+    /// Ciphers of individually addressed frames. A station lists exactly one.
     pub pairwise: Vec<Suite>,
-    /// Key managements: a station names one.
+    /// Key managements. A station lists exactly one.
     pub akms: Vec<Akm>,
     /// RSN Capabilities: MFPR, MFPC, replay counters, extended Key IDs.
     pub capabilities: RsnCapabilities,
-    /// Cipher of group addressed management frames, where they are protected: BIP.
+    /// Cipher of group addressed management frames, if they are protected: one of BIP.
     pub group_management: Option<Suite>,
 }
 
 impl Policy {
-    /// One cipher for everything, one key management, no protection of management frames.
+    /// One cipher for all data frames, one key management, no protection of management frames.
     #[must_use]
     pub fn of(protocol: Protocol, akm: Akm, suite: Suite) -> Policy {
         Policy {
@@ -38,7 +38,7 @@ impl Policy {
         }
     }
 
-    /// The same with protected management frames, required of the other end: MFPC and MFPR are 1.
+    /// This policy with management frame protection required: MFPC and MFPR are 1.
     #[must_use]
     pub fn with_mfp(self, bip: Suite) -> Policy {
         let mut policy = self.with_optional_mfp(bip);
@@ -46,8 +46,8 @@ impl Policy {
         policy
     }
 
-    /// The same with protected management frames if the other end can protect them: MFPC is 1 and MFPR 0. A BSS that offers
-    /// both PSK and SAE advertises this, so that stations without protection can associate by PSK.
+    /// This policy with management frame protection if the other end supports it: MFPC is 1 and MFPR is 0. A BSS that
+    /// offers both PSK and SAE advertises this, so that stations without protection can associate by PSK.
     #[must_use]
     pub fn with_optional_mfp(mut self, bip: Suite) -> Policy {
         self.capabilities = self.capabilities.with(RsnCapabilities::MFP_CAPABLE, true);
@@ -55,15 +55,16 @@ impl Policy {
         self
     }
 
-    /// The same with pairwise keys under Key ID 0 and 1 in turns, so that replacing one loses no frame.
+    /// This policy with pairwise keys that alternate between Key IDs 0 and 1, so that a key replacement loses no
+    /// frame.
     #[must_use]
     pub fn with_extended_key_id(mut self) -> Policy {
         self.capabilities = self.capabilities.with(RsnCapabilities::EXTENDED_KEY_ID, true);
         self
     }
 
-    /// The same in a QoS BSS: each pairwise key has 16 replay counters, one per TID, so that frames of one TID do not make
-    /// frames of another look replayed (12.5.3.4.4).
+    /// This policy for a QoS BSS: 16 replay counters per pairwise key, one per TID, so that reordering between TIDs
+    /// does not look like a replay (12.5.3.4.4).
     #[must_use]
     pub fn with_qos(mut self) -> Policy {
         let counters = RsnCapabilities::PTKSA_REPLAY_COUNTERS_16;
@@ -71,12 +72,12 @@ impl Policy {
         self
     }
 
-    /// The element that advertises it, whole, in the octets that hostapd sends: an RSN element ends with its
-    /// capabilities unless management frames are protected by another suite than the default, BIP-CMAC-128; a WPA element
-    /// ends before them.
+    /// The complete element that advertises this policy, with the same octets as hostapd sends. An RSN element ends
+    /// with its capabilities, unless management frames are protected by a suite other than the default BIP-CMAC-128.
+    /// A WPA element ends before the capabilities.
     ///
     /// # Panics
-    /// If a list is empty, holds too many for an element, or something that [`Protocol::Wpa`] has no selector for.
+    /// If a list is empty or too long for an element, or [`Protocol::Wpa`] has no selector for a suite.
     #[must_use]
     pub fn element(&self) -> Vec<u8> {
         let cipher = |suite| {
@@ -120,8 +121,8 @@ impl Policy {
     }
 }
 
-/// The elements that one end advertised, octet for octet: an access point in its beacons, a station when it associated.
-/// Empty where there was none.
+/// The elements advertised by one end, octet for octet: by an access point in its beacons, by a station in its
+/// association request. An absent element is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Elements {
     /// RSN element.
@@ -133,7 +134,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// Those of one policy. SAE uses hash-to-element, which an RSN Extension element says (12.4.4.1).
+    /// The elements of one policy. For SAE, an RSN Extension element announces hash-to-element (12.4.4.1).
     #[must_use]
     pub fn of(policy: &Policy) -> Elements {
         let element = policy.element();
@@ -154,27 +155,27 @@ impl Elements {
     }
 }
 
-/// Why two ends cannot associate.
+/// The reason why two ends cannot associate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// An element is missing or malformed.
     #[error("the {0} has no valid RSN or WPA element (IEEE 802.11-2020 9.4.2.24)")]
     Element(&'static str),
-    /// The group ciphers differ, or it is none that a group key is of.
+    /// The group ciphers differ, or the cipher cannot protect data frames.
     #[error("the group cipher is not the access point's (IEEE 802.11-2020 12.6.3)")]
     Group,
-    /// Not exactly one pairwise cipher, or none that is offered.
+    /// The station does not list exactly one pairwise cipher, or the cipher is not offered.
     #[error(
         "the station does not choose one of the pairwise ciphers that are offered (IEEE 802.11-2020 12.6.3)"
     )]
     Pairwise,
-    /// Not exactly one key management, or none that is offered.
+    /// The station does not list exactly one key management, or the key management is not offered.
     #[error(
         "the station does not choose one of the key managements that are offered (IEEE 802.11-2020 12.6.3)"
     )]
     Akm,
-    /// Management frames are not protected although one end, SAE or OWE requires it; or they are although the pairwise
-    /// cipher is TKIP; or the ends have different ciphers for them.
+    /// Management frames are unprotected although one end, SAE or OWE requires protection; or protected although the
+    /// pairwise cipher is TKIP; or the ends have different ciphers for them.
     #[error(
         "protection of management frames: both ends must have it with the same cipher if one end, SAE or OWE requires it, \
          and TKIP excludes it (IEEE 802.11-2020 12.6.3, Table 12-5)"
@@ -183,7 +184,7 @@ pub enum Mismatch {
 }
 
 impl Mismatch {
-    /// The status code with which an access point refuses the association (Table 9-50).
+    /// The status code of the association response that refuses the association (Table 9-50).
     #[must_use]
     pub const fn status_code(self) -> u16 {
         match self {
@@ -196,7 +197,7 @@ impl Mismatch {
     }
 }
 
-/// What an access point and a station agreed on.
+/// The parameters on which an access point and a station agreed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Association {
     /// RSN or WPA.
@@ -207,17 +208,17 @@ pub struct Association {
     pub pairwise: Suite,
     /// Cipher of group addressed frames.
     pub group: Suite,
-    /// Cipher of group addressed management frames, if both ends protect them.
+    /// Cipher of group addressed management frames, if both ends support protection.
     pub group_management: Option<Suite>,
-    /// Both ends take pairwise keys under Key ID 0 and 1 (12.7.6.1).
+    /// Both ends support pairwise keys with Key IDs 0 and 1 (12.7.6.1).
     pub extended_key_id: bool,
-    /// What the access point advertised.
+    /// The elements that the access point advertised.
     pub access_point: Elements,
-    /// What the station advertised.
+    /// The elements that the station advertised.
     pub station: Elements,
 }
 
-/// One element, read.
+/// The contents of one element.
 pub(crate) struct Chosen {
     pub(crate) group: Option<Suite>,
     pub(crate) pairwise: Vec<Option<Suite>>,
@@ -227,8 +228,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Reads an element of this protocol, with the standard's defaults for what it leaves out (9.4.2.24.1): CCMP. The
-    /// default key management, 802.1X, is none of ours.
+    /// Reads an element of this protocol and applies the standard's default ciphers for absent fields (9.4.2.24.1):
+    /// CCMP. The default key management, 802.1X, is unsupported.
     pub(crate) fn read(protocol: Protocol, element: &[u8]) -> Option<Chosen> {
         let (group, pairwise, akms, capabilities, group_management) = match protocol {
             Protocol::Rsn => {
@@ -251,7 +252,7 @@ impl Chosen {
         let default = protocol.cipher_selector(Suite::Ccmp128)?;
         let default_list = [default];
         let pairwise = pairwise.unwrap_or(&default_list);
-        // An unknown suite is never taken for BIP-CMAC-128, the default of an element that names none.
+        // An unknown suite must not count as BIP-CMAC-128, the default of an element that names none.
         let management = match group_management {
             Some(selector) => protocol.cipher(selector),
             None => Some(Suite::BipCmac128),
@@ -269,7 +270,7 @@ impl Chosen {
         })
     }
 
-    /// The one pairwise cipher and key management of a station.
+    /// The single pairwise cipher and key management of a station.
     pub(crate) fn of_station(&self) -> (Option<Suite>, Option<Akm>) {
         let pairwise = match self.pairwise[..] {
             [Some(suite)] if is_data_cipher(suite) => Some(suite),
@@ -283,14 +284,14 @@ impl Chosen {
     }
 }
 
-/// Whether keys of the handshakes are of this suite: not WEP, whose keys nobody derives, nor BIP.
+/// Whether the handshakes can negotiate this suite for data: not WEP, whose keys are not derived, and not BIP.
 pub(crate) fn is_data_cipher(suite: Suite) -> bool {
     !suite.is_bip() && !matches!(suite, Suite::Wep40 | Suite::Wep104)
 }
 
 impl Association {
-    /// What follows from the elements that both ends advertised. A station with an RSN element speaks RSN, one with a WPA
-    /// element alone WPA.
+    /// Negotiates an association from the elements that both ends advertised. A station with an RSN element uses RSN;
+    /// a station with only a WPA element uses WPA.
     ///
     /// # Errors
     /// [`Mismatch`].
@@ -318,8 +319,8 @@ impl Association {
         let either = |mask| offered.capabilities.has(mask) || chosen.capabilities.has(mask);
         let mfp = both(RsnCapabilities::MFP_CAPABLE);
         let is_required = either(RsnCapabilities::MFP_REQUIRED) || akm.requires_mfp();
-        // TKIP protects Data frames alone (12.5.2). As the group cipher beside CCMP or GCMP it excludes nothing: BIP protects
-        // group addressed management frames.
+        // TKIP protects only Data frames (12.5.2). As the group cipher beside CCMP or GCMP it excludes nothing,
+        // because BIP protects group addressed management frames.
         let is_excluded = pairwise == Suite::Tkip;
         if if mfp { is_excluded } else { is_required } {
             return Err(Mismatch::ManagementProtection);
@@ -338,7 +339,7 @@ impl Association {
             pairwise,
             group,
             group_management,
-            // TKIP and WEP know one pairwise key (12.7.6.1 speaks of CCMP and GCMP).
+            // TKIP and WEP support one pairwise key (12.7.6.1 covers CCMP and GCMP).
             extended_key_id: both(RsnCapabilities::EXTENDED_KEY_ID) && pairwise != Suite::Tkip,
             access_point: access_point.clone(),
             station: station.clone(),
@@ -355,7 +356,7 @@ mod tests {
         Policy::of(Protocol::Rsn, akm, suite)
     }
 
-    /// What hostapd 2.10 has in its beacons.
+    /// The elements in the beacons of hostapd 2.10.
     #[test]
     fn elements_are_those_of_hostapd() {
         let ccmp = rsn(Akm::WpaPsk, Suite::Ccmp128);
@@ -375,7 +376,7 @@ mod tests {
             wpa.element(),
             hex("dd160050f20101000050f20201000050f20201000050f202")
         );
-        // 2.11, with wmm_enabled and sae_pwe 1 (`wpa_own_rsn_capab`, `wpa_write_rsnxe`).
+        // hostapd 2.11, with wmm_enabled and sae_pwe 1 (`wpa_own_rsn_capab`, `wpa_write_rsnxe`).
         let elements = Elements::of(&sae.with_qos());
         assert_eq!(elements.rsn, hex("30140100000fac040100000fac040100000fac08cc00"));
         assert_eq!(elements.rsnx, hex("f40120"));
@@ -492,7 +493,7 @@ mod tests {
         assert_eq!(negotiated(&ap, &sae.with_mfp(BIP)), Ok(Some(BIP)));
     }
 
-    /// As hostapd 2.11 (`wpa_validate_wpa_ie`).
+    /// Like hostapd 2.11 (`wpa_validate_wpa_ie`).
     #[test]
     fn tkip_for_pairs_excludes_protected_management_frames() {
         let tkip = rsn(Akm::WpaPsk, Suite::Tkip);

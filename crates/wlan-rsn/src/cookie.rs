@@ -1,8 +1,8 @@
-//! Cookies: proof that whoever begins a handshake receives what is sent to its address, without any state here.
+//! Cookies: proof that the initiator of a handshake receives frames sent to its address. They need no state.
 //!
-//! A link that many unknown stations knock at answers the first knock with a cookie, and goes on with those who show it:
-//! whoever begins under addresses that are not its own never sees one. (SAE's anti-clogging token is the same thing,
-//! IEEE 802.11-2020 12.4.6.)
+//! A link under load answers the first frame of an unknown station with a cookie, and continues only with stations
+//! that return it. An attacker with forged addresses never receives the cookie. SAE's anti-clogging token works in
+//! the same way (IEEE 802.11-2020 12.4.6).
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use wlan_frames::MacAddr;
 use crate::Key;
 use crate::hash::{finish, keyed};
 
-/// A cookie is good for at least this long, and at most for twice as long.
+/// A cookie is valid for at least this time and at most twice as long.
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// Octets of a cookie.
+/// Length of a cookie in octets.
 pub const COOKIE_LEN: usize = 16;
 
-/// Makes and checks cookies.
+/// Issues and checks cookies.
 #[derive(Debug)]
 pub struct Cookies {
     secret: Key,
 }
 
 impl Cookies {
-    /// Cookies that are made with this secret, drawn once at the start.
+    /// Creates cookies with this secret, which must be random and drawn once at start-up.
     #[must_use]
     pub fn new(secret: &[u8; 32]) -> Cookies {
         Cookies {
@@ -35,13 +35,14 @@ impl Cookies {
         }
     }
 
-    /// The cookie of a station that frames come from `place` of: what the network beneath has for an address, in any octets.
+    /// Returns the cookie of a station whose frames come from `place`: its address in the underlying network, as any
+    /// octets.
     #[must_use]
     pub fn issue(&self, station: MacAddr, place: &[u8], now: Duration) -> [u8; COOKIE_LEN] {
         self.of(station, place, epoch(now))
     }
 
-    /// Whether a cookie is this station's at this place, and of the present or the last while.
+    /// Whether a cookie belongs to this station and place, and was issued in the current or the previous period.
     #[must_use]
     pub fn check(&self, station: MacAddr, place: &[u8], cookie: &[u8], now: Duration) -> bool {
         let epoch = epoch(now);

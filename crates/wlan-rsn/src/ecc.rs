@@ -1,8 +1,8 @@
-//! The groups that SAE and OWE compute in: NIST curves, by their numbers of the IANA registry "Group Description"
-//! (RFC 2409), and arithmetic in them on the octets that go over the air.
+//! The groups of SAE and OWE, and arithmetic in them on the octets sent over the air. The groups are NIST curves,
+//! numbered by the IANA registry "Group Description" (RFC 2409).
 //!
-//! A scalar is a big-endian number, an element is its x and then its y, each as long as the prime (IEEE 802.11-2020
-//! 12.4.7.2). The arithmetic is that of the RustCrypto curves and runs in constant time.
+//! A scalar is a big-endian number. An element is its x followed by its y, each as long as the prime (IEEE
+//! 802.11-2020 12.4.7.2). The arithmetic of the RustCrypto curves runs in constant time.
 
 use elliptic_curve::array::Array;
 use elliptic_curve::group::Curve as _;
@@ -18,20 +18,20 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::hash::{Hash, Octets, octets};
 
-/// Octets of the longest coordinate.
+/// Length of the longest coordinate in octets.
 pub(crate) const MAX_FIELD_LEN: usize = 66;
-/// Octets of the longest element.
+/// Length of the longest element in octets.
 pub(crate) const MAX_ELEMENT_LEN: usize = 2 * MAX_FIELD_LEN;
 
 /// A number modulo the order of a group.
 pub(crate) type Scalar = Octets<MAX_FIELD_LEN>;
-/// A point of a curve that is not the one at infinity.
+/// A point of a curve, except the point at infinity.
 pub(crate) type Element = Octets<MAX_ELEMENT_LEN>;
 
-/// A finite cyclic group that is supported.
+/// A supported finite cyclic group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Group 19, which every SAE and OWE station supports.
+    /// Group 19, which every SAE and OWE station must support.
     P256,
     /// Group 20.
     P384,
@@ -53,13 +53,13 @@ impl Group {
         }
     }
 
-    /// The group of this [`number`](Self::number), if it is supported.
+    /// Returns the group with this [`number`](Self::number), if it is supported.
     #[must_use]
     pub fn from_number(number: u16) -> Option<Group> {
         Group::ALL.into_iter().find(|group| group.number() == number)
     }
 
-    /// Octets of a coordinate, and of a scalar.
+    /// Length of a coordinate and of a scalar in octets.
     #[must_use]
     pub const fn field_len(self) -> usize {
         self.field_bits().div_ceil(8) as usize
@@ -73,7 +73,7 @@ impl Group {
         }
     }
 
-    /// The hash of SAE's hash-to-element (IEEE 802.11-2020 Table 12-1) and of OWE (RFC 8110 section 4.1).
+    /// Returns the hash of SAE's hash-to-element (IEEE 802.11-2020 Table 12-1) and of OWE (RFC 8110 section 4.1).
     pub(crate) const fn hash(self) -> Hash {
         match self {
             Group::P256 => Hash::Sha256,
@@ -102,7 +102,7 @@ impl Group {
     }
 }
 
-/// Calls a function of this module with the curve of `group` for its first generic argument.
+/// Calls a function of this module with the curve of `group` as its first generic argument.
 macro_rules! on_curve {
     ($group:expr, $function:ident($($argument:expr),*)) => {
         match $group {
@@ -113,9 +113,9 @@ macro_rules! on_curve {
     };
 }
 
-/// A curve with all that SAE asks of it.
+/// A curve with all operations that SAE requires.
 trait SaeCurve: PrimeCurve + CurveArithmetic<AffinePoint: DecompressPoint<Self>> + MapToCurve {
-    /// A number half as long again as the prime, big-endian, modulo the prime (IEEE 802.11-2020 12.4.4.2.3).
+    /// Reduces a big-endian number 1.5 times as long as the prime modulo the prime (IEEE 802.11-2020 12.4.4.2.3).
     fn reduce(wide: &[u8]) -> Self::FieldElement;
 }
 
@@ -137,7 +137,7 @@ impl SaeCurve for p384::NistP384 {
 
 impl SaeCurve for p521::NistP521 {
     fn reduce(wide: &[u8]) -> Self::FieldElement {
-        // 99 octets, where RFC 9380 takes 98: the first stands for multiples of 2^784 = (2^392)^2.
+        // 99 octets, where RFC 9380 uses 98: the first octet counts multiples of 2^784 = (2^392)^2.
         const LEN: usize = 98;
         let mut octets = [0; LEN];
         octets[LEN - 1 - 392 / 8] = 1;
@@ -153,7 +153,7 @@ fn scalar_of<C: SaeCurve>(octets: &[u8]) -> Option<C::Scalar> {
     C::Scalar::from_repr(repr).into_option()
 }
 
-/// The scalar, if it is one of more than 1: 0 and 1 are what no honest peer draws (IEEE 802.11-2020 12.4.5.4).
+/// Reads a scalar greater than 1. An honest peer never sends 0 or 1 (IEEE 802.11-2020 12.4.5.4).
 fn proper_scalar_of<C: SaeCurve>(octets: &[u8]) -> Option<C::Scalar> {
     let scalar = scalar_of::<C>(octets)?;
     (scalar != C::Scalar::ZERO && scalar != C::Scalar::ONE).then_some(scalar)
@@ -173,7 +173,7 @@ fn point_of<C: SaeCurve>(element: &[u8]) -> Option<AffinePoint<C>> {
     AffinePoint::<C>::from_coordinates(&x, &y).into_option()
 }
 
-/// The octets of a point, `None` for the one at infinity.
+/// Returns the octets of a point, or `None` for the point at infinity.
 fn element_octets<C: SaeCurve>(point: &ProjectivePoint<C>) -> Option<Element> {
     if point.is_identity().into() {
         return None;
@@ -187,7 +187,7 @@ fn element_octets<C: SaeCurve>(point: &ProjectivePoint<C>) -> Option<Element> {
     Some(element)
 }
 
-/// Whether the octets are a scalar of more than 1 and less than the order.
+/// Whether the octets are a scalar greater than 1 and less than the order.
 pub(crate) fn is_proper_scalar(group: Group, scalar: &[u8]) -> bool {
     fn run<C: SaeCurve>(scalar: &[u8]) -> bool {
         proper_scalar_of::<C>(scalar).is_some()
@@ -195,7 +195,7 @@ pub(crate) fn is_proper_scalar(group: Group, scalar: &[u8]) -> bool {
     on_curve!(group, run(scalar))
 }
 
-/// Whether the octets are the coordinates, both less than the prime, of a point of the curve.
+/// Whether the octets are the coordinates of a point of the curve, both less than the prime.
 pub(crate) fn is_element(group: Group, element: &[u8]) -> bool {
     fn run<C: SaeCurve>(element: &[u8]) -> bool {
         point_of::<C>(element).is_some()
@@ -203,21 +203,21 @@ pub(crate) fn is_element(group: Group, element: &[u8]) -> bool {
     on_curve!(group, run(element))
 }
 
-/// Draws a scalar of more than 1.
+/// Draws a scalar greater than 1.
 pub(crate) fn random_scalar(group: Group, rng: &mut dyn CryptoRng) -> Scalar {
     let unused_bits = group.field_len() * 8 - usize::from(group.field_bits());
     loop {
         let mut scalar: Scalar = octets(&[0; MAX_FIELD_LEN][..group.field_len()]);
         rng.fill_bytes(&mut scalar);
         scalar[0] &= 0xff >> unused_bits;
-        // The orders start with at least 32 ones: all but every 2^32-th draw is good.
+        // The orders begin with at least 32 one bits: a draw fails with a probability of about 2^-32 at most.
         if is_proper_scalar(group, &scalar) {
             return scalar;
         }
     }
 }
 
-/// The sum of two scalars modulo the order. `None` where one is not a scalar.
+/// Adds two scalars modulo the order. Returns `None` if either is not a scalar.
 pub(crate) fn add_scalars(group: Group, a: &[u8], b: &[u8]) -> Option<Scalar> {
     fn run<C: SaeCurve>(a: &[u8], b: &[u8]) -> Option<Scalar> {
         let sum = Zeroizing::new(*Zeroizing::new(scalar_of::<C>(a)?) + *Zeroizing::new(scalar_of::<C>(b)?));
@@ -226,7 +226,7 @@ pub(crate) fn add_scalars(group: Group, a: &[u8], b: &[u8]) -> Option<Scalar> {
     on_curve!(group, run(a, b))
 }
 
-/// The base point times `scalar`. `None` where that is not a scalar, or 0.
+/// Multiplies the base point by `scalar`. Returns `None` if `scalar` is not a scalar, or 0.
 pub(crate) fn multiply_base(group: Group, scalar: &[u8]) -> Option<Element> {
     fn run<C: SaeCurve>(scalar: &[u8]) -> Option<Element> {
         let scalar = Zeroizing::new(scalar_of::<C>(scalar)?);
@@ -235,8 +235,8 @@ pub(crate) fn multiply_base(group: Group, scalar: &[u8]) -> Option<Element> {
     on_curve!(group, run(scalar))
 }
 
-/// The inverse of `element` times `scalar`: the element of a Commit (IEEE 802.11-2020 12.4.5.2). `None` where the octets
-/// are not those of an element and a scalar, or the scalar is 0.
+/// Computes the inverse of `element` times `scalar`: the element of a Commit (IEEE 802.11-2020 12.4.5.2). Returns
+/// `None` if the octets are not an element and a scalar, or if the scalar is 0.
 pub(crate) fn multiply_and_invert(group: Group, element: &[u8], scalar: &[u8]) -> Option<Element> {
     fn run<C: SaeCurve>(element: &[u8], scalar: &[u8]) -> Option<Element> {
         let scalar = Zeroizing::new(scalar_of::<C>(scalar)?);
@@ -247,8 +247,8 @@ pub(crate) fn multiply_and_invert(group: Group, element: &[u8], scalar: &[u8]) -
     on_curve!(group, run(element, scalar))
 }
 
-/// The x of `rand` times (`scalar` times `pwe` plus `element`): the secret of SAE (12.4.5.4). `None` where the octets are
-/// not scalars and elements, or that is the point at infinity.
+/// Computes the x of `rand` times (`scalar` times `pwe` plus `element`): the secret of SAE (12.4.5.4). Returns `None`
+/// if the octets are not scalars and elements, or if the result is the point at infinity.
 pub(crate) fn shared_secret(
     group: Group,
     pwe: &[u8],
@@ -269,8 +269,8 @@ pub(crate) fn shared_secret(
     on_curve!(group, run(pwe, rand, scalar, element))
 }
 
-/// The x of `scalar` times a point of which only the `x` is known; its sign does not change that. `None` where no point of
-/// the curve has this x, or the scalar is none or 0.
+/// Computes the x of `scalar` times the point with coordinate `x`; the sign of the point does not affect the result.
+/// Returns `None` if the curve has no point with this x, or if `scalar` is not a scalar, or 0.
 pub(crate) fn diffie_hellman(group: Group, scalar: &[u8], x: &[u8]) -> Option<Scalar> {
     fn run<C: SaeCurve>(scalar: &[u8], x: &[u8]) -> Option<Scalar> {
         let scalar = Zeroizing::new(scalar_of::<C>(scalar)?);
@@ -283,8 +283,9 @@ pub(crate) fn diffie_hellman(group: Group, scalar: &[u8], x: &[u8]) -> Option<Sc
     on_curve!(group, run(scalar, x))
 }
 
-/// The sum of the points that simplified SWU makes of two numbers, each half as long again as the prime (IEEE 802.11-2020
-/// 12.4.4.2.3, the map of RFC 9380 section 6.6.2). `None` for the point at infinity, which nobody can aim at.
+/// Adds the points that simplified SWU computes from two numbers, each 1.5 times as long as the prime (IEEE
+/// 802.11-2020 12.4.4.2.3, the map of RFC 9380 section 6.6.2). Returns `None` for the point at infinity, which an
+/// attacker cannot provoke.
 pub(crate) fn map_and_add(group: Group, u1: &[u8], u2: &[u8]) -> Option<Element> {
     fn run<C: SaeCurve>(u1: &[u8], u2: &[u8]) -> Option<Element> {
         let sum = Zeroizing::new(C::map_to_curve(C::reduce(u1)) + C::map_to_curve(C::reduce(u2)));
@@ -293,15 +294,15 @@ pub(crate) fn map_and_add(group: Group, u1: &[u8], u2: &[u8]) -> Option<Element>
     on_curve!(group, run(u1, u2))
 }
 
-/// `element` times (`number` modulo (the order - 1)) + 1, where `number` is not longer than a scalar (IEEE 802.11-2020
-/// 12.4.4.2.3). The number is no secret: its time may show.
+/// Multiplies `element` by (`number` modulo (the order - 1)) + 1, where `number` is no longer than a scalar (IEEE
+/// 802.11-2020 12.4.4.2.3). The number is not secret, so its timing may vary.
 pub(crate) fn multiply_by_number(group: Group, element: &[u8], number: &[u8]) -> Option<Element> {
     fn run<C: SaeCurve>(element: &[u8], number: &[u8]) -> Option<Element> {
         let mut repr = FieldBytes::<C>::default();
         let start = repr.len().checked_sub(number.len())?;
         repr[start..].copy_from_slice(number);
-        // Less than the order - 1: one more. Otherwise it is less than twice that, so that with q for the order,
-        // (number - (q - 1)) + 1 is number + 2 modulo q.
+        // With q for the order: a number below q - 1 is incremented. Any other number is below 2 (q - 1), so that
+        // (number - (q - 1)) + 1 equals number + 2 modulo q.
         let one = C::Scalar::ONE;
         let factor = match scalar_of::<C>(&repr) {
             Some(scalar) if scalar != -one => scalar + one,
@@ -314,8 +315,8 @@ pub(crate) fn multiply_by_number(group: Group, element: &[u8], number: &[u8]) ->
     on_curve!(group, run(element, number))
 }
 
-/// The point of the first candidate that is the x of one, among at least `at_least` candidates: all of these are tried with
-/// the same work, wherever the first is (12.4.4.2.2). A candidate is an x and the parity of y.
+/// Returns the point of the first candidate that is the x of a point. At least `at_least` candidates are tried, all
+/// with the same work, regardless of the position of the first (12.4.4.2.2). A candidate is an x and the parity of y.
 pub(crate) fn first_point(
     group: Group,
     at_least: usize,
@@ -351,14 +352,14 @@ mod tests {
     use super::*;
     use crate::testing::Constant;
 
-    /// A bit that is always 0 or always 1 halves the work of guessing a scalar.
+    /// A bit that is always 0 or always 1 would halve the work of guessing a scalar.
     #[test]
     fn a_random_scalar_keeps_every_drawn_bit_of_the_field() {
         for octet in [0x55, 0xaa] {
             for (group, first) in [
                 (Group::P256, octet),
                 (Group::P384, octet),
-                // 521 bits: one bit of the first octet.
+                // 521 bits leave one bit in the first octet.
                 (Group::P521, octet & 1),
             ] {
                 let scalar = random_scalar(group, &mut Constant(octet));

@@ -1,4 +1,4 @@
-//! HMAC, HKDF and the KDF of IEEE 802.11 over whichever hash a group takes.
+//! HMAC, HKDF and the KDF of IEEE 802.11 over the hash of a group.
 
 use arrayvec::ArrayVec;
 use hkdf::Hkdf;
@@ -6,10 +6,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Octets of the longest digest.
+/// Length of the longest digest in octets.
 pub(crate) const MAX_DIGEST_LEN: usize = 64;
 
-/// A digest, which may be a secret: wiped when dropped.
+/// Octets that may be secret, such as a digest. They are wiped when dropped.
 pub(crate) type Octets<const N: usize> = Zeroizing<ArrayVec<u8, N>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Hash {
     Sha512,
 }
 
-/// A copy of `octets`, which are not more than `N`.
+/// Copies at most `N` octets.
 pub(crate) fn octets<const N: usize>(octets: &[u8]) -> Octets<N> {
     let mut copy = ArrayVec::new();
     copy.try_extend_from_slice(octets)
@@ -28,7 +28,7 @@ pub(crate) fn octets<const N: usize>(octets: &[u8]) -> Octets<N> {
 }
 
 impl Hash {
-    /// Octets of a digest.
+    /// Length of a digest in octets.
     pub(crate) const fn len(self) -> usize {
         match self {
             Hash::Sha256 => 32,
@@ -37,7 +37,7 @@ impl Hash {
         }
     }
 
-    /// The digest of the parts, one after another.
+    /// The digest of the concatenated parts.
     pub(crate) fn digest(self, parts: &[&[u8]]) -> Octets<MAX_DIGEST_LEN> {
         fn run<D: Digest>(parts: &[&[u8]]) -> Octets<MAX_DIGEST_LEN> {
             let mut hash = D::new();
@@ -53,7 +53,7 @@ impl Hash {
         }
     }
 
-    /// HMAC (RFC 2104) of the parts, one after another; also HKDF-Extract with `key` for the salt (RFC 5869 section 2.2).
+    /// HMAC (RFC 2104) of the concatenated parts; also HKDF-Extract with `key` as the salt (RFC 5869 section 2.2).
     pub(crate) fn hmac(self, key: &[u8], parts: &[&[u8]]) -> Octets<MAX_DIGEST_LEN> {
         fn run<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]]) -> Octets<MAX_DIGEST_LEN> {
             let mut mac: M = keyed(key);
@@ -72,7 +72,7 @@ impl Hash {
         }
     }
 
-    /// HKDF-Expand (RFC 5869 section 2.3) of a key as long as a digest, to fill `out`.
+    /// HKDF-Expand (RFC 5869 section 2.3): fills `out` from a key of the length of a digest.
     pub(crate) fn expand(self, prk: &[u8], info: &[u8], out: &mut [u8]) {
         const KEY: &str = "the key is a digest";
         const OUT: &str = "less than 255 digests are asked for";
@@ -84,8 +84,8 @@ impl Hash {
         .expect(OUT);
     }
 
-    /// KDF-Hash-Length (IEEE 802.11-2020 12.7.1.6.2) to `bits` bits: the first of `out`, which has just the octets for
-    /// them. Bits of the last octet beyond are not cleared. The parts of the context are joined.
+    /// KDF-Hash-Length (IEEE 802.11-2020 12.7.1.6.2): writes `bits` bits to `out`, which has exactly the required
+    /// octets. Unused bits of the last octet are not cleared. The parts of the context are concatenated.
     pub(crate) fn kdf(self, key: &[u8], label: &str, context: &[&[u8]], bits: u16, out: &mut [u8]) {
         fn run<M: Mac + KeyInit + Clone>(len: usize, key: &[u8], parts: [&[&[u8]]; 3], out: &mut [u8]) {
             let start: M = keyed(key);
@@ -107,12 +107,12 @@ impl Hash {
     }
 }
 
-/// A MAC with its key.
+/// Creates a MAC with its key.
 pub(crate) fn keyed<M: KeyInit>(key: &[u8]) -> M {
     M::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
-/// Writes as much of the MAC as `out` is long.
+/// Fills `out` with the start of the MAC.
 pub(crate) fn finish<M: Mac>(mac: M, out: &mut [u8]) {
     let mut whole = mac.finalize().into_bytes();
     out.copy_from_slice(&whole[..out.len()]);

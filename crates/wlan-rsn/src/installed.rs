@@ -1,5 +1,5 @@
-//! Group keys that a station has, so that none is installed twice (IEEE 802.11-2020 12.7.7.4, KRACK): that would set its
-//! replay window back.
+//! Group keys installed at a station. Installing the same key twice would reset its replay window (IEEE 802.11-2020
+//! 12.7.7.4, KRACK).
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::{Association, Key};
 
 #[derive(Default)]
 pub(crate) struct InstalledGroupKeys {
-    /// By their Key ID.
+    /// By Key ID.
     gtks: [Option<Key>; 4],
-    /// IGTKs and BIGTKs, by their Key ID less 4.
+    /// IGTKs and BIGTKs, by Key ID minus 4.
     integrity: [Option<Key>; 4],
 }
 
 impl InstalledGroupKeys {
-    /// Has those used that are not in use.
+    /// Installs all keys that are not installed yet.
     pub(crate) fn install(
         &mut self,
         contents: Contents,
@@ -55,7 +55,7 @@ impl InstalledGroupKeys {
     }
 }
 
-/// Notes a key, unless it is there, under whatever Key ID.
+/// Records a key. Returns false if the key is already recorded under any Key ID.
 fn is_new(keys: &mut [Option<Key>], at: usize, key: &Key) -> bool {
     if keys.iter().flatten().any(|known| known == key) {
         return false;

@@ -1,43 +1,44 @@
-//! Keys of a protected WLAN: who derives them from what, and the handshakes that hand them out. No I/O, no clock, no
-//! randomness of its own.
+//! Keys of a protected WLAN: key derivation and the handshakes that distribute keys, without I/O, clocks or random
+//! generators.
 //!
 //! # Architecture
 //!
 //! ```text
 //!  passphrase, SSID ─psk─► PMK ─┐                          ┌─► KCK: the MIC of EAPOL-Key frames
-//!        SAE, OWE ────────► PMK ─┴─PRF or KDF, nonces─► PTK ├─► KEK: enciphers the group keys in them
+//!        SAE, OWE ────────► PMK ─┴─PRF or KDF, nonces─► PTK ├─► KEK: encrypts the group keys in them
 //!                                                          └─► TK ─► wlan-ciphers
 //! ```
-//! Both sides of the handshakes are state machines: inputs are a start, a packet, the passing of time, a wish for new keys;
-//! [`Output`]s say what to send, which key to use from when on, what failed and why. The caller takes outputs one by one
-//! with `poll_output`, in their order, after each input. Times are those since an instant of the caller's choice, and are
-//! only compared: a clock that jumps delays a message, or sends one early, and no more. Nonces and group keys are drawn from
-//! a generator that the caller hands in, which must be fit for keys.
+//! Both sides of the handshakes are state machines. Inputs are a start, a packet, the time, and a request for new
+//! keys. [`Output`]s state what to send, which keys to use, and which handshakes failed and why. After each input,
+//! the caller takes outputs in order with `poll_output`. Times are relative to an instant of the caller's choice and
+//! are only compared, so a clock that jumps only delays a message or sends it early. Nonces and group keys come from
+//! the caller's random generator, which must be cryptographically secure.
 //!
-//! The machines do not care what carries their packets: Data frames of the air (real or emulated), or Ethernet frames of
-//! type 0x888E on an open link. What the ends advertised to each other is an argument ([`Association::negotiate`]), and so
-//! is whether a packet came sealed.
+//! The transport of packets is up to the caller: Data frames on real or emulated air, or Ethernet frames of type
+//! 0x888E on an open link. The advertised elements of both ends are an argument ([`Association::negotiate`]). Another
+//! argument states whether a packet arrived sealed (encrypted).
 //!
-//! | module | what | source |
+//! | module | contents | source |
 //! |---|---|---|
 //! | [`psk`] | pre-shared key of a passphrase | IEEE 802.11-2020 J.4.1 |
 //! | [`prf`] | PRF and KDF | 12.7.1.2, 12.7.1.6.2 |
-//! | [`suites`] | key managements, selectors of RSN and WPA | 9.4.2.24 |
-//! | [`sae`] | a PMK of a password, which no one who listens can guess at | 12.4 |
-//! | [`owe`] | a PMK of nothing | RFC 8110 |
-//! | [`association`] | what is offered, chosen, agreed on | 12.6.3 |
-//! | [`supplicant`] | the station's side | 12.7.6, 12.7.7 |
+//! | [`suites`] | key managements; selectors of RSN and WPA | 9.4.2.24 |
+//! | [`sae`] | a PMK from a password, resistant to offline guessing | 12.4 |
+//! | [`owe`] | a PMK without any shared secret | RFC 8110 |
+//! | [`association`] | advertised, chosen and negotiated suites | 12.6.3 |
+//! | [`supplicant`] | the station's side of the handshakes | 12.7.6, 12.7.7 |
 //! | [`authenticator`] | the access point's side, for many stations | 12.7.6, 12.7.7 |
-//! | [`cookie`] | proof that a station can be reached, without state | |
+//! | [`cookie`] | stateless proof that a station is reachable | |
 //! | [`observer`] | keys from a capture and a passphrase | |
-//! | [`output`] | what the machines ask for, how long they wait, why they end | |
+//! | [`output`] | actions, timing and errors of the state machines | |
 //!
-//! PTKs, the MIC of frames and the enciphering of key data have a module of their own (12.7.1.3, 12.7.3).
+//! A private module contains PTKs, the MIC of frames and the encryption of key data (12.7.1.3, 12.7.3).
 //!
-//! # What is not claimed
+//! # Limits of the protection
 //!
-//! Keys are wiped when dropped and compared in constant time. RC4, which WPA enciphers its group key with, does not run in
-//! constant time, and neither WPA nor a short passphrase keeps anyone out: a handshake that was overheard can be guessed at.
+//! Keys are wiped when dropped and compared in constant time. RC4, which encrypts WPA's group key, does not run in
+//! constant time. Neither WPA nor a short passphrase is secure: an attacker who records a handshake can guess the
+//! passphrase offline.
 
 #![forbid(unsafe_code)]
 
@@ -81,13 +82,13 @@ pub use supplicant::Supplicant;
 
 use protection::Protection;
 
-/// The key management has no PMK of this length.
+/// The key management does not support this PMK length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{} has no PMK of {found} octets (IEEE 802.11-2020 12.7.1.3)", akm.name())]
 pub struct WrongPmk {
     /// The key management.
     pub akm: Akm,
-    /// Octets given.
+    /// Length of the PMK in octets.
     pub found: usize,
 }
 
@@ -96,8 +97,8 @@ fn protection_of(association: &Association, pmk: &Pmk) -> Result<Protection, Wro
     Protection::of(association.protocol, akm, association.pairwise, found).ok_or(WrongPmk { akm, found })
 }
 
-/// A nonce. The standard draws it from a counter that starts at a random place (12.7.5), so as to need little randomness;
-/// 256 bits of a good generator do not repeat either.
+/// Draws a nonce. The standard uses a counter with a random start (12.7.5) to save randomness. Nonces of 256 random
+/// bits do not repeat either.
 fn nonce(rng: &mut dyn CryptoRng) -> [u8; 32] {
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);

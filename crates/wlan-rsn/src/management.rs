@@ -1,12 +1,12 @@
-//! Which management frames a BSS protects.
+//! Protection of management frames in a BSS.
 
-/// How management frames are protected (hostapd's `ieee80211w` and `beacon_prot`).
+/// Which management frames are protected (hostapd's `ieee80211w` and `beacon_prot`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagementProtection {
-    /// Whether stations may protect theirs.
+    /// Stations may protect their management frames.
     pub is_capable: bool,
-    /// Whether they must.
+    /// Stations must protect their management frames.
     pub is_required: bool,
-    /// Whether beacons are.
+    /// Beacons are protected.
     pub of_beacons: bool,
 }

@@ -7,13 +7,13 @@ use crate::output::Discard;
 use crate::protection::{MAX_MIC_LEN, Protection, Ptk};
 use crate::{Association, Protocol};
 
-/// EAPOL protocol version that is sent: IEEE Std 802.1X-2004. Any is taken (12.7.2 a).
+/// The EAPOL protocol version sent: IEEE Std 802.1X-2004. Any received version is accepted (12.7.2 a).
 const EAPOL_VERSION: u8 = 2;
 
-/// A frame to build; what is left at its default is zero on the air.
+/// A frame to build. Fields left at their default are zero on the air.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Message<'a> {
-    /// Key Information without version and MIC bit.
+    /// Key Information without the version and the MIC bit.
     pub(crate) info: u16,
     pub(crate) key_len: usize,
     pub(crate) replay_counter: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// The packet, with a MIC where there is a key for it.
+    /// Builds the packet, with a MIC if there is a key for it.
     pub(crate) fn build(self, protection: Protection, ptk: Option<&Ptk>) -> Vec<u8> {
         let mic = if ptk.is_some() { KeyInfo::MIC } else { 0 };
         let key = EapolKey {
@@ -48,7 +48,7 @@ impl Message<'_> {
     }
 }
 
-/// A received frame whose descriptor is the association's, and the octets that its MIC covers.
+/// A received frame with the descriptor of the association, and the octets that its MIC covers.
 pub(crate) struct Received<'a> {
     pub(crate) key: EapolKey<'a>,
     pub(crate) packet: &'a [u8],
@@ -82,12 +82,14 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// The group keys and elements in the key data of message 3 or of a group message, whose MIC was verified.
+    /// Reads the group keys and elements in the key data of message 3 or of a group message. The MIC has been
+    /// verified.
     pub(crate) fn contents(&self, ptk: &Ptk, association: &Association) -> Result<Contents, Discard> {
         let mut contents = Contents::default();
         let rsn = association.protocol == Protocol::Rsn;
         let pairwise = self.has(KeyInfo::PAIRWISE);
-        // WPA's message 3 has its element in the clear, its group message the bare key, always enciphered.
+        // WPA's message 3 carries its element in plaintext; WPA's group message carries only the key, always
+        // encrypted.
         if rsn && !self.has(KeyInfo::ENCRYPTED) {
             return Err(Discard::KeyData);
         }
@@ -117,7 +119,7 @@ impl<'a> Received<'a> {
     }
 }
 
-/// A group key as a message told it.
+/// A group key received in a message.
 pub(crate) struct GroupKey {
     pub(crate) key_id: u16,
     pub(crate) key: crate::Key,
@@ -137,7 +139,7 @@ impl GroupKey {
     }
 }
 
-/// What key data told.
+/// The contents of key data.
 #[derive(Default)]
 pub(crate) struct Contents {
     pub(crate) rsn: Option<Vec<u8>>,
@@ -153,7 +155,8 @@ impl Contents {
     fn read(&mut self, data: &[u8], association: &Association) -> Result<(), Discard> {
         for item in KeyData::each(data) {
             match item.map_err(|_| Discard::KeyData)? {
-                // A second RSN element would be one of a fast transition or of a second choice (12.7.6.4): not ours.
+                // A second RSN element would belong to a fast transition or a second choice of suites (12.7.6.4):
+                // unsupported.
                 KeyData::Rsn(element) => _ = self.rsn.get_or_insert_with(|| element.to_vec()),
                 KeyData::Rsnx(element) => _ = self.rsnx.get_or_insert_with(|| element.to_vec()),
                 KeyData::Wpa(element) => _ = self.wpa.get_or_insert_with(|| element.to_vec()),
@@ -174,8 +177,8 @@ impl Contents {
     }
 }
 
-/// An IGTK and a BIGTK as messages told them, each with its Key ID; left out if that is not one of its kind: 4 or 5 of an
-/// IGTK, 6 or 7 of a BIGTK.
+/// Returns the received IGTK and BIGTK with their Key IDs. A key with an invalid Key ID is dropped: an IGTK has Key
+/// ID 4 or 5, a BIGTK 6 or 7.
 pub(crate) fn integrity_keys(
     igtk: Option<GroupKey>,
     bigtk: Option<GroupKey>,
@@ -188,8 +191,8 @@ pub(crate) fn integrity_keys(
     })
 }
 
-/// An IGTK or BIGTK, both of the cipher for group addressed management frames (9.4.2.24.2). Keys of a protection that was
-/// not negotiated are of no use.
+/// Reads an IGTK or BIGTK. Both use the cipher for group addressed management frames (9.4.2.24.2). Without negotiated
+/// protection, the key is ignored.
 fn integrity_key(
     association: &Association,
     key_id: u16,
@@ -204,7 +207,7 @@ fn integrity_key(
     Ok(Some(key))
 }
 
-/// The elements in the plain key data of message 2.
+/// Reads the elements in the unencrypted key data of message 2.
 pub(crate) fn elements(data: &[u8]) -> Result<crate::Elements, Discard> {
     let mut elements = crate::Elements::default();
     for item in KeyData::each(data) {
@@ -218,7 +221,7 @@ pub(crate) fn elements(data: &[u8]) -> Result<crate::Elements, Discard> {
     Ok(elements)
 }
 
-/// A Key RSC or IPN: the six octets that count, least significant first (12.7.2 f).
+/// Reads a Key RSC or IPN: six significant octets, least significant first (12.7.2 f).
 fn packet_number(octets: &[u8]) -> PacketNumber {
     let mut number = [0; 8];
     number[..6].copy_from_slice(&octets[..6]);

@@ -1,12 +1,12 @@
-//! Keys out of a capture, for whoever knows the passphrase.
+//! Keys from a capture, given the passphrase.
 //!
-//! The observer is fed the EAPOL-Key packets that it saw between an access point and a station, in any order and with any
-//! of them missing. It derives a PTK as soon as it has an ANonce (message 1 or 3) and an SNonce (message 2), which the MIC
-//! of message 2 proves right, and takes the group keys out of message 3 and of group messages. Ciphers and key management
-//! are those of the element in message 2: no beacon is needed. What the access point is capable of is in message 3; where that
-//! is missing, [`Observer::note_access_point`] tells it.
+//! The observer reads captured EAPOL-Key packets between an access point and a station, in any order and with gaps.
+//! It derives a PTK as soon as it has an ANonce (message 1 or 3) and an SNonce (message 2); the MIC of message 2
+//! confirms the PTK. It extracts the group keys from message 3 and from group messages. Ciphers and key management
+//! are read from the element in message 2, so no beacon is required. Message 3 contains the capabilities of the
+//! access point. If message 3 is missing, [`Observer::note_access_point`] supplies them.
 //!
-//! Packets of a rekey go sealed: decrypt them with the keys learned so far, and feed them here too.
+//! Packets of a rekey are encrypted: decrypt them with the keys learned so far, then pass them to the observer.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -21,12 +21,12 @@ use crate::message::{GroupKey, Received, elements, integrity_keys};
 use crate::protection::{Inputs, Protection, Ptk};
 use crate::{Association, Elements, Key, Pmk, Protocol};
 
-/// Pairs of an access point and a station that are remembered, at most, and access points.
+/// Maximum number of remembered pairs of access point and station, and of remembered access points.
 const MAX_CONVERSATIONS: usize = 4096;
-/// Nonces, messages without a PTK, and PTKs that are remembered of each, at most: as many as a message is sent again.
+/// Maximum number of remembered nonces, messages without a PTK, and PTKs per pair. It covers all retransmissions.
 const MAX_REMEMBERED: usize = 8;
 
-/// A key that was learned, once. A pairwise key comes again if only message 3 tells that it is for SPP A-MSDUs.
+/// A learned key. Each key is reported once; a pairwise key again if message 3 reveals that SPP A-MSDUs are in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Learned {
     /// The temporal key between an access point and a station.
@@ -35,60 +35,60 @@ pub enum Learned {
         bssid: MacAddr,
         /// The station.
         station: MacAddr,
-        /// Its cipher.
+        /// Cipher of the key.
         suite: Suite,
-        /// Its octets, in the layout of `wlan-ciphers`.
+        /// The key, in the layout of `wlan-ciphers`.
         key: Key,
-        /// Both ends are capable of SPP A-MSDUs (9.4.2.24.4): the MIC covers A-MSDU Present (12.5.3.3.3).
+        /// Both ends support SPP A-MSDUs (9.4.2.24.4): the MIC covers A-MSDU Present (12.5.3.3.3).
         spp_amsdu: bool,
     },
     /// A group key of an access point.
     Group {
         /// The access point.
         bssid: MacAddr,
-        /// Its Key ID.
+        /// Key ID.
         key_id: KeyId,
-        /// Its cipher.
+        /// Cipher of the key.
         suite: Suite,
-        /// Its octets, in the layout of `wlan-ciphers`.
+        /// The key, in the layout of `wlan-ciphers`.
         key: Key,
     },
     /// A key for group addressed management frames, or for beacons.
     Integrity {
         /// The access point.
         bssid: MacAddr,
-        /// Its Key ID: 4 or 5, and for beacons 6 or 7.
+        /// Key ID: 4 or 5, or 6 or 7 for beacons.
         key_id: IntegrityKeyId,
-        /// Its cipher.
+        /// Cipher of the key.
         suite: Suite,
-        /// Its octets.
+        /// The key.
         key: Key,
     },
 }
 
-/// What became of the packets so far.
+/// Counts of packets by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// EAPOL-Key packets.
     pub packets: u64,
-    /// Messages 2: each of a handshake that began, sent again or not.
+    /// Messages 2, including retransmissions.
     pub answers: u64,
-    /// Messages 2 whose suites are none of ours: 802.1X, fast transition.
+    /// Messages 2 with unsupported suites: 802.1X, fast transition.
     pub unknown_suites: u64,
-    /// Messages 2 that a key was found for.
+    /// Messages 2 for which a key was found.
     pub verified: u64,
-    /// Messages 2 that have not been verified so far: the passphrase is another, or message 1 and 3 are missing.
+    /// Messages 2 not verified so far: the passphrase is wrong, or messages 1 and 3 are missing.
     pub open: u64,
 }
 
-/// Learns keys from handshakes that were overheard.
+/// Learns keys from captured handshakes.
 #[derive(Default)]
 pub struct Observer {
     pmks: Vec<(Option<MacAddr>, Pmk)>,
-    /// Access points that said that they are capable of SPP A-MSDUs.
+    /// Access points that advertise support for SPP A-MSDUs.
     spp_amsdu: BTreeSet<MacAddr>,
     conversations: BTreeMap<(MacAddr, MacAddr), Conversation>,
-    /// Their keys, the oldest first.
+    /// The keys of `conversations`, oldest first.
     order: VecDeque<(MacAddr, MacAddr)>,
     counts: Counts,
 }
@@ -105,12 +105,12 @@ impl fmt::Debug for Observer {
 #[derive(Default)]
 struct Conversation {
     anonces: VecDeque<[u8; 32]>,
-    /// Messages 2 that no key was found for.
+    /// Messages 2 for which no key was found.
     answers: VecDeque<Answer>,
     sessions: VecDeque<Session>,
-    /// Messages 3 and group messages that no PTK was right for.
+    /// Messages 3 and group messages that no PTK verifies.
     unread: VecDeque<Vec<u8>>,
-    /// Group keys that were learned.
+    /// Group keys already reported.
     group: VecDeque<Key>,
 }
 
@@ -124,7 +124,7 @@ struct Session {
     ptk: Ptk,
     protection: Protection,
     association: Association,
-    /// Both ends are known to be capable of SPP A-MSDUs.
+    /// Both ends are known to support SPP A-MSDUs.
     spp_amsdu: bool,
 }
 
@@ -141,25 +141,25 @@ impl Session {
 }
 
 impl Observer {
-    /// An observer that knows no key yet.
+    /// Creates an observer without keys.
     #[must_use]
     pub fn new() -> Observer {
         Observer::default()
     }
 
-    /// Tries this PMK, on handshakes with one access point or with any: a passphrase makes another PMK for each SSID.
+    /// Adds a PMK for handshakes with one access point or with any. A passphrase has a different PMK for each SSID.
     pub fn add_pmk(&mut self, bssid: Option<MacAddr>, pmk: Pmk) {
         self.pmks.push((bssid, pmk));
     }
 
-    /// Notes the RSN Capabilities that a beacon or probe response of an access point has, for handshakes to come.
+    /// Records the RSN Capabilities from a beacon or probe response of an access point, for later handshakes.
     pub fn note_access_point(&mut self, bssid: MacAddr, capabilities: RsnCapabilities) {
         if capabilities.has(RsnCapabilities::SPP_AMSDU_CAPABLE) && self.spp_amsdu.len() < MAX_CONVERSATIONS {
             self.spp_amsdu.insert(bssid);
         }
     }
 
-    /// What became of the packets so far.
+    /// The counts of packets so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let open = self
@@ -170,10 +170,11 @@ impl Observer {
         Counts { open, ..self.counts }
     }
 
-    /// Takes an EAPOL-Key packet between an access point and a station, either way, and gives the keys that it told.
+    /// Reads an EAPOL-Key packet between an access point and a station, in either direction, and returns newly
+    /// learned keys.
     ///
     /// # Errors
-    /// [`FrameError`] if it is none.
+    /// [`FrameError`] if it is not an EAPOL-Key packet.
     pub fn packet(
         &mut self,
         bssid: MacAddr,
@@ -230,8 +231,8 @@ impl Observer {
 }
 
 impl Conversation {
-    /// Looks for the PTK of every message 2 that is without one. `spp_amsdu`: the access point is known to be capable of SPP
-    /// A-MSDUs.
+    /// Searches for the PTK of every message 2 that has none. `spp_amsdu` states that the access point is known to
+    /// support SPP A-MSDUs.
     fn derive(
         &mut self,
         of: (MacAddr, MacAddr),
@@ -266,7 +267,7 @@ impl Conversation {
         }
     }
 
-    /// Takes the group keys out of message 3 or a group message. False if no PTK is right for it.
+    /// Extracts the group keys from message 3 or a group message. Returns false if no PTK verifies the message.
     fn read(&mut self, of: (MacAddr, MacAddr), packet: &[u8], learned: &mut Vec<Learned>) -> bool {
         let (bssid, _) = of;
         for session in self.sessions.iter_mut().rev() {
@@ -318,7 +319,7 @@ impl Conversation {
     }
 }
 
-/// The PMK and ANonce under which the MIC of message 2 is right.
+/// Finds the PMK and ANonce under which the MIC of message 2 is correct.
 fn find(
     bssid: MacAddr,
     station: MacAddr,
@@ -340,7 +341,7 @@ fn find(
         let Ok(received) = Received::parse(protection, &answer.packet) else {
             continue;
         };
-        // The newest is the likeliest.
+        // The newest ANonce is the most likely.
         for anonce in anonces.iter().rev() {
             let inputs = Inputs {
                 aa: bssid,
@@ -362,7 +363,7 @@ fn find(
     None
 }
 
-/// Whether an RSN element says that its sender is capable of SPP A-MSDUs.
+/// Whether an RSN element advertises support for SPP A-MSDUs.
 fn is_spp_amsdu_capable(element: &[u8]) -> bool {
     RsnElement::parse(element).is_ok_and(|rsn| {
         rsn.capabilities_or_default()
@@ -370,7 +371,7 @@ fn is_spp_amsdu_capable(element: &[u8]) -> bool {
     })
 }
 
-/// What a station chose, as the element in its message 2 says.
+/// The choices of a station, according to the element in its message 2.
 fn association(key: &EapolKey<'_>) -> Option<Association> {
     let station = elements(key.data).ok()?;
     let (protocol, element) = match key.descriptor {
@@ -392,7 +393,7 @@ fn association(key: &EapolKey<'_>) -> Option<Association> {
     })
 }
 
-/// Adds to what is remembered, and forgets the oldest where it is full.
+/// Appends an item, and drops the oldest one if the memory is full.
 fn remember<T>(memory: &mut VecDeque<T>, one: T) {
     if memory.len() == MAX_REMEMBERED {
         memory.pop_front();

@@ -1,4 +1,4 @@
-//! What both state machines ask of their caller, and why they end or leave a frame out.
+//! Actions that the state machines request from their caller, and the reasons for failures and discarded packets.
 
 use std::time::Duration;
 
@@ -7,130 +7,132 @@ use wlan_frames::{FrameError, MacAddr};
 
 use crate::Key;
 
-/// What a pairwise key is for from now on.
+/// The use of a pairwise key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
-    /// Open frames with it.
+    /// Open (decrypt) frames with the key.
     Receive,
-    /// Seal frames with it.
+    /// Seal (encrypt) frames with the key.
     Transmit,
 }
 
-/// What the caller has to do, in this order.
+/// An action for the caller. Actions must be executed in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send an EAPOL packet (EtherType 0x888E).
     Send {
-        /// To whom.
+        /// Destination address.
         to: MacAddr,
         /// The packet, without Ethernet or LLC header.
         packet: Vec<u8>,
-        /// Seal it as data is sealed, with the key that was installed last for transmission: the frames of a rekey go so
-        /// (12.6.14). Otherwise send it in the open, whatever keys there are.
+        /// Seal the packet like data, with the last key installed for transmission, as in a rekey (12.6.14).
+        /// Otherwise send it unencrypted, even if keys are installed.
         sealed: bool,
     },
-    /// Use a pairwise key, with packet numbers and replay windows that begin at zero. Each key is given once for each
-    /// direction. One for [`Direction::Receive`] goes beside the keys before it until [`Output::Retire`]: frames under both
-    /// are on their way, and where the Key ID is the same for both, whoever opens them tries both.
+    /// Use a pairwise key, with packet numbers and replay windows that start at zero. Each key is delivered once per
+    /// direction. A key for [`Direction::Receive`] is used beside earlier keys until [`Output::Retire`], because
+    /// frames under both keys may be in flight. If both keys have the same Key ID, the receiver must try both.
     InstallPairwise {
-        /// The other end.
+        /// The peer.
         peer: MacAddr,
-        /// Its Key ID: 0, or 0 and 1 in turns.
+        /// Key ID: 0, or 0 and 1 alternately.
         key_id: KeyId,
-        /// Its cipher.
+        /// Cipher of the key.
         suite: Suite,
-        /// Its octets, in the layout of `wlan-ciphers`.
+        /// The key, in the layout of `wlan-ciphers`.
         key: Key,
-        /// For which frames.
+        /// The use of the key.
         direction: Direction,
     },
-    /// Receive no more under this pairwise key: it was replaced some time ago, or was never taken into use.
+    /// Stop receiving under this pairwise key: it was replaced some time ago, or was never used.
     Retire {
-        /// The other end.
+        /// The peer.
         peer: MacAddr,
         /// The key.
         key: Key,
     },
-    /// Use a group key: the authenticator to seal, the supplicant to open. Each key is given once; keys of other Key IDs
-    /// stay.
+    /// Use a group key: the authenticator to seal, the supplicant to open. Each key is delivered once. Keys with
+    /// other Key IDs remain in use.
     InstallGroup {
         /// The access point.
         peer: MacAddr,
-        /// Its Key ID, 0 to 3.
+        /// Key ID, 0 to 3.
         key_id: KeyId,
-        /// Its cipher.
+        /// Cipher of the key.
         suite: Suite,
-        /// Its octets, in the layout of `wlan-ciphers`.
+        /// The key, in the layout of `wlan-ciphers`.
         key: Key,
-        /// Frames up to this packet number are old: replay windows begin here.
+        /// Replay windows start at this packet number: frames up to and including it are old.
         rsc: PacketNumber,
     },
-    /// Use a key for group addressed management frames (IGTK), as [`Output::InstallGroup`]; on a station also the key for
-    /// beacons (BIGTK), which the caller of the authenticator chose.
+    /// Use a key for group addressed management frames (IGTK), as with [`Output::InstallGroup`]. A station also
+    /// receives the key for beacons (BIGTK), which the caller of the authenticator chooses.
     InstallIntegrity {
         /// The access point.
         peer: MacAddr,
-        /// Its Key ID: 4 or 5, and for beacons 6 or 7.
+        /// Key ID: 4 or 5, or 6 or 7 for beacons.
         key_id: IntegrityKeyId,
-        /// Its cipher, one of BIP.
+        /// Cipher of the key, one of BIP.
         suite: Suite,
-        /// Its octets.
+        /// The key.
         key: Key,
-        /// Frames up to this packet number are old.
+        /// Frames up to and including this packet number are old.
         ipn: PacketNumber,
     },
-    /// All keys are there: data may flow (the controlled port is open). Again after each new pairwise key.
+    /// All keys are installed, so data may flow (the controlled port is open). Repeated after each new pairwise key.
     Established {
-        /// The other end.
+        /// The peer.
         peer: MacAddr,
     },
-    /// A handshake came to nothing.
+    /// A handshake failed.
     Failed {
-        /// The other end.
+        /// The peer.
         peer: MacAddr,
-        /// Why.
+        /// The reason.
         reason: Failure,
-        /// The keys of before are still good: only an attempt to begin anew failed. Otherwise they are to be forgotten.
+        /// The previous keys remain valid, because only a new handshake beside the session failed. Otherwise the
+        /// caller must discard the keys.
         still_established: bool,
     },
-    /// A station reports a frame with a wrong Michael MIC, under a TKIP key that it has (12.5.2.4.1). The caller takes the
-    /// countermeasures.
+    /// A station reports a frame with an incorrect Michael MIC under its TKIP key (12.5.2.4.1). The caller is
+    /// responsible for countermeasures.
     MichaelFailure {
         /// The station.
         peer: MacAddr,
     },
 }
 
-/// Why a handshake came to nothing.
+/// The reason why a handshake failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum Failure {
-    /// The other end has another key. Whoever forges frames can make this of [`Failure::NoAnswer`], but not of success.
+    /// The peer has another key. An attacker who forges frames can turn [`Failure::NoAnswer`] into this, but not a
+    /// success.
     #[error(
         "the passphrase or key is not the other end's (IEEE 802.11-2020 12.7.6.3: the MIC of message 2 is wrong)"
     )]
     WrongKey,
-    /// Nothing came in time.
+    /// No answer arrived in time.
     #[error("no answer in time (reason code 15: 4-way handshake timeout)")]
     NoAnswer,
-    /// No answer to a new group key.
+    /// The peer did not acknowledge a new group key.
     #[error("no answer to the group key in time (reason code 16: group key handshake timeout)")]
     NoGroupAnswer,
-    /// The elements in message 2 or 3 are not those that were advertised: someone changed them on the way, to have a
-    /// weaker cipher chosen (12.7.6.3, 12.7.6.4).
+    /// The elements in message 2 or 3 differ from the advertised ones: an attacker may have changed them to force a
+    /// weaker cipher (12.7.6.3, 12.7.6.4).
     #[error(
         "the elements in the handshake are not those advertised before (reason code 17): a downgrade attempt"
     )]
     ElementsDiffer,
-    /// Too many others began, and this one had not answered.
+    /// The handshake had no answer yet and was dropped in favour of newer stations.
     #[error("given up for newer stations: too many handshakes without an answer")]
     Displaced,
-    /// The caller said so.
+    /// The caller reported that the peer is gone.
     #[error("the other end is gone")]
     PeerGone,
 }
 
 impl Failure {
-    /// The reason code of the Deauthentication frame that tells the other end (Table 9-49).
+    /// The reason code of the Deauthentication frame for the peer (Table 9-49).
     #[must_use]
     pub const fn reason_code(self) -> u16 {
         match self {
@@ -143,51 +145,53 @@ impl Failure {
     }
 }
 
-/// Why a packet was discarded. It changed nothing but counts: no key, timer, replay counter or state of a handshake. A packet
-/// that ends a handshake is not discarded: it needs a right MIC, so only a holder of the key can send it.
+/// The reason why a packet was discarded. A discarded packet changes only counters, and no key, timer, replay counter
+/// or handshake state. A packet that ends a handshake is not discarded: it has a valid MIC, so its sender holds the
+/// key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Discard {
-    /// It is no EAPOL-Key packet.
+    /// The packet is not an EAPOL-Key packet.
     #[error(transparent)]
     Malformed(#[from] FrameError),
-    /// No handshake with that station was begun.
+    /// There is no handshake with this station.
     #[error("no handshake with this station was begun")]
     UnknownPeer,
-    /// Its descriptor is not that of the association.
+    /// The descriptor does not match the association.
     #[error("the key descriptor is not the association's (IEEE 802.11-2020 12.7.2)")]
     Descriptor,
-    /// It does not belong to the state of the handshake.
+    /// The message is unexpected in this state of the handshake.
     #[error("not a message that is waited for (IEEE 802.11-2020 12.7.6)")]
     Unexpected,
-    /// Its replay counter was used before.
+    /// The replay counter has been used before.
     #[error("replayed: the key replay counter is not a new one (IEEE 802.11-2020 12.7.2)")]
     Replay,
-    /// Its MIC is wrong.
+    /// The MIC is wrong.
     #[error("wrong MIC (IEEE 802.11-2020 12.7.2)")]
     Mic,
-    /// It came in the open, though keys are installed.
+    /// The packet arrived unencrypted although keys are installed.
     #[error("came in the open, though keys are installed (IEEE 802.11-2020 12.6.14)")]
     Unprotected,
-    /// Its key data does not hold what it must.
+    /// The key data lacks a required item, or an item is invalid.
     #[error("the key data is not what the message must have (IEEE 802.11-2020 12.7.6)")]
     KeyData,
 }
 
-/// How long and how often the machines wait, by hostapd's figures.
+/// Timeouts and numbers of transmissions. The defaults are hostapd's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// Before message 1 or 3 is sent again for the first time.
+    /// Delay before the first retransmission of message 1 or 3.
     pub first: Duration,
-    /// Before a group key message is sent again for the first time.
+    /// Delay before the first retransmission of a group message.
     pub first_group: Duration,
-    /// Before each further time.
+    /// Delay before each further retransmission.
     pub next: Duration,
-    /// How often a message is sent in all.
+    /// Number of transmissions of a message, including the first one.
     pub tries: u8,
-    /// How long the supplicant waits for message 1, and then for message 3. Longer than all tries of the authenticator.
+    /// How long the supplicant waits for message 1, and then for message 3. Must exceed all tries of the
+    /// authenticator.
     pub answer: Duration,
-    /// How long the previous pairwise key is kept: the authenticator sends under it until message 4 is in, so longer than
-    /// all its tries.
+    /// How long the previous pairwise key is kept. Must exceed all tries of the authenticator, which sends under the
+    /// previous key until message 4 arrives.
     pub overlap: Duration,
 }
 
@@ -205,7 +209,7 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Longer than this nothing waits: a deadline further off was set before the clock went back.
+    /// The longest wait. A deadline further in the future was set before the clock jumped back.
     pub(crate) fn longest(&self) -> Duration {
         self.first
             .max(self.first_group)
@@ -214,13 +218,13 @@ impl Timing {
             .max(self.overlap)
     }
 
-    /// Whether a deadline has come, also after a jump of the clock: times are only ever compared, so that a jump ahead
-    /// fires each deadline once, and a jump back at most delays by the longest wait.
+    /// Whether a deadline has been reached. Times are only compared, so a clock that jumps ahead fires each deadline
+    /// once, and a clock that jumps back delays a deadline by at most the longest wait.
     pub(crate) fn is_due(&self, deadline: Duration, now: Duration) -> bool {
         deadline <= now || deadline > now.saturating_add(self.longest())
     }
 
-    /// The deadline as a caller should wait for it.
+    /// The time until which the caller should wait for a deadline.
     pub(crate) fn wait_until(&self, deadline: Duration, now: Duration) -> Duration {
         if self.is_due(deadline, now) { now } else { deadline }
     }

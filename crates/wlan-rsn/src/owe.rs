@@ -1,12 +1,12 @@
-//! OWE: a Diffie-Hellman exchange within the association, so that an open network is enciphered (RFC 8110). It protects
-//! against those who listen; who one talks to, it does not say.
+//! OWE: a Diffie-Hellman exchange within the association, which encrypts an open network (RFC 8110). It protects
+//! against eavesdroppers but does not authenticate the peer.
 //!
 //! ```text
 //!  DH Parameter element   octet 0 element ID: 255   1 length   2 extension: 32   3 group (2)   5 public key
 //! ```
-//! The station puts its element into the Association Request, the access point answers with its own in the Association
-//! Response; both carry an RSN element with the AKM OWE. The public key is the x of a point. Sending these frames again
-//! when they are lost is what association does anyway; [`AccessPoint`] gives the same answer to the same request.
+//! The station sends its element in the Association Request. The access point answers with its own in the Association
+//! Response. Both frames carry an RSN element with the AKM OWE. The public key is the x of a point. The association
+//! procedure retransmits lost frames; [`AccessPoint`] gives the same answer to the same request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,23 +21,23 @@ use crate::{Group, Pmk};
 const ELEMENT_ID_EXTENSION: u8 = 255;
 const DH_PARAMETER: u8 = 32;
 
-/// Why there is no key.
+/// The reason why there is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OweError {
-    /// The element cannot be read.
+    /// The element is malformed.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The group is not one that is taken; the answer is status 77, UNSUPPORTED_FINITE_CYCLIC_GROUP (IEEE 802.11-2020
+    /// The group is unsupported. The response has status 77, UNSUPPORTED_FINITE_CYCLIC_GROUP (IEEE 802.11-2020
     /// 9.4.1.9).
     #[error("the OWE group {0} is not taken (RFC 8110 section 4.3)")]
     Group(u16),
-    /// The public key is not one: no point has this x, or not that many octets.
+    /// The public key is invalid: its length is wrong, or no point has this x.
     #[error("the OWE public key is not one of its group (RFC 8110 section 4.3)")]
     PublicKey,
 }
 
 impl OweError {
-    /// The status code of the Association Response that says so (9.4.1.9).
+    /// The status code of the Association Response that reports this error (9.4.1.9).
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -50,17 +50,17 @@ impl OweError {
 /// The Diffie-Hellman Parameter element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DhParameter<'a> {
-    /// The number of the group.
+    /// Number of the group.
     pub group: u16,
     /// The public key.
     pub public_key: &'a [u8],
 }
 
 impl<'a> DhParameter<'a> {
-    /// Finds the element among those of an Association frame.
+    /// Finds the element among the elements of an association frame.
     ///
     /// # Errors
-    /// [`FrameError`] if an element is cut off, or there is none of this kind that holds a group.
+    /// [`FrameError`] if an element is truncated, or no DH Parameter element contains a group.
     pub fn find(octets: &'a [u8]) -> Result<DhParameter<'a>, FrameError> {
         for element in elements(octets) {
             if let (ELEMENT_ID_EXTENSION, [DH_PARAMETER, low, high, public_key @ ..]) = element? {
@@ -75,7 +75,7 @@ impl<'a> DhParameter<'a> {
         ))
     }
 
-    /// The element.
+    /// Encodes the element.
     ///
     /// # Panics
     /// If the public key is longer than 252 octets.
@@ -105,7 +105,7 @@ impl KeyPair {
         }
     }
 
-    /// `None` if the secret is not a scalar, or 0.
+    /// Returns `None` if the secret is not a scalar, or 0.
     fn of(group: Group, secret: Scalar) -> Option<KeyPair> {
         let mut public = ecc::multiply_base(group, &secret)?;
         public.truncate(group.field_len());
@@ -125,7 +125,7 @@ impl KeyPair {
         .emit()
     }
 
-    /// The PMK and its name (RFC 8110 section 4.4).
+    /// Derives the PMK and PMKID (RFC 8110 section 4.4).
     fn agree(&self, peer: &[u8], side: Side) -> Result<Pmk, OweError> {
         let shared = ecc::diffie_hellman(self.group, &self.secret, peer).ok_or(OweError::PublicKey)?;
         let [station, access_point] = match side {
@@ -165,7 +165,7 @@ impl fmt::Debug for Station {
 }
 
 impl Station {
-    /// Begins with the first of `groups`. `None` if there is none.
+    /// Starts with the first of `groups`. Returns `None` if `groups` is empty.
     #[must_use]
     pub fn new(groups: &[Group], rng: &mut dyn CryptoRng) -> Option<Station> {
         let (&group, left) = groups.split_first()?;
@@ -175,13 +175,13 @@ impl Station {
         })
     }
 
-    /// The element for the Association Request, the same each time.
+    /// The element for the Association Request. It is the same for each retransmission.
     #[must_use]
     pub fn element(&self) -> Vec<u8> {
         self.pair.element()
     }
 
-    /// The access point refused with status 77: goes on to the next group. False if there is none left.
+    /// Changes to the next group after a refusal with status 77. Returns false if no group is left.
     pub fn refused(&mut self, rng: &mut dyn CryptoRng) -> bool {
         if self.left.is_empty() {
             return false;
@@ -190,10 +190,10 @@ impl Station {
         true
     }
 
-    /// The key, of the elements of the Association Response.
+    /// Derives the PMK from the elements of the Association Response.
     ///
     /// # Errors
-    /// [`OweError`]; [`OweError::Group`] for an answer in another group than was asked in.
+    /// [`OweError`]; [`OweError::Group`] if the response has another group than the request.
     pub fn finish(&self, response: &[u8]) -> Result<Pmk, OweError> {
         let parameter = DhParameter::find(response)?;
         if parameter.group != self.pair.group.number() {
@@ -203,7 +203,7 @@ impl Station {
     }
 }
 
-/// The access point's side, with the last answers to stations so that a request that is sent again is answered alike.
+/// The access point's side. It keeps recent answers, so that a retransmitted request gets the same answer.
 pub struct AccessPoint {
     groups: Vec<Group>,
     capacity: usize,
@@ -228,7 +228,7 @@ impl fmt::Debug for AccessPoint {
 }
 
 impl AccessPoint {
-    /// An access point that takes `groups` and keeps the answers to `capacity` stations; the oldest goes first.
+    /// Creates an access point that supports `groups` and keeps answers to `capacity` stations, dropping the oldest.
     #[must_use]
     pub fn new(groups: &[Group], capacity: usize) -> AccessPoint {
         AccessPoint {
@@ -239,21 +239,21 @@ impl AccessPoint {
         }
     }
 
-    /// How many answers are kept.
+    /// Number of kept answers.
     #[must_use]
     pub fn kept(&self) -> usize {
         self.answers.len()
     }
 
-    /// Forgets the station: its handshake is done, or it left.
+    /// Forgets the answer to a station that has completed its handshake or has left.
     pub fn forget(&mut self, station: MacAddr) {
         self.answers.remove(&station);
     }
 
-    /// The element for the Association Response and the key, of the elements of a station's Association Request.
+    /// Returns the element for the Association Response and the PMK, given the elements of an Association Request.
     ///
     /// # Errors
-    /// [`OweError`]; its [status](OweError::status) is that of the Association Response.
+    /// [`OweError`]; the Association Response must carry its [status](OweError::status).
     pub fn answer(
         &mut self,
         station: MacAddr,
@@ -314,7 +314,7 @@ mod tests {
         pmkid: Octets,
     }
 
-    /// RFC 8110 has no vectors; these are of pyca/cryptography.
+    /// RFC 8110 has no test vectors; these were computed with pyca/cryptography.
     #[test]
     fn both_sides_compute_what_another_library_does() {
         let vectors: Vec<Vector> = load("owe/independent.json");
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// A regression value of Fuchsia's OWE, in its tests.
+    /// A value from the tests of Fuchsia's OWE.
     #[test]
     fn a_station_computes_what_fuchsia_does() {
         let octets_of = |text: &str| Octets::try_from(text.to_owned()).unwrap().0;

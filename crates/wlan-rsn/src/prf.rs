@@ -1,16 +1,17 @@
-//! Pseudorandom functions: PRF of HMAC-SHA-1 (IEEE 802.11-2020 12.7.1.2), and the KDF of HMAC-SHA-256, -384 and
-//! -512 (12.7.1.6.2).
+//! Pseudorandom functions: the PRF based on HMAC-SHA-1 (IEEE 802.11-2020 12.7.1.2), and the KDF based on
+//! HMAC-SHA-256,
+//! -384 and -512 (12.7.1.6.2).
 
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 
 use crate::hash::{Hash, finish, keyed};
 
-/// PRF: fills `out` from a key, a label and the context, whose parts are joined (12.7.1.2). The standard's PRF-n is this
-/// with n / 8 octets.
+/// PRF: fills `out` from a key, a label and the concatenated parts of the context (12.7.1.2). The standard's PRF-n
+/// produces n / 8 octets.
 ///
 /// # Panics
-/// If `out` is longer than 5120 octets: the counter is one octet.
+/// If `out` is longer than 5120 octets, because the counter has one octet.
 pub fn prf(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
     let start: Hmac<Sha1> = keyed(key);
     for (n, block) in out.chunks_mut(20).enumerate() {
@@ -24,26 +25,26 @@ pub fn prf(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
     }
 }
 
-/// The KDF of HMAC-SHA-256: fills `out` from a key, a label and the context, whose parts are joined (12.7.1.6.2).
+/// The KDF with HMAC-SHA-256: fills `out` from a key, a label and the concatenated parts of the context (12.7.1.6.2).
 ///
 /// # Panics
-/// If `out` is longer than 8191 octets: its length in bits is two octets of the input.
+/// If `out` is longer than 8191 octets, because the length in bits has two octets.
 pub fn kdf_sha256(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
     Hash::Sha256.kdf(key, label, context, bits(out), out);
 }
 
-/// The KDF of HMAC-SHA-384, as [`kdf_sha256`].
+/// The KDF with HMAC-SHA-384. See [`kdf_sha256`].
 ///
 /// # Panics
-/// As [`kdf_sha256`].
+/// See [`kdf_sha256`].
 pub fn kdf_sha384(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
     Hash::Sha384.kdf(key, label, context, bits(out), out);
 }
 
-/// The KDF of HMAC-SHA-512, as [`kdf_sha256`].
+/// The KDF with HMAC-SHA-512. See [`kdf_sha256`].
 ///
 /// # Panics
-/// As [`kdf_sha256`].
+/// See [`kdf_sha256`].
 pub fn kdf_sha512(key: &[u8], label: &str, context: &[&[u8]], out: &mut [u8]) {
     Hash::Sha512.kdf(key, label, context, bits(out), out);
 }
@@ -94,7 +95,8 @@ mod tests {
         assert_eq!(long[..16], short);
     }
 
-    /// Computed with hashlib and hmac of Python from 12.7.1.6.2; the handshakes that tshark opens prove the same.
+    /// Computed with Python's hashlib and hmac from 12.7.1.6.2. The handshakes that tshark decrypts confirm the KDF
+    /// as well.
     #[test]
     fn kdf_beside_another_implementation() {
         let mut out = [0; 64];

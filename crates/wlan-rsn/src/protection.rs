@@ -1,4 +1,5 @@
-//! Pairwise transient keys, and what their KCK and KEK do to EAPOL-Key frames (IEEE 802.11-2020 12.7.1.3, 12.7.3).
+//! Pairwise transient keys, and the protection of EAPOL-Key frames by their KCK and KEK (IEEE 802.11-2020 12.7.1.3,
+//! 12.7.3).
 
 use aes_kw::{KwAes128, KwAes256};
 use cmac::Cmac;
@@ -20,9 +21,9 @@ use crate::{Akm, Key, Protocol};
 
 /// Label of the PTK (12.7.1.3).
 const PTK_LABEL: &str = "Pairwise key expansion";
-/// Octets of the longest MIC.
+/// Length of the longest MIC in octets.
 pub(crate) const MAX_MIC_LEN: usize = 32;
-/// Keystream that RC4 leaves out before key data (12.7.2 k, WPA).
+/// Octets of RC4 keystream discarded before key data (12.7.2 k, WPA).
 const RC4_SKIPPED: usize = 256;
 
 /// The MIC of EAPOL-Key frames.
@@ -36,7 +37,7 @@ enum Integrity {
     HmacSha512,
 }
 
-/// What the PTK is derived by.
+/// The function that derives the PTK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Derivation {
     Sha1,
@@ -45,7 +46,7 @@ enum Derivation {
     Sha512,
 }
 
-/// How EAPOL-Key frames of an association are protected: a row of Table 12-8.
+/// The protection of EAPOL-Key frames of an association: a row of Table 12-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Protection {
     pub(crate) descriptor: Descriptor,
@@ -59,9 +60,9 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// The row of these suites for a PMK of `pmk_len` octets, or `None` if the key management has no PMK of that length. OWE's PMK
-    /// is as long as a digest of its group's hash (RFC 8110 sections 4.1 and 4.4); the lengths of the other keys follow
-    /// hostapd.
+    /// Returns the row of these suites for a PMK of `pmk_len` octets, or `None` if the key management does not
+    /// support that length. OWE's PMK is as long as a digest of its group's hash (RFC 8110 sections 4.1 and 4.4); the
+    /// lengths of its other keys follow hostapd.
     pub(crate) fn of(protocol: Protocol, akm: Akm, pairwise: Suite, pmk_len: usize) -> Option<Protection> {
         let (descriptor, version, integrity, derivation) = match (protocol, akm, pairwise) {
             (Protocol::Wpa, _, Suite::Tkip) => (Descriptor::Wpa, 1, Integrity::HmacMd5, Derivation::Sha1),
@@ -98,19 +99,19 @@ impl Protection {
         })
     }
 
-    /// Octets of the KCK: as many as of the MIC, in every row.
+    /// Length of the KCK in octets; in every row it equals the length of the MIC.
     fn kck_len(self) -> usize {
         self.mic_len
     }
 
-    /// Writes the MIC of a frame into it.
+    /// Writes the MIC into a frame.
     pub(crate) fn sign(self, ptk: &Ptk, frame: &mut [u8]) {
         let mut mic = [0; MAX_MIC_LEN];
         self.mic(ptk, frame, &mut mic[..self.mic_len]);
         frame[EapolKey::MIC_AT..][..self.mic_len].copy_from_slice(&mic[..self.mic_len]);
     }
 
-    /// Whether the MIC of a frame is right; `frame` is the EAPOL packet, no octet more.
+    /// Whether the MIC of a frame is correct. `frame` is exactly the EAPOL packet.
     pub(crate) fn verify(self, ptk: &Ptk, frame: &[u8]) -> bool {
         let mut mic = [0; MAX_MIC_LEN];
         self.mic(ptk, frame, &mut mic[..self.mic_len]);
@@ -120,7 +121,7 @@ impl Protection {
     }
 
     fn mic(self, ptk: &Ptk, frame: &[u8], out: &mut [u8]) {
-        // Over the whole packet, with a MIC of zeros (12.7.2 h).
+        // The MIC covers the whole packet with the MIC field set to zero (12.7.2 h).
         fn over<M: Mac + KeyInit>(kck: &[u8], frame: &[u8], out: &mut [u8]) {
             let mut mac: M = keyed(kck);
             mac.update(&frame[..EapolKey::MIC_AT]);
@@ -139,7 +140,7 @@ impl Protection {
         }
     }
 
-    /// Enciphers key data for sending. `iv` is the EAPOL-Key IV, which only RC4 uses.
+    /// Encrypts key data. `iv` is the EAPOL-Key IV, which only RC4 uses.
     pub(crate) fn wrap(self, ptk: &Ptk, iv: &[u8; 16], mut data: SecretOctets) -> Vec<u8> {
         if self.version == 1 {
             rc4_apply(ptk.kek(), iv, &mut data);
@@ -155,7 +156,7 @@ impl Protection {
         out
     }
 
-    /// Deciphers key data, or says that it was not enciphered so.
+    /// Decrypts key data. Returns `None` if AES key wrap rejects it.
     pub(crate) fn unwrap(self, ptk: &Ptk, iv: &[u8; 16], data: &[u8]) -> Option<SecretOctets> {
         if self.version == 1 {
             let mut out = Zeroizing::new(data.to_vec());
@@ -171,12 +172,12 @@ impl Protection {
     }
 }
 
-/// AES key wrap of RFC 3394 with a KEK of the right length.
+/// AES key wrap (RFC 3394) with a KEK of 16 or 32 octets.
 fn key_wrap<K: aes_kw::KeyInit>(kek: &[u8]) -> K {
     K::new_from_slice(kek).expect("a KEK of AES key wrap has 16 or 32 octets")
 }
 
-/// RC4 under IV and KEK joined.
+/// Applies RC4 with the concatenation of IV and KEK as the key.
 fn rc4_apply(kek: &[u8], iv: &[u8; 16], data: &mut [u8]) {
     let key = Zeroizing::new([&iv[..], kek].concat());
     let mut rc4: Rc4 = keyed(&key);
@@ -186,7 +187,7 @@ fn rc4_apply(kek: &[u8], iv: &[u8; 16], data: &mut [u8]) {
     rc4.apply_keystream(data);
 }
 
-/// The addresses and nonces that go into a PTK.
+/// The addresses and nonces from which a PTK is derived.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) aa: MacAddr,
@@ -195,7 +196,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) snonce: &'a [u8; 32],
 }
 
-/// A pairwise transient key: KCK, KEK and TK in one.
+/// A pairwise transient key: the concatenation of KCK, KEK and TK.
 #[derive(Clone)]
 pub(crate) struct Ptk {
     octets: Key,
@@ -204,7 +205,7 @@ pub(crate) struct Ptk {
 }
 
 impl Ptk {
-    /// Derives it (12.7.1.3).
+    /// Derives a PTK (12.7.1.3).
     pub(crate) fn derive(protection: Protection, pmk: &[u8], inputs: Inputs<'_>) -> Ptk {
         let Inputs {
             aa,
@@ -242,14 +243,14 @@ impl Ptk {
         &self.octets.as_octets()[self.kck_len..][..self.kek_len]
     }
 
-    /// The temporal key; that of TKIP with the Michael keys of the authenticator and of the supplicant behind it, in this
+    /// The temporal key. For TKIP, the Michael keys of the authenticator and of the supplicant follow it, in this
     /// order at both ends (12.7.1.3).
     pub(crate) fn tk(&self) -> Key {
         Key::new(&self.octets.as_octets()[self.kck_len + self.kek_len..])
     }
 }
 
-/// The name of a PMK that is a pre-shared key (12.7.1.3): `None` where the key management agrees on it.
+/// The PMKID of a pre-shared key (12.7.1.3). `None` for key managements whose exchange produces the PMKID.
 #[must_use]
 pub fn pmkid(akm: Akm, pmk: &[u8], aa: MacAddr, spa: MacAddr) -> Option<[u8; 16]> {
     fn of<M: Mac + KeyInit>(pmk: &[u8], aa: MacAddr, spa: MacAddr) -> [u8; 16] {
@@ -289,7 +290,7 @@ mod tests {
         Protection::of(Protocol::Rsn, akm, pairwise, pmk_len).unwrap()
     }
 
-    /// IEEE 802.11i-2004 Tables H.14 and H.15, whose nonces are of 20 octets.
+    /// IEEE 802.11i-2004 Tables H.14 and H.15, whose nonces have 20 octets.
     #[test]
     fn pairwise_key_expansion_of_the_standard() {
         let pmk = hex("0dc0d6eb90555ed6419756b9a15ec3e3209b63df707dd508d14581f8982721af");
@@ -306,7 +307,7 @@ mod tests {
         );
     }
 
-    /// Addresses and nonces go in by size, whoever has them (12.7.1.3).
+    /// Addresses and nonces are ordered by value, regardless of their owner (12.7.1.3).
     #[test]
     fn a_ptk_is_the_same_from_either_end() {
         let (a, b) = (MacAddr([1; 6]), MacAddr([2; 6]));
@@ -367,7 +368,7 @@ mod tests {
         }
     }
 
-    /// What `wpa_pmk_to_ptk` and `wpa_eapol_key_mic` of hostapd give for the same PMK, addresses, nonces and message 4.
+    /// The values that hostapd's `wpa_pmk_to_ptk` and `wpa_eapol_key_mic` return for these inputs.
     #[test]
     fn owe_protects_frames_as_hostapd_does() {
         for (pmk_len, kck, kek, tk, mic) in [
@@ -426,7 +427,7 @@ mod tests {
         }
     }
 
-    /// RFC 3394 4.1 and 4.3.
+    /// RFC 3394 sections 4.1 and 4.3.
     #[test]
     fn key_wrap_of_the_rfc() {
         let data = hex("00112233445566778899aabbccddeeff");
@@ -455,7 +456,7 @@ mod tests {
         }
     }
 
-    /// RFC 6229, keys of 256 bits: keystream from octet 256 on.
+    /// RFC 6229, 256-bit keys: keystream from octet 256 on.
     #[test]
     fn rc4_begins_behind_256_octets() {
         let key = hex("0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20");
@@ -464,7 +465,7 @@ mod tests {
         assert_eq!(data[..], hex("02e1e7056b0f623900496422943e97b6"));
     }
 
-    /// The PMKID that hashcat publishes as its example, of the passphrase "hashcat!".
+    /// hashcat's published example of a PMKID, for the passphrase "hashcat!".
     #[test]
     fn pmkid_of_a_real_access_point() {
         let psk = psk(b"hashcat!", b"hashcat-essid").unwrap();

@@ -1,29 +1,30 @@
-//! The pre-shared key of a passphrase (IEEE 802.11-2020 J.4.1).
+//! The pre-shared key derived from a passphrase (IEEE 802.11-2020 J.4.1).
 
 use sha1::Sha1;
 
 use crate::Key;
 
-/// Octets of a pre-shared key.
+/// Length of a pre-shared key in octets.
 pub const PSK_LEN: usize = 32;
 /// Rounds of PBKDF2.
 const ROUNDS: u32 = 4096;
 
-/// Why a passphrase or an SSID is none. The passphrase is not repeated.
+/// The reason why a passphrase or an SSID is invalid. The error does not contain the passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PskError {
-    /// Too short or too long.
+    /// The passphrase is too short or too long.
     #[error("a passphrase has 8 to 63 characters, not {0} (IEEE 802.11-2020 J.4.1)")]
     PassphraseLength(usize),
-    /// An octet that is no printable ASCII character.
+    /// The passphrase contains an octet that is not a printable ASCII character.
     #[error("character {0} of the passphrase is not printable ASCII (IEEE 802.11-2020 J.4.1)")]
     PassphraseCharacter(usize),
-    /// Too long, or empty.
+    /// The SSID is empty or too long.
     #[error("an SSID has 1 to 32 octets, not {0} (IEEE 802.11-2020 9.4.2.2)")]
     SsidLength(usize),
 }
 
-/// The pre-shared key of a passphrase and an SSID: PBKDF2 of HMAC-SHA-1, 4096 rounds. This takes milliseconds.
+/// Derives the pre-shared key from a passphrase and an SSID: PBKDF2 with HMAC-SHA-1, 4096 rounds. This takes
+/// milliseconds.
 ///
 /// # Errors
 /// [`PskError`].
@@ -77,7 +78,7 @@ mod tests {
         }
     }
 
-    /// RFC 6070: the PBKDF2 underneath.
+    /// RFC 6070: test vectors of the underlying PBKDF2.
     #[test]
     fn pbkdf2_of_rfc_6070() {
         for (rounds, expected) in [

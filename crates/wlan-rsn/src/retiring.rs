@@ -1,4 +1,4 @@
-//! Pairwise keys that were replaced, and are kept for the frames that are still on their way under them.
+//! Replaced pairwise keys, which are kept for frames still in flight under them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use wlan_frames::MacAddr;
 use crate::Key;
 use crate::output::{Output, Timing};
 
-/// No more are kept, however fast keys are replaced.
+/// Maximum number of kept keys. A further key retires the oldest one.
 const MAX: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Retiring(VecDeque<(Duration, Key)>);
 
 impl Retiring {
-    /// Keeps a key for a while.
+    /// Keeps a key for [`Timing::overlap`].
     pub(crate) fn push(
         &mut self,
         key: Key,
@@ -32,7 +32,7 @@ impl Retiring {
         self.0.push_back((now.saturating_add(timing.overlap), key));
     }
 
-    /// Has those forgotten whose while is over.
+    /// Retires all keys whose time is over.
     pub(crate) fn expire(
         &mut self,
         peer: MacAddr,
@@ -47,7 +47,7 @@ impl Retiring {
         }
     }
 
-    /// When the first is over.
+    /// The time at which the first key expires.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.0.front().map(|(at, _)| *at)
     }

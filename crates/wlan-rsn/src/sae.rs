@@ -1,5 +1,5 @@
-//! SAE: two stations that know the same password agree on a PMK that nobody can compute who only listened, and of each run
-//! an attacker learns no more than whether one guess was right (IEEE 802.11-2020 12.4).
+//! SAE: two stations with the same password agree on a PMK that an eavesdropper cannot compute. An active attacker
+//! can test only one password per exchange (IEEE 802.11-2020 12.4).
 //!
 //! # Architecture
 //!
@@ -8,35 +8,37 @@
 //!  PWE, randomness -> Commit -> both Commits -> KCK, PMK, PMKID -> Confirm   exchange
 //!  Commit, Confirm and answers <-> octets of Authentication frames           frame
 //!  one exchange with one peer: Nothing, Committed, Confirmed, Accepted       instance: Sae
-//!  an access point: instances by peer, tokens against floods                 parent: Parent
+//!  an access point: instances by peer, tokens against flooding               parent: Parent
 //! ```
-//! [`Sae`] and [`Parent`] are given frames, times and randomness, and give frames and events back. A time is how long it is
-//! since a moment that the caller chose. What one call returns is to be sent in its order.
+//! [`Sae`] and [`Parent`] take frames, times and randomness, and return frames and events. Times are relative to an
+//! instant of the caller's choice. The caller sends the frames of one call in their order.
 //!
-//! In an infrastructure BSS the station [starts](Sae::initiate) and the access point [answers](Parent): Commit with Commit,
-//! Confirm with Confirm. Where both start at once, as in a mesh, each takes the other's Commit for an answer.
+//! In an infrastructure BSS the station [starts](Sae::initiate) and the access point [answers](Parent): Commit with
+//! Commit, Confirm with Confirm. If both sides start at once, as in a mesh, each accepts the peer's Commit as the
+//! answer.
 //!
-//! # What ends an exchange
+//! # The end of an exchange
 //!
-//! Nothing but time and a right Confirm: before that every frame may be anybody's. An answer that refuses, or a Confirm that
-//! does not fit, is kept in mind, and is the reason given ([`Failure`]) when the peer has been waited for in vain. A Confirm
-//! does not name its exchange: a late Confirm of an earlier exchange says nothing of the password. The access point
-//! therefore keeps an exchange that it gave up for some seconds, to recognize its Confirms, and resumes the exchange with the
-//! same Commits if the station repeats its Commit.
+//! Only a timeout or a valid Confirm ends an exchange, because an attacker can forge any earlier frame. A refusal or
+//! an invalid Confirm is recorded and becomes the reported reason ([`Failure`]) if the exchange times out. A Confirm
+//! does not identify its exchange, so a late Confirm of an earlier exchange says nothing about the password. The
+//! access point therefore keeps an abandoned exchange for a few seconds to recognize its Confirms. If the station
+//! repeats its Commit, the access point resumes the exchange with the same Commits.
 //!
 //! # One password per exchange
 //!
-//! A Confirm lets the peer test one password against the Commit that the Confirm answers. Each side therefore takes one
-//! Commit of its peer per exchange, and wipes the secrets of its own Commit when it has. The standard leaves open which Commit
-//! a station in state Confirmed answers (12.4.8.6.5). Here a repetition of the Commit that was taken is answered as often
-//! as [`Config::max_sync`] allows, and any other Commit is ignored, as by wpa_supplicant. A station whose access point began
-//! anew times out and starts another exchange.
+//! A Confirm lets the peer test one password against the Commit that the Confirm answers. Each side therefore accepts
+//! one Commit of its peer per exchange, and then wipes the secrets of its own Commit. The standard does not specify
+//! which Commits a station in state Confirmed answers (12.4.8.6.5). Here, a repetition of the accepted Commit is
+//! answered up to [`Config::max_sync`] times. Any other Commit is ignored, as in wpa_supplicant. If the access point
+//! restarts, the station times out and starts another exchange.
 //!
-//! # What is not claimed
+//! # Limits of the protection
 //!
-//! Secrets are wiped when dropped, but for copies that a move or the curves' arithmetic leaves on the stack. What depends on
-//! the password takes the same time for all passwords of the same length. Hunting-and-pecking does as well, with 40
-//! candidates always tried, but hash-to-element is the way to use: it computes with the password once, when it is set.
+//! Secrets are wiped when dropped, except for copies that moves or the curve arithmetic leave on the stack.
+//! Computations on the password take the same time for all passwords of the same length. This includes
+//! hunting-and-pecking, which always tries at least 40 candidates. Prefer hash-to-element: it computes with the
+//! password once, when the password is set.
 
 mod exchange;
 mod frame;
@@ -54,18 +56,18 @@ pub use self::parent::{Limits, Parent};
 pub use self::password::{Password, PasswordError};
 use crate::{Group, Pmk};
 
-/// How the password becomes an element of the group.
+/// How the password is mapped to an element of the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Method {
-    /// By trying numbers until one is the x of a point (IEEE 802.11-2020 12.4.4.2.2): the only way before 2020.
+    /// Tries numbers until one is the x of a point (IEEE 802.11-2020 12.4.4.2.2): the only method before 2020.
     HuntingAndPecking,
-    /// By a map that always leads to a point (12.4.4.2.3).
+    /// Computes a point directly (12.4.4.2.3).
     #[default]
     HashToElement,
 }
 
 impl Method {
-    /// The status of a Commit, which is how the peer knows (12.4.5.3).
+    /// The status code of a Commit, which indicates the method to the peer (12.4.5.3).
     const fn status(self) -> u16 {
         match self {
             Method::HuntingAndPecking => status::SUCCESS,
@@ -74,21 +76,21 @@ impl Method {
     }
 }
 
-/// What a station or an access point goes by.
+/// Settings of a station or an access point.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The groups in the order in which they are offered; also those that are taken when a peer offers them.
+    /// Groups that are offered, in this order, and accepted from a peer.
     pub groups: Vec<Group>,
-    /// Whether Commits by [`Method::HuntingAndPecking`] are answered; those by hash-to-element always are.
+    /// Whether Commits by [`Method::HuntingAndPecking`] are answered. Commits by hash-to-element always are.
     pub hunting_and_pecking: bool,
-    /// How long an answer is waited for before the last message is sent again: dot11RSNASAERetransPeriod.
+    /// Time without an answer before the last message is retransmitted: dot11RSNASAERetransPeriod.
     pub retransmit: Duration,
-    /// How often a message may be sent again: dot11RSNASAESync.
+    /// Maximum number of retransmissions of a message: dot11RSNASAESync.
     pub max_sync: u16,
 }
 
 impl Default for Config {
-    /// Group 19, hash-to-element; times and counts as in the standard's MIB (IEEE 802.11-2020 C.3).
+    /// Group 19 with hash-to-element; times and counts from the standard's MIB (IEEE 802.11-2020 C.3).
     fn default() -> Config {
         Config {
             groups: vec![Group::P256],
@@ -99,67 +101,67 @@ impl Default for Config {
     }
 }
 
-/// Where an exchange stands (IEEE 802.11-2020 12.4.8.2).
+/// The state of an exchange (IEEE 802.11-2020 12.4.8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It failed.
+    /// The exchange has failed.
     Nothing,
-    /// Own Commit is sent.
+    /// The own Commit has been sent.
     Committed,
-    /// Both Commits are exchanged, own Confirm is sent.
+    /// Both Commits have been exchanged, and the own Confirm has been sent.
     Confirmed,
-    /// The peer's Confirm was right.
+    /// The peer's Confirm was valid.
     Accepted,
 }
 
-/// Why an exchange cannot be started.
+/// The reason why an exchange cannot start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// The password was made for none of the groups that are offered.
+    /// The password has no element for any offered group.
     #[error("the SAE password is for none of the groups offered")]
     NoGroup,
-    /// Hunting-and-pecking was asked for with a password that has an identifier.
+    /// Hunting-and-pecking was requested for a password with an identifier.
     #[error("an SAE password identifier takes hash-to-element (IEEE 802.11-2020 12.4.4.2)")]
     IdentifierNeedsHashToElement,
 }
 
-/// Frames to send, in this order, and what happened.
+/// The result of an input: frames to send, in this order, and possibly the end of the exchange.
 #[derive(Debug, Default)]
 pub struct Reply {
-    /// Bodies of Authentication frames to the peer.
+    /// Bodies of Authentication frames for the peer.
     pub frames: ArrayVec<Vec<u8>, 2>,
-    /// How the exchange ended, if it did.
+    /// The end of the exchange, if this input ended it.
     pub event: Option<Event>,
 }
 
-/// How an exchange ended.
+/// The outcome of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The peer knows the password. Comes once.
+    /// The peer knows the password. Reported once.
     Accepted(Pmk),
-    /// It is over without a key.
+    /// The exchange ended without a key.
     Failed(Failure),
 }
 
-/// Why there is no key.
+/// The reason why an exchange failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The peer said nothing, or nothing more.
+    /// The peer did not answer, or stopped answering.
     #[error("the peer did not answer")]
     NoAnswer,
-    /// The peer's Confirm did not fit, or it says so of ours.
+    /// The peer's Confirm was invalid, or the peer rejected ours as invalid.
     #[error("the peer has another password")]
     PasswordMismatch,
-    /// The peer refuses every group that is offered.
+    /// The peer rejected every offered group.
     #[error("the peer takes none of the groups offered")]
     GroupsRefused,
-    /// The peer lists a group as refused that is taken here: someone in between refused it.
+    /// The peer lists a supported group as rejected: an attacker has forged the rejection.
     #[error("the peer was made to believe that a group is not supported (IEEE 802.11-2020 12.4.5.4)")]
     Downgraded,
-    /// The peer has no password of this identifier.
+    /// The peer has no password with this identifier.
     #[error("the peer knows no password of this identifier")]
     UnknownIdentifier,
-    /// The peer refuses for another reason.
+    /// The peer refused with another status code.
     #[error("the peer refused with status code {0} (IEEE 802.11-2020 9.4.1.9)")]
     Refused(u16),
 }

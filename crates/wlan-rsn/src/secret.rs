@@ -5,25 +5,25 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// The octets of a key, on the heap, so that moving it leaves no copy behind.
+/// The octets of a key, on the heap, so that a move leaves no copy behind.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Key(Vec<u8>);
 
 impl Key {
-    /// A key of these octets.
+    /// Copies the octets into a key.
     #[must_use]
     pub fn new(octets: &[u8]) -> Key {
         Key(octets.to_vec())
     }
 
-    /// A key of `len` octets that `fill` writes.
+    /// Creates a key of `len` octets, written by `fill`.
     pub(crate) fn filled(len: usize, fill: impl FnOnce(&mut [u8])) -> Key {
         let mut key = Key(vec![0; len]);
         fill(&mut key.0);
         key
     }
 
-    /// Its octets.
+    /// The octets of the key.
     #[must_use]
     pub fn as_octets(&self) -> &[u8] {
         &self.0
@@ -44,15 +44,15 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Octets that hold keys, such as plain key data.
+/// Octets that contain keys, such as decrypted key data.
 pub(crate) type SecretOctets = Zeroizing<Vec<u8>>;
 
-/// No key management has a PMK of this length.
+/// No key management supports this PMK length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a PMK has 32 octets, or with OWE as many as the hash of its group: 48 or 64; not {0}")]
 pub struct PmkLength(pub usize);
 
-/// A pairwise master key (IEEE 802.11-2020 12.7.1.3), and its name where both ends agreed on one.
+/// A pairwise master key (IEEE 802.11-2020 12.7.1.3), with its PMKID if both ends have agreed on one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pmk {
     key: Key,
@@ -60,8 +60,8 @@ pub struct Pmk {
 }
 
 impl Pmk {
-    /// The PMK of a passphrase: [`psk`](crate::psk::psk) gives it. It goes without a name: a PMKID in message 1 would let
-    /// anyone guess at the passphrase without a station that knows it.
+    /// The PMK of a passphrase, as [`psk`](crate::psk::psk) derives it. It has no PMKID: a PMKID in message 1 would
+    /// allow offline guessing of the passphrase without a station that knows it.
     #[must_use]
     pub fn of_psk(psk: Key) -> Pmk {
         Pmk {
@@ -70,10 +70,10 @@ impl Pmk {
         }
     }
 
-    /// A PMK that SAE or OWE agreed on, with its PMKID.
+    /// A PMK from SAE or OWE, with its PMKID.
     ///
     /// # Errors
-    /// [`PmkLength`] if no key management has a PMK of this length.
+    /// [`PmkLength`] if no key management supports this length.
     pub fn agreed(pmk: &[u8], pmkid: [u8; 16]) -> Result<Pmk, PmkLength> {
         Ok(Pmk {
             pmkid: Some(pmkid),
@@ -81,20 +81,20 @@ impl Pmk {
         })
     }
 
-    /// Its octets.
+    /// The octets of the PMK.
     #[must_use]
     pub fn as_octets(&self) -> &[u8] {
         self.key.as_octets()
     }
 
-    /// Its name, which message 1 carries.
+    /// The PMKID, which message 1 carries.
     #[must_use]
     pub fn pmkid(&self) -> Option<[u8; 16]> {
         self.pmkid
     }
 }
 
-/// A PMK without its name, as an observer knows it.
+/// A PMK without a PMKID, as an observer knows it.
 impl TryFrom<&[u8]> for Pmk {
     type Error = PmkLength;
 

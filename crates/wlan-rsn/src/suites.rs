@@ -1,19 +1,19 @@
-//! Authentication and key management suites, and the selectors of both generations (IEEE 802.11-2020 9.4.2.24).
+//! Authentication and key management suites, and the selectors of RSN and WPA (IEEE 802.11-2020 9.4.2.24).
 
 use wlan_ciphers::Suite;
 use wlan_frames::rsn::Selector;
 
-/// OUI of the standard's suites.
+/// OUI of the suites of the standard.
 const OUI_RSN: [u8; 3] = [0x00, 0x0f, 0xac];
-/// OUI of WPA's suites.
+/// OUI of the suites of WPA.
 const OUI_WPA: [u8; 3] = [0x00, 0x50, 0xf2];
 
-/// Which generation of the handshake is spoken.
+/// The generation of the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// RSN: WPA2, WPA3.
     Rsn,
-    /// WPA, before the standard.
+    /// WPA, which preceded the standard.
     Wpa,
 }
 
@@ -25,7 +25,7 @@ impl Protocol {
         }
     }
 
-    /// The selector of a cipher suite, or `None` where this generation has none.
+    /// The selector of a cipher suite, or `None` if this generation does not support the suite.
     #[must_use]
     pub fn cipher_selector(self, suite: Suite) -> Option<Selector> {
         match (self, suite) {
@@ -48,31 +48,31 @@ impl Protocol {
     }
 }
 
-/// An authentication and key management suite (9.4.2.24.3), by hostapd's name.
+/// An authentication and key management suite (9.4.2.24.3), named as in hostapd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Akm {
     /// A pre-shared key, with SHA-1.
     WpaPsk,
     /// A pre-shared key, with SHA-256.
     WpaPskSha256,
-    /// Simultaneous authentication of equals (12.4): WPA3.
+    /// Simultaneous authentication of equals (12.4), used in WPA3.
     Sae,
-    /// Opportunistic wireless encryption (RFC 8110): no authentication at all.
+    /// Opportunistic wireless encryption (RFC 8110), without authentication.
     Owe,
 }
 
 impl Akm {
-    /// All of them.
+    /// All supported suites.
     pub const ALL: [Akm; 4] = [Akm::WpaPsk, Akm::WpaPskSha256, Akm::Sae, Akm::Owe];
 
-    /// Whether an association by it must protect management frames (WPA3 Specification 3.1, section 2; Opportunistic
+    /// Whether the suite requires protected management frames (WPA3 Specification 3.1, section 2; Opportunistic
     /// Wireless Encryption Specification 1.1, section 2).
     #[must_use]
     pub const fn requires_mfp(self) -> bool {
         matches!(self, Akm::Sae | Akm::Owe)
     }
 
-    /// hostapd's name, in small letters.
+    /// hostapd's name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -83,13 +83,13 @@ impl Akm {
         }
     }
 
-    /// The suite of this [`name`](Akm::name).
+    /// Returns the suite with this [`name`](Akm::name).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Akm> {
         Akm::ALL.into_iter().find(|akm| akm.name() == name)
     }
 
-    /// Its selector, or `None` where this generation has none.
+    /// The selector of the suite, or `None` if this generation does not support it.
     #[must_use]
     pub fn selector(self, protocol: Protocol) -> Option<Selector> {
         let suite_type = match (protocol, self) {
@@ -111,7 +111,7 @@ impl Akm {
             .find(|akm| akm.selector(protocol) == Some(selector))
     }
 
-    /// Whether its PMK is the pre-shared key itself.
+    /// Whether the PMK is the pre-shared key itself.
     #[must_use]
     pub const fn is_psk(self) -> bool {
         matches!(self, Akm::WpaPsk | Akm::WpaPskSha256)

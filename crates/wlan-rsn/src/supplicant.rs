@@ -5,15 +5,15 @@
 //!                                   ▲                                                                       │
 //!                                   └──────────────────── message 1, sealed: a new pairwise key ◄───────────┘
 //! ```
-//! Rules, each against an attack that is known:
+//! Rules, each against a known attack:
 //!
-//! - The SNonce stays the same until a message 3 verified, and the PTK is derived from the ANonce *in* message 3: forged
-//!   messages 1 change nothing (He and Mitchell, 2004).
-//! - Every key is installed once (12.7.6.4, KRACK): a message 3 that comes again is answered and no more; a group key that
-//!   is there stays as it is, with its replay window.
-//! - Replay counters only rise, and only frames with a right MIC move them (12.7.2).
-//! - Once keys are installed a new handshake comes sealed or not at all (12.6.14); in the open, only message 3 of the
-//!   handshake that installed them comes again, because message 4 was lost.
+//! - The SNonce stays the same until a message 3 verifies. The PTK is derived from the ANonce *in* message 3:
+//!   forged messages 1 have no effect (He and Mitchell, 2004).
+//! - Every key is installed once (12.7.6.4, KRACK). A repeated message 3 is answered without installing keys. A group
+//!   key that is already installed keeps its replay window.
+//! - Replay counters only increase, and only frames with a valid MIC advance them (12.7.2).
+//! - Once keys are installed, a new handshake must be encrypted (12.6.14). The only accepted unencrypted message is a
+//!   repeated message 3 of the handshake that installed the keys, sent because message 4 was lost.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +31,7 @@ use crate::protection::{Inputs, Protection, Ptk};
 use crate::retiring::Retiring;
 use crate::{Association, Pmk, Protocol, WrongPmk};
 
-/// One station's side.
+/// The station's side of the handshakes with one access point.
 pub struct Supplicant {
     own: MacAddr,
     authenticator: MacAddr,
@@ -40,11 +40,11 @@ pub struct Supplicant {
     pmk: Pmk,
     timing: Timing,
     state: State,
-    /// Replay counter of the last frame with a right MIC.
+    /// Replay counter of the last frame with a valid MIC.
     last_counter: Option<u64>,
-    /// Replay counter of the next request of ours.
+    /// Replay counter of our next request.
     next_request: u64,
-    /// Drawn at the beginning of a handshake; none when it is over.
+    /// Drawn at the start of a handshake; `None` after its end.
     snonce: Option<[u8; 32]>,
     session: Option<Session>,
     group: InstalledGroupKeys,
@@ -57,20 +57,20 @@ pub struct Supplicant {
 enum State {
     /// Not started, or failed.
     Idle,
-    /// Waits for message 1.
+    /// Waiting for message 1.
     One,
-    /// Message 2 was sent.
+    /// Message 2 has been sent; waiting for message 3.
     Three,
-    /// WPA: waits for the group key.
+    /// WPA: waiting for the group key.
     Group,
     Established,
 }
 
-/// What was installed.
+/// The installed pairwise key.
 struct Session {
     ptk: Ptk,
     anonce: [u8; 32],
-    /// The handshake that installed it went sealed.
+    /// The handshake that installed the key was encrypted.
     sealed: bool,
 }
 
@@ -85,10 +85,10 @@ impl fmt::Debug for Supplicant {
 }
 
 impl Supplicant {
-    /// A station with the address `own` that associated with `authenticator`.
+    /// Creates the supplicant of the station `own`, which has associated with `authenticator`.
     ///
     /// # Errors
-    /// [`WrongPmk`] if the key management has no PMK of this length.
+    /// [`WrongPmk`] if the key management does not support this PMK length.
     pub fn new(
         own: MacAddr,
         authenticator: MacAddr,
@@ -116,7 +116,7 @@ impl Supplicant {
         })
     }
 
-    /// Begins anew, without any key: after each association.
+    /// Discards all keys and waits for a handshake. Call this after each association.
     pub fn start(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
         self.forget();
         self.state = State::One;
@@ -124,12 +124,12 @@ impl Supplicant {
         self.deadline = Some(now.saturating_add(self.timing.answer));
     }
 
-    /// What to do next. Ask until there is nothing, after each call of another function.
+    /// The next action. Call this after each call of another function, until it returns `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`timeout`](Self::timeout) at the latest.
+    /// The latest time for the next call of [`timeout`](Self::timeout).
     #[must_use]
     pub fn next_timeout(&self, now: Duration) -> Option<Duration> {
         let deadline = [self.deadline, self.retiring.next()]
@@ -139,19 +139,19 @@ impl Supplicant {
         Some(self.timing.wait_until(deadline, now))
     }
 
-    /// True while all keys are there.
+    /// True while all keys are installed.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        // A rekey leaves the keys of before in use.
+        // During a rekey, the previous keys remain in use.
         self.session.is_some() && self.state != State::Group
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn timeout(&mut self, now: Duration) {
         self.retiring
             .expire(self.authenticator, &self.timing, now, &mut self.outputs);
         if self.deadline.is_some_and(|at| self.timing.is_due(at, now)) {
-            // An authenticator with another key never gets to message 3.
+            // An authenticator with another key never sends message 3.
             let reason = match self.state {
                 State::Three if self.session.is_none() => Failure::WrongKey,
                 State::Group => Failure::NoGroupAnswer,
@@ -161,7 +161,7 @@ impl Supplicant {
         }
     }
 
-    /// The link says that the access point is gone. If it went while message 3 was due, it did not like message 2.
+    /// Handles the loss of the access point. If message 3 was due, the access point has probably rejected message 2.
     pub fn peer_gone(&mut self) {
         let reason = match self.state {
             State::Idle => return,
@@ -171,16 +171,16 @@ impl Supplicant {
         self.fail(reason);
     }
 
-    /// Asks the access point for a new pairwise key, or for a new group key (12.7.2, Request bit).
+    /// Requests a new pairwise key, or a new group key, from the access point (12.7.2, Request bit).
     ///
-    /// Returns false if there are no keys yet.
+    /// Returns false if no keys are installed yet.
     pub fn request_rekey(&mut self, pairwise: bool) -> bool {
         self.request(if pairwise { KeyInfo::PAIRWISE } else { 0 })
     }
 
-    /// Reports a frame whose TKIP MIC was forged (12.5.2.4.1), `pairwise` or group addressed.
+    /// Reports a frame with a forged TKIP MIC (12.5.2.4.1), `pairwise` or group addressed.
     ///
-    /// Returns false if there are no keys yet.
+    /// Returns false if no keys are installed yet.
     pub fn report_michael_failure(&mut self, pairwise: bool) -> bool {
         self.request(KeyInfo::ERROR | if pairwise { KeyInfo::PAIRWISE } else { 0 })
     }
@@ -200,11 +200,11 @@ impl Supplicant {
         true
     }
 
-    /// Takes an EAPOL packet from the authenticator; `sealed` says whether it came under the pairwise key. A message 3 that
-    /// shows a downgrade ends the handshake: [`Output::Failed`].
+    /// Handles an EAPOL packet from the authenticator. `sealed` states that it arrived under the pairwise key. A
+    /// message 3 that reveals a downgrade ends the handshake: [`Output::Failed`].
     ///
     /// # Errors
-    /// [`Discard`]: the packet changed nothing.
+    /// [`Discard`]: the packet had no effect.
     pub fn receive(
         &mut self,
         packet: &[u8],
@@ -233,7 +233,7 @@ impl Supplicant {
         }
     }
 
-    /// 12.7.6.2: nothing in it is authenticated, so that all it brings about is message 2.
+    /// 12.7.6.2: message 1 is not authenticated, so its only effect is message 2.
     fn message_1(
         &mut self,
         received: &Received<'_>,
@@ -248,7 +248,7 @@ impl Supplicant {
             return Err(Discard::Unexpected);
         }
         for item in KeyData::each(received.key.data) {
-            // A name of another PMK: the authenticator would not get far with ours (12.7.6.2).
+            // The PMKID belongs to another PMK, with which this handshake would fail (12.7.6.2).
             if let (Ok(KeyData::Pmkid(named)), Some(pmkid)) = (item, self.pmk.pmkid())
                 && named != pmkid
             {
@@ -259,7 +259,7 @@ impl Supplicant {
         let ptk = self.derive(&received.key.nonce, &snonce);
         let station = &self.association.station;
         let (data, key_len) = match self.association.protocol {
-            // The very elements of the (re)association request (12.7.6.3).
+            // The exact elements of the (re)association request (12.7.6.3).
             Protocol::Rsn => ([&station.rsn[..], &station.rsnx].concat(), 0),
             Protocol::Wpa => (station.wpa.clone(), usize::from(received.key.key_len)),
         };
@@ -273,7 +273,7 @@ impl Supplicant {
         }
         .build(self.protection, Some(&ptk));
         self.send(packet, sealed);
-        // Forged messages 1 must not put the end off for ever: the first one counts.
+        // Forged messages 1 must not postpone the deadline for ever: only the first one sets it.
         if self.state != State::Three {
             self.state = State::Three;
             self.deadline = Some(now.saturating_add(self.timing.answer));
@@ -283,7 +283,8 @@ impl Supplicant {
 
     fn message_3(&mut self, received: &Received<'_>, sealed: bool, now: Duration) -> Result<(), Discard> {
         let key = &received.key;
-        // Sent again because message 4 was lost: everything is installed (12.7.6.4). This comes before any derivation.
+        // A retransmission because message 4 was lost: all keys are installed (12.7.6.4). Check this before any
+        // derivation.
         if let Some(session) = &self.session
             && session.anonce == key.nonce
         {
@@ -321,8 +322,8 @@ impl Supplicant {
         };
         self.last_counter = Some(key.replay_counter);
 
-        // Receive before message 4, transmit after it: the authenticator opens with the new key since message 3, and
-        // takes message 4 under the key of before.
+        // Receive with the new key before message 4, transmit after it: the authenticator accepts the new key since
+        // message 3, and expects message 4 under the previous key.
         let replaced = self.session.take();
         let replaces = replaced.is_some();
         self.install_pairwise(&ptk, key_id, Direction::Receive);
@@ -378,7 +379,7 @@ impl Supplicant {
             return Err(Discard::KeyData);
         }
         self.last_counter = Some(key.replay_counter);
-        // WPA's answer names the key as its question does.
+        // WPA's answer repeats the Key ID of the request.
         let wpa_key_id = match self.association.protocol {
             Protocol::Rsn => 0,
             Protocol::Wpa => u16::from(key.info.wpa_key_id()) << 4,
@@ -397,8 +398,9 @@ impl Supplicant {
         Ok(())
     }
 
-    /// The elements in message 3 are those of the beacon (12.7.6.4). An element of the other generation that the beacon did
-    /// not have, or had otherwise, says that someone hid or changed it.
+    /// Whether the elements in message 3 differ from those of the beacon (12.7.6.4). An element of the other protocol
+    /// that the beacon lacked, or that differs from the beacon's, also indicates that an attacker removed or changed
+    /// elements.
     fn was_downgraded(&self, contents: &Contents) -> bool {
         let advertised = &self.association.access_point;
         let told = |element: &Option<Vec<u8>>, advertised: &[u8]| {
@@ -410,7 +412,7 @@ impl Supplicant {
                     || !told(&contents.rsnx, &advertised.rsnx)
                     || contents.wpa.as_ref().is_some_and(|wpa| *wpa != advertised.wpa)
             }
-            // An access point that has RSN leaves its element out towards a WPA station, or shows it.
+            // An access point with RSN and WPA may include or omit its RSN element in messages to a WPA station.
             Protocol::Wpa => {
                 !told(&contents.wpa, &advertised.wpa)
                     || contents.rsn.as_ref().is_some_and(|rsn| *rsn != advertised.rsn)

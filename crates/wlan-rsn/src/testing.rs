@@ -1,10 +1,10 @@
-//! Helpers of the tests.
+//! Test helpers.
 
 use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// A random number generator that draws one octet for ever.
+/// A random number generator that always returns the same octet.
 pub(crate) struct Constant(pub(crate) u8);
 
 impl TryRng for Constant {
@@ -26,7 +26,7 @@ impl TryRng for Constant {
 
 impl TryCryptoRng for Constant {}
 
-/// Octets of hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub(crate) fn hex(digits: &str) -> Vec<u8> {
     assert!(digits.len().is_multiple_of(2), "whole octets");
     (0..digits.len())

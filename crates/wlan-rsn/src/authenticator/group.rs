@@ -10,15 +10,15 @@ use wlan_frames::eapol::KeyData;
 use crate::Key;
 use crate::output::Output;
 
-/// One group key, and the integrity group key that goes with it.
+/// A group key with its integrity group key.
 pub(super) struct GroupKeys {
-    /// Counts them.
+    /// Generation of the keys, counted from 0.
     pub(super) generation: u64,
     cipher: Suite,
     pub(super) key_id: KeyId,
     pub(super) gtk: Key,
     integrity: Option<Integrity>,
-    /// Packet number that was used last.
+    /// Last packet number used.
     pub(super) rsc: u64,
 }
 
@@ -30,15 +30,16 @@ struct Integrity {
 }
 
 impl GroupKeys {
-    /// Draws them. The standard derives a GTK from a master key and a nonce, if the access point likes (12.7.1.4); a good
-    /// generator gives it as well.
+    /// Draws new keys. The standard allows an access point to derive a GTK from a master key and a nonce (12.7.1.4);
+    /// a good random generator is equivalent.
     fn draw(generation: u64, cipher: Suite, integrity: Option<Suite>, rng: &mut dyn CryptoRng) -> GroupKeys {
         let mut key = |suite: Suite| Key::filled(suite.key_len(), |out| rng.fill_bytes(out));
         let second = u8::from(generation % 2 == 1);
         GroupKeys {
             generation,
             cipher,
-            // Key IDs 1 and 2, and 4 and 5, in turns (12.7.7.1): 0 is the pairwise key's where cards know no better.
+            // Key IDs alternate: 1 and 2, 4 and 5 (12.7.7.1). 0 is left to the pairwise key, for cards that need
+            // that.
             key_id: KeyId::new(1 + second).expect("1 or 2"),
             gtk: key(cipher),
             integrity: integrity.map(|suite| Integrity {
@@ -51,7 +52,7 @@ impl GroupKeys {
         }
     }
 
-    /// Appends the KDEs that tell them (Table 12-9).
+    /// Appends the KDEs of these keys (Table 12-9).
     fn push(&self, with_integrity: bool, data: &mut Vec<u8>) {
         KeyData::Gtk {
             key_id: self.key_id.get(),
@@ -70,8 +71,8 @@ impl GroupKeys {
     }
 }
 
-/// The group keys of an access point: the present keys, the next keys during a rekey, and the key of its beacons, which a rekey
-/// does not replace.
+/// The group keys of an access point: the current keys, the next keys during a rekey, and the key of its beacons,
+/// which a rekey does not replace.
 pub(super) struct Group {
     present: GroupKeys,
     next: Option<GroupKeys>,
@@ -81,7 +82,7 @@ pub(super) struct Group {
 struct BeaconKey {
     key_id: IntegrityKeyId,
     bigtk: Key,
-    /// Packet number that was used last.
+    /// Last packet number used.
     ipn: u64,
 }
 
@@ -94,8 +95,8 @@ impl Group {
         }
     }
 
-    /// Appends the KDEs of `keys` and of the beacons' key, in the order of message 3 (12.7.6.4); `with_integrity` says
-    /// whether the station protects management frames.
+    /// Appends the KDEs of `keys` and of the beacon key, in the order of message 3 (12.7.6.4). `with_integrity`
+    /// states that the station protects management frames.
     pub(super) fn push(&self, keys: &GroupKeys, with_integrity: bool, data: &mut Vec<u8>) {
         keys.push(with_integrity, data);
         if let Some(beacons) = self.beacons.as_ref().filter(|_| with_integrity) {
@@ -108,20 +109,20 @@ impl Group {
         }
     }
 
-    /// Those that stations are told: the newest.
+    /// The keys to distribute to stations: the newest.
     pub(super) fn told(&self) -> &GroupKeys {
         self.next.as_ref().unwrap_or(&self.present)
     }
 
-    /// Those of a generation that stations are still told: every station with a session has the keys of a generation before
-    /// these are given up.
+    /// The keys of a generation that may still be distributed. Keys are dropped only after every station with a
+    /// session has the next generation.
     pub(super) fn of(&self, generation: u64) -> Option<&GroupKeys> {
         std::iter::once(&self.present)
             .chain(&self.next)
             .find(|keys| keys.generation == generation)
     }
 
-    /// Draws the next ones, unless they are being given out.
+    /// Draws the next keys. Returns false if a rekey is already in progress.
     pub(super) fn begin_rekey(&mut self, rng: &mut dyn CryptoRng) -> bool {
         if self.next.is_some() {
             return false;
@@ -140,7 +141,8 @@ impl Group {
         }
     }
 
-    /// Has the beacons' key told from now on, if it is one: of the cipher for group addressed management frames.
+    /// Sets the beacon key, which is distributed from now on. Returns false unless the key and its Key ID are valid
+    /// for the cipher of group addressed management frames.
     pub(super) fn set_beacon_key(&mut self, key_id: IntegrityKeyId, bigtk: Key) -> bool {
         let suite = self.present.integrity.as_ref().map(|integrity| integrity.suite);
         let is_one = key_id.is_for_beacons() && suite.map(Suite::key_len) == Some(bigtk.as_octets().len());
@@ -160,12 +162,12 @@ impl Group {
         }
     }
 
-    /// The generation that is being given out, if one is.
+    /// The generation of the next keys, during a rekey.
     pub(super) fn coming(&self) -> Option<u64> {
         self.next.as_ref().map(|next| next.generation)
     }
 
-    /// Has the next ones take the place of the present ones.
+    /// Replaces the current keys by the next keys.
     pub(super) fn settle(&mut self, address: MacAddr, outputs: &mut VecDeque<Output>) {
         if let Some(next) = self.next.take() {
             self.present = next;
@@ -173,7 +175,7 @@ impl Group {
         }
     }
 
-    /// Has the present ones used.
+    /// Installs the current keys.
     pub(super) fn install(&self, peer: MacAddr, outputs: &mut VecDeque<Output>) {
         outputs.push_back(Output::InstallGroup {
             peer,
@@ -194,7 +196,7 @@ impl Group {
     }
 }
 
-/// A packet number of 48 bits, least significant octet first.
+/// Encodes a 48-bit packet number, least significant octet first.
 fn ipn_octets(ipn: u64) -> [u8; 6] {
     let [a, b, c, d, e, f, ..] = ipn.to_le_bytes();
     [a, b, c, d, e, f]

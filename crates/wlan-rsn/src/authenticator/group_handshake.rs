@@ -1,4 +1,4 @@
-//! Which station is told which group key (IEEE 802.11-2020 12.7.7).
+//! Distribution of group keys to stations (IEEE 802.11-2020 12.7.7).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::Authenticator;
 use super::station::{Kind, Slot, Station, Wait};
 
 impl Authenticator {
-    /// Tells a station the newest group key, if it has a session and not the key, and is not being told one (12.7.7.2).
+    /// Sends the newest group key to a station that has a session, lacks the key and is not receiving one (12.7.7.2).
     pub(super) fn update_group(&mut self, address: MacAddr, now: Duration) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
@@ -24,13 +24,13 @@ impl Authenticator {
         self.send_again(address, Slot::Session, now);
     }
 
-    /// Sends with the next group key once no station with a session is without it (12.7.7.1).
+    /// Starts transmission with the next group key once every station with a session has it (12.7.7.1).
     pub(super) fn settle_group(&mut self) {
         let generation = self.group.coming();
         if generation.is_none() {
             return;
         }
-        // A handshake in which message 3 told the key of before is waited for as well.
+        // Also wait for a handshake whose message 3 carried the previous key.
         let lacks = |station: &Station| {
             let session = station.session.as_ref().map(|session| session.generation);
             let handshake = station.handshake.as_ref();

@@ -1,4 +1,4 @@
-//! What an access point does about a packet.
+//! Handling of received packets.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::protection::Ptk;
 use crate::{Association, Protocol};
 
 impl Authenticator {
-    /// Sends message 1, or sends it again; then the tries that were made count.
+    /// Sends message 1, or repeats it; a repetition counts towards the number of tries.
     pub(super) fn send_message_1(&mut self, address: MacAddr, now: Duration) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
@@ -29,11 +29,11 @@ impl Authenticator {
         }
     }
 
-    /// Takes an EAPOL packet from a station; `sealed` says whether it came under the station's pairwise key. A message 2 with
-    /// other elements than the association's ends the handshake: [`Output::Failed`].
+    /// Handles an EAPOL packet from a station. `sealed` states that it arrived under the station's pairwise key. A
+    /// message 2 whose elements differ from those of the association ends the handshake: [`Output::Failed`].
     ///
     /// # Errors
-    /// [`Discard`]: the packet changed nothing but counts.
+    /// [`Discard`]: the packet changed only counters.
     pub fn receive(
         &mut self,
         address: MacAddr,
@@ -43,7 +43,7 @@ impl Authenticator {
         rng: &mut dyn CryptoRng,
     ) -> Result<(), Discard> {
         let station = self.stations.get(&address).ok_or(Discard::UnknownPeer)?;
-        // Sealed is what belongs to a session (12.6.14); only a station that begins anew has no key to seal with.
+        // Packets of a session are encrypted (12.6.14); only a station that starts a new handshake has no key.
         let in_session = station.session.as_ref().filter(|_| sealed);
         let handshake = station.handshake.as_ref();
         let protection = match (in_session, handshake.filter(|handshake| !handshake.sealed)) {
@@ -85,8 +85,8 @@ impl Authenticator {
         if !(handshake.first_1.unwrap_or(u64::MAX)..=handshake.last_1).contains(&counter) {
             return Err(Discard::Replay);
         }
-        // A station may draw another SNonce for a message 1 that came again, and then message 3 must follow that. A
-        // message 2 of before must not bring back its key, not even a late one that answers a later message 1.
+        // A station may draw a new SNonce for a repeated message 1; message 3 must then use the new SNonce. An
+        // earlier message 2 must not restore its key, even if it arrives late and answers a later message 1.
         if handshake
             .answer
             .as_ref()
@@ -103,7 +103,7 @@ impl Authenticator {
             return Err(discard);
         }
         let told = elements(received.key.data)?;
-        // The station has proved that it knows the key: newer stations may no longer displace it.
+        // The station has proved that it holds the key: newer stations may no longer displace it.
         if let Some(order) = station.half_open.take() {
             self.half_open.remove(&(order, address));
         }
@@ -182,7 +182,7 @@ impl Authenticator {
             station.retiring.push(key, address, &self.timing, now, outputs);
         }
         let before = before.filter(|_| sealed);
-        // A WPA station that begins has no group key yet.
+        // A new WPA station has no group key yet.
         let is_opening = association.protocol == Protocol::Wpa && before.is_none();
         let known = before.and_then(|session| session.generation);
         station.session = Some(Session {
@@ -192,7 +192,7 @@ impl Authenticator {
             ptk,
             key_id,
             generation: generation.or(known),
-            // Requests count from zero under each key.
+            // Request counters start at zero under each key.
             last_request: None,
             is_opening,
             wait: None,
@@ -228,13 +228,13 @@ impl Authenticator {
             self.outputs.push_back(Output::Established { peer: address });
         }
         self.set_timer(address);
-        // Another one may have been made meanwhile.
+        // A newer group key may exist by now.
         self.update_group(address, now);
         self.settle_group();
         Ok(())
     }
 
-    /// A station asks for new keys, or reports a forged MIC (12.7.2 b 9, 10).
+    /// Handles a station's request for new keys, or its report of a forged MIC (12.7.2 b 9, 10).
     fn request(
         &mut self,
         address: MacAddr,
@@ -250,7 +250,7 @@ impl Authenticator {
         }
         received.verify(&session.ptk)?;
         let is_report = received.has(KeyInfo::ERROR);
-        // Only TKIP has a Michael MIC (12.5.2.4): another station's report must not lead to countermeasures.
+        // Only TKIP has a Michael MIC (12.5.2.4): with other ciphers, a report must not lead to countermeasures.
         let reported = match received.has(KeyInfo::PAIRWISE) {
             true => session.association.pairwise,
             false => session.association.group,
@@ -280,7 +280,7 @@ fn install(peer: MacAddr, handshake: &Handshake, ptk: &Ptk, direction: Direction
     }
 }
 
-/// Whether message 2 has the elements of the association.
+/// Whether message 2 contains the elements of the association.
 fn is_same(told: &Elements, association: &Association) -> bool {
     let station = &association.station;
     match association.protocol {

@@ -1,24 +1,25 @@
-//! The access point's side of the 4-way and group key handshakes, for all its stations (IEEE 802.11-2020 12.7.6, 12.7.7).
+//! The access point's side of the 4-way and group key handshakes with all stations (IEEE 802.11-2020 12.7.6, 12.7.7).
 //!
 //! ```text
 //!  start ──► sends 1 ──message 2: sends 3──► waits for 4 ──message 4: installs──► session ──► group messages
 //!                                                                                  │  ▲
 //!                                                                                  └──┘ a new pairwise key
 //! ```
-//! A station has a session, a handshake, or both: a start under the address of a station with a session leaves the session
-//! alone until message 4 has proved that the start was its own.
+//! A station has a session, a handshake, or both. A start under the address of a station with a session does not
+//! affect the session until message 4 proves that the station itself has started the handshake.
 //!
 //! Rules:
 //!
-//! - A message is sent again, with the next replay counter, after [`Timing::first`] and then [`Timing::next`], and
-//!   [`Timing::tries`] times in all; an answer may name any of these counters (12.7.6.1, 12.7.2 d).
-//! - The elements in message 2 are those of the association, octet for octet (12.7.6.3).
-//! - The new pairwise key is installed for reception before message 3 goes out, and for transmission when message 4 is in
-//!   (12.7.6.4), so that frames under the old and the new key are both opened meanwhile; with extended Key IDs they
-//!   alternate between 0 and 1.
-//! - A new group key goes to every station first, and is then used to send (12.7.7.1).
-//! - At most [`Limits::half_open`] handshakes wait for a first answer. One more, and the one that waited longest is given
-//!   up: who does answer is past that within a round trip.
+//! - A message is retransmitted with the next replay counter after [`Timing::first`] and then after each
+//!   [`Timing::next`], up to [`Timing::tries`] transmissions. An answer may carry any of these counters (12.7.6.1,
+//!   12.7.2 d).
+//! - The elements in message 2 must equal those of the association, octet for octet (12.7.6.3).
+//! - The new pairwise key is installed for reception before message 3 is sent, and for transmission after message 4
+//!   arrives (12.7.6.4). In between, frames under both keys can be decrypted. Extended Key IDs alternate between 0
+//!   and 1.
+//! - A new group key is distributed to every station before it is used for transmission (12.7.7.1).
+//! - At most [`Limits::half_open`] handshakes wait for a first answer. A further handshake displaces the one that has
+//!   waited longest. Stations that do answer leave this state within a round trip.
 
 mod group;
 mod group_handshake;
@@ -40,12 +41,12 @@ use crate::{Akm, Association, Elements, Key, Mismatch, Pmk, Protocol, WrongPmk};
 use group::Group;
 use station::{Kind, Slot, Station};
 
-/// How many stations there may be.
+/// Maximum numbers of stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// In all: 2007 association identifiers exist (9.4.1.8).
+    /// All stations: 2007 association identifiers exist (9.4.1.8).
     pub stations: usize,
-    /// Without an answer so far.
+    /// Stations that have not answered yet.
     pub half_open: usize,
 }
 
@@ -58,21 +59,21 @@ impl Default for Limits {
     }
 }
 
-/// Why no handshake begins.
+/// The reason why a handshake cannot start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// What the station advertised does not fit.
+    /// The elements of the station do not match.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// The PMK does not fit the key management.
+    /// The PMK does not match the key management.
     #[error(transparent)]
     Pmk(#[from] WrongPmk),
-    /// As many stations as there may be have answered.
+    /// The maximum number of stations is reached, and all of them have answered.
     #[error("there are {0} stations, no more may join")]
     Full(usize),
 }
 
-/// One access point's side.
+/// The access point's side of the handshakes with all its stations.
 pub struct Authenticator {
     address: MacAddr,
     elements: Elements,
@@ -80,9 +81,9 @@ pub struct Authenticator {
     limits: Limits,
     group: Group,
     stations: BTreeMap<MacAddr, Station>,
-    /// When each station that waits for something is to be looked at.
+    /// The next deadline of each station that waits for something.
     timers: BTreeSet<(Duration, MacAddr)>,
-    /// Stations without an answer so far, in the order of their starts.
+    /// Stations that have not answered yet, in the order of their starts.
     half_open: BTreeSet<(u64, MacAddr)>,
     starts: u64,
     outputs: VecDeque<Output>,
@@ -99,11 +100,11 @@ impl fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    /// An access point that advertises `elements`. It installs its first group key at once.
+    /// Creates an access point that advertises `elements`. It installs its first group key at once.
     ///
     /// # Errors
-    /// [`Mismatch`] if it advertises neither an RSN nor a WPA element, two with different group ciphers, or SAE or OWE
-    /// without the protection of management frames that they require.
+    /// [`Mismatch`] if `elements` has neither an RSN nor a WPA element, both with different group ciphers, or SAE or
+    /// OWE without the required management frame protection.
     pub fn new(
         address: MacAddr,
         elements: Elements,
@@ -128,9 +129,10 @@ impl Authenticator {
         Ok(authenticator)
     }
 
-    /// A station associated, or knocked, with these elements: begins a handshake with it. Where one waits for its first
-    /// answer already, message 1 goes out again; where it has been answered, or replaces the keys of a session, this changes
-    /// nothing, so that nobody can disturb it.
+    /// Starts a handshake with a station that sent these elements, in its association request or in a first frame. If
+    /// a handshake for the same association already waits for its first answer, message 1 is sent again. If message 2
+    /// has arrived, or the handshake replaces the keys of a session, the call has no effect, so that an attacker
+    /// cannot disturb the handshake.
     ///
     /// # Errors
     /// [`StartError`].
@@ -164,7 +166,7 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Makes room for one more station without an answer.
+    /// Ensures capacity for one more station without an answer.
     fn make_room(&mut self, now: Duration) -> Result<(), StartError> {
         let crowded = self.half_open.len() >= self.limits.half_open;
         if !crowded && self.stations.len() < self.limits.stations {
@@ -178,23 +180,23 @@ impl Authenticator {
         Ok(())
     }
 
-    /// True when half as many stations as may be have not answered yet: time to ask newcomers for a
-    /// [cookie](crate::cookie).
+    /// True once half of [`Limits::half_open`] is in use: time to require a [cookie](crate::cookie) from new
+    /// stations.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.half_open.len() * 2 >= self.limits.half_open
     }
 
-    /// What to do next. Ask until there is nothing, after each call of another function.
+    /// The next action. Call this after each call of another function, until it returns `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`timeout`](Self::timeout) at the latest.
+    /// The latest time for the next call of [`timeout`](Self::timeout).
     #[must_use]
     pub fn next_timeout(&self, now: Duration) -> Option<Duration> {
         let last = self.timers.last()?.0;
-        // After a jump back, the last deadline may be the one that is due.
+        // If the clock has jumped back, the last deadline may be the one that is due.
         let first = self.timers.first()?.0;
         Some(
             self.timing
@@ -203,7 +205,7 @@ impl Authenticator {
         )
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub fn timeout(&mut self, now: Duration) {
         let due: Vec<MacAddr> = {
             let early = self.timers.iter().take_while(|&&(at, _)| at <= now);
@@ -219,19 +221,20 @@ impl Authenticator {
         }
     }
 
-    /// Notes the packet numbers that were used last with the group key and with the integrity group key. Message 3 and group
-    /// messages name them, so that a station takes no older frame (12.7.6.4, 12.7.7.2: Key RSC, IPN), and each transmission
-    /// names the numbers of its time: note them before each [`receive`](Self::receive) and [`timeout`](Self::timeout).
+    /// Records the last packet numbers used with the group key and with the integrity group key. Message 3 and group
+    /// messages carry them (Key RSC, IPN), so that a station rejects older frames (12.7.6.4, 12.7.7.2). Each
+    /// transmission carries the current numbers: call this before each [`receive`](Self::receive) and
+    /// [`timeout`](Self::timeout).
     pub fn note_group_numbers(&mut self, group: u64, integrity: u64) {
         self.group.note_numbers(group, integrity);
     }
 
-    /// Tells every station that protects management frames, from now on, the key that protects the beacons (BIGTK), so that
-    /// it can verify them (11.52; Table 12-9). A new group key does not replace it.
+    /// Includes the key that protects beacons (BIGTK) in all later messages to stations that protect management
+    /// frames, so that they can verify beacons (11.52; Table 12-9). A new group key does not replace it.
     ///
     /// # Errors
-    /// [`Mismatch::ManagementProtection`] if `key_id` is not 6 or 7, or the key not one of the cipher for group addressed
-    /// management frames that this access point advertises.
+    /// [`Mismatch::ManagementProtection`] if `key_id` is not 6 or 7, or if the key does not fit the advertised cipher
+    /// for group addressed management frames.
     pub fn protect_beacons(&mut self, key_id: IntegrityKeyId, bigtk: Key) -> Result<(), Mismatch> {
         match self.group.set_beacon_key(key_id, bigtk) {
             true => Ok(()),
@@ -239,12 +242,12 @@ impl Authenticator {
         }
     }
 
-    /// The packet number (BIPN) of the last beacon, as [`note_group_numbers`](Self::note_group_numbers).
+    /// Records the packet number (BIPN) of the last beacon, like [`note_group_numbers`](Self::note_group_numbers).
     pub fn note_beacon_number(&mut self, bipn: u64) {
         self.group.note_beacon_number(bipn);
     }
 
-    /// A station is gone: its keys are forgotten.
+    /// Removes a station that is gone, with its keys.
     pub fn remove(&mut self, station: MacAddr) {
         if self.stations.contains_key(&station) {
             self.drop_station(station);
@@ -257,7 +260,8 @@ impl Authenticator {
         }
     }
 
-    /// Gives a station a new pairwise key. Returns false if it has none yet, or a handshake is under way.
+    /// Starts to replace the pairwise key of a station. Returns false if it has none yet, or a handshake is in
+    /// progress.
     pub fn rekey_pairwise(&mut self, station: MacAddr, now: Duration, rng: &mut dyn CryptoRng) -> bool {
         let Some(entry) = self.stations.get_mut(&station) else {
             return false;
@@ -265,7 +269,7 @@ impl Authenticator {
         let Some(session) = entry.session.as_ref().filter(|session| !session.is_opening) else {
             return false;
         };
-        // A start that nobody answered gives way: it may be a forged one.
+        // An unanswered start gives way: it may be forged.
         if entry
             .handshake
             .as_ref()
@@ -278,7 +282,7 @@ impl Authenticator {
         true
     }
 
-    /// Gives all stations a new group key, and then sends with it. Returns false if one is being given out already.
+    /// Distributes a new group key to all stations, and then uses it. Returns false if a group rekey is in progress.
     pub fn rekey_group(&mut self, now: Duration, rng: &mut dyn CryptoRng) -> bool {
         if !self.group.begin_rekey(rng) {
             return false;
@@ -291,7 +295,7 @@ impl Authenticator {
         true
     }
 
-    /// How many stations have a session.
+    /// Number of stations with a session.
     #[must_use]
     pub fn established(&self) -> usize {
         self.stations
@@ -300,13 +304,13 @@ impl Authenticator {
             .count()
     }
 
-    /// How many stations have not answered yet.
+    /// Number of stations that have not answered yet.
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }
 
-    /// What a station is waited for is overdue, if it is.
+    /// Retransmits or gives up the overdue messages of a station.
     fn expire(&mut self, address: MacAddr, now: Duration) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
@@ -328,7 +332,7 @@ impl Authenticator {
         self.set_timer(address);
     }
 
-    /// Sends what a station is waited for, with the next replay counter.
+    /// Sends the pending message of a station with the next replay counter.
     fn send_again(&mut self, address: MacAddr, slot: Slot, now: Duration) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
@@ -351,7 +355,7 @@ impl Authenticator {
         self.set_timer(address);
     }
 
-    /// No answer came, however often the message was sent.
+    /// Ends a handshake or session after the last try without an answer.
     fn give_up(&mut self, address: MacAddr, slot: Slot, now: Duration) {
         let Some(station) = self.stations.get(&address) else {
             return;
@@ -363,7 +367,7 @@ impl Authenticator {
         self.fail(address, slot, reason, now);
     }
 
-    /// A handshake came to nothing, or a session ends. A handshake that began anew beside a session leaves that as it is.
+    /// Ends a failed handshake or session. A failed new handshake beside a session leaves the session unchanged.
     fn fail(&mut self, address: MacAddr, slot: Slot, reason: Failure, now: Duration) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
@@ -399,7 +403,7 @@ impl Authenticator {
         }
     }
 
-    /// Brings the timer of a station in line with what it waits for.
+    /// Updates the timer of a station to its earliest deadline.
     fn set_timer(&mut self, address: MacAddr) {
         let Some(station) = self.stations.get_mut(&address) else {
             return;
@@ -418,11 +422,11 @@ impl Authenticator {
     }
 }
 
-/// The cipher of group addressed management frames that an access point advertises, if it protects them.
+/// Returns the cipher of group addressed management frames that an access point advertises, if it protects them.
 ///
 /// # Errors
-/// [`Mismatch::ManagementProtection`] for an unknown cipher; for SAE or OWE without MFPC; and for SAE and OWE alone without
-/// MFPR ([`Akm::requires_mfp`](crate::Akm::requires_mfp)).
+/// [`Mismatch::ManagementProtection`] for an unknown cipher; for SAE or OWE without MFPC; and if SAE and OWE are the
+/// only key managements, without MFPR ([`Akm::requires_mfp`](crate::Akm::requires_mfp)).
 fn integrity_cipher(rsn: &Chosen) -> Result<Option<Suite>, Mismatch> {
     let requires = |akm: &Option<Akm>| akm.is_some_and(Akm::requires_mfp);
     let is_capable = rsn.capabilities.has(RsnCapabilities::MFP_CAPABLE);
@@ -439,7 +443,7 @@ fn integrity_cipher(rsn: &Chosen) -> Result<Option<Suite>, Mismatch> {
         .ok_or(Mismatch::ManagementProtection)
 }
 
-/// The ciphers of group keys that elements advertise.
+/// Returns the advertised ciphers of group keys and integrity group keys.
 fn group_ciphers(elements: &Elements) -> Result<(Suite, Option<Suite>), Mismatch> {
     let read = |protocol, element: &[u8]| match element {
         [] => Ok(None),

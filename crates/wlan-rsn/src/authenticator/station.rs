@@ -1,4 +1,4 @@
-//! What an access point knows of one station.
+//! The access point's state of one station.
 
 use std::time::Duration;
 
@@ -19,38 +19,38 @@ use crate::{Association, Pmk, Protocol};
 
 #[derive(Default)]
 pub(super) struct Station {
-    /// What is installed.
+    /// The installed keys.
     pub(super) session: Option<Session>,
-    /// A 4-way handshake under way.
+    /// A 4-way handshake in progress.
     pub(super) handshake: Option<Handshake>,
-    /// Its place among those that have not answered yet.
+    /// Position among the stations that have not answered yet.
     pub(super) half_open: Option<u64>,
-    /// The replay counter that was used last: it rises as long as the station is known.
+    /// Last replay counter used. It increases as long as the station is known.
     pub(super) counter: u64,
     pub(super) retiring: Retiring,
-    /// What stands in the access point's timers.
+    /// The station's entry in the timers of the access point.
     pub(super) timer: Option<Duration>,
 }
 
-/// What is installed, and may be used to prove who a packet is from.
+/// The installed keys, which also authenticate packets.
 pub(super) struct Session {
     pub(super) association: Association,
     pub(super) protection: Protection,
     pub(super) pmk: Pmk,
     pub(super) ptk: Ptk,
     pub(super) key_id: KeyId,
-    /// Which of the group keys the station has.
+    /// Generation of the station's group keys.
     pub(super) generation: Option<u64>,
-    /// Replay counter of its last request.
+    /// Replay counter of the station's last request.
     pub(super) last_request: Option<u64>,
-    /// WPA: the group key has not been acknowledged for the first time.
+    /// WPA: the first group key has not been acknowledged yet.
     pub(super) is_opening: bool,
-    /// The group message whose answer is waited for.
+    /// The pending group message.
     pub(super) wait: Option<Wait>,
 }
 
 impl Session {
-    /// The handshake that replaces its pairwise key.
+    /// Creates the handshake that replaces the pairwise key.
     pub(super) fn rekey(&self, rng: &mut dyn CryptoRng) -> Handshake {
         let mut handshake = Handshake::new(self.association.clone(), self.protection, self.pmk.clone(), rng);
         handshake.sealed = true;
@@ -62,7 +62,7 @@ impl Session {
 }
 
 impl Session {
-    /// Message 1 of a group key handshake (12.7.7.2). `None` if the group key that it tells is gone.
+    /// Builds message 1 of a group key handshake (12.7.7.2). Returns `None` if its group key no longer exists.
     fn group_message(&self, wait: &Wait, group: &Group) -> Option<Body> {
         let Kind::Group(generation) = wait.kind else {
             return None;
@@ -93,37 +93,36 @@ impl Session {
     }
 }
 
-/// How often a station may draw another SNonce within one handshake.
+/// Maximum number of SNonces that a station may use within one handshake.
 pub(super) const MAX_ANSWERS: usize = 8;
 
-/// A 4-way handshake under way.
+/// A 4-way handshake in progress.
 pub(super) struct Handshake {
     pub(super) association: Association,
     pub(super) protection: Protection,
     pub(super) pmk: Pmk,
     pub(super) anonce: [u8; 32],
     pub(super) key_id: KeyId,
-    /// It replaces the pairwise key of a session, under whose protection it goes.
+    /// The handshake replaces the pairwise key of a session and is encrypted under the session.
     pub(super) sealed: bool,
-    /// Replay counters of message 1, first and last.
+    /// First and last replay counter of message 1.
     pub(super) first_1: Option<u64>,
     pub(super) last_1: u64,
-    /// Messages 2 whose MIC was wrong.
+    /// Number of messages 2 with a wrong MIC.
     pub(super) wrong_mics: u32,
     pub(super) answer: Option<Answer>,
-    /// SNonces of all messages 2 that were right, of which there are [`MAX_ANSWERS`] at most: no key comes back that
-    /// another has replaced.
+    /// SNonces of all valid messages 2, at most [`MAX_ANSWERS`], so that a replaced key cannot return.
     pub(super) snonces: Vec<[u8; 32]>,
-    /// The message whose answer is waited for.
+    /// The pending message.
     pub(super) wait: Option<Wait>,
 }
 
-/// What message 2 brought.
+/// The result of message 2.
 pub(super) struct Answer {
     pub(super) ptk: Ptk,
     /// Replay counter of message 2.
     pub(super) counter: u64,
-    /// Which group key message 3 tells.
+    /// Generation of the group keys in message 3.
     pub(super) generation: Option<u64>,
 }
 
@@ -150,7 +149,7 @@ impl Handshake {
         }
     }
 
-    /// Whether it is one for the same association.
+    /// Whether the handshake is for this association and PMK.
     pub(super) fn is_for(&self, association: &Association, pmk: &Pmk) -> bool {
         self.association == *association && bool::from(self.pmk.as_octets().ct_eq(pmk.as_octets()))
     }
@@ -166,21 +165,21 @@ impl Handshake {
     }
 }
 
-/// Which message it is.
+/// The kind of a pending message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     One,
     Three,
-    /// A group message that tells the group key of this generation.
+    /// A group message with the group keys of this generation.
     Group(u64),
 }
 
-/// A message whose answer is waited for. Its contents are built anew for each transmission, because they name the packet
-/// numbers that the group keys have reached.
+/// A message that waits for an answer. It is rebuilt for each transmission, because it contains the current packet
+/// numbers of the group keys.
 pub(super) struct Wait {
     pub(super) kind: Kind,
     pub(super) sealed: bool,
-    /// Replay counters of this message, first and last.
+    /// First and last replay counter of the message.
     pub(super) first_counter: u64,
     pub(super) last_counter: u64,
     pub(super) tries: u8,
@@ -188,7 +187,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// A message that was not sent yet.
+    /// A message that has not been sent yet.
     pub(super) fn new(kind: Kind, sealed: bool) -> Wait {
         Wait {
             kind,
@@ -200,14 +199,14 @@ impl Wait {
         }
     }
 
-    /// Whether an answer may name this replay counter (12.7.2 d).
+    /// Whether an answer may carry this replay counter (12.7.2 d).
     pub(super) fn is_of(&self, counter: u64) -> bool {
         (self.first_counter..=self.last_counter).contains(&counter)
     }
 }
 
 impl Station {
-    /// The messages that wait for an answer: of the handshake, of the session.
+    /// The pending messages of the handshake and of the session.
     pub(super) fn waits(&self) -> [Option<&Wait>; 2] {
         [
             self.handshake
@@ -224,9 +223,9 @@ impl Station {
         }
     }
 
-    /// The packet of the message in this slot, with the next replay counter and the present packet numbers of the group
-    /// keys, and whether it goes sealed. `deadline` gives the deadline from the tries before and the kind; `offered` are the
-    /// elements of the access point.
+    /// Builds the pending message of `slot` with the next replay counter and the current packet numbers of the group
+    /// keys. Returns the packet and whether to seal it. `deadline` computes the deadline from the number of previous
+    /// tries and the kind of the message; `offered` are the elements of the access point.
     pub(super) fn send_again(
         &mut self,
         slot: Slot,
@@ -275,14 +274,14 @@ impl Station {
     }
 }
 
-/// What a message says beside its nonce and replay counter.
+/// The contents of a message, except its nonce and replay counter.
 struct Body {
-    /// Key Information without version and MIC bit.
+    /// Key Information without the version and the MIC bit.
     info: u16,
     key_len: usize,
     iv: [u8; 16],
     rsc: u64,
-    /// As it is sent: encrypted where the message has it so.
+    /// Key data as sent: encrypted if the message requires it.
     data: Vec<u8>,
 }
 
@@ -301,8 +300,8 @@ impl Body {
     }
 }
 
-/// The EAPOL-Key IV of a message. RC4 takes an IV that no other message has under this key, and no two messages to a station
-/// have one replay counter; AES key wrap takes none (12.7.2 e).
+/// Returns the EAPOL-Key IV of a message (12.7.2 e). RC4 requires a unique IV per message under a key, and the replay
+/// counter is unique among the messages to a station. AES key wrap uses no IV.
 fn iv(protection: Protection, wait: &Wait) -> [u8; 16] {
     let mut iv = [0; 16];
     if protection.version == 1 {
@@ -311,12 +310,12 @@ fn iv(protection: Protection, wait: &Wait) -> [u8; 16] {
     iv
 }
 
-/// Which of the two messages that a station may be waited for.
+/// The two messages to a station that may be pending at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// Of the 4-way handshake.
+    /// The message of the 4-way handshake.
     Handshake,
-    /// Of the session: the group key.
+    /// The message of the session: the group key.
     Session,
 }
 
@@ -327,7 +326,7 @@ impl Handshake {
         if let (Some(pmkid), Protocol::Rsn) = (self.pmk.pmkid(), self.association.protocol) {
             KeyData::Pmkid(pmkid).push(&mut data);
         }
-        // The initial exchange is over when a key is replaced (12.7.2 b 7).
+        // The initial key exchange is complete if the handshake replaces a key (12.7.2 b 7).
         let secure = if self.sealed { KeyInfo::SECURE } else { 0 };
         Body {
             info: KeyInfo::PAIRWISE | KeyInfo::ACK | secure,
@@ -338,7 +337,7 @@ impl Handshake {
         }
     }
 
-    /// Message 3 (12.7.6.4). `None` if the group key that it tells is gone.
+    /// Builds message 3 (12.7.6.4). Returns `None` if its group key no longer exists.
     fn message_3(&self, answer: &Answer, wait: &Wait, offered: &Elements, group: &Group) -> Option<Body> {
         let iv = iv(self.protection, wait);
         let mut info = KeyInfo::PAIRWISE | KeyInfo::INSTALL | KeyInfo::ACK;

@@ -1,4 +1,4 @@
-//! The computation of SAE: Commit and Confirm of both sides and the keys that follow (IEEE 802.11-2020 12.4.5).
+//! The computations of SAE: Commit, Confirm and the resulting keys (IEEE 802.11-2020 12.4.5).
 
 use rand_core::CryptoRng;
 use subtle::ConstantTimeEq;
@@ -12,7 +12,7 @@ use crate::hash::{Hash, MAX_DIGEST_LEN, Octets, octets};
 const PMK_LEN: usize = 32;
 const PMKID_LEN: usize = 16;
 
-/// What a Commit says. Its octets are those on the air.
+/// The contents of a Commit, as octets on the air.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Commitment {
     pub(crate) scalar: Scalar,
@@ -20,8 +20,8 @@ pub(crate) struct Commitment {
 }
 
 impl Commitment {
-    /// What a peer says, if it can be accepted: the scalar is more than 1 and less than the order, the element is a point
-    /// (12.4.5.4).
+    /// Checks the contents of a peer's Commit: the scalar is greater than 1 and less than the order, the element is a
+    /// point (12.4.5.4).
     pub(crate) fn checked(group: Group, scalar: &[u8], element: &[u8]) -> Option<Commitment> {
         (ecc::is_proper_scalar(group, scalar) && ecc::is_element(group, element)).then(|| Commitment {
             scalar: octets(scalar),
@@ -30,7 +30,7 @@ impl Commitment {
     }
 }
 
-/// What stays secret of an own Commit.
+/// The secret part of an own Commit.
 #[derive(Clone)]
 pub(crate) struct Secret {
     method: Method,
@@ -39,7 +39,7 @@ pub(crate) struct Secret {
     rand: Scalar,
 }
 
-/// Draws the secrets of a Commit and makes it (12.4.5.2).
+/// Draws the secrets of a Commit and computes the Commit (12.4.5.2).
 pub(crate) fn commit(
     method: Method,
     group: Group,
@@ -49,14 +49,14 @@ pub(crate) fn commit(
     loop {
         let rand = ecc::random_scalar(group, rng);
         let mask = ecc::random_scalar(group, rng);
-        // A sum below 2 is drawn as often as no 32 octets are guessed.
+        // A sum below 2 is as unlikely as a correct guess of the scalar.
         if let Some(made) = commit_with(method, group, &pwe, rand, &mask) {
             return made;
         }
     }
 }
 
-/// The Commit of given secrets. `None` if its scalar is less than 2.
+/// Computes the Commit for given secrets. Returns `None` if its scalar is less than 2.
 fn commit_with(
     method: Method,
     group: Group,
@@ -79,7 +79,7 @@ fn commit_with(
     Some((Commitment { scalar, element }, secret))
 }
 
-/// What two Commits lead to: the key that Confirms are made with, and the PMK.
+/// The result of two Commits: the PMK, and the key for Confirms.
 pub(crate) struct Agreed {
     hash: Hash,
     kck: Octets<MAX_DIGEST_LEN>,
@@ -87,9 +87,9 @@ pub(crate) struct Agreed {
 }
 
 impl Secret {
-    /// The keys (12.4.5.4). `rejected` are the lists of the groups that were refused before, as they go over the air, that
-    /// of the station with the higher address first; hunting-and-pecking has none. `None` for a peer's element that was
-    /// chosen so that the secret is the point at infinity.
+    /// Derives the keys (12.4.5.4). `rejected` are the lists of previously rejected groups as octets on the air, the
+    /// list of the station with the higher address first; hunting-and-pecking has none. Returns `None` if the peer
+    /// chose its element so that the secret is the point at infinity.
     pub(crate) fn agree(&self, own: &Commitment, peer: &Commitment, rejected: [&[u8]; 2]) -> Option<Agreed> {
         let Secret {
             method,
@@ -125,7 +125,7 @@ impl Secret {
 }
 
 impl Agreed {
-    /// The Confirm of the side that said `from`, numbered `send_confirm` (12.4.5.5).
+    /// The Confirm of the sender of Commit `from`, with number `send_confirm` (12.4.5.5).
     pub(crate) fn confirm(
         &self,
         send_confirm: u16,
@@ -144,7 +144,7 @@ impl Agreed {
         )
     }
 
-    /// Whether `confirm` is what the side that said `from` had to send (12.4.5.6).
+    /// Whether `confirm` is the valid Confirm of the sender of Commit `from` (12.4.5.6).
     pub(crate) fn verify(
         &self,
         confirm: &[u8],

@@ -5,11 +5,11 @@
 //!
 //!  Commit           group (2) [token] scalar element              hunting-and-pecking, status 0
 //!                   group (2) scalar element elements             hash-to-element, status 126
-//!  token required   group (2) token, or an element that holds it  status 76
+//!  token required   group (2) token, or an element with the token    status 76
 //!  group refused    group (2)                                     status 77
 //!  Confirm          send-confirm (2) confirm                      status 0
 //! ```
-//! Elements after a Commit: Password Identifier, Rejected Groups, Anti-Clogging Token Container; others are passed over.
+//! Elements after a Commit: Password Identifier, Rejected Groups, Anti-Clogging Token Container. Others are ignored.
 
 use wlan_frames::FrameError;
 use wlan_frames::beacon::{elements, push_element};
@@ -27,15 +27,15 @@ pub mod status {
     pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
     /// Unspecified failure.
     pub const UNSPECIFIED_FAILURE: u16 = 1;
-    /// The Confirm does not fit: the peer has another password (12.4.7.6).
+    /// The Confirm is invalid: the peer has another password (12.4.7.6).
     pub const CHALLENGE_FAILURE: u16 = 15;
-    /// A Commit has to come with an anti-clogging token.
+    /// The Commit requires an anti-clogging token.
     pub const ANTI_CLOGGING_TOKEN_REQUIRED: u16 = 76;
-    /// The group is not one that the peer takes.
+    /// The peer does not support the group.
     pub const UNSUPPORTED_FINITE_CYCLIC_GROUP: u16 = 77;
-    /// The peer has no password of this identifier.
+    /// The peer has no password with this identifier.
     pub const UNKNOWN_PASSWORD_IDENTIFIER: u16 = 123;
-    /// A Commit made by hash-to-element.
+    /// A Commit by hash-to-element.
     pub const SAE_HASH_TO_ELEMENT: u16 = 126;
 }
 
@@ -44,62 +44,62 @@ const PASSWORD_IDENTIFIER: u8 = 33;
 const REJECTED_GROUPS: u8 = 92;
 const TOKEN_CONTAINER: u8 = 93;
 
-/// What an Authentication frame of SAE says.
+/// The contents of an SAE Authentication frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
     /// Commit.
     Commit(Commit<'a>),
-    /// A Commit in a group that is not supported, of which thus no more can be read.
+    /// A Commit in an unsupported group, whose remaining fields cannot be parsed.
     ForeignCommit {
-        /// How its password element was made.
+        /// How the password element was computed.
         method: Method,
-        /// The number of the group.
+        /// Number of the group.
         group: u16,
     },
     /// Confirm.
     Confirm {
-        /// How many Confirms were sent, this one included; 65535 once the sender has accepted.
+        /// Number of Confirms sent, including this one; 65535 once the sender has accepted.
         send_confirm: u16,
         /// The digest.
         confirm: &'a [u8],
     },
-    /// The answer to a Commit that needs a token.
+    /// Answers a Commit that requires a token.
     TokenRequired {
-        /// The number of the Commit's group.
+        /// Number of the Commit's group.
         group: u16,
-        /// The token, in an element of its own where the Commit was made by hash-to-element: see [`token_of`].
+        /// The token; within an element if the Commit is by hash-to-element: see [`token_of`].
         rest: &'a [u8],
     },
-    /// The answer to a Commit whose group is not taken.
+    /// Answers a Commit whose group is unsupported.
     GroupRefused {
-        /// The number of that group.
+        /// Number of the Commit's group.
         group: u16,
     },
-    /// Another answer.
+    /// Another refusal.
     Refused {
-        /// 1 to a Commit, 2 to a Confirm.
+        /// 1 refuses a Commit, 2 a Confirm.
         transaction: u16,
-        /// Why, one of 9.4.1.9; see [`status`].
+        /// Status code (9.4.1.9); see [`status`].
         status: u16,
     },
 }
 
-/// A Commit. That scalar and element are right is not yet checked.
+/// A Commit. Scalar and element are not validated yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Commit<'a> {
-    /// How its password element was made.
+    /// How the password element was computed.
     pub method: Method,
     /// The group.
     pub group: Group,
-    /// The anti-clogging token. Hunting-and-pecking has it in front of the scalar, without a length of its own.
+    /// The anti-clogging token. With hunting-and-pecking, it precedes the scalar and has no length field.
     pub token: Option<&'a [u8]>,
     /// The scalar, [`Group::field_len`] octets.
     pub scalar: &'a [u8],
-    /// The element, twice as many.
+    /// The element, twice as long as the scalar.
     pub element: &'a [u8],
     /// The identifier of the password.
     pub identifier: Option<&'a [u8]>,
-    /// The numbers of the groups that were refused before, two octets each, as they go over the air. Empty if none.
+    /// Numbers of previously rejected groups, two octets each, as on the air. May be empty.
     pub rejected: &'a [u8],
 }
 
@@ -118,8 +118,8 @@ impl<'a> Message<'a> {
     /// Reads the body of an Authentication frame, which starts with the algorithm.
     ///
     /// # Errors
-    /// [`FrameError::Truncated`]; [`FrameError::Field`] for another algorithm or transaction, and for elements of a Commit
-    /// that contradict each other.
+    /// [`FrameError::Truncated`]; [`FrameError::Field`] for another algorithm or transaction, and for invalid or
+    /// duplicate elements of a Commit.
     pub fn parse(body: &'a [u8]) -> Result<Message<'a>, FrameError> {
         const WHAT: &str = "the body of an SAE Authentication frame";
         let status = u16_at(body, 4, WHAT)?;
@@ -146,7 +146,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The body as it goes over the air.
+    /// Encodes the body.
     ///
     /// # Panics
     /// If an identifier, a list of groups or a token for an element is longer than 254 octets.
@@ -228,7 +228,7 @@ fn parse_commit(method: Method, contents: &[u8]) -> Result<Message<'_>, FrameErr
             needed: 2 + 3 * len,
             have: contents.len(),
         })?;
-    // Without elements, whatever there is too much of is the token (9.4.1.38).
+    // Without elements, all octets beyond the expected length are the token (9.4.1.38).
     let token_len = match method {
         Method::HuntingAndPecking => spare,
         Method::HashToElement => 0,
@@ -272,7 +272,7 @@ fn parse_commit(method: Method, contents: &[u8]) -> Result<Message<'_>, FrameErr
     Ok(Message::Commit(commit))
 }
 
-/// The token of a [`Message::TokenRequired`] that answers a Commit of `method`.
+/// Extracts the token from `rest` of a [`Message::TokenRequired`] that answers a Commit of `method`.
 #[must_use]
 pub fn token_of(method: Method, rest: &[u8]) -> Option<&[u8]> {
     let token = match method {
@@ -282,11 +282,11 @@ pub fn token_of(method: Method, rest: &[u8]) -> Option<&[u8]> {
             _ => None,
         })?,
     };
-    // It has to fit into an element with its extension ID, and nobody's is longer than that.
+    // A token must fit into an element with an extension ID. Longer tokens do not occur in practice.
     (1..=254).contains(&token.len()).then_some(token)
 }
 
-/// What follows the group in a [`Message::TokenRequired`] that hands out `token`.
+/// Encodes `rest` of a [`Message::TokenRequired`] with `token`.
 pub(crate) fn token_rest(method: Method, token: &[u8]) -> Vec<u8> {
     let mut rest = Vec::with_capacity(3 + token.len());
     match method {

@@ -12,25 +12,25 @@ use super::frame::{Commit, Message, status, token_of};
 use super::{Config, Event, Failure, Method, Password, Reply, StartError, State};
 use crate::Group;
 
-/// The number of every Confirm of one that has accepted (12.4.8.6.5).
+/// The send-confirm number of all Confirms after acceptance (12.4.8.6.5).
 const LAST_SEND_CONFIRM: u16 = u16::MAX;
 
-/// Why a Commit is not gone along with.
+/// The reason why a Commit is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitFault {
-    /// Its scalar or element is not one, or it is the own Commit come back.
+    /// The scalar or element is invalid, or the Commit is our own, reflected.
     Bad,
-    /// It lists a group as refused that is taken here.
+    /// The Commit lists a supported group as rejected.
     Downgraded,
 }
 
-/// The peer's side, once its Commit is taken.
+/// The peer's Commit and the keys that result from it.
 struct Met {
     commitment: Commitment,
     agreed: Agreed,
 }
 
-/// One exchange with one peer.
+/// An exchange with one peer.
 pub struct Sae {
     own: MacAddr,
     peer: MacAddr,
@@ -40,26 +40,26 @@ pub struct Sae {
     group: Group,
     state: State,
     commitment: Commitment,
-    /// Kept until the peer's Commit is taken. A Confirm tests one password against the peer's Commit, so a secret that met
-    /// a second Commit would let the peer test a second password.
+    /// Kept until the peer's Commit is accepted. A Confirm tests one password against the peer's Commit, so a second
+    /// Commit under the same secret would let the peer test another password.
     secret: Option<Secret>,
     met: Option<Met>,
-    /// The peer has sent another Commit than the one that was taken.
+    /// The peer has sent a Commit other than the accepted one.
     has_other_commit: bool,
     token: Option<Box<[u8]>>,
-    /// Groups that the peer refused.
+    /// Groups that the peer has rejected.
     rejected: Vec<Group>,
-    /// Sync: how often a message was sent again.
+    /// Sync: number of retransmissions.
     sync: u16,
-    /// A deadline has passed without an answer that fits.
+    /// A deadline has passed without a valid answer.
     is_silent: bool,
     /// Sc: the number of the last Confirm sent.
     sent: u16,
     /// Rc: the number of the last Confirm received.
     received: u16,
-    /// t0.
+    /// Expiry of the timer t0.
     deadline: Option<Duration>,
-    /// Why it will have failed if time runs out.
+    /// The failure to report if the exchange times out.
     suspicion: Failure,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Debug for Sae {
 }
 
 impl Sae {
-    /// Starts an exchange of the station `own` with `peer`; the reply is the Commit (12.4.8.6.3, event Initiate).
+    /// Starts an exchange of the station `own` with `peer`. The reply is the Commit (12.4.8.6.3, event Initiate).
     ///
     /// # Errors
     /// [`StartError`].
@@ -104,8 +104,9 @@ impl Sae {
         Ok((sae, reply))
     }
 
-    /// Answers a Commit as an access point does (12.4.8.6.3, event Com): with a Commit, and with the Confirm not before the
-    /// peer's is there, so that frames alternate. `None` if the password is not for the Commit's group and method.
+    /// Answers a Commit as an access point (12.4.8.6.3, event Com): with a Commit, and with a Confirm only after the
+    /// peer's Confirm, so that frames alternate. Returns `None` if the password does not support the Commit's group
+    /// and method.
     pub(super) fn answer(
         now: Duration,
         addresses: [MacAddr; 2],
@@ -114,7 +115,7 @@ impl Sae {
         commit: &Commit<'_>,
         rng: &mut dyn CryptoRng,
     ) -> Option<Result<(Sae, Reply), CommitFault>> {
-        // What costs nothing first.
+        // Cheap checks come first.
         let checked = Commitment::checked(commit.group, commit.scalar, commit.element);
         if checked.is_none() {
             return Some(Err(CommitFault::Bad));
@@ -168,7 +169,7 @@ impl Sae {
         self.peer
     }
 
-    /// Where it stands.
+    /// The state of the exchange.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
@@ -180,13 +181,14 @@ impl Sae {
         self.group
     }
 
-    /// When [`expire`](Self::expire) is to be called; `None` if there is nothing to wait for.
+    /// The time for the next call of [`expire`](Self::expire); `None` if no timer is running.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline
     }
 
-    /// What the clock leads to: the last message again, or the end. Nothing before the [deadline](Self::deadline).
+    /// Handles a timeout: repeats the last message, or ends the exchange. Has no effect before the
+    /// [deadline](Self::deadline).
     pub fn expire(&mut self, now: Duration) -> Reply {
         let mut reply = Reply::default();
         if self.deadline.is_none_or(|deadline| now < deadline) {
@@ -197,7 +199,7 @@ impl Sae {
             self.state = State::Nothing;
             self.deadline = None;
             self.secret = None;
-            // A peer that has begun anew refuses a Confirm of the exchange before, whatever its password is.
+            // A peer that has restarted rejects a Confirm of the previous exchange, even with the correct password.
             let failure = match self.suspicion {
                 Failure::PasswordMismatch if self.has_other_commit => Failure::NoAnswer,
                 other => other,
@@ -206,14 +208,14 @@ impl Sae {
         } else if self.state == State::Confirmed {
             self.push_confirm(&mut reply);
         } else {
-            // Also to one whose Confirm did not fit: it may have been for a Commit of before.
+            // The Commit is also repeated after an invalid Confirm, which may belong to an earlier Commit.
             reply.frames.push(self.commit());
         }
         reply
     }
 
-    /// Goes on with an exchange that was given up, as the peer goes on with it: with the same Commit, so that no Confirm of
-    /// it is taken for a wrong one.
+    /// Resumes an abandoned exchange that the peer continues. The Commit stays the same, so that a Confirm of this
+    /// exchange remains valid.
     pub(super) fn resume(&mut self, now: Duration) -> Reply {
         self.state = State::Committed;
         self.sync = 0;
@@ -225,7 +227,7 @@ impl Sae {
         reply
     }
 
-    /// What the body of an Authentication frame from the peer leads to; nothing, if it is not one of SAE.
+    /// Handles the body of an Authentication frame from the peer. A body that is not SAE has no effect.
     pub fn receive(&mut self, now: Duration, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
         let mut reply = Reply::default();
         let Ok(message) = Message::parse(body) else {
@@ -251,7 +253,7 @@ impl Sae {
             Message::GroupRefused { group } if self.is_unanswered() && group == self.group.number() => {
                 self.offer_another(now, rng, &mut reply);
             }
-            // Once the exchange is over, nobody asks for the suspicion.
+            // After the end of the exchange, the suspicion is unused.
             Message::Refused { status, .. } => {
                 self.suspicion = match status {
                     status::CHALLENGE_FAILURE => Failure::PasswordMismatch,
@@ -267,12 +269,12 @@ impl Sae {
         reply
     }
 
-    /// Whether the peer's Commit is still to come.
+    /// Whether no Commit of the peer has been accepted yet.
     fn is_unanswered(&self) -> bool {
         self.state == State::Committed && self.met.is_none()
     }
 
-    /// Whether this is the Commit that the peer's side of this exchange began with.
+    /// Whether this is the peer's accepted Commit of this exchange.
     pub(super) fn began_with(&self, commit: &Commit<'_>) -> bool {
         self.met.as_ref().is_some_and(|met| {
             met.commitment.scalar.as_slice() == commit.scalar
@@ -280,7 +282,7 @@ impl Sae {
         })
     }
 
-    /// Whether this is a Confirm of the peer in this exchange, and not in another.
+    /// Whether this is a valid Confirm of the peer in this exchange.
     pub(super) fn fits(&self, send_confirm: u16, confirm: &[u8]) -> bool {
         self.met.as_ref().is_some_and(|met| {
             met.agreed
@@ -288,7 +290,8 @@ impl Sae {
         })
     }
 
-    /// Whether the peer has let a deadline pass. Frames do not count: anybody can repeat or forge them.
+    /// Whether the peer has let a deadline pass. Received frames do not reset this, because an attacker can replay or
+    /// forge them.
     pub(super) fn is_silent(&self) -> bool {
         self.is_silent
     }
@@ -305,7 +308,7 @@ impl Sae {
         }
         match self.state {
             State::Committed if self.met.is_some() => {
-                // The peer did not get the answer.
+                // The peer missed our Commit.
                 if self.began_with(commit) && self.may_repeat(now) {
                     reply.frames.push(self.commit());
                 }
@@ -317,7 +320,7 @@ impl Sae {
                     reply.frames.push(Message::GroupRefused { group }.emit());
                     return;
                 }
-                // Both started, in different groups: that of the higher address holds (12.4.8.6.4).
+                // Both sides started, in different groups: the group of the higher address wins (12.4.8.6.4).
                 if changed
                     && (self.own > self.peer
                         || self.rejected.contains(&commit.group)
@@ -340,8 +343,8 @@ impl Sae {
                     Err(CommitFault::Bad) => {}
                 }
             }
-            // The peer did not get our Commit or our Confirm (12.4.8.6.5). Only the Commit that was taken is answered: a
-            // peer that has begun anew is met by a new exchange, once this one has timed out.
+            // The peer missed our Commit or our Confirm (12.4.8.6.5). Only a repetition of the accepted Commit is
+            // answered. A peer that has restarted gets a new exchange after this one has timed out.
             State::Confirmed => {
                 if !self.began_with(commit) {
                     self.has_other_commit = true;
@@ -357,7 +360,7 @@ impl Sae {
     fn receive_confirm(&mut self, now: Duration, send_confirm: u16, confirm: &[u8], reply: &mut Reply) {
         let is_right = self.met.is_some().then(|| self.fits(send_confirm, confirm));
         match (self.state, is_right) {
-            // It overtook the peer's Commit, or this was lost: the peer has to say it again (12.4.8.6.4).
+            // The Confirm overtook the peer's Commit, or the Commit was lost: the peer must repeat it (12.4.8.6.4).
             (State::Committed, None) => {
                 if self.may_repeat(now) {
                     reply.frames.push(self.commit());
@@ -378,9 +381,9 @@ impl Sae {
                 }
             }
             (State::Confirmed, Some(true)) => self.accept(send_confirm, reply),
-            // Discarded (12.4.8.6.5), but kept in mind.
+            // Discarded (12.4.8.6.5), but recorded as the reason of a later failure.
             (State::Confirmed, Some(false)) => self.suspicion = Failure::PasswordMismatch,
-            // The peer did not get our Confirm. One who has accepted has got it (12.4.8.6.6).
+            // The peer missed our Confirm. A peer that has accepted has received it (12.4.8.6.6).
             (State::Accepted, Some(true))
                 if send_confirm > self.received
                     && send_confirm != LAST_SEND_CONFIRM
@@ -394,7 +397,7 @@ impl Sae {
         }
     }
 
-    /// Counts a message that is sent again, and waits for its answer. False once there were too many.
+    /// Counts a retransmission and restarts the timer. Returns false after too many retransmissions.
     fn may_repeat(&mut self, now: Duration) -> bool {
         if self.sync > self.config.max_sync {
             return false;
@@ -404,7 +407,7 @@ impl Sae {
         true
     }
 
-    /// Takes the peer's Commit.
+    /// Accepts or rejects the peer's Commit.
     fn meet(&mut self, commit: &Commit<'_>) -> Result<(), CommitFault> {
         let theirs =
             Commitment::checked(self.group, commit.scalar, commit.element).ok_or(CommitFault::Bad)?;
@@ -412,7 +415,7 @@ impl Sae {
         if theirs == self.commitment {
             return Err(CommitFault::Bad);
         }
-        // Identifiers that differ are different passwords. An access point need not repeat ours.
+        // Different identifiers mean different passwords. An access point need not repeat the station's identifier.
         if commit.identifier.is_some() && commit.identifier != self.password.identifier() {
             return Err(CommitFault::Bad);
         }
@@ -441,7 +444,7 @@ impl Sae {
         Ok(())
     }
 
-    /// Commits in another group. False if the password is not for that.
+    /// Creates a Commit in another group. Returns false if the password does not support the group.
     fn change_group(&mut self, group: Group, rng: &mut dyn CryptoRng) -> bool {
         let Some(pwe) = self.password.element(self.method, group, self.own, self.peer) else {
             return false;
@@ -453,7 +456,7 @@ impl Sae {
         true
     }
 
-    /// The peer refuses the group: the next one that it did not refuse yet (12.4.8.6.4).
+    /// Offers the next group that the peer has not rejected (12.4.8.6.4).
     fn offer_another(&mut self, now: Duration, rng: &mut dyn CryptoRng, reply: &mut Reply) {
         let refused = self.group;
         let config = self.config.clone();
@@ -464,7 +467,7 @@ impl Sae {
             self.deadline = Some(now.saturating_add(config.retransmit));
             reply.frames.push(self.commit());
         } else {
-            // Not said by us, as no Commit without it follows.
+            // The peer never learns of this rejection, because no Commit follows.
             self.rejected.pop();
             self.suspicion = Failure::GroupsRefused;
         }
@@ -507,7 +510,7 @@ impl Sae {
             .map(|met| Event::Accepted(met.agreed.pmk.clone()));
     }
 
-    /// The groups that the peer refused, as the Rejected Groups element holds them; hunting-and-pecking has none.
+    /// The groups that the peer has rejected, as in the Rejected Groups element; empty with hunting-and-pecking.
     fn rejected_octets(&self) -> Vec<u8> {
         match self.method {
             Method::HuntingAndPecking => Vec::new(),
@@ -527,7 +530,7 @@ mod tests {
     const OURS: &[u8] = &[20, 0];
     const THEIRS: &[u8] = &[21, 0, 25, 0];
 
-    /// 12.4.5.4: in the salt of the key seed, the list of the higher address comes first.
+    /// 12.4.5.4: in the salt of the key seed, the list of the station with the higher address comes first.
     #[test]
     fn the_rejected_groups_go_into_the_key_in_the_order_of_the_addresses() {
         let (method, now) = (Method::HashToElement, Duration::ZERO);

@@ -1,8 +1,9 @@
-//! The access point's side: exchanges with many stations, and what keeps forged Commits from costing much (IEEE
-//! 802.11-2020 12.4.6, 12.4.8.6.1).
+//! The access point's side: exchanges with many stations, and limits on the cost of forged Commits (IEEE 802.11-2020
+//! 12.4.6, 12.4.8.6.1).
 //!
-//! What a Commit costs before the sender showed that it receives what is sent to its address: nothing but a keyed hash, once
-//! [`Limits::threshold`] exchanges are open. A token is that hash of the address and the minute, so that none is stored.
+//! Once [`Limits::threshold`] exchanges are open, a Commit costs only a keyed hash until its sender has shown that it
+//! receives frames sent to its address. The token is this hash of the address and the minute, so tokens are not
+//! stored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,27 +20,28 @@ use super::instance::{CommitFault, Sae};
 use super::{Config, Method, Password, Reply, State};
 use crate::hash::{Hash, MAX_DIGEST_LEN, Octets};
 
-/// A token is good for this long at the least and twice as long at the most.
+/// A token is valid for at least this time and at most twice as long.
 const TOKEN_PERIOD_S: u64 = 60;
 
-/// For so long an exchange that was given up is kept: longer than its station goes on with it, or a frame is under way.
+/// How long an abandoned exchange is kept: longer than its station continues it, and longer than a frame is in
+/// flight.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(5);
 
-/// How much is kept for stations.
+/// Limits on the state kept for stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Exchanges that may be open before a Commit needs a token: dot11RSNASAEAntiCloggingThreshold.
+    /// Number of open exchanges from which a Commit requires a token: dot11RSNASAEAntiCloggingThreshold.
     pub threshold: usize,
-    /// Exchanges that may be open; further Commits are passed over until one ends. So many that were given up are kept
-    /// beside them for some seconds.
+    /// Maximum number of open exchanges. Further Commits are ignored until an exchange ends. As many abandoned
+    /// exchanges may be kept for a few seconds.
     pub open: usize,
-    /// Ended exchanges that are kept to say the last Confirm again and to know a Commit that was seen before; the oldest
-    /// goes first.
+    /// Maximum number of kept accepted exchanges; the oldest is dropped first. They are kept to repeat the last
+    /// Confirm and to recognize their Commits.
     pub accepted: usize,
 }
 
 impl Default for Limits {
-    /// The standard's threshold (IEEE 802.11-2020 C.3); about a kilobyte for each exchange.
+    /// The standard's threshold (IEEE 802.11-2020 C.3). An exchange takes about a kilobyte.
     fn default() -> Limits {
         Limits {
             threshold: 5,
@@ -58,10 +60,10 @@ pub struct Parent {
     token_key: Zeroizing<[u8; 32]>,
     open: BTreeMap<MacAddr, Sae>,
     accepted: BTreeMap<MacAddr, Ended>,
-    /// The last exchange of each station that was given up, and until when it is kept. The station may go on with it; and
-    /// what it said in it is known, where it has begun another.
+    /// The last abandoned exchange of each station, and how long to keep it. The station may continue it. If the
+    /// station has started another exchange, its late frames of the abandoned exchange can still be recognized.
     given_up: BTreeMap<MacAddr, (Duration, Sae)>,
-    /// How many have ended.
+    /// Number of accepted exchanges so far.
     ended: u64,
 }
 
@@ -81,8 +83,8 @@ impl fmt::Debug for Parent {
 }
 
 impl Parent {
-    /// An access point of address `own`. A station that names no identifier is given the password that has none. The
-    /// `token_key` is random and nobody else's.
+    /// Creates an access point with address `own`. A station that sends no identifier gets the password without an
+    /// identifier. The `token_key` must be random and secret.
     #[must_use]
     pub fn new(
         own: MacAddr,
@@ -104,31 +106,31 @@ impl Parent {
         }
     }
 
-    /// How many exchanges are open.
+    /// Number of open exchanges.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.len()
     }
 
-    /// How many exchanges that ended with a key are kept.
+    /// Number of kept exchanges that ended with a key.
     #[must_use]
     pub fn accepted(&self) -> usize {
         self.accepted.len()
     }
 
-    /// How many exchanges that were given up are kept.
+    /// Number of kept abandoned exchanges.
     #[must_use]
     pub fn given_up(&self) -> usize {
         self.given_up.len()
     }
 
-    /// When [`expire`](Self::expire) is to be called; `None` if there is nothing to wait for.
+    /// The time for the next call of [`expire`](Self::expire); `None` if no timer is running.
     #[must_use]
     pub fn deadline(&self) -> Option<Duration> {
         self.open.values().filter_map(Sae::deadline).min()
     }
 
-    /// What the clock leads to for one station, and for which. To be called until it is `None`.
+    /// Handles the timeout of one station, and returns its address and the reply. Call this until it returns `None`.
     pub fn expire(&mut self, now: Duration) -> Option<(MacAddr, Reply)> {
         self.given_up.retain(|_, (until, _)| *until > now);
         let is_due = |sae: &Sae| sae.deadline().is_some_and(|deadline| deadline <= now);
@@ -138,13 +140,13 @@ impl Parent {
         Some((peer, reply))
     }
 
-    /// Forgets the exchange that ended with a key: the key is not used any more. An exchange that the station has begun
-    /// since goes on.
+    /// Forgets the accepted exchange of a station whose key is no longer used. A newer exchange with the station
+    /// continues.
     pub fn forget(&mut self, peer: MacAddr) {
         self.accepted.remove(&peer);
     }
 
-    /// What the body of an Authentication frame from `peer` leads to.
+    /// Handles the body of an Authentication frame from `peer`.
     pub fn receive(&mut self, now: Duration, peer: MacAddr, body: &[u8], rng: &mut dyn CryptoRng) -> Reply {
         match Message::parse(body) {
             Ok(Message::Commit(commit)) => self.receive_commit(now, peer, &commit, body, rng),
@@ -155,7 +157,7 @@ impl Parent {
                 send_confirm,
                 confirm,
             }) => {
-                // A Confirm said again, or late, is not for the exchange that the station has begun since.
+                // A repeated or late Confirm does not belong to the exchange that the station has started since.
                 let is_of = |sae: &Sae| sae.fits(send_confirm, confirm);
                 if let Some(ended) = self.accepted.get_mut(&peer)
                     && is_of(&ended.sae)
@@ -167,7 +169,7 @@ impl Parent {
                 }
                 self.pass_on(now, peer, body, rng)
             }
-            // An access point asks nobody, so an answer is to nothing.
+            // An access point initiates no exchange, so these answers match nothing.
             Ok(_) | Err(_) => Reply::default(),
         }
     }
@@ -183,11 +185,11 @@ impl Parent {
         let is_known = |sae: &Sae| sae.began_with(commit);
         match self.open.get(&peer) {
             Some(sae) if is_known(sae) => return self.pass_on(now, peer, body, rng),
-            // Another Commit is another's, unless the station went silent: then it may have started anew.
+            // Another Commit comes from another sender, unless the station is silent: it may have restarted.
             Some(sae) if !sae.is_silent() => return Reply::default(),
             _ => {}
         }
-        // A Commit of an exchange that is over (12.4.8.6.1), a method that is off, or one's own address.
+        // A Commit of a completed exchange (12.4.8.6.1), a disabled method, or our own address.
         if self.accepted.get(&peer).is_some_and(|ended| is_known(&ended.sae))
             || !self.takes(commit.method)
             || peer == self.own
@@ -201,7 +203,7 @@ impl Parent {
                 Some(_) => {}
             }
         }
-        // A station that started anew takes the place that it had.
+        // A station that has restarted reuses its open exchange.
         if self.open.len() >= self.limits.open && !self.open.contains_key(&peer) {
             return Reply::default();
         }
@@ -255,7 +257,7 @@ impl Parent {
         reply
     }
 
-    /// Opens an exchange, in the place of one whose station is silent.
+    /// Opens an exchange, which replaces the exchange of a silent station.
     fn begin(&mut self, now: Duration, peer: MacAddr, sae: Sae) {
         if let Some(before) = self.open.insert(peer, sae) {
             self.give_up(now, peer, before);
@@ -274,7 +276,7 @@ impl Parent {
             .insert(peer, (now.saturating_add(GIVEN_UP_FOR), sae));
     }
 
-    /// Moves an exchange that has ended to where it belongs.
+    /// Moves an exchange that has ended to the accepted or abandoned exchanges.
     fn settle(&mut self, now: Duration, peer: MacAddr) {
         match self.open.get(&peer).map(Sae::state) {
             Some(State::Nothing) => {

@@ -1,4 +1,4 @@
-//! From a password to the password element PWE of two stations, in both ways (IEEE 802.11-2020 12.4.4.2).
+//! Derivation of the password element (PWE) of two stations by both methods (IEEE 802.11-2020 12.4.4.2).
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use super::Method;
 use crate::ecc::{self, Element, Group, MAX_FIELD_LEN};
 use crate::hash::{Hash, Octets, octets};
 
-/// Octets of the longest number that simplified SWU is given: half as long again as the prime.
+/// Length in octets of the longest input of simplified SWU: 1.5 times the length of the prime.
 const MAX_WIDE_LEN: usize = 99;
-/// Candidates that hunting-and-pecking tries at the least: k (12.4.4.2.2).
+/// Minimum number of candidates that hunting-and-pecking tries: k (12.4.4.2.2).
 const MIN_CANDIDATES: usize = 40;
-/// Octets of the longest identifier: an element's body less the element ID extension (9.4.2.1).
+/// Maximum length of an identifier in octets: the body of an element minus the element ID extension (9.4.2.1).
 const MAX_IDENTIFIER_LEN: usize = 254;
 const MAX_SSID_LEN: usize = 32;
 
-/// Why a password cannot be used.
+/// The reason why a password is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// The SSID is longer than 32 octets.
@@ -31,8 +31,8 @@ pub enum PasswordError {
     Identifier(usize),
 }
 
-/// A password of one network, with the secret element PT of each group that it may be used in. It is wiped when dropped
-/// and never printed.
+/// A password of one network, with the secret element PT for each supported group. It is wiped when dropped and never
+/// printed.
 pub struct Password {
     octets: Zeroizing<Box<[u8]>>,
     identifier: Option<Box<[u8]>>,
@@ -49,10 +49,10 @@ impl fmt::Debug for Password {
 }
 
 impl Password {
-    /// The password `octets` of the network `ssid`, for use in `groups`. Its secret elements are derived here, once for all
-    /// exchanges. An `identifier` says which of several passwords is meant; it works
-    /// with hash-to-element only. What is in the octets is the caller's: UTF-8 after the OpaqueString profile of RFC 8265
-    /// where people type them (12.4.3).
+    /// Creates the password `octets` of the network `ssid`, for use in `groups`. The secret elements are derived
+    /// here, once for all exchanges. An `identifier` distinguishes several passwords and requires hash-to-element.
+    /// The octets are up to the caller: UTF-8 by the OpaqueString profile of RFC 8265 for passwords that people type
+    /// (12.4.3).
     ///
     /// # Errors
     /// [`PasswordError`].
@@ -73,7 +73,7 @@ impl Password {
         {
             return Err(PasswordError::Identifier(identifier.len()));
         }
-        // Of the right size at once: one that grows leaves copies behind.
+        // Allocated at full size: a vector that grows would leave copies of secrets behind.
         let mut elements = Vec::with_capacity(groups.len());
         for &group in groups {
             let element = element_of(group, ssid, octets, identifier.unwrap_or_default());
@@ -86,7 +86,7 @@ impl Password {
         })
     }
 
-    /// The identifier that a peer names the password by.
+    /// The identifier by which a peer names the password.
     #[must_use]
     pub fn identifier(&self) -> Option<&[u8]> {
         self.identifier.as_deref()
@@ -98,8 +98,8 @@ impl Password {
         &self.elements
     }
 
-    /// The password element of two stations. `None` where the password is not for this group or this method, and where
-    /// none of 255 candidates is a point, which hunting-and-pecking leaves open with a probability of 2^-255.
+    /// The password element of two stations. Returns `None` if the password does not support the group or method, or
+    /// if none of 255 candidates is a point (probability 2^-255 with hunting-and-pecking).
     pub(crate) fn element(&self, method: Method, group: Group, a: MacAddr, b: MacAddr) -> Option<Element> {
         let (_, element) = self.elements.iter().find(|(of, _)| *of == group)?;
         let mut addresses = [0; 12];
@@ -119,13 +119,13 @@ impl Password {
         }
     }
 
-    /// pwd-value, and the parity that y is to have: that of pwd-seed (12.4.4.2.2).
+    /// Computes pwd-value, and the parity of y from pwd-seed (12.4.4.2.2).
     fn candidate(&self, group: Group, addresses: &[u8; 12], counter: u8) -> (Octets<MAX_FIELD_LEN>, u8) {
         let seed = Hash::Sha256.hmac(addresses, &[&self.octets, &[counter]]);
         let mut value = octets(&[0; MAX_FIELD_LEN][..group.field_len()]);
         let (label, bits) = ("SAE Hunting and Pecking", group.field_bits());
         Hash::Sha256.kdf(&seed, label, &[group.prime()], bits, &mut value);
-        // A bit string of 521 bits becomes a number, so the bits that are not of it leave at the right.
+        // The 521-bit string is interpreted as a number, so the unused bits are shifted out on the right.
         let unused_bits = 8 * group.field_len() - usize::from(bits);
         if unused_bits > 0 {
             let mut above = 0;
@@ -145,7 +145,7 @@ fn element_of(group: Group, ssid: &[u8], password: &[u8], identifier: &[u8]) -> 
     ecc::map_and_add(group, &u1, &u2)
 }
 
-/// The two values that u1 and u2 are modulo the prime.
+/// The values that are u1 and u2 after reduction modulo the prime.
 fn wide_numbers(group: Group, ssid: &[u8], password: &[u8], identifier: &[u8]) -> [Octets<MAX_WIDE_LEN>; 2] {
     let hash = group.hash();
     let seed = hash.hmac(ssid, &[password, identifier]);

@@ -1,4 +1,4 @@
-//! SAE against vectors: the standard's, other implementations', and those computed by `vectors/sae/independent.py`.
+//! SAE test vectors of the standard, of other implementations, and computed by `vectors/sae/independent.py`.
 
 use serde::Deserialize;
 use wlan_frames::MacAddr;
@@ -60,7 +60,7 @@ fn commitment(group: Group, octets: &[u8]) -> Commitment {
     Commitment::checked(group, scalar, element).expect("the vector's Commit is right")
 }
 
-/// Holds the vector against what is computed and says how many of its values that were.
+/// Checks a vector and returns the number of values compared.
 fn check(vector: &Vector) -> usize {
     let Vector {
         name,
@@ -172,14 +172,14 @@ fn simplified_swu_is_that_of_rfc_9380() {
     } in vectors
     {
         let group = Group::from_number(group).unwrap();
-        // They are less than the prime, so that nothing is left to reduce.
+        // The values are less than the prime, so the reduction leaves them unchanged.
         let wide = |u: Vec<u8>| [vec![0; group.field_len() / 2], u].concat();
         let sum = ecc::map_and_add(group, &wide(u0), &wide(u1)).unwrap();
         assert_eq!(sum.as_slice(), point.0, "{name}");
     }
 }
 
-/// SymCrypt's negative cases, and the same for the other groups.
+/// SymCrypt's negative cases, also applied to the other groups.
 #[test]
 fn scalars_and_elements_out_of_their_range_are_refused() {
     for group in Group::ALL {
@@ -202,7 +202,7 @@ fn scalars_and_elements_out_of_their_range_are_refused() {
         assert!(ecc::is_element(group, &good));
         let mut off = good.to_vec();
         *off.last_mut().unwrap() ^= 1;
-        // The right y, but as much more as the prime, where there is room for that.
+        // The correct y plus the prime, where the field length permits it.
         let not_reduced = [group.prime(), &good[len..]].concat();
         for element in [off, not_reduced, vec![0; 2 * len], good[1..].to_vec(), Vec::new()] {
             assert!(!ecc::is_element(group, &element), "{group:?}: {element:02x?}");
@@ -216,14 +216,14 @@ fn scalars_and_elements_out_of_their_range_are_refused() {
     assert!(!ecc::is_element(Group::P256, &off.unwrap().0));
 }
 
-/// Found bit by bit: the largest number that is still a scalar.
+/// Finds the largest scalar bit by bit.
 fn order_less_one(group: Group) -> Vec<u8> {
     let mut largest = vec![0; group.field_len()];
     for bit in (0..group.field_bits()).rev() {
         let at = largest.len() - 1 - usize::from(bit / 8);
         largest[at] |= 1 << (bit % 8);
         if !ecc::is_proper_scalar(group, &largest) {
-            // 1 and 2 are scalars all the same; the order is far above.
+            // Not because the number is 0 or 1: all candidates are far above.
             largest[at] &= !(1 << (bit % 8));
         }
     }
