@@ -1,4 +1,4 @@
-//! What whoever reads and writes the air, without the key, can bring about: nothing but delay.
+//! An attacker without the key who can read and write the air can only cause delays.
 
 mod world;
 
@@ -16,7 +16,7 @@ fn established() -> World {
     world
 }
 
-/// What a station has installed, to compare.
+/// The keys that a station has installed, for comparison.
 fn installed(world: &World, station: MacAddr) -> String {
     let end = &world.ends[&station];
     let octets = |key: &wlan_rsn::Key| format!("{:02x?}", key.as_octets());
@@ -25,7 +25,7 @@ fn installed(world: &World, station: MacAddr) -> String {
     format!("{transmit:?} {groups:?} {}", end.established)
 }
 
-/// Key reinstallation, CVE-2017-13077: message 3 comes again. `World` checks that no key is installed twice.
+/// Key reinstallation, CVE-2017-13077: message 3 is repeated. `World` checks that no key is installed twice.
 #[test]
 fn a_message_3_that_comes_again_is_answered_and_no_more() {
     let mut world = World::of(&policy(Suite::Ccmp128).with_mfp(Suite::BipCmac128));
@@ -34,14 +34,14 @@ fn a_message_3_that_comes_again_is_answered_and_no_more() {
         world.deliver(&flight);
     }
     let before = installed(&world, STA);
-    // Message 4 is lost; the access point sends message 3 with the next replay counter, in the open.
+    // Message 4 is lost; the access point retransmits message 3 unencrypted with the next replay counter.
     world.next();
     world.wait();
     let again = world.next();
     assert_eq!(again.key, None);
     assert_eq!(world.deliver(&again), Some(Ok(())));
     assert_eq!(installed(&world, STA), before);
-    // The very same packet once more is a replay.
+    // An identical copy is a replay.
     assert_eq!(world.deliver(&again), Some(Err(Discard::Replay)));
     world.run();
     assert!(world.agrees(STA));
@@ -57,7 +57,7 @@ fn packets_of_before_are_replays() {
     world.settle();
     let (before, agreed) = (installed(&world, STA), world.ap_ends[&STA].established);
     for flight in world.sent.clone() {
-        // The link's own replay protection aside: as if the attacker could seal.
+        // Bypasses the link's own replay protection, as if the attacker could encrypt.
         for key in [None, Some(world.ends[&STA].tk().clone())] {
             let replayed = Flight {
                 key,
@@ -71,7 +71,8 @@ fn packets_of_before_are_replays() {
     assert!(world.agrees(STA));
 }
 
-/// CVE-2017-13078 to 13081: a group message comes again, or an old key under a new packet; its replay window stays.
+/// CVE-2017-13078 to 13081: a repeated group message, or an old key in a new packet, must not reset the replay
+/// window.
 #[test]
 fn a_group_key_is_installed_once() {
     let mut world = established();
@@ -79,7 +80,7 @@ fn a_group_key_is_installed_once() {
     world.collect();
     let first = world.next();
     world.deliver(&first);
-    // The answer is lost, and the key comes with the next replay counter.
+    // The answer is lost, so the key is sent again with the next replay counter.
     world.next();
     let before = installed(&world, STA);
     world.wait();
@@ -92,7 +93,7 @@ fn a_group_key_is_installed_once() {
     assert!(world.agrees(STA));
 }
 
-/// KRACK on rekeys in the open: messages of a handshake that are not sealed although keys are installed.
+/// KRACK on unencrypted rekeys: messages of a handshake arrive unencrypted although keys are installed.
 #[test]
 fn a_rekey_in_the_open_is_refused() {
     let mut world = established();
@@ -115,7 +116,7 @@ fn a_rekey_in_the_open_is_refused() {
     assert_eq!(world.deliver(&group), Some(Err(Discard::Unprotected)));
 }
 
-/// A message 1 of the attacker's between the access point's messages: the handshake goes on (He and Mitchell, 2004).
+/// Forged messages 1 between the messages of the access point do not stop the handshake (He and Mitchell, 2004).
 #[test]
 fn forged_messages_1_do_not_stop_a_handshake() {
     let mut world = World::of(&policy(Suite::Ccmp128));
@@ -155,7 +156,7 @@ fn forged_messages_2_do_not_stop_a_handshake() {
         let mut forged = message_2.clone();
         forged.packet[n] ^= 1;
         let outcome = world.deliver(&forged);
-        // The EAPOL version alone goes with any value, but under the MIC.
+        // The EAPOL version may have any value, but the MIC covers it.
         assert!(matches!(outcome, Some(Err(_))), "octet {n}: {outcome:?}");
     }
     assert!(world.air.is_empty());
@@ -196,7 +197,7 @@ fn every_octet_of_the_other_messages_is_under_the_mic() {
     assert!(world.agrees(STA));
 }
 
-/// An attacker showed the station a beacon, or the access point an association, with weaker elements.
+/// The attacker shows the station a beacon, or the access point an association request, with weaker elements.
 #[test]
 fn a_downgrade_is_found_on_either_side() {
     let strong = Policy {
@@ -212,7 +213,7 @@ fn a_downgrade_is_found_on_either_side() {
         pairwise: vec![Suite::Ccmp128],
         ..strong.clone()
     };
-    // The station saw an access point with TKIP alone, and so asked for TKIP: message 3 has the true element.
+    // The station saw an access point with TKIP only, and requested TKIP. Message 3 has the true element.
     let mut world = World::new(Elements::of(&weak));
     world.join(STA, &Elements::of(&weak), &pmk(7), &pmk(7));
     let weaker = world.stations.remove(&STA).unwrap();
@@ -234,7 +235,7 @@ fn a_downgrade_is_found_on_either_side() {
     assert!(!world.ends[&STA].is_established);
     assert_eq!(world.ends[&STA].transmit, None, "nothing was installed");
 
-    // The station asked for CCMP, and the access point was shown another association request of the same ciphers.
+    // The station requested CCMP. The access point saw another association request with the same ciphers.
     let other = Policy {
         capabilities: wlan_frames::rsn::RsnCapabilities(wlan_frames::rsn::RsnCapabilities::MFP_CAPABLE),
         ..chosen.clone()
@@ -260,8 +261,8 @@ fn a_downgrade_is_found_on_either_side() {
     assert!(!world.ap_ends[&STA].is_established);
 }
 
-/// An attacker took the RSN Extension element away, so that SAE falls back from hash-to-element (IEEE 802.11-2020 12.7.6.3,
-/// 12.7.6.4).
+/// The attacker removes the RSN Extension element so that SAE falls back from hash-to-element (IEEE 802.11-2020
+/// 12.7.6.3, 12.7.6.4).
 #[test]
 fn a_hidden_rsn_extension_element_is_found_on_either_side() {
     let shown =
@@ -277,7 +278,7 @@ fn a_hidden_rsn_extension_element_is_found_on_either_side() {
         world.join(STA, station, &pmk, &pmk);
         world
     };
-    // From the beacon that the station saw: message 3 has it.
+    // Removed from the beacon that the station saw: message 3 contains it.
     let deceived = joined(&hidden, &shown).stations.remove(&STA).unwrap();
     let mut world = joined(&shown, &shown);
     world.stations.insert(STA, deceived);
@@ -285,7 +286,7 @@ fn a_hidden_rsn_extension_element_is_found_on_either_side() {
     assert_eq!(world.ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
     assert_eq!(world.ends[&STA].transmit, None, "nothing was installed");
 
-    // From the association request that the access point saw: message 2 has it.
+    // Removed from the association request that the access point saw: message 2 contains it.
     let honest = joined(&shown, &shown).stations.remove(&STA).unwrap();
     let mut world = joined(&shown, &hidden);
     world.stations.insert(STA, honest);
@@ -293,7 +294,7 @@ fn a_hidden_rsn_extension_element_is_found_on_either_side() {
     assert_eq!(world.ap_ends[&STA].failures, [(Failure::ElementsDiffer, false)]);
     assert_eq!(world.ap_ends[&STA].receive, [], "nothing was installed");
 
-    // The same on both sides is right.
+    // The same elements on both sides are accepted.
     let mut world = joined(&shown, &shown);
     world.run();
     assert!(world.agrees(STA));
@@ -310,12 +311,13 @@ fn a_hidden_rsn_element_is_found_by_a_wpa_station() {
         .element(),
         ..Elements::of(&wpa)
     };
-    // Seen with its RSN element: fine. A WPA station is not told it again (12.7.6.4 knows one element).
+    // The station knows the RSN element from the beacon. Message 3 to a WPA station omits it (12.7.6.4 has one
+    // element).
     let mut world = World::new(both.clone());
     world.join(STA, &Elements::of(&wpa), &pmk(7), &pmk(7));
     world.run();
     assert!(world.agrees(STA));
-    // An RSN station is told both, and one that saw no WPA element where there is one was deceived.
+    // An RSN station gets both elements in message 3, so it detects that the beacon's WPA element was removed.
     let rsn_only = Elements {
         wpa: Vec::new(),
         ..both.clone()
@@ -359,7 +361,7 @@ fn ten_thousand_starts_are_bounded_and_hold_up_nobody() {
             .retain(|flight| flight.to == victim || flight.from == victim);
         world.sent.clear();
         assert!(world.ap.half_open() <= 100);
-        // An honest station answers while forty more begin between each of its messages.
+        // An honest station answers while forty other starts arrive between its messages.
         if n == 5000 {
             world.join(victim, &elements, &pmk(7), &pmk(7));
         } else if n > 5000 && n % 40 == 0 {
@@ -378,7 +380,7 @@ fn ten_thousand_starts_are_bounded_and_hold_up_nobody() {
         .filter(|end| end.failures == [(Failure::Displaced, false)])
         .count();
     assert_eq!(displaced, 9900);
-    // The rest ends by itself.
+    // The remaining handshakes time out.
     for _ in 0..10 {
         world.air.clear();
         world.wait();
@@ -387,7 +389,7 @@ fn ten_thousand_starts_are_bounded_and_hold_up_nobody() {
     assert!(!world.ap.is_crowded());
 }
 
-/// Whoever begins under the address of another station disturbs neither its session nor its handshake.
+/// Starts under the address of another station disturb neither its session nor its handshake.
 #[test]
 fn a_start_under_a_false_address_changes_nothing() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
@@ -396,7 +398,7 @@ fn a_start_under_a_false_address_changes_nothing() {
         let _ = world.ap.start(STA, &elements, &pmk(7), world.now, &mut world.rng);
         world.collect();
     };
-    // During its handshake, before each message.
+    // Before each message of the handshake.
     for _ in 0..3 {
         start(&mut world);
         let flight = world.next();
@@ -404,7 +406,7 @@ fn a_start_under_a_false_address_changes_nothing() {
     }
     world.settle();
     assert!(world.agrees(STA));
-    // During its session, without end: rekeys go on.
+    // During the session, repeatedly: rekeys continue.
     for _ in 0..20 {
         start(&mut world);
         world.air.clear();
@@ -475,7 +477,7 @@ fn a_start_does_not_disturb_a_handshake_that_was_answered() {
     world.run();
     assert!(world.agrees(STA));
     assert_eq!(world.ap_ends[&STA].established, 1);
-    // Nor does it disturb a new pairwise key.
+    // A rekey of the pairwise key is not disturbed either.
     world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
     world.collect();
     let message_1 = world.next();
@@ -495,13 +497,13 @@ fn a_start_without_an_answer_is_repeated_or_replaced() {
     let again = world.next();
     assert_eq!(nonce(&again), nonce(&message_1));
     assert_ne!(again.packet, message_1.packet, "another replay counter");
-    // No more often than without starts.
+    // The number of transmissions is the same as without starts.
     for _ in 0..10 {
         start(&mut world, &pmk(7));
     }
     let tries = usize::from(Timing::default().tries);
     assert_eq!(2 + world.air.drain(..).count(), tries);
-    // Other elements begin another handshake, and so does another PMK.
+    // Other elements or another PMK start a new handshake.
     let elements = Elements::of(&policy(Suite::Ccmp128).with_extended_key_id());
     let (now, rng) = (world.now, &mut world.rng);
     world.ap.start(STA, &elements, &pmk(7), now, rng).unwrap();
@@ -516,7 +518,7 @@ fn a_start_without_an_answer_is_repeated_or_replaced() {
     world.run();
     assert!(world.agrees(STA));
     assert_eq!(world.ap.half_open(), 0);
-    // A station with a session takes no place among the half-open ones.
+    // A station with a session does not count as half-open.
     start(&mut world, &pmk(8));
     assert_eq!(world.ap.half_open(), 0);
 }
@@ -540,7 +542,7 @@ fn an_access_point_is_crowded_when_half_its_places_are_taken() {
     }
 }
 
-/// An old message 2, though genuine, does not bring back a key of before.
+/// A genuine but old message 2 does not restore a previous key.
 #[test]
 fn a_second_snonce_is_followed_and_the_first_not_brought_back() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
@@ -556,7 +558,7 @@ fn a_second_snonce_is_followed_and_the_first_not_brought_back() {
     let late_2 = world.next();
     world.deliver(&first_2);
     let _lost_3 = world.next();
-    // The station restarted meanwhile, and answers the second message 1 with another SNonce.
+    // The station has restarted, and answers the second message 1 with another SNonce.
     let mut other = World::new(elements.clone());
     other.rng.0 = 99;
     other.join(STA, &elements, &pmk(7), &pmk(7));

@@ -1,4 +1,5 @@
-//! Both machines over a channel that loses, repeats and reorders: they end with equal keys, or say why not.
+//! Both state machines over a channel that loses, duplicates and reorders: they end with equal keys or report a
+//! failure.
 
 mod world;
 
@@ -7,16 +8,16 @@ use wlan_ciphers::Suite;
 use wlan_rsn::{Akm, Policy, Protocol};
 use world::{STA, World, policy};
 
-/// What happens to the packet that is next on its way.
+/// The fate of the next packet in flight, or another event.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Arrives,
     Lost,
-    /// Arrives, and again later.
+    /// Arrives, and arrives again later.
     Twice,
-    /// Arrives after the others.
+    /// Arrives after the other packets.
     Late,
-    /// A deadline comes first.
+    /// The next deadline passes first.
     Slow,
     RekeyPairwise,
     RekeyGroup,
@@ -77,7 +78,7 @@ proptest! {
                 }
             }
             world.collect();
-            // A link that is up on both sides carries data both ways, whatever is under way.
+            // A link that is established on both sides carries data both ways, even during a handshake.
             if world.ap_ends[&STA].is_established
                 && world.ends[&STA].is_established
                 && world.ap_ends[&STA].failures.is_empty()
@@ -86,7 +87,7 @@ proptest! {
                 prop_assert!(world.data_flows(STA));
             }
         }
-        // From here on the channel is good.
+        // From here on, the channel delivers every packet.
         world.settle();
         let failed = |end: &world::End| end.failures.iter().any(|&(_, still)| !still);
         let (ap, end) = (&world.ap_ends[&STA], &world.ends[&STA]);
@@ -94,7 +95,7 @@ proptest! {
             world.agrees(STA) || failed(ap) || failed(end),
             "neither agreed nor failed: {:?} {:?}", ap, end
         );
-        // Without a failure, every station has the group key that is sent with.
+        // Without a failure, every station has the group key in use.
         if !failed(ap) && !failed(end) {
             prop_assert!(world.agrees(STA));
             prop_assert_eq!(world.ap.established(), 1);

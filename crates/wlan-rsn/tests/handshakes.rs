@@ -1,4 +1,4 @@
-//! What a caller of the state machines can rely on, where nobody means harm.
+//! Guarantees of the state machines to their caller, without an attacker.
 
 mod world;
 
@@ -15,7 +15,7 @@ use wlan_rsn::{
 };
 use world::{AP, Flight, STA, TestRng, World, pmk, policy};
 
-/// Every policy that there is: generation, key management, cipher, protected management frames, extended Key IDs.
+/// Every supported policy: generation, key management, cipher, protected management frames, extended Key IDs.
 fn policies() -> Vec<Policy> {
     let mut policies = vec![
         Policy::of(Protocol::Wpa, Akm::WpaPsk, Suite::Tkip),
@@ -81,7 +81,7 @@ fn pmks_of_sae_and_owe() {
         world.join(STA, &elements, &pmk, &pmk);
         world.run();
         assert!(world.agrees(STA), "{akm:?}");
-        // Message 1 names the PMK.
+        // Message 1 contains the PMKID.
         assert!(world.sent[0].packet.windows(16).any(|name| name == [3; 16]));
 
         let named_otherwise = Pmk::agreed(&vec![9; len], [4; 16]).unwrap();
@@ -154,7 +154,7 @@ fn a_pre_shared_key_is_not_named() {
 
 const BIGTK: [u8; 16] = [0x5a; 16];
 
-/// An access point whose beacons are protected, and one station that begins.
+/// An access point with protected beacons, and a station that starts a handshake.
 fn with_protected_beacons(policy: &Policy, pmk: &Pmk) -> World {
     let elements = Elements::of(policy);
     let mut world = World::new(elements.clone());
@@ -164,9 +164,10 @@ fn with_protected_beacons(policy: &Policy, pmk: &Pmk) -> World {
     world
 }
 
-/// What hostapd 2.11 sends with `wmm_enabled=1`, `sae_pwe=1`, `ieee80211w=2` and `beacon_prot=1`: the frame without key data
-/// has 99 octets (EAPOL header, `struct wpa_eapol_key`, a MIC of 16, a length of 2), a KDE 6 before its data, an IGTK and a
-/// BIGTK 8 before the key, a GTK 2. Message 2 repeats the elements of the association request.
+/// hostapd 2.11 with `wmm_enabled=1`, `sae_pwe=1`, `ieee80211w=2` and `beacon_prot=1`. A frame without key data has
+/// 99 octets (EAPOL header, `struct wpa_eapol_key`, a MIC of 16, a length of 2). A KDE has 6 octets before its data;
+/// the key follows after 8 more in an IGTK or BIGTK KDE and after 2 in a GTK KDE. Message 2 repeats the elements of
+/// the association request.
 #[test]
 fn messages_of_sae_are_as_long_as_those_of_hostapd() {
     let policy = Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128)
@@ -182,7 +183,7 @@ fn messages_of_sae_are_as_long_as_those_of_hostapd() {
     const FRAME: usize = 99;
     let (pmkid, rsn, rsnx) = (6 + 16, 2 + 20, 2 + 1);
     let keys = (6 + 2 + 16) + 2 * (6 + 8 + 16);
-    // Padded to a multiple of 8, and the 8 octets of AES key wrap.
+    // Padded to a multiple of 8, plus 8 octets for AES key wrap.
     let wrapped = |len: usize| len.next_multiple_of(8) + 8;
     let lengths: Vec<usize> = world.sent.iter().map(|flight| flight.packet.len()).collect();
     assert_eq!(
@@ -237,7 +238,7 @@ fn stations_are_told_the_key_of_protected_beacons() {
     let expected = (6, Suite::BipCmac128, Key::new(&BIGTK), 0x0102_0304_0506);
     assert_eq!(of_beacons, [expected]);
 
-    // A new group key comes with the same key for beacons, which is not installed again.
+    // A new group key is sent with the same beacon key, which is not installed again.
     let mut world = with_protected_beacons(&protected, &pmk(7));
     world.run();
     assert!(world.ap.rekey_group(world.now, &mut world.rng));
@@ -247,7 +248,7 @@ fn stations_are_told_the_key_of_protected_beacons() {
     let key_ids: Vec<u8> = world.ends[&STA].integrity.keys().copied().collect();
     assert_eq!(key_ids, [4, 5, 6]);
 
-    // A station that protects no management frames is not told.
+    // A station without protected management frames does not get the beacon key.
     let optional = policy(Suite::Ccmp128).with_optional_mfp(Suite::BipCmac128);
     let mut world = with_protected_beacons(&optional, &pmk(7));
     let other = MacAddr([2, 0, 0, 0, 0, 3]);
@@ -276,7 +277,7 @@ fn only_a_key_for_beacons_protects_beacons() {
     }
 }
 
-/// What hostapd 2.10 and wpa_supplicant 2.10 have on the air.
+/// As hostapd 2.10 and wpa_supplicant 2.10 send it.
 #[test]
 fn key_information_is_that_of_hostapd() {
     for (policy, expected) in [
@@ -326,7 +327,7 @@ fn tries_and_waits_are_those_of_hostapd() {
         world.wait();
         times.push(world.now);
     }
-    // Sent at 0, 100 ms, 1.1 s and 2.1 s, given up at 3.1 s.
+    // Sent at 0, 100 ms, 1.1 s and 2.1 s; given up at 3.1 s.
     assert_eq!(times, [0, 100, 1100, 2100, 3100].map(Duration::from_millis));
     assert_eq!(world.ap_ends[&STA].failures, [(Failure::NoAnswer, false)]);
     world.settle();
@@ -344,7 +345,7 @@ fn a_wrong_passphrase_is_told_on_both_sides_and_brings_no_storm() {
     assert_eq!(world.ends[&STA].failures, [(Failure::WrongKey, false)]);
     assert_eq!(world.sent.len(), 8, "four messages 1, four messages 2");
 
-    // The link may tell the station sooner.
+    // The link may report the failure to the station earlier.
     let mut world = World::new(elements.clone());
     world.join(STA, &elements, &pmk(7), &pmk(8));
     world.run();
@@ -373,7 +374,7 @@ fn replacing_the_pairwise_key_loses_no_frame() {
             assert_ne!(*world.ends[&STA].tk(), before);
             let key_id = world.ends[&STA].transmit.as_ref().unwrap().0.get();
             assert_eq!(key_id, if extended { round % 2 } else { 0 });
-            // Frames of before are still on their way.
+            // Frames under the previous key are still in flight.
             assert!(world.ends[&STA].receive.iter().any(|(_, key)| *key == before));
             world.settle();
             assert_eq!(world.ends[&STA].receive.len(), 1);
@@ -401,7 +402,7 @@ fn replacing_the_pairwise_key_survives_the_loss_of_each_message() {
     }
 }
 
-/// A station with a session, whose access point has begun to replace the pairwise key: message 1 has arrived.
+/// A station with a session whose access point replaces the pairwise key: message 1 has arrived.
 fn during_rekey() -> World {
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.run();
@@ -451,7 +452,7 @@ fn an_access_point_that_leaves_is_reported_once_and_with_the_likely_reason() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let message_1 = world.next();
     world.deliver(&message_1);
-    // It left instead of sending message 3: it has another key.
+    // It left instead of sending message 3, so it probably has another key.
     assert_eq!(leave(&mut world), [(Failure::WrongKey, false)]);
     assert_eq!(leave(&mut world).len(), 1, "nothing was left to fail");
 
@@ -482,7 +483,7 @@ fn a_station_takes_messages_of_an_access_point_only() {
     assert_eq!(world.deliver(&message_3), Some(Err(Discard::Unexpected)));
 }
 
-/// As wpa_supplicant (`wpa_supplicant_send_2_of_4` and `_4_of_4`).
+/// Like wpa_supplicant (`wpa_supplicant_send_2_of_4` and `_4_of_4`).
 #[test]
 fn answers_repeat_the_key_length_in_wpa_only() {
     for (policy, key_len) in [
@@ -501,8 +502,8 @@ fn answers_repeat_the_key_length_in_wpa_only() {
     }
 }
 
-/// RC4 must not use one keystream twice: its key is the EAPOL-Key IV and the KEK. AES key wrap takes no IV
-/// (IEEE 802.11-2020 12.7.2 e, k).
+/// RC4 must not use a keystream twice: its key is the EAPOL-Key IV and the KEK. AES key wrap uses no IV (IEEE
+/// 802.11-2020 12.7.2 e, k).
 #[test]
 fn key_data_under_rc4_never_has_the_same_iv_twice() {
     let ivs = |suite| {
@@ -511,7 +512,7 @@ fn key_data_under_rc4_never_has_the_same_iv_twice() {
             let flight = world.next();
             world.deliver(&flight);
         }
-        // Message 3 is lost and sent again; two group keys follow.
+        // Message 3 is lost and retransmitted; two group keys follow.
         world.next();
         world.wait();
         world.run();
@@ -534,7 +535,7 @@ fn key_data_under_rc4_never_has_the_same_iv_twice() {
     assert_eq!(ivs(Suite::Ccmp128), [[0; 16]; 4]);
 }
 
-/// Frames may still be in flight under a key that was replaced moments ago, so the last four replaced keys are kept.
+/// Frames may still be in flight under a recently replaced key, so the last four replaced keys are kept.
 #[test]
 fn four_replaced_pairwise_keys_are_kept() {
     let mut world = World::of(&policy(Suite::Ccmp128));
@@ -587,7 +588,7 @@ fn forged_michaels_are_reported() {
     assert_eq!(world.ap_ends[&STA].michael_failures, 1);
 }
 
-/// As hostapd's `wpa_receive_error_report`: a report counts only if the key that it is about is of TKIP.
+/// Like hostapd's `wpa_receive_error_report`: a report counts only if it concerns a TKIP key.
 #[test]
 fn a_report_about_a_cipher_without_michael_is_refused() {
     let mixed = Policy {
@@ -614,7 +615,7 @@ fn a_report_about_a_cipher_without_michael_is_refused() {
         };
         assert_eq!(world.deliver(&report), Some(expected), "{policy:?}");
         assert_eq!(world.ap_ends[&STA].michael_failures, failures);
-        // A refused report leaves the session as it was: the next request is answered.
+        // A rejected report leaves the session unchanged: the next request is answered.
         assert!(world.stations.get_mut(&STA).unwrap().request_rekey(true));
         world.collect();
         world.run();
@@ -640,7 +641,7 @@ fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
         assert!(world.ap.rekey_group(world.now, &mut world.rng));
         assert!(!world.ap.rekey_group(world.now, &mut world.rng), "one at a time");
         world.collect();
-        // The third station does not hear it the first time.
+        // The third station misses the first transmission.
         world.air.retain(|flight| flight.to != stations(5)[2]);
         world.run();
         assert_eq!(world.group.len(), before, "one station lacks it");
@@ -649,7 +650,7 @@ fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
         assert!(stations(5).iter().all(|&station| world.agrees(station)));
         let key_ids = [1, 2];
         assert_eq!(world.group.last().unwrap().0, key_ids[(round + 1) % 2]);
-        // The key of before is still known for frames on their way.
+        // The previous key is kept for frames in flight.
         assert_eq!(world.ends[&stations(5)[0]].groups.len(), 2);
     }
 }
@@ -686,7 +687,7 @@ fn a_station_that_does_not_answer_holds_up_a_group_key_only_so_long() {
 fn a_station_that_joins_during_a_group_rekey_gets_the_new_key() {
     let elements = Elements::of(&policy(Suite::Ccmp128));
     let mut world = World::of(&policy(Suite::Ccmp128));
-    // Messages 1 and 2: then message 3 with the first key is on its way.
+    // After messages 1 and 2, message 3 with the first key is in flight.
     for _ in 0..2 {
         let flight = world.next();
         world.deliver(&flight);
@@ -716,8 +717,8 @@ fn a_newcomer_learns_where_the_group_key_stands() {
     assert_eq!(key.rsc, [6, 5, 4, 3, 2, 1, 0, 0]);
 }
 
-/// 12.7.6.4: Key RSC is the number that the group key has reached when message 3 goes out, not when it first went out. A
-/// station that takes an older number would accept replays of every group frame since.
+/// 12.7.6.4: Key RSC is the packet number at the time of each transmission of message 3, not of the first. With an
+/// older number, a station would accept replays of all group frames since then.
 #[test]
 fn a_message_that_is_sent_again_names_the_present_packet_numbers() {
     let numbers = |world: &World| (world.ends[&STA].rsc, world.ends[&STA].ipn);
@@ -736,7 +737,7 @@ fn a_message_that_is_sent_again_names_the_present_packet_numbers() {
             let (key, _) = EapolKey::parse(&flight.packet, 16).unwrap();
             flight.from == AP && (key.rsc != [0; 8])
         };
-        // The group key is in message 3 of RSN, in the group message of WPA. It is lost.
+        // The group key is in message 3 of RSN and in the group message of WPA. This message is lost.
         let lost = loop {
             let flight = world.next();
             if carries_the_key(&flight) {
@@ -756,7 +757,7 @@ fn a_message_that_is_sent_again_names_the_present_packet_numbers() {
     }
 }
 
-/// Message 3 names the group key of its first transmission, also when the access point has drawn another one since.
+/// A retransmitted message 3 contains the group key of its first transmission, even if a newer group key exists.
 #[test]
 fn a_message_3_that_is_sent_again_tells_the_same_group_key() {
     let mut world = World::of(&policy(Suite::Ccmp128));
@@ -771,7 +772,7 @@ fn a_message_3_that_is_sent_again_tells_the_same_group_key() {
     let again = world.next();
     let rsc = |flight: &Flight| EapolKey::parse(&flight.packet, 16).unwrap().0.rsc[0];
     assert_eq!((rsc(&first), rsc(&again)), (0, 7));
-    // Whichever arrives, the station has that key, and then gets the newer one.
+    // Both transmissions install the same key; the newer key follows.
     world.deliver(&first);
     world.deliver(&again);
     assert_eq!(world.ends[&STA].groups.len(), 1);
@@ -836,7 +837,7 @@ fn the_clock_may_jump() {
     world.ap.timeout(world.now);
     world.collect();
     assert_eq!(world.air.len(), 1, "one message, however much time went by");
-    // Back again: what was due in ten days is due now.
+    // The clock jumps back: a deadline in ten days counts as due now.
     world.air.clear();
     world.now = Duration::from_secs(1);
     assert_eq!(world.ap.next_timeout(world.now), Some(world.now));
@@ -863,7 +864,7 @@ fn other_packets_are_left_out() {
     assert!(matches!(receive(&[2, 0, 0, 0]), Err(Discard::Malformed(_))));
     assert!(matches!(receive(&[]), Err(Discard::Malformed(_))));
     assert_eq!(receive(&message_1.packet), Err(Discard::Unexpected), "reflected");
-    // Of a station's packets, none has Ack (bit 7), and all have MIC (bit 8).
+    // Packets of a station never have Ack (bit 7) and always have MIC (bit 8).
     let mut with_ack = message_2.packet.clone();
     with_ack[6] |= 0x80;
     assert_eq!(receive(&with_ack), Err(Discard::Unexpected));
@@ -880,7 +881,7 @@ fn other_packets_are_left_out() {
         .ap
         .receive(AP, &message_2.packet, false, world.now, &mut world.rng);
     assert_eq!(stranger, Err(Discard::UnknownPeer));
-    // Padding of a short Ethernet frame is no part of the packet.
+    // The padding of a short Ethernet frame is not part of the packet.
     let mut padded = message_2;
     padded.packet.extend([0; 20]);
     assert_eq!(world.deliver(&padded), Some(Ok(())));

@@ -1,4 +1,4 @@
-//! What an observer of a handshake learns beside the keys.
+//! The keys, counts and capabilities that an observer learns from handshakes.
 
 mod world;
 
@@ -11,8 +11,8 @@ use world::{AP, STA, World, pmk, policy};
 const SPP: RsnCapabilities = RsnCapabilities(RsnCapabilities::SPP_AMSDU_CAPABLE);
 const NONE: RsnCapabilities = RsnCapabilities(0);
 
-/// Whether SPP A-MSDUs are known to be in use after messages 1 and 2 of stations with `capabilities`, when `beacons` were
-/// seen before.
+/// Whether SPP A-MSDUs are known to be in use after messages 1 and 2 of a station with `capabilities`, given
+/// previously seen `beacons`.
 fn is_spp(capabilities: RsnCapabilities, beacons: &[(MacAddr, RsnCapabilities)]) -> bool {
     let policy = Policy {
         capabilities,
@@ -35,7 +35,7 @@ fn is_spp(capabilities: RsnCapabilities, beacons: &[(MacAddr, RsnCapabilities)])
     }
 }
 
-/// IEEE 802.11-2020 9.4.2.24.4: both ends must be capable of SPP A-MSDUs.
+/// IEEE 802.11-2020 9.4.2.24.4: both ends must support SPP A-MSDUs.
 #[test]
 fn spp_amsdus_take_a_beacon_and_a_station_that_announce_them() {
     let other = MacAddr([2, 9, 9, 9, 9, 9]);
@@ -139,7 +139,7 @@ fn each_key_is_learned_once_and_is_the_key_that_the_station_installed() {
         &["pairwise"],
         &["group 1", "integrity 4", "integrity 6"],
         &[],
-        // The key for beacons is still the same.
+        // The beacon key is unchanged.
         &["group 2", "integrity 5"],
         &[],
         &[],
@@ -151,7 +151,7 @@ fn each_key_is_learned_once_and_is_the_key_that_the_station_installed() {
         let learned = observer.packet(AP, STA, &flight.packet).unwrap();
         assert_eq!(kinds(&learned), expected);
         all.extend(learned);
-        // A retransmission tells nothing new.
+        // A retransmission contains nothing new.
         assert_eq!(observer.packet(AP, STA, &flight.packet).unwrap(), []);
     }
     let end = &world.ends[&STA];
@@ -199,10 +199,10 @@ fn keys_are_learned_in_whatever_order_the_messages_are_captured() {
             .collect();
         kinds(&learned)
     };
-    // Without message 1: message 3 has the ANonce too.
+    // Without message 1: message 3 also contains the ANonce.
     assert_eq!(learn(&[message_2, message_3]), of_message_3);
     assert_eq!(learn(&[message_3, message_2]), of_message_3);
-    // A handshake in between, and messages 1 that are sent again and again, displace neither the nonce nor message 3.
+    // Another handshake in between, or many repetitions of message 1, displace neither the nonce nor message 3.
     let between = [message_1, message_3, second_1, second_2, message_2];
     assert_eq!(learn(&between), [&["pairwise"], &of_message_3[..]].concat());
     let again = [
@@ -234,7 +234,7 @@ fn suites_that_are_not_supported_are_counted() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.run();
     let mut message_2 = world.sent[1].packet.clone();
-    // The AKM of the RSN element: 802.1X in place of PSK.
+    // The AKM of the RSN element: 802.1X instead of PSK.
     let psk = [0x00, 0x0f, 0xac, 2];
     let at = message_2.windows(4).rposition(|octets| octets == psk).unwrap();
     message_2[at + 3] = 1;
@@ -246,7 +246,7 @@ fn suites_that_are_not_supported_are_counted() {
     assert_eq!((counts.answers, counts.unknown_suites, counts.open), (2, 2, 0));
 }
 
-/// Message 3 repeats the RSN element of the beacon, so it tells of a capability that no beacon was captured for.
+/// Message 3 repeats the RSN element of the beacon, so the capability is known even without a captured beacon.
 #[test]
 fn message_3_tells_whether_the_access_point_is_capable_of_spp_amsdus() {
     let elements = |capabilities| {
@@ -261,7 +261,7 @@ fn message_3_tells_whether_the_access_point_is_capable_of_spp_amsdus() {
         world.run();
         let mut observer = observer();
         let mut known = Vec::new();
-        // Message 3 comes twice.
+        // Message 3 arrives twice.
         for at in [0, 1, 2, 2] {
             for learned in observer.packet(AP, STA, &world.sent[at].packet).unwrap() {
                 if let Learned::Pairwise { spp_amsdu, .. } = learned {

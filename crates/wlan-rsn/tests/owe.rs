@@ -89,7 +89,7 @@ fn a_full_access_point_forgets_the_oldest_answer() {
         access_point.answer(station, request, &mut rng).unwrap()
     };
     let request = Station::new(&[Group::P256], &mut TestRng(6)).unwrap().element();
-    // Neither the first nor the last address is the oldest.
+    // The oldest station has neither the lowest nor the highest address.
     let answers = [2, 3, 1].map(|station| answer(station, &request));
     assert_eq!(answer(3, &request), answers[1]);
     assert_eq!(answer(1, &request), answers[2]);
@@ -127,7 +127,7 @@ fn keys_that_are_none_and_answers_in_another_group_are_refused() {
         assert_eq!(refused(19, public_key), OweError::PublicKey);
     }
     assert_eq!(refused(1, &[1; 32]), OweError::Group(1));
-    // About half of all numbers are the x of no point.
+    // About half of all numbers are not the x of a point.
     let none = (0..32).filter(|&n| {
         let mut public_key = [0; 32];
         public_key[31] = n;
@@ -154,7 +154,7 @@ fn ten_thousand_forged_stations_do_not_grow_the_memory() {
     let mut rng = TestRng(7);
     let mut access_point = AccessPoint::new(&[Group::P256], 4);
     let request = Station::new(&[Group::P256], &mut rng).unwrap().element();
-    // Those that are refused unseen, then as many as are answered in reasonable time.
+    // First requests that are rejected without a computation, then as many valid requests as are feasible in a test.
     let bad = DhParameter {
         group: 19,
         public_key: &[1; 31],

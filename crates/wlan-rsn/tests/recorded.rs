@@ -1,4 +1,5 @@
-//! Handshakes with wpa_supplicant, recorded: its message 2, and the keys that it derived and took out of our message 3.
+//! Recorded handshakes with wpa_supplicant: its message 2, and the keys that it derived and extracted from our
+//! message 3.
 
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;

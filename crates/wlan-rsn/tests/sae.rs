@@ -1,4 +1,4 @@
-//! SAE between a station and an access point, and between two that both start.
+//! SAE between a station and an access point, and between two stations that both start.
 
 mod common;
 #[path = "common/sae.rs"]
@@ -63,7 +63,7 @@ fn two_that_both_start_agree_also_where_their_groups_differ() {
     let secret = password("mekmitasdigoat", None, &groups);
     for (one, other, used) in [
         (Group::P256, Group::P256, Group::P256),
-        // The second has the higher address.
+        // The second station has the higher address.
         (Group::P256, Group::P384, Group::P384),
         (Group::P384, Group::P256, Group::P256),
     ] {
@@ -119,7 +119,7 @@ fn two_that_both_start_in_groups_that_the_other_has_not_meet_in_a_third() {
             begin([STATION, ACCESS_POINT], firsts[0]),
             begin([ACCESS_POINT, STATION], firsts[1]),
         ];
-        // Each has a list of its own, and both go into the key in the order of the addresses.
+        // Each side has its own list, and both lists enter the key in the order of the addresses.
         let events = run(&mut sides, frames.try_into().unwrap(), &mut PERFECT(), &mut rng);
         agreed(&events);
     }

@@ -1,4 +1,4 @@
-//! SAE with somebody in between.
+//! SAE with an attacker between the two sides.
 
 mod common;
 #[path = "common/sae.rs"]
@@ -35,7 +35,7 @@ fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
         assert!(station.receive(now, &forged, &mut rng).event.is_none());
     }
     let theirs = parent.receive(now, STATION, &commit, &mut rng);
-    // A Commit of somebody else in the station's name, and nonsense.
+    // A forged Commit in the station's name, and a forged Confirm.
     let (_, other) = start(
         Method::HashToElement,
         &[Group::P256],
@@ -63,7 +63,7 @@ fn a_forged_confirm_or_refusal_does_not_end_an_exchange() {
         station.receive(now, &theirs.frames[0], &mut rng).event,
         theirs.event
     );
-    // Nor one that is over.
+    // A completed exchange is unaffected as well.
     for frame in [forged_confirm, refusal(2, 1), other, theirs.frames[0].clone()] {
         let reply = station.receive(now, &frame, &mut rng);
         assert!(reply.event.is_none() && reply.frames.is_empty());
@@ -77,8 +77,8 @@ fn an_exchange_tests_one_password() {
     let (groups, now) = ([Group::P256], Duration::ZERO);
     let secret = password("right", None, &groups);
     let (mut station, commit) = start(Method::HashToElement, &groups, secret, &mut rng);
-    // A rogue access point makes a Commit for each password that it guesses. The Confirm that answers a Commit shows
-    // whether its password is right.
+    // A rogue access point makes a Commit for each guessed password. The Confirm that answers a Commit shows whether
+    // its password is correct.
     let mut guesses = ["first", "second", "third", "fourth", "fifth", "right"].map(|guess| {
         let mut rogue = parent(&groups, vec![password(guess, None, &groups)]);
         let theirs = rogue.receive(now, STATION, &commit, &mut rng).frames.remove(0);
@@ -87,7 +87,7 @@ fn an_exchange_tests_one_password() {
     let first = guesses[0].1.clone();
     let mut said = station.receive(now, &first, &mut rng).frames.to_vec();
     assert_eq!((said.len(), station.state()), (1, State::Confirmed));
-    // Repeating the first Commit makes no room for the others, nor does silence.
+    // Neither a repetition of the first Commit nor silence makes the station accept another Commit.
     said.extend(station.receive(now, &first, &mut rng).frames);
     for is_after_silence in [false, true] {
         if is_after_silence {
@@ -118,7 +118,7 @@ fn a_repeated_commit_is_answered_up_to_a_bound_and_changes_nothing() {
     let mut last = None;
     for answered in 0..20 {
         let frames = station.receive(now, &theirs, &mut rng).frames;
-        // dot11RSNASAESync is 5: above that, a message is not sent again (12.4.8.6.5).
+        // dot11RSNASAESync is 5: a message is not retransmitted beyond it (12.4.8.6.5).
         assert_eq!(
             frames.len(),
             if answered < 6 { 2 } else { 0 },
@@ -280,7 +280,7 @@ fn hunting_and_pecking_is_answered_only_where_it_is_allowed() {
             .frames
             .is_empty()
     );
-    // Nor does a station go along with the other method than its own.
+    // A station ignores a Commit by another method than its own.
     let (_, other) = start(Method::HashToElement, &[Group::P256], secret, &mut rng);
     assert!(
         station
@@ -309,7 +309,7 @@ proptest! {
                 [[&[3, 0, transaction, 0, status, 0], &rest[..]].concat(), rest]
             })
             .collect();
-        // A frame that is right but for some octets.
+        // A valid frame with some octets changed.
         let mut almost = commit;
         for (at, with) in flips {
             let at = at % almost.len();

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_nanos(1);
 /// dot11RSNASAESync is 5: a message is retransmitted while the counter is at most 5, so six times.
 const MAX_ANSWERS: usize = 6;
 
-/// A station that has sent its Commit, the access point, and that Commit.
+/// A station that has sent its Commit, the access point, and this Commit.
 struct Pair {
     station: Sae,
     parent: Parent,
@@ -306,7 +306,7 @@ fn an_accepted_exchange_answers_each_new_confirm_once_and_a_limited_number_of_ti
         let deadline = station.deadline().unwrap();
         confirms.extend(station.expire(deadline).frames);
     }
-    // The first Confirm is answered with the access point's own.
+    // The first Confirm is answered with the access point's Confirm.
     for (sent, confirm) in confirms.iter().enumerate() {
         assert_eq!(hear(confirm).len(), usize::from(sent < 1 + MAX_ANSWERS), "{sent}");
         assert!(hear(confirm).is_empty(), "a replay");
@@ -330,14 +330,14 @@ fn if_both_start_in_different_groups_the_lower_address_adopts_the_group_of_the_h
     let (_, by_low) = begin([STATION, ACCESS_POINT], secret.clone(), &both, &mut rng);
     assert!(high.receive(NOW, &by_low, &mut rng).frames.is_empty());
     assert_eq!((high.state(), high.group()), (State::Committed, Group::P384));
-    // The lower address sends a new Commit in the group of the higher address, and its Confirm with it.
+    // The station with the lower address sends a new Commit in the group of the higher address, and its Confirm.
     let frames = low.receive(NOW, &by_high, &mut rng).frames;
     assert_eq!(commit_in(&frames[0]).group, Group::P384);
     assert!(matches!(Message::parse(&frames[1]), Ok(Message::Confirm { .. })));
     assert_eq!((low.state(), low.group()), (State::Confirmed, Group::P384));
 
-    // A station refuses a group that it is not configured for. It ignores a group that its password was not derived for,
-    // and a group that the peer itself has refused.
+    // A station refuses a group that is not in its configuration. It ignores a group without an element of its
+    // password, and a group that the peer itself has refused.
     let (mut strict, _) = begin([STATION, ACCESS_POINT], secret.clone(), &both[..1], &mut rng);
     let refusal = Message::GroupRefused { group: 20 }.emit();
     assert_eq!(strict.receive(NOW, &by_high, &mut rng).frames.to_vec(), [refusal]);
@@ -388,7 +388,7 @@ fn a_station_ignores_a_commit_with_another_identifier_or_with_its_own_group_as_r
     }
     assert_eq!(downgraded, Some(Event::Failed(Failure::Downgraded)));
 
-    // An access point may leave the identifier out.
+    // An access point may omit the identifier.
     let secret = password("mekmitasdigoat", Some("guests"), &groups);
     let (mut station, _) = start(Method::HashToElement, &groups, secret, &mut rng);
     let without_identifier = Commit {

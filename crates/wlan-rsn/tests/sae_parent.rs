@@ -46,7 +46,7 @@ impl Net {
         }
     }
 
-    /// The access point loses its memory.
+    /// Restarts the access point, which loses its state.
     fn restart(&mut self) {
         let (config, passwords) = (self.config.clone(), vec![self.password.clone()]);
         self.parent = Parent::new(ACCESS_POINT, config, passwords, Limits::default(), [8; 32]);
@@ -64,7 +64,7 @@ impl Net {
         self.parent.receive(now, station, frame, &mut self.rng)
     }
 
-    /// The access point answers a Commit with its own, and the station that with a Confirm.
+    /// The access point answers a Commit with its own. Returns the Confirm with which the station answers.
     fn confirm(&mut self, station: &mut Sae, commit: &[u8]) -> Vec<u8> {
         let theirs = self.hear(START, STATION, commit).frames.pop().unwrap();
         station
@@ -74,7 +74,7 @@ impl Net {
             .unwrap()
     }
 
-    /// Passes frames to and fro until one side is silent, and says how it ended for the access point.
+    /// Exchanges frames until one side has nothing to send, and returns the access point's event.
     fn talk(&mut self, station: &mut Sae, mut frame: Vec<u8>) -> Option<Event> {
         let peer = station.peer();
         assert_eq!(peer, ACCESS_POINT);
@@ -107,7 +107,7 @@ fn token_in(method: Method, reply: &Reply) -> Vec<u8> {
     }
 }
 
-/// The Commit with a token put in.
+/// Inserts a token into a Commit.
 fn with_token(commit: &[u8], token: &[u8]) -> Vec<u8> {
     let Ok(Message::Commit(mut said)) = Message::parse(commit) else {
         panic!("{commit:02x?}")
@@ -134,7 +134,7 @@ fn ten_thousand_forged_commits_take_no_memory_and_keep_no_station_out() {
         assert!(matches!(net.talk(&mut station, commit), Some(Event::Accepted(_))));
         assert_eq!(station.state(), State::Accepted);
 
-        // Nobody is behind the others: they go by themselves.
+        // The other exchanges have no peer and time out.
         let mut failed = 0;
         while let Some(now) = net.parent.deadline() {
             assert!(now < START + Duration::from_secs(1));
@@ -207,7 +207,7 @@ fn accepted_exchanges_are_kept_up_to_a_limit_and_forgotten_on_request() {
         accepted: 2,
         ..Limits::default()
     });
-    // The order of the addresses is not the order of time.
+    // The order of the addresses differs from the order in time.
     let stations = [3, 1, 2].map(forged);
     let mut commits = Vec::new();
     for (n, &address) in stations.iter().enumerate() {
@@ -222,7 +222,7 @@ fn accepted_exchanges_are_kept_up_to_a_limit_and_forgotten_on_request() {
         assert_eq!(net.parent.accepted(), (n + 1).min(2));
         commits.push(commit);
     }
-    // A Commit of an accepted exchange is a replay. The oldest exchange is forgotten, so its Commit begins a new one.
+    // A Commit of an accepted exchange is a replay. The oldest exchange is forgotten, so its Commit starts a new one.
     for (n, (&address, commit)) in stations.iter().zip(&commits).enumerate() {
         assert_eq!(net.hear(START, address, commit).frames.len(), usize::from(n == 0));
     }
@@ -236,7 +236,7 @@ fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
     let accepted = net.hear(START, STATION, &confirm);
-    // It is lost. The same Confirm, replayed, leads to nothing, as does the Commit.
+    // The Confirm of the access point is lost. A replayed Confirm or Commit gets no answer.
     assert!(net.hear(START, STATION, &confirm).frames.is_empty());
     assert!(net.hear(START, STATION, &commit).frames.is_empty());
     let again = station.expire(station.deadline().unwrap()).frames.pop().unwrap();
@@ -256,7 +256,7 @@ fn two_that_have_accepted_say_nothing_more() {
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
     let again = station.expire(station.deadline().unwrap()).frames.pop().unwrap();
-    // Both arrive, and both answers do.
+    // Both Confirms of the station arrive, and both answers arrive.
     let first = net.hear(START, STATION, &confirm).frames.pop().unwrap();
     let last = net.hear(START, STATION, &again).frames.pop().unwrap();
     assert!(station.receive(START, &first, &mut net.rng).event.is_some());
@@ -307,7 +307,8 @@ fn forged_frames_make_no_room_for_a_forged_commit() {
         confirm: &[0x55; 32],
     };
     let confirm = net.confirm(&mut station, &commit);
-    // The repeated Commit and the wrong Confirm are answered, but only silence ends the station's claim to its place.
+    // The repeated Commit and the invalid Confirm are answered, but only silence lets another Commit replace the
+    // exchange.
     for frame in [commit, forged_confirm.emit()] {
         assert_eq!(net.hear(START, STATION, &frame).frames.len(), 1);
         assert!(net.hear(START, STATION, &forged).frames.is_empty());
@@ -318,7 +319,7 @@ fn forged_frames_make_no_room_for_a_forged_commit() {
     ));
 }
 
-/// Lets time pass for the access point until its exchange is over.
+/// Advances the access point's time until its exchange ends.
 fn give_up(net: &mut Net) -> (Duration, Option<Event>) {
     loop {
         let now = net.parent.deadline().unwrap();
@@ -342,7 +343,7 @@ fn an_exchange_given_up_goes_on_where_it_was_when_its_station_goes_on_with_it() 
     let (now, event) = give_up(&mut net);
     assert_eq!(event, Some(Event::Failed(Failure::NoAnswer)));
     assert_eq!((net.parent.open(), net.parent.given_up()), (0, 1));
-    // The Commit was repeated and comes late, and the Confirm of before later still.
+    // The repeated Commit arrives late, and the earlier Confirm even later.
     assert_eq!(net.hear(now, STATION, &commit).frames.to_vec(), [theirs]);
     let end = net.hear(now, STATION, &confirm);
     assert!(matches!(end.event, Some(Event::Accepted(_))));
@@ -358,7 +359,8 @@ fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
     let mut net = Net::new(Limits::default());
     let (mut first, commit) = net.start(Method::HashToElement, STATION);
     let late = net.confirm(&mut first, &commit);
-    // The station begins anew: once while the access point still waits, then after it gave up, then after it accepted.
+    // The station restarts while the access point still waits, then after it has given up, then after it has
+    // accepted.
     let now = net.parent.deadline().unwrap();
     net.parent.expire(now);
     let (_, commit) = net.start(Method::HashToElement, STATION);
@@ -381,7 +383,7 @@ fn a_late_confirm_of_another_exchange_is_no_wrong_password() {
     assert_eq!(give_up(&mut net).1, Some(Event::Failed(Failure::NoAnswer)));
 }
 
-/// Lets time pass for the station until its exchange is over.
+/// Advances the station's time until its exchange ends.
 fn time_out(station: &mut Sae) -> Event {
     loop {
         let now = station.deadline().unwrap();
@@ -397,12 +399,12 @@ fn an_access_point_that_began_anew_is_met_by_a_new_exchange() {
     let (mut station, commit) = net.start(Method::HashToElement, STATION);
     let confirm = net.confirm(&mut station, &commit);
     net.restart();
-    // A Commit that was under way for long gets another answer, which the station ignores, also after silence.
+    // A delayed Commit gets another answer, which the station ignores, even after silence.
     let theirs = net.hear(START, STATION, &commit).frames.pop().unwrap();
     assert!(station.receive(START, &theirs, &mut net.rng).frames.is_empty());
     station.expire(station.deadline().unwrap());
     assert!(station.receive(START, &theirs, &mut net.rng).frames.is_empty());
-    // The access point refuses the Confirm of the exchange before, which says nothing of the password.
+    // The access point rejects the Confirm of the previous exchange; this says nothing about the password.
     let refusal = net.hear(START, STATION, &confirm).frames.pop().unwrap();
     assert!(matches!(
         Message::parse(&refusal),

@@ -1,4 +1,4 @@
-//! tshark reads from SAE and OWE frames what was put in.
+//! tshark reads the emitted values from SAE and OWE frames.
 
 mod common;
 #[path = "common/sae.rs"]
@@ -56,7 +56,7 @@ fn every_field_of_an_sae_frame() {
         let config = config(&[Group::P256]);
         let mut parent = Parent::new(ACCESS_POINT, config, vec![Arc::clone(&secret)], limits, [7; 32]);
         let (mut station, first) = start(method, &groups, secret, &mut rng);
-        // A token for the group that is refused next, a refusal, the Commits, the Confirms.
+        // A token for a group that is then refused, the refusal, the Commits, the Confirms.
         let mut heard = first;
         while let Some(said) = parent.receive(now, STATION, &heard, &mut rng).frames.pop() {
             let answer = station.receive(now, &said, &mut rng).frames.pop();
@@ -93,7 +93,7 @@ fn every_field_of_an_sae_frame() {
     assert!(has(|message| matches!(message, Message::Confirm { .. })));
 }
 
-/// What tshark has to say of a message: the values of the fields in their order.
+/// The values of the fields of a message in tshark's output, in order.
 fn expected(message: &Message<'_>) -> Vec<String> {
     let mut seen = vec![String::new(); 13];
     seen[0] = "3".to_owned();
@@ -125,7 +125,7 @@ fn expected(message: &Message<'_>) -> Vec<String> {
             set(1, status, &fields);
         }
         Message::TokenRequired { group, rest } => {
-            // In the element, the token comes after element ID, length and extension.
+            // In the element, the token follows the element ID, length and extension.
             let (token_at, token) = if rest.len() == 32 {
                 (11, rest)
             } else {

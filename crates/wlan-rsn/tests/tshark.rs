@@ -1,4 +1,4 @@
-//! Handshakes that both machines held, read by others who have nothing but the passphrase: tshark, airdecap-ng, and our own
+//! Handshakes between both state machines, decrypted with only the passphrase by tshark, airdecap-ng and our own
 //! observer.
 
 mod world;
@@ -28,13 +28,13 @@ fn ip_packet(message: &[u8]) -> Vec<u8> {
     [&ip.concat()[..], &udp, message].concat()
 }
 
-/// What there is to seal with.
+/// The protection of a data frame.
 enum Seal<'a> {
     Open,
     With(Suite, KeyId, &'a Key),
 }
 
-/// The frames of a capture, in their order.
+/// The frames of a capture, in order.
 #[derive(Default)]
 struct Air {
     frames: Vec<Vec<u8>>,
@@ -128,7 +128,7 @@ impl Air {
     }
 }
 
-/// Every EAPOL packet goes over the air and arrives, and so does each that it brings about.
+/// Delivers every EAPOL packet over the air, including the packets sent in response.
 fn deliver_all(air: &mut Air, world: &mut World, pairwise: Suite) {
     while let Some(flight) = world.air.pop_front() {
         let key = flight.key.clone();
@@ -141,8 +141,8 @@ fn deliver_all(air: &mut Air, world: &mut World, pairwise: Suite) {
     }
 }
 
-/// A beacon, a handshake, then a data frame each way and one to all; a group rekey, and a frame to all under the new key.
-/// With the number of data frames.
+/// A beacon, a handshake, a data frame in each direction and a broadcast; then a group rekey, and a broadcast under
+/// the new key.
 fn conversation(policy: &Policy) -> (Vec<Vec<u8>>, World) {
     let elements = Elements::of(policy);
     let pmk = Pmk::of_psk(psk(PASSPHRASE, SSID).unwrap());
@@ -189,8 +189,8 @@ fn policies() -> Vec<Policy> {
 #[test]
 fn tshark_decrypts_with_the_passphrase_alone() {
     for policy in policies() {
-        // tshark 4.0 reads no group key where RC4 enciphers more than the bare key, as in RSN, and tries group addressed
-        // frames with the pairwise cipher.
+        // tshark 4.0 cannot read a group key from RC4-encrypted key data with KDEs, as in RSN. It decrypts group
+        // addressed frames with the pairwise cipher.
         let is_rsn_with_rc4 = policy.protocol == Protocol::Rsn && policy.pairwise[0] == Suite::Tkip;
         let all = if is_rsn_with_rc4 || policy.group != policy.pairwise[0] {
             2
@@ -218,8 +218,8 @@ fn tshark_decrypts_with_the_passphrase_alone() {
     }
 }
 
-/// A BSS of SAE and QoS whose beacons are protected: what its beacon, message 2, message 3 and a group message say. tshark
-/// is given the PMK.
+/// A BSS with SAE, QoS and protected beacons: its beacon, message 2, message 3 and a group message. tshark gets the
+/// PMK.
 #[test]
 fn tshark_reads_the_extension_element_and_the_key_of_beacons() {
     let policy = Policy::of(Protocol::Rsn, Akm::Sae, Suite::Ccmp128)
@@ -288,7 +288,7 @@ fn tshark_finds_nothing_wrong_with_the_elements_and_packets() {
     }
 }
 
-/// airdecap-ng knows TKIP and CCMP, with SHA-1.
+/// airdecap-ng supports TKIP and CCMP, with SHA-1.
 #[test]
 fn airdecap_decrypts_with_the_passphrase_alone() {
     let folder = std::env::temp_dir().join(format!("airtoll-rsn-{}", std::process::id()));
@@ -296,7 +296,7 @@ fn airdecap_decrypts_with_the_passphrase_alone() {
         let (frames, _) = conversation(policy);
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("handshake.cap");
-        // It reads captures with times in microseconds only (pcap-savefile(5)); ours are in whole seconds.
+        // airdecap-ng reads only captures with times in microseconds (pcap-savefile(5)); our times are whole seconds.
         let mut octets = capture(&frames);
         octets[..4].copy_from_slice(&0xa1b2_c3d4_u32.to_le_bytes());
         std::fs::write(&file, octets).unwrap();
@@ -305,7 +305,7 @@ fn airdecap_decrypts_with_the_passphrase_alone() {
         let Some(decrypted) = test_support::airdecap(&file, &options) else {
             return;
         };
-        // Both data frames between the two ends; it leaves group addressed ones alone.
+        // Both unicast data frames; airdecap-ng ignores group addressed frames.
         let read = decrypted
             .windows(MESSAGE.len())
             .filter(|octets| *octets == MESSAGE)
@@ -315,7 +315,7 @@ fn airdecap_decrypts_with_the_passphrase_alone() {
     }
 }
 
-/// What our observer learns of the packets that `seen` lets through: those of the handshake, and of the group rekey.
+/// The keys that our observer learns if it sees only the packets selected by `seen` (handshake and group rekey).
 fn learn(world: &World, passphrase: &[u8], seen: impl Fn(usize) -> bool) -> (Vec<Learned>, Observer) {
     let mut observer = Observer::new();
     observer.add_pmk(Some(AP), Pmk::of_psk(psk(passphrase, SSID).unwrap()));
@@ -365,7 +365,7 @@ fn our_observer_learns_all_keys() {
 fn our_observer_does_with_half_a_handshake() {
     let (_, world) = conversation(&policy(Suite::Ccmp128));
     for (seen, keys) in [
-        // Messages 1 and 2: the pairwise key. 2 and 3: with the group key. The rest: nothing, there is no SNonce.
+        // Messages 1 and 2 give the pairwise key; 2 and 3 also the group key. Without message 2 there is no SNonce.
         (&[0, 1][..], 1),
         (&[1, 2][..], 2),
         (&[0, 1, 2][..], 2),

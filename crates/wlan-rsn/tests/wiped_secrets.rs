@@ -1,5 +1,5 @@
-//! Where a PMK was, nothing of it is left when it is dropped. Copies that a move leaves on the stack are not looked at: the
-//! compiler makes them and no library can wipe them.
+//! Dropping a PMK wipes its memory. Copies that a move leaves on the stack are not checked: the compiler makes them,
+//! and no library can wipe them.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -11,7 +11,7 @@ use wlan_frames::MacAddr;
 use wlan_rsn::Group;
 use wlan_rsn::owe::{AccessPoint, Station};
 
-/// The memory of this process as the kernel sees it, which there is also where no value is any more.
+/// Reads the memory of this process through the kernel, which also works for freed memory.
 fn memory(address: usize, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     let file = std::fs::File::open("/proc/self/mem").unwrap();
@@ -30,7 +30,7 @@ fn a_pmk_is_wiped_when_dropped() {
         let (address, len) = (octets.as_ptr().addr(), octets.len());
         assert_eq!(memory(address, len), octets, "the PMK is where it is looked for");
         drop(pmk);
-        // The allocator writes notes of its own at the start of what it has got back.
+        // The allocator writes its own data to the start of the freed memory.
         let after = memory(address, len);
         assert!(after[16..].iter().all(|&octet| octet == 0), "{after:02x?}");
     }

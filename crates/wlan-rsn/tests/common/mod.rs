@@ -1,14 +1,14 @@
-//! Randomness that is the same each time, for tests and for captures that are made.
+//! Deterministic randomness for tests and generated captures.
 
 use std::convert::Infallible;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-/// SplitMix64 (Steele, Lea and Flood, 2014), which is fit for nothing secret.
+/// SplitMix64 (Steele, Lea and Flood, 2014). Not cryptographically secure.
 pub struct TestRng(pub u64);
 
 impl TestRng {
-    /// A number less than `end`.
+    /// Draws a number below `end`.
     #[allow(dead_code, reason = "not every test draws")]
     pub fn below(&mut self, end: u64) -> u64 {
         self.try_next_u64().unwrap_or_default() % end

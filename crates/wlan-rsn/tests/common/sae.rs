@@ -45,7 +45,7 @@ pub fn start(method: Method, groups: &[Group], password: Arc<Password>, rng: &mu
     (sae, reply.frames.pop().unwrap())
 }
 
-/// One of the two at the ends of the channel.
+/// One end of the channel.
 pub enum Side {
     One(Box<Sae>),
     Parent(Parent),
@@ -74,14 +74,14 @@ impl Side {
     }
 }
 
-/// A channel that loses, doubles and delays frames, by draws.
+/// A channel that randomly loses, duplicates and delays frames.
 pub struct Channel {
     pub draws: TestRng,
     pub lost_percent: u64,
     pub max_delay_ms: u64,
 }
 
-/// What became of two sides, of whom the first frames are under way: the events of each in their order.
+/// Runs two sides whose first frames are in flight, and returns the events of each side in order.
 pub fn run(
     sides: &mut [Side; 2],
     frames: [Vec<Vec<u8>>; 2],
@@ -90,7 +90,7 @@ pub fn run(
 ) -> [Vec<Event>; 2] {
     let addresses = [STATION, ACCESS_POINT];
     let mut events = [Vec::new(), Vec::new()];
-    // By arrival, then by number.
+    // Ordered by arrival, then by number.
     let mut under_way = BTreeMap::new();
     let mut number = 0;
     let mut send =
@@ -134,7 +134,7 @@ pub const PERFECT: fn() -> Channel = || Channel {
     max_delay_ms: 0,
 };
 
-/// Both accepted, once, and with the same key.
+/// Checks that both sides accepted once with the same key, and returns it.
 pub fn agreed(events: &[Vec<Event>; 2]) -> &Pmk {
     let [[Event::Accepted(one)], [Event::Accepted(other)]] = events.each_ref().map(Vec::as_slice) else {
         panic!("{events:?}");

@@ -1,5 +1,5 @@
-//! An access point, its stations, and what lies between them, in virtual time: the caller's part of the state machines,
-//! which checks what is promised to a caller.
+//! An access point, its stations and the medium between them, in virtual time. This caller of the state machines also
+//! checks their guarantees.
 
 #![allow(dead_code)]
 
@@ -21,7 +21,7 @@ use wlan_rsn::{
 pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
 pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
 
-/// A key that is quick to make.
+/// A PMK that needs no key derivation.
 pub fn pmk(octet: u8) -> Pmk {
     Pmk::of_psk(Key::new(&[octet; 32]))
 }
@@ -30,36 +30,36 @@ pub fn policy(suite: Suite) -> Policy {
     Policy::of(Protocol::Rsn, Akm::WpaPsk, suite)
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Debug, Clone)]
 pub struct Flight {
     pub from: MacAddr,
     pub to: MacAddr,
     pub packet: Vec<u8>,
-    /// The key that it was sealed with.
+    /// The key that sealed the packet.
     pub key: Option<Key>,
 }
 
-/// What one end of a link has installed.
+/// The keys installed at one end of a link.
 #[derive(Debug, Default)]
 pub struct End {
     pub transmit: Option<(KeyId, Key)>,
     pub receive: Vec<(KeyId, Key)>,
     pub groups: BTreeMap<u8, Key>,
     pub integrity: BTreeMap<u8, Key>,
-    /// Packet numbers that the group keys had reached when they were installed.
+    /// Packet numbers of the group keys at their installation.
     pub rsc: u64,
     pub ipn: u64,
     pub is_established: bool,
     pub established: u32,
     pub failures: Vec<(Failure, bool)>,
     pub michael_failures: u32,
-    /// All keys that were ever installed, by what for.
+    /// All keys ever installed, with their use.
     history: Vec<(u8, Key)>,
 }
 
 impl End {
-    /// Does what an output asks, and checks that no key comes twice for the same use.
+    /// Executes an output, and checks that no key is delivered twice for the same use.
     fn apply(&mut self, output: Output) {
         match output {
             Output::InstallPairwise {
@@ -142,10 +142,10 @@ pub struct World {
     pub ap_ends: BTreeMap<MacAddr, End>,
     /// The stations' ends.
     pub ends: BTreeMap<MacAddr, End>,
-    /// The access point's own group keys: those it sends with come last.
+    /// The access point's own group keys. The last one is in use.
     pub group: Vec<(u8, Key)>,
     pub air: VecDeque<Flight>,
-    /// All packets that were ever sent.
+    /// All packets ever sent.
     pub sent: Vec<Flight>,
     pub now: Duration,
     pub rng: TestRng,
@@ -153,7 +153,7 @@ pub struct World {
 }
 
 impl World {
-    /// An access point of this policy, without stations.
+    /// Creates an access point without stations.
     pub fn new(elements: Elements) -> World {
         World::with_limits(elements, Limits::default())
     }
@@ -177,7 +177,7 @@ impl World {
         world
     }
 
-    /// An access point and one station of this policy, which both begin.
+    /// Creates an access point and one station with this policy, and starts the handshake.
     pub fn of(policy: &Policy) -> World {
         let elements = Elements::of(policy);
         let mut world = World::new(elements.clone());
@@ -185,7 +185,7 @@ impl World {
         world
     }
 
-    /// A station that associates, with its PMK and the access point's.
+    /// Associates a station, with its PMK and the access point's.
     pub fn join(&mut self, station: MacAddr, elements: &Elements, its: &Pmk, ours: &Pmk) {
         let association = Association::negotiate(&self.elements, elements).unwrap();
         let mut supplicant =
@@ -199,7 +199,7 @@ impl World {
         self.collect();
     }
 
-    /// Does what the machines ask for.
+    /// Executes the outputs of all state machines.
     pub fn collect(&mut self) {
         while let Some(output) = self.ap.poll_output() {
             let peer = peer_of(&output);
@@ -246,7 +246,7 @@ impl World {
         self.air.push_back(flight);
     }
 
-    /// A packet arrives: opened if the receiver has the key, and lost otherwise.
+    /// Delivers a packet. It is opened if the receiver has its key, and lost otherwise.
     pub fn deliver(&mut self, flight: &Flight) -> Option<Result<(), wlan_rsn::Discard>> {
         let sealed = flight.key.is_some();
         let (now, rng) = (self.now, &mut self.rng);
@@ -268,19 +268,19 @@ impl World {
         Some(outcome)
     }
 
-    /// Everything on its way arrives, in order, and so does what it brings about.
+    /// Delivers all packets in order, including the packets sent in response.
     pub fn run(&mut self) {
         while let Some(flight) = self.air.pop_front() {
             let _ = self.deliver(&flight);
         }
     }
 
-    /// The next packet, which must be there.
+    /// Removes and returns the next packet in flight.
     pub fn next(&mut self) -> Flight {
         self.air.pop_front().expect("a packet is on its way")
     }
 
-    /// The time of the next deadline comes. False if none is waited for.
+    /// Advances the time to the next deadline. Returns false if there is none.
     pub fn wait(&mut self) -> bool {
         let stations = self.stations.values();
         let deadlines = stations.map(|station| station.next_timeout(self.now));
@@ -296,7 +296,7 @@ impl World {
         true
     }
 
-    /// Until nobody waits for anything and nothing is on its way.
+    /// Runs until no deadline is left and no packet is in flight.
     pub fn settle(&mut self) {
         for _ in 0..1000 {
             self.run();
@@ -307,7 +307,7 @@ impl World {
         panic!("this never ends");
     }
 
-    /// Both ends of a station's link have the same keys.
+    /// Whether both ends of a station's link have the same keys.
     pub fn agrees(&self, station: MacAddr) -> bool {
         let (Some(ap), Some(end)) = (self.ap_ends.get(&station), self.ends.get(&station)) else {
             return false;
@@ -319,7 +319,7 @@ impl World {
             && end.groups.get(id) == Some(group)
     }
 
-    /// Data both ways would be opened.
+    /// Whether both ends could decrypt each other's data.
     pub fn data_flows(&self, station: MacAddr) -> bool {
         let (ap, end) = (&self.ap_ends[&station], &self.ends[&station]);
         let one_way = |from: &End, to: &End| {
