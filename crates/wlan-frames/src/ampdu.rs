@@ -52,7 +52,7 @@ impl Delimiter {
     pub fn parse(bytes: &[u8]) -> Result<Delimiter, FrameError> {
         need("an MPDU delimiter", bytes, Self::LEN)?;
         if bytes[3] != SIGNATURE {
-            return Err(FrameError::Field("the MPDU delimiter has no signature 4E"));
+            return Err(FrameError::Field("the MPDU delimiter signature is not 4E"));
         }
         if bytes[2] != crc8([bytes[0], bytes[1]]) {
             return Err(FrameError::Field("the CRC of the MPDU delimiter is wrong"));

@@ -121,20 +121,20 @@ impl<'e> Beacon<'e> {
         }
         need("a Beacon frame", bytes, Self::FIXED_LEN)?;
         if fc != FrameControl::new(FrameType::Management, SUBTYPE_BEACON) {
-            return Err(FrameError::Field("a flag of the beacon's Frame Control is set"));
+            return Err(FrameError::Field(
+                "a Frame Control flag of the beacon is set (expected none)",
+            ));
         }
         let sequence = SequenceControl::from_bits(get_u16(bytes, SEQUENCE));
         if sequence.fragment != 0 {
             return Err(FrameError::Field("the beacon is a fragment"));
         }
         if get_u16(bytes, DURATION) != 0 {
-            return Err(FrameError::Field("the beacon reserves the medium"));
+            return Err(FrameError::Field("the Duration field of the beacon is not 0"));
         }
         let bssid = get_addr(bytes, BSSID);
         if get_addr(bytes, DA) != MacAddr::BROADCAST || get_addr(bytes, SA) != bssid {
-            return Err(FrameError::Field(
-                "the beacon is not from its BSS to all stations",
-            ));
+            return Err(FrameError::Field("the beacon is not a broadcast from its BSSID"));
         }
         let elements = &bytes[ELEMENTS..];
         self::elements(elements).try_for_each(|element| element.map(drop))?;

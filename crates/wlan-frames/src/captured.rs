@@ -88,13 +88,15 @@ pub fn mpdu(link_type: u32, record: &[u8]) -> Result<Cow<'_, [u8]>, FrameError> 
                 return Err(FrameError::Version(record[0]));
             }
             if u32::from_le_bytes(array(record, PPI_LINK_TYPE)) != LINKTYPE_IEEE802_11 {
-                return Err(FrameError::Field("the PPI header is not of an 802.11 frame"));
+                return Err(FrameError::Field(
+                    "the PPI header does not announce an 802.11 frame (link type 105)",
+                ));
             }
             let len = usize::from(get_u16(record, 2));
             Ok(without_fcs(after("a PPI header", record, len)?).into())
         }
         _ => Err(FrameError::Field(
-            "records of this link type are not 802.11 frames",
+            "unsupported link type: the records are not 802.11 frames",
         )),
     }
 }
@@ -108,7 +110,9 @@ fn prism_len(record: &[u8]) -> Result<usize, FrameError> {
     } else if PRISM_CODES.contains(&big) || big & AVS_MAGIC_MASK == AVS_MAGIC {
         u32::from_be_bytes(len)
     } else {
-        return Err(FrameError::Field("the header is neither Prism's nor AVS's"));
+        return Err(FrameError::Field(
+            "the capture header is neither a Prism nor an AVS header",
+        ));
     };
     Ok(usize::try_from(len).unwrap_or(usize::MAX))
 }
@@ -116,9 +120,7 @@ fn prism_len(record: &[u8]) -> Result<usize, FrameError> {
 /// Returns the octets after a capture header that claims a length of `len` octets. The caller has read its fixed part.
 fn after<'a>(what: &'static str, record: &'a [u8], len: usize) -> Result<&'a [u8], FrameError> {
     if len < FIXED_LEN {
-        return Err(FrameError::Field(
-            "the capture's header is shorter than its fields",
-        ));
+        return Err(FrameError::Field("the capture header is shorter than its fields"));
     }
     need(what, record, len)?;
     Ok(&record[len..])

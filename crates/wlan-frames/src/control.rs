@@ -226,10 +226,12 @@ impl BlockAck {
     /// [`FrameError::Field`] for other BlockAck variants and bitmap lengths.
     pub fn parse(bytes: &[u8]) -> Result<BlockAck, FrameError> {
         expect("a compressed BlockAck frame", bytes, SUBTYPE_BLOCK_ACK, Self::LEN)?;
-        let (tid, start) = get_sequence(bytes, "the BlockAck is not of the compressed variant")?;
+        let (tid, start) = get_sequence(bytes, "unsupported BlockAck variant (expected compressed)")?;
         if start.fragment != 0 {
             // The fragment number encodes the length of the bitmap (9.3.1.8.2); 0 means 8 octets.
-            return Err(FrameError::Field("the BlockAck bitmap is not of 8 octets"));
+            return Err(FrameError::Field(
+                "unsupported BlockAck bitmap length (expected 8 octets)",
+            ));
         }
         Ok(BlockAck {
             duration_us: get_u16(bytes, DURATION),
@@ -284,7 +286,7 @@ impl BlockAckReq {
             SUBTYPE_BLOCK_ACK_REQ,
             Self::LEN,
         )?;
-        let (tid, start) = get_sequence(bytes, "the BlockAckReq is not of the compressed variant")?;
+        let (tid, start) = get_sequence(bytes, "unsupported BlockAckReq variant (expected compressed)")?;
         if start.fragment != 0 {
             return Err(FrameError::Field(
                 "the fragment number of the BlockAckReq is not 0",

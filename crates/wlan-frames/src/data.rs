@@ -213,13 +213,16 @@ impl DataHeader {
         assert_eq!(
             self.addr4.is_some(),
             self.to_ds && self.from_ds,
-            "a fourth address goes with ToDS and FromDS"
+            "addr4 is present if and only if ToDS and FromDS are set"
         );
         assert!(
             self.ht_control.is_none() || self.qos.is_some(),
-            "HT Control goes with QoS"
+            "HT Control requires QoS"
         );
-        assert!(!self.order || self.qos.is_none(), "strict order goes without QoS");
+        assert!(
+            !self.order || self.qos.is_none(),
+            "strict order requires a frame without QoS"
+        );
         put(buf, 0, self.frame_control().0.to_le_bytes());
         put(buf, DURATION, self.duration_us.to_le_bytes());
         put(buf, ADDR1, self.addr1.0);

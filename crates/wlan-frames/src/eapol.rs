@@ -152,7 +152,7 @@ impl<'a> EapolKey<'a> {
         let len = self.len();
         let field = |len: usize| {
             u16::try_from(len)
-                .expect("an EAPOL frame is shorter")
+                .expect("an EAPOL-Key body has at most 65535 octets")
                 .to_be_bytes()
         };
         let descriptor = match self.descriptor {
@@ -212,13 +212,13 @@ impl<'a> EapolKey<'a> {
             DESCRIPTOR_WPA => Descriptor::Wpa,
             _ => {
                 return Err(FrameError::Field(
-                    "the EAPOL-Key descriptor is neither RSN's nor WPA's",
+                    "unknown EAPOL-Key descriptor type (expected RSN or WPA)",
                 ));
             }
         };
         if usize::from(u16::from_be_bytes(array(bytes, data_at - 2))) != len - data_at {
             return Err(FrameError::Field(
-                "the key data does not fill the EAPOL-Key frame",
+                "the key data length does not match the EAPOL-Key frame length",
             ));
         }
         let key = EapolKey {

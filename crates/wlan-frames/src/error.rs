@@ -6,7 +6,7 @@ use crate::FrameType;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The octets end before the end of a field.
-    #[error("{what} needs {needed} octets, only {have} are there")]
+    #[error("{what} needs {needed} octets, got {have}")]
     Truncated {
         /// The wire type being read.
         what: &'static str,
@@ -16,10 +16,10 @@ pub enum FrameError {
         have: usize,
     },
     /// The protocol version is not 0 (IEEE 802.11-2020 9.2.4.1.2).
-    #[error("protocol version {0} is not known, only 0 is")]
+    #[error("unsupported protocol version {0} (expected 0)")]
     Version(u8),
     /// The frame has another type (IEEE 802.11-2020 9.2.4.1.3).
-    #[error("{found} frame where a {expected} frame was expected")]
+    #[error("expected frame type {expected}, got {found}")]
     Type {
         /// The expected type.
         expected: FrameType,
@@ -28,7 +28,7 @@ pub enum FrameError {
     },
     /// The type is correct, but the wire type does not cover this subtype (for instance a Null frame, which carries no
     /// MSDU).
-    #[error("{frame_type} frame of subtype {subtype} is not the one expected")]
+    #[error("unexpected {frame_type} frame subtype {subtype}")]
     Subtype {
         /// The type of the frame.
         frame_type: FrameType,

@@ -333,7 +333,7 @@ impl<'a> Management<'a> {
             | FrameControl::HTC_ORDER;
         if fc.has(foreign) {
             return Err(FrameError::Field(
-                "the management frame has a flag of Data frames, of fragments or of HT Control",
+                "unsupported flag in the management frame (ToDS, FromDS, More Fragments or +HTC)",
             ));
         }
         let sequence = SequenceControl::from_bits(get_u16(bytes, SEQUENCE));

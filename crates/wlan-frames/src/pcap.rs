@@ -92,7 +92,7 @@ pub fn record_header(ts_ns: u64, caplen: usize) -> [u8; RECORD_HEADER_LEN] {
     let octets = u32::try_from(caplen)
         .ok()
         .filter(|&len| len <= MAX_SNAP_LEN)
-        .expect("record over 262144 octets");
+        .expect("a record has at most 262144 octets");
     let seconds = u32::try_from(ts_ns / 1_000_000_000).unwrap_or(u32::MAX);
     let nanoseconds = u32::try_from(ts_ns % 1_000_000_000).expect("a remainder below 10^9 fits 32 bits");
     let mut header = [0; RECORD_HEADER_LEN];
@@ -110,7 +110,7 @@ pub enum PcapError {
     #[error("not a pcap capture: it starts with {0:02x?}")]
     NotACapture([u8; 4]),
     /// The file ends within the file header.
-    #[error("not a pcap capture: {have} octets, and the file header alone has 24")]
+    #[error("not a pcap capture: {have} octets, but the file header has 24")]
     NoHeader {
         /// Octets in the file.
         have: usize,

@@ -137,7 +137,7 @@ impl<'a> RsnElement<'a> {
         ];
         assert!(
             there.is_sorted_by(|before, after| before >= after),
-            "a field behind one that is not there"
+            "a field is present after an absent field"
         );
         let mut writer = Writer::new(buf, ID_RSN, self.len());
         writer.put(VERSION.to_le_bytes());
@@ -222,7 +222,7 @@ impl<'a> WpaElement<'a> {
         ];
         assert!(
             there.is_sorted_by(|before, after| before >= after),
-            "a field behind one that is not there"
+            "a field is present after an absent field"
         );
         let mut writer = Writer::new(buf, ID_VENDOR, self.len());
         writer.put(WPA_OUI_TYPE);
@@ -239,7 +239,9 @@ impl<'a> WpaElement<'a> {
         let body = body("a WPA element", bytes, ID_VENDOR)?;
         need("a WPA element", body, 6)?;
         if body[..4] != WPA_OUI_TYPE {
-            return Err(FrameError::Field("the vendor specific element is not WPA's"));
+            return Err(FrameError::Field(
+                "the vendor specific element is not a WPA element",
+            ));
         }
         let suites = Reader::after_version("a WPA element", body, 4)?.suites()?;
         Ok(WpaElement {
@@ -255,7 +257,7 @@ impl<'a> WpaElement<'a> {
 fn body<'a>(what: &'static str, bytes: &'a [u8], id: u8) -> Result<&'a [u8], FrameError> {
     need(what, bytes, 2)?;
     if bytes[0] != id {
-        return Err(FrameError::Field("the element has another ID"));
+        return Err(FrameError::Field("unexpected element ID"));
     }
     let len = 2 + usize::from(bytes[1]);
     need(what, bytes, len)?;
@@ -289,7 +291,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn after_version(what: &'static str, body: &'a [u8], at: usize) -> Result<Reader<'a>, FrameError> {
         if get_u16(body, at) != VERSION {
-            return Err(FrameError::Field("the element's version is not 1"));
+            return Err(FrameError::Field("unsupported element version (expected 1)"));
         }
         let left = &body[at + 2..];
         Ok(Reader { what, left })
@@ -361,7 +363,7 @@ impl<'b> Writer<'b> {
     }
 
     fn list<const N: usize>(&mut self, list: &[[u8; N]]) {
-        let count = u16::try_from(list.len()).expect("an element holds fewer");
+        let count = u16::try_from(list.len()).expect("a list has fewer than 65536 entries");
         self.put(count.to_le_bytes());
         list.iter().for_each(|&entry| self.put(entry));
     }

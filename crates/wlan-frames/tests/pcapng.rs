@@ -30,7 +30,7 @@ fn read(file: &[u8], piece: usize) -> (Vec<Owned>, Result<(), PcapError>) {
                 records.push((link_type, record.ts_ns, record.data.to_vec(), record.original_len));
             }
             Ok(Step::Need(len)) => {
-                assert!(len > end - at, "asked for what is there");
+                assert!(len > end - at, "requested octets that are available");
                 if end == file.len() {
                     return (records, decoder.finish(end - at));
                 }
@@ -228,13 +228,13 @@ fn damaged_blocks_are_named_by_their_place() {
         block[place] = value;
         block
     };
-    assert!(fault(&changed(4, 3)).contains("a length"));
-    assert!(fault(&changed(4, 8)).contains("a length"));
+    assert!(fault(&changed(4, 3)).contains("invalid length"));
+    assert!(fault(&changed(4, 8)).contains("invalid length"));
     assert!(fault(&changed(7, 9)).contains("16 MiB"));
     assert!(fault(&changed(8, 1)).contains("interface"));
-    assert!(fault(&changed(20, 200)).contains("packet in it"));
+    assert!(fault(&changed(20, 200)).contains("its packet"));
     let len = changed(0, 6).len();
-    assert!(fault(&changed(len - 4, 0)).contains("another length"));
+    assert!(fault(&changed(len - 4, 0)).contains("different lengths"));
     assert!(fault(&LITTLE.block(ENHANCED, &[0; 16])).contains("fields"));
     assert!(fault(&LITTLE.block(SECTION, &[0; 16])).contains("byte order"));
     let mut later = LITTLE.section();

@@ -38,7 +38,7 @@ fn frames_that_are_not_data_frames() {
     let cut = DataHeader::parse(&[0x88, 0x01, 0, 0]).unwrap_err();
     assert_eq!(
         cut.to_string(),
-        "the header of a data frame needs 26 octets, only 4 are there"
+        "the header of a data frame needs 26 octets, got 4"
     );
 }
 
@@ -85,14 +85,18 @@ fn other_llc_headers_and_block_acks() {
     basic[0] = 0x94;
     assert_eq!(
         BlockAck::parse(&basic),
-        Err(FrameError::Field("the BlockAck is not of the compressed variant"))
+        Err(FrameError::Field(
+            "unsupported BlockAck variant (expected compressed)"
+        ))
     );
     basic[16] = 0x04;
     assert!(BlockAck::parse(&basic).is_ok());
     basic[18] = 0x04;
     assert_eq!(
         BlockAck::parse(&basic),
-        Err(FrameError::Field("the BlockAck bitmap is not of 8 octets"))
+        Err(FrameError::Field(
+            "unsupported BlockAck bitmap length (expected 8 octets)"
+        ))
     );
     let mut multi_tid = [0; BlockAckReq::LEN];
     multi_tid[0] = 0x84;
@@ -100,7 +104,7 @@ fn other_llc_headers_and_block_acks() {
     assert_eq!(
         BlockAckReq::parse(&multi_tid),
         Err(FrameError::Field(
-            "the BlockAckReq is not of the compressed variant"
+            "unsupported BlockAckReq variant (expected compressed)"
         ))
     );
     multi_tid[16] = 0x04;
@@ -129,10 +133,10 @@ fn beacons_that_are_not_of_an_access_point_to_all() {
     let mut octets = vec![0; beacon.len()];
     beacon.emit(&mut octets);
     for (at, why) in [
-        (1, "a flag of the beacon's Frame Control is set"),
-        (2, "the beacon reserves the medium"),
-        (4, "the beacon is not from its BSS to all stations"),
-        (10, "the beacon is not from its BSS to all stations"),
+        (1, "a Frame Control flag of the beacon is set (expected none)"),
+        (2, "the Duration field of the beacon is not 0"),
+        (4, "the beacon is not a broadcast from its BSSID"),
+        (10, "the beacon is not a broadcast from its BSSID"),
         (22, "the beacon is a fragment"),
     ] {
         let mut changed = octets.clone();

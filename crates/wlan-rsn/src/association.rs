@@ -83,12 +83,12 @@ impl Policy {
         let cipher = |suite| {
             self.protocol
                 .cipher_selector(suite)
-                .expect("the protocol has this cipher suite")
+                .expect("the protocol has a selector for this cipher suite")
         };
         let pairwise: Vec<Selector> = self.pairwise.iter().map(|&suite| cipher(suite)).collect();
         let akm = |akm: &Akm| {
             akm.selector(self.protocol)
-                .expect("the protocol has this key management")
+                .expect("the protocol has a selector for this key management")
         };
         let akms: Vec<Selector> = self.akms.iter().map(akm).collect();
         let mut octets = vec![0; 257];
@@ -162,23 +162,21 @@ pub enum Mismatch {
     #[error("the {0} has no valid RSN or WPA element (IEEE 802.11-2020 9.4.2.24)")]
     Element(&'static str),
     /// The group ciphers differ, or the cipher cannot protect data frames.
-    #[error("the group cipher is not the access point's (IEEE 802.11-2020 12.6.3)")]
+    #[error(
+        "the group ciphers differ, or the group cipher cannot protect data frames (IEEE 802.11-2020 12.6.3)"
+    )]
     Group,
     /// The station does not list exactly one pairwise cipher, or the cipher is not offered.
-    #[error(
-        "the station does not choose one of the pairwise ciphers that are offered (IEEE 802.11-2020 12.6.3)"
-    )]
+    #[error("the station must choose exactly one of the offered pairwise ciphers (IEEE 802.11-2020 12.6.3)")]
     Pairwise,
     /// The station does not list exactly one key management, or the key management is not offered.
-    #[error(
-        "the station does not choose one of the key managements that are offered (IEEE 802.11-2020 12.6.3)"
-    )]
+    #[error("the station must choose exactly one of the offered key managements (IEEE 802.11-2020 12.6.3)")]
     Akm,
     /// Management frames are unprotected although one end, SAE or OWE requires protection; or protected although the
     /// pairwise cipher is TKIP; or the ends have different ciphers for them.
     #[error(
-        "protection of management frames: both ends must have it with the same cipher if one end, SAE or OWE requires it, \
-         and TKIP excludes it (IEEE 802.11-2020 12.6.3, Table 12-5)"
+        "management frame protection: if one end, SAE or OWE requires it, both ends must support it with the same \
+         cipher; TKIP does not allow it (IEEE 802.11-2020 12.6.3, Table 12-5)"
     )]
     ManagementProtection,
 }

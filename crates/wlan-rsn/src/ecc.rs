@@ -120,7 +120,7 @@ trait SaeCurve: PrimeCurve + CurveArithmetic<AffinePoint: DecompressPoint<Self>>
 }
 
 fn reduce_exact<C: MapToCurve>(wide: &[u8]) -> C::FieldElement {
-    C::FieldElement::reduce(&Array::try_from(wide).expect("half as long again as the prime"))
+    C::FieldElement::reduce(&Array::try_from(wide).expect("1.5 times as long as the prime"))
 }
 
 impl SaeCurve for p256::NistP256 {
@@ -182,7 +182,7 @@ fn element_octets<C: SaeCurve>(point: &ProjectivePoint<C>) -> Option<Element> {
     let mut element = octets(&affine.x());
     element
         .try_extend_from_slice(&affine.y())
-        .expect("the capacity is that of the largest group");
+        .expect("the capacity fits the largest group");
     affine.zeroize();
     Some(element)
 }

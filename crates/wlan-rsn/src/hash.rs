@@ -23,7 +23,7 @@ pub(crate) enum Hash {
 pub(crate) fn octets<const N: usize>(octets: &[u8]) -> Octets<N> {
     let mut copy = ArrayVec::new();
     copy.try_extend_from_slice(octets)
-        .expect("the capacity is that of the largest group");
+        .expect("the capacity fits the largest group");
     Zeroizing::new(copy)
 }
 
@@ -75,7 +75,7 @@ impl Hash {
     /// HKDF-Expand (RFC 5869 section 2.3): fills `out` from a key of the length of a digest.
     pub(crate) fn expand(self, prk: &[u8], info: &[u8], out: &mut [u8]) {
         const KEY: &str = "the key is a digest";
-        const OUT: &str = "less than 255 digests are asked for";
+        const OUT: &str = "fewer than 255 digests are requested";
         match self {
             Hash::Sha256 => Hkdf::<Sha256>::from_prk(prk).expect(KEY).expand(info, out),
             Hash::Sha384 => Hkdf::<Sha384>::from_prk(prk).expect(KEY).expand(info, out),
@@ -109,7 +109,7 @@ impl Hash {
 
 /// Creates a MAC with its key.
 pub(crate) fn keyed<M: KeyInit>(key: &[u8]) -> M {
-    M::new_from_slice(key).expect("HMAC takes keys of any length")
+    M::new_from_slice(key).expect("HMAC accepts keys of any length")
 }
 
 /// Fills `out` with the start of the MAC.

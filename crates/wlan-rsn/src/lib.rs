@@ -84,7 +84,7 @@ use protection::Protection;
 
 /// The key management does not support this PMK length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{} has no PMK of {found} octets (IEEE 802.11-2020 12.7.1.3)", akm.name())]
+#[error("{} does not support a PMK of {found} octets (IEEE 802.11-2020 12.7.1.3)", akm.name())]
 pub struct WrongPmk {
     /// The key management.
     pub akm: Akm,

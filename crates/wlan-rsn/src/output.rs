@@ -108,7 +108,7 @@ pub enum Failure {
     /// The peer has another key. An attacker who forges frames can turn [`Failure::NoAnswer`] into this, but not a
     /// success.
     #[error(
-        "the passphrase or key is not the other end's (IEEE 802.11-2020 12.7.6.3: the MIC of message 2 is wrong)"
+        "the peer has another passphrase or key (IEEE 802.11-2020 12.7.6.3: the MIC of message 2 is wrong)"
     )]
     WrongKey,
     /// No answer arrived in time.
@@ -120,14 +120,14 @@ pub enum Failure {
     /// The elements in message 2 or 3 differ from the advertised ones: an attacker may have changed them to force a
     /// weaker cipher (12.7.6.3, 12.7.6.4).
     #[error(
-        "the elements in the handshake are not those advertised before (reason code 17): a downgrade attempt"
+        "the elements in the handshake differ from the advertised elements (reason code 17): a downgrade attempt"
     )]
     ElementsDiffer,
     /// The handshake had no answer yet and was dropped in favour of newer stations.
-    #[error("given up for newer stations: too many handshakes without an answer")]
+    #[error("dropped in favour of newer stations: too many unanswered handshakes")]
     Displaced,
     /// The caller reported that the peer is gone.
-    #[error("the other end is gone")]
+    #[error("the peer is gone")]
     PeerGone,
 }
 
@@ -154,25 +154,25 @@ pub enum Discard {
     #[error(transparent)]
     Malformed(#[from] FrameError),
     /// There is no handshake with this station.
-    #[error("no handshake with this station was begun")]
+    #[error("no handshake with this station is in progress")]
     UnknownPeer,
     /// The descriptor does not match the association.
-    #[error("the key descriptor is not the association's (IEEE 802.11-2020 12.7.2)")]
+    #[error("the key descriptor does not match the association (IEEE 802.11-2020 12.7.2)")]
     Descriptor,
     /// The message is unexpected in this state of the handshake.
-    #[error("not a message that is waited for (IEEE 802.11-2020 12.7.6)")]
+    #[error("unexpected message in this state of the handshake (IEEE 802.11-2020 12.7.6)")]
     Unexpected,
     /// The replay counter has been used before.
-    #[error("replayed: the key replay counter is not a new one (IEEE 802.11-2020 12.7.2)")]
+    #[error("replayed: the key replay counter is not new (IEEE 802.11-2020 12.7.2)")]
     Replay,
     /// The MIC is wrong.
     #[error("wrong MIC (IEEE 802.11-2020 12.7.2)")]
     Mic,
     /// The packet arrived unencrypted although keys are installed.
-    #[error("came in the open, though keys are installed (IEEE 802.11-2020 12.6.14)")]
+    #[error("unencrypted although keys are installed (IEEE 802.11-2020 12.6.14)")]
     Unprotected,
     /// The key data lacks a required item, or an item is invalid.
-    #[error("the key data is not what the message must have (IEEE 802.11-2020 12.7.6)")]
+    #[error("the key data is invalid for this message (IEEE 802.11-2020 12.7.6)")]
     KeyData,
 }
 

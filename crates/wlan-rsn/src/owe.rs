@@ -29,10 +29,10 @@ pub enum OweError {
     Frame(#[from] FrameError),
     /// The group is unsupported. The response has status 77, UNSUPPORTED_FINITE_CYCLIC_GROUP (IEEE 802.11-2020
     /// 9.4.1.9).
-    #[error("the OWE group {0} is not taken (RFC 8110 section 4.3)")]
+    #[error("unsupported OWE group {0} (RFC 8110 section 4.3)")]
     Group(u16),
     /// The public key is invalid: its length is wrong, or no point has this x.
-    #[error("the OWE public key is not one of its group (RFC 8110 section 4.3)")]
+    #[error("the OWE public key is not valid in its group (RFC 8110 section 4.3)")]
     PublicKey,
 }
 
@@ -71,7 +71,7 @@ impl<'a> DhParameter<'a> {
             }
         }
         Err(FrameError::Field(
-            "there is no Diffie-Hellman Parameter element (RFC 8110 section 4.3)",
+            "missing Diffie-Hellman Parameter element (RFC 8110 section 4.3)",
         ))
     }
 

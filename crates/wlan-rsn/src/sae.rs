@@ -118,10 +118,10 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// The password has no element for any offered group.
-    #[error("the SAE password is for none of the groups offered")]
+    #[error("the SAE password supports none of the offered groups")]
     NoGroup,
     /// Hunting-and-pecking was requested for a password with an identifier.
-    #[error("an SAE password identifier takes hash-to-element (IEEE 802.11-2020 12.4.4.2)")]
+    #[error("an SAE password identifier requires hash-to-element (IEEE 802.11-2020 12.4.4.2)")]
     IdentifierNeedsHashToElement,
 }
 
@@ -153,13 +153,13 @@ pub enum Failure {
     #[error("the peer has another password")]
     PasswordMismatch,
     /// The peer rejected every offered group.
-    #[error("the peer takes none of the groups offered")]
+    #[error("the peer supports none of the offered groups")]
     GroupsRefused,
     /// The peer lists a supported group as rejected: an attacker has forged the rejection.
-    #[error("the peer was made to believe that a group is not supported (IEEE 802.11-2020 12.4.5.4)")]
+    #[error("downgrade attempt: a supported group was refused in our name (IEEE 802.11-2020 12.4.5.4)")]
     Downgraded,
     /// The peer has no password with this identifier.
-    #[error("the peer knows no password of this identifier")]
+    #[error("the peer has no password with this identifier")]
     UnknownIdentifier,
     /// The peer refused with another status code.
     #[error("the peer refused with status code {0} (IEEE 802.11-2020 9.4.1.9)")]

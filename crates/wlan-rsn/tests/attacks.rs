@@ -427,7 +427,7 @@ fn a_start_under_a_false_address_changes_nothing() {
         .iter()
         .filter(|flight| flight.from == AP && EapolKey::parse(&flight.packet, 16).unwrap().0.info.0 == 0x8a)
         .count();
-    assert!(tries < 60, "at most four messages 1 for each attempt: {tries}");
+    assert!(tries < 60, "at most four messages 1 per attempt: {tries}");
 }
 
 #[test]

@@ -366,9 +366,9 @@ fn replacing_the_pairwise_key_loses_no_frame() {
             assert!(!world.ap.rekey_pairwise(STA, world.now, &mut world.rng));
             world.collect();
             while let Some(flight) = world.air.pop_front() {
-                assert!(flight.key.is_some(), "the handshake goes sealed");
+                assert!(flight.key.is_some(), "the handshake is sealed");
                 assert_eq!(world.deliver(&flight), Some(Ok(())));
-                assert!(world.data_flows(STA), "at every moment");
+                assert!(world.data_flows(STA), "data flows at every moment");
             }
             assert!(world.agrees(STA));
             assert_ne!(*world.ends[&STA].tk(), before);
@@ -559,7 +559,7 @@ fn four_replaced_pairwise_keys_are_kept() {
 fn a_station_may_ask_for_new_keys() {
     let mut world = World::of(&policy(Suite::Ccmp128));
     let station = |world: &mut World, pairwise| world.stations.get_mut(&STA).unwrap().request_rekey(pairwise);
-    assert!(!station(&mut world, true), "there is none yet");
+    assert!(!station(&mut world, true), "no keys yet");
     world.run();
     let (tk, group) = (world.ends[&STA].tk().clone(), world.group.clone());
     assert!(station(&mut world, true));
@@ -575,7 +575,7 @@ fn a_station_may_ask_for_new_keys() {
     let again = world
         .ap
         .receive(STA, &request.packet, true, world.now, &mut world.rng);
-    assert_eq!(again, Err(Discard::Replay), "asked twice with one packet");
+    assert_eq!(again, Err(Discard::Replay), "the same request twice");
 }
 
 #[test]
@@ -644,7 +644,7 @@ fn a_new_group_key_goes_to_all_stations_before_it_is_used() {
         // The third station misses the first transmission.
         world.air.retain(|flight| flight.to != stations(5)[2]);
         world.run();
-        assert_eq!(world.group.len(), before, "one station lacks it");
+        assert_eq!(world.group.len(), before, "one station lacks the key");
         world.settle();
         assert_eq!(world.group.len(), before + 1);
         assert!(stations(5).iter().all(|&station| world.agrees(station)));
@@ -694,7 +694,7 @@ fn a_station_that_joins_during_a_group_rekey_gets_the_new_key() {
     }
     world.ap.rekey_group(world.now, &mut world.rng);
     world.collect();
-    assert_eq!(world.group.len(), 1, "message 3 told the key of before");
+    assert_eq!(world.group.len(), 1, "message 3 carried the previous key");
     world.run();
     assert!(world.agrees(STA));
     assert_eq!(world.group.len(), 2);
@@ -836,7 +836,7 @@ fn the_clock_may_jump() {
     world.air.clear();
     world.ap.timeout(world.now);
     world.collect();
-    assert_eq!(world.air.len(), 1, "one message, however much time went by");
+    assert_eq!(world.air.len(), 1, "one message, regardless of the elapsed time");
     // The clock jumps back: a deadline in ten days counts as due now.
     world.air.clear();
     world.now = Duration::from_secs(1);

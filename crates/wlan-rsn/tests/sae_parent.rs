@@ -241,7 +241,7 @@ fn a_lost_last_confirm_is_said_again_but_not_for_one_replayed() {
     assert!(net.hear(START, STATION, &commit).frames.is_empty());
     let again = station.expire(station.deadline().unwrap()).frames.pop().unwrap();
     let last = net.hear(START, STATION, &again);
-    assert!(last.event.is_none(), "it is accepted once");
+    assert!(last.event.is_none(), "accepted once");
     assert_eq!(last.frames[0][6..8], [0xff, 0xff]);
     assert_eq!(
         station.receive(START, &last.frames[0], &mut net.rng).event,
@@ -290,7 +290,7 @@ fn a_station_that_went_silent_may_start_anew_at_once() {
     let (mut second, commit) = net.start(Method::HashToElement, STATION);
     assert!(
         net.hear(START, STATION, &commit).frames.is_empty(),
-        "the first goes on"
+        "the first exchange continues"
     );
     let now = net.parent.deadline().unwrap();
     assert_eq!(net.parent.expire(now).unwrap().1.frames.len(), 1);

@@ -151,7 +151,7 @@ fn expected(message: &Message<'_>) -> Vec<String> {
                 &[(6, send_confirm.to_string()), (7, hex(confirm))],
             );
         }
-        Message::ForeignCommit { .. } | Message::Refused { .. } => unreachable!("nobody says that here"),
+        Message::ForeignCommit { .. } | Message::Refused { .. } => unreachable!("not sent in this test"),
     }
     seen
 }

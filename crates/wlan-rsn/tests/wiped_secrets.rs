@@ -28,7 +28,7 @@ fn a_pmk_is_wiped_when_dropped() {
         let (_, pmk) = access_point.answer(MacAddr([2; 6]), &element, &mut rng).unwrap();
         let octets = pmk.as_octets();
         let (address, len) = (octets.as_ptr().addr(), octets.len());
-        assert_eq!(memory(address, len), octets, "the PMK is where it is looked for");
+        assert_eq!(memory(address, len), octets, "the PMK is at its address");
         drop(pmk);
         // The allocator writes its own data to the start of the freed memory.
         let after = memory(address, len);

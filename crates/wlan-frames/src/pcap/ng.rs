@@ -93,12 +93,12 @@ impl Blocks {
         if is_section {
             self.big_endian = word(input, BODY, true) == BYTE_ORDER_MAGIC;
             if word(input, BODY, self.big_endian) != BYTE_ORDER_MAGIC {
-                return Err(damaged("starts a section in no known byte order"));
+                return Err(damaged("starts a section with an unknown byte order"));
             }
         }
         let (kind, len) = (self.word(input, 0), self.word(input, 4));
         if !len.is_multiple_of(4) || (len as usize) < AROUND_BODY {
-            return Err(damaged("has a length that no block has"));
+            return Err(damaged("has an invalid length"));
         }
         if !matches!(
             kind,
@@ -115,7 +115,7 @@ impl Blocks {
             return Ok(Step::Need(len));
         }
         if self.word(input, len - 4) as usize != len {
-            return Err(damaged("ends with another length than it starts with"));
+            return Err(damaged("has different lengths at its start and end"));
         }
         let body = &input[BODY..len - 4];
         let least = match kind {
@@ -130,7 +130,7 @@ impl Blocks {
         match kind {
             SECTION => {
                 if self.half(body, 4) != MAJOR {
-                    return Err(damaged("is of a version of pcapng that is not known"));
+                    return Err(damaged("has an unsupported pcapng version"));
                 }
                 self.interfaces.clear();
                 Ok(Step::Skip(len))
@@ -154,7 +154,7 @@ impl Blocks {
                 let interface = self
                     .interfaces
                     .get(index as usize)
-                    .ok_or_else(|| damaged("is of an interface that the section does not have"))?;
+                    .ok_or_else(|| damaged("refers to an interface that the section does not define"))?;
                 let (kept, ts_ns) = if kind == SIMPLE_PACKET {
                     let limit = match interface.snap_len {
                         0 => u32::MAX,
@@ -175,7 +175,7 @@ impl Blocks {
                 }
                 let data = body[fixed..]
                     .get(..kept as usize)
-                    .ok_or_else(|| damaged("is shorter than the packet in it"))?;
+                    .ok_or_else(|| damaged("is shorter than its packet"))?;
                 let record = Record {
                     ts_ns,
                     data,

@@ -69,7 +69,7 @@ pub enum StartError {
     #[error(transparent)]
     Pmk(#[from] WrongPmk),
     /// The maximum number of stations is reached, and all of them have answered.
-    #[error("there are {0} stations, no more may join")]
+    #[error("the limit of {0} stations is reached")]
     Full(usize),
 }
 

@@ -119,7 +119,7 @@ impl Secret {
         Some(Agreed {
             hash,
             kck: octets(kck),
-            pmk: Pmk::agreed(pmk, pmkid).expect("it has 32 octets"),
+            pmk: Pmk::agreed(pmk, pmkid).expect("the PMK has 32 octets"),
         })
     }
 }

@@ -124,7 +124,7 @@ impl<'a> Message<'a> {
         const WHAT: &str = "the body of an SAE Authentication frame";
         let status = u16_at(body, 4, WHAT)?;
         if u16_at(body, 0, WHAT)? != SAE {
-            return Err(FrameError::Field("the authentication algorithm is not 3, SAE"));
+            return Err(FrameError::Field("the authentication algorithm is not SAE (3)"));
         }
         let contents = &body[HEADER_LEN..];
         match (u16_at(body, 2, WHAT)?, status) {
@@ -142,7 +142,7 @@ impl<'a> Message<'a> {
                 confirm: &contents[2..],
             }),
             (transaction @ (COMMIT | CONFIRM), status) => Ok(Message::Refused { transaction, status }),
-            _ => Err(FrameError::Field("an SAE transaction is 1 or 2")),
+            _ => Err(FrameError::Field("invalid SAE transaction (expected 1 or 2)")),
         }
     }
 
@@ -258,16 +258,12 @@ fn parse_commit(method: Method, contents: &[u8]) -> Result<Message<'_>, FrameErr
             _ => continue,
         };
         if octets.is_empty() || place.replace(octets).is_some() {
-            return Err(FrameError::Field(
-                "an element of the SAE Commit is empty or there twice",
-            ));
+            return Err(FrameError::Field("empty or duplicate element in the SAE Commit"));
         }
     }
     commit.rejected = rejected.unwrap_or_default();
     if !commit.rejected.len().is_multiple_of(2) {
-        return Err(FrameError::Field(
-            "the Rejected Groups element holds half a number",
-        ));
+        return Err(FrameError::Field("the Rejected Groups list has an odd length"));
     }
     Ok(Message::Commit(commit))
 }

@@ -57,7 +57,7 @@ struct Vector {
 
 fn commitment(group: Group, octets: &[u8]) -> Commitment {
     let (scalar, element) = octets.split_at(group.field_len());
-    Commitment::checked(group, scalar, element).expect("the vector's Commit is right")
+    Commitment::checked(group, scalar, element).expect("the vector's Commit is valid")
 }
 
 /// Checks a vector and returns the number of values compared.
@@ -133,7 +133,7 @@ fn check(vector: &Vector) -> usize {
 
 fn check_all(file: &str, expected: usize) {
     let checks: usize = load::<Vector>(file).iter().map(check).sum();
-    assert_eq!(checks, expected, "{file}: values held against what is computed");
+    assert_eq!(checks, expected, "{file}: number of compared values");
 }
 
 #[test]

@@ -114,8 +114,8 @@ pub fn run(
         let Some(now) = arrival.into_iter().chain(expiry).min() else {
             return events;
         };
-        assert!(now < Duration::from_secs(5), "it goes on for ever");
-        assert!(number < 200, "a storm");
+        assert!(now < Duration::from_secs(5), "the exchange does not end");
+        assert!(number < 200, "too many frames");
         let (side, reply) = if arrival == Some(now) {
             let (_, (to, frame)) = under_way.pop_first().unwrap();
             (to, sides[to].receive(now, addresses[1 - to], &frame, rng))

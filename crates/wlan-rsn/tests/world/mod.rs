@@ -77,9 +77,9 @@ impl End {
             Output::Retire { key, .. } => {
                 let before = self.receive.len();
                 self.receive.retain(|(_, known)| *known != key);
-                assert_eq!(self.receive.len() + 1, before, "a key that is there");
+                assert_eq!(self.receive.len() + 1, before, "the retired key was installed");
                 let in_use = self.transmit.as_ref().is_some_and(|(_, known)| *known == key);
-                assert!(!in_use, "no longer in use");
+                assert!(!in_use, "the retired key is not in use");
             }
             Output::InstallGroup { key_id, key, rsc, .. } => {
                 self.once(2, &key);
@@ -127,7 +127,7 @@ impl End {
     }
 
     pub fn tk(&self) -> &Key {
-        &self.transmit.as_ref().expect("a key to send with").1
+        &self.transmit.as_ref().expect("a key for transmission").1
     }
 
     fn opens(&self, key: &Key) -> bool {
@@ -304,7 +304,7 @@ impl World {
                 return;
             }
         }
-        panic!("this never ends");
+        panic!("the state machines do not come to rest");
     }
 
     /// Whether both ends of a station's link have the same keys.
@@ -323,7 +323,7 @@ impl World {
     pub fn data_flows(&self, station: MacAddr) -> bool {
         let (ap, end) = (&self.ap_ends[&station], &self.ends[&station]);
         let one_way = |from: &End, to: &End| {
-            let (key_id, key) = from.transmit.as_ref().expect("a key to send with");
+            let (key_id, key) = from.transmit.as_ref().expect("a key for transmission");
             to.receive.contains(&(*key_id, key.clone()))
         };
         one_way(ap, end) && one_way(end, ap)
