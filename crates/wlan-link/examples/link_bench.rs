@@ -1,12 +1,13 @@
-//! One end of a link with a fixed key, for measurements only: there is no handshake, and the key is in this file.
+//! One end of a link with a fixed key. Only for measurements: there is no handshake, and the key is public.
 //!
 //! ```text
 //! link_bench '{"role": "ap", "transport": "udp", "local": "198.51.100.1:5678", "peer": "198.51.100.2:5678",
 //!              "peer_address": "02:00:00:00:00:02", "suite": "ccmp", "networks": ["192.0.2.2/32"]}'
 //! ```
-//! With role "flood" it sends garbage instead, 50 000 datagrams a second to `peer`: every other one a frame with the right
-//! addresses and a wrong MIC.
 //! Prints a line once packets can flow, and the counters when its standard input ends.
+//!
+//! Role "flood" instead sends 50 000 datagrams of garbage per second to `peer`. Half of them are frames with valid
+//! addresses and a wrong MIC.
 
 use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -19,7 +20,7 @@ use wlan_frames::{AckPolicy, DataHeader, MacAddr, QosControl};
 use wlan_link::plane::{Config, Direction, ETHERTYPE, Endpoint, Kind, Link, Network, Role, Transport};
 use wlan_link::privileges::keep_capabilities;
 
-/// As long as the longest key.
+/// As long as the longest key of any suite.
 const KEY: [u8; 32] = [0x5a; 32];
 
 #[derive(Deserialize)]
@@ -31,7 +32,7 @@ struct Arguments {
     transport: String,
     local: Option<SocketAddr>,
     peer: Option<SocketAddr>,
-    /// Octets of the longest IP packet on the path.
+    /// Path MTU in octets.
     outer_mtu: Option<usize>,
     address: Option<String>,
     interface: Option<String>,
@@ -48,7 +49,7 @@ fn network(text: &str) -> Option<Network> {
     Network::new(address.parse::<IpAddr>().ok()?, bits.parse().ok()?)
 }
 
-/// Datagrams a second of a flood, in so many bursts.
+/// Datagrams per second of a flood, sent in `BURSTS` bursts.
 const FLOOD: u32 = 50_000;
 const BURSTS: u32 = 1_000;
 
@@ -66,12 +67,12 @@ fn flood(asked: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut forged = [0xa5; 1400];
     let at = header.emit(&mut forged);
-    // Packet number in the far future, so that only the MIC tells.
+    // A packet number far ahead, so that only the MIC is wrong.
     forged[at..at + 8].copy_from_slice(&[1, 1, 0, 0x20, 1, 1, 1, 0]);
     let mut next = Instant::now();
     loop {
         for _ in 0..FLOOD / BURSTS / 2 {
-            // A full queue is the victim's matter.
+            // A full send queue is ignored.
             let _ = socket.send_to(&forged, peer);
             let _ = socket.send_to(&[0xa5; 1400], peer);
         }

@@ -1,10 +1,10 @@
-//! `airtoll link`: hosts joined by an open network, whose frames the host CPU encrypts and decrypts.
+//! `airtoll link`: an open network connects hosts whose CPUs encrypt and decrypt the frames.
 //!
 //! - [`daemon`]: `airtoll link ap` and `airtoll link sta`, the process around the other modules
-//! - [`privileges`]: the privileges that the process keeps, and the privileges that it drops
+//! - [`privileges`]: the privileges that the process keeps and drops
 //! - [`phases`]: discovery, authentication, keys, data and termination, as state machines without I/O
 //! - [`plane`]: the data plane and its hot path, step by step
-//! - `lock`: locks that outlive a panic
+//! - `lock`: locks that survive a panic
 //!
 //! Each module uses only modules further down the list.
 

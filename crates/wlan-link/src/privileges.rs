@@ -1,4 +1,4 @@
-//! Giving up what a link does not need once its device and sockets are open.
+//! Drops the privileges that a link no longer requires once its device and sockets are open.
 
 use std::io;
 
@@ -8,45 +8,45 @@ use nix::unistd::{Gid, Uid, User, setgroups, setresgid, setresuid};
 
 pub use caps::Capability;
 
-/// The privileges could not be given up.
+/// The privileges could not be dropped.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
     /// The process cannot become the user: it lacks `CAP_SETUID` or `CAP_SETGID`, or its user namespace does not map the user.
     #[error("becoming user {}, group {}: {source}", user.uid, user.gid)]
     User {
-        /// Which user.
+        /// The user to become.
         user: UserIds,
-        /// What the kernel said.
+        /// The kernel's error.
         source: nix::Error,
     },
-    /// The kernel refuses to change capabilities.
+    /// Capabilities cannot be changed.
     #[error("giving up capabilities: {0}")]
     Capabilities(#[from] caps::errors::CapsError),
-    /// The kernel does not know the attribute of the process.
+    /// The kernel does not support the process attribute.
     #[error("no_new_privs, dumpable or keepcaps: {0}")]
     Attribute(#[from] nix::Error),
 }
 
-/// The numbers of a user.
+/// The numeric IDs of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserIds {
-    /// Of the user.
+    /// User ID.
     pub uid: u32,
-    /// Of the user's group.
+    /// ID of the user's primary group.
     pub gid: u32,
 }
 
 impl UserIds {
-    /// The user without files: `nobody` where the system names no other.
+    /// A user without files: the IDs of `nobody` on most systems.
     const NOBODY: Self = Self {
         uid: 65_534,
         gid: 65_534,
     };
 
-    /// The user of this name; `None` if it does not exist.
+    /// Looks up a user by name; `None` if the user does not exist.
     ///
     /// # Errors
-    /// The list of users cannot be read.
+    /// The user database cannot be read.
     pub fn named(name: &str) -> io::Result<Option<Self>> {
         let found = User::from_name(name)?;
         Ok(found.map(|User { uid, gid, .. }| Self {
@@ -55,15 +55,15 @@ impl UserIds {
         }))
     }
 
-    /// The user `nobody`.
+    /// The user `nobody`, or the IDs that it usually has.
     #[must_use]
     pub fn nobody() -> Self {
         Self::named("nobody").ok().flatten().unwrap_or(Self::NOBODY)
     }
 }
 
-/// Keeps other processes of the same user from reading the keys in this one's memory, and the memory from core dumps
-/// (`PR_SET_DUMPABLE`).
+/// Prevents other processes of the same user from reading the keys in this process's memory, and excludes the memory
+/// from core dumps (`PR_SET_DUMPABLE`).
 ///
 /// # Errors
 /// [`PrivilegeError::Attribute`].
@@ -71,44 +71,44 @@ pub fn hide_memory() -> Result<(), PrivilegeError> {
     Ok(prctl::set_dumpable(false)?)
 }
 
-/// Whether the process is root, of its user namespace at least.
+/// Whether the process is root, possibly only of its user namespace.
 #[must_use]
 pub fn is_root() -> bool {
     Uid::effective().is_root()
 }
 
-/// Has a process of root become another user, without supplementary groups. The calling thread keeps its permitted
-/// capabilities, for [`keep_capabilities`] to choose from.
+/// Changes the user of a root process and removes its supplementary groups. The calling thread retains its permitted
+/// capabilities, so that [`keep_capabilities`] can select from them.
 ///
 /// # Errors
-/// Each kind of [`PrivilegeError`]. After [`PrivilegeError::User`] the uid is unchanged; the gid may have changed.
+/// All variants of [`PrivilegeError`]. After [`PrivilegeError::User`], the gid may have changed, but not the uid.
 pub fn become_user(user: UserIds) -> Result<(), PrivilegeError> {
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     prctl::set_keepcaps(true)?;
-    // The user is the last, since its change takes the permission for the others.
+    // The user changes last, because the change removes the permission for the others.
     let became = setresgid(gid, gid, gid)
         .and_then(|()| setgroups(&[]))
         .and_then(|()| setresuid(uid, uid, uid));
     prctl::set_keepcaps(false)?;
     became.map_err(|source| PrivilegeError::User { user, source })?;
-    // The change cleared the effective set only.
+    // The change of the user cleared only the effective set.
     caps::set(None, CapSet::Effective, &caps::read(None, CapSet::Permitted)?)?;
-    // A change of the user sets it to fs.suid_dumpable (proc_sys_fs(5)).
+    // A change of the user resets the attribute to fs.suid_dumpable (proc_sys_fs(5)).
     hide_memory()
 }
 
-/// Keeps the given capabilities if the process has them, gives up all others, also for the programs that it starts, and sets
-/// `no_new_privs` (capabilities(7), `PR_SET_NO_NEW_PRIVS`).
+/// Drops all capabilities except `wanted`, also for programs that the process starts, and sets `no_new_privs`
+/// (capabilities(7), `PR_SET_NO_NEW_PRIVS`). Capabilities that the process does not have are ignored.
 ///
-/// Capabilities are a thread's own: to be called between [`Link::open`](crate::plane::Link::open) and
-/// [`Link::start`](crate::plane::Link::start), from the thread that does both, while there is no other.
+/// Capabilities are per thread. Call this between [`Link::open`](crate::plane::Link::open) and
+/// [`Link::start`](crate::plane::Link::start), from the thread that calls both, while no other thread exists.
 ///
 /// # Errors
-/// Each kind of [`PrivilegeError`] but [`PrivilegeError::User`].
+/// All variants of [`PrivilegeError`] except [`PrivilegeError::User`].
 pub fn keep_capabilities(wanted: &[Capability]) -> Result<(), PrivilegeError> {
     let wanted: CapsHashSet = wanted.iter().copied().collect();
     let kept: CapsHashSet = &caps::read(None, CapSet::Permitted)? & &wanted;
-    // The bounding set can only be narrowed with CAP_SETPCAP, which goes then.
+    // Only CAP_SETPCAP, which is dropped below, permits changes of the bounding set.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
         for capability in &caps::read(None, CapSet::Bounding)? - &wanted {
             caps::drop(None, CapSet::Bounding, capability)?;

@@ -1,4 +1,4 @@
-//! Links over real sockets and devices: hosts are threads, each in a network namespace of its own, on one switch.
+//! Links over real sockets and devices. Hosts are threads in their own network namespaces, connected by a switch.
 
 mod hosts;
 
@@ -17,7 +17,7 @@ use wlan_link::privileges::{Capability, keep_capabilities};
 
 const PORT: u16 = 5678;
 
-/// How the ends of a link are joined.
+/// Transport of a link.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Udp4,
@@ -68,7 +68,7 @@ fn open(way: Way, kind: Kind, suite: Suite, host: u8) -> Result<Link, LinkError>
     })
 }
 
-/// A running end, whose device has its addresses.
+/// Starts an end and adds the addresses of its device.
 fn start(way: Way, kind: Kind, suite: Suite, host: u8) -> Running {
     begin(open(way, kind, suite, host).unwrap(), host)
 }
@@ -110,7 +110,7 @@ fn admit(end: &Running, way: Way, suite: Suite, station: u8, key: u8) {
     }
 }
 
-/// An access point, host 1, and so many stations.
+/// Starts an access point on host 1, and `stations` stations.
 fn bss(switch: &Switch, way: Way, kind: Kind, suite: Suite, stations: u8) -> Vec<(Host, Running)> {
     let ends: Vec<(Host, Running)> = (1..=1 + stations)
         .map(|host| {
@@ -138,7 +138,7 @@ fn echoed(from: &Host, to: &Host, address: IpAddr, octets: usize) -> bool {
     server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let message: Vec<u8> = (0..octets).map(|n| n.to_le_bytes()[0]).collect();
     let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
-    // The first may be lost while neighbours are found.
+    // The first datagram may be lost during neighbour discovery.
     (0..5).any(|_| {
         if client.send(&message).is_err() {
             return false;
@@ -188,7 +188,7 @@ fn three_stations_over_every_transport_with_either_device() {
         let ends = bss(&switch, way, kind, suite, 3);
         let hosts: Vec<&Host> = ends.iter().map(|(host, _)| host).collect();
         for version in [0, 1] {
-            // Up, down, and from station to station.
+            // Uplink, downlink, and between stations.
             for (from, to) in [(1, 0), (0, 2), (3, 1)] {
                 let address = inner(u8::try_from(to + 1).unwrap())[version];
                 let context = format!("{way:?} {kind:?} {from} to {to} IP {version}");
@@ -243,7 +243,7 @@ fn what_the_kernel_drops_is_counted() {
     });
     let socket = attacker.run(|| UdpSocket::bind(("0.0.0.0", 0)).unwrap());
     let send = || socket.send_to(&[0xff; 1400], outer(Way::Udp4, 1));
-    // Nobody takes them yet, and they are more than 64 MiB with what the kernel needs around each.
+    // No thread reads them yet. With the kernel's overhead, they exceed 64 MiB.
     for _ in 0..60_000 {
         send().unwrap();
     }
@@ -259,7 +259,7 @@ fn the_longest_packet_fits_and_a_longer_one_goes_in_fragments() {
     for way in [Way::Udp4, Way::Udp6, Way::Ethernet] {
         let Some(switch) = Switch::new() else { return };
         let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
-        // 802.11 26, CCMP header 8, LLC/SNAP 8, MIC 8; below them UDP 8 and IP 20 or 40.
+        // 802.11 header 26, CCMP header 8, LLC/SNAP 8, MIC 8; outside UDP 8 and IP 20 or 40.
         let mtu = match way {
             Way::Udp4 => 1422,
             Way::Udp6 => 1402,
@@ -302,7 +302,7 @@ fn garbage_and_replays_are_counted_and_packets_still_go_through() {
     });
     attack(4000);
     stream_arrives(&ends[1].0, &ends[0].0, inner(1)[0]);
-    // Who sends garbage did not draw the station's packets to himself.
+    // The attacker's garbage did not redirect the station's packets to the attacker.
     assert_eq!(ends[0].1.handle().stations()[0].endpoint, endpoint(Way::Udp4, 2));
 }
 
@@ -374,7 +374,7 @@ fn frames_of_the_control_plane_go_both_ways() {
             };
             assert!(pdu.starts_with(&[2, 3, 0, 1, 0x77]));
         }
-        // Deauthentication, reason 3: shorter than an Ethernet frame may be.
+        // Deauthentication, reason 3: shorter than the minimum Ethernet frame.
         let mut leaving = vec![0xc0, 0, 0, 0];
         leaving.extend([mac(1).0, mac(2).0, mac(1).0].concat());
         leaving.extend([0, 0, 3, 0]);
@@ -525,7 +525,7 @@ fn a_link_without_capabilities_carries_packets_and_finds_an_interface_that_came_
     let (way, suite) = (Way::Ethernet, Suite::Ccmp128);
     let [(ap, at_ap), (station, at_station)] = [1, 2].map(|number| {
         let host = switch.host(number);
-        // A thread of its own: the host's goes on setting interfaces.
+        // A separate thread, because the host's thread continues to configure interfaces.
         let start = move || {
             let link = open(way, Kind::Ip, suite, number).unwrap();
             add_addresses(number);

@@ -1,7 +1,8 @@
-//! The thread that answers at the status sockets and takes signals.
+//! The thread that serves the status sockets and receives signals.
 //!
-//! A request is a line: `status` is answered by a line of JSON, `openmetrics` by OpenMetrics text, `GET /metrics` by the
-//! same over HTTP/1.1 (RFC 9112), which Prometheus speaks. One request a connection, one connection at a time.
+//! A request is one line. `status` returns a line of JSON, and `openmetrics` returns OpenMetrics text. `GET /metrics`
+//! returns the same text over HTTP/1.1 (RFC 9112), for Prometheus. A connection carries one request; connections are
+//! served one at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,29 +24,29 @@ use crate::lock::lock;
 use crate::plane::Handle;
 use crate::privileges::UserIds;
 
-/// Octets of a request that are looked at.
+/// Maximum octets per request.
 const REQUEST_B: usize = 4096;
-/// Whoever does not ask, or does not listen, for so long is left.
+/// Timeout for reading a request and for writing its answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Sockets that are bound, and signals that are blocked.
+/// The bound sockets and the blocked signals.
 pub struct Attendant {
     status: StatusSocket,
     metrics: Option<TcpListener>,
     signals: SigSet,
 }
 
-/// The thread; when it is dropped, it ends, and its socket goes.
+/// The running thread. Dropping this ends the thread and removes its socket.
 pub struct Attending {
     thread: Option<JoinHandle<()>>,
     end: Arc<EventFd>,
 }
 
 impl Attendant {
-    /// Binds the sockets while the process still has all its privileges; `owner` is the user that it becomes.
+    /// Binds the sockets while the process still has all privileges. `owner` is the user that the process will become.
     ///
     /// # Errors
-    /// [`DaemonError::System`], also where another link has the socket.
+    /// [`DaemonError::System`], for example if another link uses the socket.
     pub fn bind(config: &Config, owner: Option<UserIds>, signals: SigSet) -> Result<Self, DaemonError> {
         let path = &config.status_socket;
         let status = StatusSocket::bind(path, owner)
@@ -68,7 +69,7 @@ impl Attendant {
     /// Starts the thread.
     ///
     /// # Errors
-    /// There is no thread, or no descriptor to wait for signals at.
+    /// The thread or the signal descriptor cannot be created.
     pub fn start(self, shared: Arc<Shared>, handle: Handle, config: &Config) -> io::Result<Attending> {
         let signals = SignalFd::with_flags(&self.signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let end = Arc::new(EventFd::from_flags(
@@ -106,7 +107,7 @@ impl Attendant {
                 if ready[2]
                     && let Ok(mut stream) = status.accept()
                 {
-                    // A client that goes away is no concern of the link's.
+                    // A client that disconnects is not an error.
                     let _ = patient(&stream).and_then(|()| answers.serve(&mut stream));
                 }
                 if let (Some(true), Some(metrics)) = (ready.get(3), &metrics)

@@ -24,7 +24,7 @@ use crate::phases::{Addressing, Credentials, GROUPS, Prefix, Settings};
 use crate::plane::{self, ETHERTYPE, Endpoint, Kind, Network, Role, Transport};
 use crate::privileges::UserIds;
 
-/// The configuration cannot be used: one line that says where and why.
+/// The configuration is invalid. The message is one line with the place and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(String);
 
@@ -37,12 +37,12 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
-    /// Something about the whole file.
+    /// An error that concerns the complete file.
     pub(super) fn of(path: &Path, what: &str) -> Self {
         Self(format!("{}: {what}", path.display()))
     }
 
-    /// Something at a place in a file.
+    /// An error at a position in a file.
     fn at(path: &Path, text: &str, span: Range<usize>, what: &str) -> Self {
         let start = span.start.min(text.len());
         let line = text[..start].matches('\n').count() + 1;
@@ -57,28 +57,28 @@ impl ConfigError {
     }
 }
 
-/// One end of a link, as its file says.
+/// The configuration of one end of a link.
 #[derive(Debug)]
 pub struct Config {
     /// The link's name.
     pub name: String,
     /// The device's name.
     pub device: String,
-    /// Stations at most.
+    /// Maximum number of stations.
     pub max_stations: usize,
-    /// A new group key after so long.
+    /// Maximum lifetime of the group key.
     pub group_rekey: Duration,
-    /// Where the access point is, with UDP.
+    /// Endpoint of the access point; required for a station with UDP.
     pub peer: Option<SocketAddr>,
-    /// The access point, if no other will do.
+    /// Address of the only acceptable access point, if any.
     pub bssid: Option<MacAddr>,
-    /// The device is down while there is no session.
+    /// Whether the device is down while there is no session.
     pub device_down_when_lost: bool,
-    /// Where status is asked for.
+    /// Path of the status socket.
     pub status_socket: PathBuf,
-    /// Where OpenMetrics are scraped, an address of this host alone.
+    /// Loopback address at which OpenMetrics are served.
     pub metrics: Option<SocketAddr>,
-    /// Whom a process of root becomes.
+    /// The user that a root process changes to.
     pub user: Option<UserIds>,
     role: Role,
     transport: Transport,
@@ -91,17 +91,17 @@ pub struct Config {
     keep_alive: Duration,
 }
 
-/// Octets of the longest name of a device: IFNAMSIZ less the zero at its end.
+/// Maximum octets in a device name: IFNAMSIZ minus the terminating zero.
 const DEVICE_NAME_B: usize = 15;
-/// Packets under one key unless the file says otherwise: well below 2^48, where numbers end, and often enough that a key
-/// that leaks tells little.
+/// Default maximum number of packets per key: far below 2^48, the limit of packet numbers, and low enough that a
+/// leaked key exposes little.
 const REKEY_PACKETS: u64 = 1 << 32;
 
 impl Config {
-    /// Reads the file, and the passphrase.
+    /// Reads the configuration and the passphrase.
     ///
     /// # Errors
-    /// [`ConfigError`]: the file, the line, the key, and what is wrong.
+    /// [`ConfigError`], with the file, line, key and reason.
     pub fn read(role: Role, path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::of(path, &words(&error)))?;
         let written: Written = toml::from_str(&text).map_err(|error| {
@@ -111,7 +111,7 @@ impl Config {
         Reader { path, text: &text }.config(role, written)
     }
 
-    /// What the data plane is opened with.
+    /// The configuration of the data plane.
     pub(super) fn link_config(&self) -> plane::Config {
         plane::Config {
             role: self.role,
@@ -122,7 +122,7 @@ impl Config {
         }
     }
 
-    /// What both machines are told.
+    /// The settings of the state machine.
     pub(super) fn settings(&self, address: MacAddr) -> Settings {
         Settings {
             ssid: self.name.clone().into_bytes(),
@@ -136,12 +136,12 @@ impl Config {
         }
     }
 
-    /// Who may join, of an access point.
+    /// The addresses of the stations; access point only.
     pub(super) fn ap_addressing(&self) -> Option<&Addressing> {
         self.addressing.as_ref()
     }
 
-    /// Where frames to all go, if there is such a place.
+    /// Destination of broadcast frames, if the transport supports broadcast.
     pub(super) fn to_all(&self) -> Option<Endpoint> {
         match self.transport {
             Transport::Ethernet { .. } => Some(Endpoint::Ethernet(MacAddr::BROADCAST)),
@@ -223,7 +223,7 @@ impl Reader<'_> {
         });
         let status_socket = match written.status_socket {
             Some(path) => path,
-            // It would lie in another folder.
+            // The default path would be in a different directory.
             None if name.contains(['/', '\0']) => {
                 let why = "a name that is no file name needs `status_socket`, a path";
                 return Err(self.at(name_at, why));
@@ -258,7 +258,7 @@ impl Reader<'_> {
         found.ok_or_else(|| self.at(name.span(), "unknown user"))
     }
 
-    /// Keys of the other role are a mistake.
+    /// Refuses keys of the other role.
     fn only_for(&self, is_ap: bool, written: &Written) -> Result<(), ConfigError> {
         fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
             value.as_ref().map(Spanned::span)
@@ -302,7 +302,7 @@ impl Reader<'_> {
         let Some(value) = value else {
             return Ok(Duration::from_secs(usual));
         };
-        // 31 years: nobody waits for that, and no sum overflows.
+        // The maximum of 31 years keeps sums of times from overflowing.
         if !(least..=1_000_000_000).contains(value.get_ref()) {
             return Err(self.at(value.span(), format!("at least {least} seconds")));
         }
@@ -417,7 +417,7 @@ impl Reader<'_> {
     }
 }
 
-/// The first line of a file that nobody but its owner may read.
+/// Reads the first line of a file that only its owner may access.
 fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     let wrong = |what: &str| ConfigError::of(path, what);
     let mut file = File::open(path).map_err(|error| wrong(&words(&error)))?;
@@ -428,7 +428,7 @@ fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
             "group or others may use this passphrase (mode {mode:04o}): chmod 600 it"
         )));
     }
-    // Of the right size at once: one that grows leaves copies behind.
+    // Allocated once, because reallocation would leave copies of the passphrase in memory.
     let mut octets = Zeroizing::new(Vec::with_capacity(4096));
     let read = file.by_ref().take(4096).read_to_end(&mut octets);
     read.map_err(|error| wrong(&words(&error)))?;

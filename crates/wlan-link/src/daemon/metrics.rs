@@ -1,14 +1,14 @@
-//! Statistics as OpenMetrics 1.0 text.
+//! Counters and state as OpenMetrics 1.0 text.
 
 use std::fmt::Write as _;
 
 use super::Shown;
 use crate::plane::{StationState, Totals};
 
-/// The media type of [`text`].
+/// Media type of [`text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All there is to tell of a link.
+/// All metrics of a link.
 pub fn text(name: &str, shown: &Shown, stations: &[StationState], totals: &Totals) -> String {
     let mut out = String::new();
     let link = label(name);
@@ -38,7 +38,7 @@ pub fn text(name: &str, shown: &Shown, stations: &[StationState], totals: &Total
         family(&mut out, metric, "counter", help);
         let _ = writeln!(out, "{metric}_total{{link=\"{link}\"}} {value}");
     }
-    // The names are those of the counters, so that none is forgotten.
+    // The names are derived from the counters, so that none is omitted.
     let totals = serde_json::to_value(totals).unwrap_or_default();
     for (way, counters) in totals.as_object().into_iter().flatten() {
         for (counter, value) in counters.as_object().into_iter().flatten() {
@@ -75,7 +75,7 @@ fn family(out: &mut String, metric: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# TYPE {metric} {kind}\n# HELP {metric} {help}");
 }
 
-/// A label's value, escaped.
+/// Escapes the value of a label.
 fn label(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -1,11 +1,12 @@
-//! `airtoll link ap` and `airtoll link sta`: the process around the phases and the data plane.
+//! `airtoll link ap` and `airtoll link sta`: the process that runs the phases and the data plane.
 //!
 //! ```text
-//!  configuration ──► link opened, status sockets bound, privileges given up ──► READY
+//!  configuration ──► link opened, status sockets bound, privileges dropped ──► READY
 //!  control frames, the clock ──► phases ──actions──► data plane, addresses of the device, log
-//!  SIGINT, SIGTERM ──► Deauthentications, sealed ──► keys wiped, the device goes
+//!  SIGINT, SIGTERM ──► Deauthentications, sealed ──► keys erased, device removed
 //! ```
-//! The thread that calls [`run`] does all that is not data; one more answers at the status sockets and takes signals.
+//! The thread that calls [`run`] handles everything except data. Another thread serves the status sockets and
+//! receives signals.
 
 mod attendant;
 mod config;
@@ -43,33 +44,33 @@ use crate::privileges::{
 use attendant::Attendant;
 use netlink::Device;
 
-/// Frames for the control plane that wait at most.
+/// Maximum number of queued frames for the control plane.
 const CONTROL_FRAMES: usize = 1024;
-/// Frames that are taken between two looks at the clock.
+/// Maximum number of frames processed before the clock is read again.
 const TAKEN: usize = 64;
-/// At most so long until the data plane's counters are looked at, and a signal is.
+/// Maximum wait for frames, after which the timers and the stop flag are checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between two looks at the data plane's counters.
+/// Interval at which the data plane's counters are read.
 const OBSERVE: Duration = Duration::from_secs(1);
 
-/// Why a link ends before it was asked to.
+/// Reason why a link could not start, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The configuration cannot be used.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The data plane.
+    /// The data plane failed.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Privileges could not be given up.
+    /// Privileges could not be dropped.
     #[error(transparent)]
     Privileges(#[from] PrivilegeError),
-    /// Something of the system.
+    /// A system call failed.
     #[error("{what}: {}", words(source))]
     System {
-        /// What for.
+        /// The object concerned.
         what: String,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -83,13 +84,13 @@ impl DaemonError {
     }
 }
 
-/// Either machine.
+/// The state machine of either role.
 enum Machine {
     Ap(Box<AccessPoint>),
     Sta(Box<Station>),
 }
 
-/// What the machine shows of itself.
+/// The state that the status socket reports.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Shown {
     /// The station's state.
@@ -98,30 +99,31 @@ struct Shown {
     /// The access point's stations.
     #[serde(skip_serializing_if = "Option::is_none")]
     members: Option<Vec<MemberState>>,
-    /// Connections made.
+    /// Number of connections established.
     established: u64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     failed: u64,
 }
 
-/// What the two threads share.
+/// State that the two threads share.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
     shown: Mutex<Shown>,
 }
 
-/// Runs one end of a link with the configuration in this file, until SIGINT or SIGTERM.
+/// Runs one end of a link with the configuration file `path`, until SIGINT or SIGTERM.
 ///
-/// Signals and capabilities are those of the calling thread: no other may be there that could take a signal.
+/// Changes the signal mask and the capabilities of the calling thread. No other thread that could receive a signal
+/// may exist.
 ///
 /// # Errors
 /// [`DaemonError`].
 pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
-    // Before the passphrase is read.
+    // Before the passphrase is in memory.
     hide_memory()?;
     let config = Config::read(role, path)?;
-    // Blocked from here on, also for threads to come: they are fetched.
+    // Blocked from here on, also for new threads, because a signal descriptor receives them.
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);
     signals.add(Signal::SIGTERM);
@@ -189,16 +191,16 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
         plane.log(&format!("the process stays root: {why}"));
     }
     plane.log(&format!("{} is up as {address}, MTU {mtu_b}", config.device));
-    // A service manager that is not there does not mind.
+    // Fails harmlessly without a service manager.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     plane.serve(machine, &running, &mut rng);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     Ok(running.end()?)
 }
 
-/// Becomes an unprivileged user, if the process is root, and keeps the capabilities that are still needed: a station sets
-/// the addresses of its device. Returns why the process stays root where it cannot become `nobody`, as in a user namespace
-/// that has root alone.
+/// If the process is root, changes to an unprivileged user. Keeps only the capabilities that are still required: a
+/// station sets the addresses of its device. Returns the error if the process remains root because it cannot become
+/// `nobody`, for example in a user namespace that maps only root.
 fn give_up_privileges(
     config: &Config,
     user: Option<UserIds>,
@@ -216,14 +218,14 @@ fn give_up_privileges(
     Ok(stays_root)
 }
 
-/// Time since the host started, also while it slept: whoever wakes up looks whether the other end is still there.
+/// Time since boot, including suspend, so that a host that resumes checks whether the other end is still present.
 fn clock() -> Duration {
     clock_gettime(ClockId::CLOCK_BOOTTIME)
         .map(Duration::from)
         .unwrap_or_default()
 }
 
-/// What the machine acts on.
+/// The interfaces on which the machine's actions are performed.
 struct Plane {
     handle: Handle,
     device: Device,
@@ -259,7 +261,7 @@ impl Plane {
             let mut next = match running.control().recv_timeout(wait) {
                 Ok(frame) => Some(frame),
                 Err(RecvTimeoutError::Timeout) => None,
-                // The data plane ended: its device went away.
+                // The data plane ended: its device was removed.
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             for _ in 0..TAKEN {
@@ -299,7 +301,7 @@ impl Plane {
     }
 
     fn perform_one(&mut self, action: Action) {
-        // What does not go out now is sent again by whoever waits for the answer.
+        // Send errors are ignored, because the sender retransmits a frame without an answer.
         match action {
             Action::Management { to, protected, frame } => {
                 let _ = self.handle.send_management(to, protected, &frame);
@@ -338,7 +340,7 @@ impl Plane {
                 self.complain("retiring a key of", peer, retired);
             }
             Action::Remove { peer } => {
-                // That it may not be there: it was not admitted, which was said then.
+                // Absent if its admission failed, which was logged.
                 let _ = self.handle.remove(peer);
                 self.bring_up(false);
             }
@@ -433,7 +435,7 @@ impl Machine {
     fn stranger(&mut self, stranger: MacAddr, from: Endpoint, now: Duration) {
         match self {
             Machine::Ap(ap) => ap.stranger(stranger, from, now),
-            // Of a station, only access points want to know.
+            // Only access points answer unknown transmitters.
             Machine::Sta(_) => {}
         }
     }

@@ -1,10 +1,10 @@
-//! The device's addresses and whether it is up, by rtnetlink(7).
+//! Sets the device's addresses and brings it up or down, with rtnetlink(7).
 //!
 //! ```text
 //!  octet 0 length   4 type (2)   6 flags (2)   8 sequence   12 port    then ifaddrmsg or ifinfomsg, and attributes
 //!  acknowledgement: type 2, the request's sequence number, at octet 16 an error number, 0 or negative
 //! ```
-//! Numbers in the host's order.
+//! Integers are in host byte order.
 
 use std::io;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use crate::phases::Prefix;
 
 const HEADER_B: usize = 16;
 
-/// A device of this host.
+/// A network device of this host.
 pub struct Device {
     index: u32,
     netlink: OwnedFd,
@@ -32,10 +32,10 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device of this name, in the calling thread's network namespace.
+    /// Finds a device by name in the calling thread's network namespace.
     ///
     /// # Errors
-    /// There is none, or no netlink.
+    /// The device does not exist, or a netlink socket cannot be created.
     pub fn new(name: &str) -> io::Result<Self> {
         let netlink = socket(
             AddressFamily::Netlink,
@@ -52,15 +52,15 @@ impl Device {
         })
     }
 
-    /// Gives it these addresses, and takes those that it was given before and that are none of them.
+    /// Sets the addresses of the device. Removes previously assigned addresses that are not in `addresses`.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel refuses the change.
     pub fn assign(&mut self, addresses: &[Prefix]) -> io::Result<()> {
         for old in std::mem::take(&mut self.assigned) {
             if !addresses.contains(&old) {
                 match self.address(libc::RTM_DELADDR, 0, old) {
-                    // Somebody took it before.
+                    // Already removed by another process.
                     Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => {}
                     other => other?,
                 }
@@ -73,10 +73,10 @@ impl Device {
         Ok(())
     }
 
-    /// Brings it up, or down.
+    /// Brings the device up or down.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel refuses the change.
     pub fn set_up(&mut self, up: bool) -> io::Result<()> {
         let flag = u32::try_from(libc::IFF_UP).expect("one bit");
         let mut body = vec![0; 4];
@@ -92,7 +92,7 @@ impl Device {
             IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
         };
         let family = u8::try_from(family).expect("2 or 10");
-        // Nobody on this link can have the same: the access point hands them out.
+        // Duplicate address detection is unnecessary, because the access point assigns unique addresses.
         let address_flags = u8::try_from(libc::IFA_F_NODAD).expect("one bit");
         let mut body = vec![family, prefix.bits, address_flags, libc::RT_SCOPE_UNIVERSE];
         body.extend(self.index.to_ne_bytes());
@@ -105,8 +105,8 @@ impl Device {
         self.ask(kind, flags, &body)
     }
 
-    /// Sends a request, and waits for its acknowledgement. What else waits at the socket is passed over: the late
-    /// acknowledgement of a request that was waited for in vain.
+    /// Sends a request and waits for its acknowledgement. Other messages are skipped, such as the late
+    /// acknowledgement of a request that timed out.
     fn ask(&mut self, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let flags = u16::try_from(flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK).expect("16 bits");
@@ -134,7 +134,7 @@ impl Device {
     }
 }
 
-/// The sequence number and the error number of an acknowledgement; `None` for another message.
+/// Sequence number and error code of an acknowledgement; `None` for other messages.
 fn acknowledgement(message: &[u8]) -> Option<(u32, i32)> {
     let word = |at: usize| message.get(at..at + 4)?.first_chunk().copied();
     let kind = u16::from_ne_bytes(*message.get(4..6)?.first_chunk()?);
@@ -149,12 +149,12 @@ mod tests {
 
     #[test]
     fn a_late_acknowledgement_is_not_taken_for_that_of_the_next_request() {
-        // RTM_GETLINK needs no privilege. An ifinfomsg: the interface's index at octet 4.
+        // RTM_GETLINK requires no privilege. The body is an ifinfomsg with the interface index at octet 4.
         let about = |index: u32| [[0_u8; 4], index.to_ne_bytes(), [0; 4], [0; 4]].concat();
         let mut device = Device::new("lo").unwrap();
         let lo = about(device.index);
         for nobody_waits_for in [about(i32::MAX.cast_unsigned()), lo.clone()] {
-            // Sent as by a request whose answer did not come in time.
+            // As if its acknowledgement had arrived too late.
             let flags = u16::try_from(libc::NLM_F_REQUEST | libc::NLM_F_ACK).unwrap();
             let mut message = 32_u32.to_ne_bytes().to_vec();
             message.extend(libc::RTM_GETLINK.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! The status socket's place in the file system: what is deleted there is a link's own socket, and nothing else.
+//! The status socket and its path. Only a link's own socket is ever deleted there.
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions, create_dir, create_dir_all, set_permissions};
@@ -15,23 +15,23 @@ use wlan_host::os_error::words;
 
 use crate::privileges::UserIds;
 
-/// A socket that listens; it is removed when it is dropped.
+/// A listening socket, which is removed from the file system on drop.
 pub struct StatusSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Held open, since an unprivileged user may not be able to walk the path.
+    /// Kept open, because an unprivileged user may have no access to the path.
     folder: File,
     name: OsString,
-    /// Device and inode, by which it is known again.
+    /// Device and inode number, which identify the socket on drop.
     identity: (u64, u64),
 }
 
 impl StatusSocket {
-    /// Binds a socket that its owner alone may use. A socket at `path` that nobody listens at is replaced: a process that
-    /// was killed left it. A folder that is missing is created, and given to `owner`, who is to remove the socket.
+    /// Binds a socket that only its owner may use. Replaces an abandoned socket at `path`, which a killed process
+    /// leaves behind. Creates a missing directory and gives it to `owner`, who must be able to remove the socket.
     ///
     /// # Errors
-    /// Another process listens there, something that is not a socket is there, or the system refuses.
+    /// Another process listens at the path, the path is not a socket, or a system call fails.
     pub fn bind(path: &Path, owner: Option<UserIds>) -> io::Result<Self> {
         let name = path
             .file_name()
@@ -61,7 +61,7 @@ impl StatusSocket {
     /// Accepts a connection.
     ///
     /// # Errors
-    /// None waits.
+    /// No connection is pending.
     pub fn accept(&self) -> io::Result<UnixStream> {
         self.listener.accept().map(|(stream, _)| stream)
     }
@@ -100,13 +100,13 @@ fn open_folder(path: &Path, owner: Option<UserIds>) -> io::Result<File> {
     };
     let folder = File::open(path)?;
     if let (true, Some(UserIds { uid, gid })) = (is_new, owner) {
-        // Where it is refused, the process will not become that user either.
+        // If this fails, changing to that user fails too.
         let _ = fchown(&folder, Some(uid), Some(gid));
     }
     Ok(folder)
 }
 
-/// Removes a socket that nobody listens at.
+/// Removes a socket without a listener.
 fn remove_abandoned(folder: &File, name: &OsString, path: &Path) -> io::Result<()> {
     let in_use = |why| Err(io::Error::new(ErrorKind::AddrInUse, why));
     if SFlag::from_bits_truncate(look(folder, name)?.st_mode) & SFlag::S_IFMT != SFlag::S_IFSOCK {
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that goes with the value.
+    /// A directory that is removed on drop.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,5 +1,4 @@
-//! What stands in the file of a link, as serde reads it: `docs/how-to/protect-an-open-network.md` says what each key is
-//! for.
+//! The configuration file of a link as serde parses it. `docs/how-to/protect-an-open-network.md` describes each key.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +14,7 @@ use wlan_rsn::Akm;
 
 use crate::phases::Prefix;
 
-/// All of it.
+/// The complete file.
 #[derive(Deserializable)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -35,13 +34,13 @@ pub struct Written {
     pub status_socket: Option<PathBuf>,
     pub metrics: Option<Spanned<SocketAddr>>,
     pub user: Option<Spanned<String>>,
-    // Of an access point.
+    // Access point only.
     pub addresses: Option<Spanned<Vec<Text<Prefix>>>>,
     pub pool: Option<Spanned<bool>>,
     pub max_stations: Option<Spanned<usize>>,
     pub group_rekey_s: Option<Spanned<u64>>,
     pub station: Option<Vec<Spanned<Listed>>>,
-    // Of a station.
+    // Station only.
     pub bssid: Option<Spanned<Text<MacAddr>>>,
     pub device_down_when_lost: Option<Spanned<bool>>,
 }
@@ -80,7 +79,7 @@ pub struct Listed {
     pub networks: Vec<Text<Prefix>>,
 }
 
-/// Anything that is written as text.
+/// A value written as a string.
 #[derive(Clone, Copy)]
 pub struct Text<T>(pub T);
 

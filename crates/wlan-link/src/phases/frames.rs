@@ -1,18 +1,18 @@
-//! The management frames of the phases: what goes into them and what is read from them.
+//! The management frames of the phases: encoding and decoding.
 //!
-//! Elements of this project are vendor specific (IEEE Std 802.11-2020 9.4.2.25), with the locally administered OUI
-//! 02-41-54 that its cipher suites have too, and a type:
+//! The elements of this project are vendor specific (IEEE Std 802.11-2020 9.4.2.25), with the locally administered
+//! OUI 02-41-54, which its cipher suites also have, and a type:
 //!
 //! ```text
-//!  type 0   filling: means nothing
-//!  type 16  the link: octet 4 version (1), octet 5 what the devices carry (0 IP packets, 1 Ethernet frames)
+//!  type 0   padding, without meaning
+//!  type 16  the link: octet 4 version (1), octet 5 kind of device (0 IP packets, 1 Ethernet frames)
 //!  type 17  a cookie: 16 octets
 //! ```
-//! So are Action frames of category 126, Vendor-specific Protected (9.6.10), which are never taken in the open:
+//! Action frames have category 126, Vendor-specific Protected (9.6.10), and are never accepted unprotected:
 //!
 //! ```text
-//!  octet 0 OUI (3)   3 type: 1 asks for addresses, 2 gives them   4 dialog token
-//!        5 of type 2, for each address: bits of its network (1), octets of the address: 4 or 16 (1), the address
+//!  octet 0 OUI (3)   3 type: 1 address request, 2 address response   4 dialog token
+//!        5 for type 2, per address: prefix length (1), octets in the address: 4 or 16 (1), the address
 //! ```
 
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ use super::lease::Prefix;
 use super::pace;
 use crate::plane::{Kind, wire};
 
-/// Capability Information of every frame here.
+/// Capability Information of all frames.
 pub const CAPABILITY: u16 = CAPABILITY_ESS | CAPABILITY_PRIVACY | CAPABILITY_QOS;
 
 /// Status codes (Table 9-50).
@@ -38,34 +38,34 @@ pub mod status {
     pub use wlan_frames::management::STATUS_SUCCESS as SUCCESS;
     /// The authentication algorithm is not supported.
     pub const UNSUPPORTED_ALGORITHM: u16 = 13;
-    /// No more stations can be handled.
+    /// The access point has no capacity for another station.
     pub const FULL: u16 = 17;
-    /// Refused for now: the session of this address is asked whether it is there.
+    /// Refused temporarily: an SA Query checks the existing session of this address.
     pub const REFUSED_TEMPORARILY: u16 = 30;
-    /// Declined.
+    /// The request was declined.
     pub const DECLINED: u16 = 37;
     /// The group is not supported.
     pub const UNSUPPORTED_GROUP: u16 = 77;
-    /// Invalid PMKID: the authentication that the association rests on is not there.
+    /// Invalid PMKID: the authentication that the association requires is missing.
     pub const NOT_AUTHENTICATED: u16 = 53;
 }
 
 /// Reason codes (Table 9-49).
 pub mod reason {
-    /// The authentication of before is not valid any more.
+    /// The previous authentication is no longer valid.
     pub const NOT_VALID: u16 = 2;
     /// The sender leaves.
     pub const LEAVING: u16 = 3;
-    /// Silent for too long.
+    /// The station was inactive for too long.
     pub const INACTIVITY: u16 = 4;
-    /// A frame that only associated stations may send.
+    /// A frame that only associated stations may send was received.
     pub const CLASS_3: u16 = 7;
-    /// The 4-way handshake timed out; said where that was because message 2 did not fit.
+    /// The 4-way handshake timed out; sent if the MIC of message 2 was wrong.
     pub const HANDSHAKE: u16 = 15;
 }
 
 const ID_TIMEOUT_INTERVAL: u8 = 56;
-/// Timeout Interval type: come back for the association after so many time units (9.4.2.48).
+/// Timeout Interval type: association comeback time, in time units (9.4.2.48).
 const COMEBACK: u8 = 3;
 
 const TYPE_LINK: u8 = 16;
@@ -79,10 +79,10 @@ const SA_QUERY_RESPONSE: u8 = 1;
 const ADDRESS_REQUEST: u8 = 1;
 const ADDRESS_RESPONSE: u8 = 2;
 
-/// Frames in the open that ask for something have this length at least, so that no answer is longer than its question.
+/// Minimum length of unprotected requests, so that no answer is longer than its request.
 pub const QUESTION_B: usize = 320;
 
-/// Makes frames of one end, with sequence numbers that rise.
+/// Builds the frames of one end, with increasing sequence numbers.
 #[derive(Debug)]
 pub struct Writer {
     own: MacAddr,
@@ -90,7 +90,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Of the end with this address.
+    /// A writer for the end with this address.
     pub fn new(own: MacAddr) -> Self {
         Self { own, sequence: 0 }
     }
@@ -100,7 +100,7 @@ impl Writer {
         self.sequence
     }
 
-    /// A frame to `da` in the BSS of `bssid`.
+    /// Builds a frame to `da` in the BSS `bssid`.
     pub fn frame(&mut self, da: MacAddr, bssid: MacAddr, body: Body<'_>) -> Vec<u8> {
         let frame = Management {
             da,
@@ -116,19 +116,19 @@ impl Writer {
         octets
     }
 
-    /// The same, filled up to [`QUESTION_B`].
+    /// Builds a frame padded to [`QUESTION_B`].
     pub fn question(&mut self, da: MacAddr, bssid: MacAddr, body: Body<'_>) -> Vec<u8> {
         let mut frame = self.frame(da, bssid, body);
         wire::fill(&mut frame, QUESTION_B);
         frame
     }
 
-    /// An Authentication frame of SAE, whose body this is.
+    /// Builds an Authentication frame with this SAE body.
     pub fn sae(&mut self, da: MacAddr, bssid: MacAddr, body: &[u8]) -> Option<Vec<u8>> {
         Some(self.frame(da, bssid, Body::authentication(body).ok()?))
     }
 
-    /// A beacon.
+    /// Builds a beacon.
     pub fn beacon(&mut self, timestamp_us: u64, interval_tu: u16, elements: &[u8]) -> Vec<u8> {
         let beacon = Beacon {
             bssid: self.own,
@@ -144,7 +144,7 @@ impl Writer {
     }
 }
 
-/// What beacons and probe responses say.
+/// The elements of beacons and probe responses.
 pub fn advertisement(ssid: &[u8], kind: Kind, advertised: &Elements) -> Vec<u8> {
     let mut octets = Vec::new();
     push_element(&mut octets, ID_SSID, ssid);
@@ -158,23 +158,23 @@ pub fn advertisement(ssid: &[u8], kind: Kind, advertised: &Elements) -> Vec<u8> 
     octets
 }
 
-/// A network as it was found.
+/// The elements of a received frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Advertised {
-    /// Its name; none in a Probe Request to all.
+    /// SSID; empty in a wildcard Probe Request.
     pub ssid: Vec<u8>,
-    /// How it is protected.
+    /// RSN and RSNX elements.
     pub elements: Elements,
-    /// What its devices carry, if it is a link.
+    /// Kind of device, if the network is a link.
     pub kind: Option<Kind>,
-    /// A cookie.
+    /// Cookie; empty if there is none.
     pub cookie: Vec<u8>,
-    /// Time units after which to come back.
+    /// Association comeback time, in time units.
     pub comeback_tu: Option<u32>,
 }
 
 impl Advertised {
-    /// Reads elements. Of two of a kind the first counts, and what is unknown is passed over (9.4.3).
+    /// Parses elements. The first element of each kind is used; unknown elements are ignored (9.4.3).
     pub fn read(octets: &[u8]) -> Self {
         let mut found = Self::default();
         let mut seen_ssid = false;
@@ -203,7 +203,7 @@ impl Advertised {
     }
 }
 
-/// What a network says of its ciphers: that of groups, and those of pairs.
+/// The group cipher and the pairwise ciphers of an RSN element.
 pub fn ciphers_of(rsn: &[u8]) -> Option<(Suite, Vec<Suite>)> {
     let element = RsnElement::parse(rsn).ok()?;
     let pairwise = element
@@ -226,14 +226,14 @@ pub fn request(ssid: &[u8], chosen: &Elements, cookie: &[u8], dh: &[u8]) -> Vec<
     octets
 }
 
-/// The element that holds a cookie.
+/// The cookie element.
 pub fn cookie(cookie: &[u8]) -> Vec<u8> {
     let mut octets = Vec::new();
     vendor(&mut octets, TYPE_COOKIE, cookie);
     octets
 }
 
-/// The element that says when to come back.
+/// The Timeout Interval element with the association comeback time.
 pub fn comeback() -> Vec<u8> {
     let mut octets = Vec::new();
     let [a, b, c, d] = pace::SILENT_AFTER_TU.to_le_bytes();
@@ -245,21 +245,21 @@ fn vendor(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
     push_element(octets, ID_VENDOR, &[&OUI[..], &[kind], body].concat());
 }
 
-/// What sealed Action frames say.
+/// Content of a sealed Action frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protected {
-    /// Are you there? (9.6.9.2)
+    /// SA Query Request (9.6.9.2).
     QueryRequest(u16),
-    /// I am (9.6.9.3).
+    /// SA Query Response (9.6.9.3).
     QueryResponse(u16),
-    /// Which addresses have I?
+    /// Requests the station's addresses.
     AddressRequest(u8),
-    /// These.
+    /// Assigns these addresses.
     AddressResponse(u8, Vec<Prefix>),
 }
 
 impl Protected {
-    /// Category, and what follows it.
+    /// The category and the octets after it.
     pub fn emit(&self) -> (u8, Vec<u8>) {
         let query = |action: u8, transaction: u16| {
             let [a, b] = transaction.to_le_bytes();
@@ -289,7 +289,7 @@ impl Protected {
         }
     }
 
-    /// Reads them. Behind them may stand filling.
+    /// Parses the octets after the category. Padding may follow.
     pub fn parse(category: u8, rest: &[u8]) -> Option<Self> {
         match (category, rest) {
             (CATEGORY_SA_QUERY, [action, a, b, ..]) => {
@@ -366,7 +366,7 @@ mod tests {
         fn what_was_said_sealed_is_read(said in protected()) {
             let (category, mut rest) = said.emit();
             prop_assert_eq!(Protected::parse(category, &rest), Some(said.clone()));
-            // As Ethernet wants it: an element that means nothing.
+            // Ethernet requires a minimum length: an element without meaning.
             let filled_b = rest.len() + 15;
             wire::fill(&mut rest, filled_b);
             prop_assert_eq!(Protected::parse(category, &rest), Some(said));

@@ -1,4 +1,4 @@
-//! Which addresses stations have.
+//! Assignment of addresses to stations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,17 +10,17 @@ use wlan_frames::MacAddr;
 
 use crate::plane::Network;
 
-/// An address and how many of its first bits are its network's, such as 192.0.2.7/24.
+/// An address with its prefix length, such as 192.0.2.7/24.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(into = "String")]
 pub struct Prefix {
     /// The address.
     pub address: IpAddr,
-    /// Bits of the network.
+    /// Prefix length.
     pub bits: u8,
 }
 
-/// The text is no such thing.
+/// The text is not an address with a prefix length.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not an address with the bits of its network, such as 192.0.2.1/24")]
 pub struct PrefixError(String);
@@ -53,13 +53,13 @@ impl From<Prefix> for String {
 }
 
 impl Prefix {
-    /// Its network; `None` if an address has not so many bits.
+    /// Its network; `None` if the prefix is longer than the address.
     #[must_use]
     pub fn network(&self) -> Option<Network> {
         Network::new(self.address, self.bits)
     }
 
-    /// The address alone as a network.
+    /// The network that contains only this address.
     #[must_use]
     pub fn host(address: IpAddr) -> Prefix {
         let bits = if address.is_ipv4() { 32 } else { 128 };
@@ -70,14 +70,14 @@ impl Prefix {
         self.address.is_ipv4() == address.is_ipv4() && Network::new(address, self.bits) == self.network()
     }
 
-    /// The address with this number within the network, if stations may have it.
+    /// The address with this host number in the network; `None` if it is reserved.
     fn nth(&self, number: u128) -> Option<IpAddr> {
         let width: u8 = if self.address.is_ipv4() { 32 } else { 128 };
         let hosts = 1_u128
             .checked_shl((width - self.bits).into())
             .unwrap_or(0)
             .wrapping_sub(1);
-        // All zeroes is the network (IPv6: its routers), all ones everybody in it (RFC 919 7).
+        // Zero is the network (IPv6: the Subnet-Router anycast address), all ones the broadcast address (RFC 919 7).
         if number == 0 || number >= hosts {
             return None;
         }
@@ -90,33 +90,33 @@ impl Prefix {
         })
     }
 
-    /// How many numbers are looked at for a free one.
+    /// Number of host numbers that are searched for a free address.
     fn numbers(&self) -> u128 {
         let width: u8 = if self.address.is_ipv4() { 32 } else { 128 };
         (1_u128 << (width - self.bits).min(16)).saturating_sub(2)
     }
 }
 
-/// Why addresses cannot be given so.
+/// Reason why addresses cannot be configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressingError {
     /// A station's address is in none of the link's networks.
     #[error("station {0}: {1} is in none of the networks of `addresses`")]
     Outside(MacAddr, IpAddr),
-    /// Two have the same address.
+    /// Two stations have the same address.
     #[error("station {0}: {1} is another's already")]
     Taken(MacAddr, IpAddr),
-    /// A station is listed twice.
+    /// A station is listed more than once.
     #[error("station {0} is listed twice")]
     Twice(MacAddr),
 }
 
-/// What a station is given.
+/// The addresses and networks of a station.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lease {
-    /// Addresses of its device, with the bits of the link's network.
+    /// Addresses of its device, with the prefix length of the link's network.
     pub addresses: Vec<Prefix>,
-    /// All that it may send from: its addresses, and networks behind it.
+    /// All networks that it may send from: its addresses and the networks behind it.
     pub networks: Vec<Network>,
 }
 
@@ -125,14 +125,14 @@ pub struct Lease {
 pub struct Addressing {
     own: Vec<Prefix>,
     listed: BTreeMap<MacAddr, (Vec<IpAddr>, Vec<Network>)>,
-    /// Those that no other station may get: the access point's, those of listed stations, and those that were given.
+    /// Addresses that are not free: the access point's, those of listed stations, and leased addresses.
     taken: BTreeSet<IpAddr>,
     pool: bool,
 }
 
 impl Addressing {
-    /// The access point's own addresses; their networks are the link's. With `pool`, stations that are not listed may join
-    /// and get free addresses of each of them.
+    /// Starts with the access point's own addresses, whose networks are the link's networks. With `pool`, unlisted
+    /// stations may join and get a free address from each network.
     #[must_use]
     pub fn new(own: &[Prefix], pool: bool) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Addressing {
         }
     }
 
-    /// Lists a station, with its addresses and the networks behind it.
+    /// Lists a station with its addresses and the networks behind it.
     ///
     /// # Errors
     /// [`AddressingError`].
@@ -170,20 +170,20 @@ impl Addressing {
         }
     }
 
-    /// The access point's own.
+    /// The access point's own addresses.
     #[must_use]
     pub fn own(&self) -> &[Prefix] {
         &self.own
     }
 
-    /// Whether a station may join at all.
+    /// Whether a station may join.
     #[must_use]
     pub fn admits(&self, station: MacAddr) -> bool {
         self.pool || self.listed.contains_key(&station)
     }
 
-    /// Gives a station its addresses: those that it is listed with; of each network where it is listed with none, a free
-    /// one, the same as the last time if that is still free. `None` if there is none.
+    /// Assigns a station its addresses: its listed addresses and, with a pool, a free address from each network in
+    /// which it has none. A station gets its previous address again if that is free. `None` if no address is free.
     pub(super) fn lease(&mut self, station: MacAddr) -> Option<Lease> {
         if !self.admits(station) {
             return None;
@@ -218,7 +218,7 @@ impl Addressing {
         })
     }
 
-    /// Takes back what a station was given.
+    /// Returns a station's addresses to the pool.
     pub(super) fn release(&mut self, station: MacAddr, lease: &Lease) {
         let addresses: Vec<IpAddr> = lease.addresses.iter().map(|prefix| prefix.address).collect();
         self.give_back(station, &addresses);
@@ -235,11 +235,11 @@ impl Addressing {
         }
     }
 
-    /// A free address of a network. Where the search begins is the station's own, so that it finds the one of last time
-    /// without anyone having kept it.
+    /// A free address of a network. The search starts at a number derived from the station's MAC address, so a
+    /// station finds its previous address without stored state.
     fn free(&self, network: Prefix, station: MacAddr) -> Option<IpAddr> {
         let numbers = network.numbers();
-        // FNV-1a: spreads addresses, and is not to keep anyone out.
+        // FNV-1a only spreads the start positions; it need not resist attacks.
         let hash = |hash: u64, &octet: &u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
         let start = station.0.iter().fold(0xcbf2_9ce4_8422_2325, hash);
         let number = |step| 1 + (u128::from(start) + step) % numbers;
@@ -274,7 +274,7 @@ mod tests {
         let all: BTreeSet<_> = leases.iter().flat_map(|lease| &lease.addresses).collect();
         assert_eq!(all.len(), 10, "an address was given twice");
         assert!(!all.contains(&prefix("192.0.2.0/29")) && !all.contains(&prefix("192.0.2.7/29")));
-        // Six addresses, one of which is the access point's.
+        // Six addresses, one of them the access point's.
         assert_eq!(addressing.lease(station(6)), None);
         addressing.release(station(3), &leases[2]);
         assert_eq!(addressing.lease(station(3)).as_ref(), Some(&leases[2]));
@@ -316,7 +316,7 @@ mod tests {
             assert!(error.to_string().contains(text), "{error}");
         }
         assert_eq!(prefix("2001:db8::7/64").to_string(), "2001:db8::7/64");
-        // A network of one has no room for others.
+        // A network with one or two addresses has none for stations.
         assert_eq!(
             Addressing::new(&[prefix("192.0.2.1/32")], true).lease(station(1)),
             None

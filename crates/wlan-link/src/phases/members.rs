@@ -1,4 +1,4 @@
-//! What an access point keeps of a station that associated.
+//! State of an access point for each associated station.
 
 use std::time::Duration;
 
@@ -11,47 +11,47 @@ use super::lease::{Lease, Prefix};
 use super::pace::Liveness;
 use super::{Endpoint, Installed};
 
-/// A station that associated.
+/// An associated station.
 #[derive(Debug)]
 pub struct Member {
-    /// Where its handshake comes from and goes to; where its data goes, the data plane knows.
+    /// Endpoint of its handshake. The data plane keeps the endpoint of its data.
     pub endpoint: Endpoint,
     /// Association identifier, 1 to 2007.
     pub aid: u16,
-    /// What it proved, or is to prove.
+    /// The PMK that the station has proved or must prove.
     pub pmk: Pmk,
-    /// Since when.
+    /// Time of the association.
     pub began: Duration,
-    /// There once the station has shown that it has the key.
+    /// Present once the station has shown that it has the key.
     pub session: Option<Session>,
 }
 
 /// A station in the data plane.
 #[derive(Debug)]
 pub struct Session {
-    /// Its keys.
+    /// Its pairwise keys.
     pub keys: Installed,
     /// Its addresses.
     pub lease: Lease,
-    /// The cipher.
+    /// Its cipher suite.
     pub suite: Suite,
-    /// Both directions have a key.
+    /// Whether both directions have a key.
     pub established: bool,
-    /// The dialog token of a question for addresses that came before that.
+    /// Dialog token of an address request that arrived before the keys were established.
     pub asked: Option<u8>,
-    /// Is it there?
+    /// Its liveness.
     pub liveness: Liveness,
-    /// When it gets a new key.
+    /// Time of the next rekey.
     pub rekey_at: Duration,
 }
 
-/// What is known of a station.
+/// State of a station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemberState {
     /// Its address.
     #[serde(serialize_with = "as_text")]
     pub address: MacAddr,
-    /// Since the machine began.
+    /// Time of the association, relative to the machine's start.
     #[serde(rename = "since_s", serialize_with = "as_seconds")]
     pub since: Duration,
     /// Key management.
@@ -64,7 +64,7 @@ pub struct MemberState {
     pub addresses: Vec<Prefix>,
 }
 
-/// Writes an address as people do.
+/// Serialises an address as text.
 pub fn as_text<S: serde::Serializer>(address: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(address)
 }

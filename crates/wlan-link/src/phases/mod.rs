@@ -7,31 +7,36 @@
 //!  cation       SAE Confirm ───────────────────────────────────► Confirm
 //!               Association Request: RSN element, cookie ──────► Association Response
 //!  keys         ◄── 4-way handshake, then group handshakes and rekeys, sealed ──►
-//!  data         asks for addresses, sealed ────────────────────► gives them, sealed
-//!               ◄── frames of the data plane; SA Query where the other end is silent ──►
+//!  data         requests addresses, sealed ────────────────────► assigns addresses, sealed
+//!               ◄── frames of the data plane; SA Query if the other end is silent ──►
 //!  termination  ◄── Deauthentication, sealed ──►
 //! ```
-//! [`AccessPoint`] and [`Station`] are told frames, the passing of time and how much traffic there was, and ask for
-//! [`Action`]s, which are to be done in their order. Times are since a moment of the caller's choice and may jump;
-//! randomness is an argument, fit for keys.
+//! [`AccessPoint`] and [`Station`] receive frames, the time and traffic counts. They return [`Action`]s, which the
+//! caller must perform in order. Times are relative to an arbitrary origin and may jump. Randomness is an argument
+//! and must be suitable for keys.
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - Before a station has shown that it can be reached, nothing is kept for it: an open-system authentication gives a
-//!   [cookie](wlan_rsn::cookie), which the Association Request shows from the same place; SAE has its tokens. No answer to
-//!   a frame in the open is longer than that frame, so that nobody's flood is made larger here.
-//! - A station that has completed SAE associates from the endpoint that sent its Confirm: the same address elsewhere is
-//!   anybody's.
-//! - Before it has shown that it has the key, it has no address, no place in the data plane, and gives way to newer ones.
-//! - A session ends by a sealed frame or by silence, never by a frame in the open (IEEE Std 802.11-2020 11.13): an
-//!   Association Request or a Deauthentication in a session's name brings about an SA Query, and only if that remains
-//!   unanswered the session's end. Any sealed frame that opens is an answer.
-//! - Whose sealed frames cannot be opened, as no key of it is here, is told so in the open (11.3.3): after a restart of the
-//!   access point its stations ask, and come back.
-//! - Failures before there are keys may be anybody's forgery: an exchange ends by time, and what came is the reason given.
-//! - Addresses go over in a sealed Action frame once the keys are there: in the Association Response anyone could change
-//!   them, and message 3 has no place for them in the standard.
-//! - Group keys are handed out and renewed, as RSN has it, and not used: to many means here to each, sealed for each.
+//! - An access point keeps no state for a station until the station has shown that it is reachable. Open-system
+//!   authentication returns a [cookie](wlan_rsn::cookie), which the Association Request must present from the same
+//!   endpoint; SAE uses its anti-clogging tokens. No answer to an unprotected frame is longer than that frame, so the
+//!   access point cannot amplify a flood.
+//! - A station that has completed SAE associates from the endpoint that sent its Confirm, because any host can use
+//!   its address elsewhere.
+//! - Until a station has shown that it has the key, it has no address and no entry in the data plane, and newer
+//!   stations can displace it.
+//! - A sealed frame or silence ends a session, never an unprotected frame (IEEE Std 802.11-2020 11.13). An
+//!   unprotected Association Request or Deauthentication that claims to be from the peer triggers an SA Query; the
+//!   session ends only if the query remains unanswered. Any authentic sealed frame is an answer.
+//! - A station whose sealed frames cannot be opened, because its key is unknown, receives an unprotected
+//!   Deauthentication (11.3.3). After a restart of the access point, its stations therefore send an SA Query and then
+//!   reconnect.
+//! - A failure before keys exist may be forged. The exchange therefore ends by timeout, and the log states the last
+//!   reason received.
+//! - Addresses are assigned in a sealed Action frame once keys are installed. An attacker could change them in the
+//!   Association Response, and the standard has no field for them in message 3.
+//! - Group keys are distributed and renewed, as RSN requires, but not used: group addressed packets are sealed for
+//!   each station separately.
 
 mod ap;
 mod frames;
@@ -60,67 +65,67 @@ pub use sta::{StaSettings, StaState, Station};
 
 use crate::plane::{Direction, Endpoint, Kind, Network};
 
-/// What a machine asks its caller to do.
+/// An action that the caller of a state machine must perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send a management frame.
     Management {
-        /// Where to.
+        /// Destination.
         to: Endpoint,
-        /// Sealed under the pairwise key of its receiver.
+        /// Seal the frame under the pairwise key of its receiver.
         protected: bool,
         /// MAC header and body.
         frame: Vec<u8>,
     },
     /// Send an EAPOL PDU.
     Eapol {
-        /// To whom.
+        /// Receiver.
         peer: MacAddr,
-        /// Where to, if it goes in the open.
+        /// Destination of an unprotected PDU.
         to: Endpoint,
-        /// Sealed under the peer's pairwise key.
+        /// Seal the PDU under the receiver's pairwise key.
         protected: bool,
         /// The PDU.
         pdu: Vec<u8>,
     },
-    /// Admit another end to the data plane.
+    /// Admit a peer to the data plane.
     Admit {
-        /// Which.
+        /// Peer.
         peer: MacAddr,
-        /// Where it is.
+        /// Its current endpoint.
         endpoint: Endpoint,
         /// Its networks.
         networks: Vec<Network>,
     },
     /// Install a pairwise key.
     Install {
-        /// Whose.
+        /// Peer.
         peer: MacAddr,
-        /// For which frames.
+        /// Direction in which the key is used.
         direction: Direction,
-        /// Under which identifier.
+        /// Key identifier.
         key_id: KeyId,
-        /// Of which suite.
+        /// Cipher suite.
         suite: Suite,
         /// The key.
         key: Key,
     },
-    /// Receive no more under a key.
+    /// Remove a receive key.
     Retire {
-        /// Whose.
+        /// Peer.
         peer: MacAddr,
-        /// Its identifier.
+        /// Key identifier.
         key_id: KeyId,
     },
-    /// Forget another end and its keys.
+    /// Remove a peer and its keys.
     Remove {
-        /// Which.
+        /// Peer.
         peer: MacAddr,
     },
-    /// The device has these addresses from now on, and no others that were assigned. They outlast the session, so that
-    /// connections over the link do as well.
+    /// Set the addresses of the device, replacing all addresses that were assigned before. They outlast the session,
+    /// so that connections over the link survive a reconnect.
     Assign(Vec<Prefix>),
-    /// Something that whoever runs the link wants to know.
+    /// Report an event to the operator.
     Tell(Event),
 }
 
@@ -128,15 +133,15 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Finding the access point.
+    /// The station searches for the access point.
     Discovery,
-    /// Who is it, and may it join.
+    /// The access point verifies the station and decides whether it may join.
     Authentication,
-    /// The handshakes.
+    /// 4-way and group key handshakes.
     Keys,
-    /// Frames flow.
+    /// Data frames are exchanged.
     Data,
-    /// The end.
+    /// The session ends.
     Termination,
 }
 
@@ -152,29 +157,29 @@ impl fmt::Display for Phase {
     }
 }
 
-/// How a phase stands.
+/// Outcome of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It goes on.
+    /// The phase continues.
     Progress,
-    /// Data may flow.
+    /// Data frames may be exchanged.
     Established,
-    /// It came to nothing.
+    /// The phase failed.
     Failed,
-    /// A session is over.
+    /// The session ended.
     Ended,
 }
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// In which phase.
+    /// The phase.
     pub phase: Phase,
-    /// How that stands.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// With whom.
+    /// The other end.
     pub peer: Option<MacAddr>,
-    /// What happened, and why.
+    /// Description of the event, with its reason.
     pub text: String,
 }
 
@@ -187,30 +192,30 @@ impl fmt::Display for Event {
     }
 }
 
-/// What is known of the traffic with another end.
+/// Traffic counts of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traffic {
-    /// Which end.
+    /// Peer.
     pub peer: MacAddr,
-    /// MPDUs of it that opened.
+    /// Authentic MPDUs received from the peer.
     pub received: u64,
-    /// Packet numbers used of the key to it.
+    /// Packet numbers used of the transmit key.
     pub packet_numbers_used: u64,
 }
 
-/// What a link is opened with.
+/// Credentials of a link.
 #[derive(Debug, Clone)]
 pub enum Credentials {
-    /// The PMK of a passphrase: wpa-psk-sha256. Whoever overhears a handshake can guess at the passphrase.
+    /// The PMK of a passphrase: wpa-psk-sha256. A captured handshake allows guessing the passphrase offline.
     Psk(Pmk),
     /// A password: sae.
     Sae(Arc<Password>),
-    /// None: owe. Nobody knows who the other end is.
+    /// No credentials: owe. The ends are not authenticated.
     Owe,
 }
 
 impl Credentials {
-    /// The key management.
+    /// The AKM suite.
     #[must_use]
     pub fn akm(&self) -> Akm {
         match self {
@@ -221,28 +226,28 @@ impl Credentials {
     }
 }
 
-/// What both ends are told.
+/// Settings that both ends have.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The link's name, an SSID of 1 to 32 octets.
     pub ssid: Vec<u8>,
     /// This end's address.
     pub address: MacAddr,
-    /// What the device carries.
+    /// Whether the device carries IP packets or Ethernet frames.
     pub kind: Kind,
-    /// Ciphers, the one that is wanted most first.
+    /// Cipher suites in order of preference.
     pub ciphers: Vec<Suite>,
-    /// What the link is opened with.
+    /// Credentials.
     pub credentials: Credentials,
-    /// A new pairwise key after so long.
+    /// Maximum lifetime of a pairwise key.
     pub rekey_after: Duration,
-    /// A new pairwise key after so many packets under one.
+    /// Maximum number of packets per pairwise key.
     pub rekey_packets: u64,
-    /// After so long without a frame of the other end it is asked whether it is there.
+    /// Silence of the peer after which it is queried.
     pub keep_alive: Duration,
 }
 
-/// SAE as both ends do it. An answer may have to wait for the control plane of a busy host.
+/// SAE settings of both ends. The retransmission timeout allows for the control plane of a busy host.
 fn sae_config() -> Arc<sae::Config> {
     Arc::new(sae::Config {
         groups: GROUPS.to_vec(),
@@ -251,15 +256,15 @@ fn sae_config() -> Arc<sae::Config> {
     })
 }
 
-/// Groups of SAE and OWE.
+/// Groups for SAE and OWE.
 pub const GROUPS: [wlan_rsn::Group; 1] = [wlan_rsn::Group::P256];
 
-/// Cipher of group addressed management frames: named, because RSN has one where management frames are protected.
+/// Group management cipher, which RSN requires if management frames are protected.
 const GROUP_MANAGEMENT: Suite = Suite::BipCmac128;
 
 impl Settings {
-    /// The elements of an end that offers or chooses `pairwise` and takes `group` for the group cipher. Management frames
-    /// must be protected, and pairwise keys have two identifiers, so that replacing one loses no frame.
+    /// The elements of an end that offers or chooses `pairwise`, with the group cipher `group`. Management frame
+    /// protection is required. Pairwise keys have two identifiers, so that replacing a key loses no frame.
     fn elements(&self, pairwise: &[Suite], group: Suite) -> Elements {
         let akm = self.credentials.akm();
         let mut policy = Policy::of(Protocol::Rsn, akm, group)
@@ -270,12 +275,12 @@ impl Settings {
     }
 }
 
-/// The pairwise keys of another end, by which a machine knows the identifier of one that retires.
+/// The installed pairwise receive keys of a peer, which map a retiring key to its identifier.
 #[derive(Debug, Default)]
 struct Installed(Vec<(KeyId, Key)>);
 
 impl Installed {
-    /// What an output about pairwise keys means for the data plane.
+    /// Converts an output about pairwise keys to an action of the data plane.
     fn action(&mut self, output: Output) -> Option<Action> {
         match output {
             Output::InstallPairwise {
@@ -301,7 +306,7 @@ impl Installed {
                     key,
                 })
             }
-            // One whose identifier has another key by now is gone already.
+            // A key whose identifier was reused is already replaced.
             Output::Retire { peer, key } => {
                 let at = self.0.iter().position(|(_, known)| *known == key)?;
                 let (key_id, _) = self.0.remove(at);

@@ -1,17 +1,17 @@
-//! Time: a clock that does not go back, how often something may be done, and the asking of an end that is silent.
+//! Time: a monotonic clock, rate limits, and the liveness of a peer.
 
 use std::time::Duration;
 
 /// A time unit (IEEE Std 802.11-2020 3.1).
 const TU: Duration = Duration::from_micros(1024);
-/// Between two SA Query Requests: dot11AssociationSAQueryRetryTimeout (C.3).
+/// Interval between SA Query Requests: dot11AssociationSAQueryRetryTimeout (C.3).
 const RETRY: Duration = TU.saturating_mul(201);
-/// Until an end that did not answer is gone: dot11AssociationSAQueryMaximumTimeout (C.3).
+/// Time after which an SA Query without an answer ends the session: dot11AssociationSAQueryMaximumTimeout (C.3).
 pub const SILENT_AFTER: Duration = TU.saturating_mul(1000);
-/// The same in time units, as a Timeout Interval element has it (9.4.2.48).
+/// The same in time units, for the Timeout Interval element (9.4.2.48).
 pub const SILENT_AFTER_TU: u32 = 1000;
 
-/// Time as the machines see it: where the caller's clock goes back, this one stands still.
+/// Monotonic time of the machines. If the caller's clock goes back, this clock stands still.
 #[derive(Debug, Default)]
 pub struct Steady {
     told: Duration,
@@ -19,32 +19,32 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// The time now.
+    /// Converts the caller's time to monotonic time.
     pub fn at(&mut self, told: Duration) -> Duration {
         self.now = self.now.saturating_add(told.saturating_sub(self.told));
         self.told = told;
         self.now
     }
 
-    /// When on the caller's clock it is this time.
+    /// Converts monotonic time to the caller's time.
     pub fn told(&self, at: Duration) -> Duration {
         self.told.saturating_add(at.saturating_sub(self.now))
     }
 }
 
-/// So many at once, and one more with every `every`.
+/// A rate limit: at most `most` events at once, plus one per `every`.
 #[derive(Debug)]
 pub struct Budget {
     most: u32,
     every: Duration,
     left: u32,
     since: Duration,
-    /// How many were refused since one was not.
+    /// Number of refused events since the last permitted event.
     refused: u64,
 }
 
 impl Budget {
-    /// One that is full.
+    /// A full budget.
     pub fn new(most: u32, every: Duration) -> Self {
         Self {
             most,
@@ -55,7 +55,8 @@ impl Budget {
         }
     }
 
-    /// Takes one: how many were refused before, or `None` if this one is.
+    /// Takes one event. Returns the number of events refused since the previous permitted event, or `None` if this
+    /// event is refused.
     pub fn take(&mut self, now: Duration) -> Option<u64> {
         while self.left < self.most && now.saturating_sub(self.since) >= self.every {
             self.left += 1;
@@ -73,7 +74,7 @@ impl Budget {
     }
 }
 
-/// An SA Query (11.13): is the other end there, with its keys?
+/// An SA Query (11.13), which asks whether the peer is present and has its keys.
 #[derive(Debug)]
 pub struct Query {
     began: Duration,
@@ -81,19 +82,19 @@ pub struct Query {
     asked: bool,
 }
 
-/// What a query comes to.
+/// Result of polling a query.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Ask now.
+    /// Send a request now.
     Ask,
-    /// Nothing yet.
+    /// Wait.
     Wait,
-    /// The other end is gone.
+    /// The peer is gone.
     Gone,
 }
 
 impl Query {
-    /// One that begins now.
+    /// Starts a query.
     pub fn new(now: Duration) -> Self {
         Self {
             began: now,
@@ -102,7 +103,7 @@ impl Query {
         }
     }
 
-    /// What to do now.
+    /// The action due now.
     pub fn poll(&mut self, now: Duration) -> Asked {
         if now >= self.began + SILENT_AFTER {
             return Asked::Gone;
@@ -115,13 +116,13 @@ impl Query {
         Asked::Ask
     }
 
-    /// When there is something to do.
+    /// Time of the next action.
     pub fn due(&self) -> Duration {
         self.next.min(self.began + SILENT_AFTER)
     }
 }
 
-/// When another end was heard last, and whether it is being asked.
+/// Time at which a peer was last heard, and the query if one is in progress.
 #[derive(Debug)]
 pub struct Liveness {
     received: u64,
@@ -130,7 +131,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Of one that was heard just now.
+    /// A peer that was heard now.
     pub fn new(now: Duration) -> Self {
         Self {
             received: 0,
@@ -139,13 +140,13 @@ impl Liveness {
         }
     }
 
-    /// A sealed frame opened.
+    /// Records an authentic frame of the peer.
     pub fn hear(&mut self, now: Duration) {
         self.heard = now;
         self.query = None;
     }
 
-    /// So many MPDUs of it opened so far. Those from before it was asked are no answer.
+    /// Records the total number of authentic MPDUs of the peer. MPDUs from before the query do not answer it.
     pub fn count(&mut self, received: u64, now: Duration) {
         let is_news = std::mem::replace(&mut self.received, received) != received;
         if is_news && self.query.as_ref().is_none_or(|query| query.asked) {
@@ -153,12 +154,12 @@ impl Liveness {
         }
     }
 
-    /// Has it asked, if it is not being asked.
+    /// Starts a query unless one is in progress.
     pub fn doubt(&mut self, now: Duration) {
         self.query.get_or_insert_with(|| Query::new(now));
     }
 
-    /// What to do now, where it is asked after `keep_alive` of silence.
+    /// The action due now. Starts a query after `keep_alive` of silence.
     pub fn poll(&mut self, keep_alive: Duration, now: Duration) -> Asked {
         if now >= self.heard + keep_alive {
             self.doubt(now);
@@ -166,7 +167,7 @@ impl Liveness {
         self.query.as_mut().map_or(Asked::Wait, |query| query.poll(now))
     }
 
-    /// When there is something to do.
+    /// Time of the next action.
     pub fn due(&self, keep_alive: Duration) -> Duration {
         self.query.as_ref().map_or(self.heard + keep_alive, Query::due)
     }

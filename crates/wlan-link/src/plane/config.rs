@@ -7,23 +7,23 @@ use wlan_frames::{EtherType, MacAddr};
 
 use super::wire::{Kind, Role};
 
-/// What carries the frames.
+/// The transport of the frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Ethernet frames on an interface; this end's address is the interface's.
+    /// Ethernet frames on an interface; this end has the interface's address.
     Ethernet {
         /// The interface's name.
         interface: String,
-        /// EtherType of sealed frames: [`ETHERTYPE`](super::ETHERTYPE) unless there is a reason.
+        /// EtherType of sealed frames; default [`ETHERTYPE`](super::ETHERTYPE).
         ethertype: EtherType,
     },
-    /// Datagrams of UDP.
+    /// UDP datagrams.
     Udp {
         /// Address and port of this end.
         local: SocketAddr,
-        /// Octets of the longest IP packet on the path: 1500 unless there is a reason.
+        /// Path MTU in octets; default 1500.
         outer_mtu_b: usize,
-        /// This end's address in 802.11 headers, an individual one.
+        /// Address of this end in 802.11 headers, an individual address.
         address: MacAddr,
     },
 }
@@ -33,12 +33,12 @@ pub enum Transport {
 pub struct Config {
     /// Access point or station.
     pub role: Role,
-    /// What carries the frames.
+    /// The transport of the frames.
     pub transport: Transport,
-    /// Name of the device that the host sees, 1 to 15 octets.
+    /// Name of the host's device, 1 to 15 octets.
     pub device: String,
-    /// Whether the device carries IP packets or Ethernet frames; the same at all ends.
+    /// Whether the device carries IP packets or Ethernet frames; must be equal at all ends.
     pub kind: Kind,
-    /// The suites that may be installed: how long a packet can be depends on their MICs.
+    /// The suites that may be installed. Their longest MIC determines the MTU of the device.
     pub suites: Vec<Suite>,
 }

@@ -1,4 +1,4 @@
-//! What the control plane says to the link.
+//! Operations of the control plane on the link.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,40 +13,40 @@ use super::shared::Shared;
 use super::table::{Direction, Network, Sealer, Station, TableError};
 use super::wire::{self, ETHERNET_PAYLOAD_MIN_B, End, Kind, MANAGEMENT_HEADER_B};
 
-/// Why a frame of the control plane was not sent.
+/// Reason why a frame of the control plane was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// There is no such station, or it has no key to seal with.
+    /// The station is unknown or has no transmit key.
     #[error("station {0} has no key to protect the frame with")]
     NoKey(MacAddr),
-    /// All packet numbers of the key are used.
+    /// The packet numbers of the key are exhausted.
     #[error("station {0} needs a new key: its packet numbers are used up")]
     Exhausted(MacAddr),
-    /// It is no management frame, or of a kind that is never protected.
+    /// The frame is not a management frame, or its subtype is never protected.
     #[error("the frame is not a management frame that can be sent so")]
     NotManagement,
-    /// It does not fit the transport.
+    /// The frame exceeds the maximum length of the transport.
     #[error("a frame of {0} octets does not fit the transport")]
     TooLong(usize),
-    /// The socket did not take it: its interface is down.
+    /// The socket refused the frame, for example because its interface is down.
     #[error("the transport did not take the frame")]
     Unsent,
 }
 
-/// What is known of a station.
+/// State of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StationState {
     /// Its address.
     #[serde(serialize_with = "as_text")]
     pub address: MacAddr,
-    /// Where frames to it go.
+    /// Destination of frames to the station.
     #[serde(skip)]
     pub endpoint: Endpoint,
-    /// MPDUs to it.
+    /// MPDUs sent to the station.
     pub sent: u64,
-    /// MPDUs of it that were accepted: while this stands still, it is silent.
+    /// MPDUs accepted from the station; constant while the station is silent.
     pub received: u64,
-    /// Packet numbers used of the key to it: a new one is needed well before 2^48.
+    /// Packet numbers used of the transmit key. The key must be replaced well before 2^48.
     pub packet_numbers_used: u64,
 }
 
@@ -54,7 +54,7 @@ fn as_text<S: serde::Serializer>(address: &MacAddr, to: S) -> Result<S::Ok, S::E
     to.collect_str(address)
 }
 
-/// A hold on a link, for the control plane; any number of them.
+/// A reference to a link for the control plane. Clones refer to the same link.
 #[derive(Clone)]
 pub struct Handle(Arc<Shared>);
 
@@ -63,9 +63,9 @@ impl Handle {
         Self(shared)
     }
 
-    /// Admits a station, or the access point where this end is a station; it has no keys yet. On an access point whose
-    /// device carries IP packets, `networks` are the station's addresses. One that was admitted before loses its keys:
-    /// whoever installs them again must not use the same.
+    /// Admits a peer without keys: a station or, if this end is a station, the access point. On an access point whose
+    /// device carries IP packets, `networks` are the station's addresses. Readmitting a peer removes its keys; the
+    /// same keys must not be installed again.
     ///
     /// # Errors
     /// [`TableError::NetworkTaken`], [`TableError::Group`].
@@ -80,13 +80,15 @@ impl Handle {
         Ok(())
     }
 
-    /// Installs a temporal key of a station: to transmit, all frames from now on are sealed under it; to receive, frames
-    /// under it are opened from now on, beside those under other identifiers. So a key is changed without a lost packet:
-    /// both ends install the new one to receive, under the other identifier, then both to transmit, then
-    /// [`retire`](Self::retire) the old one. A key that is installed already stays as it is, packet numbers and all.
+    /// Installs a temporal key of a station. A transmit key seals all frames from now on. A receive key opens frames
+    /// from now on, in addition to the receive keys with other identifiers.
+    ///
+    /// To replace a key without packet loss, both ends install the new key for reception under the other identifier,
+    /// then both install it for transmission, then they [`retire`](Self::retire) the old key. A key that is already
+    /// installed is left unchanged, including its packet numbers.
     ///
     /// # Errors
-    /// [`TableError::Unknown`], [`TableError::Key`], [`TableError::Reused`].
+    /// [`TableError::Unknown`], [`TableError::Suite`], [`TableError::Key`], [`TableError::Reused`].
     pub fn install(
         &self,
         station: MacAddr,
@@ -103,7 +105,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Wipes the receiving key of this identifier.
+    /// Erases the receive key with this identifier.
     ///
     /// # Errors
     /// [`TableError::Unknown`].
@@ -113,7 +115,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Forgets a station and wipes its keys; `false` if it was not admitted.
+    /// Removes a station and erases its keys. Returns `false` if the station was not admitted.
     #[must_use = "a station that was not there may be another's mistake"]
     pub fn remove(&self, station: MacAddr) -> bool {
         let was_there = self.0.published.remove(station);
@@ -121,11 +123,11 @@ impl Handle {
         was_there
     }
 
-    /// Sends an EAPOL PDU to an end that may not be admitted yet: in the open to `endpoint`, or `protected` under the
-    /// station's key to where it is.
+    /// Sends an EAPOL PDU to a peer that may not be admitted yet: unprotected to `endpoint`, or `protected` under the
+    /// peer's key to its current endpoint.
     ///
     /// # Errors
-    /// Each kind of [`SendError`] but [`SendError::NotManagement`].
+    /// All variants of [`SendError`] except [`SendError::NotManagement`].
     pub fn send_eapol(
         &self,
         to: MacAddr,
@@ -136,7 +138,7 @@ impl Handle {
         if let (Some(eapol), false) = (&self.0.eapol, protected) {
             return self.send(eapol, endpoint, pdu);
         }
-        // As an ordinary MSDU where the device carries Ethernet frames too.
+        // An ordinary MSDU, also if the device carries Ethernet frames.
         let end = End {
             kind: Kind::Ip,
             ..self.0.end
@@ -155,11 +157,11 @@ impl Handle {
         self.send(&self.0.socket, endpoint, &mpdu)
     }
 
-    /// Sends a management frame, MAC header and body: in the open, or `protected` under the key of the station that it is
-    /// for. On Ethernet, which pads what is shorter, an element that says nothing may be added.
+    /// Sends a management frame (MAC header and body): unprotected to `endpoint`, or `protected` under the receiver's
+    /// key. On Ethernet, which pads shorter frames, an element without meaning may be added.
     ///
     /// # Errors
-    /// Each kind of [`SendError`].
+    /// All variants of [`SendError`].
     pub fn send_management(
         &self,
         endpoint: Endpoint,
@@ -202,7 +204,7 @@ impl Handle {
         }
     }
 
-    /// Seals a frame of this header and body for a station and sends it where the station is.
+    /// Seals a frame for a station and sends it to the station's current endpoint.
     fn send_sealed(&self, to: MacAddr, header: Vec<u8>, body: &[u8]) -> Result<(), SendError> {
         let table = self.0.published.table();
         let station: Option<&Station> = table.station(to).map(|station| &table.stations()[station]);
@@ -228,13 +230,13 @@ impl Handle {
         self.send(&self.0.socket, station.endpoint(), &mpdu)
     }
 
-    /// What was counted so far.
+    /// Snapshot of all counters.
     #[must_use]
     pub fn counters(&self) -> Totals {
         self.0.counters.read()
     }
 
-    /// All stations, in the order in which they were admitted.
+    /// All stations in the order of admission.
     #[must_use]
     pub fn stations(&self) -> Vec<StationState> {
         let state = |station: &Station| StationState {
@@ -247,7 +249,7 @@ impl Handle {
         self.0.published.table().stations().iter().map(state).collect()
     }
 
-    /// Has the link end soon.
+    /// Tells the link's threads to end.
     pub fn end(&self) {
         self.0.end();
     }

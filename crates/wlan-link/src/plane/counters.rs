@@ -1,16 +1,16 @@
-//! What the data plane counts: each number by one thread, read by whoever asks.
+//! Counters of the data plane. One thread writes each counter; any thread may read it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
 
-/// Declares counters and the numbers that they stood at.
+/// Declares a struct of counters and a struct for their snapshot.
 macro_rules! counters {
     ($(#[$about:meta])* $name:ident, $(#[$snapshot_about:meta])* $snapshot:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
         $(#[$about])*
         #[derive(Debug, Default)]
-        // Two cache lines, which processors fetch together: no thread disturbs the other.
+        // Two cache lines, because processors fetch lines in pairs: the threads share no line.
         #[repr(align(128))]
         pub struct $name {
             $($(#[$doc])* pub $field: Counter,)*
@@ -23,7 +23,7 @@ macro_rules! counters {
         }
 
         impl $name {
-            /// The numbers now.
+            /// Snapshot of the counters.
             pub fn read(&self) -> $snapshot {
                 $snapshot { $($field: self.$field.get(),)* }
             }
@@ -31,19 +31,19 @@ macro_rules! counters {
     };
 }
 
-/// A number that one thread raises.
+/// A counter that one thread increments.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds to it.
+    /// Adds `count`.
     pub fn add(&self, count: usize) {
         if count > 0 {
             self.0.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 
-    /// Does this, and adds the nanoseconds that it took.
+    /// Runs `work` and adds its duration in nanoseconds.
     pub fn time<T>(&self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
@@ -51,16 +51,16 @@ impl Counter {
         done
     }
 
-    /// The number.
+    /// The current value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 counters! {
-    /// Of the way out.
+    /// Counters of outbound frames.
     Outbound,
-    /// Totals of the way out.
+    /// Totals of outbound frames.
     OutboundTotals {
         /// Packets and super-packets read from the device.
         read,
@@ -70,31 +70,31 @@ counters! {
         sealed_octets,
         /// Time spent sealing them, ns.
         crypto_ns,
-        /// Packets of neither IPv4 nor IPv6, or Ethernet frames that are none.
+        /// Packets that are neither IPv4 nor IPv6, or malformed Ethernet frames.
         unclassified,
-        /// Super-packets that contradict themselves.
+        /// Inconsistent super-packets.
         unsplittable,
-        /// Packets that fit no MPDU.
+        /// Packets longer than the longest MPDU allows.
         too_long,
-        /// Packets for no station's address.
+        /// Packets whose destination belongs to no station.
         unroutable,
         /// Packets for a station without a key.
         no_key,
-        /// MPDUs for which a key had no packet number left.
+        /// MPDUs dropped because the packet numbers of the key were exhausted.
         exhausted,
-        /// MPDUs that the socket did not take: its interface was down, or no memory.
+        /// MPDUs that the socket refused: its interface was down, or memory was short.
         unsent,
     }
 }
 
 counters! {
-    /// Of the way in.
+    /// Counters of inbound frames.
     Inbound,
-    /// Totals of the way in.
+    /// Totals of inbound frames.
     InboundTotals {
-        /// Frames of whatever kind.
+        /// Received frames of any kind.
         frames,
-        /// MPDUs that opened and were new.
+        /// Authentic MPDUs that were no replays.
         opened,
         /// Octets of these MPDUs.
         opened_octets,
@@ -102,39 +102,39 @@ counters! {
         crypto_ns,
         /// Super-packets and packets written to the device.
         written,
-        /// Packets passed on to another station.
+        /// Packets forwarded to another station.
         forwarded,
         /// Frames shorter than their headers.
         truncated,
-        /// Frames of another protocol, kind or direction.
+        /// Frames with an unexpected protocol, kind or direction.
         bad_header,
-        /// Frames for another receiver.
+        /// Frames addressed to another receiver.
         not_for_us,
-        /// Frames of a transmitter that is not admitted.
+        /// Frames whose transmitter is not admitted.
         unknown_transmitter,
-        /// Data in the open.
+        /// Unprotected data frames.
         unprotected,
         /// Frames under a key that is not installed.
         no_key,
-        /// Frames whose packet number came before.
+        /// Replays: frames whose packet number was already accepted or is too old.
         replayed,
         /// Frames with a wrong MIC.
         forged,
-        /// Frames that opened and are neither a packet nor a handshake.
+        /// Authentic frames that contain neither a packet nor a handshake message.
         bad_body,
-        /// Packets in the name of another host.
+        /// Packets with the source address of another host.
         spoofed,
-        /// Packets for no station's address.
+        /// Packets whose destination belongs to no station.
         unroutable,
-        /// Packets that the device refused: it is down.
+        /// Packets that the device refused because it is down.
         refused,
         /// Frames for the control plane.
         control,
-        /// Frames for the control plane that it did not fetch in time.
+        /// Frames dropped because the control plane's queue was full.
         control_dropped,
-        /// Frames that the kernel dropped, because those before them were not taken in time.
+        /// Frames that the kernel dropped because the receive buffer was full.
         overrun,
-        /// Times that the socket had an error to tell: its interface is down.
+        /// Socket errors, for example because the interface is down.
         socket_errors,
     }
 }
@@ -142,15 +142,15 @@ counters! {
 /// All counters.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Of the thread that reads the device.
+    /// Outbound frames of the thread that reads the device.
     pub outbound: Outbound,
-    /// What the thread that reads the socket passes on.
+    /// Outbound frames forwarded by the thread that reads the socket.
     pub relayed: Outbound,
-    /// Of the thread that reads the socket.
+    /// Inbound frames of the thread that reads the socket.
     pub inbound: Inbound,
 }
 
-/// What all counters stood at.
+/// Snapshot of all counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// From the device.
@@ -162,7 +162,7 @@ pub struct Totals {
 }
 
 impl Counters {
-    /// The numbers now.
+    /// Snapshot of all counters.
     pub fn read(&self) -> Totals {
         Totals {
             outbound: self.outbound.read(),

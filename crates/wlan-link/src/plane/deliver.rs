@@ -1,4 +1,4 @@
-//! What the host gets: packets that follow each other in one flow go up as one (`offload::coalesce`).
+//! Delivery to the host: consecutive packets of one flow are coalesced (`offload::coalesce`).
 
 use std::io::IoSlice;
 
@@ -11,18 +11,18 @@ use super::counters::Inbound;
 use super::source::shifted;
 use super::wire::ETHERNET_B;
 
-/// Packets on their way up, in this order.
+/// Packets to deliver, in order.
 pub struct Up<'d, 'f> {
     tun: &'d Tun,
     takes: Takes,
     counters: &'d Inbound,
     run: Option<Run<'f>>,
-    /// The Ethernet header of all packets of the run; nothing for packets of IP.
+    /// The Ethernet header that all packets of the run share; empty for IP packets.
     ethernet: &'f [u8],
 }
 
 impl<'d, 'f> Up<'d, 'f> {
-    /// Begins.
+    /// Starts without packets.
     pub fn new(tun: &'d Tun, counters: &'d Inbound) -> Self {
         let offloads = tun.offloads();
         Self {
@@ -37,7 +37,7 @@ impl<'d, 'f> Up<'d, 'f> {
         }
     }
 
-    /// Hands up a packet, behind so many octets of Ethernet header.
+    /// Delivers a packet whose Ethernet header has `ethernet_b` octets.
     pub fn push(&mut self, ethernet_b: usize, octets: &'f [u8]) {
         let (ethernet, packet) = octets.split_at(ethernet_b);
         if let Some(run) = &mut self.run {
@@ -50,7 +50,7 @@ impl<'d, 'f> Up<'d, 'f> {
         self.ethernet = ethernet;
     }
 
-    /// Hands up the rest.
+    /// Delivers the last run.
     pub fn finish(self) {
         if let Some(run) = &self.run {
             write(self.tun, self.counters, run, self.ethernet);
@@ -58,7 +58,7 @@ impl<'d, 'f> Up<'d, 'f> {
     }
 }
 
-/// Gives a run to the host.
+/// Writes a run to the device.
 fn write(tun: &Tun, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
     let head = run.head();
     let (vnet, headers) = head
@@ -66,7 +66,7 @@ fn write(tun: &Tun, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
         .expect("it starts so");
     let mut vnet = *vnet;
     if !ethernet.is_empty() && run.packets() > 1 {
-        // In a TAP device's octets, the headers of IP start behind that of Ethernet.
+        // On a TAP device, the offsets of the virtio-net header include the Ethernet header.
         let whole = VnetHeader::parse(&vnet).and_then(|vnet| shifted(vnet, |at| Some(at + ETHERNET_B)));
         vnet = whole
             .expect("the headers of a run are some dozens of octets")

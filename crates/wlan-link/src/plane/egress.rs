@@ -1,4 +1,4 @@
-//! The way out: frames put one behind the other as they will be sent, numbered, sealed as a batch, handed to the kernel.
+//! Outbound frames: built contiguously in one buffer, numbered, sealed as a batch and sent.
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::SealJob;
@@ -9,26 +9,26 @@ use super::endpoint::{MESSAGE_B, Message, Outlet, SEGMENTS};
 use super::table::{Station, Table};
 use super::wire::{self, BODY_AT, End, HEADER_B};
 
-/// Frames that are sealed together at most.
+/// Maximum number of frames per batch.
 const BATCH: usize = MESSAGES;
 
-/// Why a packet cannot become frames.
+/// Reason why a packet cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsendable {
-    /// There is no key for the station.
+    /// The station has no key.
     NoKey,
-    /// It is longer than a frame can be.
+    /// The packet exceeds the longest frame.
     TooLong,
 }
 
-/// A frame in the buffer.
+/// The position of a frame in the buffer.
 struct Placed {
     at: usize,
     len_b: usize,
     station: usize,
 }
 
-/// Frames on their way out.
+/// The outbound frames of one batch.
 pub struct Egress {
     end: End,
     /// Octets of the longest frame.
@@ -39,7 +39,7 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// For frames of this end, of so many octets at most.
+    /// Creates an empty batch for frames of `end` with at most `mpdu_b` octets.
     pub fn new(end: End, mpdu_b: usize) -> Self {
         Self {
             end,
@@ -50,27 +50,27 @@ impl Egress {
         }
     }
 
-    /// Which end's frames these are.
+    /// The sending end.
     pub fn end(&self) -> End {
         self.end
     }
 
-    /// Whether nothing waits.
+    /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// Whether more frames would make a better batch; half of one, so that a super-packet seldom lies in two.
+    /// Whether the batch is too small to seal efficiently: less than half full. Half leaves space, so that few
+    /// super-packets are split over two batches.
     pub fn wants_more(&self) -> bool {
         self.frames.len() < BATCH / 2
     }
 
-    /// Adds `count` frames for a station, sending those that are there whenever there is no room for more. `fill` writes
-    /// the body of each, what is to be sealed, and returns its octets; it is given all the room that a body has, and that
-    /// must be `longest_b` or more.
+    /// Adds `count` frames for a station and flushes the batch whenever it is full. `fill` writes the plaintext body
+    /// of each frame into a buffer of `longest_b` octets and returns the length of the body.
     ///
     /// # Errors
-    /// Nothing was added.
+    /// No frame was added.
     pub fn push(
         &mut self,
         table: &Table,
@@ -104,7 +104,7 @@ impl Egress {
         Ok(())
     }
 
-    /// Numbers, seals and sends what waits.
+    /// Numbers, seals and sends all frames of the batch.
     pub fn flush(&mut self, table: &Table, outlet: &impl Outlet, counters: &Outbound) {
         let mut messages: ArrayVec<Message, BATCH> = ArrayVec::new();
         let most = if outlet.splits() { SEGMENTS } else { 1 };
@@ -127,7 +127,7 @@ impl Egress {
     }
 }
 
-/// Numbers and seals frames to one station, which lie one behind the other in `octets`; `false` if that cannot be.
+/// Numbers and seals frames to one station, contiguous in `octets`. Returns `false` if the packet numbers run out.
 fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outbound) -> bool {
     let sealer = station
         .transmit
@@ -159,7 +159,7 @@ fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outb
     true
 }
 
-/// Makes messages of frames to one station: runs of one length, that of the last may be shorter.
+/// Groups frames to one station into messages of frames of equal length; the last frame may be shorter.
 fn append(messages: &mut ArrayVec<Message, BATCH>, station: &Station, frames: &[Placed], most: usize) {
     let to = station.endpoint();
     let mut frames = frames.iter().peekable();

@@ -1,13 +1,17 @@
-//! Where frames go, and how they get there: datagrams of UDP, or Ethernet frames of a type of their own.
+//! Network endpoints and their sockets: UDP datagrams, or Ethernet frames with their own EtherType.
 //!
-//! Of the ways to AF_PACKET this takes `sendmmsg` for sending and a `TPACKET_V2` ring for receiving. On a veth pair, frames
-//! of 1500 octets, CPU time a frame on a busy machine: sendmmsg 1.4-2.2 us, with `PACKET_QDISC_BYPASS` 1.4-2.3,
-//! `PACKET_TX_RING` 1.6-2.6, with bypass 1.7-2.7, frames that bring their Ethernet header (`SOCK_RAW`) 4 % less: all is the
-//! kernel's, so the one that keeps the queueing discipline and asks for no layout of its own. `recvmmsg` 0.8-1.7 us,
-//! `TPACKET_V2` 0.6-1.2, opened where it lies; `TPACKET_V3` 0.2, but it delivers whole blocks, and half-filled ones only after
-//! its timeout of 1 ms at least: that would be added to every round trip. Most of the difference are wake-ups, which also
-//! cost the sender up to 1 us a frame: a thread that rests ([`threads`](super::threads)) takes 0.4 us a frame from
-//! `TPACKET_V2`.
+//! AF_PACKET sockets send with `sendmmsg` and receive from a `TPACKET_V2` ring. Measured on a veth pair with frames
+//! of 1500 octets, CPU time per frame on a busy machine:
+//!
+//! - Sending: `sendmmsg` 1.4-2.2 us, with `PACKET_QDISC_BYPASS` 1.4-2.3 us; `PACKET_TX_RING` 1.6-2.6 us, with bypass
+//!   1.7-2.7 us; frames with their own Ethernet header (`SOCK_RAW`) take 4 % less. The kernel dominates every
+//!   variant, so the choice is the variant that keeps the queueing discipline and requires no buffer layout.
+//! - Receiving: `recvmmsg` 0.8-1.7 us; `TPACKET_V2` 0.6-1.2 us, and frames are opened in the ring; `TPACKET_V3` 0.2
+//!   us. `TPACKET_V3` delivers complete blocks, and partially filled blocks only after a timeout of at least 1 ms.
+//!   That would delay every round trip.
+//!
+//! Wake-ups cause most of the difference and also cost the sender up to 1 us per frame. A thread that rests
+//! ([`threads`](super::threads)) takes 0.4 us per frame from `TPACKET_V2`.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -25,31 +29,31 @@ use wlan_host::sys::datagrams::{self, MESSAGES, Outgoing, RawAddress};
 use wlan_host::sys::interface::Interface;
 use wlan_host::sys::set_option;
 
-/// EtherType of sealed frames unless another is asked for: the first for local experiments (IEEE Std 802-2014 9.2.3).
+/// Default EtherType of sealed frames: the first for local experiments (IEEE Std 802-2014 9.2.3).
 pub const ETHERTYPE: EtherType = EtherType(0x88b5);
 
-/// Octets of the headers of IPv4 and IPv6, and of UDP.
+/// Octets in the headers of IPv4, IPv6 and UDP.
 const IPV4_B: usize = 20;
 const IPV6_B: usize = 40;
 const UDP_B: usize = 8;
 
-/// Octets of all frames of one message at most: an IP packet has 65535 at most, of which the longer of the headers is off.
+/// Maximum octets per message: an IP packet has at most 65535, minus the longer IP header and the UDP header.
 pub const MESSAGE_B: usize = 65_535 - IPV6_B - UDP_B;
-/// Frames of one message at most: `UDP_MAX_SEGMENTS` of Linux before 6.9.
+/// Maximum frames per message: `UDP_MAX_SEGMENTS` of Linux before 6.9.
 pub const SEGMENTS: usize = 64;
 
-/// Octets that may wait to be sent.
+/// Size of the send buffer in octets.
 const SEND_BUFFER_B: libc::c_int = 4 << 20;
-/// Octets that may wait to be received, with what the kernel needs around them: in a flood of garbage, all that comes while
-/// the thread is off the CPU for some 50 ms, so that none of the garbage displaces a frame.
+/// Size of the receive buffer in octets, including the kernel's overhead. It holds a flood of garbage for some 50 ms
+/// while the thread is off the CPU, so that the garbage displaces no valid frame.
 const RECEIVE_BUFFER_B: libc::c_int = 32 << 20;
-/// After so long a frame that the interface does not take is lost, and the thread looks whether it is to end.
+/// Timeout after which a frame that the interface does not accept is dropped, so that the thread can check for its end.
 const SEND_TIMEOUT: libc::timeval = libc::timeval {
     tv_sec: 0,
     tv_usec: 200_000,
 };
 
-/// Where frames to a station go.
+/// Network address of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// A UDP socket.
@@ -58,29 +62,29 @@ pub enum Endpoint {
     Ethernet(MacAddr),
 }
 
-/// Frames of one length, the last may be shorter, on their way to one endpoint.
+/// Frames to one endpoint. All frames have the same length, except that the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Whither.
+    /// Destination.
     pub to: Endpoint,
-    /// Where they start, one behind the other.
+    /// Offset of the first frame; the frames are contiguous.
     pub at: usize,
-    /// Octets of all.
+    /// Octets of all frames.
     pub len_b: usize,
-    /// Octets of each but the last.
+    /// Octets of each frame except the last.
     pub segment_b: usize,
 }
 
-/// Whatever takes frames.
+/// A destination for frames: a socket, or a recorder in tests.
 pub trait Outlet {
     /// Whether a message may hold more than one frame.
     fn splits(&self) -> bool;
 
-    /// Sends messages, whose octets lie in `octets`; returns how many frames were not sent.
+    /// Sends messages, whose positions refer to `octets`. Returns the number of frames that were not sent.
     fn send(&self, octets: &[u8], messages: &[Message]) -> usize;
 }
 
-/// A socket that frames leave and come by.
+/// A socket that sends and receives frames.
 pub struct Socket {
     descriptor: OwnedFd,
     way: Way,
@@ -90,27 +94,27 @@ enum Way {
     Udp {
         /// Whether the kernel splits messages (`UDP_SEGMENT`).
         splits: AtomicBool,
-        /// Whether it may join what arrives (`UDP_GRO`).
+        /// Whether the kernel may coalesce received datagrams (`UDP_GRO`).
         joins: AtomicBool,
         mpdu_b: usize,
     },
     Packet {
         interface: String,
-        /// The number that it has now.
+        /// The current index of the interface.
         index: AtomicI32,
         ethertype: EtherType,
     },
 }
 
 impl Socket {
-    /// A socket for datagrams from this address, over paths with packets of `outer_mtu_b` octets.
+    /// Opens a UDP socket bound to `local`, for paths with an MTU of `outer_mtu_b` octets.
     ///
     /// # Errors
-    /// The address is not this host's, or taken.
+    /// The address does not belong to this host, or is in use.
     pub fn udp(local: SocketAddr, outer_mtu_b: usize) -> io::Result<Self> {
         let socket = UdpSocket::bind(local).map_err(about(format_args!("UDP address {local}")))?;
         let headers_b = if local.is_ipv4() { IPV4_B } else { IPV6_B } + UDP_B;
-        // Never in fragments, and by the interface's MTU alone: what somebody says of the path in ICMP is not verified.
+        // Never fragment, and use the interface's MTU alone: ICMP messages about the path MTU are not authenticated.
         let (level, name, probe) = if local.is_ipv4() {
             (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
         } else {
@@ -122,9 +126,9 @@ impl Socket {
         };
         set_option(socket.as_fd(), level, name, probe)?;
         set_buffers(socket.as_fd());
-        // Where the kernel does not know it, datagrams that it drops are not counted.
+        // Without kernel support, datagrams that the kernel drops are not counted.
         let _ = set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
-        // The kernel knows the option if it takes "do not split".
+        // Accepting a segment size of 0 ("do not split") shows that the kernel knows the option.
         let splits = set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         let joins = set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         Ok(Self {
@@ -137,15 +141,15 @@ impl Socket {
         })
     }
 
-    /// A socket for payloads of Ethernet frames of this type on an interface.
+    /// Opens a socket for the payloads of Ethernet frames of type `ethertype` on an interface.
     ///
     /// # Errors
-    /// There is no such interface, or no permission (`CAP_NET_RAW`).
+    /// The interface does not exist, or `CAP_NET_RAW` is missing.
     pub fn packet(interface: &str, ethertype: EtherType) -> io::Result<Self> {
         let index = Interface::named(interface)
             .and_then(|found| found.index())
             .map_err(about(format_args!("interface {interface}")))?;
-        // Of protocol 0 until it is bound, so that nothing of other interfaces comes.
+        // Protocol 0 until bind, so that no frame of another interface is received.
         let descriptor = socket(
             AddressFamily::Packet,
             SockType::Datagram,
@@ -170,20 +174,20 @@ impl Socket {
         })
     }
 
-    /// A socket for EAPOL in the open on an interface, which is never waited for.
+    /// Opens a non-blocking socket for unprotected EAPOL on an interface.
     ///
     /// # Errors
-    /// As of [`packet`](Self::packet).
+    /// Same as [`packet`](Self::packet).
     pub fn eapol(interface: &str) -> io::Result<Self> {
         let socket = Self::packet(interface, EtherType::EAPOL)?;
         fcntl(&socket.descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(socket)
     }
 
-    /// Octets of the longest frame that it carries whole.
+    /// Octets of the longest frame that the socket carries without fragmentation.
     ///
     /// # Errors
-    /// The interface is gone.
+    /// The interface no longer exists.
     pub fn mpdu_b(&self) -> io::Result<usize> {
         match &self.way {
             Way::Udp { mpdu_b, .. } => Ok(*mpdu_b),
@@ -191,10 +195,10 @@ impl Socket {
         }
     }
 
-    /// Octets that one received message may have.
+    /// Maximum octets of a received message.
     ///
     /// # Errors
-    /// The interface is gone.
+    /// The interface no longer exists.
     pub fn message_b(&self) -> io::Result<usize> {
         match &self.way {
             Way::Udp { joins, .. } if joins.load(Ordering::Relaxed) => Ok(1 << 16),
@@ -202,7 +206,7 @@ impl Socket {
         }
     }
 
-    /// Whether frames that leave are split, and those that come are joined, by the kernel.
+    /// Whether the kernel splits outbound messages, and whether it coalesces inbound frames.
     pub fn offloads(&self) -> (bool, bool) {
         match &self.way {
             Way::Udp { splits, joins, .. } => (splits.load(Ordering::Relaxed), joins.load(Ordering::Relaxed)),
@@ -210,10 +214,10 @@ impl Socket {
         }
     }
 
-    /// Has the kernel neither split nor join, as if it could not.
+    /// Disables splitting and coalescing, as on a kernel without support.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The system call fails.
     pub fn forgo_offloads(&self) -> io::Result<()> {
         if let Way::Udp { splits, joins, .. } = &self.way {
             splits.store(false, Ordering::Relaxed);
@@ -224,7 +228,7 @@ impl Socket {
         Ok(())
     }
 
-    /// After an error: whether the interface is there; one that went and came again has another number.
+    /// After an error: whether the interface exists. Rebinds if it was recreated, because its index then differs.
     pub fn recover(&self) -> bool {
         let Way::Packet {
             interface,
@@ -252,12 +256,12 @@ impl Socket {
             (Way::Packet { index, ethertype, .. }, Endpoint::Ethernet(to)) => {
                 RawAddress::of_link(index.load(Ordering::Relaxed), ethertype.0, to.0)
             }
-            // Refused by the kernel, as the address of another family.
+            // The kernel refuses an address of another family.
             (Way::Udp { .. }, Endpoint::Ethernet(to)) => RawAddress::of_link(0, 0, to.0),
         }
     }
 
-    /// Sends one frame after the other; returns how many were not sent.
+    /// Sends each frame as its own datagram. Returns the number of frames that were not sent.
     fn send_each(&self, octets: &[u8], messages: &[Message]) -> usize {
         let mut frames = messages.iter().flat_map(|message| {
             let to = self.raw(message.to);
@@ -279,7 +283,7 @@ impl Socket {
             while !rest.is_empty() {
                 let sent = datagrams::send(self.as_fd(), rest.iter().copied()).unwrap_or(0);
                 if sent == 0 {
-                    // The first is lost; with the others it may be another matter.
+                    // Drops the first frame only; the others may have a different destination.
                     unsent += 1;
                     rest = &rest[1..];
                 } else {
@@ -333,7 +337,7 @@ impl Outlet for Socket {
     }
 }
 
-/// Whether the kernel will not split for this device: it cannot leave checksums to it, or does not know how.
+/// Whether the kernel cannot split for this device: no checksum offload, or no support for the option.
 fn is_refusal(error: &io::Error) -> bool {
     let refusals = [Errno::EIO, Errno::EINVAL, Errno::ENOPROTOOPT, Errno::EOPNOTSUPP];
     error
@@ -341,14 +345,14 @@ fn is_refusal(error: &io::Error) -> bool {
         .is_some_and(|code| refusals.contains(&Errno::from_raw(code)))
 }
 
-/// Asks for long queues: beyond the system's limit where permitted, else up to it.
+/// Requests large buffers: beyond the system's limit where permitted, otherwise up to the limit.
 fn set_buffers(socket: BorrowedFd<'_>) {
     for (beyond, within, octets) in [
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_B),
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_B),
     ] {
         if set_option(socket, libc::SOL_SOCKET, beyond, octets).is_err() {
-            // Whatever is granted will do.
+            // Any granted size is sufficient.
             let _ = set_option(socket, libc::SOL_SOCKET, within, octets);
         }
     }

@@ -1,4 +1,4 @@
-//! The way in: frames looked at, opened as a batch, checked, and handed up, or on to another station.
+//! Inbound frames: checked, opened as a batch, checked for replays, and delivered or forwarded to another station.
 
 use arrayvec::ArrayVec;
 use wlan_ciphers::{KeyId, OpenError, OpenJob, Opened, Priority};
@@ -14,31 +14,31 @@ use super::table::{IpAddress, Table};
 use super::waiting::{ControlBody, ControlFrame, Waiting};
 use super::wire::{self, Body, Class, End, HEADER_B, Kind, MANAGEMENT_HEADER_B, Refusal, Role};
 
-/// Frames that are opened together at most.
+/// Maximum number of frames per batch.
 pub const BATCH: usize = 64;
 
-/// A frame that may be opened: which station's, and under which key.
+/// The claimed station and key of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Claim {
     station: usize,
     key_id: KeyId,
 }
 
-/// What all frames of the way in share.
+/// The context that all inbound frames share.
 pub struct Ingress<'d, O> {
     /// This end.
     pub end: End,
-    /// Where packets go up.
+    /// Device that receives packets for this host.
     pub tun: &'d Tun,
-    /// Where packets for other stations leave.
+    /// Outlet of packets for other stations.
     pub outlet: &'d O,
-    /// What is counted.
+    /// Counters of all frames.
     pub counters: &'d Counters,
     /// The control plane.
     pub control: &'d Waiting,
 }
 
-/// Frames that claim the same, to be opened together.
+/// Frames with the same claim, which are opened together.
 struct Batch<'f> {
     claim: Option<Claim>,
     from: ArrayVec<Endpoint, BATCH>,
@@ -46,7 +46,7 @@ struct Batch<'f> {
 }
 
 impl<O: Outlet> Ingress<'_, O> {
-    /// Takes frames that were received together, and hands up or passes on what they carry.
+    /// Processes frames that were received together: delivers or forwards their payloads.
     pub fn receive<'f>(
         &self,
         table: &Table,
@@ -81,7 +81,7 @@ impl<O: Outlet> Ingress<'_, O> {
         }
     }
 
-    /// What can be said of a frame before it is opened, the cheapest first: a frame that is garbage costs no cryptography.
+    /// Checks a frame before decryption, cheapest checks first, so that garbage costs no cryptography.
     fn look(&self, table: &Table, previous: Option<Claim>, from: Endpoint, mpdu: &[u8]) -> Option<Claim> {
         let counters = &self.counters.inbound;
         let class = match self.end.classify(mpdu) {
@@ -105,8 +105,7 @@ impl<O: Outlet> Ingress<'_, O> {
                 return None;
             }
         };
-        // Checked before the transmitter: an unknown transmitter gets an answer, and no answer may be longer than its
-        // question.
+        // Before the transmitter: an unknown transmitter gets an answer, which must not be longer than the frame.
         let (pn, key_id) = match wire::claim(mpdu) {
             Ok(claim) => claim,
             Err(refusal) => {
@@ -114,7 +113,7 @@ impl<O: Outlet> Ingress<'_, O> {
                 return None;
             }
         };
-        // Mostly the station of the frame before it.
+        // The previous frame is usually from the same station.
         let again = previous
             .map(|claim| claim.station)
             .filter(|&station| table.stations()[station].address == transmitter);
@@ -136,7 +135,7 @@ impl<O: Outlet> Ingress<'_, O> {
         Some(Claim { station, key_id })
     }
 
-    /// Opens frames of one station under one key, checks them against replay and delivers what they carry.
+    /// Opens frames of one station and key, drops replays and delivers the payloads.
     fn open<'f>(&self, table: &Table, batch: &mut Batch<'f>, up: &mut Up<'_, 'f>, relay: &mut Egress) {
         let Some(claim) = batch.claim else {
             return;
@@ -149,7 +148,7 @@ impl<O: Outlet> Ingress<'_, O> {
         counters.crypto_ns.time(|| opener.key.open(&mut batch.jobs));
         let mut taken: ArrayVec<(Endpoint, &'f mut [u8], Opened), BATCH> = ArrayVec::new();
         {
-            // Not held while packets are handed up, which are system calls.
+            // The lock is released before packets are delivered, because delivery makes system calls.
             let mut window = opener.window();
             for (job, from) in batch.jobs.drain(..).zip(batch.from.drain(..)) {
                 match job.verdict().cloned() {
@@ -175,7 +174,7 @@ impl<O: Outlet> Ingress<'_, O> {
         }
     }
 
-    /// What an authentic frame carries goes to whom it is for.
+    /// Delivers or forwards the payload of an authentic frame.
     fn deliver<'f>(
         &self,
         table: &Table,
@@ -213,7 +212,7 @@ impl<O: Outlet> Ingress<'_, O> {
         match to {
             Destination::Here => return up.push(ethernet_b, octets),
             Destination::Nowhere => return counters.unroutable.add(1),
-            // It could have kept it.
+            // The sender is also the destination.
             Destination::Station(to) if to == station => return counters.unroutable.add(1),
             Destination::Station(_) | Destination::All => {}
         }
@@ -230,7 +229,7 @@ impl<O: Outlet> Ingress<'_, O> {
         }
     }
 
-    /// Hands a frame to the control plane if that has room for it, and only then asks for its `body`.
+    /// Queues a frame for the control plane. Calls `body` only if the queue has space.
     pub fn control(
         &self,
         transmitter: MacAddr,
@@ -252,7 +251,7 @@ impl<O: Outlet> Ingress<'_, O> {
     }
 }
 
-/// Whether a station may send this packet: its source is the station's.
+/// Whether the source address of a packet belongs to the station that sent it.
 fn is_own(table: &Table, station: usize, kind: Kind, octets: &[u8]) -> bool {
     match kind {
         Kind::Ip => IpAddress::source(octets).and_then(|address| table.route(address)) == Some(station),

@@ -1,4 +1,4 @@
-//! Bringing a link up: its socket, its device, its threads.
+//! Opening a link: its socket, device and threads.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use super::shared::{LinkError, MTU_MIN_B, Shared};
 use super::threads::Running;
 use super::wire::{End, Kind};
 
-/// An end whose device and socket are open, and that carries nothing yet: the time to give up privileges.
+/// An end whose device and socket are open but that carries no traffic yet. Privileges should be dropped at this stage.
 pub struct Link(Arc<Shared>);
 
 impl Link {
-    /// Opens the socket, then creates the device in the calling thread's network namespace, sets its MTU and, with
-    /// Ethernet frames, its address, and brings it up. The device goes when the link does.
+    /// Opens the socket, then creates the device in the calling thread's network namespace, sets its MTU, sets its
+    /// address if it carries Ethernet frames, and brings it up. The device exists as long as the link.
     ///
     /// # Errors
-    /// Each kind of [`LinkError`].
+    /// All variants of [`LinkError`].
     pub fn open(config: &Config) -> Result<Self, LinkError> {
         let refused = config
             .suites
@@ -107,25 +107,25 @@ impl Link {
         self.0.end.address
     }
 
-    /// Octets of the longest packet that the device carries.
+    /// MTU of the device in octets.
     #[must_use]
     pub fn mtu_b(&self) -> usize {
         self.0.mtu_b
     }
 
-    /// What the host's stack leaves to the device.
+    /// The offloads that the host's network stack leaves to the device.
     #[must_use]
     pub fn device_offloads(&self) -> Offloads {
         self.0.tun.offloads()
     }
 
-    /// Whether the kernel splits frames that leave and joins those that come (`UDP_SEGMENT`, `UDP_GRO`).
+    /// Whether the kernel splits outbound messages (`UDP_SEGMENT`) and coalesces inbound frames (`UDP_GRO`).
     #[must_use]
     pub fn socket_offloads(&self) -> (bool, bool) {
         self.0.socket.offloads()
     }
 
-    /// Has the kernel neither split nor join frames, as one that cannot: to find out what that costs, or whether it errs.
+    /// Disables splitting and coalescing by the kernel, to measure their benefit or to rule out errors in them.
     ///
     /// # Errors
     /// [`LinkError::Transport`].
@@ -133,8 +133,8 @@ impl Link {
         self.0.socket.forgo_offloads().map_err(LinkError::Transport)
     }
 
-    /// Starts the two threads. Frames for the control plane wait in queues of `control_frames` at most: sealed ones,
-    /// and others.
+    /// Starts the two threads. Frames for the control plane are held in two queues of at most `control_frames` each:
+    /// one for sealed frames, one for all others.
     ///
     /// # Errors
     /// [`LinkError::Start`].

@@ -1,27 +1,29 @@
-//! The data plane of `airtoll link`: hosts joined by an open network, their frames sealed by the host CPU.
+//! The data plane of `airtoll link`: an open network connects the hosts, and their CPUs protect the frames.
 //!
-//! One end is the access point, the others are stations. What the host sends to a TUN or TAP device becomes whole 802.11
-//! MPDUs, sealed by the batch engine of `wlan-ciphers`, on any network between the ends that carries Ethernet frames or
-//! datagrams of UDP (`endpoint`); `docs/reference/link-protocol.md` draws every octet. Two threads an end, and no lock
-//! that is held over a system call. When frames come thick, a thread that has taken all rests a moment before it looks
-//! again, instead of being woken for each (`threads`):
+//! One end is the access point, the other ends are stations. Packets that the host sends to a TUN or TAP device
+//! become complete 802.11 MPDUs, sealed by the batch engine of `wlan-ciphers`. The network between the ends carries
+//! them as Ethernet frames or UDP datagrams (`endpoint`); `docs/reference/link-protocol.md` specifies every octet.
+//! Each end has two threads and holds no lock during a system call. At high frame rates, a thread that has emptied
+//! its input rests briefly before it polls again, instead of being woken for each frame (`threads`).
 //!
-//! Way out (`source`, `egress`):
-//! 1. read packets and super-packets from the device, until none waits or the batch is full (sequential)
-//! 2. find the station, split into the bodies of frames, each where it will be sent from (sequential)
-//! 3. packet numbers and sequence numbers (sequential)
+//! Outbound (`source`, `egress`):
+//! 1. read packets and super-packets from the device until none is left or the batch is full (sequential)
+//! 2. find the station, split the packet into frame bodies, write each body directly into the send buffer
+//!    (sequential)
+//! 3. assign packet numbers and sequence numbers (sequential)
 //! 4. seal the batch (parallel over frames)
-//! 5. hand it to the kernel: messages of many frames with `UDP_SEGMENT`, or `sendmmsg`
+//! 5. send the batch: messages of several frames with `UDP_SEGMENT`, or `sendmmsg`
 //!
-//! Way in (`ingress`, `deliver`):
-//! 1. take what was received, where the kernel left it (sequential)
-//! 2. look at each frame, the cheapest first: length, kind, receiver, transmitter, key, packet number (sequential)
+//! Inbound (`ingress`, `deliver`):
+//! 1. take received frames in the kernel's buffer (sequential)
+//! 2. check each frame, cheapest checks first: length, kind, receiver, transmitter, key, packet number (sequential)
 //! 3. open the batch in place (parallel over frames)
-//! 4. replay check (sequential)
-//! 5. join runs of one flow and write them to the device; on an access point, or seal and pass on
+//! 4. check for replays (sequential)
+//! 5. coalesce packets of one flow and write them to the device; an access point seals and forwards packets to stations
 //!
-//! Keys come from whoever does the handshakes: [`Handle::admit`], [`Handle::install`], [`Handle::remove`]. Frames that are
-//! not data go there ([`Running::control`]) and come from there ([`Handle::send_eapol`], [`Handle::send_management`]).
+//! The control plane performs the handshakes and manages the keys: [`Handle::admit`], [`Handle::install`],
+//! [`Handle::remove`]. It receives all frames other than data ([`Running::control`]) and sends its own
+//! ([`Handle::send_eapol`], [`Handle::send_management`]).
 
 mod config;
 mod control;

@@ -1,20 +1,20 @@
-//! Replay detection for frames that may overtake each other on their way.
+//! Replay detection for frames that the network may reorder.
 //!
-//! IEEE Std 802.11-2020 12.5.3.4.4 asks for packet numbers that strictly rise, behind a BlockAck receiver that has put
-//! the frames in order (10.25.6.6). Here no layer puts them in order: a network may, and frames that an access point
-//! passes on leave by another thread than its own. So a window says of each of the last [`WINDOW`] numbers whether it was
-//! seen, as RFC 4303 section 3.4.3 does. What the clause is for holds: no packet number is ever accepted twice. Numbers
-//! are not repeated among TIDs under one key, so that one window does for all.
+//! IEEE Std 802.11-2020 12.5.3.4.4 requires strictly increasing packet numbers, after a BlockAck receiver has
+//! reordered the frames (10.25.6.6). A link lacks this step: the network may reorder frames, and an access point
+//! forwards frames on a different thread than it sends its own. A window therefore records which of the last
+//! [`WINDOW`] numbers were seen, as in RFC 4303 section 3.4.3. The purpose of the clause is met: no packet number is
+//! ever accepted twice. One window suffices for all TIDs, because they share the packet numbers of a key.
 
 use wlan_ciphers::PacketNumber;
 
-/// Bits of a word.
+/// Bits per word.
 const WORD: u64 = 64;
-/// Words kept; one is always being overwritten, so that the others hold all of the window (RFC 6479 section 3).
+/// Number of words. One word is always partially overwritten; the others hold the complete window (RFC 6479 section 3).
 const WORDS: u64 = KEPT as u64;
 const KEPT: usize = 64;
 
-/// A frame may come after so many that were sent later.
+/// The maximum distance of an accepted packet number from the highest packet number.
 pub const WINDOW: u64 = (WORDS - 1) * WORD;
 
 /// The packet numbers that were accepted under one key.
@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Numbers up to and with `start` count as seen: zero for a new pairwise key.
+    /// Treats all numbers up to and including `start` as seen; `start` is zero for a new pairwise key.
     pub fn new(start: PacketNumber) -> Self {
         let mut seen = [u64::MAX; KEPT];
         let (word, bit) = Self::place(start.get());
@@ -42,7 +42,7 @@ impl Window {
         (word, 1 << (pn % WORD))
     }
 
-    /// Whether a frame of this number would be accepted.
+    /// Whether a frame with this number would be accepted.
     pub fn is_new(&self, pn: PacketNumber) -> bool {
         let pn = pn.get();
         if pn > self.highest {
@@ -52,7 +52,7 @@ impl Window {
         self.highest - pn <= WINDOW && self.seen[word] & bit == 0
     }
 
-    /// Takes the number of a frame that opened; `false` if it was taken before, or is too old to tell.
+    /// Accepts the number of an authentic frame. Returns `false` for a number that was accepted or is too old.
     pub fn accept(&mut self, pn: PacketNumber) -> bool {
         if !self.is_new(pn) {
             return false;

@@ -1,4 +1,4 @@
-//! What the threads of an end and its control plane share, and why there is no link.
+//! State that the threads of an end share with the control plane, and the errors of a link.
 
 use std::io;
 use std::sync::Arc;
@@ -15,45 +15,45 @@ use super::endpoint::Socket;
 use super::table::Published;
 use super::wire::End;
 
-/// Why there is no link.
+/// Reason why a link cannot start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The transport's socket cannot be had.
+    /// The transport's socket cannot be opened.
     #[error("transport: {}", words(.0))]
     Transport(#[source] io::Error),
-    /// The host's device cannot be had, or went away.
+    /// The host's device cannot be created, or was removed.
     #[error("device {name}: {}", words(source))]
     Device {
         /// The device's name.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The suite protects no frames of a link.
+    /// The suite does not support links.
     #[error("suite {} cannot be used on a link: ccmp, ccmp256, gcmp, gcmp256, enhanced1 to enhanced8 can", .0.name())]
     Suite(Suite),
-    /// No suite was named.
+    /// The configuration has no suite.
     #[error("a link needs a cipher suite")]
     NoSuite,
-    /// No frame with a packet fits.
+    /// The longest frame of the transport leaves less than the minimum MTU for packets.
     #[error("an MTU of {0} octets outside leaves less than {MTU_MIN_B} for packets inside")]
     Mtu(usize),
-    /// A group address cannot be an end's.
+    /// The address is a group address.
     #[error("{0} is not the address of one station")]
     Group(MacAddr),
-    /// No thread, or no means to wake it.
+    /// A thread, or the event descriptor that wakes it, cannot be created.
     #[error("starting the link: {}", words(.0))]
     Start(#[source] io::Error),
 }
 
-/// The least that a device must carry: what IPv4 asks for (RFC 791 3.2).
+/// Minimum MTU of the device, which IPv4 requires (RFC 791 3.2).
 pub(super) const MTU_MIN_B: usize = 68;
 
-/// What the threads of an end and its control plane share.
+/// State that the threads of an end share with the control plane.
 pub(super) struct Shared {
     pub(super) end: End,
     pub(super) socket: Socket,
-    /// EAPOL in the open, which on Ethernet has a type of its own.
+    /// The socket for unprotected EAPOL, which has its own EtherType on Ethernet.
     pub(super) eapol: Option<Socket>,
     pub(super) tun: Tun,
     pub(super) device: String,
@@ -62,22 +62,22 @@ pub(super) struct Shared {
     pub(super) suites: Vec<Suite>,
     pub(super) published: Arc<Published>,
     pub(super) counters: Counters,
-    /// Wakes the threads: out, in.
+    /// Wake the threads: outbound, inbound.
     pub(super) kicks: [EventFd; 2],
     pub(super) ended: AtomicBool,
 }
 
 impl Shared {
-    /// Has both threads end soon.
+    /// Tells both threads to end.
     pub(super) fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.kick();
     }
 
-    /// Has both threads look at what was published.
+    /// Wakes both threads, so that they notice a new table or the end.
     pub(super) fn kick(&self) {
         for kick in &self.kicks {
-            // Refused only when it was kicked 2^64 times and never woke.
+            // Fails only if the counter of the event descriptor would overflow; the thread will then wake anyway.
             let _ = kick.write(1);
         }
     }

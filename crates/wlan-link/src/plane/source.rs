@@ -1,4 +1,4 @@
-//! What the host sends: packets and super-packets of the device become the bodies of frames.
+//! Packets and super-packets from the host's device, converted to frame bodies.
 
 use std::io;
 
@@ -13,29 +13,29 @@ use super::endpoint::Outlet;
 use super::table::{IpAddress, Table};
 use super::wire::{self, ETHERNET_B, End, Kind, Role};
 
-/// Octets of the largest packet: a super-packet (`GSO_LEGACY_MAX_SIZE` of Linux) behind an Ethernet header.
+/// Maximum octets per read: an Ethernet header and a super-packet (`GSO_LEGACY_MAX_SIZE` of Linux).
 const PACKET_B: usize = 65_536 + ETHERNET_B;
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// To one station.
+    /// One station.
     Station(usize),
-    /// To every station, but for the one that it came from.
+    /// Every station except the sender.
     All,
-    /// To this host.
+    /// This host.
     Here,
-    /// To nobody that is known.
+    /// Unknown.
     Nowhere,
 }
 
-/// Finds where a packet of IP or an Ethernet frame goes that station `from` sent, or this host.
+/// Finds the destination of an IP packet or Ethernet frame from this host or, on an access point, from a station.
 ///
-/// Packets to many go to each station under its own key: no station then has a key with which it could speak to others in
-/// the access point's name, as it has with a group key (IEEE Std 802.11-2020 12.2.6).
+/// A multicast or broadcast packet is sent to each station under the station's own key. With a group key, any station
+/// could send to the others in the name of the access point (IEEE Std 802.11-2020 12.2.6).
 pub fn destination(role: Role, kind: Kind, table: &Table, octets: &[u8]) -> Destination {
     if role == Role::Sta {
-        // There is but the access point.
+        // The access point is the only peer of a station.
         return match table.stations().len() {
             0 => Destination::Nowhere,
             _ => Destination::Station(0),
@@ -56,30 +56,30 @@ pub fn destination(role: Role, kind: Kind, table: &Table, octets: &[u8]) -> Dest
     found.map_or(Destination::Here, Destination::Station)
 }
 
-/// A packet or super-packet that is to become bodies of frames.
+/// A packet or super-packet to send as one or more frames.
 pub struct Parcel<'a> {
-    /// The header of an Ethernet frame.
+    /// The Ethernet header, if the device carries Ethernet frames.
     ethernet: Option<&'a [u8; ETHERNET_B]>,
-    /// The packet of IP, or what an Ethernet frame carries.
+    /// The IP packet, or the payload of the Ethernet frame.
     payload: &'a [u8],
     ethertype: EtherType,
     split: Option<SuperPacket<'a>>,
 }
 
-/// Why octets of the device are no packet of its kind.
+/// Reason why data from the device is not a packet of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoParcel {
     /// Neither IPv4 nor IPv6, or shorter than an Ethernet header.
     Unclassified,
-    /// It cannot be split, or its checksum not be completed.
+    /// A super-packet that cannot be split, or a checksum that cannot be completed.
     Unsplittable,
 }
 
 impl<'a> Parcel<'a> {
-    /// A packet as the device gave it; its checksum is completed, where that is open and it is not to be split.
+    /// A packet or super-packet as read from the device. Completes a partial checksum unless the packet will be split.
     ///
     /// # Errors
-    /// Each kind of [`NoParcel`].
+    /// All variants of [`NoParcel`].
     pub fn new(kind: Kind, vnet: VnetHeader, octets: &'a mut [u8]) -> Result<Self, NoParcel> {
         if let (Some(partial), None) = (vnet.partial, vnet.gso) {
             complete_checksum(octets, partial).map_err(|_| NoParcel::Unsplittable)?;
@@ -94,7 +94,7 @@ impl<'a> Parcel<'a> {
         Ok(parcel)
     }
 
-    /// A packet that is complete.
+    /// A complete packet.
     ///
     /// # Errors
     /// [`NoParcel::Unclassified`].
@@ -126,7 +126,7 @@ impl<'a> Parcel<'a> {
         })
     }
 
-    /// Gives it to `egress` for a station.
+    /// Adds the packet's frames for one station to `egress`.
     pub fn push(
         &self,
         station: usize,
@@ -167,7 +167,7 @@ impl<'a> Parcel<'a> {
         }
     }
 
-    /// Gives it to `egress` for each station but `from`.
+    /// Adds the packet's frames to `egress` for each station except `from`.
     pub fn push_to_all(
         &self,
         from: Option<usize>,
@@ -182,7 +182,7 @@ impl<'a> Parcel<'a> {
     }
 }
 
-/// A virtio-net header for octets that start elsewhere.
+/// Converts a virtio-net header to a different start of the packet. `shift` maps old offsets to new ones.
 pub fn shifted(vnet: VnetHeader, shift: impl Fn(usize) -> Option<usize>) -> Option<VnetHeader> {
     let short = |at: u16| shift(at.into()).and_then(|at| u16::try_from(at).ok());
     let partial = match vnet.partial {
@@ -192,7 +192,7 @@ pub fn shifted(vnet: VnetHeader, shift: impl Fn(usize) -> Option<usize>) -> Opti
         }),
         None => None,
     };
-    // The length of the headers is a hint, and may be 0.
+    // The header length is only a hint and may be 0.
     let header_len_b = short(vnet.header_len_b).unwrap_or(0);
     Some(VnetHeader {
         partial,
@@ -201,7 +201,7 @@ pub fn shifted(vnet: VnetHeader, shift: impl Fn(usize) -> Option<usize>) -> Opti
     })
 }
 
-/// The device's side of the way out.
+/// The reader of the device.
 pub struct Source {
     octets: Box<[u8]>,
 }
@@ -215,7 +215,7 @@ impl Default for Source {
 }
 
 impl Source {
-    /// Reads one packet of the host and gives it to `egress`; `false` if none waits.
+    /// Reads one packet from the host and adds its frames to `egress`. Returns `false` if no packet is queued.
     ///
     /// # Errors
     /// The device cannot be read.

@@ -1,12 +1,12 @@
-//! Who is at the other ends, with which keys, and which addresses are theirs.
+//! The other ends: their keys and their addresses.
 //!
-//! The threads of the data plane each hold a [`Table`] that never changes; what changes is which table is published. A
-//! thread looks at one number before each batch ([`View::refresh`]) and takes a lock, for as long as an `Arc` is cloned,
-//! only when that has changed.
+//! Each thread of the data plane holds an immutable [`Table`]; a change publishes a new table. Before each batch, a
+//! thread reads one version number ([`View::refresh`]). Only if the number has changed does it take a lock, for as
+//! long as cloning an `Arc` takes.
 //!
-//! Addresses of IP belong to stations by configuration, as WireGuard's allowed IPs do, and are not learned: a station can
-//! then neither take another's packets nor send in its name. Ethernet frames of a station have its own address, as those of
-//! every 802.11 station that is no bridge (IEEE Std 802.11-2020 4.3.13 apart).
+//! As with WireGuard's allowed IPs, the configuration assigns IP addresses to stations; addresses are not learned. A
+//! station can therefore neither receive another station's packets nor send from its address. Ethernet frames of a
+//! station have its own address, as for every 802.11 station that is not a bridge (except IEEE Std 802.11-2020 4.3.13).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -21,16 +21,16 @@ use super::endpoint::Endpoint;
 use super::replay::Window;
 use crate::lock::lock;
 
-/// A network, such as 192.0.2.0/24.
+/// An IP network, such as 192.0.2.0/24.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
-    /// Addresses of IPv4 as those of IPv6 that stand for them (RFC 4291 2.5.5.2), so with 96 bits more of prefix.
+    /// IPv4 addresses are stored as IPv4-mapped IPv6 addresses (RFC 4291 2.5.5.2), whose prefixes are 96 bits longer.
     prefix: u128,
     bits: u8,
 }
 
 impl Network {
-    /// The network of an address whose first `bits` are given; `None` if it has no so many.
+    /// The network of `address` with a prefix of `bits`; `None` if the prefix is longer than the address.
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
         let (offset, most) = if address.is_ipv4() { (96, 32) } else { (0, 128) };
         (bits <= most).then(|| Self::of(as_number(address), bits + offset))
@@ -58,12 +58,12 @@ fn as_number(address: IpAddr) -> u128 {
 pub struct IpAddress(u128);
 
 impl IpAddress {
-    /// The source.
+    /// Source address of a packet.
     pub fn source(packet: &[u8]) -> Option<Self> {
         Self::at(packet, 12, 8)
     }
 
-    /// The destination.
+    /// Destination address of a packet.
     pub fn destination(packet: &[u8]) -> Option<Self> {
         Self::at(packet, 16, 24)
     }
@@ -77,7 +77,7 @@ impl IpAddress {
         Some(Self(as_number(address)))
     }
 
-    /// Whether it is one of many receivers (RFC 1112 4, RFC 4291 2.7), or the limited broadcast (RFC 919 7).
+    /// Whether this is a multicast address (RFC 1112 4, RFC 4291 2.7) or the limited broadcast address (RFC 919 7).
     pub fn is_group(self) -> bool {
         match Ipv6Addr::from_bits(self.0).to_canonical() {
             IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
@@ -86,20 +86,19 @@ impl IpAddress {
     }
 }
 
-/// The key that frames to a station are sealed with.
+/// The transmit key of a station.
 pub struct Sealer {
-    /// Under which identifier.
+    /// Its key identifier.
     pub key_id: KeyId,
-    /// The key, expanded.
+    /// The expanded key.
     pub key: TemporalKey,
-    /// The last packet number that was given out; all threads take theirs here.
+    /// The last packet number used; all threads allocate from this counter.
     last: AtomicU64,
     tk: Zeroizing<Vec<u8>>,
 }
 
 impl Sealer {
-    /// Takes so many consecutive packet numbers that nobody had under this key, and gives the first; `None` when there are
-    /// no more.
+    /// Allocates `count` consecutive unused packet numbers. Returns the first, or `None` if there are too few.
     pub fn take(&self, count: usize) -> Option<PacketNumber> {
         let first = self.last.fetch_add(count as u64, Ordering::Relaxed) + 1;
         let last = first + count as u64 - 1;
@@ -107,76 +106,76 @@ impl Sealer {
         PacketNumber::new(first)
     }
 
-    /// How many packet numbers were used.
+    /// Number of packet numbers used.
     pub fn used(&self) -> u64 {
         self.last.load(Ordering::Relaxed).min(PacketNumber::MAX.get())
     }
 }
 
-/// A key that frames of a station are opened with.
+/// A receive key of a station.
 pub struct Opener {
-    /// The key, expanded.
+    /// The expanded key.
     pub key: TemporalKey,
-    /// Which of its packet numbers came.
+    /// The replay window of this key.
     window: Mutex<Window>,
     tk: Zeroizing<Vec<u8>>,
 }
 
 impl Opener {
-    /// Which of its packet numbers came.
+    /// Locks the replay window of this key.
     pub fn window(&self) -> MutexGuard<'_, Window> {
         lock(&self.window)
     }
 }
 
-/// What a station sent and was sent.
+/// Traffic of a station.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    /// MPDUs to it.
+    /// MPDUs sent to the station.
     pub sent: AtomicU64,
-    /// MPDUs of it that were accepted.
+    /// MPDUs of the station that were accepted.
     pub received: AtomicU64,
 }
 
-/// Another end: on an access point a station, on a station the access point.
+/// A peer: a station of an access point, or the access point of a station.
 #[derive(Clone)]
 pub struct Station {
     /// Its address.
     pub address: MacAddr,
-    /// Where frames to it go.
+    /// Destination of frames to the peer.
     endpoint: Arc<Mutex<Endpoint>>,
-    /// Which addresses are its own; for an access point's stations.
+    /// IP networks that belong to it; used by access points only.
     networks: Vec<Network>,
-    /// The key to it.
+    /// The transmit key.
     pub transmit: Option<Arc<Sealer>>,
-    /// The keys of it, by identifier.
+    /// The receive keys, by key identifier.
     pub receive: [Option<Arc<Opener>>; 4],
-    /// What went to and fro.
+    /// Its traffic.
     pub traffic: Arc<Traffic>,
 }
 
 impl Station {
-    /// Counts MPDUs to it.
+    /// Counts MPDUs sent to the peer.
     pub fn count_sent(&self, count: usize) {
         self.traffic.sent.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Counts MPDUs of it.
+    /// Counts MPDUs received from the peer.
     pub fn count_received(&self, count: usize) {
         self.traffic.received.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// The key of it with this identifier.
+    /// The receive key with this identifier.
     pub fn opener(&self, key_id: KeyId) -> Option<&Opener> {
         self.receive[usize::from(key_id.get())].as_deref()
     }
 
-    /// Where frames to it go now.
+    /// The current destination of frames to the peer.
     pub fn endpoint(&self) -> Endpoint {
         *lock(&self.endpoint)
     }
 
-    /// Takes note of where it is now.
+    /// Updates the destination of frames to the peer.
     pub fn moved_to(&self, endpoint: Endpoint) {
         let mut known = lock(&self.endpoint);
         if *known != endpoint {
@@ -185,23 +184,23 @@ impl Station {
     }
 }
 
-/// All other ends.
+/// All peers.
 #[derive(Clone, Default)]
 pub struct Table {
     stations: Vec<Station>,
     by_address: HashMap<MacAddr, usize>,
     by_network: HashMap<Network, usize>,
-    /// The lengths of prefix that there are, the longest first.
+    /// The distinct prefix lengths, longest first.
     prefixes_bits: Vec<u8>,
 }
 
 impl Table {
-    /// All of them.
+    /// All peers.
     pub fn stations(&self) -> &[Station] {
         &self.stations
     }
 
-    /// The one with this address.
+    /// Index of the peer with this MAC address.
     pub fn station(&self, address: MacAddr) -> Option<usize> {
         self.by_address.get(&address).copied()
     }
@@ -213,7 +212,7 @@ impl Table {
             .ok_or(TableError::Unknown(address))
     }
 
-    /// The one that has the longest prefix of this address.
+    /// Index of the peer with the longest matching prefix.
     pub fn route(&self, address: IpAddress) -> Option<usize> {
         let of = |&bits: &u8| self.by_network.get(&Network::of(address.0, bits)).copied();
         self.prefixes_bits.iter().find_map(of)
@@ -231,39 +230,39 @@ impl Table {
     }
 }
 
-/// Why a change to the table is refused.
+/// Reason why a change of the table is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// Nobody with this address was admitted.
+    /// No station with this address was admitted.
     #[error("station {0} was not admitted")]
     Unknown(MacAddr),
-    /// Two stations cannot have the same network.
+    /// The network already belongs to another station.
     #[error("station {0} already has one of these networks")]
     NetworkTaken(MacAddr),
-    /// An address of many cannot be one station's.
+    /// A group address cannot belong to a station.
     #[error("{0} is not the address of one station")]
     Group(MacAddr),
-    /// Two suites under one key would use the same key stream twice.
+    /// Two suites with one key would reuse its key stream.
     #[error("station {0} already has this key, for another cipher suite")]
     Reused(MacAddr),
-    /// The link's packets were not made short enough for it.
+    /// The link was opened without this suite, so its MTU leaves no space for the overhead of the suite.
     #[error("suite {} was not announced when the link was opened", .0.name())]
     Suite(Suite),
-    /// The suite is not one of those that a link has, or the key not as long.
+    /// The link does not support the suite, or the key has the wrong length.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
-/// Which way a key is used.
+/// The direction in which a key is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Frames to the station: from now on under this key.
+    /// To the station: replaces the previous key.
     Transmit,
-    /// Frames of the station: from now on also under this key.
+    /// From the station: accepted in addition to the previous keys.
     Receive,
 }
 
-/// The table that is valid now.
+/// The current table.
 #[derive(Default)]
 pub struct Published {
     version: AtomicU64,
@@ -271,12 +270,12 @@ pub struct Published {
 }
 
 impl Published {
-    /// The table that is valid now.
+    /// The current table.
     pub fn table(&self) -> Arc<Table> {
         Arc::clone(&lock(&self.table))
     }
 
-    /// Publishes a changed table; nobody else changes it meanwhile.
+    /// Publishes a changed table. Changes are serialised by the lock.
     fn change<T>(&self, change: impl FnOnce(&mut Table) -> Result<T, TableError>) -> Result<T, TableError> {
         let mut current = lock(&self.table);
         let mut table = Table::clone(&current);
@@ -287,7 +286,7 @@ impl Published {
         Ok(done)
     }
 
-    /// Admits a station; one that was admitted before loses its keys.
+    /// Admits a station; readmitting a station removes its keys.
     ///
     /// # Errors
     /// [`TableError::NetworkTaken`], [`TableError::Group`].
@@ -319,11 +318,11 @@ impl Published {
         })
     }
 
-    /// Installs a key; packet numbers start anew. A key that is installed already stays as it is: its packet numbers
-    /// must never start anew (the reinstallation of keys).
+    /// Installs a key; its packet numbers start at their initial value. A key that is already installed is left
+    /// unchanged: resetting its packet numbers would be a key reinstallation.
     ///
     /// # Errors
-    /// [`TableError::Unknown`], [`TableError::Key`].
+    /// [`TableError::Unknown`], [`TableError::Key`], [`TableError::Reused`].
     pub fn install(
         &self,
         address: MacAddr,
@@ -338,7 +337,7 @@ impl Published {
             let station = table.station_mut(address)?;
             match direction {
                 Direction::Transmit => {
-                    // Under whatever identifier: nonces do not contain it (12.5.3.3.4).
+                    // Regardless of the identifier, because nonces do not contain it (12.5.3.3.4).
                     let installed = station.transmit.as_ref().filter(|old| old.tk == tk);
                     if installed.is_some_and(|old| old.key.suite() != suite) {
                         return Err(TableError::Reused(address));
@@ -366,7 +365,7 @@ impl Published {
         })
     }
 
-    /// Removes a station's key of this identifier for receiving: once its frames are all under another.
+    /// Removes the receive key with this identifier, once the station uses another key for all frames.
     ///
     /// # Errors
     /// [`TableError::Unknown`].
@@ -378,7 +377,7 @@ impl Published {
         })
     }
 
-    /// Removes a station and its keys; whether it was there.
+    /// Removes a station and its keys. Returns whether the station existed.
     pub fn remove(&self, address: MacAddr) -> bool {
         self.change(|table| {
             let before = table.stations.len();
@@ -392,7 +391,7 @@ impl Published {
     }
 }
 
-/// A thread's hold on the table.
+/// A thread's reference to the table.
 pub struct View {
     published: Arc<Published>,
     version: u64,
@@ -400,7 +399,7 @@ pub struct View {
 }
 
 impl View {
-    /// A hold on what is valid now.
+    /// A reference to the current table.
     pub fn new(published: Arc<Published>) -> Self {
         let version = published.version.load(Ordering::Acquire);
         let table = published.table();
@@ -411,7 +410,7 @@ impl View {
         }
     }
 
-    /// Takes what is valid now, and lets go of what was.
+    /// Switches to the current table, if it has changed.
     pub fn refresh(&mut self) {
         let version = self.published.version.load(Ordering::Acquire);
         if version != self.version {
@@ -420,7 +419,7 @@ impl View {
         }
     }
 
-    /// What was valid at the last refresh.
+    /// The table at the last refresh.
     pub fn table(&self) -> &Table {
         &self.table
     }

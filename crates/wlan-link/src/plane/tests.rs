@@ -1,4 +1,4 @@
-//! Two pipelines and a network between them that exists in memory only: what it does to frames is the test's.
+//! Two pipelines and a network in memory between them, which each test controls.
 
 use std::cell::RefCell;
 use std::os::unix::net::UnixDatagram;
@@ -38,7 +38,7 @@ const MPDU_B: usize = 1472;
 const KEY: [u8; 32] = [7; 32];
 const OTHER_KEY: [u8; 32] = [8; 32];
 
-/// What was sent, frame by frame.
+/// Sent frames in order.
 #[derive(Default)]
 struct Sent {
     frames: RefCell<Vec<(Endpoint, Vec<u8>)>>,
@@ -125,7 +125,7 @@ impl Pipeline {
             .unwrap();
     }
 
-    /// The host sends this; the frames that leave.
+    /// Sends a packet of the host. Returns the frames that leave.
     fn send(&mut self, vnet: VnetHeader, octets: &[u8]) -> Vec<Vec<u8>> {
         self.view.refresh();
         self.host.send(&[&vnet.emit(), octets].concat()).unwrap();
@@ -183,7 +183,7 @@ impl Pipeline {
         ingress.receive(view.table(), relay, frames);
     }
 
-    /// What the host got, super-packets split again.
+    /// The packets that the host received, with super-packets split.
     fn got(&self) -> Vec<Vec<u8>> {
         let ethernet_b = if self.end.kind == Kind::Ethernet {
             ETHERNET_B
@@ -215,7 +215,7 @@ fn host_network(host: u8) -> Network {
     Network::new(std::net::Ipv4Addr::new(192, 0, 2, host).into(), 32).unwrap()
 }
 
-/// An access point with stations 192.0.2.2 and so on, and these.
+/// An access point and its stations 192.0.2.2, 192.0.2.3 and 192.0.2.4.
 fn bss(kind: Kind, suite: Suite, offloads: bool) -> (Pipeline, [Pipeline; 3]) {
     let ap = Pipeline::new(Role::Ap, AP, kind, offloads);
     for (number, station) in (2..).zip(STATIONS) {
@@ -229,7 +229,7 @@ fn bss(kind: Kind, suite: Suite, offloads: bool) -> (Pipeline, [Pipeline; 3]) {
     (ap, stations)
 }
 
-/// A packet of IPv4 between hosts 192.0.2.x, complete.
+/// A complete IPv4 packet between hosts 192.0.2.x.
 fn packet(from: u8, to: u8, tag: u32, payload_b: usize) -> Vec<u8> {
     let mut octets = Packet {
         ipv6: false,
@@ -247,7 +247,7 @@ fn packet(from: u8, to: u8, tag: u32, payload_b: usize) -> Vec<u8> {
         payload: vec![tag.to_le_bytes()[0]; payload_b],
     }
     .octets();
-    // Other addresses: the checksum of the TCP segment covers them too, so they go by what keeps sums as they are.
+    // Updates the addresses and both checksums; the TCP checksum covers the addresses too.
     for (at, host) in [(12, from), (16, to)] {
         let old = wlan_host::offload::checksum::sum(&octets[at..at + 4]);
         octets[at..at + 4].copy_from_slice(&[192, 0, 2, host]);
@@ -389,7 +389,7 @@ fn what_is_wrong_with_a_frame_is_counted_and_nothing_of_it_comes_through() {
         (counted.unprotected, counted.no_key, counted.bad_header),
         (1, 1, 2)
     );
-    // None of which moved the window.
+    // No bad frame moved the replay window.
     ap.receive(&mut [good.clone(), good.clone()]);
     ap.receive(&mut [good]);
     assert_eq!((ap.got().len(), ap.counters.read().inbound.replayed), (1, 2));
@@ -397,7 +397,7 @@ fn what_is_wrong_with_a_frame_is_counted_and_nothing_of_it_comes_through() {
 
 #[test]
 fn an_msdu_cannot_be_passed_off_as_an_amsdu_nor_the_reverse() {
-    // A-MSDU Present is not covered by the MIC.
+    // The MIC does not cover A-MSDU Present.
     for kind in [Kind::Ip, Kind::Ethernet] {
         let (mut ap, [mut station, ..]) = bss(kind, Suite::Ccmp128, true);
         let octets = match kind {
@@ -480,7 +480,7 @@ fn an_unknown_transmitter_is_told_so_in_no_more_octets_than_it_sent() {
     let mut stranger = STATIONS[0];
     stranger.0[5] = 99;
     let mut answered = 0;
-    // Data frames, and Deauthentications: Protected, packet number 1, key identifier 0.
+    // Data frames and Deauthentication frames: Protected, packet number 1, key identifier 0.
     for (control, header_b) in [([0x88, 0x41], 26), ([0xc0, 0x40], 24)] {
         let mut whole = station.end.header(AP)[..header_b].to_vec();
         whole[..2].copy_from_slice(&control);

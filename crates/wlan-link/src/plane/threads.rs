@@ -25,19 +25,20 @@ use super::source::Source;
 use super::table::View;
 use super::waiting::{ControlBody, Waiting};
 
-/// How long a thread leaves a socket alone that has errors to tell.
+/// Delay before a thread uses a socket or device again after an error.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a thread rests, and nothing that comes wakes it, when it took [`THICK`] frames or more until nothing was left: as
-/// a network card moderates its interrupts. To wake a thread costs more than to carry a frame, most of it on the side that
-/// wakes; and what gathers meanwhile is sealed, opened and handed up together. A packet that comes alone is never kept.
+/// Duration for which a thread rests without being woken, after it took at least [`THICK`] frames before its input
+/// was empty. This is similar to interrupt moderation of a network card. Waking a thread costs more than carrying a
+/// frame, mostly on the waking side, and the frames that arrive during the rest are sealed, opened and delivered as
+/// one batch. A single packet is never delayed.
 const REST: Duration = Duration::from_micros(100);
 const THICK: u64 = 4;
 
-/// Receptions between two looks at the socket for EAPOL, when there is always something at the other.
+/// Receptions between two polls of the EAPOL socket while the data socket always has frames.
 const RECEPTIONS: usize = 16;
 
-/// A link that carries packets, until it is dropped.
+/// A running link. It ends when it is dropped.
 pub struct Running {
     handle: Handle,
     control: Arc<Waiting>,
@@ -78,22 +79,22 @@ impl Running {
         Ok(())
     }
 
-    /// What the control plane says to the link; for any thread.
+    /// The control plane's operations on the link; usable from any thread.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// What the link says to the control plane: frames that are not data. Closed once the link has ended.
+    /// Frames for the control plane: all frames other than data. Closed once the link has ended.
     #[must_use]
     pub fn control(&self) -> &Waiting {
         &self.control
     }
 
-    /// Ends the link, and waits for that.
+    /// Ends the link and waits for its threads.
     ///
     /// # Errors
-    /// Why it had ended before: [`LinkError::Device`].
+    /// The reason why the link had already ended: [`LinkError::Device`].
     pub fn end(mut self) -> Result<(), LinkError> {
         self.join()
     }
@@ -113,12 +114,12 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever wants to know why it ended, asks `end`.
+        // Use `end` to learn why the link ended.
         let _ = self.join();
     }
 }
 
-/// Whoever waits for frames learns that none comes, however the thread ended.
+/// Closes the control plane's queues when the thread ends for any reason, so that no receiver waits forever.
 struct Closing(Arc<Waiting>);
 
 impl Drop for Closing {
@@ -127,13 +128,13 @@ impl Drop for Closing {
     }
 }
 
-/// If one thread ends, so does the other.
+/// Ends the other thread too.
 fn ending(shared: &Shared, ended: Result<(), LinkError>) -> Result<(), LinkError> {
     shared.end();
     ended
 }
 
-/// Waits until a descriptor is readable or the thread is kicked, or for so long; returns what there is of the descriptors.
+/// Waits until a descriptor is readable, the thread is kicked, or the timeout expires. Returns each one's events.
 fn wait<const N: usize>(
     kick: &EventFd,
     others: [Option<BorrowedFd<'_>>; N],
@@ -142,7 +143,7 @@ fn wait<const N: usize>(
     let mut polled = ArrayVec::<PollFd<'_>, 3>::from_iter([PollFd::new(kick.as_fd(), PollFlags::POLLIN)]);
     let given = others.iter().flatten();
     polled.extend(given.map(|other| PollFd::new(*other, PollFlags::POLLIN)));
-    // A signal is as good a reason to look as any.
+    // An interruption by a signal is treated as a wake-up.
     let _ = ppoll(&mut polled, timeout.map(TimeSpec::from_duration), None);
     let mut told = polled.iter().map(|fd| fd.revents().unwrap_or(PollFlags::empty()));
     if told.next().is_some_and(|of_kick| !of_kick.is_empty()) {
@@ -151,7 +152,7 @@ fn wait<const N: usize>(
     others.map(|other| other.and_then(|_| told.next()).unwrap_or(PollFlags::empty()))
 }
 
-/// Device to socket.
+/// Outbound thread: device to socket.
 fn way_out(shared: &Shared) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
     let mut egress = Egress::new(shared.end, shared.mpdu_b);
@@ -179,7 +180,7 @@ fn way_out(shared: &Shared) -> Result<(), LinkError> {
                 let device = (!rests).then_some(shared.tun.as_fd());
                 wait(&shared.kicks[0], [device], rests.then_some(REST));
             }
-            // Of a device that was taken away the kernel says EBADFD: all else passes.
+            // The kernel returns EBADFD for a removed device. All other errors are transient.
             Err(Some(error)) if error.raw_os_error() == Some(nix::libc::EBADFD) => {
                 return Err(shared.device_error(error));
             }
@@ -191,7 +192,7 @@ fn way_out(shared: &Shared) -> Result<(), LinkError> {
     Ok(())
 }
 
-/// Where frames come in.
+/// The receive side of the socket.
 enum Incoming {
     Datagrams(Box<Inbox>),
     Ring(Ring),
@@ -209,7 +210,7 @@ impl Incoming {
     }
 }
 
-/// Socket to device.
+/// Inbound thread: socket to device.
 fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
     let mut relay = Egress::new(shared.end, shared.mpdu_b);
@@ -223,7 +224,7 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
     let mut eapol_octets = [0; EAPOL_B];
     let descriptor = shared.socket.as_fd();
     let inbound = &shared.counters.inbound;
-    // Whether there may be no interface: a socket says once that it went, and never that another came.
+    // Whether the interface may be gone: a socket reports its removal once, and never that it was recreated.
     let mut is_lost = false;
     while !shared.has_ended() {
         let before = inbound.frames.get();
@@ -287,10 +288,10 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
     Ok(())
 }
 
-/// Octets of an EAPOL PDU that are looked at: more than fit an Ethernet frame.
+/// Size of the EAPOL buffer in octets: larger than the payload of any Ethernet frame.
 const EAPOL_B: usize = 2048;
 
-/// The error that a socket has to tell, if it has one.
+/// The pending error of a socket, if any.
 fn pending_error(socket: &Socket) -> Option<io::Error> {
     match getsockopt(socket, sockopt::SocketError) {
         Ok(0) => None,
@@ -299,7 +300,7 @@ fn pending_error(socket: &Socket) -> Option<io::Error> {
     }
 }
 
-/// Fetches what waits of EAPOL in the open, a few frames at a time.
+/// Receives queued unprotected EAPOL frames, at most [`RECEPTIONS`] at a time.
 fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socket>) {
     for _ in 0..RECEPTIONS {
         match fetch(socket, octets) {
@@ -310,7 +311,7 @@ fn receive_eapol(socket: &Socket, octets: &mut [u8], ingress: &Ingress<'_, Socke
                 });
             }
             Err(nix::errno::Errno::EAGAIN) => return,
-            // An interface that is down says so at the other socket too.
+            // The other socket also reports that the interface is down.
             Err(_) => return,
         }
     }

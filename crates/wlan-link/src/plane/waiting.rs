@@ -1,7 +1,7 @@
-//! What waits for the control plane: frames, and transmitters that are not known.
+//! Queues for the control plane: frames, and unknown transmitters.
 //!
-//! Whoever can reach this end can fill the queue of frames in the open. What was sealed under an installed key has a queue of
-//! its own, and the two are served in turns, so that neither kind keeps the other waiting.
+//! Any sender that can reach this end can fill the queue of unprotected frames. Frames sealed under an installed key
+//! have a separate queue. The two queues are served alternately, so that neither delays the other.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -19,43 +19,43 @@ use crate::lock::lock;
 /// A frame for the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlFrame {
-    /// Who sent it, as the frame says; that is verified where it was protected.
+    /// Claimed transmitter address; verified if `protected`.
     pub transmitter: MacAddr,
-    /// Where it came from, and an answer would go.
+    /// Source of the frame, and destination of an answer.
     pub endpoint: Endpoint,
-    /// Whether it was sealed under an installed key, and is no replay.
+    /// Whether the frame was sealed under an installed key and is not a replay.
     pub protected: bool,
-    /// What it is.
+    /// The content of the frame.
     pub body: ControlBody,
 }
 
-/// What a frame for the control plane is.
+/// Content of a frame for the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlBody {
-    /// An EAPOL PDU, from its protocol version on; Ethernet's padding may follow it.
+    /// An EAPOL PDU, starting with its protocol version; Ethernet padding may follow.
     Eapol(Vec<u8>),
-    /// A management frame: MAC header and plaintext; Ethernet's padding may follow it.
+    /// A management frame: MAC header and plaintext; Ethernet padding may follow.
     Management(Vec<u8>),
 }
 
-/// Transmitters that are noted until somebody asks: each time the control plane looks, and no more, so that a flood costs
-/// it nothing.
+/// Maximum number of unknown transmitters that are recorded between two queries of the control plane. The bound keeps
+/// a flood from costing it time.
 const STRANGERS: usize = 8;
 
-/// Transmitters of sealed frames, with where these came from.
+/// Unknown transmitters of sealed frames, with the sources of these frames.
 pub type Strangers = ArrayVec<(MacAddr, Endpoint), STRANGERS>;
 
-/// What waits for the control plane. Closed once the link has ended.
+/// Queues for the control plane, closed once the link has ended.
 #[derive(Debug)]
 pub struct Waiting {
-    /// Frames of each kind at most.
+    /// Capacity of each queue, in frames.
     most: usize,
     queues: Mutex<Queues>,
-    /// Whether the queue of frames in the open is full, and that of sealed frames: read without the lock.
+    /// Whether the queues of unprotected and of sealed frames are full; read without the lock.
     full: [AtomicBool; 2],
     arrived: Condvar,
     strangers: Mutex<Strangers>,
-    /// No more are noted, and no lock is taken for them.
+    /// Whether `strangers` is full; read without the lock.
     is_full: AtomicBool,
 }
 
@@ -63,7 +63,7 @@ pub struct Waiting {
 struct Queues {
     sealed: VecDeque<ControlFrame>,
     open: VecDeque<ControlFrame>,
-    /// A sealed frame was taken last.
+    /// Whether the previous frame came from the queue of sealed frames.
     was_sealed: bool,
     is_closed: bool,
 }
@@ -80,7 +80,7 @@ impl Queues {
 }
 
 impl Waiting {
-    /// Of so many frames sealed and so many in the open.
+    /// Creates queues of `most` frames each.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -92,11 +92,10 @@ impl Waiting {
         }
     }
 
-    /// Puts in the frame that `make` returns, `protected` or in the open; `false` if there is no room. To be called by one
-    /// thread only.
+    /// Queues the frame that `make` returns. Returns `false` if the queue is full. Must be called by one thread only.
     ///
-    /// While a queue is full, a frame for it costs neither a copy nor the lock: the thread that carries the data pays for a
-    /// flood of control frames.
+    /// While a queue is full, a further frame costs neither a copy nor the lock. A flood of control frames therefore
+    /// does not slow the data path, whose thread calls this function.
     pub(super) fn put(&self, protected: bool, make: impl FnOnce() -> ControlFrame) -> bool {
         let full = &self.full[usize::from(protected)];
         if full.load(Ordering::Relaxed) {
@@ -122,7 +121,7 @@ impl Waiting {
         Some(frame)
     }
 
-    /// Notes the transmitter of a sealed frame that is not known.
+    /// Records an unknown transmitter of a sealed frame.
     pub(super) fn note(&self, stranger: MacAddr, from: Endpoint) {
         if self.is_full.load(Ordering::Relaxed) {
             return;
@@ -135,16 +134,16 @@ impl Waiting {
         }
     }
 
-    /// No frame comes any more.
+    /// Closes the queues: no further frame will arrive.
     pub(super) fn close(&self) {
         lock(&self.queues).is_closed = true;
         self.arrived.notify_all();
     }
 
-    /// The next frame, waited for no longer than this.
+    /// Waits at most `wait` for the next frame.
     ///
     /// # Errors
-    /// None came, or the link has ended and none is left.
+    /// No frame arrived, or the link has ended and the queues are empty.
     pub fn recv_timeout(&self, wait: Duration) -> Result<ControlFrame, RecvTimeoutError> {
         let is_idle =
             |queues: &mut Queues| queues.sealed.is_empty() && queues.open.is_empty() && !queues.is_closed;
@@ -159,10 +158,10 @@ impl Waiting {
         })
     }
 
-    /// The next frame, if one is there.
+    /// Takes the next frame without waiting.
     ///
     /// # Errors
-    /// None is, or the link has ended and none is left.
+    /// The queues are empty; `Disconnected` if the link has also ended.
     pub fn try_recv(&self) -> Result<ControlFrame, TryRecvError> {
         let mut queues = lock(&self.queues);
         self.take(&mut queues).ok_or(if queues.is_closed {
@@ -172,8 +171,8 @@ impl Waiting {
         })
     }
 
-    /// Who sent sealed frames since this was asked last, and is not known: on an access point that was restarted, the stations
-    /// of before. Anybody may be among them; when there are many, some are left out.
+    /// Takes the unknown transmitters of sealed frames since the previous call. After a restart of an access point,
+    /// these include its former stations. Any sender can appear here; transmitters beyond the bound are omitted.
     pub fn strangers(&self) -> Strangers {
         let strangers = mem::take(&mut *lock(&self.strangers));
         self.is_full.store(false, Ordering::Relaxed);

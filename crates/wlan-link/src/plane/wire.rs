@@ -1,13 +1,13 @@
-//! The frames of the link, octet by octet (`docs/reference/link-protocol.md`): whole 802.11 MPDUs without FCS.
+//! The frames of the link, octet by octet (`docs/reference/link-protocol.md`): complete 802.11 MPDUs without FCS.
 //!
 //! ```text
 //!  octet  0            26              34                           end - MIC
 //!         MAC header   cipher header   LLC/SNAP, IP packet           MIC      devices of IP packets
 //!         MAC header   cipher header   DA, SA, length, LLC payload   MIC      devices of Ethernet frames
 //! ```
-//! Ethernet frames travel as the one subframe of an A-MSDU (IEEE Std 802.11-2020 9.3.2.2.2), so that their addresses go
-//! with them. A-MSDU Present is not covered by the MIC (12.5.3.3.3), and with it an attacker could have a payload taken
-//! for another kind; here all frames of a link are of one kind, and those of the other are refused.
+//! An Ethernet frame is the only subframe of an A-MSDU (IEEE Std 802.11-2020 9.3.2.2.2), which carries its addresses.
+//! The MIC does not cover A-MSDU Present (12.5.3.3.3), so an attacker could flip it to have a payload parsed as the
+//! other kind. Here all frames of a link are of one kind, and frames of the other kind are refused.
 
 use wlan_ciphers::{OpenError, PacketNumber, ccmp};
 use wlan_frames::beacon::push_element;
@@ -21,24 +21,24 @@ pub use wlan_frames::Role;
 pub use wlan_frames::link::{BODY_AT, HEADER_B};
 pub use wlan_host::tun::{ETHERNET_B, Kind};
 
-/// Octets of the shortest payload of an Ethernet frame: shorter ones are padded (IEEE Std 802.3-2018 4.2.3.3).
+/// Minimum payload of an Ethernet frame, in octets; shorter payloads are padded (IEEE Std 802.3-2018 4.2.3.3).
 pub const ETHERNET_PAYLOAD_MIN_B: usize = 46;
-/// Octets of the MAC header of a management frame (9.3.3.2).
+/// Octets in the MAC header of a management frame (9.3.3.2).
 pub const MANAGEMENT_HEADER_B: usize = 24;
 
-/// The octets of a MAC header where its second address, the transmitter's, stands.
+/// Position of the second address, the transmitter's, in a MAC header.
 const TRANSMITTER: std::ops::Range<usize> = 10..16;
 const RECEIVER: std::ops::Range<usize> = 4..10;
 const SEQUENCE_AT: usize = 22;
 const QOS_AT: usize = 24;
 const TYPE_AT: usize = 12;
 
-/// LLC/SNAP as an address: an Ethernet frame to it would, with A-MSDU Present flipped, be read as an MSDU.
-/// Neither sent nor taken.
+/// LLC/SNAP as an address. If A-MSDU Present were flipped, a frame to this address would be parsed as an MSDU.
+/// Such frames are neither sent nor accepted.
 const LLC_AS_ADDRESS: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 
-/// Fills a management frame with vendor specific elements (9.4.2.25) of a type without meaning up to a length, or a little
-/// over it where an element is too long for what is missing.
+/// Pads a management frame to at least `least_b` octets with vendor specific elements (9.4.2.25) of a type without
+/// meaning. The result is a few octets longer if the missing length is less than one element.
 pub fn fill(frame: &mut Vec<u8>, least_b: usize) {
     const TYPE_FILLING: u8 = 0;
     let [a, b, c] = OUI_LOCAL;
@@ -49,27 +49,27 @@ pub fn fill(frame: &mut Vec<u8>, least_b: usize) {
     }
 }
 
-/// Who sends frames, and of which kind.
+/// An end of the link as the sender and receiver of frames.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// Which side of the link.
+    /// Its side of the link.
     pub role: Role,
     /// Its address.
     pub address: MacAddr,
-    /// What its frames carry.
+    /// The payload of its frames.
     pub kind: Kind,
 }
 
 impl End {
-    /// The header of data frames to a peer; sequence number and Protected bit are still to come.
+    /// The header of data frames to `peer`, without the sequence number and the Protected bit.
     pub fn header(&self, peer: MacAddr) -> [u8; HEADER_B] {
         let bssid = match self.role {
             Role::Ap => self.address,
             Role::Sta => peer,
         };
         let mut header = [0; HEADER_B];
-        // Nobody acknowledges here, and with one MSDU as with an A-MSDU the third address is the BSSID (Table 9-30):
-        // packets of IP have no other source or destination.
+        // Frames are not acknowledged. The third address is the BSSID, both for an A-MSDU and for a single MSDU
+        // (Table 9-30): IP packets have no other source or destination.
         let written = DataHeader {
             to_ds: self.role == Role::Sta,
             from_ds: self.role == Role::Ap,
@@ -84,7 +84,7 @@ impl End {
         header
     }
 
-    /// Octets between the MAC header and the payload of IP or whatever an Ethernet frame carries, LLC/SNAP included.
+    /// Offset of the IP packet or Ethernet payload from the start of the MPDU, including LLC/SNAP.
     pub const fn payload_at(&self) -> usize {
         match self.kind {
             Kind::Ip => BODY_AT + LlcSnap::LEN,
@@ -92,19 +92,19 @@ impl End {
         }
     }
 
-    /// The longest packet, of IP or within an Ethernet frame, that goes into MPDUs of so many octets; `None` if none does.
+    /// The longest IP packet or Ethernet payload that fits into an MPDU of `mpdu_b` octets; `None` if none does.
     pub fn mtu_b(&self, mpdu_b: usize, mic_b: usize) -> Option<usize> {
         mpdu_b
             .checked_sub(self.payload_at() + mic_b)
             .filter(|&mtu_b| mtu_b > 0)
     }
 
-    /// Looks at a frame that came in the open, the cheapest first.
+    /// Classifies a received frame by its unverified headers, cheapest checks first.
     ///
     /// # Errors
-    /// Why it is to be dropped.
+    /// The reason to drop the frame.
     pub fn classify(&self, mpdu: &[u8]) -> Result<Class, Refusal> {
-        // Every frame here has this much: a management header, the shortest.
+        // The management header is the shortest header.
         let Some(header) = mpdu.first_chunk::<MANAGEMENT_HEADER_B>() else {
             return Err(Refusal::Truncated);
         };
@@ -140,7 +140,7 @@ impl End {
                         _ => Err(Refusal::Unprotected),
                     };
                 }
-                // The handshake of a rekey comes as an ordinary MSDU in either kind.
+                // The handshake of a rekey is an ordinary MSDU for both kinds of device.
                 Ok(Class::Sealed { transmitter })
             }
             FrameType::Management => {
@@ -157,7 +157,7 @@ impl End {
         }
     }
 
-    /// What a data frame that opened carries; `body` is its plaintext.
+    /// The payload of an authenticated data frame whose plaintext is `body`.
     ///
     /// # Errors
     /// [`Refusal::Body`].
@@ -186,56 +186,56 @@ impl End {
     }
 }
 
-/// What a frame is, before anything of it was verified.
+/// The class of a frame, before any verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// A protected frame.
     Sealed {
-        /// Who says that it sent it.
+        /// Claimed transmitter address.
         transmitter: MacAddr,
     },
-    /// A handshake in the open.
+    /// An unprotected EAPOL frame.
     OpenEapol {
-        /// Who says that it sent it.
+        /// Claimed transmitter address.
         transmitter: MacAddr,
     },
-    /// A management frame in the open.
+    /// An unprotected management frame.
     OpenManagement {
-        /// Who says that it sent it.
+        /// Claimed transmitter address.
         transmitter: MacAddr,
     },
 }
 
-/// Why a frame is dropped before it is opened, or for what it carries.
+/// Reason to drop a frame: its headers, or its plaintext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Shorter than its headers.
     Truncated,
-    /// Another protocol, another kind or another direction than the frames of this link.
+    /// The protocol, frame type or direction is not one that this end receives.
     Header,
-    /// For another receiver.
+    /// The receiver address is another host's.
     NotForUs,
-    /// Data in the open.
+    /// An unprotected data frame.
     Unprotected,
-    /// It opened, and is neither a packet nor a frame of the link's kind.
+    /// The plaintext is neither an IP packet nor an Ethernet frame of the link's kind.
     Body,
 }
 
-/// What a sealed data frame carried.
+/// The content of a sealed data frame.
 #[derive(Debug)]
 pub enum Body<'a> {
-    /// A packet of IP or an Ethernet frame, behind so many octets of Ethernet header.
+    /// An IP packet or an Ethernet frame.
     Packet {
-        /// 14, or 0 without one.
+        /// Octets of the Ethernet header: 14, or 0 for IP.
         ethernet_b: usize,
-        /// All of it.
+        /// The complete packet or frame.
         octets: &'a mut [u8],
     },
     /// An EAPOL PDU.
     Eapol(&'a [u8]),
 }
 
-/// Puts the number of an MSDU into the header of its frame: the low bits of its packet number, which rise as it does.
+/// Writes the sequence number into the MAC header: the low bits of the packet number, so both rise together.
 pub fn number(mpdu: &mut [u8], pn: PacketNumber) {
     #[allow(clippy::cast_possible_truncation)] // below 4096
     let number = (pn.get() % u64::from(SequenceControl::MODULUS)) as u16;
@@ -243,12 +243,12 @@ pub fn number(mpdu: &mut [u8], pn: PacketNumber) {
     mpdu[SEQUENCE_AT..SEQUENCE_AT + 2].copy_from_slice(&bits.to_le_bytes());
 }
 
-/// Whether a data frame says that it holds an A-MSDU.
+/// Whether the A-MSDU Present bit of a data frame is set.
 pub fn is_amsdu(mpdu: &[u8]) -> bool {
     QosControl(u16::from_le_bytes([mpdu[QOS_AT], mpdu[QOS_AT + 1]])).amsdu_present()
 }
 
-/// Packet number and key identifier that a frame claims.
+/// The claimed packet number and key identifier of a frame.
 ///
 /// # Errors
 /// [`Refusal::Truncated`], [`Refusal::Header`].
@@ -259,13 +259,13 @@ pub fn claim(mpdu: &[u8]) -> Result<(PacketNumber, wlan_ciphers::KeyId), Refusal
     })
 }
 
-/// Writes what stands between the cipher header and an IP packet.
+/// Writes the encapsulation of an IP packet: LLC/SNAP.
 pub fn put_ip(body: &mut [u8], ethertype: EtherType) {
     LlcSnap { ethertype }.emit(body);
 }
 
-/// Writes what stands between the cipher header and the payload of an Ethernet frame with this header, where the payload
-/// has so many octets: [`encapsulation_b`] octets.
+/// Writes the encapsulation of a payload of `payload_b` octets whose Ethernet header is `ethernet`:
+/// [`encapsulation_b`] octets.
 ///
 /// ```text
 ///  octet  0    6    12       14          22
@@ -288,7 +288,7 @@ fn type_of(ethernet: &[u8; ETHERNET_B]) -> u16 {
     u16::from_be_bytes([ethernet[TYPE_AT], ethernet[TYPE_AT + 1]])
 }
 
-/// Octets between the cipher header and the payload of an Ethernet frame with this header.
+/// Octets between the cipher header and the payload of a frame with this Ethernet header.
 pub fn encapsulation_b(ethernet: &[u8; ETHERNET_B]) -> usize {
     if type_of(ethernet) >= TYPES_FROM {
         ETHERNET_B + LlcSnap::LEN
@@ -302,11 +302,11 @@ pub fn is_llc(ethernet: &[u8; ETHERNET_B]) -> bool {
     ethernet.starts_with(&LLC_AS_ADDRESS)
 }
 
-/// The Ethernet frame of an A-MSDU with one subframe, put together in its place.
+/// Converts an A-MSDU with one subframe to its Ethernet frame, in place.
 fn ethernet_of(body: &mut [u8]) -> Result<&mut [u8], Refusal> {
     let header = body.first_chunk::<ETHERNET_B>().ok_or(Refusal::Body)?;
     let length = usize::from(type_of(header));
-    // The last subframe of an A-MSDU has no padding (9.3.2.2.1), so that nothing follows.
+    // The last subframe of an A-MSDU has no padding (9.3.2.2.1).
     if ETHERNET_B + length != body.len() || is_llc(header) {
         return Err(Refusal::Body);
     }
@@ -317,7 +317,7 @@ fn ethernet_of(body: &mut [u8]) -> Result<&mut [u8], Refusal> {
             _ => Err(Refusal::Body),
         };
     }
-    // The type is where it belongs, right before the payload; the addresses go in front of it.
+    // The type is already directly before the payload; only the addresses move.
     body.copy_within(..TYPE_AT, LlcSnap::LEN);
     Ok(&mut body[LlcSnap::LEN..])
 }

@@ -1,4 +1,4 @@
-//! Hosts on a switch: each a thread in a network namespace of its own, with interface `eth0`.
+//! Hosts on a switch. Each host is a thread in its own network namespace, with interface `eth0`.
 
 use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
@@ -9,7 +9,7 @@ use nix::unistd::{Pid, gettid};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that does what it is given in its own network namespace.
+/// A thread that runs jobs in its own network namespace.
 pub struct Host {
     thread_id: Pid,
     jobs: Option<Sender<Job>>,
@@ -42,7 +42,7 @@ impl Host {
         }
     }
 
-    /// Does this on the host's thread, and waits for it.
+    /// Runs `work` on the host's thread and waits for its result.
     pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (tell, told) = channel();
         let job: Job = Box::new(move || tell.send(work()).unwrap());
@@ -54,12 +54,12 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.jobs = None;
-        // A panic of the host's was seen by whoever gave it the work.
+        // `run` has already reported a panic of this thread.
         let _ = self.thread.take().unwrap().join();
     }
 }
 
-/// Runs ip(8) in the calling thread's namespace and returns what it prints.
+/// Runs ip(8) in the calling thread's namespace and returns its output.
 pub fn ip(arguments: &str) -> String {
     let done = Command::new("ip")
         .args(arguments.split_whitespace())
@@ -70,11 +70,11 @@ pub fn ip(arguments: &str) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// A bridge that hosts are joined to.
+/// A bridge that connects hosts.
 pub struct Switch(Host);
 
 impl Switch {
-    /// A switch; `None`, with the reason printed, where namespaces are forbidden.
+    /// Creates a switch. Prints the reason and returns `None` if namespaces are not permitted.
     pub fn new() -> Option<Self> {
         let host = Host::new()?;
         host.run(|| ip("link add br0 type bridge"));
@@ -82,7 +82,7 @@ impl Switch {
         Some(Self(host))
     }
 
-    /// A host on the switch, with addresses 198.51.100.N/24, 2001:db8:ffff::N/64 and 02:00:00:00:00:N.
+    /// Creates a host on the switch, with addresses 198.51.100.N/24, 2001:db8:ffff::N/64 and 02:00:00:00:00:N.
     pub fn host(&self, number: u8) -> Host {
         let host = Host::new().expect("the switch has a namespace");
         host.run(|| ip("link set lo up"));
@@ -90,7 +90,7 @@ impl Switch {
         host
     }
 
-    /// Gives a host that has no `eth0` one.
+    /// Connects a host that has no `eth0`.
     pub fn join(&self, number: u8, host: &Host) {
         let there = host.thread_id;
         self.0.run(move || {

@@ -1,4 +1,4 @@
-//! Discovery, authentication, association: what comes in the open.
+//! Discovery, authentication and association: unprotected frames.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ use super::{Credentials, Outcome, Phase, reason};
 use crate::plane::Endpoint;
 
 impl AccessPoint {
-    /// A management frame in the open: from anybody.
+    /// Processes an unprotected management frame, which any host can send.
     pub(super) fn open(
         &mut self,
         from: Endpoint,
@@ -49,7 +49,7 @@ impl AccessPoint {
                 ..
             } => self.authentication(from, station, (algorithm, transaction), octets, rng),
             Body::AssociationRequest { elements, .. } => self.association(from, station, elements, len, rng),
-            // In the name of a session these may be forged: is it there? (11.13)
+            // These may be forged, so they only trigger an SA Query (11.13).
             Body::Deauthentication { .. } | Body::Disassociation { .. } => {
                 let now = self.now;
                 if let Some(session) = self
@@ -102,11 +102,11 @@ impl AccessPoint {
         self.answer(from, octets.len(), station, body);
     }
 
-    /// Sends what SAE says, and notes how an exchange ended.
+    /// Sends the frames of an SAE reply and records its result.
     pub(super) fn sae_replied(&mut self, station: MacAddr, to: Option<Endpoint>, reply: sae::Reply) {
         let bssid = self.settings.common.address;
         for body in to.iter().flat_map(|_| &reply.frames) {
-            // Commit answers Commit, Confirm answers Confirm; a token, or a refusal, is shorter than what asked for it.
+            // A Commit answers a Commit, a Confirm answers a Confirm. A token or a refusal is shorter than its request.
             if let (Some(to), Some(frame)) = (to, self.writer.sae(station, bssid, body)) {
                 self.send(to, false, frame);
             }
@@ -171,7 +171,7 @@ impl AccessPoint {
         if asked.ssid != self.settings.common.ssid {
             return;
         }
-        // Nothing is kept, computed or said aloud before the station has shown that it can be reached.
+        // Nothing is stored, computed or logged before the station has shown that it is reachable.
         let is_authenticated = match &self.settings.common.credentials {
             Credentials::Sae(_) => {
                 let is_here = |member: &Member| member.endpoint == from;
@@ -189,8 +189,8 @@ impl AccessPoint {
         if let Some(member) = self.members.get_mut(&station)
             && let Some(session) = &mut member.session
         {
-            // Where a handshake is half done only its station can go on with it. A session is asked whether it is there;
-            // meanwhile, come back (11.13).
+            // Only the station itself can complete a handshake in progress. For an established session, an SA Query
+            // decides; until then, the station must come back later (11.13).
             if session.established {
                 session.liveness.doubt(now);
                 refuse(self, status::REFUSED_TEMPORARILY, &frames::comeback());
@@ -248,7 +248,7 @@ impl AccessPoint {
         self.answer(from, len, station, body);
     }
 
-    /// The PMK that a station is to prove, and with OWE the element of the answer; or the status with which it is refused.
+    /// The PMK that the station must prove and, for OWE, the element of the answer. Returns the status code on refusal.
     fn pmk(
         &mut self,
         from: Endpoint,
@@ -274,7 +274,7 @@ impl AccessPoint {
         pmk.map(|pmk| (pmk, Vec::new())).ok_or(status::NOT_AUTHENTICATED)
     }
 
-    /// What a station has proved from this endpoint.
+    /// The station's SAE proof from this endpoint.
     fn proof(&self, station: MacAddr, from: Endpoint) -> Option<&Proof> {
         self.proven.get(&station).filter(|proof| proof.endpoint == from)
     }
@@ -284,7 +284,8 @@ impl AccessPoint {
         (1..=2007).find(|aid| !taken.contains(aid)).unwrap_or(2007)
     }
 
-    /// Tells a stranger that it has no session here (11.3.3), seldom. The frame is shorter than what it answers.
+    /// Tells an unknown station that it has no session (11.3.3), with a rate limit. The frame is shorter than the
+    /// frame that it answers.
     pub(super) fn class_3(&mut self, station: MacAddr, to: Endpoint) {
         let is_station = !station.is_group() && station != self.settings.common.address;
         if !is_station || self.members.contains_key(&station) || self.farewells.take(self.now).is_none() {
@@ -293,7 +294,7 @@ impl AccessPoint {
         self.dismiss(station, to, reason::CLASS_3);
     }
 
-    /// Tells somebody in the open that it has no session.
+    /// Tells a station that it has no session, in an unprotected frame.
     pub(super) fn dismiss(&mut self, station: MacAddr, to: Endpoint, reason: u16) {
         let body = Body::Deauthentication {
             reason,
@@ -304,7 +305,7 @@ impl AccessPoint {
     }
 }
 
-/// Where a station is, as a cookie has it: of UDP also the port, since behind one address there may be many.
+/// Encodes an endpoint for cookies: a UDP endpoint includes the port, because several stations may share an address.
 fn octets_of(place: Endpoint) -> Vec<u8> {
     match place {
         Endpoint::Udp(place) => {

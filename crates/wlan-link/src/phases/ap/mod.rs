@@ -1,9 +1,9 @@
-//! The access point's side, for all its stations.
+//! The access point's state machine, for all its stations.
 //!
 //! ```text
-//!  nobody ──authentication──► a cookie at the station, or a PMK in `proven` ──association──► member
+//!  none ───authentication──► a cookie at the station, or a PMK in `proven` ──association──► member
 //!                                                                                              │ message 2
-//!  nobody ◄──silence, a sealed Deauthentication, a failed rekey── session ◄────────────────────┘
+//!  none ◄───silence, a sealed Deauthentication, a failed rekey── session ◄─────────────────────┘
 //! ```
 
 mod joining;
@@ -26,54 +26,54 @@ use super::pace::{Budget, Steady};
 use super::{Action, Credentials, Event, GROUPS, Outcome, Phase, Settings, Traffic, sae_config};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
-/// Between two beacons, in time units; they are a help where stations look for their access point by themselves too.
+/// Beacon interval in time units. Beacons are optional: stations also probe for their access point.
 pub(super) const BEACON_TU: u16 = 1000;
 const BEACON_EVERY: Duration = Duration::from_micros(1024 * BEACON_TU as u64);
-/// How long a PMK that SAE agreed on waits for the association.
+/// Lifetime of a PMK from SAE until the association.
 const PROVEN_FOR: Duration = Duration::from_secs(10);
-/// How many of them wait.
+/// Maximum number of such PMKs.
 const PROVEN: usize = 256;
-/// Exchanges of SAE that may be open: as its own limit.
+/// Maximum number of SAE exchanges in progress, equal to SAE's own limit.
 const EXCHANGES: usize = 64;
-/// How long a member may be without a session: longer than all tries of the handshake.
+/// Maximum time of a member without a session; longer than all retries of the handshake.
 const JOINING_FOR: Duration = Duration::from_secs(10);
-/// A clean-up every so often.
+/// Interval of the cleanup.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What an access point is told besides [`Settings`].
+/// Settings of an access point.
 #[derive(Debug, Clone)]
 pub struct ApSettings {
-    /// What both ends are told.
+    /// Settings that both ends have.
     pub common: Settings,
-    /// Where beacons go, if the transport reaches all at once.
+    /// Destination of beacons, if the transport supports broadcast.
     pub beacons_to: Option<Endpoint>,
-    /// Who may join, with which addresses.
+    /// The stations that may join, and their addresses.
     pub addressing: Addressing,
-    /// Stations at most, 1 to 2007.
+    /// Maximum number of stations, 1 to 2007.
     pub stations: usize,
-    /// A new group key after so long.
+    /// Maximum lifetime of the group key.
     pub rekey_group_after: Duration,
 }
 
-/// A station has shown by SAE that it knows the password.
+/// The result of a completed SAE exchange: the station knows the password.
 struct Proof {
     pmk: Pmk,
-    /// Where the Confirm came from: the proof is good there alone, since anybody can send in the station's name.
+    /// Source of the Confirm. The proof is valid only from there, because any host can use the station's address.
     endpoint: Endpoint,
     until: Duration,
 }
 
-/// One access point.
+/// The state machine of an access point.
 pub struct AccessPoint {
     settings: ApSettings,
     elements: Elements,
     authenticator: Authenticator,
     sae: Option<sae::Parent>,
-    /// Where the stations of open exchanges of SAE are.
+    /// Endpoints of stations whose SAE exchange is in progress.
     exchanges: BTreeMap<MacAddr, Endpoint>,
     owe: Option<owe::AccessPoint>,
     cookies: Cookies,
-    /// Until their stations associate.
+    /// Completed SAE exchanges, until the stations associate.
     proven: BTreeMap<MacAddr, Proof>,
     members: BTreeMap<MacAddr, Member>,
     writer: Writer,
@@ -83,9 +83,9 @@ pub struct AccessPoint {
     next_tick: Duration,
     next_group_rekey: Duration,
     transaction: u16,
-    /// Lines that anybody can bring about.
+    /// Rate limit of log lines that any host can trigger.
     lines: Budget,
-    /// Deauthentications of strangers.
+    /// Rate limit of Deauthentication frames to unknown stations.
     farewells: Budget,
     actions: VecDeque<Action>,
 }
@@ -100,13 +100,14 @@ impl std::fmt::Debug for AccessPoint {
 }
 
 impl AccessPoint {
-    /// An access point. Where its beacons reach all, it tells stations of a life before that their sessions are gone.
+    /// Creates an access point. If its transport supports broadcast, it tells stations that sessions from before a
+    /// restart are gone.
     ///
     /// # Errors
-    /// [`Mismatch`]: the ciphers are none of RSN.
+    /// [`Mismatch`]: the ciphers are invalid for RSN.
     ///
     /// # Panics
-    /// If `ciphers` is empty, or holds more than an element.
+    /// If `ciphers` is empty or does not fit an RSN element.
     pub fn new(settings: ApSettings, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
         let common = &settings.common;
         let group = *common.ciphers.first().expect("there is a cipher");
@@ -172,12 +173,12 @@ impl AccessPoint {
         })
     }
 
-    /// What to do next. Ask until there is nothing, after each call of another function.
+    /// The next action. After each call of another method, the caller must call this until it returns `None`.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// When to call [`timeout`](Self::timeout) at the latest.
+    /// The latest time for the next call of [`timeout`](Self::timeout).
     #[must_use]
     pub fn next_timeout(&self) -> Duration {
         let mut due = self.next_tick.min(self.next_group_rekey);
@@ -200,8 +201,8 @@ impl AccessPoint {
         self.clock.told(due)
     }
 
-    /// What the data plane counted: to be said before each [`timeout`](Self::timeout), so that no station that was heard is
-    /// taken for gone.
+    /// Passes the data plane's traffic counts. Must be called before each [`timeout`](Self::timeout); otherwise a
+    /// station that was heard could be considered gone.
     pub fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         for seen in traffic {
@@ -220,7 +221,7 @@ impl AccessPoint {
         self.drain();
     }
 
-    /// Time has passed.
+    /// Processes the passage of time.
     pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         let now = self.now;
@@ -265,7 +266,7 @@ impl AccessPoint {
         }
     }
 
-    /// A frame that is not data.
+    /// Processes a frame other than data.
     pub fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         let from = frame.transmitter;
@@ -299,14 +300,14 @@ impl AccessPoint {
         self.drain();
     }
 
-    /// Sealed frames come from somebody who has no session here, as after a restart: it is told so, which it may or may not
-    /// believe.
+    /// Processes sealed frames from a station without a session, for example after a restart. Tells the station,
+    /// which decides whether to believe it.
     pub fn stranger(&mut self, station: MacAddr, from: Endpoint, now: Duration) {
         self.at(now);
         self.class_3(station, from);
     }
 
-    /// Ends all sessions, and tells the stations so.
+    /// Ends all sessions and notifies the stations.
     pub fn shut_down(&mut self) {
         let stations: Vec<MacAddr> = self.members.keys().copied().collect();
         for station in stations {
@@ -315,7 +316,7 @@ impl AccessPoint {
         }
     }
 
-    /// The stations with a session.
+    /// The stations with an established session.
     #[must_use]
     pub fn members(&self) -> Vec<MemberState> {
         let state = |(&address, member): (&MacAddr, &Member)| {
@@ -331,7 +332,7 @@ impl AccessPoint {
         self.members.iter().filter_map(state).collect()
     }
 
-    /// How many stations something is kept of: members, PMKs that wait, exchanges of SAE, handshakes without an answer.
+    /// Number of stored entries: members, PMKs waiting for an association, SAE exchanges, unanswered handshakes.
     #[must_use]
     pub fn kept(&self) -> [usize; 4] {
         let sae = self
@@ -360,7 +361,7 @@ impl AccessPoint {
             .push_back(Action::Management { to, protected, frame });
     }
 
-    /// Sends a frame in the open, if it is no longer than what it answers.
+    /// Sends an unprotected frame, unless it is longer than the frame that it answers.
     fn answer(&mut self, to: Endpoint, asked_b: usize, station: MacAddr, body: Body<'_>) {
         let bssid = self.settings.common.address;
         let frame = self.writer.frame(station, bssid, body);
@@ -384,7 +385,7 @@ impl AccessPoint {
         self.send(to, true, frame);
     }
 
-    /// Tells a station with keys that its session is over.
+    /// Tells a station that has keys that its session is over.
     fn farewell(&mut self, station: MacAddr, reason: u16) {
         let bssid = self.settings.common.address;
         let Some(member) = self.members.get(&station) else {
@@ -410,7 +411,7 @@ impl AccessPoint {
         }));
     }
 
-    /// The same for what anybody can bring about, however often.
+    /// Reports an event that any host can trigger, with a rate limit.
     fn tell_seldom(&mut self, phase: Phase, outcome: Outcome, peer: MacAddr, text: impl Into<String>) {
         if let Some(left_out) = self.lines.take(self.now) {
             let mut text = text.into();

@@ -1,4 +1,4 @@
-//! Keys, data, termination: what rests on a handshake.
+//! Keys, data and termination: everything after the first authentic handshake message.
 
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
@@ -18,13 +18,13 @@ impl AccessPoint {
         if !self.members.contains_key(&from) {
             return self.class_3(from, frame.endpoint);
         }
-        // What does not belong to the handshake, or has a wrong MIC, changes nothing.
+        // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
         let _ = self
             .authenticator
             .receive(from, pdu, frame.protected, self.now, rng);
     }
 
-    /// A management frame that was sealed: from whom it says.
+    /// Processes a sealed management frame, whose transmitter is authentic.
     pub(super) fn protected(&mut self, from: MacAddr, body: &Body<'_>) {
         match *body {
             Body::Deauthentication { reason, .. } | Body::Disassociation { reason, .. } => {
@@ -57,7 +57,7 @@ impl AccessPoint {
         }
     }
 
-    /// Does what the handshakes ask for.
+    /// Performs the outputs of the handshakes.
     pub(super) fn drain(&mut self) {
         while let Some(output) = self.authenticator.poll_output() {
             match output {
@@ -86,9 +86,9 @@ impl AccessPoint {
                     reason,
                     still_established,
                 } => self.failed(peer, reason, still_established),
-                // Nothing is sent under group keys: what is for many is sealed for each.
+                // Group keys are not used: group addressed packets are sealed for each station.
                 Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
-                // There is no TKIP here.
+                // TKIP is not supported.
                 Output::MichaelFailure { .. } => {}
             }
         }
@@ -99,7 +99,7 @@ impl AccessPoint {
             return;
         };
         if member.session.is_none() {
-            // It has shown that it has the key: now it is given a place.
+            // Message 2 has shown that the station has the key.
             let Some(lease) = self.settings.addressing.lease(station) else {
                 self.tell(
                     Phase::Keys,
@@ -181,13 +181,13 @@ impl AccessPoint {
             return;
         }
         if reason == Failure::PeerGone {
-            // Of our own making: whoever asked for it says why.
+            // This end removed the station; the caller reports the reason.
             return;
         }
         let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
         let text = match reason {
             Failure::WrongKey if is_psk => {
-                // In the open, as there is no key that both have.
+                // Unprotected, because the two ends share no key.
                 self.dismiss(station, self.members[&station].endpoint, reason::HANDSHAKE);
                 format!("wrong passphrase: {reason}")
             }
@@ -206,7 +206,7 @@ impl AccessPoint {
         self.forget(station);
     }
 
-    /// Asks who is silent, ends who does not answer, and renews keys whose time has come.
+    /// Queries silent stations, ends sessions without an answer, and starts rekeys that are due.
     pub(super) fn ask_and_rekey(&mut self, rng: &mut dyn CryptoRng) {
         let (now, common) = (self.now, &self.settings.common);
         let mut asked = Vec::new();
@@ -250,7 +250,7 @@ impl AccessPoint {
     }
 
     fn forget(&mut self, station: MacAddr) {
-        // A proof that waits is of a newer exchange, whose last Confirm may have to be sent again.
+        // A proof that is still waiting belongs to a newer exchange, whose Confirm may have to be retransmitted.
         if let Some(sae) = &mut self.sae
             && !self.proven.contains_key(&station)
         {

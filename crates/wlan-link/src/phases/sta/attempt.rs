@@ -1,4 +1,4 @@
-//! Discovery, authentication, association: on the way to keys.
+//! Discovery, authentication and association.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use super::{
 };
 use crate::plane::Endpoint;
 
-/// Before an Authentication or Association Request is sent again.
+/// Retransmission interval of Authentication and Association Requests.
 const AGAIN: Duration = Duration::from_millis(100);
-/// How often it is sent.
+/// Number of transmissions.
 const TRIES: u8 = 5;
-/// How often one comes back to an access point that refuses for now.
+/// Maximum association comeback time that a station honours, in time units.
 const COMEBACKS_TU_MAX: u32 = 2000;
 const TU: Duration = Duration::from_micros(1024);
 
 impl Station {
-    /// Sends a Probe Request when it is time.
+    /// Sends a Probe Request when due.
     pub(super) fn search(&mut self, rng: &mut dyn CryptoRng) {
         let now = self.now;
         let ssid = self.settings.common.ssid.clone();
@@ -38,7 +38,7 @@ impl Station {
             let wait = jittered(doubled(PROBE_AGAIN, probe.tries.into()), rng);
             probe.tries = probe.tries.saturating_add(1);
             probe.next = now + wait;
-            // Whoever may be tried again by then is asked then.
+            // Probe as soon as an access point may be tried again.
             let free = self
                 .left_alone
                 .iter()
@@ -60,7 +60,7 @@ impl Station {
         }
     }
 
-    /// A beacon or Probe Response.
+    /// Processes a beacon or Probe Response.
     pub(super) fn heard(
         &mut self,
         bssid: MacAddr,
@@ -95,7 +95,7 @@ impl Station {
         }
     }
 
-    /// What an access point and this station would agree on, or why they would not.
+    /// Negotiates with an access point. Returns the reason if it is unsuitable.
     fn choose(
         &self,
         bssid: MacAddr,
@@ -152,7 +152,7 @@ impl Station {
                         first = Some(reply);
                         Some(Box::new(sae))
                     }
-                    // The password was made for the groups that are offered.
+                    // Unreachable: the password was prepared for the offered groups.
                     Err(error) => return self.give_up(Phase::Authentication, &error.to_string(), false),
                 }
             }
@@ -173,7 +173,7 @@ impl Station {
         }
     }
 
-    /// Sends the request that is waited for again, or gives up.
+    /// Retransmits the pending request, or gives up.
     pub(super) fn press_on(&mut self, rng: &mut dyn CryptoRng) {
         let now = self.now;
         let (found, request, refused, body) = match &mut self.state {
@@ -236,7 +236,7 @@ impl Station {
         self.send(to, false, frame);
     }
 
-    /// A management frame in the open, other than a beacon.
+    /// Processes an unprotected management frame other than a beacon.
     pub(super) fn open(
         &mut self,
         from: Endpoint,
@@ -300,7 +300,7 @@ impl Station {
                 let cookie = Advertised::read(rest).cookie;
                 self.associate(None, cookie, rng);
             }
-            // Which may be forged: kept in mind, and said when time is up.
+            // May be forged, so it is only recorded and reported after the timeout.
             (_, None) if transaction == 2 => *refused = Some(code),
             _ => {}
         }
@@ -373,8 +373,8 @@ impl Station {
         }
         match code {
             status::SUCCESS => {}
-            // The session of before is asked whether it is there, and does not answer: it was ours. Those who would keep us
-            // waiting can do no more than that.
+            // The access point is querying this station's previous session, which will not answer. A forged refusal
+            // can delay this station by no more than the maximum comeback time.
             status::REFUSED_TEMPORARILY => {
                 let after_tu = Advertised::read(elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
                 request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
@@ -395,7 +395,7 @@ impl Station {
             (Credentials::Sae(_), _) => pmk.clone(),
             (Credentials::Owe, owe) => owe.as_ref().and_then(|owe| owe.finish(elements).ok()),
         };
-        // With OWE: an answer without a public key is nobody's.
+        // OWE: an answer without a public key is invalid.
         let Some(pmk) = pmk else {
             return;
         };
@@ -427,7 +427,7 @@ impl Station {
         };
     }
 
-    /// An attempt came to nothing: says so, and leaves the access point alone for a while.
+    /// Reports a failed attempt and backs off from the access point.
     pub(super) fn give_up(&mut self, phase: Phase, why: &str, wrong_key: bool) {
         let bssid = match &self.state {
             State::Searching { .. } => None,
@@ -444,7 +444,7 @@ impl Station {
         self.state = searching(self.now);
     }
 
-    /// Leaves an access point alone; for how long.
+    /// Backs off from an access point. Returns the backoff time.
     pub(super) fn leave_alone(&mut self, bssid: MacAddr, times: [Duration; 2]) -> Duration {
         let before = self.left_alone.iter().position(|left| left.bssid == bssid);
         let strikes = before.map_or(0, |at| self.left_alone.swap_remove(at).strikes + 1);
@@ -470,7 +470,7 @@ fn place(endpoint: Endpoint) -> String {
     }
 }
 
-/// From three quarters of it up to five: so that many stations do not go on in step.
+/// `time` scaled by a random factor between 0.75 and 1.25, so that stations do not synchronise.
 fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
     time.mul_f64(0.75 + f64::from(rng.next_u32() >> 16) / f64::from(1 << 17))
 }

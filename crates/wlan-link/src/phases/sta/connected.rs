@@ -1,4 +1,4 @@
-//! Keys, data, termination: with an access point that this station joined.
+//! Keys, data and termination: after the association.
 
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
@@ -27,14 +27,14 @@ impl Station {
                 if let (true, Some(session)) = (frame.protected, session) {
                     session.liveness.hear(now);
                 }
-                // What does not belong to the handshake, or has a wrong MIC, changes nothing.
+                // A message that does not belong to the handshake, or whose MIC is wrong, has no effect.
                 let _ = supplicant.receive(pdu, frame.protected, now, rng);
             }
             _ => {}
         }
     }
 
-    /// A management frame that was sealed.
+    /// Processes a sealed management frame.
     pub(super) fn protected(&mut self, from: MacAddr, body: &Body<'_>) {
         let now = self.now;
         let State::Joined {
@@ -77,8 +77,8 @@ impl Station {
         }
     }
 
-    /// Something in the open says that the session is over: asks the access point, seldom (11.13). In a handshake it is kept
-    /// in mind, as the reason should that come to nothing.
+    /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).
+    /// During a handshake, only records the claim, as the possible reason of a failure.
     pub(super) fn doubt(&mut self, from: MacAddr, why: u16) {
         let now = self.now;
         if let State::Joined {
@@ -105,7 +105,7 @@ impl Station {
         }
     }
 
-    /// An access point whose clock goes back has begun anew.
+    /// Detects a restart of the access point: its timestamp went back.
     pub(super) fn note_clock(&mut self, bssid: MacAddr, timestamp_us: u64) {
         let now = self.now;
         if let State::Joined {
@@ -118,14 +118,14 @@ impl Station {
             if timestamp_us < found.timestamp_us && self.doubts.take(now).is_some() {
                 session.liveness.doubt(now);
             }
-            // A forged one does not hide the next.
+            // A forged timestamp far ahead would hide the next restart.
             if timestamp_us < found.timestamp_us || timestamp_us - found.timestamp_us < 60_000_000 {
                 found.timestamp_us = timestamp_us;
             }
         }
     }
 
-    /// Time has passed with an access point that was joined.
+    /// Processes the passage of time after the association.
     pub(super) fn keep_up(&mut self) {
         let now = self.now;
         let common = &self.settings.common;
@@ -169,7 +169,7 @@ impl Station {
         }
     }
 
-    /// Does what the handshakes ask for.
+    /// Performs the outputs of the handshakes.
     pub(super) fn drain(&mut self) {
         while let State::Joined { supplicant, .. } = &mut self.state {
             let Some(output) = supplicant.poll_output() else {
@@ -223,15 +223,15 @@ impl Station {
             }
             Output::Established { .. } => self.established(),
             Output::Failed { reason, .. } => self.failed(reason),
-            // Nothing comes under group keys: what is for many comes sealed for each.
+            // Group keys are not used: the access point seals group addressed packets for each station.
             Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
-            // There is no TKIP here.
+            // TKIP is not supported.
             Output::MichaelFailure { .. } => {}
         }
     }
 
     fn renewed(&mut self) {
-        // The access point renews keys; a station asks for it where that does not happen.
+        // Normally the access point renews keys; the station requests a rekey later if that does not happen.
         let after = self.settings.common.rekey_after;
         let now = self.now;
         if let State::Joined {
@@ -291,7 +291,7 @@ impl Station {
         if session.is_some() {
             return self.leave(Outcome::Failed, &reason.to_string());
         }
-        // Silence after message 2 may be the channel's doing. After SAE both have the same key.
+        // Silence after message 2 may be packet loss. After SAE, both ends have the same PMK.
         let is_psk = matches!(self.settings.common.credentials, Credentials::Psk(_));
         let wrong = reason == Failure::WrongKey && *refused && is_psk;
         let text = match reason {
@@ -337,7 +337,7 @@ impl Station {
         }
     }
 
-    /// The session is over: back to the search.
+    /// Ends the session and returns to discovery.
     pub(super) fn leave(&mut self, outcome: Outcome, why: &str) {
         let State::Joined { found, session, .. } = &self.state else {
             self.state = searching(self.now);
@@ -351,7 +351,7 @@ impl Station {
         }
     }
 
-    /// Wipes the keys.
+    /// Removes the keys.
     fn remove(&mut self) {
         if let State::Joined {
             found,

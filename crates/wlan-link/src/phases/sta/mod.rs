@@ -1,12 +1,12 @@
-//! The station's side.
+//! The station's state machine.
 //!
 //! ```text
 //!  searching ──found──► authenticating ──► associating ──► handshake ──► connected
 //!      ▲                      │                 │              │              │
-//!      └── that access point is left alone for a while, longer each time ◄────┴ silence, a sealed Deauthentication
+//!      └── back off from that access point, longer each time ◄────────────────┴ silence, a sealed Deauthentication
 //! ```
-//! An access point that did not work out is left alone for a quarter of a second, then twice as long each time, up to 8 s;
-//! where the passphrase was wrong, for 30 s up to 5 minutes. Others are tried meanwhile.
+//! After a failed attempt, the station backs off from the access point for 250 ms, doubling up to 8 s. After a wrong
+//! passphrase, it backs off for 30 s, doubling up to 5 minutes. It tries other access points meanwhile.
 
 mod attempt;
 mod connected;
@@ -30,43 +30,43 @@ use super::pace::{Budget, Liveness, Steady};
 use super::{Action, Event, Installed, Outcome, Phase, Settings, Traffic};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
-/// Before a Probe Request is sent again: twice as long each time, up to the second.
+/// Retransmission interval of Probe Requests: initial value, which doubles up to the second value.
 const PROBE_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// How long an access point that did not work out is left alone: twice as long each time, up to the second.
+/// Backoff after a failed attempt: initial value, which doubles up to the second value.
 const LEFT_ALONE: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
-/// The same where it has another passphrase.
+/// Backoff after a wrong passphrase.
 const LEFT_ALONE_WRONG: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(300)];
-/// So many of them are remembered.
+/// Maximum number of access points for which a backoff is stored.
 const REMEMBERED: usize = 16;
-/// After so long without an access point, that is worth a line.
+/// Duration of discovery after which a log line reports that no access point answers.
 const NOT_FOUND_AFTER: Duration = Duration::from_secs(5);
 
-/// What a station is told besides [`Settings`]. Of its ciphers the first is taken that the access point offers.
+/// Settings of a station. It uses the first of its ciphers that the access point offers.
 #[derive(Debug, Clone)]
 pub struct StaSettings {
-    /// What both ends are told.
+    /// Settings that both ends have.
     pub common: Settings,
-    /// Where Probe Requests go: to all, or to where the access point is known to be.
+    /// Destination of Probe Requests: broadcast, or the known endpoint of the access point.
     pub probes_to: Endpoint,
-    /// The access point's address, if no other will do.
+    /// The address of the only acceptable access point, if any.
     pub bssid: Option<MacAddr>,
 }
 
-/// Where a station stands.
+/// State of a station.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StaState {
-    /// In which phase.
+    /// Current phase.
     pub phase: Phase,
-    /// Whether data may flow.
+    /// Whether data frames may be exchanged.
     pub connected: bool,
-    /// With which access point.
+    /// Current access point.
     #[serde(serialize_with = "as_text_if_any")]
     pub access_point: Option<MacAddr>,
-    /// Cipher, by name.
+    /// Name of the cipher suite.
     pub cipher: Option<&'static str>,
     /// The device's addresses.
     pub addresses: Vec<Prefix>,
-    /// How often a connection was made.
+    /// Number of connections so far.
     pub connections: u64,
 }
 
@@ -77,7 +77,7 @@ fn as_text_if_any<S: serde::Serializer>(address: &Option<MacAddr>, to: S) -> Res
     }
 }
 
-/// An access point as it was found.
+/// A discovered access point.
 #[derive(Debug, Clone)]
 struct Found {
     bssid: MacAddr,
@@ -85,11 +85,11 @@ struct Found {
     /// The elements that this station chose.
     own: Elements,
     association: Association,
-    /// Its clock, in microseconds.
+    /// The access point's last timestamp, in microseconds.
     timestamp_us: u64,
 }
 
-/// A frame that is sent until its answer comes.
+/// Retransmission state of a request.
 #[derive(Debug)]
 struct Repeated {
     next: Duration,
@@ -102,7 +102,7 @@ enum State {
         probe: Repeated,
         told: bool,
     },
-    /// Open system, where there is no exchange of SAE.
+    /// By open system if `sae` is `None`.
     Authenticating {
         found: Found,
         sae: Option<Box<Sae>>,
@@ -116,17 +116,17 @@ enum State {
         cookie: Vec<u8>,
         request: Repeated,
         refused: Option<u16>,
-        /// A handshake that overtook the Association Response.
+        /// A handshake message that arrived before the Association Response.
         early: Option<Vec<u8>>,
     },
-    /// The handshakes, and data once they are done.
+    /// Handshake in progress, then data.
     Joined {
         found: Found,
         supplicant: Box<Supplicant>,
         began: Duration,
         keys: Installed,
         admitted: bool,
-        /// Somebody says in the open that message 2 does not fit.
+        /// An unprotected frame claimed that the MIC of message 2 was wrong.
         refused: bool,
         session: Option<Session>,
     },
@@ -137,18 +137,18 @@ struct Session {
     liveness: Liveness,
     rekey_at: Duration,
     addresses: Vec<Prefix>,
-    /// Asks for them, until they come.
+    /// Dialog token and retransmission state of a pending address request.
     asking: Option<(u8, Repeated)>,
 }
 
-/// An access point that is left alone.
+/// The backoff of an access point.
 struct LeftAlone {
     bssid: MacAddr,
     until: Duration,
     strikes: u32,
 }
 
-/// One station.
+/// The state machine of a station.
 pub struct Station {
     settings: StaSettings,
     state: State,
@@ -160,9 +160,9 @@ pub struct Station {
     transaction: u16,
     token: u8,
     connections: u64,
-    /// Lines that anybody can bring about.
+    /// Rate limit of log lines that any host can trigger.
     lines: Budget,
-    /// Questions whether the access point is there, and wishes for a new key.
+    /// Rate limit of SA Queries and rekey requests.
     doubts: Budget,
     actions: VecDeque<Action>,
 }
@@ -176,7 +176,7 @@ impl std::fmt::Debug for Station {
 }
 
 impl Station {
-    /// A station that begins to search at its first [`timeout`](Self::timeout).
+    /// Creates a station, which starts discovery at its first [`timeout`](Self::timeout).
     #[must_use]
     pub fn new(settings: StaSettings) -> Self {
         let writer = Writer::new(settings.common.address);
@@ -197,12 +197,12 @@ impl Station {
         }
     }
 
-    /// What to do next. Ask until there is nothing, after each call of another function.
+    /// The next action. After each call of another method, the caller must call this until it returns `None`.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// When to call [`timeout`](Self::timeout) at the latest.
+    /// The latest time for the next call of [`timeout`](Self::timeout).
     #[must_use]
     pub fn next_timeout(&self) -> Duration {
         let due = match &self.state {
@@ -226,15 +226,15 @@ impl Station {
                     ]
                 });
                 let all = session.flatten().chain(handshake);
-                // Without either the machine would stand still.
+                // Without any deadline the machine would stop.
                 all.min().unwrap_or(self.now)
             }
         };
         self.clock.told(due)
     }
 
-    /// What the data plane counted: to be said before each [`timeout`](Self::timeout), so that an access point that was
-    /// heard is not taken for gone.
+    /// Passes the data plane's traffic counts. Must be called before each [`timeout`](Self::timeout); otherwise an
+    /// access point that was heard could be considered gone.
     pub fn observe(&mut self, traffic: &[Traffic], now: Duration) {
         self.at(now);
         let limit = self.settings.common.rekey_packets;
@@ -247,7 +247,7 @@ impl Station {
         {
             for seen in traffic.iter().filter(|seen| seen.peer == found.bssid) {
                 session.liveness.count(seen.received, self.now);
-                // A wish that went unheard is made again.
+                // A request without an answer is repeated.
                 if seen.packet_numbers_used >= limit && self.doubts.take(self.now).is_some() {
                     supplicant.request_rekey(true);
                 }
@@ -256,7 +256,7 @@ impl Station {
         self.drain();
     }
 
-    /// Time has passed.
+    /// Processes the passage of time.
     pub fn timeout(&mut self, now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         match &self.state {
@@ -267,7 +267,7 @@ impl Station {
         self.drain();
     }
 
-    /// A frame that is not data.
+    /// Processes a frame other than data.
     pub fn receive(&mut self, frame: &ControlFrame, now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         match &frame.body {
@@ -296,13 +296,13 @@ impl Station {
         self.drain();
     }
 
-    /// Ends the session, and tells the access point so.
+    /// Ends the session and notifies the access point.
     pub fn shut_down(&mut self) {
         self.farewell(reason::LEAVING);
         self.leave(Outcome::Ended, "the station ends");
     }
 
-    /// Where it stands.
+    /// The current state.
     #[must_use]
     pub fn state(&self) -> StaState {
         let (phase, found, session) = match &self.state {
@@ -345,7 +345,7 @@ impl Station {
         }));
     }
 
-    /// The same for what anybody can bring about, however often.
+    /// Reports an event that any host can trigger, with a rate limit.
     fn tell_seldom(
         &mut self,
         phase: Phase,
@@ -371,7 +371,7 @@ fn searching(now: Duration) -> State {
     }
 }
 
-/// The first, and twice as much each time, up to the second.
+/// `first` doubled `times` times, at most `most`.
 fn doubled([first, most]: [Duration; 2], times: u32) -> Duration {
     first
         .saturating_mul(1_u32.checked_shl(times).unwrap_or(u32::MAX))

@@ -1,4 +1,4 @@
-//! Both machines over a channel in virtual time that loses, doubles, reorders, damages and forges.
+//! Both state machines in virtual time, over a channel that loses, duplicates, reorders, damages and forges frames.
 
 mod world;
 
@@ -40,7 +40,7 @@ fn all_five_phases_with_each_key_management() {
             members.iter().map(|member| member.address).collect::<Vec<_>>(),
             [station(1), station(2)]
         );
-        // Termination: a sealed Deauthentication, and both ends wipe their keys.
+        // Termination: a sealed Deauthentication, and both ends remove their keys.
         let (End::Sta(sta), _) = world.ends.get_mut(&station(1)).unwrap() else {
             unreachable!()
         };
@@ -214,7 +214,7 @@ fn ten_thousand_starts_keep_little_and_keep_nobody_out() {
                     rest: &[0; 40],
                 },
             );
-            // A Commit whose element is no point: looked at for nothing before a token is asked for.
+            // A Commit whose element is not a point of the curve. The token check comes first.
             let mut commit = vec![19, 0];
             commit.resize(98, 5);
             world.forge(
@@ -259,7 +259,7 @@ fn an_end_that_begins_anew_is_let_in_after_the_old_session_was_asked_for() {
     for akm in AKMS {
         let mut world = World::new(akm, 1, 6);
         assert!(world.run(1, |world| world.is_connected(1)));
-        // Killed: it says nothing.
+        // Killed, so it sends no Deauthentication.
         world.start_sta(1, sta_settings(1, akm));
         assert!(
             world.run(5, |world| world.is_connected(1)),
@@ -317,7 +317,7 @@ fn a_session_that_ends_leaves_the_next_exchange_of_sae_alone() {
             rounds += 1;
             rounds > after
         });
-        // What was under way is lost, and the sealed farewell of the session before comes late.
+        // Frames in flight are lost, and the sealed Deauthentication of the previous session arrives late.
         world.air.clear();
         let body = Body::Deauthentication {
             reason: 3,
@@ -373,7 +373,7 @@ fn an_access_point_that_began_anew_and_cannot_reach_all_has_its_stations_back_in
         assert!(world.run(5, all), "{}", akm.name());
         let took = world.now - before;
         assert!(took < Duration::from_millis(1500), "{took:?}");
-        // A frame of a station that is known leads to nothing.
+        // A frame of a known station triggers nothing.
         world.run(1, |_| false);
         let told = world.plane(station(1)).events.len();
         world.talk(1);
@@ -450,7 +450,7 @@ fn a_proof_of_sae_is_good_where_it_was_made() {
     let (mut rng, now) = (TestRng(16), Duration::from_secs(1));
     let mut ap = AccessPoint::new(ap_settings(Akm::Sae), &mut rng).unwrap();
     let mut writer = frames::Writer::new(station(1));
-    // What the access point answers to a frame, and the end that it answers.
+    // Returns the access point's answers and their destinations.
     let tell = |ap: &mut AccessPoint, rng: &mut TestRng, from: &str, octets: Vec<u8>| {
         let frame = ControlFrame {
             transmitter: station(1),
@@ -496,7 +496,7 @@ fn a_proof_of_sae_is_good_where_it_was_made() {
             other => panic!("{other:?}"),
         }
     };
-    // Anybody can send a request in the station's name: before the station's own request, and after it.
+    // Any host can forge the station's request, before and after the genuine request.
     for (from, expected) in [
         (elsewhere, frames::status::NOT_AUTHENTICATED),
         (here, frames::status::SUCCESS),
@@ -583,7 +583,7 @@ fn keys_are_renewed_by_time_and_by_count_from_either_side() {
         );
         assert!(world.is_connected(1));
     }
-    // The keys before it retire, none is kept.
+    // Previous keys retire.
     world.run(10, |_| false);
     for (end, peer) in [(AP, station(1)), (station(1), AP)] {
         assert_eq!(world.plane(end).peers[&peer].receive.len(), 1);
@@ -597,7 +597,7 @@ fn keys_are_renewed_by_time_and_by_count_from_either_side() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Connected with keys that fit, or a failure that is stated; never the same key twice, which the world checks.
+    /// The ends connect with matching keys or report a failure. The world checks that no key is installed twice.
     #[test]
     fn over_a_bad_channel_ends_connect_or_say_why_not(
         seed: u64,
@@ -612,7 +612,7 @@ proptest! {
             prop_assert!(connected, "{}: {:?}", akm.name(), world.plane(station(last)).events);
         }
         prop_assert!(world.ap().kept().iter().all(|&kept| kept <= 4));
-        // Only somebody's changes make that of a right one.
+        // A correct passphrase is reported as wrong only if frames are modified.
         let is_blamed = |world: &World, end: MacAddr| world.plane(end).told("wrong passphrase");
         let blames = [AP, station(1), station(2)].map(|end| is_blamed(&world, end));
         prop_assert!(damaged > 0 || blames == [false; 3], "{}: {:?}", akm.name(), blames);

@@ -1,4 +1,4 @@
-//! Both ends of links, their data planes, and what lies between them, in virtual time.
+//! A world in virtual time: both ends of links, their data planes and the channel between them.
 
 #[path = "../../../../wlan-rsn/tests/common/mod.rs"]
 mod common;
@@ -28,7 +28,7 @@ pub fn credentials(akm: Akm, passphrase: &str) -> Credentials {
             Credentials::Sae(Arc::new(password))
         }
         Akm::Owe => Credentials::Owe,
-        // PBKDF2 takes its time: it is tested where it is.
+        // Skips PBKDF2, which is slow and has its own tests.
         _ => {
             let mut key = [0; psk::PSK_LEN];
             key[..passphrase.len()].copy_from_slice(passphrase.as_bytes());
@@ -69,13 +69,13 @@ pub fn sta_settings(last: u8, akm: Akm) -> StaSettings {
     }
 }
 
-/// What an end has installed, as the data plane keeps it.
+/// The keys and addresses that an end has installed, in place of its data plane.
 #[derive(Default, Debug)]
 pub struct Plane {
     pub peers: BTreeMap<MacAddr, Peer>,
     pub events: Vec<Event>,
     pub assigned: Vec<Prefix>,
-    /// Every key that was ever given to transmit.
+    /// All transmit keys that were ever installed.
     pub used: Vec<(MacAddr, Key)>,
 }
 
@@ -114,7 +114,7 @@ pub enum End {
     Sta(Box<Station>),
 }
 
-/// A frame on its way.
+/// A frame in flight.
 #[derive(Clone, Debug)]
 pub struct Flight {
     pub at: Duration,
@@ -125,7 +125,7 @@ pub struct Flight {
     pub key: Option<(KeyId, Key)>,
 }
 
-/// How bad the channel is, in hundredths.
+/// Impairments of the channel, in percent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Channel {
     pub lost: u32,
@@ -134,12 +134,12 @@ pub struct Channel {
     pub delay_ms: u32,
 }
 
-/// All ends, and what lies between them.
+/// All ends and the channel between them.
 pub struct World {
     pub ends: BTreeMap<MacAddr, (End, Plane)>,
     pub air: Vec<Flight>,
     pub now: Duration,
-    /// What the ends' clocks are off by.
+    /// Offset of the ends' clocks.
     pub jump: Duration,
     pub rng: TestRng,
     pub channel: Channel,
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// Performs what an end asks for.
+    /// Performs the pending actions of an end.
     pub fn settle(&mut self, address: MacAddr) {
         let (end, plane) = self.ends.get_mut(&address).unwrap();
         let mut out = Vec::new();
@@ -275,7 +275,7 @@ impl World {
         for _ in 0..copies {
             let delay = 200 + self.rng.next_u64() % (1 + u64::from(self.channel.delay_ms) * 1000);
             let mut body = body.clone();
-            // What was sealed and damaged does not open.
+            // A damaged sealed frame cannot be opened, which is the same as a loss.
             if key.is_none() && chance(&mut self.rng, self.channel.damaged) {
                 let (ControlBody::Eapol(octets) | ControlBody::Management(octets)) = &mut body;
                 let at = self.rng.next_u32() as usize % octets.len();
@@ -329,7 +329,7 @@ impl World {
         }
     }
 
-    /// Lets time pass; returns whether `done` came true.
+    /// Advances time by at most `for_s` seconds. Returns whether `done` became true.
     pub fn run(&mut self, for_s: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let until = self.now + Duration::from_secs(for_s);
         let mut rounds = 0;
@@ -377,7 +377,7 @@ impl World {
         done(self)
     }
 
-    /// Whether a station and the access point have keys that fit, and the station has its addresses.
+    /// Whether a station and the access point have matching keys, and the station has its addresses.
     pub fn is_connected(&self, last: u8) -> bool {
         let (ap, sta) = (self.plane(AP), self.plane(station(last)));
         let (Some(there), Some(here)) = (ap.peers.get(&station(last)), sta.peers.get(&AP)) else {
@@ -390,7 +390,7 @@ impl World {
         fits(there, here) && fits(here, there) && self.sta(last).connected && sta.assigned.len() == 2
     }
 
-    /// A station's host sends a packet: for the machines, any frame that is sealed.
+    /// Sends a packet of a station's host. To the state machines, it is any sealed frame.
     pub fn talk(&mut self, last: u8) {
         let own = station(last);
         let key = self.plane(own).peers[&AP].transmit.clone();

@@ -1,4 +1,4 @@
-//! Keys that change, come again and go; and that a batch allocates nothing.
+//! Keys that are replaced, reinstalled and removed; and a hot path without allocations.
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn nothing_on_the_hot_path_allocates() {
             .send(&[&vnet[..], &packet(2, 1, tag, 700)].concat())
             .unwrap();
     }
-    /// Takes frames and keeps nothing.
+    /// Discards frames.
     struct Nowhere;
     impl Outlet for Nowhere {
         fn splits(&self) -> bool {

@@ -1,10 +1,10 @@
-//! Networks that lose, double, damage and reorder frames.
+//! Networks that lose, duplicate, damage and reorder frames.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a network does with a frame.
+/// The effect of the network on a frame.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
@@ -25,8 +25,8 @@ fn fates() -> impl Strategy<Value = Fate> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the network loses, doubles, damages and reorders: the host gets each packet once at most, exactly those whose
-    /// frames came whole, each as it was sent.
+    /// On a network that loses, duplicates, damages and reorders frames, the host receives each packet at most once,
+    /// exactly the packets whose frames arrive undamaged, and each packet unchanged.
     #[test]
     fn what_arrives_is_what_was_sent(
         packets in proptest::collection::vec((0_u8..2, 1_usize..1300, fates(), any::<u32>()), 1..120),
@@ -43,7 +43,7 @@ proptest! {
                 Kind::Ethernet => ethernet(STATIONS[0], AP, &inner),
             };
             let frame = station.send(plain(), &octets).remove(0);
-            // Nearly in order.
+            // Slightly reordered.
             let place = n * 4 + order % 40;
             match fate {
                 Fate::Lost => continue,
@@ -101,7 +101,7 @@ proptest! {
         let (mut ap, [mut station, ..]) = bss(Kind::Ethernet, Suite::Gcmp128, true);
         let mut octets = [&header[..], &payload].concat();
         octets[..6].copy_from_slice(&STATIONS[0].0);
-        // A length must be that of what follows (IEEE Std 802.3-2018 3.2.6).
+        // A length field must equal the length of the payload (IEEE Std 802.3-2018 3.2.6).
         let field = u16::from_be_bytes([octets[12], octets[13]]);
         if field < 0x600 {
             octets[12..14].copy_from_slice(&u16::try_from(payload.len()).unwrap().to_be_bytes());

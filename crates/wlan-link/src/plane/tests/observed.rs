@@ -1,11 +1,11 @@
-//! What Wireshark sees.
+//! Wireshark's view of the frames.
 
 use test_support::{capture, tshark};
 
 use super::*;
 use crate::plane::endpoint::ETHERTYPE;
 
-/// Octets of an Ethernet frame, whose payload is this, as an observer captures it.
+/// The Ethernet frame with this payload, as an observer captures it.
 fn on_the_wire(from: MacAddr, to: MacAddr, payload: &[u8]) -> Vec<u8> {
     [&to.0[..], &from.0, &ETHERTYPE.0.to_be_bytes(), payload].concat()
 }
@@ -45,7 +45,8 @@ fn wireshark_reads_the_frames_and_with_the_key_the_packets_in_them() {
             on_the_wire(STATIONS[0], AP, &station.send(plain(), &up)[0]),
             on_the_wire(AP, STATIONS[0], &ap.send(plain(), &down)[0]),
         ];
-        // The link type for users, to whom tshark is told what it is: its Ethernet dissector has no 802.11 above it.
+        // A user-defined link type, which the option maps to 802.11: tshark's Ethernet dissector does not pass
+        // payloads to 802.11.
         let mut file = capture(&frames);
         file[20..24].copy_from_slice(&147_u32.to_le_bytes());
         let Some(seen) = tshark(&file, &options, &fields) else {
