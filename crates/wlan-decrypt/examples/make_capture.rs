@@ -1,7 +1,7 @@
-//! Makes a capture of so many octets, for measuring how fast captures are decrypted: four stations of one access point,
-//! their handshakes, then frames both ways, 1500 octets long and, every fourth, 40 to 200.
+//! Generates a capture of about OCTETS octets, for benchmarks of decryption: four stations of one access point, their
+//! handshakes, then frames in both directions. Frames have 1500 octets, every fourth 40 to 200.
 //!
-//! `make_capture OCTETS FILE`; the passphrase is "a toll on the air", of SSID "airtoll".
+//! `make_capture OCTETS FILE`; the passphrase is "a toll on the air", the SSID "airtoll".
 
 #[path = "../tests/made/mod.rs"]
 mod made;
@@ -17,7 +17,7 @@ use wlan_frames::{EtherType, MacAddr};
 use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Pmk, Policy, Protocol};
 
-/// Octets that are written at a time.
+/// Octets per write.
 const PIECE: usize = 1 << 20;
 const STATIONS: u8 = 4;
 
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             payload.len()
         };
         let station = stations[draw % stations.len()];
-        // A new octet makes a new frame.
+        // Changes one octet, so that every frame is different.
         payload[n % len] ^= 1;
         bss.send(
             &mut air,

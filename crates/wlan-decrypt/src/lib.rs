@@ -1,7 +1,8 @@
-//! Captures decrypted: from 802.11 frames to the Ethernet frames within.
+//! Decryption of captures: 802.11 frames in, their Ethernet frames out.
 //!
-//! - [`decap`]: the records of a capture, decrypted in batches with keys that are given or learned on the way; no I/O
-//! - [`decrypt`]: a capture file of any size in, a capture file of Ethernet frames out; learns keys from the handshakes in it
+//! - [`decap`]: decrypts the records of a capture in batches, with given keys and keys learned from handshakes; no
+//!   I/O
+//! - [`decrypt`]: converts a capture file of any size to one of Ethernet frames; learns keys from its handshakes
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Captures decrypt to what airdecap-ng and tshark make of them.
+//! Decrypted captures equal the results of airdecap-ng and tshark.
 //!
-//! The captures in `tests/captures` come from `make.py` there, which shares no code with this crate. Those of the
-//! aircrack-ng test suite are not ours to pass on: the tests that use them look for them in the folder that
-//! `AIRTOLL_CAPTURES` names, and are skipped where it is not set.
+//! `make.py` in `tests/captures` generates the captures there and shares no code with this crate. The captures of the
+//! aircrack-ng test suite may not be redistributed: tests that require them read them from the directory
+//! `AIRTOLL_CAPTURES` and are skipped if it is not set.
 
 use std::path::{Path, PathBuf};
 
@@ -35,21 +35,21 @@ fn tkip(key: &str) -> Vec<CaptureKey> {
     vec![CaptureKey::tkip(&hex(key).try_into().unwrap())]
 }
 
-/// A capture of our own.
+/// Path of a capture of this crate.
 fn ours(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/captures")
         .join(name)
 }
 
-/// The Ethernet frames of a capture, as a capture.
+/// Decrypts a capture to a capture of Ethernet frames.
 fn decrypt(path: &Path, keys: Vec<CaptureKey>) -> (Vec<u8>, Counts) {
     let file = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut decap = Decap::new(keys);
     let mut out = pcap::file_header_of(LINKTYPE_ETHERNET).to_vec();
     for record in pcap::records(&file) {
         let (link_type, record) = record.unwrap();
-        // What is skipped is counted.
+        // Skipped records are counted.
         let _ = decap.record(link_type, &record, |frame| {
             out.extend(pcap::record_header(record.ts_ns, frame.len()));
             out.extend(frame);
@@ -58,7 +58,7 @@ fn decrypt(path: &Path, keys: Vec<CaptureKey>) -> (Vec<u8>, Counts) {
     (out, decap.counts().clone())
 }
 
-/// Time and octets of every record.
+/// Time and octets of each record.
 fn records(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let records = pcap::records(capture).map(|record| record.unwrap());
     records
@@ -69,12 +69,12 @@ fn records(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
         .collect()
 }
 
-/// The records that airdecap-ng makes of a capture.
+/// The output of airdecap-ng for a capture.
 fn airdecap(path: &Path, options: &[&str]) -> Option<Vec<(u64, Vec<u8>)>> {
     test_support::airdecap(path, options).map(|file| records(&file))
 }
 
-/// tshark's view of the packets of a capture that are IP packets to it.
+/// The IP packets of a capture according to tshark.
 fn packets(capture: &[u8], options: &[&str]) -> Option<Vec<Vec<String>>> {
     let fields = [
         "frame.time_epoch",
@@ -119,7 +119,7 @@ fn tshark_sees_the_same_packets_before_and_after_decryption() {
     ] {
         let file = std::fs::read(ours(name)).unwrap();
         let option = format!("uat:80211_keys:{key}");
-        // Without the retransmission and the packet in the open, which we leave out.
+        // Without the retransmission and the unprotected packet, which this crate skips.
         let filter = "wlan.fc.protected == 1 && wlan.fc.retry == 0";
         let Some(before) = packets(
             &file,
@@ -152,7 +152,7 @@ fn every_record_that_gives_no_frame_is_counted_with_its_reason() {
     );
 }
 
-/// Frames that go to a [`Decap`] one by one, and what comes out.
+/// Decrypts one frame and returns its Ethernet frames.
 fn through(decap: &mut Decap, mpdu: &[u8]) -> Result<Vec<Vec<u8>>, Skipped> {
     let record = Record {
         ts_ns: 0,
@@ -181,7 +181,7 @@ fn header(number: u16, fragment: u8, more_fragments: bool) -> DataHeader {
     }
 }
 
-/// An MPDU laid out for sealing.
+/// An MPDU with space for the cipher header and the trailer, ready to be sealed.
 fn laid_out(header: &DataHeader, suite_header: usize, payload: &[u8], trailer: usize) -> Vec<u8> {
     let mut mpdu = vec![0; header.len()];
     header.emit(&mut mpdu);
@@ -245,7 +245,7 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
         assert_eq!(through(&mut decap, &fragments[0]), Err(Skipped::Fragment));
         assert_eq!(through(&mut decap, &fragments[1]), outcome, "MSDU {number}");
     }
-    // A fragment whose predecessor was not captured gives nothing.
+    // A fragment without its predecessor gives no frame.
     assert_eq!(
         through(&mut decap, &cut(5, &msdu, false)[1]),
         Err(Skipped::Fragment)
@@ -253,8 +253,8 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
     assert_eq!(decap.counts().frames, 2);
 }
 
-/// A link between two parts of the distribution system: every frame has ToDS and FromDS, so the header does not tell whose
-/// Michael key it has (IEEE 802.11-2020 12.8.1), but the key's owner does.
+/// A link between two parts of the distribution system: every frame has To DS and From DS. The header does not show
+/// which Michael key applies (IEEE 802.11-2020 12.8.1), but the owner of a learned key does.
 #[test]
 fn four_addresses_take_the_michael_key_of_their_end() {
     const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -287,7 +287,7 @@ fn four_addresses_take_the_michael_key_of_their_end() {
         bssid: AP,
         station: SA,
     };
-    // Also if frames of one end or the other came before the key.
+    // Also if frames of either end arrive before the key.
     for before in [None, Some(true), Some(false)] {
         let mut decap = Decap::learning(Vec::new());
         if let Some(from_ap) = before {
@@ -302,13 +302,13 @@ fn four_addresses_take_the_michael_key_of_their_end() {
             );
         }
     }
-    // Nothing says which end has which Michael key.
+    // A given key has no owner, so the Michael keys of the two ends are unknown.
     let mut decap = Decap::new(tkip(&"09".repeat(32)));
     assert_eq!(through(&mut decap, &frame(true)), Err(Skipped::NoKey));
 }
 
-/// What a receiver must refuse: fragments of two keys (CVE-2020-24587), and fragments of CCMP or GCMP whose packet numbers do
-/// not go up in steps of one (CVE-2020-26146; IEEE 802.11-2020 12.5.3.4.4, 12.5.5.4.4).
+/// Fragments that a receiver must not join: fragments with different keys (CVE-2020-24587), and CCMP or GCMP
+/// fragments whose packet numbers are not consecutive (CVE-2020-26146; IEEE 802.11-2020 12.5.3.4.4, 12.5.5.4.4).
 #[test]
 fn fragments_of_two_keys_or_msdus_are_not_joined() {
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 90]].concat();
@@ -325,7 +325,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
             (4, [(0, 30), (0, 32)], Err(Skipped::Fragment)),
             (5, [(0, 41), (0, 40)], Err(Skipped::Fragment)),
             (6, [(0, 50), (0, 50)], Err(Skipped::Fragment)),
-            // Earlier frames make no difference.
+            // Earlier frames have no effect.
             (7, [(0, 60), (0, 61)], joined),
         ] {
             let outcomes = [0u8, 1].map(|fragment| {
@@ -342,7 +342,7 @@ fn fragments_of_two_keys_or_msdus_are_not_joined() {
             );
         }
     }
-    // WEP numbers its frames as it likes.
+    // WEP does not require consecutive IVs.
     let keys = [b"weak!", b"WEAK!"].map(|key| Wep::new(key).unwrap());
     let mut decap = Decap::new(keys.iter().cloned().map(CaptureKey::Wep).collect());
     for (number, used, expected) in [
@@ -435,7 +435,7 @@ fn llc_headers_become_an_ethertype_or_stay_behind_a_length() {
     assert_eq!(of(&[1, 2, 3]), Err(Skipped::NoMsdu));
 }
 
-/// 30630 ARP requests and replies; the key is aircrack-ng's.
+/// 30630 ARP requests and replies; the key is that of aircrack-ng.
 #[test]
 fn a_wep_capture_of_aircrack_ng_decrypts_as_airdecap_does() {
     let Some(path) = captures_of_others("wep_64_ptw.cap") else {
@@ -448,7 +448,7 @@ fn a_wep_capture_of_aircrack_ng_decrypts_as_airdecap_does() {
     }
 }
 
-/// The temporal keys follow from the captured handshakes and the passphrase "dictionary" of SSID "linksys".
+/// The temporal keys are derived from the captured handshakes and the passphrase "dictionary" of SSID "linksys".
 #[test]
 fn wpa_captures_of_aircrack_ng_decrypt_as_airdecap_does() {
     let tkip = tkip("a2154ae0996fa95b211da18e85fd96495fb49785673387b9da9797aac7828f52");

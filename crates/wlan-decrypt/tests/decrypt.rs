@@ -1,4 +1,4 @@
-//! Capture files are decrypted as in memory, whatever their format and length, and nothing is left half written.
+//! Files decrypt to the same output as captures in memory, for every format and length, without incomplete outputs.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use wlan_frames::pcap::{self, LINKTYPE_ETHERNET, LINKTYPE_IEEE802_11};
 
 const WEP40: [u8; 5] = [0x1f, 0x2e, 0x3d, 0x4c, 0x5b];
 
-/// A folder of the test's own.
+/// A temporary directory.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -25,7 +25,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Decrypts such a capture to `out.pcap`.
+    /// Decrypts a capture to `out.pcap`.
     fn decrypt(&self, capture: &[u8]) -> Result<Decrypted, DecryptError> {
         fs::write(self.path("in.pcap"), capture).unwrap();
         self.decrypt_file("in.pcap", "out.pcap")
@@ -45,7 +45,7 @@ impl Folder {
         fs::read(self.path("out.pcap")).unwrap()
     }
 
-    /// The names of all files.
+    /// The names of all files, sorted.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).unwrap();
         let mut names: Vec<_> = entries
@@ -66,7 +66,7 @@ fn keys() -> Vec<CaptureKey> {
     vec![CaptureKey::Wep(Wep::new(&WEP40).unwrap())]
 }
 
-/// Twelve records, of which eight can be decrypted.
+/// A capture with twelve records; eight of them can be decrypted.
 fn wep40() -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     fs::read(folder.join("wep40.pcap")).unwrap()
@@ -85,7 +85,7 @@ fn in_memory(capture: &[u8]) -> (Vec<u8>, Counts) {
     (out, decap.counts().clone())
 }
 
-/// The records of a classic capture as a pcapng file, in which an Ethernet interface has as many of its own.
+/// Converts a pcap file to pcapng, with as many additional records of an Ethernet interface.
 fn as_pcapng(capture: &[u8]) -> Vec<u8> {
     let words = |words: &[u32]| {
         words
@@ -103,7 +103,7 @@ fn as_pcapng(capture: &[u8]) -> Vec<u8> {
     };
     let mut file = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
     file.extend(block(1, &words(&[1, 0])));
-    // With if_tsresol: nanoseconds.
+    // if_tsresol 9: nanoseconds.
     file.extend(block(1, &words(&[LINKTYPE_IEEE802_11, 0, 0x0001_0009, 9])));
     for record in pcap::records(capture) {
         let (_, record) = record.unwrap();

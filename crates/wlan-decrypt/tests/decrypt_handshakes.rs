@@ -1,4 +1,4 @@
-//! Captures with handshakes decrypt with the passphrase alone: every cipher and key management, whatever happens on the way.
+//! Captures with handshakes decrypt with the passphrase alone, for every cipher and key management and in every order.
 
 mod made;
 
@@ -22,14 +22,14 @@ const PACKET: &[u8] = b"E the toll of the air, a packet that is long enough to b
 const UP: bool = false;
 const DOWN: bool = true;
 
-/// PBKDF2 takes its time where nothing is optimised.
+/// Computed once, because PBKDF2 is slow without optimisation.
 static PMK: LazyLock<Pmk> = LazyLock::new(|| Pmk::of_psk(psk(PASSPHRASE, SSID).unwrap()));
 
 fn pmk() -> Pmk {
     PMK.clone()
 }
 
-/// The PSK as digits.
+/// The PSK in hexadecimal digits.
 fn digits() -> String {
     PMK.as_octets()
         .iter()
@@ -48,7 +48,7 @@ fn passphrase(text: &[u8]) -> Secrets {
     }
 }
 
-/// Decrypts a capture; what came of it, and the output if there is one.
+/// Decrypts a capture. Returns the result, and the output if there is one.
 fn run(capture: &[u8], secrets: Secrets) -> (Result<Decrypted, DecryptError>, Option<Vec<u8>>) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +63,7 @@ fn run(capture: &[u8], secrets: Secrets) -> (Result<Decrypted, DecryptError>, Op
     (decrypted, out)
 }
 
-/// Decrypts with the passphrase, and finds exactly what was put in.
+/// Decrypts with the passphrase and expects all frames of the capture.
 fn expect_all(air: &Air) -> Decrypted {
     let (decrypted, out) = run(&air.file, passphrase(PASSPHRASE));
     let decrypted = decrypted.unwrap();
@@ -119,15 +119,15 @@ fn every_cipher_and_key_management_decrypts_both_ways_to_groups_in_parts_and_tog
         assert_eq!(station.suite, Some(policy.pairwise[0]));
         assert_eq!(station.akm.as_deref(), Some(policy.akms[0].name()));
         assert_eq!(station.messages, [1, 1, 1, 1]);
-        // WPA hands out its group key in a handshake of its own, of two sealed messages.
+        // WPA distributes its group key in a separate handshake of two sealed messages.
         let of_group = if policy.protocol == Protocol::Wpa { 2 } else { 0 };
         let counts = station.counts;
         assert_eq!((counts.decrypted, counts.other), (6 + of_group, 4), "{policy:?}");
     }
 }
 
-/// Between two ends that are capable of SPP A-MSDUs the MIC covers A-MSDU Present (IEEE 802.11-2020 9.4.2.24.4, 12.5.3.3.3).
-/// Beacon or message 3 tells whether the access point is capable; a station's message 2, whether that is.
+/// Between two ends with SPP A-MSDU capability, the MIC covers A-MSDU Present (IEEE 802.11-2020 9.4.2.24.4,
+/// 12.5.3.3.3). A beacon or message 3 shows the capability of the access point, message 2 that of the station.
 #[test]
 fn spp_amsdus_are_decrypted_where_both_ends_are_capable() {
     let policy = |capabilities| Policy {
@@ -140,7 +140,7 @@ fn spp_amsdus_are_decrypted_where_both_ends_are_capable() {
         (&spp, &policy(0), false),
         (&policy(0), &spp, false),
     ] {
-        // With a beacon; without one, when the passphrase alone does not tell the PMK.
+        // With a beacon, and without one, in which case the PMK cannot be derived from the passphrase alone.
         for has_beacon in [true, false] {
             let mut air = Air::new();
             let mut bss = Bss::new(AP, SSID, pmk(), ap);
@@ -162,7 +162,7 @@ fn spp_amsdus_are_decrypted_where_both_ends_are_capable() {
             assert_eq!((station.keys, station.counts.wrong_key), (2, 0));
         }
     }
-    // What nobody could have sent so: A-MSDUs whose MIC does not cover the bit, between two capable ends.
+    // Invalid: A-MSDUs between two capable ends whose MIC does not cover the bit.
     let mut air = Air::new();
     let mut bss = Bss::new(AP, SSID, pmk(), &spp);
     bss.spp_amsdu = false;
@@ -360,7 +360,7 @@ fn many_frames_come_out_in_the_order_of_the_capture_whatever_their_cipher() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Records in any order, left out, repeated and damaged: no panic, and what comes out was put in.
+    /// With records in any order, omitted, repeated and damaged, nothing panics and no frame is invented.
     #[test]
     fn disorder_and_damage_bring_nothing_forth_that_was_not_there(
         picks in prop::collection::vec((0usize..64, prop::option::weighted(0.2, (any::<prop::sample::Index>(), 1u8..))), 0..80),

@@ -1,4 +1,4 @@
-//! Captures made on the spot decrypt with the passphrase to what airdecap-ng and tshark make of them.
+//! Generated captures decrypt with the passphrase to the results of airdecap-ng and tshark.
 
 mod made;
 
@@ -15,10 +15,10 @@ use wlan_rsn::psk::psk;
 use wlan_rsn::{Akm, Pmk, Policy, Protocol};
 
 const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 3]);
-/// Frames of each station in each direction.
+/// Frames per station and direction.
 const FRAMES: u8 = 20;
 
-/// A network of two stations that joined it, and UDP packets of many lengths both ways.
+/// A network with two stations, and UDP packets of many lengths in both directions.
 fn conversation(protocol: Protocol, suite: Suite) -> Air {
     let policy = Policy::of(protocol, Akm::WpaPsk, suite);
     let pmk = Pmk::of_psk(psk(PASSPHRASE, SSID).unwrap());
@@ -52,7 +52,7 @@ fn udp(data: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A folder of the test's own, with the capture in it.
+/// A temporary directory that contains the capture.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -88,7 +88,7 @@ fn records(capture: &[u8]) -> Vec<(u64, Vec<u8>)> {
         .collect()
 }
 
-/// The capture with times in microseconds: airdecap-ng knows no others.
+/// Converts timestamps to microseconds, because airdecap-ng supports no others.
 fn in_microseconds(capture: &[u8]) -> Vec<u8> {
     let mut out = capture.to_vec();
     out[..4].copy_from_slice(&0xa1b2_c3d4_u32.to_le_bytes());
@@ -102,7 +102,7 @@ fn in_microseconds(capture: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The records that airdecap-ng makes of `in.pcap`.
+/// The output of airdecap-ng for `in.pcap`.
 fn airdecap(folder: &Path) -> Option<Vec<(u64, Vec<u8>)>> {
     let text = |octets| std::str::from_utf8(octets).unwrap();
     let options = ["-e", text(SSID), "-p", text(PASSPHRASE)];

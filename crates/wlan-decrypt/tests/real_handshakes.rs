@@ -1,12 +1,12 @@
-//! Handshakes of real access points and stations: the captures of the aircrack-ng test suite, which are read from the
-//! folder that `AIRTOLL_CAPTURES` names, and skipped where it is not set.
+//! Handshakes of real access points and stations, in captures of the aircrack-ng test suite. The captures are read
+//! from the directory `AIRTOLL_CAPTURES`; the test is skipped if it is not set.
 
 use wlan_ciphers::{Suite, TemporalKey};
 use wlan_decrypt::decap::{CaptureKey, Decap};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, captured, pcap};
 use wlan_rsn::{Learned, Observer, Pmk, psk::psk};
 
-/// A data frame with an EAPOL packet: access point, station, packet.
+/// The EAPOL packet of an unprotected data frame: access point, station, packet.
 fn eapol(mpdu: &[u8]) -> Option<(MacAddr, MacAddr, &[u8])> {
     let header = DataHeader::parse(mpdu).ok()?;
     let body = mpdu.get(header.len()..).filter(|_| !header.protected)?;
@@ -19,7 +19,7 @@ fn eapol(mpdu: &[u8]) -> Option<(MacAddr, MacAddr, &[u8])> {
     (llc.ethertype == EtherType::EAPOL).then(|| (ap, station, &body[LlcSnap::LEN..]))
 }
 
-/// The observer's keys of a capture, and how many records they decrypt of those with a data frame that is enciphered.
+/// The keys that the observer learns from a capture, and the number of records that they decrypt.
 fn decrypt(name: &str, passphrase: &[u8]) -> Option<(Vec<Learned>, u64)> {
     let file = std::fs::read(test_support::captures_of_others(name)?).unwrap();
     let mut observer = Observer::new();
@@ -51,7 +51,7 @@ fn decrypt(name: &str, passphrase: &[u8]) -> Option<(Vec<Learned>, u64)> {
     Some((all, decap.counts().decrypted()))
 }
 
-/// airdecap-ng decrypts 53 of 57 packets of the first, and 25 of 28 of the second: it has no group keys.
+/// airdecap-ng decrypts 53 of 57 packets of the first capture and 25 of 28 of the second: it does not use group keys.
 #[test]
 fn keys_of_real_handshakes() {
     for (name, suite, airdecap) in [

@@ -1,4 +1,4 @@
-//! Many records at once: steps 1 to 5 of [`decap`](super).
+//! Batches of records: steps 1 to 5 of [`decap`](super).
 
 use std::borrow::Cow;
 use std::mem;
@@ -14,52 +14,53 @@ use super::keys::{Ends, packed};
 use super::msdu::{emit_amsdu, emit_msdu};
 use super::{CaptureKey, Decap, Facts, KeyOwner, Skipped};
 
-/// Octets that are deciphered together, if no frame is longer: they and what they come from fit a second-level cache.
+/// Octets decrypted together, unless a single frame is longer: they and their copies fit a second-level cache.
 const BATCH_OCTETS: usize = 192 << 10;
 
-/// What takes what comes out of a capture.
+/// Receives the frames of a capture.
 pub trait Receiver {
-    /// Takes an Ethernet frame of a record of this time, in nanoseconds: its addresses, perhaps with a length, and what
-    /// follows. It is not longer than [`MAX_RECORD_LEN`](wlan_frames::pcap::MAX_RECORD_LEN).
+    /// Receives an Ethernet frame of a record with timestamp `ts_ns`. `head` contains the addresses and, if there is
+    /// no EtherType, the length; `body` contains the rest. The frame is not longer than
+    /// [`MAX_RECORD_LEN`](wlan_frames::pcap::MAX_RECORD_LEN).
     fn frame(&mut self, ts_ns: u64, head: &[u8], body: &[u8]);
 
-    /// Is shown a management frame, from its MAC header on and without FCS, and gives the keys that it can tell now.
+    /// Receives a management frame (MAC header and body, without FCS). Returns the keys that are now known.
     fn management(&mut self, _mpdu: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
         Vec::new()
     }
 
-    /// Is shown an EAPOL packet between an access point and a station, and gives the keys that it can tell now.
+    /// Receives an EAPOL packet between an access point and a station. Returns the keys that are now known.
     fn eapol(&mut self, _bssid: MacAddr, _station: MacAddr, _packet: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
         Vec::new()
     }
 }
 
-/// A protected Data frame that waits for its batch.
+/// A protected Data frame in a batch.
 struct Pending<'r> {
     ts_ns: u64,
     mpdu: Cow<'r, [u8]>,
     facts: Facts,
-    /// The place of its link.
+    /// Index of its link.
     place: Option<usize>,
-    /// The likeliest key, if there was one when the batch was opened.
+    /// The most likely key, if there was one when the batch was opened.
     key: Option<Arc<CaptureKey>>,
-    /// Where its copy lies in the arena.
+    /// Position of its copy in the arena.
     at: usize,
-    /// Where in it the payload is, if it opened.
+    /// Position of the payload in the copy, if the frame was opened.
     outcome: Result<Range<usize>, OpenError>,
 }
 
-/// Records of a capture that are decrypted together. They must stay in memory until they are: this is the one thing that
-/// [`Decap`] itself does not ask for. Dropping a batch without [`finish`](Batch::finish) loses them.
+/// Records of a capture that are decrypted together. Unlike for [`Decap::record`], the records must remain in memory
+/// until then. Dropping a batch without [`finish`](Batch::finish) loses them.
 pub struct Batch<'d, 'r> {
     decap: &'d mut Decap,
     pending: Vec<Pending<'r>>,
-    /// Octets of those.
+    /// Octets of the pending frames.
     octets: usize,
 }
 
 impl Decap {
-    /// Begins a batch, of any number of records.
+    /// Starts a batch for any number of records.
     #[must_use]
     pub fn batch<'r>(&mut self) -> Batch<'_, 'r> {
         Batch {
@@ -71,11 +72,11 @@ impl Decap {
 }
 
 impl<'r> Batch<'_, 'r> {
-    /// Takes the next record of a capture of this link type. What comes of it, and of those before it, goes to `to` now or
-    /// later.
+    /// Adds the next record of a capture with this link type. Passes the resulting frames of this and earlier records
+    /// to `to`, now or later.
     ///
     /// # Errors
-    /// [`Skipped`], if it is known at once; it is counted.
+    /// [`Skipped`] if the record is skipped immediately. The record is counted.
     pub fn push(
         &mut self,
         link_type: u32,
@@ -86,7 +87,7 @@ impl<'r> Batch<'_, 'r> {
         let sifted = self.sift(link_type, record, to);
         let (mpdu, mut facts) = sifted.inspect_err(|&reason| self.decap.counts.skip(reason))?;
         if self.octets + mpdu.len() > BATCH_OCTETS {
-            // The outcome of the last one is counted, as that of all others.
+            // Returns the outcome of the last frame, which is already counted.
             let _ = self.settle_all(to);
         }
         self.octets += mpdu.len();
@@ -106,10 +107,10 @@ impl<'r> Batch<'_, 'r> {
         Ok(())
     }
 
-    /// Decrypts what was not decrypted yet.
+    /// Decrypts all pending records.
     ///
     /// # Errors
-    /// [`Skipped`] if the last record that was not skipped at once gave no frame; it is counted, as all are.
+    /// [`Skipped`] if the last pending record gave no frame. All records are counted.
     pub fn finish(mut self, to: &mut impl Receiver) -> Result<(), Skipped> {
         self.settle_all(to)
     }
@@ -143,7 +144,7 @@ impl<'r> Batch<'_, 'r> {
         let ends = ends(&frame);
         if !frame.is_protected() {
             if let (Some((bssid, station)), Some(packet)) = (ends, eapol(&mpdu[frame.header_len()..])) {
-                // Those before it are not to be decrypted with what it tells.
+                // Earlier frames must not be decrypted with the keys of this packet.
                 let _ = self.settle_all(to);
                 let keys = to.eapol(bssid, station, packet);
                 self.learn(keys, to);
@@ -168,7 +169,7 @@ impl<'r> Batch<'_, 'r> {
         Ok((mpdu, facts))
     }
 
-    /// Adds keys for the records to come.
+    /// Adds keys for later records.
     fn learn(&mut self, keys: Vec<(KeyOwner, CaptureKey)>, to: &mut impl Receiver) {
         if keys.is_empty() {
             return;
@@ -179,7 +180,7 @@ impl<'r> Batch<'_, 'r> {
         }
     }
 
-    /// Steps 3 to 6 for all that wait. Gives what became of the last.
+    /// Steps 3 to 6 for all pending frames. Returns the outcome of the last.
     fn settle_all(&mut self, to: &mut impl Receiver) -> Result<(), Skipped> {
         let (decap, pending) = (&mut *self.decap, &mut self.pending);
         let mut arena = mem::take(&mut decap.arena);
@@ -208,7 +209,7 @@ impl<'r> Batch<'_, 'r> {
 }
 
 impl Decap {
-    /// Step 3: opens a copy of each frame with the first of its keys.
+    /// Step 3: opens a copy of each frame with its most likely key.
     fn open_likeliest(&self, pending: &mut [Pending<'_>], arena: &mut Vec<u8>) {
         arena.clear();
         for frame in &mut *pending {
@@ -261,7 +262,7 @@ impl Decap {
                 (&other, &self.copy[payload])
             }
         };
-        // A frame that did not open may have been damaged, and its retransmission be good.
+        // Not recorded for a frame that was not opened: it may be damaged, and its retransmission intact.
         self.last.insert(number, facts.sequence);
 
         let reassembled;
@@ -301,7 +302,7 @@ impl Decap {
         Ok(())
     }
 
-    /// Tries, one by one, all keys but the one that failed; what was opened lies in `self.copy`.
+    /// Tries all keys one by one, except the key that already failed. The opened frame is in `self.copy`.
     fn open_otherwise(&mut self, frame: &Pending<'_>) -> Result<(Arc<CaptureKey>, Range<usize>), Skipped> {
         let facts = &frame.facts;
         let mut failure = match (facts.is_wep, self.learns) {
@@ -310,7 +311,7 @@ impl Decap {
             (false, false) => Skipped::NoKey,
         };
         let mut fails = |key: &CaptureKey, error: &OpenError| match error {
-            // Behind a right ICV, so this was the key. No other can fit as well.
+            // The ICV was correct, so this is the right key and no other key can match.
             OpenError::Mic if matches!(key, CaptureKey::Tkip { .. }) => Err(Skipped::Forged),
             OpenError::Short => {
                 failure = Skipped::Damaged;
@@ -337,7 +338,7 @@ impl Decap {
     }
 }
 
-/// The jobs of one kind of key, and where their outcomes go.
+/// The jobs for one kind of key, and the destinations of their outcomes.
 struct Jobs<'k, 'j, K> {
     jobs: Vec<(&'k K, OpenJob<'j>)>,
     outcomes: Vec<&'j mut Result<Range<usize>, OpenError>>,
@@ -366,20 +367,20 @@ impl<'k, 'j, K> Jobs<'k, 'j, K> {
     }
 }
 
-/// The access point and the station, or the address of all for a group, between which a frame goes; with four addresses
-/// these may be the other way round.
+/// The access point and the station of a frame; the broadcast address in place of the station for a group addressed
+/// frame. For a frame with four addresses, the order may be reversed.
 fn ends(frame: &DataFrame<'_>) -> Option<Ends> {
     let (to, from) = (frame.receiver(), frame.transmitter());
     match (frame.is_to_ds(), frame.is_from_ds()) {
         (true, _) => Some((to, from)),
         (false, true) if to.is_group() => Some((from, MacAddr::BROADCAST)),
         (false, true) => Some((from, to)),
-        // Of an independent BSS, or a direct link, whose keys come from other handshakes.
+        // An independent BSS or a direct link, whose keys come from other handshakes.
         (false, false) => None,
     }
 }
 
-/// The EAPOL packet in an MSDU.
+/// The EAPOL packet in an MSDU, if any.
 fn eapol(msdu: &[u8]) -> Option<&[u8]> {
     let llc = LlcSnap::parse(msdu).ok()?;
     (llc.ethertype == EtherType::EAPOL).then(|| &msdu[LlcSnap::LEN..])

@@ -1,4 +1,4 @@
-//! The keys of a capture, and which of them a frame may have been sealed with.
+//! The keys of a capture, and the candidates for each frame.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use wlan_frames::MacAddr;
 
 use super::Facts;
 
-/// Keys of one link that are tried, the newest ones: more than that does not outlive a rekey.
+/// Maximum number of keys per link; the oldest are dropped. Older keys are not in use after a rekey.
 const MAX_KEYS: usize = 8;
-/// Links without a key that are counted one by one; whoever makes addresses up shall not fill the memory.
+/// Maximum number of links without a key that are counted separately, so that invented addresses cannot exhaust memory.
 const MAX_LINKS: usize = 4096;
 
 /// A key to try.
@@ -21,14 +21,14 @@ const MAX_LINKS: usize = 4096;
 pub enum CaptureKey {
     /// A WEP key, under any key identifier.
     Wep(Wep),
-    /// A TKIP key, as the frames of either end need it: each direction has a Michael key of its own (12.8.1).
+    /// A TKIP key for both directions, because each direction has its own Michael key (12.8.1).
     Tkip {
-        /// For frames of the access point, with four addresses of the authenticator.
+        /// For frames from the access point or, with four addresses, from the authenticator.
         from_ap: Tkip,
-        /// For frames of the station, with four addresses of the supplicant.
+        /// For frames from the station or, with four addresses, from the supplicant.
         from_station: Tkip,
     },
-    /// A key of CCMP or GCMP.
+    /// A CCMP or GCMP key.
     Aes(Box<TemporalKey>),
 }
 
@@ -50,7 +50,7 @@ impl CaptureKey {
         matches!(self, CaptureKey::Tkip { .. })
     }
 
-    /// The key identifier that a frame of this kind of key claims.
+    /// The claimed key identifier of a frame for this kind of key.
     pub(super) fn peek(&self, mpdu: &[u8]) -> Result<KeyId, OpenError> {
         let (_, key_id) = match self {
             CaptureKey::Wep(_) => wep::peek(mpdu)?,
@@ -60,7 +60,7 @@ impl CaptureKey {
         Ok(key_id)
     }
 
-    /// The packet number of a fragment, if those of one MSDU go up in steps of one under this kind of key.
+    /// The packet number of a fragment, if this kind of key requires consecutive packet numbers within an MSDU.
     pub(super) fn fragment_pn(&self, mpdu: &[u8]) -> Option<PacketNumber> {
         match self {
             CaptureKey::Wep(_) | CaptureKey::Tkip { .. } => None,
@@ -68,7 +68,7 @@ impl CaptureKey {
         }
     }
 
-    /// Opens `mpdu`, and gives where the payload lies.
+    /// Opens `mpdu` in place and returns the position of its payload.
     pub(super) fn open(&self, facts: &Facts, mpdu: &mut [u8]) -> Result<Range<usize>, OpenError> {
         let key_id = self.peek(mpdu)?;
         let mut jobs = [OpenJob::new(mpdu, key_id)];
@@ -80,7 +80,7 @@ impl CaptureKey {
         jobs[0].verdict().map(|opened| opened.payload.clone())
     }
 
-    /// The TKIP end that receives such a frame.
+    /// The TKIP receiver for the direction of the frame.
     pub(super) fn michael(&self, facts: &Facts) -> &Tkip {
         match self {
             CaptureKey::Tkip { from_ap, .. } if facts.is_from_ap => from_ap,
@@ -90,7 +90,7 @@ impl CaptureKey {
     }
 }
 
-/// Whose frames a learned key is for.
+/// The frames that a learned key protects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOwner {
     /// Frames between an access point and a station.
@@ -104,35 +104,35 @@ pub enum KeyOwner {
     Group {
         /// The access point.
         bssid: MacAddr,
-        /// The key's identifier.
+        /// The key identifier.
         key_id: KeyId,
     },
 }
 
-/// An access point and a station, or [`MacAddr::BROADCAST`] for what is group addressed.
+/// An access point and a station, or [`MacAddr::BROADCAST`] for group addressed frames.
 pub(super) type Ends = (MacAddr, MacAddr);
 
-/// What became of the protected data frames of one link.
+/// Counts of the protected data frames of one link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Frames that were decrypted.
     pub decrypted: u64,
-    /// Frames before any key of the link was known.
+    /// Frames received before any key of the link was known.
     pub without_key: u64,
-    /// Frames that no key of the link fits.
+    /// Frames for which every key of the link is wrong.
     pub wrong_key: u64,
-    /// All others: retransmissions, fragments, damaged ones.
+    /// Other frames: retransmissions, fragments, damaged frames.
     pub other: u64,
 }
 
 struct Link {
     ends: Ends,
-    /// With their identifier, if they are group keys; the newest last.
+    /// Keys in order of age, newest last; group keys with their identifier.
     keys: Vec<(Option<KeyId>, Arc<CaptureKey>)>,
     counts: LinkCounts,
 }
 
-/// An address as a number, which is quicker to hash.
+/// An address as an integer, which is faster to hash.
 pub(super) fn packed(MacAddr([a, b, c, d, e, f]): MacAddr) -> u64 {
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
@@ -141,11 +141,11 @@ fn packed_ends((bssid, station): Ends) -> u128 {
     u128::from(packed(bssid)) << 64 | u128::from(packed(station))
 }
 
-/// All keys: those that are tried on every frame, and those of each link.
+/// All keys: keys to try on every frame, and keys per link.
 #[derive(Default)]
 pub(super) struct Keys {
     any: Vec<Arc<CaptureKey>>,
-    /// Places in `links`, by both addresses.
+    /// Indices in `links`, by both addresses.
     places: HashMap<u128, usize>,
     links: Vec<Link>,
 }
@@ -184,10 +184,10 @@ impl Keys {
         })
     }
 
-    /// The place of a frame's link, if it has one and it can be counted.
+    /// Index of the frame's link. `None` if the frame has no link or the maximum number of links is reached.
     pub(super) fn place(&mut self, facts: &Facts) -> Option<usize> {
         let ends = facts.ends?;
-        // Four addresses do not say which end is the access point; a learned key does.
+        // Four addresses do not show which end is the access point; a learned key does.
         let turned = facts.has_four_addresses.then_some((ends.1, ends.0));
         let known: ArrayVec<usize, 2> = std::iter::once(ends)
             .chain(turned)
@@ -201,7 +201,7 @@ impl Keys {
         }
     }
 
-    /// The two ends of the link at this place.
+    /// The two ends of a link.
     pub(super) fn ends(&self, place: usize) -> Ends {
         self.links[place].ends
     }
@@ -214,7 +214,7 @@ impl Keys {
         self.links.iter().map(|link| (link.ends, link.counts))
     }
 
-    /// The keys to try on a frame, in their order: those of its link from the newest on, then those for every frame.
+    /// The keys to try on a frame, in order: the keys of its link, newest first, then the keys for every frame.
     pub(super) fn candidates(
         &self,
         facts: &Facts,

@@ -1,21 +1,20 @@
-//! Decrypting captures: from protected Data frames to the Ethernet frames within.
+//! Decryption of captures: protected Data frames in, their Ethernet frames out.
 //!
-//! Records go in in the order of the file, in batches ([`Decap::batch`]) or one by one ([`Decap::record`]), and keys may be
-//! added on the way: for any frame, or for those of an access point and a station. What happens to a record:
+//! The caller passes records in file order, in batches ([`Decap::batch`]) or one by one ([`Decap::record`]). It can
+//! add keys at any time, for all frames or for one link. A record passes through these steps:
 //!
-//! 1. the MPDU is taken out of what the capturing side put around it ([`wlan_frames::captured`]);
-//! 2. what is no protected Data frame, or was cut short by the capture, is left out, and counted as that; the receiver is
-//!    shown management frames and EAPOL packets, and may answer with keys;
-//! 3. a copy is opened, with those of many other records, with the key that is the likeliest: of the frame's link, and of its
-//!    kind: WEP if the Ext IV bit is clear, all others if it is set;
-//! 4. then, one by one and in their order: a retransmission of a frame that was taken already (10.3.2.14) is left out; a
-//!    frame that did not open is tried with all other keys, and with those that came in the meantime;
-//! 5. fragments are reassembled, and an A-MSDU is taken apart;
-//! 6. each MSDU becomes an Ethernet frame: DA, SA, and then, where the LLC header was one of RFC 1042 or 802.1H, the
-//!    EtherType, otherwise the length (IEEE 802.11-2020 5.1.4).
+//! 1. Remove the capture's encapsulation from the MPDU ([`wlan_frames::captured`]).
+//! 2. Skip and count frames that are not protected Data frames or that the capture truncated. The receiver gets
+//!    management frames and EAPOL packets and may return keys.
+//! 3. Open a copy together with the other frames of the batch, with the most likely key. This is a key of the frame's
+//!    link and of its kind: WEP if the Ext IV bit is clear, otherwise any other.
+//! 4. One by one and in order: skip retransmissions of accepted frames (10.3.2.14). Try all other keys, including new
+//!    ones, on a frame that was not opened.
+//! 5. Reassemble fragments and split A-MSDUs.
+//! 6. Convert each MSDU to an Ethernet frame: DA, SA, and the EtherType if the LLC header is that of RFC 1042 or
+//!    802.1H, otherwise the length (IEEE 802.11-2020 5.1.4).
 //!
-//! What comes out does not depend on how the records were cut into batches. Replays are not left out: a capture is evidence,
-//! and they are part of it.
+//! The output does not depend on the division into batches. Replays are not removed: they are evidence.
 
 mod batch;
 mod keys;
@@ -34,51 +33,51 @@ pub use keys::{CaptureKey, KeyOwner, LinkCounts};
 use keys::{Ends, Keys};
 use msdu::Partials;
 
-/// Why a record gave no Ethernet frame.
+/// Reason why a record gave no Ethernet frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum Skipped {
-    /// No Data frame, or one without a body: beacons, Ack, Null.
+    /// Not a Data frame, or a Data frame without a body: for example a beacon, Ack or Null frame.
     #[error("not a data frame")]
     NotData,
-    /// The capture kept a part of the frame only.
+    /// The capture contains only a part of the frame.
     #[error("cut short by the capture")]
     CutShort,
-    /// The record is no 802.11 frame, or one with a wrong FCS.
+    /// The record is not an 802.11 frame, or its FCS is wrong.
     #[error("damaged")]
     Damaged,
-    /// Sent in the open.
+    /// The frame is unprotected.
     #[error("not encrypted")]
     Open,
-    /// Sent again, and seen before.
+    /// A retransmission of a frame that was already accepted.
     #[error("retransmission")]
     Retransmission,
-    /// No key of this kind was given.
+    /// There is no WEP key.
     #[error("no key for WEP")]
     NoWepKey,
-    /// No key of this kind was given.
+    /// There is no TKIP, CCMP or GCMP key.
     #[error("no key for TKIP, CCMP or GCMP")]
     NoKey,
-    /// No key of its link was learned before the frame came.
+    /// No key of the link was learned before this frame.
     #[error("no key learned before it")]
     NotLearned,
-    /// ICV or MIC are wrong under every key.
+    /// The ICV or MIC is wrong under every key.
     #[error("no key fits")]
     WrongKey,
-    /// The ICV of TKIP is right and the MIC wrong: a forgery.
+    /// The TKIP ICV is correct but the MIC is wrong: a forgery.
     #[error("TKIP frame with a wrong MIC")]
     Forged,
-    /// A fragment, taken; the frame comes with the last one, or never.
+    /// A fragment, stored until the last fragment of its MSDU arrives.
     #[error("fragment")]
     Fragment,
-    /// What was decrypted is no MSDU, or longer than a record of a capture can be.
+    /// The plaintext is not an MSDU, or exceeds the maximum length of a capture record.
     #[error("decrypted, but no MSDU")]
     NoMsdu,
 }
 
-/// How many records there were, and what became of them.
+/// Number of records by outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Records looked at.
+    /// Records processed.
     pub records: u64,
     /// Records decrypted with a WEP key.
     pub wep: u64,
@@ -86,7 +85,7 @@ pub struct Counts {
     pub tkip: u64,
     /// Records decrypted with a CCMP or GCMP key.
     pub aes: u64,
-    /// Ethernet frames given out: more than records where these held A-MSDUs.
+    /// Ethernet frames produced: more than the decrypted records if there are A-MSDUs.
     pub frames: u64,
     /// Records that gave no frame, by reason.
     pub skipped: std::collections::BTreeMap<Skipped, u64>,
@@ -115,13 +114,13 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What is needed of a header, kept while the frame is deciphered in place.
+/// The required header fields, copied because the frame is decrypted in place.
 #[derive(Clone, Copy)]
 struct Facts {
-    /// The frame comes from the access point, or with four addresses from the authenticator of its link.
+    /// The transmitter is the access point or, with four addresses, the authenticator of the link.
     is_from_ap: bool,
     has_four_addresses: bool,
-    /// Whose keys it may be sealed with.
+    /// The link whose keys may protect the frame.
     ends: Option<Ends>,
     is_wep: bool,
     key_id: KeyId,
@@ -138,15 +137,15 @@ struct Facts {
 #[derive(Default)]
 pub struct Decap {
     keys: Keys,
-    /// Whether keys of links are learned on the way, so that a frame without one came too early.
+    /// Whether keys of links are learned, so that a frame without a key was received before its handshake.
     learns: bool,
-    /// Sequence Control last seen of a transmitter and TID, which is in the lowest octet.
+    /// Last Sequence Control by transmitter and TID; the TID is the lowest octet of the index.
     last: HashMap<u64, u16>,
     partials: Partials,
     counts: Counts,
-    /// Where a batch is deciphered.
+    /// Buffer in which batches are decrypted.
     arena: Vec<u8>,
-    /// Where other keys are tried.
+    /// Buffer in which other keys are tried.
     copy: Vec<u8>,
 }
 
@@ -160,7 +159,7 @@ impl fmt::Debug for Decap {
 }
 
 impl Decap {
-    /// Tries these keys, in this order.
+    /// Creates a decrypter that tries these keys in this order.
     #[must_use]
     pub fn new(keys: Vec<CaptureKey>) -> Decap {
         let mut decap = Decap::default();
@@ -168,8 +167,8 @@ impl Decap {
         decap
     }
 
-    /// The same, where keys are learned on the way: a frame without a key is then [`Skipped::NotLearned`], not
-    /// [`Skipped::NoKey`].
+    /// Same as [`new`](Self::new), but keys are learned from the capture. A frame without a key is then
+    /// [`Skipped::NotLearned`], not [`Skipped::NoKey`].
     #[must_use]
     pub fn learning(keys: Vec<CaptureKey>) -> Decap {
         Decap {
@@ -178,34 +177,35 @@ impl Decap {
         }
     }
 
-    /// Tries another key on the records to come. Only a [learned](Decap::add_learned) TKIP key is tried on frames with four
-    /// addresses: their headers do not tell which end is the authenticator, and the Michael key depends on it.
+    /// Adds a key for later records. A TKIP key is tried on frames with four addresses only if it was
+    /// [learned](Decap::add_learned). The headers do not show which end is the authenticator, on which the Michael
+    /// key depends.
     pub fn add_key(&mut self, key: CaptureKey) {
         self.keys.add(key);
     }
 
-    /// Tries another key on the records of a link to come, before those that it has.
+    /// Adds a key for later records of a link. It is tried before the older keys of the link.
     pub fn add_learned(&mut self, owner: KeyOwner, key: CaptureKey) {
         self.keys.add_learned(owner, key);
     }
 
-    /// What became of the records so far, but those of a batch that is not finished.
+    /// Counts of the records so far, excluding a batch in progress.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What became of the protected data frames between an access point and a station, or
-    /// [`MacAddr::BROADCAST`]; in no order. Links without a key are counted up to the first 4096.
+    /// Counts of the protected data frames per link: between an access point and a station or [`MacAddr::BROADCAST`],
+    /// in no particular order. Without a key, only the first 4096 links are counted.
     pub fn links(&self) -> impl Iterator<Item = ((MacAddr, MacAddr), LinkCounts)> {
         self.keys.counts()
     }
 
-    /// Takes the next record of a capture of this link type and hands each Ethernet frame in it to `emit`; none is longer
-    /// than [`MAX_RECORD_LEN`](wlan_frames::pcap::MAX_RECORD_LEN).
+    /// Decrypts the next record of a capture with this link type and passes each of its Ethernet frames to `emit`. No
+    /// frame is longer than [`MAX_RECORD_LEN`](wlan_frames::pcap::MAX_RECORD_LEN).
     ///
     /// # Errors
-    /// [`Skipped`]; nothing was emitted then.
+    /// [`Skipped`] if the record gave no frame.
     pub fn record(
         &mut self,
         link_type: u32,

@@ -1,4 +1,4 @@
-//! From payloads to Ethernet frames: fragments put together, A-MSDUs taken apart, the LLC header replaced.
+//! From payloads to Ethernet frames: reassembles fragments, splits A-MSDUs, replaces the LLC header.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,37 +9,37 @@ use wlan_frames::pcap::MAX_RECORD_LEN;
 
 use super::{CaptureKey, Facts, Skipped};
 
-/// MSDUs whose fragments are collected at the same time; a station needs three (10.5).
+/// Maximum number of MSDUs reassembled at the same time; a station must support three (10.5).
 const MAX_PARTIAL: usize = 64;
 
-/// LLC/SNAP headers in front of an EtherType: RFC 1042, and 802.1H bridge tunnel.
+/// LLC/SNAP headers before an EtherType: RFC 1042, and the 802.1H bridge tunnel header.
 const SNAP: [[u8; 6]; 2] = [[0xaa, 0xaa, 3, 0, 0, 0], [0xaa, 0xaa, 3, 0, 0, 0xf8]];
-/// EtherTypes that keep the bridge tunnel header: AppleTalk AARP and IPX (IEEE 802.11-2020 5.1.4, 802.1H Table 1).
+/// EtherTypes that retain the bridge tunnel header: AppleTalk AARP and IPX (IEEE 802.11-2020 5.1.4, 802.1H Table 1).
 const TUNNELLED: [[u8; 2]; 2] = [[0x80, 0xf3], [0x81, 0x37]];
-/// DA, SA and, where there is no EtherType, a length.
+/// DA, SA and, if there is no EtherType, the length.
 const MAX_HEAD_LEN: usize = 14;
 
 /// The fragments of one MSDU so far.
 struct Partial {
     transmitter: MacAddr,
     tid: u8,
-    /// Sequence Control of the fragment that comes next.
+    /// Sequence Control of the next fragment.
     next: u16,
-    /// The key of all of them.
+    /// The key of all fragments.
     key: Arc<CaptureKey>,
-    /// Packet number of the fragment that comes next; none for WEP, and for TKIP, whose MIC covers the whole MSDU.
+    /// Packet number of the next fragment; `None` for WEP and for TKIP, whose MIC covers the complete MSDU.
     next_pn: Option<PacketNumber>,
     octets: Vec<u8>,
 }
 
-/// MSDUs of which fragments came, and not all.
+/// Incomplete MSDUs.
 #[derive(Default)]
 pub(super) struct Partials(VecDeque<Partial>);
 
 impl Partials {
-    /// Adds a fragment with what was decrypted of it by `key`, and gives the whole when it is the last. As a receiver does,
-    /// it joins no fragments of two keys, and none of CCMP or GCMP whose packet numbers `pn` do not go up in steps of one
-    /// (12.5.3.4.4, 12.5.5.4.4; CVE-2020-24587, CVE-2020-26146).
+    /// Adds the plaintext of a fragment decrypted with `key`. Returns the MSDU if this is its last fragment. Like a
+    /// receiver, it does not join fragments with different keys or, for CCMP and GCMP, with packet numbers `pn` that
+    /// are not consecutive (12.5.3.4.4, 12.5.5.4.4; CVE-2020-24587, CVE-2020-26146).
     pub(super) fn add(
         &mut self,
         facts: &Facts,
@@ -65,14 +65,14 @@ impl Partials {
             {
                 so_far
             }
-            // One before this is missing, or this is of another MSDU: the rest is of no use.
+            // An earlier fragment is missing, or this fragment belongs to another MSDU.
             _ => return None,
         };
         so_far.octets.extend_from_slice(payload);
         if !facts.more_fragments {
             return Some(so_far.octets);
         }
-        // There are sixteen fragments at most.
+        // An MSDU has at most sixteen fragments.
         if facts.sequence & 0xf == 0xf {
             return None;
         }
@@ -86,7 +86,7 @@ impl Partials {
     }
 }
 
-/// Gives an MSDU as an Ethernet frame, in two parts.
+/// Passes an MSDU to `emit` as an Ethernet frame in two parts.
 pub(super) fn emit_msdu(
     da: MacAddr,
     sa: MacAddr,
@@ -109,7 +109,7 @@ pub(super) fn emit_msdu(
         head[12..].copy_from_slice(&len.to_be_bytes());
         (&head[..], msdu)
     };
-    // Only fragments that no station would send add up to more than a capture can hold.
+    // Only invalid fragments exceed the maximum length of a capture record.
     if head.len() + body.len() > MAX_RECORD_LEN {
         return Err(Skipped::NoMsdu);
     }
@@ -117,10 +117,10 @@ pub(super) fn emit_msdu(
     Ok(())
 }
 
-/// Takes an A-MSDU apart (9.3.2.2.2): DA (6), SA (6), length (2), MSDU, and padding to a multiple of 4.
+/// Splits an A-MSDU (9.3.2.2.2) into subframes: DA (6), SA (6), length (2), MSDU, and padding to a multiple of 4.
 pub(super) fn emit_amsdu(amsdu: &[u8], emit: &mut impl FnMut(&[u8], &[u8])) -> Result<u64, Skipped> {
     const HEADER_LEN: usize = 14;
-    // All of it is looked at before any of it is given out.
+    // The complete A-MSDU is parsed before any frame is emitted.
     let mut subframes = Vec::new();
     let mut at = 0;
     while at < amsdu.len() {

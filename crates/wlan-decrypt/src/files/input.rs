@@ -1,4 +1,4 @@
-//! The capture as it is read: never so long in one call that nobody could end the work.
+//! Reads the capture without blocking for long, so that the user can interrupt at any time.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -9,20 +9,20 @@ use std::path::Path;
 use nix::libc::O_NONBLOCK;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// How long a read waits for octets of a pipe. A signal that comes just before the wait does not end it, so this is
-/// also how late a user's Ctrl-C may be seen.
+/// Maximum wait for data of a pipe. A signal just before the wait does not interrupt it, so this is also the maximum
+/// delay of a user's Ctrl-C.
 const WAIT_MS: u8 = 100;
 
-/// A file or a pipe. [`ErrorKind::Interrupted`] from a read says that there is nothing yet.
+/// A file or a pipe. A read returns [`ErrorKind::Interrupted`] if no data is available yet.
 pub(super) struct Input {
     file: File,
     metadata: Metadata,
 }
 
 impl Input {
-    /// Opens a file, or a pipe that nobody writes yet.
+    /// Opens a file, or a pipe that may have no writer yet.
     pub(super) fn open(path: &Path) -> io::Result<Input> {
-        // Without the flag, opening a pipe waits for its writer.
+        // Without this flag, opening a pipe blocks until it has a writer.
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(O_NONBLOCK)
@@ -38,7 +38,7 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A regular file never lets anyone wait for more of it.
+        // Reading a regular file never blocks.
         if !self.metadata.is_file() {
             let mut waited = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
             if poll(&mut waited, PollTimeout::from(WAIT_MS))? == 0 {
@@ -46,7 +46,7 @@ impl Read for Input {
             }
         }
         match self.file.read(buffer) {
-            // Another reader of the same pipe was faster.
+            // Another process took the data from the same pipe.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(ErrorKind::Interrupted.into()),
             read => read,
         }

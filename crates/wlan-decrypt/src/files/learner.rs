@@ -1,5 +1,5 @@
-//! Keys learned from the handshakes of a capture: which SSID is whose, the PMKs that the passphrase makes of them, and what
-//! the handshakes told.
+//! Learns keys from the handshakes of a capture: collects the SSIDs of access points, derives their PMKs from the
+//! passphrase, and records the handshakes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -15,39 +15,39 @@ use crate::decap::{CaptureKey, KeyOwner, LinkCounts};
 
 use super::{Finding, Passphrase, Secrets, Station};
 
-/// Access points, and pairs of one with a station, that are remembered, at most.
+/// Maximum number of access points, and of pairs of an access point and a station, that are stored.
 const MAX_REMEMBERED: usize = 4096;
-/// SSIDs of one access point; each makes a PMK to try.
+/// Maximum number of SSIDs per access point; each requires a PMK.
 const MAX_SSIDS_OF_ONE: usize = 8;
-/// PMKs that are made of the passphrase: each takes a millisecond.
+/// Maximum number of PMKs derived from the passphrase; each takes a millisecond.
 const MAX_PMKS: usize = 1024;
-/// Packets of a conversation that are kept for an SSID to come, and replay counters of a message.
+/// Maximum number of packets per conversation that wait for an SSID, and of replay counters per message.
 const MAX_KEPT: usize = 16;
 
 /// Element ID (9.4.2.1).
 const SSID_ID: u8 = 0;
 const BSSID_AT: usize = 16;
 
-/// Learns keys.
+/// Learns keys from handshakes.
 pub(super) struct Learner {
     observer: Observer,
     passphrase: Option<Passphrase>,
     ssid: Option<Vec<u8>>,
-    /// Whether there is anything but a passphrase that waits for SSIDs.
+    /// Whether there are PMKs, which require no SSID.
     has_pmks: bool,
     networks: BTreeMap<MacAddr, Network>,
-    /// By SSID, those that were made.
+    /// Derived PMKs by SSID.
     pmks: HashMap<Vec<u8>, Pmk>,
     conversations: BTreeMap<(MacAddr, MacAddr), Conversation>,
-    /// Group keys of an access point: how many, the suite of the last, and the last few.
+    /// Group keys by access point.
     groups: BTreeMap<MacAddr, Group>,
 }
 
-/// What one access point calls itself.
+/// The SSIDs of one access point.
 #[derive(Default)]
 struct Network {
     ssids: Vec<Vec<u8>>,
-    /// How many of those have had their PMK made.
+    /// Number of these SSIDs whose PMK was derived.
     tried: usize,
 }
 
@@ -56,17 +56,17 @@ struct Network {
 struct Group {
     keys: u64,
     suite: Option<Suite>,
-    /// The last ones, which every station is told.
+    /// The most recent keys, to recognise a key that is sent to several stations.
     known: VecDeque<Key>,
 }
 
-/// What one station and its access point said to each other.
+/// The EAPOL-Key messages between a station and its access point.
 #[derive(Default)]
 struct Conversation {
     messages: [u64; 4],
-    /// Replay counters of messages 1 to 3: those of one handshake belong together (12.7.2 d).
+    /// Replay counters of messages 1 to 3, which identify the messages of one handshake (12.7.2 d).
     counters: [VecDeque<u64>; 3],
-    /// Packets, until a key is learned.
+    /// Packets, kept until a key is learned.
     packets: VecDeque<Vec<u8>>,
     akm: Option<Selector>,
     protocol: Option<Protocol>,
@@ -76,7 +76,7 @@ struct Conversation {
 }
 
 impl Learner {
-    /// One with these secrets, and the keys among them that there is nothing to learn about.
+    /// Creates a learner with these secrets. Returns the keys among them, which require no handshake, separately.
     pub(super) fn new(secrets: Secrets) -> (Vec<CaptureKey>, Learner) {
         let mut learner = Learner {
             observer: Observer::new(),
@@ -97,7 +97,7 @@ impl Learner {
                 learner.passphrase = Some(Passphrase::Psk(pmk));
             }
             (Some(Passphrase::Characters(characters)), ssid) => {
-                // The SSID may be hidden, so the PMK is tried everywhere.
+                // The SSID may be hidden, so the PMK is tried with every access point.
                 if let Some(psk) = ssid.as_ref().and_then(|ssid| psk(&characters, ssid).ok()) {
                     learner.observer.add_pmk(None, Pmk::of_psk(psk));
                 }
@@ -108,12 +108,12 @@ impl Learner {
         (secrets.keys, learner)
     }
 
-    /// Whether there is anything to learn with.
+    /// Whether there is a secret from which keys can be learned.
     pub(super) fn has_secrets(&self) -> bool {
         self.has_pmks || self.passphrase.is_some()
     }
 
-    /// Notes the SSID in a management frame, and gives the keys that a handshake before it told.
+    /// Records the SSID of a management frame. Returns the keys of earlier handshakes that waited for the SSID.
     pub(super) fn management(&mut self, mpdu: &[u8]) -> Vec<(KeyOwner, CaptureKey)> {
         if !self.has_secrets() {
             return Vec::new();
@@ -155,7 +155,7 @@ impl Learner {
         keys
     }
 
-    /// Notes an EAPOL packet, and gives the keys that it tells.
+    /// Processes an EAPOL packet. Returns the keys learned from it.
     pub(super) fn eapol(
         &mut self,
         bssid: MacAddr,
@@ -181,7 +181,7 @@ impl Learner {
         keys
     }
 
-    /// Whether this is known not to be the network that was asked for.
+    /// Whether the SSIDs of this access point are known and the requested SSID is not among them.
     fn is_other_network(&self, bssid: MacAddr) -> bool {
         let ssids = self
             .networks
@@ -192,7 +192,7 @@ impl Learner {
             .is_some_and(|ssid| !ssids.is_empty() && !ssids.contains(ssid))
     }
 
-    /// Gives the observer a PMK of each SSID of an access point.
+    /// Passes the PMK for each SSID of an access point to the observer.
     fn make_pmks(&mut self, bssid: MacAddr) {
         let (Some(Passphrase::Characters(characters)), None) = (&self.passphrase, &self.ssid) else {
             return;
@@ -214,7 +214,7 @@ impl Learner {
         network.tried = network.ssids.len();
     }
 
-    /// Keeps a packet for an SSID that is still to come.
+    /// Keeps a packet until the SSID is known.
     fn keep(&mut self, ends: (MacAddr, MacAddr), packet: Vec<u8>) {
         let waits = matches!(self.passphrase, Some(Passphrase::Characters(_))) && self.ssid.is_none();
         if let Some(conversation) = self.conversations.get_mut(&ends)
@@ -261,7 +261,7 @@ impl Learner {
                     remember(&mut group.known, key.clone());
                     (KeyOwner::Group { bssid, key_id }, suite, key, false)
                 }
-                // Frames under it are readable as they are.
+                // Integrity keys are not required to read frames.
                 Learned::Integrity { .. } => continue,
             };
             keys.extend(capture_key(suite, &key, spp_amsdu).map(|key| (owner, key)));
@@ -269,7 +269,7 @@ impl Learner {
         keys
     }
 
-    /// What became of each station, in the order of the addresses.
+    /// The result per station, in order of addresses.
     pub(super) fn stations(
         &self,
         links: impl Iterator<Item = ((MacAddr, MacAddr), LinkCounts)>,
@@ -343,7 +343,7 @@ impl Learner {
         }
     }
 
-    /// The SSIDs that were seen.
+    /// The SSIDs seen.
     pub(super) fn ssids(&self) -> Vec<Vec<u8>> {
         let ssids = self.networks.values().flat_map(|network| &network.ssids);
         let ssids: BTreeSet<_> = ssids.collect();
@@ -358,7 +358,7 @@ impl Conversation {
         if !has(KeyInfo::PAIRWISE) {
             return;
         }
-        // Only messages 2 of those from the station have key data, and only message 1 of all goes without a MIC.
+        // Of the station's messages, only message 2 has key data. Only message 1 has no MIC.
         let number = match (has(KeyInfo::ACK), has(KeyInfo::MIC)) {
             (true, false) => 1,
             (false, _) if !key.data.is_empty() => 2,
@@ -389,7 +389,7 @@ impl Conversation {
         }
     }
 
-    /// Whether message 2 is there with message 1 or 3 of the same handshake.
+    /// Whether the capture has message 2 and either message 1 or message 3 of the same handshake.
     fn is_enough(&self) -> bool {
         let [first, second, third] = &self.counters;
         second
@@ -407,8 +407,8 @@ impl Conversation {
     }
 }
 
-/// The BSSID and the SSID that a management frame tells, unless it hides it behind nothing or zeros: beacons and probe
-/// responses (9.3.3.2, 9.3.3.10), association and reassociation requests (9.3.3.5, 9.3.3.7).
+/// The BSSID and SSID of a management frame: a beacon or probe response (9.3.3.2, 9.3.3.10), an association or
+/// reassociation request (9.3.3.5, 9.3.3.7). `None` if the SSID is hidden: empty or all zeros.
 fn announced(mpdu: &[u8]) -> Option<(MacAddr, &[u8])> {
     let fc = FrameControl::parse(mpdu)
         .ok()
@@ -428,7 +428,7 @@ fn announced(mpdu: &[u8]) -> Option<(MacAddr, &[u8])> {
     (ssid.len() <= 32 && ssid.iter().any(|&octet| octet != 0)).then_some((MacAddr(bssid), ssid))
 }
 
-/// The BSSID and the RSN Capabilities of a beacon or probe response (9.3.3.2, 9.3.3.10) of a network with RSN.
+/// The BSSID and RSN Capabilities of a beacon or probe response (9.3.3.2, 9.3.3.10) of a network with RSN.
 fn capabilities(mpdu: &[u8]) -> Option<(MacAddr, RsnCapabilities)> {
     let fc = FrameControl::parse(mpdu).ok()?;
     if !matches!(fc.subtype(), 5 | 8) {
@@ -446,7 +446,7 @@ fn capabilities(mpdu: &[u8]) -> Option<(MacAddr, RsnCapabilities)> {
     Some((MacAddr(bssid), rsn.capabilities_or_default()))
 }
 
-/// A key that was learned, as the engine takes it.
+/// Converts a learned key for the engine.
 fn capture_key(suite: Suite, key: &Key, spp_amsdu: bool) -> Option<CaptureKey> {
     let octets = key.as_octets();
     match suite {
@@ -458,7 +458,7 @@ fn capture_key(suite: Suite, key: &Key, spp_amsdu: bool) -> Option<CaptureKey> {
     }
 }
 
-/// Adds to what is kept, and forgets the oldest where it is full.
+/// Appends an item and removes the oldest if the queue is full.
 fn remember<T>(kept: &mut VecDeque<T>, one: T) {
     if kept.len() == MAX_KEPT {
         kept.pop_front();

@@ -1,9 +1,10 @@
-//! Decrypting capture files of any size: a capture of 802.11 frames in, one of the Ethernet frames within out.
+//! Decryption of capture files of any size: reads 802.11 frames, writes Ethernet frames.
 //!
-//! 1. read a piece of the capture, and take the records off its front ([`Decoder`](wlan_frames::pcap::Decoder));
-//! 2. decrypt them in batches ([`Decap`](crate::decap::Decap)), and learn keys from the handshakes among them;
-//! 3. on a thread of its own: write what comes out under a temporary name;
-//! 4. at the end of the capture rename. Whatever goes wrong before, nothing bears the output's name that did not before.
+//! 1. read a block of the capture and parse its records ([`Decoder`](wlan_frames::pcap::Decoder));
+//! 2. decrypt the records in batches ([`Decap`](crate::decap::Decap)) and learn keys from handshakes;
+//! 3. write the output to a temporary file, on a separate thread;
+//! 4. at the end of the capture, rename the temporary file. After an error, an existing output is unchanged and no
+//!    new output exists.
 
 mod input;
 mod learner;
@@ -29,67 +30,67 @@ pub use stations::{Finding, Station};
 use stream::{StreamError, stream};
 use wlan_host::os_error::words;
 
-/// What became of a capture.
+/// The result of decrypting a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decrypted {
-    /// What became of the 802.11 records. If no frame came out of them there is no output.
+    /// Counts of the 802.11 records. If `frames` is 0, there is no output.
     pub counts: Counts,
-    /// Records of other link types, which a pcapng file may hold beside them.
+    /// Records of other link types, which a pcapng file may also contain.
     pub other_link_type: u64,
-    /// Where the capture breaks off, if it does; all of the above is about what comes before that.
+    /// The position and reason if the capture is truncated or damaged. All other fields describe the records before it.
     pub broken: Option<PcapError>,
-    /// What was learned of each station, and of each access point's group keys, by address; nothing if there was nothing to
-    /// learn with.
+    /// The keys learned per station, and per access point for group keys, ordered by address. Empty without secrets
+    /// from which keys can be learned.
     pub stations: Vec<Station>,
-    /// SSIDs that were seen in the capture, the first 4096 of them, in the order of their octets.
+    /// The first 4096 SSIDs in the capture, ordered by their octets.
     pub ssids: Vec<Vec<u8>>,
 }
 
-/// Why a capture was not decrypted; there is no output then.
+/// Reason why a capture was not decrypted. There is no output.
 #[derive(Debug, thiserror::Error)]
 pub enum DecryptError {
     /// The capture cannot be read.
     #[error("{}: {}", path.display(), words(error))]
     Read {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
     /// The output cannot be written.
     #[error("{}: {}", path.display(), words(error))]
     Write {
-        /// The output.
+        /// Path of the output.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
-    /// The capture has no octets.
+    /// The capture is empty.
     #[error("{}: the file is empty", .0.display())]
     Empty(PathBuf),
-    /// The file is no capture.
+    /// The file is not a capture.
     #[error("{}: {error}", path.display())]
     NoCapture {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error.
         error: PcapError,
     },
-    /// The capture is one of something else.
+    /// The capture has no 802.11 frames.
     #[error("{}: link type {}, not 802.11 frames (105, 119, 127, 163 or 192)", path.display(), named(*link_type))]
     LinkType {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// Of what it is.
+        /// Its link type.
         link_type: u32,
     },
     /// The output would replace the capture.
     #[error("{}: the output would replace the capture", .0.display())]
     Same(PathBuf),
-    /// The output is there already, and is no file that could be replaced.
+    /// The output exists and is not a regular file.
     #[error("{}: not a regular file", .0.display())]
     NotRegular(PathBuf),
-    /// The caller wanted no more.
+    /// The caller stopped the work.
     #[error("stopped")]
     Stopped,
 }
@@ -101,10 +102,10 @@ fn named(link_type: u32) -> String {
     }
 }
 
-/// Decrypts the file `capture`, pcap or pcapng, with these secrets into the pcap file `out`, which is replaced if there is
-/// one. A capture that breaks off is decrypted up to there.
+/// Decrypts the pcap or pcapng file `capture` with `secrets` to the pcap file `out`, which is replaced if it exists.
+/// A truncated or damaged capture is decrypted up to that point.
 ///
-/// `progress` is told, now and then, how many octets of the capture were read, and can end the work.
+/// `progress` is called regularly with the number of octets read and can stop the work.
 ///
 /// # Errors
 /// [`DecryptError`].
@@ -131,7 +132,7 @@ pub fn decrypt(
             return Err(DecryptError::Same(out.into()));
         }
         Ok(to) if !to.is_file() => return Err(DecryptError::NotRegular(out.into())),
-        // A link is followed, not replaced.
+        // Replaces the target of a symbolic link, not the link.
         Ok(_) => out.canonicalize().map_err(writing)?,
     };
     let temporary = Temporary::create(&target).map_err(writing)?;
@@ -158,14 +159,14 @@ pub fn decrypt(
     Ok(decrypted)
 }
 
-/// A file under a temporary name, which is removed unless it is published.
+/// A file with a temporary name, which is removed unless it is published.
 struct Temporary {
     path: PathBuf,
     file: File,
 }
 
 impl Temporary {
-    /// One beside `target`.
+    /// Creates a temporary file in the directory of `target`.
     fn create(target: &Path) -> io::Result<Temporary> {
         let mut number = 0;
         loop {
@@ -175,15 +176,15 @@ impl Temporary {
             let path = target.with_file_name(name);
             match File::create_new(&path) {
                 Ok(file) => return Ok(Temporary { path, file }),
-                // Of another thread, or left behind by a crash.
+                // Belongs to another thread, or a crash left it behind.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Gives the file its name. An older one is not given up before this one is on the disk; where there is none, the
-    /// system writes it back in its own time, as that of any other copy.
+    /// Renames the file to `target`. An existing target is replaced only after the new file is on disk. Without an
+    /// existing target, the system writes the file back later, as for any other copy.
     fn publish(self, target: &Path) -> io::Result<()> {
         if target.exists() {
             self.file.sync_all()?;
@@ -194,7 +195,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a rename there is no such file.
+        // Fails after a rename, because the temporary name no longer exists.
         let _ = fs::remove_file(&self.path);
     }
 }

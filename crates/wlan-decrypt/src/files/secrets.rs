@@ -1,4 +1,4 @@
-//! What a user knows of the networks in a capture.
+//! The user's secrets for the networks in a capture.
 
 use wlan_rsn::psk::{self, PskError};
 use wlan_rsn::{Key, Pmk, PmkLength};
@@ -6,36 +6,36 @@ use wlan_rsn::{Key, Pmk, PmkLength};
 use crate::decap::CaptureKey;
 use zeroize::Zeroizing;
 
-/// Digits of a PSK in hexadecimal.
+/// Length of a PSK in hexadecimal digits.
 const PSK_DIGITS: usize = 2 * psk::PSK_LEN;
 
-/// Why there is no such secret. It is not repeated.
+/// Reason why a secret is invalid. The message does not repeat the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// Neither a passphrase nor a PSK.
+    /// Neither a valid passphrase nor a valid PSK.
     #[error(
         "64 characters, but not all of them hexadecimal digits, as those of a PSK are; a passphrase has 8 to 63"
     )]
     NotHexadecimal,
-    /// No passphrase, or no SSID.
+    /// The passphrase or the SSID is invalid.
     #[error(transparent)]
     Psk(#[from] PskError),
-    /// No PMK.
+    /// The PMK has an invalid length.
     #[error(transparent)]
     PmkLength(#[from] PmkLength),
 }
 
-/// A passphrase, which makes another PSK for each SSID, or the PSK itself.
+/// A passphrase, from which the PSK of each SSID is derived, or the PSK itself.
 #[derive(Clone)]
 pub enum Passphrase {
     /// 8 to 63 characters.
     Characters(Zeroizing<Vec<u8>>),
-    /// What becomes of them and an SSID.
+    /// The PSK derived from a passphrase and an SSID.
     Psk(Pmk),
 }
 
 impl Passphrase {
-    /// Takes it as wpa_supplicant and hostapd do: 64 hexadecimal digits are a PSK, which no passphrase is as long as.
+    /// Parses the text like wpa_supplicant and hostapd: 64 hexadecimal digits are a PSK, since a passphrase is shorter.
     ///
     /// # Errors
     /// [`SecretError::NotHexadecimal`], [`SecretError::Psk`].
@@ -52,27 +52,27 @@ impl Passphrase {
             }
             return Ok(Passphrase::Psk(Pmk::of_psk(Key::new(&*psk))));
         }
-        // Whether it is one does not depend on the SSID.
+        // The validity of a passphrase does not depend on the SSID.
         psk::psk(text, b"any")?;
         Ok(Passphrase::Characters(Zeroizing::new(text.to_vec())))
     }
 }
 
-/// All that there is to decrypt with.
+/// All secrets for decryption.
 #[derive(Default)]
 pub struct Secrets {
-    /// Keys that are tried on every frame.
+    /// Keys to try on every frame.
     pub keys: Vec<CaptureKey>,
-    /// A passphrase, or the PSK that it makes.
+    /// A passphrase, or the PSK derived from it.
     pub passphrase: Option<Passphrase>,
-    /// PMKs, of any network.
+    /// PMKs, tried for every network.
     pub pmks: Vec<Pmk>,
-    /// The network that the passphrase is of; without it all whose SSIDs are in the capture.
+    /// The network of the passphrase; by default, every network whose SSID is in the capture.
     pub ssid: Option<Vec<u8>>,
 }
 
 impl Secrets {
-    /// Adds a PMK, such as SAE and OWE agree on.
+    /// Adds a PMK, for example one that SAE or OWE established.
     ///
     /// # Errors
     /// [`SecretError::PmkLength`].
@@ -84,7 +84,7 @@ impl Secrets {
     /// Sets the SSID.
     ///
     /// # Errors
-    /// [`SecretError::Psk`] if it is none.
+    /// [`SecretError::Psk`] if the length of the SSID is invalid.
     pub fn set_ssid(&mut self, ssid: &[u8]) -> Result<(), SecretError> {
         if !(1..=32).contains(&ssid.len()) {
             return Err(PskError::SsidLength(ssid.len()).into());

@@ -1,28 +1,28 @@
-//! What became of each station of a capture.
+//! The result of learning keys, per station.
 
 use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 
 use crate::decap::LinkCounts;
 
-/// Why the keys of a station are known, or why not.
+/// Whether the keys of a station were learned, or the reason why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Finding {
     /// A key was learned.
     Learned,
-    /// There is no EAPOL-Key packet of it in the capture.
+    /// The capture has no EAPOL-Key packet of the station.
     NoHandshake,
-    /// Message 2 is missing, or both of 1 and 3 are.
+    /// Message 2 is missing, or messages 1 and 3 are both missing.
     HalfHandshake,
-    /// A handshake is there, and its MIC is wrong under every PMK.
+    /// The MIC of the handshake is wrong under every PMK.
     WrongPassphrase,
-    /// A handshake is there, and the SSID, which makes the PMK, is not.
+    /// The SSID, which the derivation of the PMK requires, is not in the capture.
     NoSsid,
-    /// A handshake of another network than the one asked for.
+    /// The handshake belongs to another network than the requested one.
     OtherNetwork,
-    /// Its PMK does not follow from a passphrase: SAE, OWE, 802.1X.
+    /// The PMK cannot be derived from a passphrase: SAE, OWE, 802.1X.
     NotOfPassphrase,
-    /// Its ciphers or key management are unknown to us.
+    /// The cipher or the key management is unsupported.
     UnknownSuites,
 }
 
@@ -31,20 +31,20 @@ pub enum Finding {
 pub struct Station {
     /// The access point.
     pub bssid: MacAddr,
-    /// The station; [`MacAddr::BROADCAST`] for what is group addressed.
+    /// The station; [`MacAddr::BROADCAST`] for group addressed frames.
     pub station: MacAddr,
-    /// The network's name, if it was seen or given.
+    /// The SSID, if it was seen or given.
     pub ssid: Option<Vec<u8>>,
-    /// Its key management, by hostapd's name or, if that is none of ours, as its selector, if a message 2 said so.
+    /// The key management from message 2: hostapd's name, or the selector if it is unsupported.
     pub akm: Option<String>,
-    /// The cipher of the key that was learned last.
+    /// The cipher suite of the most recent key.
     pub suite: Option<Suite>,
-    /// Messages of 4-way handshakes that were seen, by number: 1 to 4.
+    /// Number of 4-way handshake messages 1 to 4 in the capture.
     pub messages: [u64; 4],
-    /// Keys that were learned.
+    /// Number of keys learned.
     pub keys: u64,
-    /// Why they are known, or why not.
+    /// Whether keys were learned, or the reason why not.
     pub finding: Finding,
-    /// What became of its protected data frames.
+    /// Counts of its protected data frames.
     pub counts: LinkCounts,
 }

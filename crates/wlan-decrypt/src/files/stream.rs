@@ -1,4 +1,4 @@
-//! From the octets of a capture to those of the output: steps 1 to 3 of [`decrypt`](super).
+//! From the octets of a capture to the octets of the output: steps 1 to 3 of [`decrypt`](super).
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
@@ -14,17 +14,17 @@ use crate::decap::{CaptureKey, Decap, KeyOwner, Receiver};
 use super::learner::Learner;
 use super::{Decrypted, Secrets};
 
-/// Octets read at a time: enough that calls cost nothing, few enough that they, and the copy that is deciphered, stay in a
-/// second-level cache.
+/// Octets per read: enough to make the cost of system calls negligible, and few enough that they and their decrypted
+/// copy fit a second-level cache.
 const READ_OCTETS: usize = 128 << 10;
-/// Octets written at a time: enough that waking the writer costs nothing; they go to another core anyway.
+/// Octets per write: enough to make the cost of waking the writer negligible. They move to another core anyway.
 const WRITE_OCTETS: usize = 512 << 10;
-/// Octets read of a file between two looks at whether the user wants more.
+/// Octets read between two calls of `progress`.
 const TOLD_OCTETS: u64 = 512 << 10;
-/// Pieces that wait to be written: the writer is never without work while there is some.
+/// Maximum number of blocks waiting to be written, so that the writer is never idle while there is output.
 const WAITING: usize = 4;
 
-/// What ended [`stream`].
+/// The error that ended [`stream`].
 #[derive(Debug)]
 pub(super) enum StreamError {
     Read(io::Error),
@@ -34,14 +34,14 @@ pub(super) enum StreamError {
     Stopped,
 }
 
-/// What takes the frames, and learns from them.
+/// Collects decrypted frames and learns keys.
 struct Sink {
     learner: Learner,
-    /// What is to be written next.
+    /// The block that is being filled.
     piece: Vec<u8>,
     full: SyncSender<Vec<u8>>,
     empty: Fetch<Vec<u8>>,
-    /// The writer has ended before its time.
+    /// Whether the writer ended early.
     is_broken: bool,
 }
 
@@ -72,12 +72,12 @@ impl Receiver for Sink {
     }
 }
 
-/// A piece with room for the record that makes it full.
+/// An empty block, with capacity for the record that exceeds `WRITE_OCTETS`.
 fn empty_piece() -> Vec<u8> {
     Vec::with_capacity(WRITE_OCTETS + MAX_RECORD_LEN)
 }
 
-/// Decrypts a capture.
+/// Decrypts a capture from `input` to `output`.
 pub(super) fn stream(
     input: &mut impl Read,
     output: &mut (impl Write + Send),
@@ -101,7 +101,7 @@ pub(super) fn stream(
             for mut piece in to_write {
                 output.write_all(&piece)?;
                 piece.clear();
-                // Nobody wants it at the end.
+                // Fails harmlessly at the end, when no block is required.
                 let _ = written.send(piece);
             }
             Ok(())
@@ -110,7 +110,7 @@ pub(super) fn stream(
         if decrypted.is_ok() {
             sink.pass_on();
         }
-        // This lets the writer end.
+        // Closes the channel, which ends the writer.
         drop(sink);
         let outcome = writer.join().expect("the writer does not panic");
         outcome.map_err(StreamError::Write).and(decrypted)
@@ -143,11 +143,11 @@ fn read(
                 Ok(Step::Record(link_type, record, len)) => {
                     unread.start += len;
                     if captured::is_known(link_type) {
-                        // What is skipped is counted.
+                        // The batch counts skipped records.
                         let _ = batch.push(link_type, &record, sink);
                         continue;
                     }
-                    // Not even one interface of 802.11: no need to read on.
+                    // No interface has 802.11 frames, so the rest of the file is not read.
                     if !decoder.link_types().iter().any(|&one| captured::is_known(one)) {
                         return Err(StreamError::LinkType(link_type));
                     }
@@ -161,7 +161,7 @@ fn read(
             Ok(len) => len,
         };
         if sink.is_broken {
-            // The writer says why.
+            // The writer returns the actual error.
             return Err(StreamError::Stopped);
         }
         buffer.copy_within(unread.clone(), 0);
@@ -177,7 +177,7 @@ fn read(
                 octets_read += len as u64;
                 len < room.len()
             }
-            // By a signal, which may be the user's, or nothing came.
+            // Interrupted by a signal, which may be the user's, or no data arrived.
             Err(error) if error.kind() == ErrorKind::Interrupted => true,
             Err(error) => return Err(StreamError::Read(error)),
         };
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Gives one octet a time, with a signal before each, as a slow pipe might.
+    /// Returns one octet per read, each after an interruption, like a slow pipe.
     struct Trickle<'a>(&'a [u8], bool);
 
     impl Read for Trickle<'_> {

@@ -1,7 +1,7 @@
-"""Makes the captures of this folder with nothing of the crate's.
+"""Generates the captures in this directory without any code of the crate.
 
-RC4, Michael and the TKIP key mixing are written here from IEEE 802.11-2020 12.3.2 and 12.5.2, the rest is
-Python's own. Everything is fixed, so that making them again gives the same octets.
+RC4, Michael and the TKIP key mixing are implemented here from IEEE 802.11-2020 12.3.2 and 12.5.2; everything else is
+from Python's standard library. All inputs are fixed, so that the output is reproducible.
 
     python3 make.py         writes wep40.pcap, wep104.pcap and tkip.pcap
 
@@ -151,7 +151,7 @@ def wep_frames(key: bytes) -> list[bytes]:
         flags, tid = ways[n % len(ways)]
         mac_header, _, _ = header(flags | PROTECTED, n, tid)
         frames.append(wep(key, n % 4, 0x00FFFD + n * 0x1_0101, mac_header, packet(n, size)))
-    # The last one again, as a retransmission; then noise in a body; then one in the open.
+    # A retransmission of the last frame, a frame with a damaged body, and an unprotected frame.
     frames.append(frames[-1][:1] + bytes([frames[-1][1] | RETRY]) + frames[-1][2:])
     frames.append(frames[3][:22] + bytes([0x90, 0]) + frames[3][24:60] + b"noise" + frames[3][65:])
     frames.append(header(TO_DS, 20)[0] + packet(20, 10))
@@ -190,14 +190,14 @@ def tkip_frames() -> list[bytes]:
     for n, size in enumerate([0, 1, 60, 255, 1000, 1400, 33, 7]):
         flags, tid = ways[n % len(ways)]
         mac_header, da, sa = header(flags | PROTECTED, 10 + n, tid)
-        # Across a carry into the upper 32 bits of the TSC.
+        # The TSC carries into its upper 32 bits.
         frames.append(tkip(keys, 0x3_FFFC + n, mac_header, da, sa, tid or 0, packet(n, size)))
     return frames
 
 
 def main() -> None:
     pcap("wep40.pcap", 105, wep_frames(bytes.fromhex("1f2e3d4c5b")))
-    # One field, the flags: the FCS is there.
+    # One field, the flags: an FCS is present.
     radiotap = bytes.fromhex("0000090002000000" + "10")
     pcap("wep104.pcap", 127, [radiotap + f + crc(f) for f in wep_frames(b"thirteen-char")])
     pcap("tkip.pcap", 127, [radiotap + f + crc(f) for f in tkip_frames()])

@@ -1,4 +1,4 @@
-//! Captures made on the spot: networks whose keys come from handshakes of `wlan-rsn`, and what is to come out of them.
+//! Generated captures: networks with keys from handshakes of `wlan-rsn`, and the expected Ethernet frames.
 
 #![allow(dead_code, reason = "shared by programs that need other parts of it")]
 
@@ -27,12 +27,12 @@ pub const PASSPHRASE: &[u8] = b"a toll on the air";
 pub const AP: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
 pub const STA: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 2]);
 
-/// The records of a capture, and the Ethernet frames that they hold.
+/// The records of a capture and their Ethernet frames.
 pub struct Air {
     pub file: Vec<u8>,
-    /// Time in nanoseconds and octets; only if wanted.
+    /// Expected time in nanoseconds and octets per frame; `None` if not recorded.
     pub expected: Option<Vec<(u64, Vec<u8>)>>,
-    /// Where each record begins, and whether it is protected data.
+    /// Position of each record, and whether it is protected data.
     pub records: Vec<(usize, bool)>,
     time_ns: u64,
 }
@@ -65,7 +65,7 @@ impl Air {
         self.file.extend(fcs::fcs(mpdu).to_le_bytes());
     }
 
-    /// Says that the record to come holds this Ethernet frame.
+    /// Expects that the next record contains this Ethernet frame.
     fn expect(&mut self, da: MacAddr, sa: MacAddr, ethertype: EtherType, payload: &[u8]) {
         let time_ns = self.time_ns + 100_000;
         if let Some(expected) = &mut self.expected {
@@ -74,7 +74,7 @@ impl Air {
         }
     }
 
-    /// What comes out of it, as a capture.
+    /// The expected output as a capture.
     pub fn decrypted(&self) -> Vec<u8> {
         let mut file = pcap::file_header_of(pcap::LINKTYPE_ETHERNET).to_vec();
         for (time_ns, frame) in self.expected.as_ref().expect("wanted") {
@@ -84,14 +84,14 @@ impl Air {
         file
     }
 
-    /// The octets of the n-th record, with its header.
+    /// The octets of record `n`, including its header.
     pub fn octets(&self, n: usize) -> &[u8] {
         let end = self.records.get(n + 1).map_or(self.file.len(), |&(at, _)| at);
         &self.file[self.records[n].0..end]
     }
 }
 
-/// One direction of a link: the key, and how many frames went.
+/// One direction of a link: its key and packet number.
 struct Sealer {
     key_id: KeyId,
     suite: Suite,
@@ -124,7 +124,7 @@ impl Sealer {
         }
     }
 
-    /// Seals what is laid out behind a header of this length.
+    /// Seals an MPDU whose MAC header has `header_len` octets.
     fn seal(&mut self, mpdu: &mut [u8], header_len: usize, is_fragment: bool) {
         self.pn += 1;
         let mut jobs = [SealJob {
@@ -141,7 +141,7 @@ impl Sealer {
     }
 }
 
-/// A station, and what both ends send with.
+/// A station, with the transmit keys of both ends.
 struct End {
     supplicant: Supplicant,
     up: Option<Sealer>,
@@ -153,13 +153,13 @@ pub struct Bss {
     pub bssid: MacAddr,
     pub ssid: Vec<u8>,
     pub elements: Elements,
-    /// A-MSDU Present is under the MIC.
+    /// Whether the MIC covers A-MSDU Present.
     pub spp_amsdu: bool,
     pmk: Pmk,
     ap: Authenticator,
     ends: BTreeMap<MacAddr, End>,
     group: Option<Sealer>,
-    /// EAPOL packets on their way: from the access point or not, the station, sealed or not.
+    /// EAPOL packets in flight: whether from the access point, the station, whether sealed, the packet.
     air: VecDeque<(bool, MacAddr, bool, Vec<u8>)>,
     rng: TestRng,
     sequence: u16,
@@ -190,7 +190,7 @@ impl Bss {
         bss
     }
 
-    /// A beacon that says this name.
+    /// Adds a beacon with this SSID.
     pub fn beacon(&self, air: &mut Air, ssid: &[u8]) {
         let mut body = Vec::new();
         push_element(&mut body, 0, ssid);
@@ -209,8 +209,8 @@ impl Bss {
         air.record(&mpdu);
     }
 
-    /// A management frame of this subtype with the SSID behind so many octets: a probe response (5, 12), a request to
-    /// associate (0, 4) or reassociate (2, 10).
+    /// Adds a management frame of this subtype, with the SSID after `fixed_len` octets: a probe response (5, 12), an
+    /// association request (0, 4) or a reassociation request (2, 10).
     pub fn management(&self, air: &mut Air, subtype: u8, fixed_len: usize, station: MacAddr) {
         let (to, from) = if subtype == 5 {
             (station, self.bssid)
@@ -227,12 +227,12 @@ impl Bss {
         air.record(&mpdu);
     }
 
-    /// A station associates, and all messages of its handshake go over the air.
+    /// Associates a station; the capture contains its complete handshake.
     pub fn join(&mut self, air: &mut Air, station: MacAddr) {
         self.join_as(air, station, &self.elements.clone());
     }
 
-    /// The same with elements of its own.
+    /// Same as [`join`](Self::join), with the station's own elements.
     pub fn join_as(&mut self, air: &mut Air, station: MacAddr, elements: &Elements) {
         let association = Association::negotiate(&self.elements, elements).unwrap();
         let timing = Timing::default();
@@ -340,7 +340,7 @@ impl Bss {
         }
     }
 
-    /// The header of the next frame between the access point and `station`, or the address of all.
+    /// The header of the next frame between the access point and `station`, which may be a group address.
     fn header(&mut self, from_ap: bool, station: MacAddr, amsdu: bool) -> DataHeader {
         self.sequence = (self.sequence + 1) % SequenceControl::MODULUS;
         DataHeader {
@@ -372,7 +372,7 @@ impl Bss {
         sealer.expect("a key is installed")
     }
 
-    /// A protected frame from or to the access point, whole.
+    /// Sends a protected frame from or to the access point, unfragmented.
     pub fn send(&mut self, air: &mut Air, from_ap: bool, station: MacAddr, kind: EtherType, payload: &[u8]) {
         let bssid = self.bssid;
         let (da, sa) = if from_ap {
@@ -385,7 +385,7 @@ impl Bss {
         self.seal(air, from_ap, station, header, &msdu(kind, payload), false);
     }
 
-    /// The same in an A-MSDU of two.
+    /// Sends the payload twice in one A-MSDU.
     pub fn send_amsdu(&mut self, air: &mut Air, from_ap: bool, station: MacAddr, payload: &[u8]) {
         let bssid = self.bssid;
         let (da, sa) = if from_ap {
@@ -405,7 +405,7 @@ impl Bss {
         self.seal(air, from_ap, station, header, &amsdu, false);
     }
 
-    /// The same in three fragments.
+    /// Sends the payload in three fragments.
     pub fn send_fragments(&mut self, air: &mut Air, from_ap: bool, station: MacAddr, payload: &[u8]) {
         let bssid = self.bssid;
         let (da, sa) = if from_ap {
@@ -433,7 +433,7 @@ impl Bss {
         }
     }
 
-    /// Seals a body and puts the frame on the air.
+    /// Seals a body and adds the frame to the capture.
     fn seal(
         &mut self,
         air: &mut Air,
@@ -445,7 +445,7 @@ impl Bss {
     ) {
         let sealer = self.sealer(from_ap, station);
         let mic_len = match sealer.suite {
-            // Without Michael's, which is of the MSDU.
+            // The ICV only: Michael's MIC belongs to the MSDU.
             Suite::Tkip if is_fragment => 4,
             suite => suite.mic_len(),
         };
