@@ -1,11 +1,11 @@
 //! Ping-pong: the round-trip time of one message at a time, over UDP or TCP, IPv4 or IPv6.
 //!
-//! The method is that of sockperf's `ping-pong`: a client sends a message and does nothing until the server has
-//! sent it back, then sends the next. The clock is read right before the send and right after the receive, so a
-//! round trip contains both hosts' stacks and two wake-ups. Two things differ from sockperf 3.7: IPv6 works, and a
-//! lost datagram is counted instead of waited for without end.
+//! The method is that of sockperf's `ping-pong`: a client sends a message, waits for the server to send it back, then
+//! sends the next message. The clock is read directly before the send and directly after the receive, so a round trip
+//! includes the network stacks of both hosts and two wake-ups. There are two differences from sockperf 3.7: IPv6
+//! works, and a lost datagram is counted instead of being waited for indefinitely.
 //!
-//! [`Server`] and [`ping`] are the two ends; [`run`] makes a command of them.
+//! [`Server`] and [`ping`] are the two ends; [`run`] is the command.
 
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -17,21 +17,21 @@ use serde_json::json;
 
 use crate::program::{self, ProgramError, is_passing, is_timeout, milliseconds, parse, while_doing};
 
-/// Octets of the sequence number with which a UDP message begins, and so the shortest message.
+/// Minimum message length in octets: the sequence number at the start of a UDP message.
 pub const MESSAGE_MIN_B: usize = size_of::<u64>();
 
-/// The longest message: what a UDP datagram over IPv4 can carry (RFC 768, RFC 791: 65535 - 8 - 20 octets).
+/// Maximum message length in octets: the longest UDP payload over IPv4 (RFC 768, RFC 791: 65535 - 8 - 20 octets).
 pub const MESSAGE_MAX_B: usize = 65_507;
 
-/// TCP loses nothing, so a round trip may take as long as retransmission needs; after this the peer is gone.
+/// Timeout for TCP. TCP retransmits lost segments, so a round trip may take long; later the peer counts as gone.
 const TCP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What carries the messages.
+/// The transport of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A connection with `TCP_NODELAY`.
     Tcp,
-    /// One datagram a message.
+    /// One datagram per message.
     Udp,
 }
 
@@ -44,22 +44,22 @@ impl Transport {
     }
 }
 
-/// One message's way there and back.
+/// The round trip of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ping {
-    /// When it was sent, from the moment the first could be sent.
+    /// Time of sending, relative to the start of the measurement.
     pub start: Duration,
-    /// How long until it was back; `None` if it was not back within the reply timeout (UDP only).
+    /// Round-trip time; `None` if no reply arrived within the reply timeout (UDP only).
     pub rtt: Option<Duration>,
 }
 
-/// Why a measurement could not be made.
+/// Reason why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PingPongError {
-    /// The command line makes no sense, or the system refused something.
+    /// The command line is invalid, or a system call failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The message has no room for the sequence number, or fits in no datagram.
+    /// The message is too short for the sequence number or too long for a datagram.
     #[error("a message of {0} octets: {MESSAGE_MIN_B} to {MESSAGE_MAX_B} are possible")]
     MessageLength(usize),
 }
@@ -76,7 +76,7 @@ impl From<PingPongError> for ProgramError {
 const USAGE: &str =
     "serve tcp|udp ADDRESS:PORT IDLE_MS, or ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS";
 
-/// The end that sends every message back.
+/// The end that returns every message.
 pub struct Server(Socket);
 
 enum Socket {
@@ -85,10 +85,10 @@ enum Socket {
 }
 
 impl Server {
-    /// Takes the address; from here on a client may send.
+    /// Binds to `address`. Clients may send from now on.
     ///
     /// # Errors
-    /// The address is not this host's, or the port is in use.
+    /// The address does not belong to this host, or the port is in use.
     pub fn bind(address: SocketAddr, transport: Transport) -> Result<Self, PingPongError> {
         match transport {
             Transport::Tcp => TcpListener::bind(address).map(Socket::Tcp),
@@ -98,10 +98,10 @@ impl Server {
         .map_err(|error| ProgramError::listening(address, error).into())
     }
 
-    /// The address with the port that the system chose if 0 was asked for.
+    /// The bound address, with the port that the system chose if port 0 was requested.
     ///
     /// # Errors
-    /// The system's.
+    /// The system call fails.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Socket::Tcp(listener) => listener.local_addr(),
@@ -109,11 +109,11 @@ impl Server {
         }
     }
 
-    /// Sends back what comes, until nothing has come for `idle` or the one TCP client has left: a server that is
-    /// forgotten ends by itself.
+    /// Returns messages until none has arrived for `idle`, so that an abandoned server exits. With TCP, serves one
+    /// client and also returns when the client disconnects.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call fails.
     pub fn serve(&self, idle: Duration) -> io::Result<()> {
         match &self.0 {
             Socket::Udp(socket) => serve_udp(socket, idle),
@@ -134,7 +134,7 @@ fn serve_udp(socket: &UdpSocket, idle: Duration) -> io::Result<()> {
     loop {
         match socket.recv_from(&mut message) {
             Ok((len, client)) => match socket.send_to(&message[..len], client) {
-                // A client that has just closed its port answers with ICMP; the next one is not to pay for it.
+                // A client that has closed its port answers with ICMP, which must not affect the next client.
                 Err(error) if error.kind() != ErrorKind::ConnectionRefused => return Err(error),
                 _ => {}
             },
@@ -160,12 +160,11 @@ fn serve_tcp(mut stream: TcpStream, idle: Duration) -> io::Result<()> {
     }
 }
 
-/// Sends messages of `message_len_b` octets to `server`, one after the other, for as long as `window`; the last
-/// one begun is still waited for. A datagram that is not back within `reply_timeout` is lost, even if it comes
-/// later.
+/// Sends messages of `message_len_b` octets to `server`, one at a time, for the duration `window`, and waits for the
+/// last reply. A datagram without a reply within `reply_timeout` counts as lost, even if the reply arrives later.
 ///
 /// # Errors
-/// The message length is impossible, or nobody answers at `server` (UDP: nobody listens there).
+/// The message length is out of range, or `server` does not answer (UDP: no socket is bound to the port).
 pub fn ping(
     server: SocketAddr,
     transport: Transport,
@@ -208,7 +207,7 @@ pub fn ping(
     .map_err(|error| while_doing(format!("waiting for {server}"))(error).into())
 }
 
-/// Calls `exchange` with a sequence number and a clock that starts with the call, until `window` is over.
+/// Calls `exchange` with a sequence number and the start time of the call, until `window` is over.
 fn repeat(
     window: Duration,
     mut exchange: impl FnMut(u64, Instant) -> io::Result<Option<Duration>>,
@@ -229,8 +228,8 @@ fn repeat(
     Ok(pings)
 }
 
-/// Sends one datagram and waits for the very same octets. Earlier ones that come late are passed over; one of
-/// them can make the wait last up to twice the timeout, which costs no system call on the way of all others.
+/// Sends one datagram and waits for a reply with identical octets. Late replies to earlier datagrams are skipped.
+/// Such a reply can extend the wait to at most twice the timeout; avoiding this would cost a system call per reply.
 fn exchange_datagram(
     socket: &UdpSocket,
     message: &[u8],
@@ -253,12 +252,12 @@ fn exchange_datagram(
 }
 
 /// The command: `serve tcp|udp ADDRESS:PORT IDLE_MS`, or
-/// `ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS`. Returns the exit status: 0, 1 for a failure, 2
-/// for a wrong command line; the reason is one line on stderr.
+/// `ping tcp|udp ADDRESS:PORT OCTETS WINDOW_MS REPLY_TIMEOUT_MS`. Returns the exit status: 0, 1 for a failure, 2 for
+/// an invalid command line. The reason is printed to stderr on one line.
 ///
-/// `ping` prints lines of JSON: an object with what was asked for, then `[start_ns, rtt_ns]` for each message
-/// with null as the round-trip time of a lost one, and at last an object with the number of messages and of those
-/// lost, which shows that the output is whole.
+/// `ping` prints JSON lines. The first is an object with the arguments. Then follows `[start_ns, rtt_ns]` per
+/// message, with null as the round-trip time of a lost message. The last line, an object with the number of messages
+/// sent and lost, shows that the output is complete.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     program::run("pingpong", USAGE, args, command)
 }
@@ -326,7 +325,7 @@ mod tests {
     const WINDOW: Duration = Duration::from_millis(20);
     const TIMEOUT: Duration = Duration::from_millis(500);
 
-    /// Pings a server of this process for `WINDOW`; the server must have ended by itself afterwards.
+    /// Pings a server in this process for `WINDOW`. The server must exit by itself afterwards.
     fn measure(address: &str, transport: Transport, message_len_b: usize) -> Vec<Ping> {
         let server = Server::bind(address.parse().unwrap(), transport).unwrap();
         let address = server.local_addr().unwrap();
@@ -355,7 +354,7 @@ mod tests {
         }
     }
 
-    /// A server that does `act` with every datagram: (its number from 0, the socket, the datagram, its sender).
+    /// Pings a server that calls `act` with the datagram's index from 0, the socket, the datagram and its sender.
     fn with_udp_server(
         timeout: Duration,
         act: impl Fn(u64, &UdpSocket, &[u8], SocketAddr) + Send,
@@ -396,7 +395,7 @@ mod tests {
             if number == 0 {
                 held.extend_from_slice(message);
             } else if number == 1 {
-                // Only the first message's reply, late: the second has none.
+                // Only the late reply to the first message; the second message has no reply.
                 socket.send_to(&held, client).unwrap();
             } else {
                 socket.send_to(message, client).unwrap();

@@ -1,4 +1,4 @@
-//! What the measuring programs have in common: their command lines, and what sockets say.
+//! Shared parts of the measurement programs: command lines, and errors of sockets.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -6,35 +6,35 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Why a program could not do its work.
+/// Reason why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// Another socket has the port to listen on.
+    /// Another socket uses the port.
     #[error("port {} is in use", .0.port())]
     PortInUse(SocketAddr),
-    /// The system refused something else.
+    /// Any other system call failed.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The command line makes no sense.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
-    /// What the program itself found.
+    /// An error of the program itself.
     #[error(transparent)]
     Own(Box<dyn Error + Send + Sync>),
 }
 
 impl ProgramError {
-    /// The command line has this wrong.
+    /// An error in the command line.
     pub fn usage(problem: impl Into<String>) -> ProgramError {
         ProgramError::Usage(problem.into())
     }
 
-    /// Listening on an address failed.
+    /// An error while listening on an address.
     #[must_use]
     pub fn listening(address: SocketAddr, error: io::Error) -> ProgramError {
         match error.kind() {
@@ -44,14 +44,14 @@ impl ProgramError {
     }
 }
 
-/// Says of the system's error what was being done.
+/// Adds the operation in progress to a system error.
 pub fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> ProgramError {
     let doing = doing.into();
     move |source| ProgramError::Io { doing, source }
 }
 
-/// Runs a program with its command line; the exit status: 0, 1 for a failure, 2 for a wrong command line. The reason is
-/// one line on stderr.
+/// Runs a program with its command line. Returns the exit status: 0, 1 for a failure, 2 for an invalid command line.
+/// The reason is printed to stderr on one line.
 pub fn run(
     name: &str,
     usage: &str,
@@ -72,7 +72,7 @@ pub fn run(
     }
 }
 
-/// An argument; `what` says what it ought to be.
+/// Parses an argument; `what` describes the expected value.
 ///
 /// # Errors
 /// [`ProgramError::Usage`].
@@ -81,8 +81,7 @@ pub fn parse<T: FromStr>(text: &str, what: &str) -> Result<T, ProgramError> {
         .map_err(|_| ProgramError::usage(format!("'{text}' is not {what}")))
 }
 
-/// An argument that is a number of milliseconds above 0: as a read timeout that would mean none (socket(7),
-/// `SO_RCVTIMEO`).
+/// Parses a positive number of milliseconds. As a read timeout, 0 would mean no timeout (socket(7), `SO_RCVTIMEO`).
 ///
 /// # Errors
 /// [`ProgramError::Usage`].
@@ -93,13 +92,14 @@ pub fn milliseconds(text: &str) -> Result<Duration, ProgramError> {
     }
 }
 
-/// Whether a read ended because its time was over.
+/// Whether a read timed out.
 #[must_use]
 pub fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// Whether an error says nothing of the socket itself: a signal, or the ICMP message of a peer that has gone.
+/// Whether an error is transient and does not concern the socket itself: a signal, or an ICMP message because the
+/// peer has gone.
 #[must_use]
 pub fn is_passing(error: &io::Error) -> bool {
     matches!(

@@ -1,11 +1,12 @@
 //! A video stream over real sockets: RTP over UDP, IPv4 or IPv6, with the frames of [`wlan_air::traffic::Video`].
 //!
-//! The sender gives each packet to its stack when it is due, and tells how late it was. The receiver keeps, for each
-//! frame, how many of its packets came and when the last did, and for all packets delay, interarrival jitter and loss.
-//! It sends the header of each frame's last packet back, so that the sender knows a round-trip time of each frame by its
-//! own clock. One-way delays compare the clocks of both ends, which are one clock in network namespaces of one machine.
+//! The sender passes each packet to the network stack when it is due and reports its lateness. Per frame, the
+//! receiver records the number of packets received and the arrival of the last one; over all packets, it records
+//! delay, interarrival jitter and loss. It returns the header of each frame's last packet, so that the sender obtains
+//! a round-trip time per frame from its own clock. One-way delays compare the clocks of both ends, which are the same
+//! clock in network namespaces of one machine.
 //!
-//! [`Sender`] and [`Receiver`] are the two ends; [`run`] makes a command of them.
+//! [`Sender`] and [`Receiver`] are the two ends; [`run`] is the command.
 
 mod packet;
 mod receiver;
@@ -29,16 +30,16 @@ pub use receiver::{Log, Receiver};
 pub use report::{Distribution, Received, Sent, SentFrame};
 pub use sender::Sender;
 
-/// Why a stream could not be sent or received.
+/// Reason why a stream could not be sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum VideoError {
-    /// The command line makes no sense, or the system refused something.
+    /// The command line is invalid, or a system call failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// No stream can be so.
+    /// The parameters of the stream are invalid.
     #[error(transparent)]
     Stream(#[from] TrafficError),
-    /// The ICMP message of a host that has no such port.
+    /// An ICMP message reported that no socket is bound to the receiver's port.
     #[error("nobody receives at {0}")]
     Nobody(SocketAddr),
 }
@@ -52,26 +53,27 @@ impl From<VideoError> for ProgramError {
     }
 }
 
-/// Which frames count, by the time from the stream's beginning to their capture.
+/// The frames to evaluate, by the time from the start of the stream to their capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// From then on they do.
+    /// Start, inclusive.
     pub opens: Nanos,
-    /// From then on no more.
+    /// End, exclusive.
     pub closes: Nanos,
 }
 
 const USAGE: &str = "receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS, or send ADDRESS:PORT OPENS_MS CLOSES_MS \
                      FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED";
 
-/// The command: `receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS`, or `send ADDRESS:PORT OPENS_MS CLOSES_MS
-/// FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED`. Returns the exit status: 0, 1 for a failure, 2
-/// for a wrong command line; the reason is one line on stderr.
+/// The command: `receive ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S IDLE_MS`, or
+/// `send ADDRESS:PORT OPENS_MS CLOSES_MS FRAMES_PER_S START_NS RATE_BIT_PER_S PACKET_OCTETS smooth|burst SEED`.
+/// Returns the exit status: 0, 1 for a failure, 2 for an invalid command line. The reason is printed to stderr on one
+/// line.
 ///
-/// The window from `OPENS_MS` to `CLOSES_MS` counts from the stream's beginning: at the sender's `START_NS` of
-/// `CLOCK_MONOTONIC` (0 is now), and less than a frame's time later at the receiver, which takes the capture of frame 0
-/// for it. The rate is that of the pictures; a packet is its UDP payload. Each end prints one line of JSON when all is
-/// over, [`Received`] or [`Sent`]: it is whole or it is no JSON.
+/// The window from `OPENS_MS` to `CLOSES_MS` is relative to the start of the stream. For the sender, the start is
+/// `START_NS` of `CLOCK_MONOTONIC` (0 means now). For the receiver, the start is the capture of frame 0, less than
+/// one frame period later. The rate is that of the pictures; the packet length is the UDP payload. At the end, each
+/// end prints one line of JSON: [`Received`] or [`Sent`]. An incomplete line is not valid JSON.
 pub fn run(args: impl IntoIterator<Item = String>) -> i32 {
     program::run("video", USAGE, args, command)
 }

@@ -1,16 +1,16 @@
-//! The packets of a stream: RTP (RFC 3550, 5.1) and its end, RTCP BYE (6.6), on one port (RFC 5761).
+//! The packets of a stream: RTP (RFC 3550, 5.1) and, at the end, RTCP BYE (6.6), on one port (RFC 5761).
 //!
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! |V=2|P=0|X=1| 0 |M|  type 96    |        sequence number        |
-//! |                   time stamp, 90 kHz, of the capture          |
+//! |             time stamp of the capture, 90 kHz                 |
 //! |                             SSRC                              |
 //! |       profile "av"            |          length: 5            |  header extension (5.3.1)
-//! |                   number of the frame, from 0                 |
-//! |        CLOCK_MONOTONIC of the sender at its capture, ns       |
+//! |                  index of the frame, from 0                   |
+//! |    CLOCK_MONOTONIC of the sender at the frame's capture, ns   |
 //! |                                                               |
-//! |        and when this packet was given to the stack, ns        |
+//! |   and when this packet was passed to the network stack, ns    |
 //! |                                                               |
 //! |                          picture ...                          |
 //! ```
@@ -18,44 +18,44 @@
 use wlan_air::Nanos;
 use wlan_air::traffic::RTP_HEADER_LEN_B;
 
-/// Version 2, an extension, no padding, no contributing sources.
+/// Version 2, extension bit, no padding, no contributing sources.
 const FIRST: u8 = 2 << 6 | 1 << 4;
-/// The first of the dynamic payload types (RFC 3551, 6), as everybody takes for H.264.
+/// The first dynamic payload type (RFC 3551, 6), which is customary for H.264.
 const PAYLOAD_TYPE: u8 = 96;
 const MARKER: u8 = 1 << 7;
-/// What the extension is, by its first 16 bits: "av".
+/// The first 16 bits of the extension, which identify it: "av".
 const PROFILE: u16 = u16::from_be_bytes(*b"av");
-/// Words of the extension beyond its own first.
+/// Length of the extension in 32-bit words, excluding the first.
 const EXTENSION_WORDS: u16 = 5;
 const _: () = assert!(RTP_HEADER_LEN_B == 12 + 4 + 4 * EXTENSION_WORDS as usize);
 
-/// Version 2, one source; the packet type; the length in words less one.
+/// Version 2, one source; packet type 203; length in 32-bit words minus one.
 const BYE: [u8; 4] = [2 << 6 | 1, 203, 0, 1];
 
-/// What stands before the picture.
+/// The header before the picture data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Whether the packet is the last of its frame.
     pub marker: bool,
-    /// Counts packets.
+    /// Sequence number of the packet.
     pub sequence: u16,
-    /// Of the frame's capture, in units of 1/90000 s.
+    /// Time stamp of the frame's capture, in units of 1/90000 s.
     pub timestamp: u32,
-    /// The stream.
+    /// Identifier of the stream.
     pub ssrc: u32,
-    /// Which frame, from 0.
+    /// Index of the frame, from 0.
     pub frame: u32,
-    /// When the frame was captured.
+    /// Time of the frame's capture.
     pub captured: Nanos,
-    /// When the packet was given to the sender's stack.
+    /// Time at which the packet was passed to the sender's network stack.
     pub sent: Nanos,
 }
 
 impl Header {
-    /// Octets of it.
+    /// Length in octets.
     pub const LEN: usize = RTP_HEADER_LEN_B;
 
-    /// Its octets.
+    /// The encoded header.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Header::LEN] {
         let mut octets = [0; Header::LEN];
@@ -73,15 +73,15 @@ impl Header {
     }
 }
 
-/// The end of a stream, from its sender; and the receiver's answer to it.
+/// The end of a stream, from its sender; also the receiver's acknowledgement of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bye {
-    /// The stream.
+    /// Identifier of the stream.
     pub ssrc: u32,
 }
 
 impl Bye {
-    /// Its octets.
+    /// The encoded packet.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 8] {
         let mut octets = [0; 8];
@@ -91,17 +91,17 @@ impl Bye {
     }
 }
 
-/// What a datagram is.
+/// A parsed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Datagram {
-    /// Part of a picture, or an answer to the last part of one, with the octets of the picture.
+    /// A part of a picture, or the receiver's answer to the last part, with the number of octets of picture data.
     Picture(Header, usize),
-    /// The end.
+    /// The end of the stream.
     Bye(Bye),
 }
 
 impl Datagram {
-    /// Reads a datagram; `None` if it is of no stream like ours.
+    /// Parses a datagram; `None` if it does not belong to such a stream.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<Datagram> {
         if let [b0, b1, b2, b3, ssrc @ ..] = octets

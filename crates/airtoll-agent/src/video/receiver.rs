@@ -15,16 +15,16 @@ use super::report::{Distribution, Interval, Received, ReceivedFrame};
 use super::{VideoError, Window};
 use crate::program::{ProgramError, is_passing, is_timeout, while_doing};
 
-/// Time of arrival that is counted together.
+/// Length of an interval of arrival time.
 const INTERVAL: Nanos = Nanos::from_ms(100);
-/// For so long after its window a stream is looked at.
+/// Packets of a stream are accepted until this time after its window.
 const PATIENCE: Nanos = Nanos::from_secs(60);
-/// Half a second at 64 Mbit/s, of which the kernel grants what net.core.rmem_max allows.
+/// Requested size of the receive buffer: half a second at 64 Mbit/s. The kernel limits it to net.core.rmem_max.
 const BUFFER_B: usize = 4 << 20;
-/// How long after the sender has said that the stream is over it may say so again, as the answer was lost.
+/// Time after the sender's BYE during which a repeated BYE is answered, in case the answer was lost.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// What of a stream came, and when: no more is kept than the window asks for, however much comes.
+/// The arrivals of a stream. Memory use is bounded by the window, regardless of the number of packets.
 #[derive(Clone, Debug)]
 pub struct Log {
     fps: NonZeroU32,
@@ -42,14 +42,14 @@ pub struct Log {
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     ssrc: u32,
-    /// When frame 0 was captured, by the sender's clock.
+    /// Time of the capture of frame 0, by the sender's clock.
     start: Nanos,
-    /// The sequence number of the last packet, with the times that it went round (RFC 3550, A.1).
+    /// Extended sequence number of the last packet, which includes the number of wraparounds (RFC 3550, A.1).
     sequence: u64,
 }
 
 impl Stream {
-    /// A first packet, with so many numbers before it that none below it is negative.
+    /// Starts with the first packet. Its extended number is large enough for packets that were sent before it.
     fn new(header: &Header, fps: NonZeroU32) -> Stream {
         let after_ns = u64::from(header.frame) * 1_000_000_000 / u64::from(fps.get());
         Stream {
@@ -59,8 +59,8 @@ impl Stream {
         }
     }
 
-    /// The extended number of a packet: of those that end so, the one nearest to the last packet's.
-    #[allow(clippy::cast_possible_truncation)] // the number without the times that it went round
+    /// The extended sequence number of a packet: the candidate nearest to the last packet's number.
+    #[allow(clippy::cast_possible_truncation)] // without the wraparounds
     fn extended(&self, sequence: u16) -> u64 {
         let ahead = sequence.wrapping_sub(self.sequence as u16).cast_signed();
         self.sequence.saturating_add_signed(i64::from(ahead))
@@ -68,7 +68,7 @@ impl Stream {
 }
 
 impl Log {
-    /// Nothing yet.
+    /// An empty log.
     #[must_use]
     pub fn new(fps: NonZeroU32, window: Window) -> Log {
         Log {
@@ -85,8 +85,8 @@ impl Log {
         }
     }
 
-    /// A packet with so many octets of picture arrived. Whether it belongs to the stream: another than the first to
-    /// come is none of ours, nor are frames from before it or long after its window.
+    /// Records a packet with `picture_b` octets of picture data. Returns `false` if the packet belongs to another
+    /// stream than the first packet, or if its frame is from before the stream or long after its window.
     pub fn record(&mut self, header: &Header, picture_b: usize, arrived: Nanos) -> bool {
         let stream = self.stream.get_or_insert_with(|| Stream::new(header, self.fps));
         let since_start = |moment: Nanos| moment.0.checked_sub(stream.start.0).map(Nanos);
@@ -115,7 +115,7 @@ impl Log {
         frame.delay = frame.delay.max(arrived.saturating_sub(header.captured));
         let index = usize::try_from(after.0 / INTERVAL.0).unwrap_or(usize::MAX);
         if self.intervals.len() <= index {
-            // Where nothing came the jitter stays what it was.
+            // The jitter does not change during an interval without packets.
             let last = self.intervals.last().map_or(Nanos::ZERO, |last| last.jitter);
             let silent = Interval {
                 jitter: last,
@@ -123,7 +123,7 @@ impl Log {
             };
             self.intervals.resize(index + 1, silent);
         }
-        // A clock that all share never goes back, so this is the last.
+        // Arrival times never decrease, so this is the last interval.
         let interval = &mut self.intervals[index];
         interval.packets += 1;
         interval.octets += picture_b as u64;
@@ -131,7 +131,7 @@ impl Log {
         true
     }
 
-    /// What there is to say.
+    /// The report of all arrivals.
     #[must_use]
     pub fn report(&self, bye: bool, buffer_b: usize) -> Received {
         let packets = self.loss.received();
@@ -156,7 +156,7 @@ impl Log {
     }
 }
 
-/// The end that a stream goes to.
+/// The receiving end of a stream.
 pub struct Receiver {
     socket: UdpSocket,
     fps: NonZeroU32,
@@ -165,10 +165,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Takes the address; from here on a stream with so many frames a second may come.
+    /// Binds to `address`. A stream with `fps` frames per second may arrive from now on.
     ///
     /// # Errors
-    /// The address is not this host's, or the port is in use.
+    /// The address does not belong to this host, or the port is in use.
     pub fn bind(address: SocketAddr, fps: NonZeroU32, window: Window) -> Result<Receiver, VideoError> {
         let listening = |error| ProgramError::listening(address, error);
         let socket = UdpSocket::bind(address).map_err(listening)?;
@@ -182,26 +182,25 @@ impl Receiver {
         })
     }
 
-    /// The address with the port that the system chose if 0 was asked for.
+    /// The bound address, with the port that the system chose if port 0 was requested.
     ///
     /// # Errors
-    /// The system's.
+    /// The system call fails.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Receives until the sender says that the stream is over, or nothing has come for `idle`: a receiver that is
-    /// forgotten ends by itself.
+    /// Receives until the sender ends the stream or nothing has arrived for `idle`: an abandoned receiver exits.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call fails.
     pub fn receive(&self, idle: Duration) -> Result<Received, VideoError> {
         let mut log = Log::new(self.fps, self.window);
         let bye = self.log(&mut log, idle).map_err(while_doing("receiving"))?;
         Ok(log.report(bye, self.buffer_b))
     }
 
-    /// Whether the end was seen.
+    /// Receives into `log`. Returns whether the end of the stream was received.
     fn log(&self, log: &mut Log, idle: Duration) -> std::io::Result<bool> {
         let mut octets = vec![0; usize::from(u16::MAX)];
         let mut bye = false;
@@ -230,7 +229,7 @@ impl Receiver {
                 _ => continue,
             };
             match self.socket.send_to(answer, sender) {
-                // A sender that has gone answers with ICMP.
+                // A sender that has exited answers with ICMP.
                 Err(error) if !is_passing(&error) => return Err(error),
                 _ => {}
             }

@@ -1,47 +1,47 @@
-//! What the two ends print: JSON whose keys carry their units.
+//! The output of the two ends: JSON whose keys include their units.
 
 use serde::Serialize;
 use serde::ser::Serializer;
 use wlan_air::Nanos;
 use wlan_air::traffic::Delays;
 
-/// What a sender did.
+/// The sender's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sent {
     /// Version of the program.
     pub video: &'static str,
-    /// Mean rate of the pictures that was asked for.
+    /// Requested mean rate of the pictures.
     pub rate_bit_per_s: u64,
-    /// Frames a second.
+    /// Frames per second.
     pub frames_per_s: u32,
-    /// Octets of UDP payload of a full packet.
+    /// UDP payload of a full packet, in octets.
     pub packet_octets: usize,
-    /// Frames after which the stream repeats itself.
+    /// Number of frames after which the stream repeats.
     pub clip_frames: u32,
-    /// Whether a frame's packets were spread over the time until the next.
+    /// Whether the packets of a frame were spread over the frame period.
     pub smooth: bool,
-    /// The stream.
+    /// Identifier of the stream.
     pub ssrc: u32,
     /// `CLOCK_MONOTONIC` of the sender at the start.
     pub start_ns: u64,
-    /// Whether the receiver said that it had seen the end.
+    /// Whether the receiver acknowledged the end of the stream.
     pub bye_answered: bool,
-    /// By frame.
+    /// All frames sent.
     pub frames: Vec<SentFrame>,
 }
 
-/// A frame, as it was sent: in JSON `[captured_ns, packets, octets, late_ns, rtt_ns]`.
+/// A sent frame, in JSON `[captured_ns, packets, octets, late_ns, rtt_ns]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentFrame {
-    /// When it was captured, from the start.
+    /// Time of its capture, relative to the start.
     pub captured: Nanos,
-    /// Its packets.
+    /// Number of its packets.
     pub packets: u32,
-    /// Octets of the picture.
+    /// Octets of picture data.
     pub octets: u64,
-    /// How long after they were due its packets were given to the stack, at most.
+    /// Maximum delay between the time when a packet was due and the time when it was passed to the network stack.
     pub late: Nanos,
-    /// From its last packet to the answer; none if there was none.
+    /// Time from its last packet to the answer; `None` without an answer.
     pub rtt: Option<Nanos>,
 }
 
@@ -58,37 +58,37 @@ impl Serialize for SentFrame {
     }
 }
 
-/// What a receiver saw.
+/// The receiver's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Received {
     /// Version of the program.
     pub video: &'static str,
-    /// The stream; none if no packet came.
+    /// Identifier of the stream; `None` if no packet arrived.
     pub ssrc: Option<u32>,
-    /// `CLOCK_MONOTONIC` of the sender at the capture of frame 0, from which intervals count; none if no packet came.
+    /// `CLOCK_MONOTONIC` of the sender at the capture of frame 0, where intervals start; `None` without packets.
     pub start_ns: Option<u64>,
-    /// Octets that the kernel keeps for a program that does not fetch in time, with its own (socket(7), `SO_RCVBUF`).
+    /// Size of the socket's receive buffer in octets, including the kernel's overhead (socket(7), `SO_RCVBUF`).
     pub buffer_octets: usize,
-    /// Whether the end of the stream was seen.
+    /// Whether the end of the stream was received.
     pub bye: bool,
-    /// Packets that came, and those between the lowest and the highest of their sequence numbers (RFC 3550, A.3).
+    /// Packets received. `expected` counts the packets from the lowest to the highest sequence number (RFC 3550, A.3).
     pub packets: u64,
     /// See `packets`.
     pub expected: u64,
-    /// Delay of the window's packets, from the sender's program to the receiver's; none without packets.
+    /// Delay of the packets in the window, from the sender's program to the receiver's; `None` without packets.
     pub delay_ns: Option<Distribution>,
-    /// Mean over all packets of the interarrival jitter by RTP time stamps (RFC 3550, 6.4.1), as Wireshark has it: it
-    /// contains how packets of one frame are spread over time by their sender.
+    /// Mean over all packets of the interarrival jitter by RTP time stamps (RFC 3550, 6.4.1), as Wireshark computes
+    /// it. It includes the sender's spreading of a frame's packets over time.
     pub rtp_jitter_mean_ns: u64,
-    /// By frame of which a packet came.
+    /// All frames with at least one received packet.
     pub frames: Vec<ReceivedFrame>,
-    /// By interval of arrival, from the start.
+    /// Intervals of arrival time, relative to the start.
     pub intervals: Vec<Interval>,
-    /// Length of these.
+    /// Length of an interval.
     pub interval_ns: u64,
 }
 
-/// A distribution of times.
+/// A distribution of times, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Distribution {
     /// Mean.
@@ -102,7 +102,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// That of these delays; none without any.
+    /// The distribution of `delays`; `None` if there are none.
     #[must_use]
     pub fn of(delays: &Delays) -> Option<Distribution> {
         Some(Distribution {
@@ -114,14 +114,14 @@ impl Distribution {
     }
 }
 
-/// A frame, as it came: in JSON `[frame, packets, delay_ns]`.
+/// A received frame, in JSON `[frame, packets, delay_ns]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedFrame {
-    /// Which, from 0.
+    /// Index of the frame, from 0.
     pub frame: u32,
-    /// How many of its packets came.
+    /// Number of its packets that arrived.
     pub packets: u32,
-    /// From its capture to the arrival of the last of them.
+    /// Time from its capture to the arrival of its last packet.
     pub delay: Nanos,
 }
 
@@ -131,14 +131,15 @@ impl Serialize for ReceivedFrame {
     }
 }
 
-/// What came in an interval: in JSON `[packets, octets, jitter_ns]`.
+/// The packets that arrived in an interval, in JSON `[packets, octets, jitter_ns]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Packets.
+    /// Number of packets.
     pub packets: u32,
-    /// Octets of pictures.
+    /// Octets of picture data.
     pub octets: u64,
-    /// Interarrival jitter at its end (RFC 3550, 6.4.1) by the moments at which packets were sent (RFC 5450).
+    /// Interarrival jitter at the end of the interval (RFC 3550, 6.4.1), computed from the sending times of the
+    /// packets (RFC 5450).
     pub jitter: Nanos,
 }
 

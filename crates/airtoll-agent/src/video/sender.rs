@@ -19,15 +19,15 @@ use super::report::{Sent, SentFrame};
 use super::{VideoError, Window};
 use crate::program::{is_timeout, while_doing};
 
-/// Units of RTP time stamps of video a second (RFC 3551, 5).
+/// Units of video RTP time stamps per second (RFC 3551, 5).
 const TIMESTAMP_HZ: u64 = 90_000;
-/// The sender says so often and at such distances that the stream is over, until the receiver has seen it.
+/// Maximum number and interval of BYE packets at the end of the stream.
 const BYES: u32 = 40;
 const BYE_DISTANCE: Duration = Duration::from_millis(50);
-/// How soon the thread that waits for answers sees that there will be no more.
+/// Maximum delay until the thread that receives answers notices the end.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// The numbers with which a stream begins, which are to be no others' (RFC 3550, 5.1).
+/// The initial numbers of a stream, which should be random (RFC 3550, 5.1).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     ssrc: u32,
@@ -39,7 +39,7 @@ pub(super) struct Stream {
 impl Stream {
     #[allow(clippy::cast_possible_truncation)] // parts of a hash
     pub fn new(seed: u64, fps: u32) -> Stream {
-        // Steele, Lea and Flood's SplitMix64: seeds that differ by one have nothing in common.
+        // Steele, Lea and Flood's SplitMix64, so that consecutive seeds give unrelated streams.
         let mix = |state: u64| {
             let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -55,8 +55,8 @@ impl Stream {
         }
     }
 
-    /// The header of the `number`-th packet, given to the stack at `sent`.
-    #[allow(clippy::cast_possible_truncation)] // all three numbers go round
+    /// The header of packet `number`, passed to the network stack at `sent`.
+    #[allow(clippy::cast_possible_truncation)] // all three numbers wrap around
     pub fn header(&self, packet: &VideoPacket, number: u64, sent: Nanos) -> Header {
         let after = packet.frame * TIMESTAMP_HZ / u64::from(self.fps);
         Header {
@@ -71,7 +71,7 @@ impl Stream {
     }
 }
 
-/// The end that a stream comes from.
+/// The sending end of a stream.
 pub struct Sender {
     socket: UdpSocket,
     receiver: SocketAddr,
@@ -80,16 +80,17 @@ pub struct Sender {
     window: Window,
     video: Video,
     stream: Stream,
-    /// Whether the receiver's host has said that nobody has its port: either thread may be told so.
+    /// Whether an ICMP message reported that the receiver's port is closed; either thread may receive the error.
     refused: AtomicBool,
 }
 
 impl Sender {
-    /// A stream to `receiver`, from `start` on by `CLOCK_MONOTONIC`: frames until the window closes, and others after them
-    /// until the deadline of the last is over, so that it is the same air for all that count.
+    /// Prepares a stream to `receiver` that starts at `start` of `CLOCK_MONOTONIC`. It sends frames until the window
+    /// closes, and further frames until the deadline of the last frame in the window, so that the load is equal for
+    /// all evaluated frames.
     ///
     /// # Errors
-    /// No stream can be so, or there is no way to the receiver.
+    /// The parameters of the stream are invalid, or there is no route to the receiver.
     pub fn connect(
         receiver: SocketAddr,
         config: VideoConfig,
@@ -121,9 +122,9 @@ impl Sender {
     /// Sends the stream.
     ///
     /// # Errors
-    /// Nobody receives it, or the system's.
+    /// The receiver's port is closed, or a system call fails.
     pub fn send(self) -> Result<Sent, VideoError> {
-        // Else the kernel may wake the thread 50 us late to save power.
+        // Otherwise the kernel may wake the thread 50 us late to save power.
         let _ = nix::sys::prctl::set_timerslack(1);
         let over = AtomicBool::new(false);
         let (farewell, farewells) = mpsc::channel();
@@ -159,7 +160,7 @@ impl Sender {
         Ok(report)
     }
 
-    /// The frames that were sent.
+    /// Sends all frames and returns them.
     fn play(&self) -> Result<Vec<SentFrame>, VideoError> {
         let end = self.start + self.window.closes + PLAYOUT_DEADLINE;
         let mut octets = vec![0; self.config.payload_b];
@@ -187,10 +188,10 @@ impl Sender {
         Ok(frames)
     }
 
-    /// Gives a datagram to the stack. One that this has no room for is lost like any other: it is not waited for.
+    /// Passes a datagram to the network stack. A datagram is lost if the stack has no buffer space.
     fn give(&self, octets: &[u8]) -> Result<(), VideoError> {
         loop {
-            // A sender that waited for its own stack would fall behind what the encoder hands it.
+            // A sender that waits for its own stack would fall behind the encoder.
             let sent = socket::send(self.socket.as_raw_fd(), octets, MsgFlags::MSG_DONTWAIT);
             match sent {
                 _ if self.refused.load(Ordering::Relaxed) => return Err(VideoError::Nobody(self.receiver)),
@@ -205,7 +206,7 @@ impl Sender {
         }
     }
 
-    /// Whether the receiver has seen the end. One that has gone without its answer's reaching us is no failure.
+    /// Ends the stream. Returns whether the receiver acknowledged the end. A receiver that has exited is not an error.
     fn say_goodbye(&self, farewells: &mpsc::Receiver<()>) -> Result<bool, VideoError> {
         let bye = Bye {
             ssrc: self.stream.ssrc,
@@ -222,7 +223,7 @@ impl Sender {
         Ok(false)
     }
 
-    /// Round-trip times by frame, until there will be no more of them.
+    /// Receives answers until the stream is over. Returns the round-trip times with their frames.
     fn answers(&self, over: &AtomicBool, farewell: &mpsc::Sender<()>) -> Vec<(u32, Nanos)> {
         let mut octets = [0; Header::LEN + 1];
         let mut round_trips = Vec::new();
@@ -234,7 +235,7 @@ impl Sender {
                     self.refused.store(true, Ordering::Relaxed);
                     break;
                 }
-                // The sending thread meets it too, and tells it.
+                // The sending thread gets the same error and reports it.
                 Err(_) => break,
             };
             let now = Nanos(monotonic_ns());
@@ -243,7 +244,7 @@ impl Sender {
                     round_trips.push((header.frame, now.saturating_sub(header.sent)));
                 }
                 Some(Datagram::Bye(bye)) if bye.ssrc == self.stream.ssrc => {
-                    // Nobody waits for a second one.
+                    // Fails harmlessly for a second answer.
                     let _ = farewell.send(());
                 }
                 _ => {}
@@ -253,7 +254,7 @@ impl Sender {
     }
 }
 
-/// Sleeps until a moment of `CLOCK_MONOTONIC`; what it is then.
+/// Sleeps until `moment` of `CLOCK_MONOTONIC`. Returns the time after waking.
 fn wait_until(moment: Nanos) -> Nanos {
     loop {
         let now = Nanos(monotonic_ns());

@@ -1,4 +1,4 @@
-//! Packets, what a receiver makes of them in virtual time, and both ends on one machine.
+//! Encoding of packets, the receiver in virtual time, and both ends on one machine.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -63,7 +63,7 @@ proptest! {
     }
 }
 
-/// The packets of a stream, each with its header as it is when it leaves in time.
+/// The packets of a stream with their headers, if every packet is sent on time.
 fn stream(seed: u64) -> Vec<(Header, usize)> {
     let config = VideoConfig {
         rate_bps: 8_000_000,
@@ -81,7 +81,7 @@ fn stream(seed: u64) -> Vec<(Header, usize)> {
 
 #[test]
 fn packets_are_numbered_and_frames_are_a_thirtieth_of_a_second_apart() {
-    // RFC 3550, 5.1: the marker ends a frame, whose packets have one time stamp of 90 kHz.
+    // RFC 3550, 5.1: the marker ends a frame, whose packets share a 90 kHz time stamp.
     let packets = stream(5);
     for pair in packets.windows(2) {
         let ((one, _), (other, _)) = (pair[0], pair[1]);
@@ -109,7 +109,7 @@ fn what_arrives_is_counted_by_frame_and_by_interval() {
     }
     let report = log.report(true, 0);
     assert_eq!(report.start_ns, Some(packets[0].0.captured.0));
-    // The first and the last packet were not lost, so all between were expected.
+    // The first and the last packet were not lost, so all packets between them were expected.
     assert_eq!(
         (report.expected, report.packets),
         (packets.len() as u64, transit_ns.len() as u64)
@@ -132,7 +132,7 @@ fn what_arrives_is_counted_by_frame_and_by_interval() {
             (came.len(), last.max())
         );
     }
-    // RFC 3550, 6.4.1, by the moments of sending.
+    // RFC 3550, 6.4.1, computed from the sending times.
     let jitter = transit_ns
         .windows(2)
         .map(|pair| pair[1].abs_diff(pair[0]) as f64)
@@ -177,7 +177,7 @@ fn what_is_of_another_time_or_another_stream_is_left_out() {
     for alien in [other, early, late] {
         assert!(!log.record(&alien, 100, now));
     }
-    // However long it goes on, no more is kept than the window asks for.
+    // The window limits the stored data, regardless of the length of the stream.
     assert!(!log.record(&first, 100, START + Nanos::from_secs(3600)));
     assert!(!log.record(&first, 100, first.captured - Nanos(1)));
     let report = log.report(false, 0);
@@ -185,7 +185,7 @@ fn what_is_of_another_time_or_another_stream_is_left_out() {
     assert!(report.intervals.len() <= 2);
 }
 
-/// The beginning of a stream that begins now.
+/// The current time, as the start of a stream.
 fn now() -> Nanos {
     Nanos(monotonic_ns())
 }
@@ -216,7 +216,7 @@ fn a_stream_reaches_the_other_end_and_each_frame_is_answered() {
             (Some(sent.ssrc), sent.smooth),
             (received.ssrc, pacing == Pacing::Smooth)
         );
-        // 250 ms and the deadline of the last frame at 30 a second.
+        // Frames for 250 ms and the deadline of the last frame, at 30 per second.
         assert!((10..=11).contains(&sent.frames.len()));
         assert_eq!(received.frames.len(), sent.frames.len());
         for (sent, received) in sent.frames.iter().zip(&received.frames) {
