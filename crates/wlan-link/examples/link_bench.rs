@@ -55,13 +55,13 @@ const BURSTS: u32 = 1_000;
 
 /// Sends garbage until the process is killed.
 fn flood(asked: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    let socket = UdpSocket::bind(asked.local.ok_or("local?")?)?;
-    let peer = asked.peer.ok_or("peer?")?;
+    let socket = UdpSocket::bind(asked.local.ok_or("`local` is required")?)?;
+    let peer = asked.peer.ok_or("`peer` is required")?;
     let header = DataHeader {
         to_ds: true,
         protected: true,
         addr1: asked.peer_address.parse()?,
-        addr2: asked.address.as_ref().ok_or("address?")?.parse()?,
+        addr2: asked.address.as_ref().ok_or("`address` is required")?.parse()?,
         qos: Some(QosControl::new(0, AckPolicy::NoAck)),
         ..DataHeader::default()
     };
@@ -88,17 +88,17 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         return flood(&asked);
     }
     let peer_address: MacAddr = asked.peer_address.parse()?;
-    let suite = Suite::from_name(&asked.suite).ok_or("there is no such suite")?;
+    let suite = Suite::from_name(&asked.suite).ok_or("unknown suite")?;
     let (transport, endpoint) = if asked.transport == "udp" {
         let transport = Transport::Udp {
-            local: asked.local.ok_or("local?")?,
+            local: asked.local.ok_or("`local` is required")?,
             outer_mtu_b: asked.outer_mtu.unwrap_or(1500),
-            address: asked.address.ok_or("address?")?.parse()?,
+            address: asked.address.ok_or("`address` is required")?.parse()?,
         };
-        (transport, Endpoint::Udp(asked.peer.ok_or("peer?")?))
+        (transport, Endpoint::Udp(asked.peer.ok_or("`peer` is required")?))
     } else {
         let transport = Transport::Ethernet {
-            interface: asked.interface.ok_or("interface?")?,
+            interface: asked.interface.ok_or("`interface` is required")?,
             ethertype: ETHERTYPE,
         };
         (transport, Endpoint::Ethernet(peer_address))
@@ -118,7 +118,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     handle.admit(
         peer_address,
         endpoint,
-        &networks.ok_or("networks are such as 192.0.2.0/24")?,
+        &networks.ok_or("invalid network; expected for example 192.0.2.0/24")?,
     )?;
     for direction in [Direction::Transmit, Direction::Receive] {
         handle.install(

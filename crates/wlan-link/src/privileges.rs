@@ -12,7 +12,7 @@ pub use caps::Capability;
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegeError {
     /// The process cannot become the user: it lacks `CAP_SETUID` or `CAP_SETGID`, or its user namespace does not map the user.
-    #[error("becoming user {}, group {}: {source}", user.uid, user.gid)]
+    #[error("cannot change to user {}, group {}: {source}", user.uid, user.gid)]
     User {
         /// The user to become.
         user: UserIds,
@@ -20,10 +20,10 @@ pub enum PrivilegeError {
         source: nix::Error,
     },
     /// Capabilities cannot be changed.
-    #[error("giving up capabilities: {0}")]
+    #[error("cannot drop capabilities: {0}")]
     Capabilities(#[from] caps::errors::CapsError),
     /// The kernel does not support the process attribute.
-    #[error("no_new_privs, dumpable or keepcaps: {0}")]
+    #[error("cannot set no_new_privs, dumpable or keepcaps: {0}")]
     Attribute(#[from] nix::Error),
 }
 

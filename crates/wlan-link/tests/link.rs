@@ -248,7 +248,7 @@ fn what_the_kernel_drops_is_counted() {
         send().unwrap();
     }
     let running = host.run(|| link.start(1).unwrap());
-    eventually("a frame that comes later tells of them", || {
+    eventually("a later frame reports the overrun", || {
         send().unwrap();
         running.handle().counters().inbound.overrun > 1000
     });
@@ -342,7 +342,7 @@ fn an_interface_that_goes_away_and_comes_again_carries_on() {
         station.run(|| hosts::ip("link delete eth0"));
         assert!(!echoed(station, ap, inner(1)[0], 64));
         switch.join(2, station);
-        assert_ne!(number(), before, "the new one has another number");
+        assert_ne!(number(), before, "the new interface has another index");
         eventually("the link carries on", || echoed(station, ap, inner(1)[0], 64));
         for (_, running) in ends {
             running.end().unwrap();
@@ -407,7 +407,7 @@ fn a_link_that_is_told_to_ends_and_one_without_its_device_says_so() {
     station.end().unwrap();
     assert!(
         !host.run(|| hosts::ip("-brief link")).contains("link0"),
-        "the device goes with the link"
+        "the device is removed with the link"
     );
     let (host, ap) = ends.pop().unwrap();
     host.run(|| hosts::ip("link delete link0"));

@@ -179,10 +179,12 @@ impl Answers {
             line if line.starts_with(b"GET /metrics ") => {
                 http("200 OK", metrics::CONTENT_TYPE, &self.metrics())
             }
-            line if line.starts_with(b"GET ") => {
-                http("404 Not Found", "text/plain", "only /metrics is here\n")
-            }
-            _ => "{\"error\": \"a request is the line status or openmetrics\"}\n".to_owned(),
+            line if line.starts_with(b"GET ") => http(
+                "404 Not Found",
+                "text/plain",
+                "not found; the only page is /metrics\n",
+            ),
+            _ => "{\"error\": \"unknown request; expected status or openmetrics\"}\n".to_owned(),
         };
         stream.write_all(answer.as_bytes())
     }

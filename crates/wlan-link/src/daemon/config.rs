@@ -179,11 +179,11 @@ impl Reader<'_> {
             let fits = (1..=DEVICE_NAME_B).contains(&name.len());
             (
                 fits && name.bytes().all(is_one),
-                "a device's name has 1 to 15 letters and digits",
+                "a device name has 1 to 15 printable ASCII characters other than / and :",
             )
         })?;
         let ciphers = self.checked(written.ciphers, |ciphers| {
-            (!ciphers.is_empty(), "at least one cipher is needed")
+            (!ciphers.is_empty(), "at least one cipher is required")
         })?;
         let ciphers: Vec<Suite> = ciphers.into_iter().map(|Cipher(suite)| suite).collect();
         let credentials = self.credentials(written.akm, name.as_bytes(), written.passphrase_file)?;
@@ -201,7 +201,7 @@ impl Reader<'_> {
             self.checked(address, |address| {
                 (
                     address.ip().is_loopback(),
-                    "anyone can read metrics: only addresses of this host alone, such as 127.0.0.1:9777",
+                    "metrics have no access control: expected a loopback address, such as 127.0.0.1:9777",
                 )
             })
         });
@@ -217,7 +217,7 @@ impl Reader<'_> {
             self.checked(count, |&count| {
                 (
                     (1000..1 << 47).contains(&count),
-                    "1000 to 2^47 packets (numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
+                    "must be 1000 to 2^47 packets (packet numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
                 )
             })
         });
@@ -225,7 +225,7 @@ impl Reader<'_> {
             Some(path) => path,
             // The default path would be in a different directory.
             None if name.contains(['/', '\0']) => {
-                let why = "a name that is no file name needs `status_socket`, a path";
+                let why = "`status_socket` is required, because the name is not a valid file name";
                 return Err(self.at(name_at, why));
             }
             None => format!("/run/airtoll/{name}.sock").into(),
@@ -277,12 +277,12 @@ impl Reader<'_> {
         let peer = written.udp.as_ref().and_then(|udp| span(&udp.peer));
         let of_sta = [span(&written.bssid), span(&written.device_down_when_lost), peer];
         let (others, whose) = if is_ap {
-            (&of_sta[..], "station")
+            (&of_sta[..], "a station")
         } else {
-            (&of_ap[..], "access point")
+            (&of_ap[..], "an access point")
         };
         match others.iter().flatten().next() {
-            Some(span) => Err(self.at(span.clone(), format!("only the {whose} of a link has this"))),
+            Some(span) => Err(self.at(span.clone(), format!("only {whose} has this key"))),
             None => Ok(()),
         }
     }
@@ -304,7 +304,7 @@ impl Reader<'_> {
         };
         // The maximum of 31 years keeps sums of times from overflowing.
         if !(least..=1_000_000_000).contains(value.get_ref()) {
-            return Err(self.at(value.span(), format!("at least {least} seconds")));
+            return Err(self.at(value.span(), format!("must be {least} to 1000000000 seconds")));
         }
         Ok(Duration::from_secs(value.into_inner()))
     }
@@ -321,7 +321,7 @@ impl Reader<'_> {
                     let taken = [EtherType::EAPOL, EtherType::IPV4, EtherType::IPV6, EtherType::ARP];
                     self.checked(value, |&value| {
                         let fits = value >= TYPES_FROM && !taken.contains(&EtherType(value));
-                        (fits, "another protocol's, or a length: 0x88b5 and 0x88b6 are free (IEEE Std 802-2014 9.2.3)")
+                        (fits, "a length, or the EtherType of another protocol; use 0x88b5 or 0x88b6 (IEEE Std 802-2014 9.2.3)")
                     })
                 });
                 let ethertype = ethertype.transpose()?.map_or(ETHERTYPE, EtherType);
@@ -329,13 +329,18 @@ impl Reader<'_> {
             }
             (None, Some(udp)) => {
                 let address = self.checked(udp.address, |Text(address)| {
-                    (!address.is_group(), "the address of many is not one station's")
+                    (
+                        !address.is_group(),
+                        "expected an individual address, not a group address",
+                    )
                 })?;
                 let outer_mtu = udp.outer_mtu.map(|mtu| {
-                    self.checked(mtu, |mtu| ((576..=65_535).contains(mtu), "576 to 65535 octets"))
+                    self.checked(mtu, |mtu| {
+                        ((576..=65_535).contains(mtu), "must be 576 to 65535 octets")
+                    })
                 });
                 if !is_ap && udp.peer.is_none() {
-                    return Err(self.of("[udp] needs `peer`: where the access point is"));
+                    return Err(self.of("[udp] requires `peer`, the address of the access point"));
                 }
                 let transport = Transport::Udp {
                     local: udp.local,
@@ -344,7 +349,7 @@ impl Reader<'_> {
                 };
                 Ok((transport, udp.peer.map(Spanned::into_inner)))
             }
-            _ => Err(self.of("exactly one of [ethernet] and [udp] is needed: what carries the frames")),
+            _ => Err(self.of("exactly one of [ethernet] and [udp] is required")),
         }
     }
 
@@ -358,7 +363,7 @@ impl Reader<'_> {
         if let (Kind::Ethernet, Some(addresses)) = (kind, &addresses) {
             return Err(self.at(
                 addresses.span(),
-                "a link of Ethernet frames (kind tap) assigns no addresses",
+                "invalid with kind tap: a link of Ethernet frames assigns no addresses",
             ));
         }
         let own: Vec<Prefix> = match addresses {
@@ -368,7 +373,7 @@ impl Reader<'_> {
                 .map(|Text(prefix)| prefix)
                 .collect(),
             None if kind == Kind::Ip => {
-                return Err(self.of("an access point needs `addresses`, such as [\"192.0.2.1/24\"]"));
+                return Err(self.of("an access point requires `addresses`, such as [\"192.0.2.1/24\"]"));
             }
             None => Vec::new(),
         };
@@ -401,9 +406,9 @@ impl Reader<'_> {
     ) -> Result<Credentials, ConfigError> {
         let file = match (akm, file) {
             (Akm::Owe, None) => return Ok(Credentials::Owe),
-            (Akm::Owe, Some(file)) => return Err(self.at(file.span(), "akm owe has no passphrase")),
+            (Akm::Owe, Some(file)) => return Err(self.at(file.span(), "akm owe uses no passphrase")),
             (_, Some(file)) => file.into_inner(),
-            (akm, None) => return Err(self.of(&format!("akm {} needs `passphrase_file`", akm.name()))),
+            (akm, None) => return Err(self.of(&format!("akm {} requires `passphrase_file`", akm.name()))),
         };
         let path = self.path.parent().unwrap_or(Path::new("")).join(file);
         let passphrase = passphrase(&path)?;
@@ -425,7 +430,7 @@ fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     if mode & 0o077 != 0 {
         let mode = mode & 0o777;
         return Err(wrong(&format!(
-            "group or others may use this passphrase (mode {mode:04o}): chmod 600 it"
+            "group or others can access this passphrase file (mode {mode:04o}); run chmod 600"
         )));
     }
     // Allocated once, because reallocation would leave copies of the passphrase in memory.
@@ -438,7 +443,7 @@ fn passphrase(path: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
         .unwrap_or(octets.len());
     octets.truncate(end);
     if octets.is_empty() {
-        return Err(wrong("its first line has no passphrase"));
+        return Err(wrong("the first line is empty; expected the passphrase"));
     }
     Ok(octets)
 }

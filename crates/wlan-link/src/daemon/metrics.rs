@@ -20,18 +20,18 @@ pub fn text(name: &str, shown: &Shown, stations: &[StationState], totals: &Total
         &mut out,
         "airtoll_link_connected",
         "gauge",
-        "Other ends with a session.",
+        "Peers with a session.",
     );
     let _ = writeln!(out, "airtoll_link_connected{{link=\"{link}\"}} {connected}");
     for (metric, help, value) in [
         (
             "airtoll_link_connections",
-            "Sessions that began.",
+            "Sessions established.",
             shown.established,
         ),
         (
             "airtoll_link_failures",
-            "Attempts that came to nothing.",
+            "Failed attempts to connect.",
             shown.failed,
         ),
     ] {
@@ -47,7 +47,7 @@ pub fn text(name: &str, shown: &Shown, stations: &[StationState], totals: &Total
                 &mut out,
                 &metric,
                 "counter",
-                "As docs/how-to/protect-an-open-network.md says.",
+                "See docs/how-to/protect-an-open-network.md.",
             );
             let _ = writeln!(out, "{metric}_total{{link=\"{link}\"}} {value}");
         }
@@ -63,10 +63,12 @@ pub fn text(name: &str, shown: &Shown, stations: &[StationState], totals: &Total
             );
         }
     };
-    of_stations(sent, "MPDUs to a station.", &|station| station.sent);
-    of_stations(received, "MPDUs of a station that opened.", &|station| {
-        station.received
-    });
+    of_stations(sent, "MPDUs sent to the station.", &|station| station.sent);
+    of_stations(
+        received,
+        "Authentic MPDUs received from the station.",
+        &|station| station.received,
+    );
     out.push_str("# EOF\n");
     out
 }

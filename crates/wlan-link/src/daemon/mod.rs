@@ -162,7 +162,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
                 probes_to: config
                     .to_all()
                     .or(config.peer.map(Endpoint::Udp))
-                    .expect("checked when it was read"),
+                    .expect("the configuration requires a peer"),
                 bssid: config.bssid,
             };
             if config.device_down_when_lost {
@@ -188,7 +188,7 @@ pub fn run(role: Role, path: &Path) -> Result<(), DaemonError> {
         name: config.name.clone(),
     };
     if let Some(why) = stays_root {
-        plane.log(&format!("the process stays root: {why}"));
+        plane.log(&format!("the process remains root: {why}"));
     }
     plane.log(&format!("{} is up as {address}, MTU {mtu_b}", config.device));
     // Fails harmlessly without a service manager.
@@ -241,7 +241,7 @@ impl Plane {
         loop {
             let now = clock().saturating_sub(start);
             if self.shared.stop.load(Ordering::Acquire) {
-                self.log("ending");
+                self.log("shutting down");
                 machine.shut_down();
                 self.perform(&mut machine);
                 return;
@@ -333,11 +333,11 @@ impl Plane {
                 let installed = self
                     .handle
                     .install(peer, direction, key_id, suite, key.as_octets());
-                self.complain("installing a key of", peer, installed);
+                self.complain("installing a key for", peer, installed);
             }
             Action::Retire { peer, key_id } => {
                 let retired = self.handle.retire(peer, key_id);
-                self.complain("retiring a key of", peer, retired);
+                self.complain("retiring a key for", peer, retired);
             }
             Action::Remove { peer } => {
                 // Absent if its admission failed, which was logged.
@@ -346,7 +346,7 @@ impl Plane {
             }
             Action::Assign(addresses) => {
                 if let Err(error) = self.device.assign(&addresses) {
-                    self.log(&format!("addresses of the device: {error}"));
+                    self.log(&format!("setting the addresses of the device: {error}"));
                 }
             }
             Action::Tell(event) => self.tell(&event),

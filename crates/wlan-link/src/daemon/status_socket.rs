@@ -35,7 +35,7 @@ impl StatusSocket {
     pub fn bind(path: &Path, owner: Option<UserIds>) -> io::Result<Self> {
         let name = path
             .file_name()
-            .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "the path names no file"))?
+            .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "the path has no file name"))?
             .to_owned();
         let folder = open_folder(path.parent().unwrap_or(Path::new("")), owner)?;
         let listener = match UnixListener::bind(path) {
@@ -81,7 +81,7 @@ impl Drop for StatusSocket {
         }
         if let Err(errno) = unlinkat(&self.folder, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir) {
             let (path, why) = (self.path.display(), words(&errno.into()));
-            eprintln!("airtoll link: the status socket {path} is left behind: {why}");
+            eprintln!("airtoll link: cannot remove the status socket {path}: {why}");
         }
     }
 }
@@ -110,7 +110,7 @@ fn open_folder(path: &Path, owner: Option<UserIds>) -> io::Result<File> {
 fn remove_abandoned(folder: &File, name: &OsString, path: &Path) -> io::Result<()> {
     let in_use = |why| Err(io::Error::new(ErrorKind::AddrInUse, why));
     if SFlag::from_bits_truncate(look(folder, name)?.st_mode) & SFlag::S_IFMT != SFlag::S_IFSOCK {
-        return in_use("something that is not a socket is there");
+        return in_use("the file is not a socket");
     }
     match UnixStream::connect(path) {
         Ok(_) => in_use("a link of this name is running"),

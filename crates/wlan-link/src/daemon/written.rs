@@ -98,7 +98,10 @@ impl<'de> Deserialize<'de> for Cipher {
         let suite = Suite::from_name(&name).filter(|suite| Suite::OF_TEMPORAL_KEYS.contains(suite));
         suite.map(Cipher).ok_or_else(|| {
             let names: Vec<&str> = Suite::OF_TEMPORAL_KEYS.iter().map(|suite| suite.name()).collect();
-            D::Error::custom(format!("\"{name}\" is no cipher of a link: {}", names.join(", ")))
+            D::Error::custom(format!(
+                "unsupported cipher \"{name}\" (expected one of {})",
+                names.join(", ")
+            ))
         })
     }
 }
@@ -113,7 +116,7 @@ fn akm<'de, D: Deserializer<'de>>(from: D) -> Result<Akm, D::Error> {
         .filter(|akm| *akm != Akm::WpaPsk)
         .ok_or_else(|| {
             D::Error::custom(format!(
-                "\"{name}\" is no key management of a link: sae, wpa-psk-sha256, owe"
+                "unsupported key management \"{name}\" (expected sae, wpa-psk-sha256 or owe)"
             ))
         })
 }

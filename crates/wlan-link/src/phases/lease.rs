@@ -22,7 +22,7 @@ pub struct Prefix {
 
 /// The text is not an address with a prefix length.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not an address with the bits of its network, such as 192.0.2.1/24")]
+#[error("\"{0}\" is not an address with a prefix length, such as 192.0.2.1/24")]
 pub struct PrefixError(String);
 
 impl FromStr for Prefix {
@@ -101,13 +101,13 @@ impl Prefix {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressingError {
     /// A station's address is in none of the link's networks.
-    #[error("station {0}: {1} is in none of the networks of `addresses`")]
+    #[error("station {0}: {1} is outside the networks of `addresses`")]
     Outside(MacAddr, IpAddr),
     /// Two stations have the same address.
-    #[error("station {0}: {1} is another's already")]
+    #[error("station {0}: {1} is already in use")]
     Taken(MacAddr, IpAddr),
     /// A station is listed more than once.
-    #[error("station {0} is listed twice")]
+    #[error("duplicate station {0}")]
     Twice(MacAddr),
 }
 
@@ -296,7 +296,7 @@ mod tests {
         let taken = addressing.list(station(3), &[address], &[]).unwrap_err();
         assert_eq!(
             taken.to_string(),
-            "station 02:00:00:00:00:03: 192.0.2.9 is another's already"
+            "station 02:00:00:00:00:03: 192.0.2.9 is already in use"
         );
         let outside = addressing.list(station(3), &["192.0.3.9".parse().unwrap()], &[]);
         assert!(matches!(outside, Err(AddressingError::Outside(..))));

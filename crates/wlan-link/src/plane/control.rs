@@ -20,16 +20,16 @@ pub enum SendError {
     #[error("station {0} has no key to protect the frame with")]
     NoKey(MacAddr),
     /// The packet numbers of the key are exhausted.
-    #[error("station {0} needs a new key: its packet numbers are used up")]
+    #[error("station {0} requires a new key: its packet numbers are exhausted")]
     Exhausted(MacAddr),
     /// The frame is not a management frame, or its subtype is never protected.
-    #[error("the frame is not a management frame that can be sent so")]
+    #[error("the frame is not a management frame, or cannot be protected")]
     NotManagement,
     /// The frame exceeds the maximum length of the transport.
-    #[error("a frame of {0} octets does not fit the transport")]
+    #[error("a frame of {0} octets is too long for the transport")]
     TooLong(usize),
     /// The socket refused the frame, for example because its interface is down.
-    #[error("the transport did not take the frame")]
+    #[error("the transport did not accept the frame")]
     Unsent,
 }
 

@@ -63,14 +63,12 @@ fn write(tun: &Tun, counters: &Inbound, run: &Run<'_>, ethernet: &[u8]) {
     let head = run.head();
     let (vnet, headers) = head
         .split_first_chunk::<{ VnetHeader::LEN }>()
-        .expect("it starts so");
+        .expect("a run starts with a virtio-net header");
     let mut vnet = *vnet;
     if !ethernet.is_empty() && run.packets() > 1 {
         // On a TAP device, the offsets of the virtio-net header include the Ethernet header.
         let whole = VnetHeader::parse(&vnet).and_then(|vnet| shifted(vnet, |at| Some(at + ETHERNET_B)));
-        vnet = whole
-            .expect("the headers of a run are some dozens of octets")
-            .emit();
+        vnet = whole.expect("the headers of a run are short").emit();
     }
     let mut parts: ArrayVec<IoSlice<'_>, { 3 + MAX_PACKETS }> = ArrayVec::new();
     parts.extend([&vnet, ethernet, headers].map(IoSlice::new));

@@ -132,7 +132,7 @@ fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outb
     let sealer = station
         .transmit
         .as_ref()
-        .expect("frames are only made where there is a key");
+        .expect("frames are only built for stations with a key");
     let Some(first) = sealer.take(frames.len()) else {
         counters.exhausted.add(frames.len());
         return false;
@@ -142,7 +142,7 @@ fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outb
     for frame in frames {
         let (mpdu, behind) = rest.split_at_mut(frame.len_b);
         rest = behind;
-        let own = pn.expect("all of them were taken");
+        let own = pn.expect("all packet numbers were allocated");
         wire::number(mpdu, own);
         batch.push(SealJob {
             mpdu,
@@ -155,7 +155,7 @@ fn seal(station: &Station, frames: &[Placed], octets: &mut [u8], counters: &Outb
     counters
         .crypto_ns
         .time(|| sealer.key.seal(&mut batch))
-        .expect("frames built here are whole data frames");
+        .expect("frames built here are complete data frames");
     true
 }
 

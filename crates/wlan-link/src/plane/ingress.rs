@@ -144,7 +144,7 @@ impl<O: Outlet> Ingress<'_, O> {
         let station = &table.stations()[claim.station];
         let opener = station
             .opener(claim.key_id)
-            .expect("the claim was looked at with this table");
+            .expect("the claim was checked against this table");
         counters.crypto_ns.time(|| opener.key.open(&mut batch.jobs));
         let mut taken: ArrayVec<(Endpoint, &'f mut [u8], Opened), BATCH> = ArrayVec::new();
         {

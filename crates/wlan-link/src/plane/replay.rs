@@ -113,7 +113,7 @@ mod tests {
                 let accepted = window.accept(pn(next));
                 let is_new = next > 0 && !taken.contains(&next);
                 if accepted {
-                    prop_assert!(is_new, "{next} was taken before");
+                    prop_assert!(is_new, "{next} was accepted before");
                 } else {
                     prop_assert!(!is_new || highest - next > WINDOW, "{next} is new, after {highest}");
                 }

@@ -30,19 +30,19 @@ pub enum LinkError {
         source: io::Error,
     },
     /// The suite does not support links.
-    #[error("suite {} cannot be used on a link: ccmp, ccmp256, gcmp, gcmp256, enhanced1 to enhanced8 can", .0.name())]
+    #[error("unsupported suite {} (expected ccmp, ccmp256, gcmp, gcmp256 or enhanced1 to enhanced8)", .0.name())]
     Suite(Suite),
     /// The configuration has no suite.
-    #[error("a link needs a cipher suite")]
+    #[error("a link requires a cipher suite")]
     NoSuite,
     /// The longest frame of the transport leaves less than the minimum MTU for packets.
-    #[error("an MTU of {0} octets outside leaves less than {MTU_MIN_B} for packets inside")]
+    #[error("frames of at most {0} octets leave less than {MTU_MIN_B} octets for packets")]
     Mtu(usize),
     /// The address is a group address.
-    #[error("{0} is not the address of one station")]
+    #[error("{0} is a group address; expected an individual address")]
     Group(MacAddr),
     /// A thread, or the event descriptor that wakes it, cannot be created.
-    #[error("starting the link: {}", words(.0))]
+    #[error("cannot start the link: {}", words(.0))]
     Start(#[source] io::Error),
 }
 

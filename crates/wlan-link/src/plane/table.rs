@@ -240,13 +240,13 @@ pub enum TableError {
     #[error("station {0} already has one of these networks")]
     NetworkTaken(MacAddr),
     /// A group address cannot belong to a station.
-    #[error("{0} is not the address of one station")]
+    #[error("{0} is a group address; expected an individual address")]
     Group(MacAddr),
     /// Two suites with one key would reuse its key stream.
-    #[error("station {0} already has this key, for another cipher suite")]
+    #[error("station {0} already has this key with another cipher suite")]
     Reused(MacAddr),
     /// The link was opened without this suite, so its MTU leaves no space for the overhead of the suite.
-    #[error("suite {} was not announced when the link was opened", .0.name())]
+    #[error("the link was opened without suite {}", .0.name())]
     Suite(Suite),
     /// The link does not support the suite, or the key has the wrong length.
     #[error(transparent)]

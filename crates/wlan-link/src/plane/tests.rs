@@ -328,7 +328,7 @@ fn stations_reach_each_other_through_the_access_point_and_one_packet_to_all() {
         ap.receive(&mut a.send(plain(), &to_all));
         assert_eq!(ap.got(), std::slice::from_ref(&to_all));
         let mut relayed = ap.left();
-        assert_eq!(relayed.len(), 2, "one for each other station, under its own key");
+        assert_eq!(relayed.len(), 2, "one per other station, under its own key");
         for station in [&mut a, &mut b, &mut c] {
             station.receive(&mut relayed.clone());
         }

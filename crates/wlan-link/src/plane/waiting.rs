@@ -216,7 +216,7 @@ mod tests {
             let (tell, told) = std::sync::mpsc::channel();
             std::thread::scope(|scope| {
                 let held = lock(&waiting.queues);
-                let again = || waiting.put(protected, || panic!("there is no room"));
+                let again = || waiting.put(protected, || panic!("the queue is full"));
                 scope.spawn(move || tell.send(again()));
                 let outcome = told.recv_timeout(Duration::from_secs(10));
                 drop(held);
@@ -225,7 +225,7 @@ mod tests {
             assert!(waiting.try_recv().is_ok());
             assert!(
                 waiting.put(protected, || frame(2, protected)),
-                "there is room again"
+                "the queue has space again"
             );
         }
     }

@@ -35,7 +35,7 @@ impl Host {
             }),
             Err(error) => {
                 test_support::skip(&format!(
-                    "this process may not create a network namespace: {error}"
+                    "this process cannot create a network namespace: {error}"
                 ));
                 None
             }
@@ -47,7 +47,7 @@ impl Host {
         let (tell, told) = channel();
         let job: Job = Box::new(move || tell.send(work()).unwrap());
         self.jobs.as_ref().unwrap().send(job).unwrap();
-        told.recv().expect("what the host was given panicked")
+        told.recv().expect("the host's job panicked")
     }
 }
 

@@ -58,7 +58,7 @@ impl AccessPoint {
                     .and_then(|member| member.session.as_mut())
                 {
                     session.liveness.doubt(now);
-                    let text = "a Deauthentication in the open is not taken for one; asking the station";
+                    let text = "ignored an unprotected Deauthentication; sending an SA Query to the station";
                     self.tell_seldom(Phase::Data, Outcome::Progress, station, text);
                 }
             }
@@ -141,7 +141,7 @@ impl AccessPoint {
             Some(sae::Event::Failed(failure)) => {
                 let text = match failure {
                     sae::Failure::PasswordMismatch => {
-                        "wrong passphrase: the station has another password".into()
+                        "wrong passphrase: the station has a different password".into()
                     }
                     other => other.to_string(),
                 };

@@ -110,7 +110,7 @@ impl AccessPoint {
     /// If `ciphers` is empty or does not fit an RSN element.
     pub fn new(settings: ApSettings, rng: &mut dyn CryptoRng) -> Result<Self, Mismatch> {
         let common = &settings.common;
-        let group = *common.ciphers.first().expect("there is a cipher");
+        let group = *common.ciphers.first().expect("at least one cipher");
         let elements = common.elements(&common.ciphers, group);
         let limits = Limits {
             stations: settings.stations,
@@ -312,7 +312,7 @@ impl AccessPoint {
         let stations: Vec<MacAddr> = self.members.keys().copied().collect();
         for station in stations {
             self.farewell(station, reason::LEAVING);
-            self.end(station, "the access point ends");
+            self.end(station, "the access point shuts down");
         }
     }
 
@@ -416,7 +416,7 @@ impl AccessPoint {
         if let Some(left_out) = self.lines.take(self.now) {
             let mut text = text.into();
             if left_out > 0 {
-                text.push_str(&format!(" ({left_out} lines like this were left out)"));
+                text.push_str(&format!(" ({left_out} similar lines omitted)"));
             }
             self.tell(phase, outcome, peer, text);
         }

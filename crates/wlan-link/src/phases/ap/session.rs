@@ -105,7 +105,7 @@ impl AccessPoint {
                     Phase::Keys,
                     Outcome::Failed,
                     station,
-                    "no address is free for the station",
+                    "no free address for the station",
                 );
                 self.authenticator.remove(station);
                 self.members.remove(&station);
@@ -164,7 +164,7 @@ impl AccessPoint {
         let text = format!(
             "connected with {akm} and {cipher}, {:.1} ms after its association{}{}",
             took.as_secs_f64() * 1e3,
-            if addresses.is_empty() { "" } else { "; it has " },
+            if addresses.is_empty() { "" } else { "; addresses " },
             addresses.join(", ")
         );
         if let Some(owe) = &mut self.owe {
@@ -226,7 +226,7 @@ impl AccessPoint {
         for (station, what) in asked {
             if what == Asked::Gone {
                 self.farewell(station, reason::INACTIVITY);
-                self.end(station, "does not answer any more (reason code 4)");
+                self.end(station, "no longer answers (reason code 4)");
             } else {
                 self.transaction = self.transaction.wrapping_add(1);
                 self.send_protected(station, &Protected::QueryRequest(self.transaction));

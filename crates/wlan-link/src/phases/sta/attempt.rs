@@ -55,7 +55,7 @@ impl Station {
         }
         if is_late {
             let name = String::from_utf8_lossy(&ssid).into_owned();
-            let text = format!("no access point of \"{name}\" answers; going on to search");
+            let text = format!("no access point with SSID \"{name}\" answers; still searching");
             self.tell(Phase::Discovery, Outcome::Failed, None, text);
         }
     }
@@ -106,7 +106,7 @@ impl Station {
         let common = &self.settings.common;
         if advertised.kind != Some(common.kind) {
             return Err(
-                "is no link, or one whose devices carry something else: IP packets or Ethernet frames".into(),
+                "is not a link, or has the other kind of device (IP packets or Ethernet frames)".into(),
             );
         }
         let (group, offered) = frames::ciphers_of(&advertised.elements.rsn)
@@ -117,7 +117,7 @@ impl Station {
             .find(|cipher| offered.contains(cipher))
             .ok_or_else(|| {
                 let names: Vec<&str> = offered.iter().map(|suite| suite.name()).collect();
-                format!("offers none of this station's ciphers but {}", names.join(", "))
+                format!("offers none of this station's ciphers, only {}", names.join(", "))
             })?;
         let own = common.elements(&[*cipher], group);
         let association =
@@ -134,7 +134,7 @@ impl Station {
     fn authenticate(&mut self, found: Found, rng: &mut dyn CryptoRng) {
         let own = self.settings.common.address;
         self.started = self.now;
-        let text = format!("found, on {}", place(found.endpoint));
+        let text = format!("found at {}", place(found.endpoint));
         self.tell_seldom(Phase::Discovery, Outcome::Progress, Some(found.bssid), text);
         let mut first = None;
         let sae = match &self.settings.common.credentials {
@@ -322,7 +322,7 @@ impl Station {
             Some(SaeEvent::Failed(failure)) => {
                 let wrong = *failure == wlan_rsn::sae::Failure::PasswordMismatch;
                 let text = if wrong {
-                    "wrong passphrase: the access point has another password".to_owned()
+                    "wrong passphrase: the access point has a different password".to_owned()
                 } else {
                     failure.to_string()
                 };

@@ -65,7 +65,7 @@ impl Station {
                         let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
                         let text = match &texts[..] {
                             [] => "the access point assigns no addresses".to_owned(),
-                            all => format!("addresses {}", all.join(", ")),
+                            all => format!("assigned addresses {}", all.join(", ")),
                         };
                         self.actions.push_back(Action::Assign(addresses));
                         self.tell(Phase::Data, Outcome::Progress, Some(from), text);
@@ -100,7 +100,7 @@ impl Station {
             && self.doubts.take(now).is_some()
         {
             session.liveness.doubt(now);
-            let text = "a Deauthentication in the open is not taken for one; asking the access point";
+            let text = "ignored an unprotected Deauthentication; sending an SA Query to the access point";
             self.tell_seldom(Phase::Data, Outcome::Progress, Some(from), text);
         }
     }
@@ -164,7 +164,7 @@ impl Station {
             }
             Asked::Gone => {
                 self.farewell(reason::INACTIVITY);
-                self.leave(Outcome::Ended, "the access point does not answer any more");
+                self.leave(Outcome::Ended, "the access point no longer answers");
             }
         }
     }
@@ -273,7 +273,7 @@ impl Station {
         });
         let took = now.saturating_sub(*began);
         let text = format!(
-            "connected with {} and {}, {:.1} ms after it was found",
+            "connected with {} and {}, {:.1} ms after discovery",
             common.credentials.akm().name(),
             suite.name(),
             took.as_secs_f64() * 1e3
@@ -296,9 +296,10 @@ impl Station {
         let wrong = reason == Failure::WrongKey && *refused && is_psk;
         let text = match reason {
             Failure::WrongKey if wrong => {
-                "wrong passphrase: the access point has another (IEEE Std 802.11-2020 12.7.6.3)".to_owned()
+                "wrong passphrase: the access point has a different one (IEEE Std 802.11-2020 12.7.6.3)"
+                    .to_owned()
             }
-            Failure::WrongKey => "the access point does not go on after message 2".to_owned(),
+            Failure::WrongKey => "the access point did not continue after message 2".to_owned(),
             other => other.to_string(),
         };
         self.remove();

@@ -299,7 +299,7 @@ impl Station {
     /// Ends the session and notifies the access point.
     pub fn shut_down(&mut self) {
         self.farewell(reason::LEAVING);
-        self.leave(Outcome::Ended, "the station ends");
+        self.leave(Outcome::Ended, "the station shuts down");
     }
 
     /// The current state.
@@ -356,7 +356,7 @@ impl Station {
         if let Some(left_out) = self.lines.take(self.now) {
             let mut text = text.into();
             if left_out > 0 {
-                text.push_str(&format!(" ({left_out} lines like this were left out)"));
+                text.push_str(&format!(" ({left_out} similar lines omitted)"));
             }
             self.tell(phase, outcome, peer, text);
         }

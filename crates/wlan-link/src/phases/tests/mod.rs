@@ -32,7 +32,7 @@ fn all_five_phases_with_each_key_management() {
         );
         assert!(
             one.iter().all(|prefix| !two.contains(prefix)),
-            "two stations have one address"
+            "two stations have the same address"
         );
         assert_eq!(world.sta(1).cipher, Some("gcmp256"));
         let members = world.ap().members();
@@ -75,7 +75,7 @@ fn a_wrong_passphrase_is_said_on_both_sides_and_tried_again_slowly() {
             let count = said(world.plane(end));
             assert!(
                 (1..=4).contains(&count),
-                "{} said it {count} times in a minute: {:?}",
+                "{} reported it {count} times in a minute: {:?}",
                 akm.name(),
                 world.plane(end).events
             );
@@ -122,7 +122,7 @@ fn ends_that_do_not_fit_say_why() {
     assert!(
         world
             .plane(station(1))
-            .told("offers none of this station's ciphers but gcmp256, ccmp")
+            .told("offers none of this station's ciphers, only gcmp256, ccmp")
     );
     assert!(world.plane(station(2)).told("IP packets or Ethernet frames"));
     assert!(
@@ -133,7 +133,7 @@ fn ends_that_do_not_fit_say_why() {
     assert!(
         world
             .plane(station(4))
-            .told("no access point of \"elsewhere\" answers")
+            .told("no access point with SSID \"elsewhere\" answers")
     );
 }
 
@@ -266,7 +266,7 @@ fn an_end_that_begins_anew_is_let_in_after_the_old_session_was_asked_for() {
             "the station, {}",
             akm.name()
         );
-        assert!(world.plane(AP).told("does not answer"));
+        assert!(world.plane(AP).told("no longer answers"));
         let before = world.now;
         world.start_ap(akm);
         world.settle(AP);
@@ -279,7 +279,7 @@ fn an_end_that_begins_anew_is_let_in_after_the_old_session_was_asked_for() {
         );
         assert!(
             world.now < before + Duration::from_secs(5),
-            "its first frame says so: {:?}",
+            "the first frame of the access point reveals its restart: {:?}",
             world.now - before
         );
     }
@@ -366,7 +366,7 @@ fn an_access_point_that_began_anew_and_cannot_reach_all_has_its_stations_back_in
         world.run(10, |_| false);
         assert!(
             (1..=3).all(|last| world.sta(last).connected),
-            "nobody said anything"
+            "without traffic, no station notices"
         );
         let before = world.now;
         (1..=3).for_each(|last| world.talk(last));
@@ -517,7 +517,7 @@ fn a_link_that_was_down_is_found_again() {
     world.cut = false;
     world.run(2, |_| false);
     assert!(world.is_connected(1));
-    assert_eq!(world.plane(AP).used.len(), 1, "five seconds end no session");
+    assert_eq!(world.plane(AP).used.len(), 1, "a session survives five seconds");
     world.cut = true;
     world.run(60, |_| false);
     assert!(

@@ -223,7 +223,7 @@ impl World {
                     peer, protected, pdu, ..
                 } => {
                     let key = if protected { transmit(&peer) } else { None };
-                    assert!(!protected || key.is_some(), "a rekey has no key to go under");
+                    assert!(!protected || key.is_some(), "no key protects the rekey");
                     out.push((Some(peer), ControlBody::Eapol(pdu), key));
                 }
                 Action::Admit { peer, .. } => {
@@ -236,14 +236,14 @@ impl World {
                     key,
                     ..
                 } => {
-                    let of = plane.peers.get_mut(&peer).expect("it was admitted");
+                    let of = plane.peers.get_mut(&peer).expect("the peer was admitted");
                     match direction {
                         Direction::Receive => {
                             of.receive.insert(key_id.get(), key);
                         }
                         Direction::Transmit => {
                             let entry = (peer, key.clone());
-                            assert!(!plane.used.contains(&entry), "the same key twice");
+                            assert!(!plane.used.contains(&entry), "a transmit key was installed twice");
                             plane.used.push(entry);
                             of.transmit = Some((key_id, key));
                             of.used = 0;
@@ -251,11 +251,11 @@ impl World {
                     }
                 }
                 Action::Retire { peer, key_id } => {
-                    let of = plane.peers.get_mut(&peer).expect("it is there");
-                    of.receive.remove(&key_id.get()).expect("the key was there");
+                    let of = plane.peers.get_mut(&peer).expect("the peer was admitted");
+                    of.receive.remove(&key_id.get()).expect("the key was installed");
                 }
                 Action::Remove { peer } => {
-                    plane.peers.remove(&peer).expect("it was there");
+                    plane.peers.remove(&peer).expect("the peer was admitted");
                 }
                 Action::Assign(addresses) => plane.assigned = addresses,
                 Action::Tell(event) => plane.events.push(event),
@@ -335,7 +335,7 @@ impl World {
         let mut rounds = 0;
         while self.now < until {
             rounds += 1;
-            assert!(rounds < 100_000, "a machine does not let time pass");
+            assert!(rounds < 100_000, "a state machine does not advance time");
             if done(self) {
                 return true;
             }
