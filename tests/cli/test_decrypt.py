@@ -195,7 +195,7 @@ def test_a_capture_cut_short_is_decrypted_up_to_there_with_exit_status_2(
         (["wep40.pcap", "--key", ""], "--key: not pairs of hexadecimal digits"),
         (["wep40.pcap"], "--key HEX is needed"),
         (["wep40.pcap", "--psk", "seven77"], "--psk: a passphrase has 8 to 63 characters, not 7"),
-        (["wep40.pcap", "--psk", "x" * 64], "--psk: 64 characters, but not all of them hexadecimal digits"),
+        (["wep40.pcap", "--psk", "x" * 64], "--psk: 64 characters must be the hexadecimal digits of a PSK"),
         (["wep40.pcap", "--psk", "x" * 65], "--psk: a passphrase has 8 to 63 characters, not 65"),
         (
             ["wep40.pcap", "--psk", "caf\u00e9 au lait"],

@@ -127,7 +127,7 @@ fn tshark_sees_the_same_packets_before_and_after_decryption() {
         ) else {
             return;
         };
-        let after = packets(&decrypt(&ours(name), keys).0, &[]).expect("tshark is there");
+        let after = packets(&decrypt(&ours(name), keys).0, &[]).expect("tshark is installed");
         assert_eq!(after.len(), 8, "{name}");
         assert_eq!(after, before, "{name}");
     }
@@ -138,7 +138,7 @@ fn every_record_that_gives_no_frame_is_counted_with_its_reason() {
     let (_, counts) = decrypt(&ours("wep40.pcap"), wep(WEP40));
     assert_eq!(
         counts.to_string(),
-        "8 of 12 records decrypted; not: 1 not a data frame, 1 not encrypted, 1 retransmission, 1 no key fits"
+        "8 of 12 records decrypted; not: 1 not a data frame, 1 not encrypted, 1 retransmission, 1 wrong key"
     );
     let (out, counts) = decrypt(&ours("wep40.pcap"), wep("0000000000"));
     assert_eq!(records(&out), []);

@@ -81,7 +81,7 @@ fn expect_all(air: &Air) -> Decrypted {
 
 fn finding(decrypted: &Decrypted, station: MacAddr) -> Finding {
     let found = decrypted.stations.iter().find(|one| one.station == station);
-    found.expect("it is in the capture").finding
+    found.expect("the station is in the capture").finding
 }
 
 #[test]

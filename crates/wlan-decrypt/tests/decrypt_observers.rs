@@ -159,7 +159,7 @@ fn tshark_sees_the_same_packets_before_and_after_decryption() {
         let Some(before) = tshark(&air.file, &decrypting, &fields) else {
             return;
         };
-        let after = tshark(&ours, &["-Y", "udp"], &fields).expect("tshark is there");
+        let after = tshark(&ours, &["-Y", "udp"], &fields).expect("tshark is installed");
         assert_eq!(after.len(), usize::from(FRAMES) * 4, "{suite:?}");
         assert_eq!(after, before, "{suite:?}");
     }

@@ -40,7 +40,7 @@ pub enum Skipped {
     #[error("not a data frame")]
     NotData,
     /// The capture contains only a part of the frame.
-    #[error("cut short by the capture")]
+    #[error("truncated by the capture")]
     CutShort,
     /// The record is not an 802.11 frame, or its FCS is wrong.
     #[error("damaged")]
@@ -58,10 +58,10 @@ pub enum Skipped {
     #[error("no key for TKIP, CCMP or GCMP")]
     NoKey,
     /// No key of the link was learned before this frame.
-    #[error("no key learned before it")]
+    #[error("no key learned yet")]
     NotLearned,
     /// The ICV or MIC is wrong under every key.
-    #[error("no key fits")]
+    #[error("wrong key")]
     WrongKey,
     /// The TKIP ICV is correct but the MIC is wrong: a forgery.
     #[error("TKIP frame with a wrong MIC")]
@@ -70,7 +70,7 @@ pub enum Skipped {
     #[error("fragment")]
     Fragment,
     /// The plaintext is not an MSDU, or exceeds the maximum length of a capture record.
-    #[error("decrypted, but no MSDU")]
+    #[error("decrypted, but not an MSDU")]
     NoMsdu,
 }
 

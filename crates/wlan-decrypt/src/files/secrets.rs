@@ -13,9 +13,7 @@ const PSK_DIGITS: usize = 2 * psk::PSK_LEN;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// Neither a valid passphrase nor a valid PSK.
-    #[error(
-        "64 characters, but not all of them hexadecimal digits, as those of a PSK are; a passphrase has 8 to 63"
-    )]
+    #[error("64 characters must be the hexadecimal digits of a PSK; a passphrase has 8 to 63 characters")]
     NotHexadecimal,
     /// The passphrase or the SSID is invalid.
     #[error(transparent)]
@@ -121,7 +119,7 @@ mod tests {
     fn sixty_four_hexadecimal_digits_are_a_psk_and_nothing_else_of_that_length_is_anything() {
         let digits = b"f42C6fc52df0ebef9ebb4b90b38a5f902e83fe1b135a70e23aed762e9710a12e";
         let Ok(Passphrase::Psk(psk)) = Passphrase::parse(digits) else {
-            panic!("a PSK")
+            panic!("expected a PSK")
         };
         assert_eq!(psk, Pmk::of_psk(psk::psk(b"password", b"IEEE").unwrap()));
         let Err(error) = Passphrase::parse(&[b'x'; 64]) else {

@@ -77,7 +77,7 @@ impl Air {
     /// The expected output as a capture.
     pub fn decrypted(&self) -> Vec<u8> {
         let mut file = pcap::file_header_of(pcap::LINKTYPE_ETHERNET).to_vec();
-        for (time_ns, frame) in self.expected.as_ref().expect("wanted") {
+        for (time_ns, frame) in self.expected.as_ref().expect("expected frames are recorded") {
             file.extend(pcap::record_header(*time_ns, frame.len()));
             file.extend_from_slice(frame);
         }
