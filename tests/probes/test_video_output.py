@@ -147,8 +147,8 @@ def test_what_makes_no_valid_run_is_told(sender: Any, receiver: Any, fault: str)
 
 
 def test_an_end_that_failed_is_told_of_in_its_own_words() -> None:
-    with pytest.raises(AirtollError, match=r"^video sender on sta: nobody receives at 10\.0\.0\.1:5004$"):
-        parse_sent(b"", b"video: nobody receives at 10.0.0.1:5004\n", "video sender on sta")
+    with pytest.raises(AirtollError, match=r"^video sender on sta: no receiver at 10\.0\.0\.1:5004$"):
+        parse_sent(b"", b"video: no receiver at 10.0.0.1:5004\n", "video sender on sta")
 
 
 def test_a_video_without_a_rate_is_refused(cell: Any) -> None:

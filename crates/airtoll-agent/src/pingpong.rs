@@ -60,7 +60,7 @@ pub enum PingPongError {
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// The message is too short for the sequence number or too long for a datagram.
-    #[error("a message of {0} octets: {MESSAGE_MIN_B} to {MESSAGE_MAX_B} are possible")]
+    #[error("a message of {0} octets is out of range ({MESSAGE_MIN_B} to {MESSAGE_MAX_B})")]
     MessageLength(usize),
 }
 

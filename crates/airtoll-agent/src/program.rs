@@ -87,7 +87,7 @@ pub fn parse<T: FromStr>(text: &str, what: &str) -> Result<T, ProgramError> {
 /// [`ProgramError::Usage`].
 pub fn milliseconds(text: &str) -> Result<Duration, ProgramError> {
     match parse::<u32>(text, "a number of milliseconds")? {
-        0 => Err(ProgramError::usage("0 ms is no time")),
+        0 => Err(ProgramError::usage("a time of 0 ms is invalid")),
         number => Ok(Duration::from_millis(number.into())),
     }
 }

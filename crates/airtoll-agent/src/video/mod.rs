@@ -40,7 +40,7 @@ pub enum VideoError {
     #[error(transparent)]
     Stream(#[from] TrafficError),
     /// An ICMP message reported that no socket is bound to the receiver's port.
-    #[error("nobody receives at {0}")]
+    #[error("no receiver at {0}")]
     Nobody(SocketAddr),
 }
 
@@ -88,9 +88,9 @@ fn command(args: &[String]) -> Result<(), ProgramError> {
         closes: nanos(milliseconds(closes)?),
     };
     if window.opens >= window.closes {
-        return Err(ProgramError::usage("the window closes before it opens"));
+        return Err(ProgramError::usage("the window must close after it opens"));
     }
-    let fps: NonZeroU32 = parse(fps, "a number of frames a second")?;
+    let fps: NonZeroU32 = parse(fps, "a number of frames per second")?;
     match (action.as_str(), more) {
         ("receive", [idle]) => {
             let idle = milliseconds(idle)?;

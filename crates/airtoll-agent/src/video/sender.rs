@@ -134,7 +134,7 @@ impl Sender {
                 .play()
                 .and_then(|frames| Ok((frames, self.say_goodbye(&farewells)?)));
             over.store(true, Ordering::Relaxed);
-            let round_trips = answers.join().expect("it does not panic");
+            let round_trips = answers.join().expect("the thread does not panic");
             sent.map(|(frames, bye_answered)| (frames, bye_answered, round_trips))
         })?;
         let mut report = Sent {

@@ -250,7 +250,7 @@ fn failures_are_told_in_one_line() {
     let sender = Sender::connect(address, VideoConfig::high_rate(), now(), SHORT, 1).unwrap();
     assert_eq!(
         sender.send().unwrap_err().to_string(),
-        format!("nobody receives at {address}")
+        format!("no receiver at {address}")
     );
     let config = VideoConfig {
         payload_b: RTP_HEADER_LEN_B,
