@@ -1,30 +1,31 @@
-//! How a station gets at the medium, and how much it sends when it has it.
+//! Channel access and the size of a transmission: DCF, EDCA, aggregation and framing.
 
 use crate::phy::{Bss, Class, MAX_PPDU_DURATION, Mode};
 use crate::{ConfigError, Nanos};
 
 /// Octets of the delimiter before each MPDU of an A-MPDU (9.7.1).
 pub(crate) const DELIMITER_LEN_B: usize = 4;
-/// Each subframe of an A-MPDU but the last is padded to a multiple of this many octets (9.7.1).
+/// Each subframe of an A-MPDU except the last is padded to a multiple of this many octets (9.7.1).
 const SUBFRAME_ALIGN_B: usize = 4;
 /// Octets of the longest MPDU in an HT A-MPDU: the delimiter's MPDU Length field has 12 bits (9.7.1).
 const HT_AMPDU_MPDU_MAX_B: usize = 4095;
-/// MPDUs that the bitmap of a compressed `BlockAck` answers, and so the transmit window (9.3.1.8.2).
+/// MPDUs that a compressed `BlockAck` can acknowledge, which is also the transmit window (9.3.1.8.2).
 pub(crate) const BLOCK_ACK_WINDOW: usize = 64;
 /// Octets of the header of each subframe of an A-MSDU: DA, SA, length (9.3.2.2.2).
 const AMSDU_HEADER_LEN_B: usize = 14;
 
-/// Which of the standard's two countdown rules a backoff follows.
+/// The countdown rule of a backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Countdown {
-    /// DCF: the counter falls by one for each whole idle slot after the interframe space (10.3.4.3).
+    /// DCF: the counter decreases by one for each whole idle slot after the interframe space (10.3.4.3).
     PerIdleSlot,
-    /// EDCA: the counter falls at each slot boundary, the one at the end of AIFS and the one at which another
-    /// station starts included, so that a frozen counter is one lower than with DCF (10.23.2.4).
+    /// EDCA: the counter decreases at each slot boundary, including the boundary at the end of AIFS and the
+    /// boundary at which another station starts. A frozen counter is therefore one lower than with DCF
+    /// (10.23.2.4).
     PerBoundary,
 }
 
-/// An EDCA access category, the lowest priority first (10.2.3.2).
+/// An EDCA access category, in ascending order of priority (10.2.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
     /// Background.
@@ -40,18 +41,18 @@ pub enum Category {
 /// Parameters of DCF or of one EDCA access category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Interframe space beyond SIFS, in slots: 2 is DIFS.
+    /// Interframe space after SIFS, in slots; 2 gives DIFS.
     pub aifsn: u8,
-    /// Contention window of a first transmission, slots; a power of two less one.
+    /// Contention window of the first transmission, in slots; a power of two minus one.
     pub cw_min: u16,
-    /// Largest contention window, slots; a power of two less one.
+    /// Largest contention window, in slots; a power of two minus one.
     pub cw_max: u16,
-    /// Exchanges that an MPDU may take, including exchanges that end with a failed RTS, before it is given up
-    /// (dot11ShortRetryLimit).
+    /// Largest number of exchanges per MPDU, including exchanges that end with a failed RTS
+    /// (dot11ShortRetryLimit). Then the MPDU is dropped.
     pub retry_limit: u8,
-    /// How long a station may go on sending after it got the medium; zero: one exchange (9.4.2.28).
+    /// Largest duration of a TXOP; zero allows a single exchange (9.4.2.28).
     pub txop_limit: Nanos,
-    /// How a backoff counts down.
+    /// The countdown rule.
     pub countdown: Countdown,
 }
 
@@ -69,7 +70,7 @@ impl Access {
         }
     }
 
-    /// DCF with DSSS or CCK: as [`Access::dcf`] with a contention window from 31 (Tables 15-6, 16-4).
+    /// DCF with DSSS or CCK: [`Access::dcf`] with a minimum contention window of 31 (Tables 15-6, 16-4).
     #[must_use]
     pub const fn dcf_dsss() -> Access {
         Access {
@@ -78,9 +79,9 @@ impl Access {
         }
     }
 
-    /// EDCA with OFDM and later PHYs: the parameters that WMM gives stations, and hostapd and Linux use.
-    /// They are those of Table 9-155 but for the TXOP limit of best effort and background, which is zero in
-    /// WMM, so one exchange a TXOP.
+    /// EDCA with OFDM and later PHYs: the parameters that WMM defines for stations and that hostapd and Linux
+    /// use. They equal Table 9-155, except that WMM sets the TXOP limit of best effort and background to
+    /// zero, which allows one exchange per TXOP.
     #[must_use]
     pub const fn edca(category: Category) -> Access {
         let (aifsn, cw_min, cw_max, txop_limit_us) = match category {
@@ -99,13 +100,13 @@ impl Access {
         }
     }
 
-    /// EDCA, best effort: AIFSN 3, contention window 15 to 1023, one exchange a TXOP.
+    /// EDCA, best effort: AIFSN 3, contention window 15 to 1023, one exchange per TXOP.
     #[must_use]
     pub const fn edca_best_effort() -> Access {
         Access::edca(Category::Be)
     }
 
-    /// The usual access of stations that send in this mode: DCF, or EDCA best effort from HT on.
+    /// The default access of stations that send in this mode: DCF, or EDCA best effort with HT and VHT.
     #[must_use]
     pub const fn for_mode(mode: &Mode) -> Access {
         match mode.class() {
@@ -115,14 +116,13 @@ impl Access {
         }
     }
 
-    /// DIFS or AIFS in a BSS: SIFS and `aifsn` slots (10.3.2.3.5, 10.3.2.3.6).
+    /// DIFS or AIFS in a BSS: SIFS plus `aifsn` slots (10.3.2.3.5, 10.3.2.3.6).
     #[must_use]
     pub fn ifs(&self, bss: &Bss) -> Nanos {
         bss.sifs() + bss.slot() * u64::from(self.aifsn)
     }
 
-    /// Largest TXOP limit that the field of the EDCA Parameter Set element holds: 65 535 units of 32 us
-    /// (9.4.2.28).
+    /// Largest TXOP limit of the EDCA Parameter Set element: 65 535 units of 32 us (9.4.2.28).
     pub const TXOP_LIMIT_MAX: Nanos = Nanos::from_us(65_535 * 32);
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
@@ -143,32 +143,34 @@ impl Access {
     }
 }
 
-/// Whether and how far MSDUs and MPDUs are joined in one PPDU.
+/// Limits of the aggregation of MSDUs and MPDUs in one PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Aggregation {
-    /// MPDUs in one A-MPDU, answered by a `BlockAck`: at most 64, the bitmap of the compressed one. With 1
-    /// there is no A-MPDU, and each MPDU is answered by an Ack. One MPDU alone goes as without aggregation.
+    /// Largest number of MPDUs in one A-MPDU, which a `BlockAck` acknowledges: at most 64, the bitmap of the
+    /// compressed `BlockAck`. With 1, no A-MPDU is formed and each MPDU is acknowledged by an Ack. A single
+    /// MPDU is sent without aggregation.
     pub max_mpdus: usize,
-    /// Octets of the A-MPDU, delimiters and padding included.
+    /// Largest A-MPDU in octets, including delimiters and padding.
     pub max_len_b: usize,
-    /// Octets of an A-MSDU, the body of its MPDU; zero: one MSDU an MPDU.
+    /// Largest A-MSDU in octets, which is the body of its MPDU; zero means one MSDU per MPDU.
     pub max_amsdu_len_b: usize,
 }
 
 impl Aggregation {
-    /// One MPDU a PPDU, one MSDU an MPDU.
+    /// One MPDU per PPDU, one MSDU per MPDU.
     pub const NONE: Aggregation = Aggregation {
         max_mpdus: 1,
         max_len_b: 0,
         max_amsdu_len_b: 0,
     };
 
-    /// A-MPDUs as long as this mode carries them: 64 MPDUs, 65 535 octets with HT (Maximum A-MPDU Length
-    /// Exponent 3, 9.4.2.55.3) or 1 048 575 with VHT (exponent 7, 9.4.2.157.2), 5.484 ms. [`Aggregation::NONE`]
-    /// for a mode without.
+    /// The largest A-MPDUs of this mode: 64 MPDUs; 65 535 octets with HT (Maximum A-MPDU Length Exponent 3,
+    /// 9.4.2.55.3) or 1 048 575 with VHT (exponent 7, 9.4.2.157.2); 5.484 ms. [`Aggregation::NONE`] for a
+    /// mode without aggregation.
     ///
-    /// The airtime is not aPPDUMaxTime of Table 19-25 (10 ms): an HT-mixed PPDU announces its length in
-    /// L-SIG, whose 12 bits at 6 Mbit/s reach 20 us + 4 us * (4095 + 3) / 3 = 5484 us (19.3.9.3.5, 10.27.4).
+    /// The limit of the airtime is not aPPDUMaxTime of Table 19-25 (10 ms). An HT-mixed PPDU announces its
+    /// length in L-SIG, whose 12 bits at 6 Mbit/s allow 20 us + 4 us * (4095 + 3) / 3 = 5484 us (19.3.9.3.5,
+    /// 10.27.4).
     #[must_use]
     pub const fn ampdu(mode: &Mode) -> Aggregation {
         match mode.max_ampdu_len_b() {
@@ -181,7 +183,8 @@ impl Aggregation {
         }
     }
 
-    /// Octets of the longest A-MSDU for a PPDU of this mode that lasts at most `duration`; zero: none is formed.
+    /// Octets of the longest A-MSDU for a PPDU of this mode that lasts at most `duration`; zero if no A-MSDU
+    /// is formed.
     pub(crate) fn max_amsdu_b(&self, mode: &Mode, framing: &Framing, duration: Nanos) -> usize {
         let psdu_b = mode.max_psdu_len_b(MAX_PPDU_DURATION.min(duration));
         let around_b = framing.mpdu_len_b(0) + DELIMITER_LEN_B;
@@ -225,20 +228,20 @@ impl Aggregation {
     }
 }
 
-/// What an MPDU has around its body, in octets.
+/// Octets that an MPDU adds to its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Framing {
-    /// MAC header and FCS: 28, with the QoS Control field 30 (9.3.2.1).
+    /// MAC header and FCS: 28, or 30 with the QoS Control field (9.3.2.1).
     pub mac_b: usize,
     /// Security header and trailer of the cipher suite (12.5).
     pub security_b: usize,
-    /// Of these, what belongs to the MSDU and not to each MPDU: the MIC of TKIP (12.5.2.1.2), and all that hosts sealed before
-    /// the MAC.
+    /// The part of `security_b` that belongs to the MSDU rather than to each MPDU: the MIC of TKIP
+    /// (12.5.2.1.2), and all octets that the hosts added above the MAC.
     pub security_of_msdu_b: usize,
 }
 
 impl Framing {
-    /// The frames of this mode, QoS data frames from HT on, with so many octets of security.
+    /// The framing of this mode (QoS data frames with HT and VHT) with `security_b` octets of security.
     #[must_use]
     pub const fn new(mode: &Mode, security_b: usize) -> Framing {
         let qos_b = match mode.class() {
@@ -252,20 +255,21 @@ impl Framing {
         }
     }
 
-    /// Octets of the MPDU with a body of `body_b` octets.
+    /// Length in octets of an MPDU with a body of `body_b` octets.
     #[must_use]
     pub const fn mpdu_len_b(&self, body_b: usize) -> usize {
         self.mac_b + self.security_b + body_b
     }
 
-    /// Octets of the MPDU with `part_b` octets of an MSDU and its MIC.
+    /// Length in octets of an MPDU with `part_b` octets of an MSDU and its MIC.
     #[must_use]
     pub const fn fragment_len_b(&self, part_b: usize) -> usize {
         self.mpdu_len_b(part_b) - self.security_of_msdu_b
     }
 }
 
-/// Octets of the longest A-MSDU (Table 9-25): 7935 with HT; with VHT what the longest MPDU of 11 454 octets leaves.
+/// Octets of the longest A-MSDU (Table 9-25): 7935 with HT; with VHT, the body of the longest MPDU of 11 454
+/// octets.
 const fn max_amsdu_len_b(mode: &Mode) -> usize {
     match mode.class() {
         Class::Dsss | Class::Ofdm | Class::Erp => 0,
@@ -274,29 +278,30 @@ const fn max_amsdu_len_b(mode: &Mode) -> usize {
     }
 }
 
-/// Octets of an A-MSDU when an MSDU of `msdu_b` octets joins the `body_b` octets that are there.
+/// Length in octets of an A-MSDU of `body_b` octets after an MSDU of `msdu_b` octets is appended.
 ///
-/// The subframes but the last are padded to a multiple of four octets (9.3.2.2.2).
+/// All subframes except the last are padded to a multiple of four octets (9.3.2.2.2).
 pub(crate) fn amsdu_len_b(body_b: usize, msdu_b: usize) -> usize {
     body_b.next_multiple_of(4) + AMSDU_HEADER_LEN_B + msdu_b
 }
 
-/// Octets of the PSDU of MPDUs that join one after the other.
+/// The PSDU of MPDUs that join one by one.
 ///
-/// A VHT PPDU carries an A-MPDU even of one MPDU (10.12.8); else one MPDU goes without a delimiter.
+/// A VHT PPDU always carries an A-MPDU, even of one MPDU (10.12.8). In the other modes, a single MPDU has no
+/// delimiter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Psdu {
     always_ampdu: bool,
     max_len_b: usize,
     max_mpdus: usize,
     mpdus: usize,
-    /// Octets as an A-MPDU.
+    /// Length in octets as an A-MPDU.
     ampdu_b: usize,
     first_b: usize,
 }
 
 impl Psdu {
-    /// Nothing yet, for PPDUs of this mode that last at most `duration`.
+    /// An empty PSDU for PPDUs of this mode that last at most `duration`.
     pub fn new(aggregation: &Aggregation, mode: &Mode, duration: Nanos) -> Psdu {
         let carried_b = mode.max_ampdu_len_b().unwrap_or(0);
         let max_mpdus = if carried_b == 0 { 1 } else { aggregation.max_mpdus };
@@ -316,7 +321,7 @@ impl Psdu {
         }
     }
 
-    /// Takes an MPDU of `len_b` octets if it still fits. The first is taken whatever the limits.
+    /// Adds an MPDU of `len_b` octets if it fits. The first MPDU is accepted regardless of the limits.
     pub fn join(&mut self, len_b: usize) -> bool {
         let longer_b = self.ampdu_b.next_multiple_of(SUBFRAME_ALIGN_B) + DELIMITER_LEN_B + len_b;
         if self.mpdus > 0 && (self.mpdus == self.max_mpdus || longer_b > self.max_len_b) {
@@ -335,12 +340,12 @@ impl Psdu {
         self.mpdus >= self.max_mpdus
     }
 
-    /// MPDUs that joined.
+    /// The number of MPDUs.
     pub fn mpdus(&self) -> usize {
         self.mpdus
     }
 
-    /// Octets of the PSDU.
+    /// Length of the PSDU in octets.
     pub fn len_b(&self) -> usize {
         if self.mpdus == 1 && !self.always_ampdu {
             self.first_b

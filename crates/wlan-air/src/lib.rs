@@ -1,22 +1,22 @@
 //! The medium of an 802.11 link, in virtual time.
 //!
-//! No clock, no I/O, no randomness of its own: a caller queues frames with their times of arrival and
-//! performs events in the order of their times. A virtual-time simulator ([`sim`]) and a real-time emulator
-//! drive the same code. Every event is computed from the ideal previous event, never from the caller's clock,
-//! so an emulator that runs late loses no airtime: its lateness shows as delay and does not add up.
+//! The crate has no clock, no I/O and no source of randomness. A caller queues frames with their arrival
+//! times and executes events in the order of their times. A virtual-time simulator ([`sim`]) and a real-time
+//! emulator drive the same code. Every event is computed from the ideal time of the previous event, never
+//! from the caller's clock. An emulator that runs late therefore loses no airtime: its lateness appears as
+//! delay and does not accumulate.
 //!
-//! - [`phy`]: PHY rates, the airtime of a PPDU, what a BSS agrees on (clauses 15 to 19 and 21);
-//! - [`channel`]: signal-to-noise ratio between stations, and how likely a frame survives it;
+//! - [`phy`]: PHY rates, the airtime of a PPDU, the parameters of a BSS (clauses 15 to 19 and 21);
+//! - [`channel`]: the signal-to-noise ratio between stations, and the probability that a frame is received;
 //! - [`Access`], [`Aggregation`]: DCF or EDCA parameters, how MSDUs and MPDUs form a PPDU;
-//! - [`RateControl`], [`queue`]: which rate is chosen, how MSDUs wait;
+//! - [`RateControl`], [`queue`]: the choice of the rate, the queues of MSDUs;
 //! - [`Medium`]: backoff, collisions, frame exchange sequences, retries; the core that both drivers share;
-//! - [`tcp`], [`traffic`]: what applications send, and what is measured where it arrives;
-//! - [`analytic`]: closed forms that say what the medium must give in the cases that can be solved;
+//! - [`tcp`], [`traffic`]: the packets that applications send, and the measurements at the receiver;
+//! - [`analytic`]: closed forms that predict the medium's result in the solvable cases;
 //! - [`sim`]: sources and sinks around a medium in virtual time.
 //!
-//! Clauses cite IEEE Std 802.11-2020. What the medium leaves out, so that it is not mistaken for a result:
-//! propagation delay (0), capture (PPDUs that overlap at a receiver are all lost there), losses at stations
-//! that a frame is not for.
+//! Clauses cite IEEE Std 802.11-2020. The medium does not model propagation delay (it is 0), capture (PPDUs
+//! that overlap at a receiver are all lost there) or losses at stations other than a frame's receiver.
 
 #![forbid(unsafe_code)]
 
@@ -42,33 +42,33 @@ pub use time::Nanos;
 
 use phy::Mode;
 
-/// What can be wrong with a [`MediumConfig`].
+/// An invalid [`MediumConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No station.
+    /// The medium has no station.
     #[error("too few stations: a medium needs at least one")]
     Stations,
-    /// A queue that cannot be.
+    /// A queue configuration is invalid.
     #[error(transparent)]
     Queue(#[from] queue::QueueError),
-    /// Nothing to send at.
+    /// The rate control has no rate.
     #[error("a rate control needs at least one rate")]
     NoRate,
-    /// A rate that the BSS does not have.
+    /// The BSS does not support the rate.
     #[error("{0} cannot be sent in this BSS: its band or its PHY is another (IEEE Std 802.11-2020, 10.6)")]
     NotInBss(Mode),
-    /// A channel between other stations.
+    /// The channel has a different number of stations than the medium.
     #[error("a channel between {channel} stations, but the medium has {stations}")]
     ChannelStations {
-        /// Stations of the channel.
+        /// Stations in the channel.
         channel: usize,
-        /// Stations of the medium.
+        /// Stations in the medium.
         stations: usize,
     },
-    /// Neither DCF nor some of EDCA's four.
+    /// A station has neither DCF nor one to four access categories of EDCA.
     #[error("a station has {0} access categories; EDCA has one to four (IEEE Std 802.11-2020, 10.2.3.2)")]
     AccessCategories(usize),
-    /// Not a contention window of the standard.
+    /// A contention window is not a power of two minus one, or the minimum exceeds the maximum.
     #[error(
         "contention window {min} to {max}: both must be a power of two less one, and the first not the larger"
     )]
@@ -78,69 +78,69 @@ pub enum ConfigError {
         /// CWmax, slots.
         max: u16,
     },
-    /// No transmission allowed.
+    /// The retry limit allows no transmission.
     #[error("the retry limit must be at least 1 transmission")]
     RetryLimit,
-    /// A TXOP limit that no AP can announce.
+    /// The TXOP limit exceeds the range of the EDCA Parameter Set element.
     #[error(
         "a TXOP limit of {0} is too long: the EDCA Parameter Set element holds at most 2 097 120 us \
          (IEEE Std 802.11-2020, 9.4.2.28)"
     )]
     TxopLimit(Nanos),
-    /// Aggregation on a PHY without it.
+    /// Aggregation on a PHY that does not support it.
     #[error(
         "{0} carries no A-MPDU and no A-MSDU: aggregation needs HT or VHT (IEEE Std 802.11-2020, 9.7, 10.12)"
     )]
     AggregationWithoutHt(Mode),
-    /// More MPDUs than a `BlockAck` answers.
+    /// More MPDUs than a `BlockAck` can acknowledge.
     #[error("an A-MPDU of {0} MPDUs: allowed are 1 to 64 (IEEE Std 802.11-2020, 9.3.1.8.2)")]
     AmpduCount(usize),
-    /// An A-MPDU longer than its PHY carries.
+    /// An A-MPDU that exceeds the limit of its PHY.
     #[error("an A-MPDU of {len_b} octets: {mode} carries at most {max_len_b} (IEEE Std 802.11-2020, 9.7.1)")]
     AmpduLength {
-        /// Octets asked for.
+        /// Configured length in octets.
         len_b: usize,
-        /// Octets allowed.
+        /// Maximum length in octets.
         max_len_b: usize,
         /// The mode.
         mode: Mode,
     },
-    /// An A-MSDU longer than its PHY carries.
+    /// An A-MSDU that exceeds the limit of its PHY.
     #[error(
         "an A-MSDU of {len_b} octets: {mode} carries at most {max_len_b} (IEEE Std 802.11-2020, Table 9-25)"
     )]
     AmsduLength {
-        /// Octets asked for.
+        /// Configured length in octets.
         len_b: usize,
-        /// Octets allowed.
+        /// Maximum length in octets.
         max_len_b: usize,
         /// The mode.
         mode: Mode,
     },
-    /// An A-MSDU too long for an A-MPDU.
+    /// An A-MSDU that does not fit into an A-MPDU.
     #[error(
         "an A-MSDU that makes an MPDU of {len_b} octets: an HT A-MPDU carries MPDUs of at most {max_len_b} \
          (IEEE Std 802.11-2020, 9.7.1)"
     )]
     MpduInAmpdu {
-        /// Octets of the MPDU.
+        /// Length of the MPDU in octets.
         len_b: usize,
-        /// Octets allowed.
+        /// Maximum length in octets.
         max_len_b: usize,
     },
-    /// Not a value of dot11FragmentationThreshold.
+    /// An invalid value of dot11FragmentationThreshold.
     #[error(
         "a fragmentation threshold of {0} octets: allowed are even numbers from 256 to 11 500 \
          (IEEE Std 802.11-2020, 10.4, dot11FragmentationThreshold)"
     )]
     FragmentationThreshold(usize),
-    /// Who hears whom does not fit the stations.
+    /// The hearing matrix does not match the number of stations.
     #[error("the matrix of who hears whom must have {stations} rows of {stations}, one for each station")]
     HearingMatrix {
         /// Number of stations.
         stations: usize,
     },
-    /// Beacons that never come.
+    /// The beacon interval is zero.
     #[error("the beacon interval must be at least 1 time unit (IEEE Std 802.11-2020, 9.4.1.3)")]
     Beacons,
 }

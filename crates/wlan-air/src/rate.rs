@@ -1,32 +1,35 @@
-//! Which PHY rate a station sends at.
+//! The PHY rate of a station's transmissions.
 //!
-//! [`RateControl::Minstrel`] follows `minstrel_ht` of Linux mac80211 (`net/mac80211/rc80211_minstrel_ht.c` since 5.12),
-//! which also serves stations without HT, with the rules of its drivers that aggregate in software (ath9k, mt76):
+//! [`RateControl::Minstrel`] follows `minstrel_ht` of Linux mac80211 (`net/mac80211/rc80211_minstrel_ht.c`
+//! since 5.12), which also serves stations without HT, with the rules for drivers that aggregate in software
+//! (ath9k, mt76):
 //!
-//! 1. Every exchange whose payload was sent reports the MPDUs that were sent and acknowledged. An RTS without an answer
-//!    says nothing about the rate of the payload.
-//! 2. Every 50 ms each rate that was used gets a new success probability, through Linux' low-pass filter. Rates are
-//!    ranked by probability over the airtime of an A-MPDU of average length and its answer. A probability below 10 %
-//!    counts as none; one above 90 % counts as 90 %, so that collisions do not decide.
-//! 3. Retries of one exchange go through a chain: the best rate, the second best, the most reliable one. An answer,
-//!    also one that reports losses, starts the chain again, because what is missing goes into a new A-MPDU.
-//! 4. Every 20 ms, whatever was lost before, it is a sample's turn: one MPDU without aggregation. The turns go to the
-//!    next faster rate, to any faster rate, and every sixth to a rate between the slowest and the fastest of the chain.
+//! 1. Every exchange whose payload was sent reports the MPDUs sent and acknowledged. An unanswered RTS says
+//!    nothing about the rate of the payload.
+//! 2. Every 50 ms, each rate that was used gets a new success probability, through Linux's low-pass filter.
+//!    Rates are ranked by probability divided by the airtime of an A-MPDU of average length and its answer. A
+//!    probability below 10 % counts as zero; a probability above 90 % counts as 90 %, so that collisions do
+//!    not decide.
+//! 3. Retries of an exchange follow a chain: the best rate, the second best, the most reliable one. Any
+//!    answer restarts the chain, even if it reports losses, because the lost MPDUs join a new A-MPDU.
+//! 4. Every 20 ms, regardless of losses, one sample is due: a single MPDU without aggregation. The samples
+//!    alternate between the next faster rate and any faster rate; every sixth sample uses a rate between the
+//!    slowest and the fastest of the chain.
 //!
-//! Two things differ from Linux: the retries of a chain do not ask for RTS and CTS, and the order of the samples is a
-//! fixed permutation in place of a random table. All modes of a station are one group here (one class, width, guard
-//! interval and number of streams).
+//! There are two differences from Linux: the retries of a chain do not request RTS and CTS, and the order of
+//! the samples is a fixed permutation instead of a random table. All modes of a station form one group (one
+//! class, width, guard interval and number of streams).
 
 use crate::Nanos;
 use crate::phy::{Bss, Mode};
 
-/// How a station chooses the rate of its data PPDUs.
+/// The algorithm that chooses the rate of a station's data PPDUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateControl {
-    /// Always this mode.
+    /// A fixed mode.
     Fixed(Mode),
-    /// The mode with the highest expected throughput by what was acknowledged, with samples of other modes, as
-    /// minstrel_ht in Linux does. At least one mode; the lowest rate first.
+    /// The mode with the highest expected throughput, estimated from acknowledgments and from samples of
+    /// other modes, as minstrel_ht in Linux does. At least one mode, in ascending order of rate.
     Minstrel(Vec<Mode>),
 }
 
@@ -45,7 +48,7 @@ impl RateControl {
 const UPDATE_INTERVAL: Nanos = Nanos::from_ms(50);
 /// Time between two samples (`MINSTREL_SAMPLE_INTERVAL`, HZ / 50).
 const SAMPLE_INTERVAL: Nanos = Nanos::from_ms(20);
-/// Whose turn a sample is (`minstrel_sample_seq`).
+/// The order of the kinds of samples (`minstrel_sample_seq`).
 const SAMPLE_SEQUENCE: [Sample; 6] = [
     Sample::Increment,
     Sample::Jump,
@@ -56,54 +59,54 @@ const SAMPLE_SEQUENCE: [Sample; 6] = [
 ];
 /// Rates that wait for a sample, per kind of sample (`MINSTREL_SAMPLE_RATES`).
 const SAMPLE_RATES: usize = 5;
-/// Columns of the table of samples: multiples of the column's number modulo this prime are its rows. It is larger than
+/// The rows of column n of the table of samples are the multiples of n modulo this prime. The prime exceeds
 /// the number of modes of one class.
 const SAMPLE_PRIME: usize = 67;
 /// A probability of one (`MINSTREL_SCALE`).
 const ONE: u32 = 1 << 12;
-/// Coefficients of the filter of probabilities, over [`ONE`]: of the newest value, and of the two last results
+/// Coefficients of the filter of probabilities, in 1/[`ONE`], of the newest value and of the last two results
 /// (`MINSTREL_AVG_COEFF1` to 3, a low-pass of period 16).
 const FILTER: [i64; 3] = [ONE as i64 - 0x1499 + 0x92e, 0x1499, -0x92e];
-/// Share of the old value in the average length of A-MPDUs, over 128 (`EWMA_LEVEL`).
+/// Weight of the old value in the average length of A-MPDUs, in 1/128 (`EWMA_LEVEL`).
 const OLD_IN_128: u32 = 96;
-/// Octets of the MPDU by which rates are compared (`AVG_PKT_SIZE`).
+/// Octets of the MPDU that is used to compare rates (`AVG_PKT_SIZE`).
 const REFERENCE_LEN_B: usize = 1200;
-/// The tries at one rate end after this time (`segment_size`) or after [`MAX_TRIES`] (`max_retry`).
+/// Tries at one rate end after this time (`segment_size`) or after [`MAX_TRIES`] (`max_retry`).
 const SEGMENT: Nanos = Nanos::from_ms(6);
 const MAX_TRIES: u8 = 7;
-/// Contention window by which the time of a try is estimated, slots (`cw_min`, `cw_max`).
+/// Contention window for the estimated time of a try, slots (`cw_min`, `cw_max`).
 const CONTENTION_WINDOW: (u64, u64) = (15, 1023);
 
 /// The kinds of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sample {
-    /// The next rate above the best one.
+    /// The next rate above the best rate.
     Increment,
-    /// Any rate above those of the chain.
+    /// Any rate above the rates of the chain.
     Jump,
     /// A rate between the slowest and the fastest of the chain.
     Slow,
 }
 
-/// What the next exchange is sent at.
+/// The mode of the next exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub mode: Mode,
-    /// A sample: one MPDU without aggregation.
+    /// Whether this is a sample: one MPDU without aggregation.
     pub sample: bool,
     index: usize,
-    /// It was a sample's turn, whether or not a rate waited for one.
+    /// Whether a sample was due, even if no rate waited for a sample.
     turn: bool,
 }
 
-/// What became of the payload of an exchange.
+/// The result of an exchange whose payload was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     /// MPDUs sent.
     pub sent: u32,
     /// MPDUs acknowledged.
     pub acked: u32,
-    /// No answer came, and the same MPDUs are sent again.
+    /// Whether no answer came, so that the same MPDUs are sent again.
     pub retried: bool,
 }
 
@@ -115,14 +118,14 @@ pub(crate) struct Rate {
     chain: [(usize, u8); 3],
     /// Exchanges since the chain was started.
     tries: u8,
-    /// Average number of MPDUs in a PPDU, in 1/[`ONE`].
+    /// Average number of MPDUs per PPDU, in 1/[`ONE`].
     ampdu_len: u32,
     /// PPDUs since the last estimate, and their MPDUs.
     ppdus: u32,
     mpdus: u32,
     update_at: Nanos,
     sample_at: Nanos,
-    /// Turns that samples had.
+    /// Samples that were due so far.
     turns: usize,
     /// Rates that wait for a sample of each kind.
     waiting: [Vec<usize>; 3],
@@ -139,9 +142,10 @@ struct Tried {
     block_ack: Nanos,
     attempts: u32,
     successes: u32,
-    /// Whether it was ever used.
+    /// Whether the rate was ever used.
     known: bool,
-    /// Success probability in 1/[`ONE`], and the one before. Of a rate never used, that of the best known faster rate.
+    /// Success probability in 1/[`ONE`], and the previous one. A rate that was never used has the probability
+    /// of the best known faster rate.
     probability: u32,
     before: u32,
 }
@@ -176,7 +180,7 @@ impl Rate {
         rate
     }
 
-    /// What the next exchange is sent at. It is the same until a payload is sent and reported.
+    /// The mode of the next exchange. It does not change until a payload is sent and reported.
     pub fn choose(&self, now: Nanos) -> Choice {
         let mut tries = self.tries;
         let mut index = self.chain[0].0;
@@ -187,7 +191,7 @@ impl Rate {
             }
             tries -= count;
         }
-        // A sample is the first try of a chain.
+        // Only the first try of a chain may be a sample.
         let turn = self.rates.len() > 1 && self.tries == 0 && now >= self.sample_at;
         let sample = if turn {
             self.waiting[self.kind() as usize].first().copied()
@@ -203,12 +207,12 @@ impl Rate {
         }
     }
 
-    /// The kind of sample whose turn it is.
+    /// The kind of the sample that is due.
     fn kind(&self) -> Sample {
         SAMPLE_SEQUENCE[self.turns % SAMPLE_SEQUENCE.len()]
     }
 
-    /// Learns what became of the payload of an exchange. An exchange whose payload was not sent is not reported.
+    /// Records the result of an exchange whose payload was sent. Other exchanges are not reported.
     pub fn report(&mut self, now: Nanos, choice: &Choice, report: Report) {
         if self.rates.len() == 1 {
             return;
@@ -227,7 +231,7 @@ impl Rate {
         self.ppdus += 1;
         self.mpdus += report.sent;
         let chain: u8 = self.chain.iter().map(|(_, count)| count).sum();
-        // A sample that fails is followed by the whole chain.
+        // The whole chain follows a failed sample.
         self.tries = if report.retried && !choice.sample {
             (self.tries + 1) % chain
         } else {
@@ -238,14 +242,14 @@ impl Rate {
         }
     }
 
-    /// Estimates the probabilities, ranks the rates, and says which are to be sampled.
+    /// Estimates the probabilities, ranks the rates and selects the rates to sample.
     fn update(&mut self, now: Nanos) {
         self.update_at = now + UPDATE_INTERVAL;
         if let Some(lately) = (self.mpdus * ONE).checked_div(self.ppdus) {
             self.ampdu_len = (self.ampdu_len * OLD_IN_128 + lately * (128 - OLD_IN_128)) / 128;
             (self.ppdus, self.mpdus) = (0, 0);
         }
-        // A rate that was never used is held to be as good as the faster ones.
+        // A rate that was never used counts as equal to the best faster rate.
         let mut faster = 0;
         for rate in self.rates.iter_mut().rev() {
             rate.estimate();
@@ -281,7 +285,7 @@ impl Rate {
             if index > best && rate.probability < self.rates[best].probability {
                 continue;
             }
-            // Among reliable rates, the faster one is worth more.
+            // Among reliable rates, a faster rate is better.
             let better = if rate.probability > ONE / 4 * 3 {
                 self.throughput(index) > self.throughput(safest)
             } else {
@@ -294,7 +298,7 @@ impl Rate {
         [best, second, safest]
     }
 
-    /// MPDUs of an average A-MPDU.
+    /// MPDUs per average A-MPDU.
     fn mpdus(&self) -> u32 {
         (self.ampdu_len / ONE).max(1)
     }
@@ -307,7 +311,7 @@ impl Rate {
         rate.mode.ppdu_duration(mpdus as usize * REFERENCE_LEN_B) + answer
     }
 
-    /// A number that grows with the expected throughput.
+    /// A value that increases with the expected throughput.
     fn throughput(&self, index: usize) -> u64 {
         let probability = self.rates[index].probability;
         if probability < ONE / 10 {
@@ -317,7 +321,7 @@ impl Rate {
         probability * u64::from(self.mpdus()) * 1_000_000_000 / self.airtime(index).0
     }
 
-    /// How often the chain tries a rate before it goes on to the next.
+    /// The number of tries at a rate before the chain continues with the next rate.
     fn tries_at(&self, index: usize) -> u8 {
         if self.rates[index].probability < ONE / 5 {
             return 2;
@@ -337,7 +341,7 @@ impl Rate {
         tries
     }
 
-    /// Fills the lists of rates to be sampled. A rate that waits goes on waiting while it still fits its kind.
+    /// Fills the lists of rates to sample. A waiting rate stays in its list as long as it matches the kind.
     fn refill(&mut self, best: usize, second: usize, safest: usize) {
         let fastest = best.max(second).max(safest);
         let slowest = best.min(second).min(safest);
@@ -367,7 +371,7 @@ impl Rate {
 }
 
 impl Tried {
-    /// Takes what was reported since the last estimate into the probability.
+    /// Updates the probability with the reports since the last estimate.
     fn estimate(&mut self) {
         if self.attempts == 0 {
             return;
@@ -403,14 +407,14 @@ mod tests {
         Rate::new(&RateControl::Minstrel(modes), &bss)
     }
 
-    /// Reports one exchange of `mpdus` MPDUs per millisecond, in which `delivered(mode)` percent arrive, and returns the
-    /// choices.
+    /// Reports one exchange of `mpdus` MPDUs per millisecond, in which `delivered(mode)` percent arrive, and
+    /// returns the choices.
     fn exchanges(rate: &mut Rate, from_ms: u64, mpdus: u32, delivered: impl Fn(Mode) -> u32) -> Vec<Choice> {
         let exchange = |ms| {
             let now = Nanos::from_ms(from_ms + ms);
             let choice = rate.choose(now);
             let sent = if choice.sample { 1 } else { mpdus };
-            // Of single MPDUs, the first ones of every hundred exchanges arrive.
+            // Of every hundred exchanges of a single MPDU, `delivered(mode)` succeed.
             let whole = u32::try_from(ms * 37 % 100).unwrap() < delivered(choice.mode);
             let acked = if sent == 1 {
                 u32::from(whole)
@@ -424,8 +428,8 @@ mod tests {
         (0..2000).map(exchange).collect()
     }
 
-    /// MCS 9 delivers 60 %. Its preamble and answer make it slower than MCS 4 for one MPDU of 1200 octets, and faster for
-    /// 32 of them.
+    /// MCS 9 delivers 60 %. Because of its preamble and answer, it is slower than MCS 4 for one MPDU of 1200
+    /// octets, and faster for 32 MPDUs.
     #[test]
     fn rates_are_ranked_by_the_airtime_of_the_average_a_mpdu() {
         let delivered = |mode| if mode == vht(9) { 60 } else { 100 };
@@ -442,7 +446,8 @@ mod tests {
         }
     }
 
-    /// While nothing arrives, every faster rate is sampled. Once everything arrives, the fastest one is found.
+    /// While every MPDU is lost, all faster rates are sampled. Once all MPDUs arrive, the fastest rate is
+    /// found.
     #[test]
     fn sampling_goes_on_under_loss() {
         let modes: Vec<Mode> = (0..10).map(vht).collect();
@@ -463,7 +468,7 @@ mod tests {
         );
     }
 
-    /// A sample takes one turn in 20 ms, not more.
+    /// There is at most one sample per 20 ms.
     #[test]
     fn samples_keep_to_their_interval() {
         let mut rate = minstrel((0..10).map(vht).collect());
@@ -476,7 +481,7 @@ mod tests {
         assert!(samples.len() > 50, "{}", samples.len());
     }
 
-    /// The chain is gone through while no answer comes; an answer starts it again, though MPDUs were lost.
+    /// Unanswered exchanges step through the chain; an answer restarts it, even if MPDUs were lost.
     #[test]
     fn unanswered_exchanges_go_through_the_chain() {
         let mut rate = minstrel((0..10).map(vht).collect());
@@ -488,7 +493,7 @@ mod tests {
         exchanges(&mut rate, 0, 16, delivered);
         let [best, second, safest] = rate.chain;
         assert_eq!([best.0, second.0, safest.0], [6, 5, 6]);
-        // Neither an estimate nor a sample interferes.
+        // Disable estimates and samples.
         (rate.update_at, rate.sample_at) = (Nanos::MAX, Nanos::MAX);
         let now = Nanos::from_secs(3);
         let mut tried = Vec::new();

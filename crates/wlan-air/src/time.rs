@@ -6,10 +6,9 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// An instant or a span of virtual time, in nanoseconds.
 ///
-/// Instants count from the start of the simulation or of the emulator. The medium needs no finer unit: the
-/// shortest span of the PHYs is the 3.6 us symbol of the short guard interval. Sums and differences follow
-/// the integer rules of Rust: out of range is a panic in debug builds. A `u64` of nanoseconds lasts 584
-/// years.
+/// Instants count from the start of the simulation or of the emulator. A nanosecond is fine enough: the
+/// shortest span of the PHYs is the 3.6 us symbol with the short guard interval. Sums and differences follow
+/// Rust's integer rules: overflow panics in debug builds. A `u64` of nanoseconds lasts 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -39,7 +38,7 @@ impl Nanos {
 
     /// This time in microseconds.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // exact below 2^53 ns, that is 104 days
+    #[allow(clippy::cast_precision_loss)] // exact below 2^53 ns, which is 104 days
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
@@ -51,7 +50,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// `self - earlier`, or zero when `earlier` is the later of the two.
+    /// `self - earlier`, or zero if `earlier` is later than `self`.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))

@@ -1,87 +1,90 @@
 //! Several saturated stations: Bianchi's fixed point.
 //!
-//! Time is cut into slots of the model: an idle slot, a success or a collision. A station transmits in each with
-//! the same probability `tau`, whatever happened before; that independence is the approximation. With the
-//! conditional collision probability p of a transmission,
+//! Time is divided into slots of the model: an idle slot, a success or a collision. In each slot, a station
+//! transmits with the same probability `tau`, independently of the past; this independence is the
+//! approximation. With the conditional collision probability p of a transmission,
 //!
 //! ```text
 //! p   = 1 - (1 - tau)^(n - 1)
-//! tau = transmissions an MPDU / slots of the model an MPDU
+//! tau = transmissions per MPDU / slots of the model per MPDU
 //!     = sum p^i / sum p^i * (mean slots of stage i),   i = 0 .. retry limit - 1
 //! ```
 //!
-//! whose one solution gives the odds of what a slot is, and with their lengths all else. Sources: G. Bianchi,
-//! "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18 (2000); the retry
-//! limit after H. Wu et al., INFOCOM 2002; the delay after P. Chatzimisios et al., GLOBECOM 2003; who may
-//! transmit right after a busy period after I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11
-//! distributed coordination function modeling approaches", IEEE TVT 59 (2010).
+//! The only solution gives the probability of each kind of slot; the lengths of the slots give all other
+//! results. Sources: G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination function",
+//! IEEE JSAC 18 (2000); the retry limit from H. Wu et al., INFOCOM 2002; the delay from P. Chatzimisios et
+//! al., GLOBECOM 2003; the stations that may transmit right after a busy period from I. Tinnirello, G.
+//! Bianchi, Y. Xiao, "Refinements on IEEE 802.11 distributed coordination function modeling approaches", IEEE
+//! TVT 59 (2010).
 
 use super::{Timing, full_psdu};
 use crate::phy::{Bss, Mode};
 use crate::{Access, Aggregation, Countdown, Nanos};
 
-/// How far a model follows the countdown of the standard in the slots after a busy period.
+/// The countdown rule that a model assumes for the slots after a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContentionModel {
-    /// Bianchi (2000): a busy period is a slot like any other. That is how EDCA counts down
-    /// ([`Countdown::PerBoundary`]); for DCF it is 3 % off with 50 stations.
+    /// Bianchi (2000): a busy period is an ordinary slot. EDCA counts down this way
+    /// ([`Countdown::PerBoundary`]); for DCF the error is 3 % with 50 stations.
     Bianchi,
-    /// As the figures of ns-3's wifi-bianchi.cc: Bianchi's fixed point, but the station that succeeded goes on
-    /// at once with probability 1 / (CWmin + 1), in a slot that all others leave idle. With
-    /// [`Contention::eifs`], all wait SIFS and the answer at its own rate after a collision.
+    /// The model behind the figures of ns-3's wifi-bianchi.cc: Bianchi's fixed point, except that a station
+    /// that succeeded transmits again at once with probability 1 / (CWmin + 1), in a slot that all other
+    /// stations leave idle. With [`Contention::eifs`], all stations wait for SIFS and the answer at its own
+    /// rate after a collision.
     Ns3,
-    /// By [`Access::countdown`]. With DCF no counter that was frozen ends with the first slot after a busy
-    /// period, so only those that transmitted and drew anew may use it; with [`Contention::eifs`] they have the
-    /// further slots by which `AckTimeout` ends before EIFS. Exact for one station; within a hundredth of the
-    /// medium from 2 to 50.
+    /// The rule of [`Access::countdown`]. With DCF, no frozen counter reaches zero in the first slot after a
+    /// busy period, so only stations that transmitted and drew a new backoff may use this slot. With
+    /// [`Contention::eifs`], they may also use the slots by which `AckTimeout` ends before EIFS. Exact for
+    /// one station; the error is at most 1 % of the medium for 2 to 50 stations.
     Countdown,
 }
 
-/// What a station sends for a data PPDU.
+/// The frame exchange of a data PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exchange {
-    /// The data PPDU: a collision lasts as long as that.
+    /// The data PPDU alone: a collision lasts as long as the data PPDU.
     Basic,
-    /// RTS first, after CTS the data PPDU: only RTS frames collide (10.3.2.4).
+    /// RTS and CTS before the data PPDU: only RTS frames collide (10.3.2.4).
     RtsCts,
 }
 
 /// Saturated stations in contention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contention {
-    /// Stations that always have a frame to send, 1 or more.
+    /// Stations that always have a frame to send; at least 1.
     pub stations: usize,
-    /// What they send.
+    /// The frame exchange that all stations use.
     pub exchange: Exchange,
-    /// How it is modelled.
+    /// The model.
     pub model: ContentionModel,
-    /// Whether stations leave EIFS free after a collision, or go on after DIFS
+    /// Whether stations wait for EIFS after a collision instead of DIFS
     /// ([`MediumConfig::eifs`](crate::MediumConfig::eifs)).
     pub eifs: bool,
 }
 
-/// What saturated stations reach together.
+/// The total of all saturated stations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contended {
-    /// MPDUs in a data PPDU: above 1 with aggregation.
+    /// MPDUs per data PPDU: above 1 with aggregation.
     pub mpdus_per_ppdu: usize,
-    /// MPDUs delivered a second, all stations; 0 where two or more have no backoff, not even after a collision.
+    /// MPDUs that all stations deliver per second; 0 if two or more stations have no backoff, even after a
+    /// collision.
     pub mpdus_per_s: f64,
     /// Probability that a station transmits in a slot of the model, `tau`.
     pub transmit_probability: f64,
-    /// Probability that a transmission collides, those right after a busy period included.
+    /// Probability that a transmission collides, including transmissions right after a busy period.
     pub collision_probability: f64,
-    /// Probability that an MPDU is given up at the retry limit.
+    /// Probability that an MPDU is dropped at the retry limit.
     pub drop_probability: f64,
-    /// Mean time that a delivered MPDU stands at the head of its queue, to the end of the interframe space
-    /// after its answer, us; infinite where none is delivered.
+    /// Mean time that a delivered MPDU spends at the head of its queue, until the end of the interframe space
+    /// after its answer, in us; infinite if no MPDU is delivered.
     pub access_delay_us: f64,
-    /// Share of the time that collisions take, with the interframe spaces after them.
+    /// Fraction of the time that collisions take, including the interframe spaces after them.
     pub collision_share: f64,
 }
 
 impl Contended {
-    /// Goodput of all stations in Mbit/s when each MPDU carries `payload_len_b` octets of what is counted.
+    /// Goodput of all stations in Mbit/s if each MPDU carries `payload_len_b` counted octets.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // MPDUs are shorter than 2^53 octets
     pub fn goodput_mbps(&self, payload_len_b: usize) -> f64 {
@@ -89,13 +92,12 @@ impl Contended {
     }
 }
 
-/// `contention.stations` saturated stations that send MPDUs of `mpdu_len_b` octets (header, security fields and
-/// FCS included), all hearing each other, at one rate, without loss but by collision.
+/// Saturated stations that send MPDUs of `mpdu_len_b` octets (including header, security fields and FCS) at
+/// one rate. All stations hear each other, and only collisions lose frames.
 ///
-/// [`Access::retry_limit`] is the number of transmissions of an MPDU; its greatest value, 255, is no limit in
-/// practice. [`Contention::eifs`] says whether stations go on after DIFS or after EIFS when PPDUs collided.
-/// `access` and `aggregation` are taken as they are: what [`crate::Medium::new`] refuses gives no sensible
-/// result.
+/// [`Access::retry_limit`] is the number of transmissions of an MPDU; its largest value, 255, is practically
+/// no limit. [`Contention::eifs`] selects DIFS or EIFS after a collision. `access` and `aggregation` are not
+/// checked: values that [`crate::Medium::new`] rejects give a meaningless result.
 #[must_use]
 #[allow(clippy::cast_precision_loss)] // stations and MPDUs are few
 pub fn saturated_stations(
@@ -114,22 +116,23 @@ pub fn saturated_stations(
     let chain = chain(tau);
     let n = contention.stations as f64;
 
-    // What a slot of the model is, and how often those that collided go on in the slots that only they may use:
-    // one of them, or two or more. Sums over the binomial number of those that transmit.
+    // Probabilities of the kinds of slots, as sums over the binomial number of transmitting stations. After a
+    // collision, none, one or several of the colliding stations transmit in the slots that are reserved for
+    // them.
     let idle = power(1.0 - tau, contention.stations);
     let success = n * tau * power(1.0 - tau, contention.stations - 1);
     let collision = (1.0 - idle - success).max(0.0);
     let head = chain.head_start;
     let nobody = power(1.0 - tau * head, contention.stations) - idle - success * (1.0 - head);
     let one = n * tau * head * power(1.0 - tau * head, contention.stations - 1) - success * head;
-    // Clamped, for what rounding leaves of differences that are zero must not make a share negative.
+    // Clamped: rounding leaves small differences instead of zero, and no probability may become negative.
     let nobody = nobody.clamp(0.0, collision);
     let one = one.clamp(0.0, collision - nobody);
     let more = collision - nobody - one;
     let again = more * chain.same_slot;
     let one = one + (more - again);
 
-    // The station that succeeded goes on at once, and again.
+    // The station that succeeded may transmit again at once, repeatedly.
     let run = 1.0 / (1.0 - spans.again_probability(access));
     let success_us = run * spans.success_us + spans.slot_us * f64::from(spans.reserved_slots);
     let head_us = spans.collided_us + spans.slot_us * (f64::from(spans.collided_slots) - 1.0) / 2.0;
@@ -147,8 +150,8 @@ pub fn saturated_stations(
         transmit_probability: tau,
         collision_probability: collided / (delivered + collided),
         drop_probability: drop,
-        // A chain that ends in a success delivers a run. Without backoff a run has no end, and its exchanges are all
-        // there is.
+        // A chain that ends in a success delivers a run of exchanges. Without backoff, a run never ends and
+        // takes all of the time.
         access_delay_us: if delivered > 0.0 {
             (chain.slots_of_success * slot_us / run).max(spans.success_us)
         } else {
@@ -158,21 +161,22 @@ pub fn saturated_stations(
     }
 }
 
-/// Lengths of the slots of the model, and who may use those after a busy period.
+/// Lengths of the model's slots, and the number of slots after a busy period that are reserved for some
+/// stations.
 struct Spans {
     slot_us: f64,
     success_us: f64,
-    /// Collision, to when those that heard it count down again.
+    /// From the start of a collision until the stations that heard it resume their countdowns.
     heard_us: f64,
-    /// Collision, to when those that took part may transmit again.
+    /// From the start of a collision until the colliding stations may transmit again.
     collided_us: f64,
-    /// Slots after a success in which only the station that succeeded may transmit.
+    /// Slots after a success in which only the successful station may transmit.
     reserved_slots: u16,
-    /// Slots after a collision in which none of those that heard it may transmit.
+    /// Slots after a collision in which no station that heard it may transmit.
     frozen_slots: u16,
-    /// Slots after a collision in which only those that took part may transmit.
+    /// Slots after a collision in which only the colliding stations may transmit.
     collided_slots: u16,
-    /// Whether stages count the slots that only some may use apart.
+    /// Whether the stages exclude the reserved slots.
     stages_apart: bool,
 }
 
@@ -208,26 +212,26 @@ impl Spans {
         }
     }
 
-    /// Probability that the station that succeeded draws a slot that only it may use. Never quite 1, where no
-    /// other would ever transmit.
+    /// Probability that the successful station draws a slot reserved for it. Kept below 1, because at 1 no
+    /// other station would ever transmit.
     fn again_probability(&self, access: &Access) -> f64 {
         (f64::from(self.reserved_slots) / (f64::from(access.cw_min) + 1.0)).min(1.0 - 1e-9)
     }
 }
 
-/// The life of one MPDU: stage i is entered after i collisions, with a contention window that doubles.
+/// The life of one MPDU: stage i follows i collisions and has a doubled contention window.
 struct Chain {
-    /// Mean number of transmissions but those in the slots that only some may use.
+    /// Mean number of transmissions, except transmissions in reserved slots.
     transmissions: f64,
     /// Mean number of slots of the model.
     slots: f64,
-    /// Mean number of slots of the model of an MPDU that is delivered.
+    /// Mean number of slots of the model for a delivered MPDU.
     slots_of_success: f64,
-    /// Probability that it is given up.
+    /// Probability that the MPDU is dropped.
     drop: f64,
-    /// Probability that a station that collided goes on in the slots that only such may use.
+    /// Probability that a colliding station transmits in the slots reserved for colliding stations.
     head_start: f64,
-    /// Probability that two that do so choose the same slot.
+    /// Probability that two such stations choose the same reserved slot.
     same_slot: f64,
 }
 
@@ -253,13 +257,13 @@ impl Chain {
         let (mut window, mut ahead, mut head_start) = (first, reserved, 0.0);
         let (mut successes, mut waited) = (0.0, 0.0);
         for stage in 1..=access.retry_limit {
-            // One that uses the slots ahead meets few others: it is taken to succeed.
+            // A station that uses the reserved slots meets few other stations: it is assumed to succeed.
             let went_on = chain.drop * head_start;
             successes += went_on;
             chain.slots_of_success += went_on * waited;
 
             let entered = chain.drop - went_on;
-            // Uniform from 0 to the window less 1, given that it is none of the slots ahead.
+            // Uniform from 0 to the window minus 1, given that it is not a reserved slot.
             let slots = ((window - 1.0 - ahead) / 2.0).max(0.0) + 1.0;
             chain.transmissions += entered;
             chain.slots += entered * slots;
@@ -268,7 +272,7 @@ impl Chain {
             chain.slots_of_success += entered * alone * waited;
             chain.drop = entered * (1.0 - alone);
 
-            // After the last stage the next MPDU has its turn.
+            // The next MPDU follows the last stage.
             window = if stage == access.retry_limit {
                 first
             } else {
@@ -292,7 +296,7 @@ impl Chain {
     }
 }
 
-/// Where `f`, which falls in 0 to 1, equals its argument: bisection to the last bit.
+/// The fixed point of `f`, which decreases on 0 to 1: bisection to the last bit.
 fn fixed_point(f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {
@@ -308,7 +312,7 @@ fn fixed_point(f: impl Fn(f64) -> f64) -> f64 {
     }
 }
 
-/// `base` to the power `exponent`, by squaring: `f64::powi` may differ between platforms.
+/// `base` to the power of `exponent`, by squaring: `f64::powi` may differ between platforms.
 fn power(mut base: f64, mut exponent: usize) -> f64 {
     let mut product = 1.0;
     while exponent > 0 {

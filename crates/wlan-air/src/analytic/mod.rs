@@ -1,13 +1,15 @@
-//! Closed forms: what a medium must give in the cases that can be solved.
+//! Closed forms: the exact or approximate result of a medium in the solvable cases.
 //!
 //! - [`saturated_single_station`]: one station that always has a frame to send; exact.
-//! - [`saturated_stations`]: several of them, by Bianchi's fixed point; the mean field leaves a few thousandths.
+//! - [`saturated_stations`]: several such stations, by Bianchi's fixed point; the mean-field error is a few
+//!   thousandths.
 //! - [`idle_round_trip`], [`closed_loop_round_trip`]: a request and its response; exact.
-//! - [`full_psdu`]: what a saturated station sends in one PPDU; with [`StationConfig::sends_rts`](crate::StationConfig::sends_rts)
-//!   it tells which [`Exchange`] that is.
-//! - [`security_cost`]: what the octets of a cipher suite take from any of them.
+//! - [`full_psdu`]: the PSDU of a saturated station.
+//!   [`StationConfig::sends_rts`](crate::StationConfig::sends_rts) decides from it which [`Exchange`]
+//!   applies.
+//! - [`security_cost`]: the throughput that the octets of a cipher suite cost in any of these models.
 //!
-//! Equal arguments give equal results on every platform: nothing but + - * / is used.
+//! Equal arguments give equal results on every platform: the code uses only + - * /.
 
 mod contention;
 mod round_trip;
@@ -21,17 +23,17 @@ use crate::access::Psdu;
 use crate::phy::{Bss, Mode};
 use crate::{Access, Aggregation, Nanos};
 
-/// Share of its MPDUs that a link loses to `security_b` octets more in each, 0 to 1. Every MPDU carries the same
-/// payload, so that is the share of the goodput, too.
+/// Fraction of its MPDUs that a link loses if each MPDU is `security_b` octets longer, 0 to 1. Every MPDU
+/// carries the same payload, so this is also the loss of goodput.
 ///
-/// `mpdus_per_s` is any model here, of the length of an MPDU: the cost is a step function of it, for octets
-/// come in whole OFDM symbols (17.3.5.4).
+/// `mpdus_per_s` is any of these models as a function of the MPDU length. The cost is a step function of the
+/// length, because octets fill whole OFDM symbols (17.3.5.4).
 #[must_use]
 pub fn security_cost(mpdus_per_s: impl Fn(usize) -> f64, open_mpdu_len_b: usize, security_b: usize) -> f64 {
     1.0 - mpdus_per_s(open_mpdu_len_b + security_b) / mpdus_per_s(open_mpdu_len_b)
 }
 
-/// The spans that every model here is made of.
+/// The durations that all models use.
 struct Timing {
     slot: Nanos,
     sifs: Nanos,
@@ -41,7 +43,7 @@ struct Timing {
     block_ack: Nanos,
     rts: Nanos,
     cts: Nanos,
-    /// From the end of its PPDU to when a station gives up waiting for the answer.
+    /// From the end of its PPDU until a station stops waiting for the answer.
     answer_timeout: Nanos,
     eifs_less_difs: Nanos,
 }
@@ -61,7 +63,7 @@ impl Timing {
         }
     }
 
-    /// What answers a PPDU of so many MPDUs.
+    /// Duration of the answer to a PPDU of `mpdus` MPDUs.
     fn answer(&self, mpdus: usize) -> Nanos {
         if mpdus == 1 { self.ack } else { self.block_ack }
     }
@@ -72,7 +74,8 @@ impl Timing {
     }
 }
 
-/// MPDUs of `mpdu_len_b` octets that go in one PPDU when always enough wait, and octets of its PSDU.
+/// The number of MPDUs of `mpdu_len_b` octets in one PPDU when enough MPDUs are queued, and the octets of its
+/// PSDU.
 #[must_use]
 pub fn full_psdu(aggregation: &Aggregation, mode: &Mode, mpdu_len_b: usize) -> (usize, usize) {
     let mut psdu = Psdu::new(aggregation, mode, Nanos::MAX);

@@ -5,7 +5,7 @@ use crate::phy::{Bss, Mode};
 use crate::{Access, Countdown, Nanos};
 
 /// A request and its response, from the arrival of the request at its sender's queue to the end of the PPDU
-/// that carries the response: what the medium alone contributes to a round trip. A frame is delivered at the
+/// that carries the response. This is the medium's contribution to a round trip. A frame is delivered at the
 /// end of its PPDU, before the Ack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTrip {
@@ -20,21 +20,21 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Mean share of the medium in the round trip, us. The turnaround of the responder is not in it.
+    /// Mean contribution of the medium to the round trip, us, without the turnaround of the responder.
     #[must_use]
     pub fn total_us(&self) -> f64 {
         self.request_wait_us + self.request_us + self.response_wait_us + self.response_us
     }
 }
 
-/// The mean round trip of a request on an idle medium: everything before it ended so long ago that no backoff
-/// is pending and every interframe space is over. No other traffic, no aggregation.
+/// The mean round trip of a request on an idle medium without other traffic or aggregation. No backoff is
+/// pending and every interframe space is over.
 ///
-/// - The request goes at once: no wait.
-/// - The response reaches the responder's queue `turnaround` after the request was delivered. While the Ack
-///   of the request is not over (`turnaround` < SIFS + Ack) the medium is busy, so the response waits for the
-///   rest of it, the IFS and a fresh backoff, on average CWmin / 2 slots (10.3.4.2). Later it finds the
-///   medium idle and waits for what is left of the IFS, if anything.
+/// - The request is sent at once, without a wait.
+/// - The response reaches the responder's queue `turnaround` after the delivery of the request. Before the
+///   end of the request's Ack (`turnaround` < SIFS + Ack) the medium is busy. The response then waits for the
+///   rest of the Ack, the IFS and a new backoff, on average CWmin / 2 slots (10.3.4.2). After the Ack, the
+///   response finds the medium idle and waits for the rest of the IFS, if any.
 #[must_use]
 pub fn idle_round_trip(
     bss: &Bss,
@@ -59,15 +59,15 @@ pub fn idle_round_trip(
     }
 }
 
-/// The mean round trip of a closed loop (ping-pong): each end queues its next frame at once, with no
-/// turnaround, when the other's frame is delivered. No other traffic, no aggregation.
+/// The mean round trip of a closed loop (ping-pong): each end queues its next frame without a turnaround when
+/// the other end's frame is delivered. No other traffic, no aggregation.
 ///
-/// Each frame finds the medium busy with the Ack of the frame before, so it waits SIFS + Ack + IFS + backoff.
-/// The backoff is what is left of the one that the station drew after its own last transmission, or a fresh
-/// one if the other's countdown outlasted it; its mean lies a little above CWmin / 2 slots.
+/// Each frame finds the medium busy with the Ack of the previous frame, so it waits for SIFS + Ack + IFS +
+/// backoff. The backoff is the rest of the station's backoff after its own last transmission, or a new
+/// backoff if the other station's countdown lasted longer. Its mean is slightly above CWmin / 2 slots.
 ///
-/// A turnaround below SIFS + Ack at either end does not slow the loop: it takes from the wait what it adds
-/// itself.
+/// A turnaround below SIFS + Ack at either end does not slow the loop, because it shortens the wait by the
+/// same amount.
 #[must_use]
 pub fn closed_loop_round_trip(
     bss: &Bss,
@@ -87,23 +87,25 @@ pub fn closed_loop_round_trip(
     }
 }
 
-/// Mean of the slots that a frame of a closed loop waits.
+/// Mean number of slots that a frame of a closed loop waits.
 ///
-/// A Markov chain on those slots. If one station waited `used` slots, the other, which drew `own` at the same
-/// time, has `own - used` left (one less with EDCA, whose counter also falls at the boundary where the first
-/// transmits); with nothing left it draws afresh.
+/// Computed by a Markov chain on these slots. If one station waited `used` slots, the other station, which
+/// drew `own` at the same time, has `own - used` slots left. With EDCA it has one less, because its counter
+/// also decreases at the boundary at which the first station transmits. With no slots left, it draws a new
+/// backoff.
 #[allow(clippy::cast_precision_loss)] // slots are below 2^16
 fn closed_loop_slots(access: &Access) -> f64 {
     let window = usize::from(access.cw_min) + 1;
     let draw = 1.0 / window as f64;
     let boundary = usize::from(access.countdown == Countdown::PerBoundary);
     let mut slots = vec![draw; window];
-    // What follows any two states overlaps by three quarters or more, so 64 steps leave nothing of the start.
+    // The successors of any two states overlap by at least three quarters, so 64 steps remove the influence
+    // of the initial state.
     for _ in 0..64 {
         let mut next = vec![0.0; window];
         let mut afresh = 0.0;
         for (used, p) in slots.iter().enumerate() {
-            // `own` up to and including used + boundary leaves nothing.
+            // No slots are left if `own` is at most used + boundary.
             let spent = (used + boundary + 1).min(window);
             afresh += p * spent as f64 * draw;
             for left in &mut next[1..=window - spent] {

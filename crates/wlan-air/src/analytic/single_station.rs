@@ -4,12 +4,12 @@ use super::{Timing, full_psdu};
 use crate::phy::{Bss, Mode};
 use crate::{Access, Aggregation};
 
-/// Mean cycle of one station that always has a frame to send and never collides, by what the time goes to.
+/// Mean cycle of one station that always has a frame to send and never collides, divided into its parts.
 ///
-/// The shares add up to [`Saturated::cycle_us`]. Only the backoff is a mean of something random.
+/// The parts add up to [`Saturated::cycle_us`]. Only the backoff is the mean of a random variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saturated {
-    /// MPDUs sent in a cycle: above 1 with aggregation.
+    /// MPDUs sent per cycle: above 1 with aggregation.
     pub mpdus_per_cycle: usize,
     /// DIFS or AIFS, us.
     pub ifs_us: f64,
@@ -32,14 +32,14 @@ impl Saturated {
         self.ifs_us + self.backoff_us + self.preamble_us + self.payload_us + self.sifs_us + self.ack_us
     }
 
-    /// MPDUs delivered a second.
+    /// MPDUs delivered per second.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // at most 64 MPDUs
     pub fn mpdus_per_s(&self) -> f64 {
         self.mpdus_per_cycle as f64 * 1e6 / self.cycle_us()
     }
 
-    /// Goodput in Mbit/s when each MPDU carries `payload_len_b` octets of what is counted.
+    /// Goodput in Mbit/s if each MPDU carries `payload_len_b` counted octets.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // MPDUs are shorter than 2^53 octets
     pub fn goodput_mbps(&self, payload_len_b: usize) -> f64 {
@@ -47,13 +47,13 @@ impl Saturated {
     }
 }
 
-/// One saturated station that sends MPDUs of `mpdu_len_b` octets (header, security fields and FCS included).
+/// One saturated station that sends MPDUs of `mpdu_len_b` octets (including header, security fields and FCS).
 ///
-/// `access` and `aggregation` are taken as they are: what [`crate::Medium::new`] refuses gives no sensible
+/// `access` and `aggregation` are not checked: values that [`crate::Medium::new`] rejects give a meaningless
 /// cycle.
 ///
-/// Cycle: IFS + slot * CWmin / 2 + PPDU + SIFS + answer. Contention parameters as DCF (10.3.4) or EDCA
-/// (10.23.2), the PPDU as [`Mode::ppdu_duration`].
+/// Cycle: IFS + slot * CWmin / 2 + PPDU + SIFS + answer, with the contention parameters of DCF (10.3.4) or
+/// EDCA (10.23.2) and the PPDU of [`Mode::ppdu_duration`].
 #[must_use]
 pub fn saturated_single_station(
     bss: &Bss,

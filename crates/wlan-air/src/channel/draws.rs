@@ -1,8 +1,8 @@
-//! Random numbers that are functions of a key: no state, so any instant can be asked about in any order.
+//! Random numbers that are functions of a key. Without state, a caller may query any instant in any order.
 
 use std::f64::consts::PI;
 
-/// What a number is drawn for, so that draws for one purpose say nothing of those for another.
+/// The purpose of a draw; draws for different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Shadowing = 1,
@@ -10,12 +10,12 @@ pub(super) enum Purpose {
 }
 
 /// `SplitMix64` (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", 2014):
-/// numbers that are defined by the algorithm, not by a crate's version.
+/// the algorithm defines the numbers, so they do not depend on a crate's version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws(u64);
 
 impl Draws {
-    /// The numbers of a pair of stations, the same in both directions, in one block of time.
+    /// The numbers of a pair of stations in one block of time, equal in both directions.
     pub(super) fn of(seed: u64, purpose: Purpose, pair: (usize, usize), block: u64) -> Draws {
         let (low, high) = (pair.0.min(pair.1), pair.0.max(pair.1));
         let words = [purpose as u64, low as u64, high as u64, block];
@@ -33,7 +33,7 @@ impl Draws {
         z ^ (z >> 31)
     }
 
-    /// Uniform above 0, up to and including 1, in steps of 2^-53.
+    /// Uniform on (0, 1], in steps of 2^-53.
     #[allow(clippy::cast_precision_loss)] // 53 bits fit
     fn uniform(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
@@ -44,7 +44,7 @@ impl Draws {
         -libm::log(self.uniform())
     }
 
-    /// Two independent standard normal numbers (Box and Muller).
+    /// Two independent standard normal numbers (Box-Muller).
     pub(super) fn normals(&mut self) -> (f64, f64) {
         let radius = (2.0 * self.exponential()).sqrt();
         let angle = 2.0 * PI * self.uniform();

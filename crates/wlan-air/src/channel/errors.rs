@@ -1,14 +1,16 @@
-//! How likely bits survive white noise: the error models of ns-3, from the publications behind them.
+//! Bit errors in white noise: the error models of ns-3, from the original publications.
 //!
 //! - NIST: L. E. Miller, "Validation of 802.11a/UWB Coexistence Simulation", NIST 2003; G. Pei and T. R.
 //!   Henderson, "Validation of OFDM error rate model in ns-3", 2010. Bit error rate of each subcarrier, then
 //!   the union bound of hard-decision Viterbi decoding with ten terms of the distance spectrum (D. Haccoun and
 //!   G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", 1989).
 //! - YANS: M. Lacage and T. R. Henderson, "Yet Another Network Simulator", WNS2 2006. Bit error rate from
-//!   Eb/N0 over the whole channel, then one or two terms of the bound. It needs some 3 to 7 dB less than NIST.
-//! - DSSS, the same in both: DBPSK exactly; DQPSK by G. Ferrari and G. E. Corazza, "Tight bounds and accurate
-//!   approximations for DQPSK transmission bit error rate", 2004; CCK by M. B. Pursley and T. C. Royster,
-//!   "Properties and performance of the IEEE 802.11b complementary-code-key signal sets", 2009.
+//!   Eb/N0 over the whole channel, then one or two terms of the bound. The required SNR is about 3 to 7 dB
+//!   lower than with NIST.
+//! - DSSS, equal in both models: the exact result for DBPSK; for DQPSK, G. Ferrari and G. E. Corazza, "Tight
+//!   bounds and accurate approximations for DQPSK transmission bit error rate", 2004; for CCK, M. B. Pursley
+//!   and T. C. Royster, "Properties and performance of the IEEE 802.11b complementary-code-key signal sets",
+//!   2009.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
@@ -21,28 +23,29 @@ const HT_SIG_BITS: u32 = 48;
 const VHT_SIG_A_BITS: u32 = 48;
 /// Bits of the PHY header of DSSS: SIGNAL, SERVICE, LENGTH, CRC (15.2.3, 16.2.3).
 const DSSS_HEADER_BITS: u32 = 48;
-/// Width that the SNR of DSSS refers to (15.4.5.5), over which the noise of one 11 Mchip/s signal is taken,
+/// Bandwidth that the SNR of DSSS refers to (15.4.5.5), which contains the noise of one 11 Mchip/s signal,
 /// MHz.
 const DSSS_MHZ: f64 = 22.0;
-/// CCK code words a second, millions: 8 chips of 11 Mchip/s (clause 16).
+/// CCK code words per second, in millions: 8 chips of 11 Mchip/s (clause 16).
 const CCK_MWORDS: f64 = 1.375;
 
-/// The probability that a receiver gets an MPDU, or a PHY header, from the SNR at its antenna.
+/// The probability that a receiver decodes an MPDU or a PHY header, given the SNR at its antenna.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorModel {
-    /// Noise does no harm, at whatever SNR.
+    /// No errors at any SNR.
     None,
-    /// Miller's model, the default of ns-3: it agrees with measured OFDM links.
+    /// Miller's model, the default of ns-3; it agrees with measured OFDM links.
     Nist,
     /// The model of the YANS simulator.
     Yans,
 }
 
 impl ErrorModel {
-    /// Probability that the `len_b` octets of an MPDU arrive whole when the PHY header did.
+    /// Probability that all `len_b` octets of an MPDU are correct, given that the PHY header was decoded.
     ///
-    /// `snr_db` is the SNR over the width of the mode's channel (22 MHz for DSSS), white noise. Of several
-    /// spatial streams each has this SNR in the NIST model; YANS divides the energy among them.
+    /// `snr_db` is the SNR over the bandwidth of the mode's channel (22 MHz for DSSS), with white noise. With
+    /// several spatial streams, each stream has this SNR in the NIST model; YANS divides the energy among the
+    /// streams.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // MPDUs are shorter than 2^50 octets
     pub fn mpdu_success(self, mode: &Mode, snr_db: f64, len_b: usize) -> f64 {
@@ -52,17 +55,19 @@ impl ErrorModel {
         self.success(modulation, code_rate, linear(snr_db), coded_bit_snr, bits)
     }
 
-    /// Probability that the PHY header arrives, without which nothing of the PPDU does: 48 bits of DSSS at 1
-    /// Mbit/s, or 2 Mbit/s with the short preamble; SIGNAL, and for HT and VHT the fields of their own.
+    /// Probability that the PHY header is decoded, without which the whole PPDU is lost. DSSS: 48 bits at 1
+    /// Mbit/s, or at 2 Mbit/s with the short preamble. OFDM: SIGNAL, and the additional SIG fields of HT and
+    /// VHT.
     ///
-    /// That the receiver finds the preamble at all is taken for granted: it carries far more energy.
+    /// The model assumes that the receiver always detects the preamble, because the preamble carries far more
+    /// energy.
     #[must_use]
     pub fn header_success(self, mode: &Mode, snr_db: f64) -> f64 {
         let bits = match mode.class() {
             Class::Dsss => DSSS_HEADER_BITS,
             Class::Ofdm | Class::Erp => L_SIG_BITS,
             Class::Ht => L_SIG_BITS + HT_SIG_BITS,
-            // VHT-SIG-B has 26, 27 or 29 bits (Table 21-14), and like MCS 0 it is BPSK of rate 1/2.
+            // VHT-SIG-B has 26, 27 or 29 bits (Table 21-14) in BPSK of rate 1/2, like MCS 0.
             Class::Vht => {
                 let sig_b = match mode.bandwidth_mhz() {
                     20 => 26,
@@ -77,7 +82,7 @@ impl ErrorModel {
             Some(Preamble::Short) => (Modulation::Dqpsk, CodeRate::Uncoded),
             None => (Modulation::Bpsk, CodeRate::Half),
         };
-        // The header is repeated in every 20 MHz: 12 Mbit/s of coded bits each.
+        // The header is repeated in each 20 MHz, with 12 Mbit/s of coded bits.
         self.success(
             modulation,
             code_rate,
@@ -87,7 +92,7 @@ impl ErrorModel {
         )
     }
 
-    /// `coded_bit_snr`: Eb/N0 of a coded bit at an SNR of 1, for YANS.
+    /// `coded_bit_snr`: Eb/N0 of a coded bit at an SNR of 1, used by YANS.
     fn success(
         self,
         modulation: Modulation,
@@ -106,7 +111,8 @@ impl ErrorModel {
                 let word_snr = snr * DSSS_MHZ / CCK_MWORDS;
                 return libm::pow(biorthogonal_16_success(word_snr / 2.0), bits / 4.0);
             }
-            // Half of the energy goes to each of two words of 16: their 8 bits are right when both are.
+            // Each of two words of 16 gets half of the energy: the 8 bits are correct if both words are
+            // correct.
             Modulation::Cck11 => {
                 let word_snr = snr * DSSS_MHZ / CCK_MWORDS;
                 return libm::pow(biorthogonal_16_success(word_snr / 4.0), bits / 4.0);
@@ -139,17 +145,17 @@ fn dqpsk_bit_error(eb_n0: f64) -> f64 {
     error.min(0.5)
 }
 
-/// Probability that one of 16 biorthogonal words arrives: the integral over x > -beta of (2 P(x + beta) -
+/// Probability that one of 16 biorthogonal words is decoded: the integral over x > -beta of (2 P(x + beta) -
 /// 1)^7 times the normal density, where P is the normal distribution and beta = sqrt(2 `snr`).
 fn biorthogonal_16_success(snr: f64) -> f64 {
-    /// Beyond this many standard deviations the density is below 10^-17.
+    /// Above this many standard deviations, the density is below 10^-17.
     const TAIL: f64 = 8.75;
     const STEPS: u32 = 96;
     let beta = (2.0 * snr).sqrt();
     let from = (-beta).max(-TAIL);
     let step = (TAIL - from) / f64::from(STEPS);
-    // The trapezoidal rule: the integrand vanishes at both ends, with its first six derivatives, so the error
-    // is below 10^-12.
+    // The trapezoidal rule. The integrand and its first six derivatives vanish at both ends, so the error is
+    // below 10^-12.
     let sum: f64 = (1..STEPS)
         .map(|n| {
             let x = from + step * f64::from(n);
@@ -161,8 +167,8 @@ fn biorthogonal_16_success(snr: f64) -> f64 {
     (sum * step / (2.0 * PI).sqrt()).min(1.0)
 }
 
-/// First distance of a code's spectrum, the distance from one term to the next, the information weights, and
-/// how many information bits the weights are of (Haccoun and Begin; the code of 17.3.5.6 with its puncturing).
+/// The first distance of a code's spectrum, the step between distances, the information weights, and the
+/// number of information bits per weight (Haccoun and Begin; the code of 17.3.5.6 with its puncturing).
 type Spectrum = (u32, u32, &'static [f64], f64);
 
 const HALF: Spectrum = (
@@ -233,12 +239,12 @@ const FIVE_SIXTHS: Spectrum = (
     5.0,
 );
 
-/// Bit error rate after decoding: Chernoff's bound on each term of the union bound.
+/// Bit error rate after decoding: the union bound, with Chernoff's bound for each term.
 fn nist_bit_error(modulation: Modulation, code_rate: CodeRate, snr: f64) -> f64 {
     let m = points(modulation);
     let raw = match modulation {
         Modulation::Bpsk => 0.5 * libm::erfc(snr.sqrt()),
-        // On QAM with Gray labels, nearest neighbours only; with 4 points that is QPSK.
+        // QAM with Gray labels, nearest neighbours only; 4 points are QPSK.
         _ => {
             let side = m.sqrt();
             let errors = (side - 1.0) / (side * libm::log2(side));
@@ -254,12 +260,12 @@ fn nist_bit_error(modulation: Modulation, code_rate: CodeRate, snr: f64) -> f64 
     };
     let d = (4.0 * raw * (1.0 - raw)).sqrt();
     let ratio = power(d, distance_step);
-    // Horner's rule on the terms beyond the first distance.
+    // Horner's rule for the terms after the first distance.
     let terms = weights.iter().rev().fold(0.0, |sum, weight| sum * ratio + weight);
     0.5 * terms * power(d, first) / bits
 }
 
-/// Bit error rate after decoding: the probability of the first error events, and for QAM the second ones.
+/// Bit error rate after decoding: the probability of first error events and, for QAM, of second error events.
 fn yans_bit_error(modulation: Modulation, code_rate: CodeRate, eb_n0: f64) -> f64 {
     let m = points(modulation);
     let raw = match modulation {
@@ -270,8 +276,8 @@ fn yans_bit_error(modulation: Modulation, code_rate: CodeRate, eb_n0: f64) -> f6
             (1.0 - (1.0 - axis) * (1.0 - axis)) / libm::log2(m)
         }
     };
-    // Free distance of the code, how many paths have it, and how many the next distance (the paper's table;
-    // for BPSK the first distance only, with 8 paths at 3/4).
+    // Free distance of the code, and the number of paths at this distance and at the next (the paper's table;
+    // for BPSK only the first distance, with 8 paths at 3/4).
     let (distance, first, second) = match (modulation, code_rate) {
         (_, CodeRate::Uncoded) => return raw,
         (_, CodeRate::Half) => (10, 11.0, 0.0),
@@ -283,8 +289,8 @@ fn yans_bit_error(modulation: Modulation, code_rate: CodeRate, eb_n0: f64) -> f6
     first * wrong_path(raw, distance) + second * wrong_path(raw, distance + 1)
 }
 
-/// Probability that a hard-decision decoder prefers a path that differs in `distance` bits: that more than
-/// half of them are wrong, or in one case of two just half of them.
+/// Probability that a hard-decision decoder prefers a path that differs in `distance` bits: more than half of
+/// these bits are wrong, or exactly half of them in one of two cases.
 fn wrong_path(bit_error: f64, distance: u32) -> f64 {
     let mut choices = 1.0;
     let mut sum = 0.0;
@@ -300,7 +306,7 @@ fn wrong_path(bit_error: f64, distance: u32) -> f64 {
     sum
 }
 
-/// `base` to a small power, by multiplications only: std's powi is not the same on every platform.
+/// `base` to a small power, by multiplication only: the result of std's powi depends on the platform.
 fn power(base: f64, exponent: u32) -> f64 {
     (0..exponent).fold(1.0, |product, _| product * base)
 }
@@ -342,7 +348,7 @@ mod tests {
             prop_assert!(model.header_success(&mode, snr_db + 0.5) >= header - 1e-12);
         }
 
-        /// Bit errors are independent, so fragments fare as the whole.
+        /// Bit errors are independent, so two halves are as likely to arrive as the whole.
         #[test]
         fn halves_arrive_as_likely_as_the_whole(
             mode in any_mode(), model in any_model(), snr_db in -10.0..40.0f64, len_b in 1..2_000usize,
@@ -387,8 +393,8 @@ mod tests {
         assert_eq!(ErrorModel::None.header_success(&mode, -50.0), 1.0);
     }
 
-    /// The header is BPSK 1/2 whatever the data: of OFDM 24 bits, as three octets at 6 Mbit/s; of VHT at 80
-    /// MHz 101 bits.
+    /// The header is BPSK 1/2 for all data rates: 24 bits with OFDM, like three octets at 6 Mbit/s; 101 bits
+    /// with VHT at 80 MHz.
     #[test]
     fn headers_are_as_robust_as_their_lowest_rate() {
         let six = Mode::ofdm(6).unwrap();

@@ -1,16 +1,16 @@
-//! What becomes of a signal between two stations: its SNR, and whether an MPDU survives it.
+//! The channel between two stations: the SNR of a signal, and the probability that an MPDU is received.
 //!
 //! ```text
 //! transmit power - path loss (log-distance, shadowing) = mean received power ─┐
 //!                        noise floor (bandwidth, noise figure) ───────────────┴─> mean SNR ─┐
 //!                                              or a matrix of given SNRs ─────────> mean SNR ─┤
 //!                                   block fading (Rayleigh, Rician) ────────────────────────┴─> SNR
-//! SNR, mode, octets ── ErrorModel ──> probability that the MPDU arrives
+//! SNR, mode, octets ── ErrorModel ──> probability that the MPDU is received
 //! ```
 //!
-//! Nothing here keeps state: shadowing is a function of (seed, pair), fading one of (seed, pair, block of
-//! coherence time). Both are the same in both directions of a pair. Interference is not part of it: what
-//! overlaps in time is the medium's business.
+//! The channel has no state: shadowing is a function of (seed, pair), fading a function of (seed, pair, block
+//! of coherence time). Both are equal in both directions of a pair. The channel does not include
+//! interference: the medium handles PPDUs that overlap in time.
 
 mod draws;
 mod errors;
@@ -24,72 +24,72 @@ use crate::phy::{Band, Mode};
 /// Density of thermal noise at 290 K, dBm/Hz.
 const THERMAL_NOISE_DBM_HZ: f64 = -174.0;
 
-/// What can be wrong with a [`ChannelConfig`].
+/// An invalid [`ChannelConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ChannelError {
-    /// A matrix that does not have a row for each station.
+    /// A matrix does not have one row per station.
     #[error(
         "the matrix of {what} has {rows} rows for {stations} stations: it needs a row and a column for each"
     )]
     Rows {
-        /// What the matrix is of.
+        /// The quantity in the matrix.
         what: &'static str,
-        /// Its rows.
+        /// Rows of the matrix.
         rows: usize,
-        /// Stations.
+        /// Stations of the channel.
         stations: usize,
     },
-    /// A matrix with a row that does not have a column for each station.
+    /// A row of a matrix does not have one column per station.
     #[error(
         "row {row} of the matrix of {what} has {columns} values for {stations} stations: it needs one for each"
     )]
     Columns {
-        /// What the matrix is of.
+        /// The quantity in the matrix.
         what: &'static str,
         /// The row, counted from 0.
         row: usize,
-        /// Its values.
+        /// Values in this row.
         columns: usize,
-        /// Stations.
+        /// Stations of the channel.
         stations: usize,
     },
-    /// A value of a pair that means nothing.
+    /// A value of a pair is out of range.
     #[error("the {what} from station {from} to station {to} is {value}: it must be {must}")]
     Pair {
-        /// What the value is.
+        /// The quantity.
         what: &'static str,
-        /// The row, a station counted from 0.
+        /// The row: a station, counted from 0.
         from: usize,
-        /// The column.
+        /// The column: a station, counted from 0.
         to: usize,
-        /// The value.
+        /// The invalid value.
         value: f64,
-        /// What is allowed.
+        /// The valid range.
         must: &'static str,
     },
-    /// A distance that is not the same in both directions.
+    /// A distance differs between the two directions.
     #[error("the distance from station {from} to station {to} is {there} m one way and {back} m the other")]
     Asymmetric {
         /// One station, counted from 0.
         from: usize,
-        /// The other.
+        /// The other station.
         to: usize,
         /// Metres from `from` to `to`.
         there: f64,
         /// Metres from `to` to `from`.
         back: f64,
     },
-    /// A parameter that means nothing.
+    /// A parameter is out of range.
     #[error("{what} is {value}: it must be {must}")]
     Parameter {
-        /// What the value is.
+        /// The parameter.
         what: &'static str,
-        /// The value.
+        /// The invalid value.
         value: f64,
-        /// What is allowed.
+        /// The valid range.
         must: &'static str,
     },
-    /// Fading that changes at every instant.
+    /// The coherence time of the fading is zero.
     #[error("the coherence time of the fading must be above 0")]
     CoherenceTime,
 }
@@ -97,9 +97,9 @@ pub enum ChannelError {
 /// A value for each ordered pair of stations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PerPair {
-    /// The same for all.
+    /// The same value for all pairs.
     Same(f64),
-    /// A row a sender, a column a receiver. What a station is to itself, the diagonal, is not looked at.
+    /// One row per sender, one column per receiver. The diagonal is ignored.
     Matrix(Vec<Vec<f64>>),
 }
 
@@ -150,21 +150,21 @@ fn ordered_pairs(stations: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Log-distance path loss with log-normal shadowing: loss = loss at the reference distance + 10 * exponent *
-/// log10(distance / reference distance) + normal(0, shadowing). Nearer than the reference distance the loss
-/// is that at it.
+/// log10(distance / reference distance) + normal(0, shadowing). Below the reference distance, the loss is
+/// constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathLoss {
-    /// Power that each station radiates, antenna gains included, dBm.
+    /// Radiated power of each station, including antenna gains, dBm.
     pub tx_power_dbm: f64,
     /// Noise figure of each receiver, dB.
     pub noise_figure_db: f64,
-    /// Path-loss exponent: 2 in free space, 3 and more indoors.
+    /// Path-loss exponent: 2 in free space, at least 3 indoors.
     pub exponent: f64,
-    /// Distance at which the loss is known, m.
+    /// Distance of the reference loss, m.
     pub reference_distance_m: f64,
-    /// Loss there, dB.
+    /// Loss at the reference distance, dB.
     pub reference_loss_db: f64,
-    /// Standard deviation of the shadowing, dB; 0: none.
+    /// Standard deviation of the shadowing, dB; 0 disables it.
     pub shadowing_db: f64,
     /// Distance between stations, m.
     pub distance_m: PerPair,
@@ -248,7 +248,7 @@ impl PathLoss {
             .check(stations, "distance in m", not_negative, allowed)?;
         for (from, to) in ordered_pairs(stations) {
             let (there, back) = (self.distance_m.get(from, to), self.distance_m.get(to, from));
-            #[allow(clippy::float_cmp)] // both were given
+            #[allow(clippy::float_cmp)] // both come from the configuration
             if there != back {
                 return Err(ChannelError::Asymmetric {
                     from,
@@ -262,37 +262,37 @@ impl PathLoss {
     }
 }
 
-/// Where the mean SNR of each pair of stations comes from.
+/// The source of the mean SNR of each pair of stations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Snr {
-    /// It is given, in dB, for whatever bandwidth. Infinity stands for no noise, minus infinity for silence.
+    /// Configured in dB, independent of the bandwidth. Infinity means no noise, minus infinity no signal.
     Db(PerPair),
-    /// From transmit power, path loss and noise floor: 3 dB less for twice the bandwidth.
+    /// Computed from transmit power, path loss and noise floor: 3 dB less for twice the bandwidth.
     PathLoss(PathLoss),
 }
 
-/// Fast changes of the received power, drawn afresh for each pair and each block of coherence time, flat over
-/// the channel. Its mean gain is 1.
+/// Fast changes of the received power: flat over the channel, one independent draw per pair and block of
+/// coherence time, mean gain 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fading {
-    /// None.
+    /// No fading.
     None,
-    /// Many paths, none of them strong.
+    /// Many paths without a dominant path.
     Rayleigh {
-        /// How long a draw lasts.
+        /// Duration of a block.
         coherence_time: Nanos,
     },
-    /// One strong path among many.
+    /// Many paths with a dominant path.
     Rician {
-        /// Power of the strong path over that of all others, dB.
+        /// Power of the dominant path relative to the sum of all other paths, dB.
         k_factor_db: f64,
-        /// How long a draw lasts.
+        /// Duration of a block.
         coherence_time: Nanos,
     },
 }
 
 impl Fading {
-    /// Power gain of a pair at an instant, linear.
+    /// Linear power gain of a pair at the instant `at`.
     fn gain(&self, seed: u64, pair: (usize, usize), at: Nanos) -> f64 {
         let draws = |coherence_time: Nanos| Draws::of(seed, Purpose::Fading, pair, at.0 / coherence_time.0);
         match *self {
@@ -319,7 +319,8 @@ impl Fading {
                 k_factor_db,
                 coherence_time,
             } => {
-                // The bounds keep the linear factor finite, and mean a fixed and a Rayleigh channel.
+                // Within these bounds the linear factor is finite; the bounds behave like no fading and
+                // Rayleigh fading.
                 if !(-100.0..=100.0).contains(&k_factor_db) {
                     return Err(ChannelError::Parameter {
                         what: "the Rician K factor in dB",
@@ -337,16 +338,16 @@ impl Fading {
     }
 }
 
-/// What a channel is like.
+/// The configuration of a [`Channel`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelConfig {
     /// Stations, numbered from 0.
     pub stations: usize,
     /// Mean SNR of each pair.
     pub snr: Snr,
-    /// Its changes.
+    /// Fading around the mean.
     pub fading: Fading,
-    /// What an SNR does to an MPDU.
+    /// The model of bit errors.
     pub error_model: ErrorModel,
     /// Seed of shadowing and fading.
     pub seed: u64,
@@ -366,20 +367,20 @@ impl ChannelConfig {
     }
 }
 
-/// What the mean of a pair is counted in.
+/// The quantity of the channel's means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mean {
     Snr,
     Power { noise_figure_db: f64 },
 }
 
-/// The channel between all pairs of stations: a function of time.
+/// The channel between all pairs of stations, as a function of time.
 ///
-/// The methods panic when a station is not one of the configuration's.
+/// The methods panic if a station is not in the configuration.
 #[derive(Clone, Debug)]
 pub struct Channel {
     stations: usize,
-    /// SNR in dB or received power in dBm of each ordered pair, by rows.
+    /// SNR in dB or received power in dBm of each ordered pair, row by row.
     means: Vec<f64>,
     mean: Mean,
     fading: Fading,
@@ -388,11 +389,11 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// A channel, with its shadowing drawn.
+    /// Create a channel and draw its shadowing.
     ///
     /// # Errors
-    /// [`ChannelError`] for a matrix of the wrong size, values that are no numbers or mean nothing (a
-    /// negative distance), distances that differ between the directions, a coherence time of 0.
+    /// [`ChannelError`] for a matrix of the wrong size, a value that is NaN or out of range (such as a
+    /// negative distance), distances that differ between the two directions, or a coherence time of 0.
     pub fn new(config: &ChannelConfig) -> Result<Channel, ChannelError> {
         let stations = config.stations;
         config.fading.check()?;
@@ -435,8 +436,8 @@ impl Channel {
         self.stations
     }
 
-    /// SNR of a signal over `bandwidth_mhz` that starts at `at`, dB; the fading of that instant lasts for the
-    /// whole PPDU.
+    /// SNR in dB of a signal of width `bandwidth_mhz` that starts at `at`. The fading at that instant applies
+    /// to the whole PPDU.
     #[must_use]
     pub fn snr_db(&self, from: usize, to: usize, bandwidth_mhz: u16, at: Nanos) -> f64 {
         let faded = self.faded(from, to, at);
@@ -446,7 +447,7 @@ impl Channel {
         }
     }
 
-    /// Received power, dBm; None where SNRs were given instead.
+    /// Received power in dBm; None if the SNR is configured.
     #[must_use]
     pub fn rx_power_dbm(&self, from: usize, to: usize, at: Nanos) -> Option<f64> {
         match self.mean {
@@ -475,7 +476,7 @@ impl Channel {
         self.error_model.header_success(mode, snr_db)
     }
 
-    /// What an SNR does to an MPDU.
+    /// The model of bit errors.
     #[must_use]
     pub fn error_model(&self) -> ErrorModel {
         self.error_model
@@ -495,7 +496,7 @@ impl Channel {
     }
 }
 
-/// Noise at a receiver, dBm: -174 dBm/Hz over the bandwidth, and the noise figure.
+/// Noise power at a receiver, dBm: -174 dBm/Hz over the bandwidth, plus the noise figure.
 #[must_use]
 pub fn noise_floor_dbm(bandwidth_mhz: u16, noise_figure_db: f64) -> f64 {
     THERMAL_NOISE_DBM_HZ + 10.0 * libm::log10(f64::from(bandwidth_mhz) * 1e6) + noise_figure_db

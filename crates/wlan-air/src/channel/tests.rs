@@ -31,12 +31,12 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Power gains of a pair in the first blocks of time.
+/// Power gains of a pair in the first 20 000 blocks.
 fn gains(fading: Fading, seed: u64, pair: (usize, usize)) -> Vec<f64> {
     (0..20_000).map(|ms| fading.gain(seed, pair, MS * ms)).collect()
 }
 
-/// -174 dBm/Hz: -101 dBm at 20 MHz, as textbooks have it, and 3 dB more for each doubling.
+/// -174 dBm/Hz: -101 dBm at 20 MHz, the textbook value, plus 3 dB per doubling.
 #[test]
 fn noise_grows_with_the_bandwidth() {
     let floors = [20, 40, 80, 160].map(|mhz| noise_floor_dbm(mhz, 0.0));
@@ -61,7 +61,7 @@ fn the_loss_at_one_metre_is_that_of_free_space() {
     }
 }
 
-/// 16 dBm at 10 m: 46.73 + 30 dB of loss leave -60.73 dBm, over -93.99 dBm of noise 33.26 dB.
+/// 16 dBm at 10 m: a loss of 46.73 + 30 dB gives -60.73 dBm, which is 33.26 dB above the noise of -93.99 dBm.
 #[test]
 fn the_snr_is_the_link_budget() {
     let channel = Channel::new(&spaced(2, 10.0, 0.0)).unwrap();
@@ -115,12 +115,12 @@ fn shadowing_is_normal_and_the_same_both_ways() {
     assert!(mean.abs() < 0.4, "mean {mean} dB");
     assert!((deviation - 6.0).abs() < 0.3, "deviation {deviation} dB");
     let beyond = |limit: f64| shadows.iter().filter(|s| s.abs() > limit).count();
-    // A third beyond one deviation, a twentieth beyond two.
+    // A third is beyond one standard deviation, a twentieth beyond two.
     assert!((900..1_110).contains(&beyond(6.0)), "{}", beyond(6.0));
     assert!((100..190).contains(&beyond(12.0)), "{}", beyond(12.0));
 }
 
-/// The power of a Rayleigh channel is exponential: mean 1, deviation 1, 10 % below -9.77 dB.
+/// The power of a Rayleigh channel is exponential: mean 1, standard deviation 1, 10 % below -9.77 dB.
 #[test]
 fn rayleigh_power_is_exponential() {
     let gains = gains(Fading::Rayleigh { coherence_time: MS }, 3, (0, 1));
@@ -133,7 +133,7 @@ fn rayleigh_power_is_exponential() {
     assert!(lag_one.abs() < 0.03, "blocks are independent: {lag_one}");
 }
 
-/// The power of a Rician channel has mean 1 and variance (1 + 2K) / (1 + K)^2; K of minus infinity is a
+/// The power of a Rician channel has mean 1 and variance (1 + 2K) / (1 + K)^2. A K of minus infinity gives a
 /// Rayleigh channel.
 #[test]
 fn rician_power_has_its_moments() {
@@ -169,7 +169,7 @@ fn fading_lasts_for_a_coherence_time_and_is_the_same_both_ways() {
     assert_eq!(late, at(0, 1, 9_000_000));
 }
 
-/// What one platform draws, all draw: exact bits.
+/// All platforms draw the same bits.
 #[test]
 fn draws_are_the_same_on_every_platform() {
     let rician = Fading::Rician {

@@ -1,4 +1,5 @@
-//! What the stations of a BSS agree on: slot, SIFS, basic rates, and what follows from them.
+//! The parameters that the stations of a BSS share: slot, SIFS, basic rates, and all values derived from
+//! them.
 
 use super::{
     ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, Class, Format, Mode, PhyError, Preamble, RTS_LEN_B, ofdm,
@@ -8,13 +9,13 @@ use crate::Nanos;
 /// aSlotTime of an ERP BSS (Table 18-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErpSlot {
-    /// 9 us: every station of the BSS is of clause 18 or later.
+    /// 9 us: all stations of the BSS are of clause 18 or later.
     Short,
-    /// 20 us: stations of clause 16 may be there.
+    /// 20 us: the BSS may contain stations of clause 16.
     Long,
 }
 
-/// A family of non-HT rates: what a Control response frame is sent in.
+/// A family of non-HT rates, in which Control response frames are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Dsss,
@@ -22,7 +23,7 @@ enum Family {
     Erp,
 }
 
-/// Rates of a family, kbit/s, and whether the PHY must have them (clauses 15 to 18).
+/// The rates of each family in kbit/s, and whether a rate is mandatory (clauses 15 to 18).
 const DSSS_RATES: [(u32, bool); 4] = [(1_000, true), (2_000, true), (5_500, true), (11_000, true)];
 const OFDM_RATES: [(u32, bool); 8] = [
     (6_000, true),
@@ -43,7 +44,7 @@ impl Family {
         }
     }
 
-    /// First bit of the family's rates in [`Bss::basic`].
+    /// First bit of the family's rates in the `basic` field of [`Bss`].
     const fn first_bit(self) -> usize {
         match self {
             Family::Dsss => 0,
@@ -51,7 +52,7 @@ impl Family {
         }
     }
 
-    /// A rate of [`Family::rates`] as a mode.
+    /// The mode of a rate of [`Family::rates`].
     fn mode(self, rate_kbps: u32, preamble: Preamble) -> Mode {
         let mbps = u16::try_from(rate_kbps / 1_000).unwrap_or(u16::MAX);
         match self {
@@ -64,8 +65,8 @@ impl Family {
     }
 }
 
-/// The family that answers a mode, and the rate that counts, kbit/s: its own, or of HT and VHT the non-HT
-/// reference rate (10.6.11).
+/// The family of the answer to a mode, and the rate that limits the answer, kbit/s: the mode's own rate, or
+/// for HT and VHT the non-HT reference rate (10.6.11).
 fn answered_by(mode: &Mode) -> (Family, u32) {
     let reference = || 1_000 * u32::from(ofdm::reference_rate_mbps(mode.modulation, mode.code_rate));
     match mode.format {
@@ -78,22 +79,22 @@ fn answered_by(mode: &Mode) -> (Family, u32) {
     }
 }
 
-/// What all stations of a BSS agree on.
+/// The parameters that all stations of a BSS share.
 ///
-/// Everything here follows from the PHY, the band and the BSSBasicRateSet; nothing depends on one station's
-/// rate but through the [`Mode`] that a method is asked about.
+/// They follow from the PHY, the band and the BSSBasicRateSet. A station's rate matters only to methods that
+/// take a [`Mode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bss {
     class: Class,
     band: Band,
     slot: ErpSlot,
-    /// Of frames sent in DSSS for all to hear.
+    /// Preamble of DSSS frames that all stations must hear.
     preamble: Preamble,
-    /// BSSBasicRateSet: a bit a rate, those of DSSS first, then those of OFDM or ERP-OFDM.
+    /// BSSBasicRateSet: one bit per rate, first the DSSS rates, then the OFDM or ERP-OFDM rates.
     basic: u16,
 }
 
-/// BSSBasicRateSet by default: 1 and 2 Mbit/s for DSSS, 6, 12 and 24 Mbit/s for OFDM and ERP-OFDM.
+/// Default BSSBasicRateSet: 1 and 2 Mbit/s for DSSS, 6, 12 and 24 Mbit/s for OFDM and ERP-OFDM.
 const DSSS_BASIC: u16 = 0b11;
 const OFDM_BASIC: u16 = 0b0001_0101 << DSSS_RATES.len();
 
@@ -110,7 +111,7 @@ impl Bss {
         }
     }
 
-    /// 802.11a: slot 9 us, SIFS 16 us, basic rates 6, 12 and 24 Mbit/s, the mandatory ones of clause 17.
+    /// 802.11a: slot 9 us, SIFS 16 us, basic rates 6, 12 and 24 Mbit/s, which clause 17 makes mandatory.
     #[must_use]
     pub const fn ofdm() -> Bss {
         Bss {
@@ -122,7 +123,7 @@ impl Bss {
         }
     }
 
-    /// 802.11g: SIFS 10 us, slot and DSSS preamble as given; basic rates 1, 2, 6, 12 and 24 Mbit/s.
+    /// 802.11g: SIFS 10 us; the caller chooses slot and DSSS preamble; basic rates 1, 2, 6, 12 and 24 Mbit/s.
     #[must_use]
     pub const fn erp(slot: ErpSlot, preamble: Preamble) -> Bss {
         Bss {
@@ -134,8 +135,8 @@ impl Bss {
         }
     }
 
-    /// 802.11n: in the 5 GHz band as [`Bss::ofdm`], in the 2.4 GHz band as [`Bss::erp`] with the short slot
-    /// and the long preamble.
+    /// 802.11n: equal to [`Bss::ofdm`] in the 5 GHz band, and to [`Bss::erp`] with the short slot and the
+    /// long preamble in the 2.4 GHz band.
     #[must_use]
     pub const fn ht(band: Band) -> Bss {
         let legacy = match band {
@@ -148,7 +149,7 @@ impl Bss {
         }
     }
 
-    /// 802.11ac: as [`Bss::ofdm`].
+    /// 802.11ac: equal to [`Bss::ofdm`].
     #[must_use]
     pub const fn vht() -> Bss {
         Bss {
@@ -157,7 +158,8 @@ impl Bss {
         }
     }
 
-    /// The usual BSS of a mode: the one of its class; for ERP-OFDM with the short slot and the long preamble.
+    /// The default BSS of a mode: the BSS of its class; for ERP-OFDM, with the short slot and the long
+    /// preamble.
     #[must_use]
     pub const fn for_mode(mode: &Mode) -> Bss {
         match mode.format {
@@ -169,11 +171,12 @@ impl Bss {
         }
     }
 
-    /// The same BSS with another BSSBasicRateSet: non-HT rates of its PHY, at least one. The preamble of a
-    /// DSSS rate does not matter.
+    /// The same BSS with another BSSBasicRateSet: at least one non-HT rate of its PHY. The preamble of a DSSS
+    /// rate is ignored.
     ///
     /// # Errors
-    /// [`PhyError::NoBasicRate`] for an empty set, [`PhyError::BasicRate`] for a mode that cannot be basic.
+    /// [`PhyError::NoBasicRate`] for an empty set, [`PhyError::BasicRate`] for a mode that cannot be a basic
+    /// rate.
     pub fn with_basic_rates(self, rates: &[Mode]) -> Result<Bss, PhyError> {
         let mut basic = 0;
         for rate in rates {
@@ -190,14 +193,14 @@ impl Bss {
         Ok(Bss { basic, ..self })
     }
 
-    /// Whether frames of a mode can be sent in this BSS: modes of its own clause and, in the same band, of
-    /// those that it extends.
+    /// Whether stations can send frames of this mode in the BSS: modes of the BSS's own clause and of the
+    /// clauses that it extends, in the same band.
     #[must_use]
     pub fn carries(&self, mode: &Mode) -> bool {
         self.band == mode.band() && mode.class() <= self.class
     }
 
-    /// aSlotTime: 20 us (Table 16-4), 9 us (Tables 17-21, 19-25, 21-29), either of them (Table 18-5).
+    /// aSlotTime: 20 us (Table 16-4), 9 us (Tables 17-21, 19-25, 21-29), or either value (Table 18-5).
     #[must_use]
     pub const fn slot(&self) -> Nanos {
         match self.slot {
@@ -215,8 +218,8 @@ impl Bss {
         }
     }
 
-    /// aCCATime: a station senses a preamble only after this time (15 us with the 20 us slot, 4 us with the 9
-    /// us slot: Tables 16-4, 17-21, 18-5), so two stations that start less than it apart collide.
+    /// aCCATime: the time after which a station senses a preamble (15 us with the 20 us slot, 4 us with the 9
+    /// us slot: Tables 16-4, 17-21, 18-5). Two stations that start within this time collide.
     #[must_use]
     pub const fn cca_time(&self) -> Nanos {
         match self.slot {
@@ -225,10 +228,10 @@ impl Bss {
         }
     }
 
-    /// Mode of the Control frame that answers a mode (Ack, `BlockAck`, CTS): the highest basic rate of the
-    /// same modulation class that is not above the rate, or for HT and VHT not above the non-HT reference
-    /// rate; if there is none, the highest such mandatory rate of the PHY (10.6.6.5, 10.6.11). A DSSS frame
-    /// is answered in DSSS with the same kind of preamble, any other in OFDM or ERP-OFDM.
+    /// Mode of the Control frame that answers `mode` (Ack, `BlockAck`, CTS): the highest basic rate of the
+    /// same modulation class that does not exceed the rate, or for HT and VHT the non-HT reference rate. If
+    /// no basic rate qualifies, the highest mandatory rate of the PHY within this limit (10.6.6.5, 10.6.11).
+    /// A DSSS frame is answered in DSSS with the same preamble, any other frame in OFDM or ERP-OFDM.
     #[must_use]
     pub fn control_response(&self, mode: &Mode) -> Mode {
         let (family, limit_kbps) = answered_by(mode);
@@ -245,43 +248,43 @@ impl Bss {
         family.mode(rate_kbps, mode.dsss_preamble().unwrap_or(self.preamble))
     }
 
-    /// Airtime of the Ack that answers a mode.
+    /// Airtime of the Ack for a frame of `mode`.
     #[must_use]
     pub fn ack_duration(&self, mode: &Mode) -> Nanos {
         self.control_response(mode).ppdu_duration(ACK_LEN_B)
     }
 
-    /// Airtime of the compressed `BlockAck` that answers a mode.
+    /// Airtime of the compressed `BlockAck` for a frame of `mode`.
     #[must_use]
     pub fn block_ack_duration(&self, mode: &Mode) -> Nanos {
         self.control_response(mode).ppdu_duration(BLOCK_ACK_LEN_B)
     }
 
-    /// Airtime of the RTS before a frame of a mode, sent as an answer to it would be: at the highest basic
-    /// rate that the data would be answered at (the choice is the station's, 10.6.6.2).
+    /// Airtime of the RTS before a frame of `mode`. The RTS has the rate of the frame's control response; the
+    /// standard leaves this choice to the station (10.6.6.2).
     #[must_use]
     pub fn rts_duration(&self, mode: &Mode) -> Nanos {
         self.control_response(mode).ppdu_duration(RTS_LEN_B)
     }
 
-    /// Airtime of the CTS that answers such an RTS.
+    /// Airtime of the CTS that answers this RTS.
     #[must_use]
     pub fn cts_duration(&self, mode: &Mode) -> Nanos {
         self.control_response(&self.control_response(mode))
             .ppdu_duration(CTS_LEN_B)
     }
 
-    /// `AckTimeout` and `CTSTimeout`: how long after its PPDU a station waits before it takes the lack of an
-    /// answer for a failure: SIFS, a slot and aRxPHYStartDelay of the answer's PHY, its preamble (10.3.2.9,
-    /// 10.3.2.11; Tables 16-4, 17-21, 18-5).
+    /// `AckTimeout` and `CTSTimeout`: the time after its PPDU for which a station waits for an answer. It is
+    /// SIFS, a slot and aRxPHYStartDelay of the answer's PHY, which is its preamble (10.3.2.9, 10.3.2.11;
+    /// Tables 16-4, 17-21, 18-5).
     #[must_use]
     pub fn ack_timeout(&self, mode: &Mode) -> Nanos {
         self.sifs() + self.slot() + self.control_response(mode).preamble()
     }
 
-    /// EIFS - DIFS: SIFS and an Ack at the lowest mandatory rate, which a station leaves free after a frame
-    /// that it could not read (10.3.2.3.7, 10.3.7): 1 Mbit/s with the long preamble in the 2.4 GHz band, for
-    /// ERP and HT include DSSS there; else 6 Mbit/s.
+    /// EIFS - DIFS: SIFS and an Ack at the lowest mandatory rate, which a station waits for after a frame
+    /// that it could not decode (10.3.2.3.7, 10.3.7). The rate is 1 Mbit/s with the long preamble in the 2.4
+    /// GHz band, where ERP and HT include DSSS, and 6 Mbit/s otherwise.
     #[must_use]
     pub fn eifs_less_difs(&self) -> Nanos {
         let family = match self.band {
@@ -292,8 +295,8 @@ impl Bss {
         self.sifs() + lowest.ppdu_duration(ACK_LEN_B)
     }
 
-    /// Mode of beacons and other group-addressed management frames: the lowest basic rate (10.6.5 leaves
-    /// the choice among them), with the preamble of the BSS.
+    /// Mode of beacons and other group-addressed management frames: the lowest basic rate with the preamble
+    /// of the BSS (10.6.5 allows any basic rate).
     #[must_use]
     pub fn beacon_mode(&self) -> Mode {
         self.basic_rates()
@@ -302,8 +305,7 @@ impl Bss {
     }
 
     /// Mode of frames that protect a PPDU from stations of clause 15 or 16 (CTS-to-self, 10.27.2): the
-    /// highest DSSS rate that is basic. None where there are no such stations: the 5 GHz band, or no DSSS
-    /// rate is basic.
+    /// highest basic DSSS rate. None without such stations: in the 5 GHz band, or if no DSSS rate is basic.
     #[must_use]
     pub fn erp_protection_mode(&self) -> Option<Mode> {
         self.basic_rates()

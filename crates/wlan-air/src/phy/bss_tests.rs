@@ -1,5 +1,5 @@
-//! Spans and rates of a BSS. The rates of the answers, SIFS and the Ack in EIFS are those of ns-3.37's access
-//! points (`GetAckTxVector`, `GetSifs`, `GetAckTxTime`).
+//! Durations and rates of a BSS. The rates of the answers, SIFS and the Ack in EIFS equal those of ns-3.37's
+//! access points (`GetAckTxVector`, `GetSifs`, `GetAckTxTime`).
 
 use super::tests::{dsss, erp, ht, ht_2_4, ofdm};
 use super::*;
@@ -81,8 +81,8 @@ fn ofdm_answers_use_the_highest_basic_rate_below() {
     );
 }
 
-/// Every frame is answered in its own modulation class: DSSS in DSSS with the same preamble, all else in
-/// ERP-OFDM.
+/// Every frame is answered in its own modulation class: DSSS in DSSS with the same preamble, all other frames
+/// in ERP-OFDM.
 #[test]
 fn answers_in_the_2_4_ghz_band_keep_the_modulation_class() {
     use Preamble::{Long, Short};
@@ -116,7 +116,7 @@ fn vht_answers_follow_the_non_ht_reference_rate() {
     }
 }
 
-/// Ack and CTS of 14 octets, RTS of 20, `BlockAck` of 32, and the time-out for the Ack, us.
+/// Ack and CTS of 14 octets, RTS of 20, `BlockAck` of 32, and the timeout of the Ack, us.
 #[test]
 fn control_frames_last_as_long_as_their_octets() {
     let us = |bss: Bss, mode: Mode| {
@@ -149,12 +149,12 @@ fn the_basic_rates_can_be_chosen() {
     let eleven = dsss(11_000, Preamble::Short);
     assert_eq!(bss.control_response(&eleven), eleven);
     assert_eq!(bss.basic_rates().count(), 4);
-    // No basic rate is low enough: the highest mandatory one that is.
+    // No basic rate is low enough: the highest mandatory rate within the limit is used.
     let fast = Bss::ofdm().with_basic_rates(&[ofdm(24)]).unwrap();
     assert_eq!(fast.control_response(&ofdm(18)), ofdm(12));
     assert_eq!(fast.control_response(&ofdm(54)), ofdm(24));
     assert_eq!(fast.beacon_mode(), ofdm(24));
-    // No DSSS: nothing that stations of clause 16 would understand.
+    // Without DSSS, stations of clause 16 cannot decode any frame.
     let pure_g = MIXED_G.with_basic_rates(&[erp(6), erp(12)]).unwrap();
     assert_eq!(
         (pure_g.beacon_mode(), pure_g.erp_protection_mode()),

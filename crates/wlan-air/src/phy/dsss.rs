@@ -10,7 +10,7 @@ impl Mode {
     ///
     /// # Errors
     /// [`PhyError::DsssRate`] for any other rate; [`PhyError::ShortPreamble`] for 1 Mbit/s with the short
-    /// preamble, whose header alone is at 2 Mbit/s (16.2.2.3).
+    /// preamble, whose header is already sent at 2 Mbit/s (16.2.2.3).
     pub const fn dsss(rate_kbps: u32, preamble: Preamble) -> Result<Mode, PhyError> {
         let (modulation, bits_per_symbol) = match rate_kbps {
             1_000 => (Modulation::Dbpsk, 1),
@@ -32,7 +32,8 @@ impl Mode {
     }
 }
 
-/// SYNC, SFD and PHY header: 144 + 48 bits at 1 Mbit/s, or 72 bits at 1 and 48 at 2 Mbit/s (16.2.2).
+/// SYNC, SFD and PHY header: 144 + 48 bits at 1 Mbit/s, or 72 bits at 1 Mbit/s and 48 bits at 2 Mbit/s
+/// (16.2.2).
 pub(super) const fn preamble(preamble: Preamble) -> Nanos {
     match preamble {
         Preamble::Long => Nanos::from_us(144 + 48),
@@ -40,7 +41,7 @@ pub(super) const fn preamble(preamble: Preamble) -> Nanos {
     }
 }
 
-/// The PSDU, rounded up to a whole microsecond, the unit in which LENGTH announces it (16.2.3.5, 16.3.4).
+/// Duration of the PSDU, rounded up to a whole microsecond, the unit of LENGTH (16.2.3.5, 16.3.4).
 pub(super) const fn data_duration(rate_kbps: u32, psdu_len_b: usize) -> Nanos {
     Nanos::from_us((8_000 * psdu_len_b as u64).div_ceil(rate_kbps as u64))
 }
@@ -51,7 +52,7 @@ pub(super) fn max_psdu_len_b(rate_kbps: u32, data: Nanos) -> usize {
     usize::try_from(bits / 8).unwrap_or(usize::MAX)
 }
 
-/// A rate in kbit/s, written in Mbit/s: 5.5.
+/// Prints a rate in kbit/s as Mbit/s, such as 5.5.
 pub(super) struct Mbps(pub(super) u32);
 
 impl fmt::Display for Mbps {

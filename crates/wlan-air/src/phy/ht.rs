@@ -7,7 +7,7 @@ impl Mode {
     /// An HT-mixed rate of clause 19 with equal modulation, BCC and no STBC: MCS 0 to 31 at 20 or 40 MHz.
     ///
     /// # Errors
-    /// [`PhyError::HtMcs`] or [`PhyError::HtBandwidth`] for what clause 19 lacks.
+    /// [`PhyError::HtMcs`] or [`PhyError::HtBandwidth`] if clause 19 does not define the value.
     pub const fn ht(mcs: u8, bandwidth_mhz: u16, gi: GuardInterval, band: Band) -> Result<Mode, PhyError> {
         if mcs > 31 {
             return Err(PhyError::HtMcs(mcs));
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// Modulation, coded bits a subcarrier and stream (N_BPSCS) and coding rate of an MCS with one stream, HT 0
+/// Modulation, coded bits per subcarrier and stream (N_BPSCS) and coding rate of an MCS with one stream, HT 0
 /// to 7 and VHT 0 to 9 (Tables 19-27, 21-30).
 pub(super) const fn coding(mcs: u8) -> (Modulation, u16, CodeRate) {
     match mcs {
@@ -60,7 +60,7 @@ pub(super) const fn streams(mcs: u8) -> u8 {
     mcs / 8 + 1
 }
 
-/// Legacy preamble and L-SIG, HT-SIG 8 us, HT-STF 4 us, each HT-LTF 4 us (19.3.2).
+/// Legacy preamble and L-SIG, HT-SIG 8 us, HT-STF 4 us, 4 us per HT-LTF (19.3.2).
 pub(super) const fn preamble(streams: u8) -> Nanos {
     // HT data long training fields for the number of streams (Table 19-13).
     let training_fields = [1, 2, 4, 4][streams as usize - 1];

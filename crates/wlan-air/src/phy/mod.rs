@@ -1,7 +1,8 @@
-//! PHY rates and the airtime of a PPDU, of 802.11b, a, g, n and ac.
+//! PHY rates and the airtime of a PPDU, for 802.11b, a, g, n and ac.
 //!
-//! A [`Mode`] is all that the airtime and the errors of one PPDU depend on; a [`Bss`] is what its stations
-//! agree on: slot, SIFS, the rates of the answers. Clauses are those of IEEE Std 802.11-2020.
+//! A [`Mode`] contains everything that determines the airtime and the errors of one PPDU. A [`Bss`] contains
+//! the parameters that all its stations share: slot, SIFS, the rates of control responses. Clauses cite IEEE
+//! Std 802.11-2020.
 //!
 //! ```text
 //! DSSS, HR/DSSS | long: preamble 144 + header 48; short: 72 + 24      | PSDU at 1, 2, 5.5, 11 Mbit/s  |
@@ -11,15 +12,15 @@
 //!               | HT-STF 4 | HT-LTF 4n                                | (2.4 GHz: extension 6)        |
 //! VHT           | L-STF 8 | L-LTF 8 | L-SIG 4 | VHT-SIG-A 8           | symbols, 4 or 3.6 us each     |
 //!               | VHT-STF 4 | VHT-LTF 4n | VHT-SIG-B 4                |                               |
-//! OFDM symbols carry: SERVICE 16 bits, PSDU, tail 6 bits an encoder, pad to a whole symbol of N_DBPS bits
+//! OFDM symbols carry: SERVICE 16 bits, PSDU, tail 6 bits per encoder, pad to a whole symbol of N_DBPS bits
 //! ```
 //!
-//! Of each PHY this is the form that every product has: BCC, equal modulation, no STBC, one user. Most products of 802.11ac
-//! use LDPC, too, if both ends have it: its PPDUs differ from those of BCC by at most one symbol (19.3.11.7.5, 21.3.10.5.4), and
-//! survive at a lower SNR.
+//! Each PHY is modelled in the form that every product supports: BCC, equal modulation, no STBC, one user.
+//! Most 802.11ac products also use LDPC if both ends support it. PPDUs with LDPC differ from those with BCC
+//! by at most one symbol (19.3.11.7.5, 21.3.10.5.4) and are decoded at a lower SNR.
 //!
 //! - `dsss`: clauses 15 and 16; `ofdm`: clauses 17 and 18; `ht`: clause 19; `vht`: clause 21;
-//! - `bss`: what belongs to a BSS, with the choice of response rates (10.6.6.5, 10.6.11).
+//! - `bss`: the parameters of a BSS, including the choice of response rates (10.6.6.5, 10.6.11).
 
 use std::fmt;
 
@@ -48,10 +49,10 @@ pub const MAX_PPDU_DURATION: Nanos = Nanos::from_us(5_484);
 /// Values of Maximum MPDU Length in the VHT Capabilities element, octets (9.4.2.157.2).
 pub const VHT_MPDU_LENS_B: [usize; 3] = [3_895, 7_991, 11_454];
 
-/// What can be wrong with a PHY rate that was asked for.
+/// An invalid PHY rate or BSSBasicRateSet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PhyError {
-    /// Not a rate of clauses 15 and 16.
+    /// The rate is not defined in clauses 15 and 16.
     #[error("802.11b has no rate of {} Mbit/s (clauses 15, 16); allowed: 1, 2, 5.5, 11", dsss::Mbps(*.0))]
     DsssRate(u32),
     /// 1 Mbit/s with the short preamble.
@@ -59,28 +60,28 @@ pub enum PhyError {
         "802.11b has no short preamble at 1 Mbit/s (16.2.2.3); allowed: the long preamble, or 2, 5.5, 11 Mbit/s"
     )]
     ShortPreamble,
-    /// Not a rate of clause 17.
+    /// The rate is not defined in clause 17.
     #[error("802.11a has no rate of {0} Mbit/s; allowed: 6, 9, 12, 18, 24, 36, 48, 54")]
     OfdmRate(u16),
-    /// Not an ERP-OFDM rate of clause 18.
+    /// The ERP-OFDM rate is not defined in clause 18.
     #[error("802.11g has no OFDM rate of {0} Mbit/s (clause 18); allowed: 6, 9, 12, 18, 24, 36, 48, 54")]
     ErpRate(u16),
-    /// Not an equal-modulation MCS of clause 19.
+    /// The MCS is not an equal-modulation MCS of clause 19.
     #[error("802.11n MCS {0} is not supported; allowed: 0 to 31")]
     HtMcs(u8),
-    /// Not a channel width of clause 19.
+    /// The channel width is not defined in clause 19.
     #[error("802.11n has no channel width of {0} MHz; allowed: 20, 40")]
     HtBandwidth(u16),
-    /// Not an MCS of clause 21.
+    /// The MCS is not defined in clause 21.
     #[error("802.11ac has no MCS {0} (21.5); allowed: 0 to 9")]
     VhtMcs(u8),
-    /// Not a number of spatial streams of clause 21.
+    /// The number of spatial streams is not defined in clause 21.
     #[error("802.11ac has no {0} spatial streams (21.5); allowed: 1 to 8")]
     VhtStreams(u8),
-    /// Not a channel width of clause 21.
+    /// The channel width is not defined in clause 21.
     #[error("802.11ac has no channel width of {0} MHz (21.5); allowed: 20, 40, 80, 160")]
     VhtBandwidth(u16),
-    /// An MCS that the tables of 21.5 leave out at this width and number of streams.
+    /// The tables of 21.5 do not define the MCS at this width and number of streams.
     #[error(
         "802.11ac has no MCS {mcs} at {bandwidth_mhz} MHz with {streams} spatial stream{} (tables of 21.5); \
          allowed: {}",
@@ -95,10 +96,10 @@ pub enum PhyError {
         /// Channel width, MHz.
         bandwidth_mhz: u16,
     },
-    /// A basic rate that not every station of the BSS has.
+    /// The mode is not a non-HT rate of the BSS.
     #[error("{0} cannot be a basic rate of this BSS (10.6.6.5): allowed are the non-HT rates of its PHY")]
     BasicRate(Mode),
-    /// No basic rate.
+    /// The BSSBasicRateSet is empty.
     #[error("a BSS needs a basic rate, at least one (10.6.5)")]
     NoBasicRate,
 }
@@ -106,7 +107,7 @@ pub enum PhyError {
 /// PHY preamble and header of a DSSS or HR/DSSS PPDU (16.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Preamble {
-    /// 144 + 48 us, at 1 Mbit/s: what every station of clauses 15 and 16 understands.
+    /// 144 + 48 us, at 1 Mbit/s: every station of clauses 15 and 16 supports it.
     Long,
     /// 72 us at 1 Mbit/s and 24 us at 2 Mbit/s.
     Short,
@@ -130,7 +131,7 @@ pub enum Band {
     Ghz5,
 }
 
-/// Modulation class (10.6.8), DSSS and HR/DSSS taken together.
+/// Modulation class (10.6.8); DSSS and HR/DSSS form one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// DSSS and HR/DSSS, clauses 15 and 16: 802.11b.
@@ -145,26 +146,26 @@ pub enum Class {
     Vht,
 }
 
-/// How bits become symbols on one carrier or subcarrier.
+/// Modulation of one carrier or subcarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Modulation {
     /// 1 Mbit/s of clause 15: differential BPSK, Barker code.
     Dbpsk,
     /// 2 Mbit/s of clause 15: differential QPSK, Barker code.
     Dqpsk,
-    /// 5.5 Mbit/s of clause 16: complementary code keying, 4 bits a code word.
+    /// 5.5 Mbit/s of clause 16: complementary code keying, 4 bits per code word.
     Cck5_5,
-    /// 11 Mbit/s of clause 16: complementary code keying, 8 bits a code word.
+    /// 11 Mbit/s of clause 16: complementary code keying, 8 bits per code word.
     Cck11,
-    /// 1 bit a subcarrier.
+    /// 1 bit per subcarrier.
     Bpsk,
-    /// 2 bits a subcarrier.
+    /// 2 bits per subcarrier.
     Qpsk,
-    /// 4 bits a subcarrier.
+    /// 4 bits per subcarrier.
     Qam16,
-    /// 6 bits a subcarrier.
+    /// 6 bits per subcarrier.
     Qam64,
-    /// 8 bits a subcarrier.
+    /// 8 bits per subcarrier.
     Qam256,
 }
 
@@ -219,20 +220,20 @@ enum Format {
     },
 }
 
-/// One concrete PHY rate: all that the airtime and the error rate of a PPDU depend on.
+/// A PHY rate: everything that determines the airtime and the error rate of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mode {
     format: Format,
     modulation: Modulation,
     code_rate: CodeRate,
-    /// Data bits a symbol, N_DBPS; of DSSS, bits a code word.
+    /// Data bits per symbol, N_DBPS; with DSSS, bits per code word.
     bits_per_symbol: u16,
-    /// BCC encoders, N_ES; none with DSSS.
+    /// BCC encoders, N_ES; 0 with DSSS.
     encoders: u8,
 }
 
 impl Mode {
-    /// Modulation class: the clause that the mode is of.
+    /// Modulation class, which is the clause that defines the mode.
     #[must_use]
     pub const fn class(&self) -> Class {
         match self.format {
@@ -254,7 +255,8 @@ impl Mode {
         }
     }
 
-    /// Width of the channel, MHz: 22 for DSSS (the width of its spectrum mask, 15.4.5.5), else 20 to 160.
+    /// Width of the channel, MHz: 22 for DSSS (the width of its spectrum mask, 15.4.5.5), 20 to 160
+    /// otherwise.
     #[must_use]
     pub const fn bandwidth_mhz(&self) -> u16 {
         match self.format {
@@ -274,7 +276,7 @@ impl Mode {
         }
     }
 
-    /// MCS index, of HT (0 to 31, the streams in it) and VHT (0 to 9) only.
+    /// MCS index of HT (0 to 31, which includes the streams) and VHT (0 to 9); None for other modes.
     #[must_use]
     pub const fn mcs(&self) -> Option<u8> {
         match self.format {
@@ -283,7 +285,7 @@ impl Mode {
         }
     }
 
-    /// Guard interval, of HT and VHT only: the others have no choice of it.
+    /// Guard interval of HT and VHT; None for other modes, whose guard interval is fixed.
     #[must_use]
     pub const fn guard_interval(&self) -> Option<GuardInterval> {
         match self.format {
@@ -292,7 +294,7 @@ impl Mode {
         }
     }
 
-    /// The kind of DSSS preamble, of DSSS only.
+    /// The DSSS preamble; None for other modes.
     #[must_use]
     pub const fn dsss_preamble(&self) -> Option<Preamble> {
         match self.format {
@@ -307,13 +309,13 @@ impl Mode {
         self.modulation
     }
 
-    /// Rate of the code on the data symbols.
+    /// Code rate of the data symbols.
     #[must_use]
     pub const fn code_rate(&self) -> CodeRate {
         self.code_rate
     }
 
-    /// Rate of the data, kbit/s, rounded down (72 222 for HT MCS 7 at 20 MHz with the short guard interval).
+    /// Data rate in kbit/s, rounded down (72 222 for HT MCS 7 at 20 MHz with the short guard interval).
     #[must_use]
     pub fn rate_kbps(&self) -> u64 {
         match self.format {
@@ -322,7 +324,8 @@ impl Mode {
         }
     }
 
-    /// Octets of the longest A-MPDU (Table 9-25, 9.4.2.55.3, 9.4.2.157.2); None: the mode carries no A-MPDU.
+    /// Octets of the longest A-MPDU (Table 9-25, 9.4.2.55.3, 9.4.2.157.2); None if the mode carries no
+    /// A-MPDU.
     #[must_use]
     pub const fn max_ampdu_len_b(&self) -> Option<usize> {
         match self.class() {
@@ -332,9 +335,9 @@ impl Mode {
         }
     }
 
-    /// Octets of the longest MPDU: 11 454 in a VHT PPDU, the largest of [`VHT_MPDU_LENS_B`]; 4 095 elsewhere,
-    /// for LENGTH of 17.3.4.3 and MPDU Length in the delimiter of an HT A-MPDU (9.7.1) have 12 bits. Only an
-    /// HT PPDU without A-MPDU may carry a longer one (Table 9-25, an A-MSDU of 7 935 octets).
+    /// Octets of the longest MPDU: 11 454 in a VHT PPDU, the largest of [`VHT_MPDU_LENS_B`]; 4 095 otherwise,
+    /// because LENGTH of 17.3.4.3 and MPDU Length in the delimiter of an HT A-MPDU (9.7.1) have 12 bits. Only
+    /// an HT PPDU without an A-MPDU may carry a longer MPDU (Table 9-25, an A-MSDU of 7 935 octets).
     #[must_use]
     pub const fn max_mpdu_len_b(&self) -> usize {
         match self.class() {
@@ -343,15 +346,16 @@ impl Mode {
         }
     }
 
-    /// Whether a PPDU always carries an A-MPDU, a single MPDU too: VHT. Such an S-MPDU has its delimiter of
-    /// 4 octets (9.7.1, 10.12.8) in the PSDU and is answered by an Ack.
+    /// Whether a PPDU always carries an A-MPDU, even for a single MPDU: true for VHT. Such an S-MPDU has its
+    /// delimiter of 4 octets (9.7.1, 10.12.8) in the PSDU and is answered by an Ack.
     #[must_use]
     pub const fn always_ampdu(&self) -> bool {
         matches!(self.class(), Class::Vht)
     }
 
-    /// All that stands before the data: 192 or 96 us for DSSS; 20 us for OFDM and ERP-OFDM; 36, 40, 48, 48 us
-    /// for HT-mixed of 1 to 4 streams; 40, 44, 52, 52, 60, 60, 68, 68 us for VHT of 1 to 8 streams.
+    /// Duration of the preamble and PHY headers before the data: 192 or 96 us for DSSS; 20 us for OFDM and
+    /// ERP-OFDM; 36, 40, 48, 48 us for HT-mixed of 1 to 4 streams; 40, 44, 52, 52, 60, 60, 68, 68 us for VHT
+    /// of 1 to 8 streams.
     #[must_use]
     pub const fn preamble(&self) -> Nanos {
         match self.format {
@@ -374,7 +378,7 @@ impl Mode {
         Nanos(self.preamble().0 + data.0 + self.signal_extension().0)
     }
 
-    /// Octets of the longest PSDU whose PPDU lasts at most `duration`; 0 when not even an empty one does.
+    /// Octets of the longest PSDU whose PPDU lasts at most `duration`; 0 if even an empty PSDU exceeds it.
     #[must_use]
     pub fn max_psdu_len_b(&self, duration: Nanos) -> usize {
         let data = duration.saturating_sub(self.preamble() + self.signal_extension());
@@ -384,8 +388,8 @@ impl Mode {
         }
     }
 
-    /// Signal extension: silence after the symbols during which a decoder built for OFDM's SIFS of 16 us
-    /// catches up (18.3.2.4, 19.3.2).
+    /// Signal extension: silence after the symbols, in which a decoder that is designed for OFDM's SIFS of 16
+    /// us finishes (18.3.2.4, 19.3.2).
     const fn signal_extension(&self) -> Nanos {
         match self.format {
             Format::Erp
@@ -396,7 +400,7 @@ impl Mode {
         }
     }
 
-    /// Coded bits a second, all streams, Mbit/s: what an error model divides the energy of a second among.
+    /// Coded bits of all streams, Mbit/s. An error model divides the energy per second by this number.
     pub(crate) fn coded_mbps(&self) -> f64 {
         let (numerator, denominator) = self.code_rate.ratio();
         let coded_bits = f64::from(self.bits_per_symbol) * f64::from(denominator) / f64::from(numerator);

@@ -1,5 +1,5 @@
-//! OFDM (clause 17, 802.11a, 20 MHz spacing), ERP-OFDM (clause 18, 802.11g), and the data field that HT and
-//! VHT share with them.
+//! OFDM (clause 17, 802.11a, 20 MHz spacing), ERP-OFDM (clause 18, 802.11g), and the data field, which HT and
+//! VHT share.
 
 use super::{CodeRate, Format, Mode, Modulation, PhyError};
 use crate::Nanos;
@@ -39,7 +39,7 @@ impl Mode {
     }
 }
 
-/// Table 17-4.
+/// The rates of Table 17-4.
 const fn mode(format: Format, rate_mbps: u16) -> Option<Mode> {
     let (modulation, code_rate) = match rate_mbps {
         6 => (Modulation::Bpsk, CodeRate::Half),
@@ -61,8 +61,8 @@ const fn mode(format: Format, rate_mbps: u16) -> Option<Mode> {
     })
 }
 
-/// The rate of clause 17 or 18 with this modulation and coding, Mbit/s: the non-HT reference rate of an HT or
-/// VHT MCS (10.6.11), which counts 64-QAM 5/6 and all 256-QAM as 54 Mbit/s.
+/// The rate of clause 17 or 18 with this modulation and coding, Mbit/s. This is the non-HT reference rate of
+/// an HT or VHT MCS (10.6.11); 64-QAM 5/6 and all of 256-QAM have a reference rate of 54 Mbit/s.
 pub(super) const fn reference_rate_mbps(modulation: Modulation, code_rate: CodeRate) -> u16 {
     let half = matches!(code_rate, CodeRate::Half);
     match modulation {
@@ -77,8 +77,8 @@ pub(super) const fn reference_rate_mbps(modulation: Modulation, code_rate: CodeR
     }
 }
 
-/// The data field: SERVICE, PSDU, tails and pad, in symbols of `bits_per_symbol` bits (N_SYM of 17.3.5.4,
-/// 19.3.11.4, 21.4.3).
+/// Duration of the data field: SERVICE, PSDU, tails and pad, in symbols of `bits_per_symbol` bits (N_SYM of
+/// 17.3.5.4, 19.3.11.4, 21.4.3).
 pub(super) const fn data_duration(
     psdu_len_b: usize,
     bits_per_symbol: u16,
@@ -87,8 +87,8 @@ pub(super) const fn data_duration(
 ) -> Nanos {
     let bits = SERVICE_BITS + 8 * psdu_len_b as u64 + TAIL_BITS * encoders as u64;
     let symbols = symbol.0 * bits.div_ceil(bits_per_symbol as u64);
-    // With the short guard interval the PPDU ends where a 4 us symbol would (19.4.3, 21.4.3), for L-SIG
-    // counts in those.
+    // With the short guard interval, the PPDU ends at a multiple of 4 us (19.4.3, 21.4.3), because L-SIG
+    // counts 4 us symbols.
     Nanos(symbols.next_multiple_of(SYMBOL.0))
 }
 

@@ -25,7 +25,7 @@ fn vht(mcs: u8, streams: u8, bandwidth_mhz: u16, gi: GuardInterval) -> Mode {
     Mode::vht(mcs, streams, bandwidth_mhz, gi).unwrap()
 }
 
-/// Every combination of width, streams and MCS of clause 21.
+/// Every combination of width, streams and MCS in clause 21.
 fn all_vht() -> impl Iterator<Item = ((u16, u8, u8), Result<Mode, PhyError>)> {
     let of_width = |mhz| (0..80u8).map(move |n| (mhz, n / 10 + 1, n % 10));
     [20, 40, 80, 160]
@@ -37,8 +37,8 @@ fn all_vht() -> impl Iterator<Item = ((u16, u8, u8), Result<Mode, PhyError>)> {
         })
 }
 
-/// Values of ns-3's tx-duration-test.cc, which has those of 802.11a, b and g from Gast's "Wireless
-/// throughput" (2003).
+/// Values of ns-3's tx-duration-test.cc, which takes 802.11a, b and g from Gast's "Wireless throughput"
+/// (2003).
 #[test]
 fn durations_agree_with_published_ones() {
     let mcs7 = ht(7, 20, GuardInterval::Long);
@@ -67,7 +67,7 @@ fn durations_agree_with_published_ones() {
     }
 }
 
-/// 1536 octets at MCS 0 are 474 symbols of 3.6 us, 1706.4 us: 19.4.3 rounds that up to 427 times 4 us.
+/// 1536 octets at MCS 0 are 474 symbols of 3.6 us or 1706.4 us, which 19.4.3 rounds up to 427 times 4 us.
 #[test]
 fn short_guard_interval_is_padded_to_whole_long_symbols() {
     assert_eq!(
@@ -109,7 +109,7 @@ fn rates_agree_with_the_tables() {
     assert_eq!(ht(31, 40, GuardInterval::Short).rate_kbps(), 600_000);
 }
 
-/// N_ES of Tables 19-27 to 19-34: two encoders at 40 MHz for MCS 21 to 23 and 28 to 31, one elsewhere.
+/// N_ES of Tables 19-27 to 19-34: two encoders at 40 MHz for MCS 21 to 23 and 28 to 31, otherwise one.
 #[test]
 fn encoders_agree_with_the_tables() {
     for bandwidth in [20, 40] {
@@ -121,7 +121,7 @@ fn encoders_agree_with_the_tables() {
     }
 }
 
-/// Rates of the tables of 21.5 for one stream, Mbit/s times ten; of several streams they are multiples.
+/// Rates of the tables of 21.5 for one stream, Mbit/s times ten; several streams multiply them.
 #[test]
 fn vht_rates_agree_with_the_tables() {
     use GuardInterval::{Long, Short};
@@ -156,7 +156,7 @@ fn vht_rates_agree_with_the_tables() {
         for (mcs, tenths) in (0..).zip(one_stream) {
             for streams in 1..=8 {
                 if let Ok(mode) = Mode::vht(mcs, streams, mhz, gi) {
-                    // What one stream has is rounded to 50 kbit/s.
+                    // The rate of one stream is rounded to 50 kbit/s.
                     let error = mode.rate_kbps().abs_diff(100 * tenths * u64::from(streams));
                     assert!(error <= 51 * u64::from(streams), "{mode}: off by {error} kbit/s");
                     rates += 1;
@@ -179,8 +179,8 @@ fn vht_rates_agree_with_the_tables() {
     }
 }
 
-/// N_ES of the tables of 21.5: an encoder for each 600 Mbit/s with the short guard interval, but for the
-/// modes that E. Perahia and R. Stacey, "Next Generation Wireless LANs" (2013), list.
+/// N_ES of the tables of 21.5: one encoder per 600 Mbit/s with the short guard interval, except for the modes
+/// listed by E. Perahia and R. Stacey, "Next Generation Wireless LANs" (2013).
 #[test]
 fn vht_encoders_agree_with_the_tables() {
     let exceptions = [
@@ -208,8 +208,8 @@ fn vht_encoders_agree_with_the_tables() {
     }
 }
 
-/// The 20 MHz tables have MCS 9 for 3 and 6 streams only; at 80 MHz MCS 6 is missing for 3 and 7 streams and
-/// MCS 9 for 6; at 160 MHz MCS 9 for 3.
+/// The 20 MHz tables have MCS 9 only for 3 and 6 streams. At 80 MHz, they lack MCS 6 for 3 and 7 streams and
+/// MCS 9 for 6 streams; at 160 MHz, MCS 9 for 3 streams.
 #[test]
 fn vht_has_all_modes_but_those_the_tables_leave_out() {
     let missing: Vec<_> = all_vht()
@@ -250,8 +250,8 @@ fn vht_has_all_modes_but_those_the_tables_leave_out() {
     }
 }
 
-/// A single MPDU of 1500 octets in a VHT PPDU is an A-MPDU of 1504: at MCS 9 of 80 MHz with 3 streams, 16
-/// bits, 12032 and 3 tails of 6 are 3 symbols of 4680 bits.
+/// A single MPDU of 1500 octets in a VHT PPDU is an A-MPDU of 1504 octets. At MCS 9, 80 MHz and 3 streams, 16
+/// bits, 12032 bits and 3 tails of 6 bits are 3 symbols of 4680 bits.
 #[test]
 fn a_vht_ppdu_has_its_own_preamble_and_an_ampdu() {
     let preambles = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| vht(0, n, 20, GuardInterval::Long).preamble());
@@ -266,7 +266,7 @@ fn a_vht_ppdu_has_its_own_preamble_and_an_ampdu() {
     assert_eq!(erp(54).max_ampdu_len_b(), None);
 }
 
-/// L-SIG's 4095 octets at 6 Mbit/s end where the longest PPDU does.
+/// The longest PPDU ends with the 4095 octets of L-SIG at 6 Mbit/s.
 #[test]
 fn the_longest_ppdu_is_what_l_sig_can_announce() {
     assert_eq!(ofdm(6).ppdu_duration(4_095), MAX_PPDU_DURATION);

@@ -3,19 +3,20 @@
 use super::{Format, GuardInterval, Mode, PhyError, ht, ofdm};
 use crate::Nanos;
 
-/// Data bits a symbol that one BCC encoder takes, N_DBPS: 600 Mbit/s with 3.6 us symbols (21.5).
+/// Maximum data bits per symbol of one BCC encoder, N_DBPS: 600 Mbit/s with 3.6 us symbols (21.5).
 const ENCODER_BITS: u32 = 2_160;
 
 impl Mode {
     /// A VHT rate of clause 21 with BCC and no STBC: MCS 0 to 9, 1 to 8 spatial streams, 20, 40, 80 or 160
-    /// MHz (80+80 MHz is as 160).
+    /// MHz (80+80 MHz equals 160 MHz).
     ///
     /// Every VHT PPDU carries an A-MPDU: see [`Mode::always_ampdu`].
     ///
     /// # Errors
-    /// [`PhyError::VhtMcs`], [`PhyError::VhtStreams`], [`PhyError::VhtBandwidth`] for what clause 21 lacks;
-    /// [`PhyError::VhtCombination`] for an MCS that is not defined for the width and streams, because the
-    /// coded bits of a symbol do not divide into whole punctured blocks of every encoder (21.5).
+    /// [`PhyError::VhtMcs`], [`PhyError::VhtStreams`], [`PhyError::VhtBandwidth`] if clause 21 does not
+    /// define the value; [`PhyError::VhtCombination`] for an MCS that is not defined at this width and number
+    /// of streams, because the coded bits of a symbol do not divide into whole punctured blocks of every
+    /// encoder (21.5).
     pub const fn vht(mcs: u8, streams: u8, bandwidth_mhz: u16, gi: GuardInterval) -> Result<Mode, PhyError> {
         if mcs > 9 {
             return Err(PhyError::VhtMcs(mcs));
@@ -42,8 +43,8 @@ impl Mode {
         let (numerator, denominator) = code_rate.ratio();
         let coded_bits = data_subcarriers * subcarrier_bits as u32 * streams as u32;
         let bits_per_symbol = coded_bits * numerator as u32 / denominator as u32;
-        // The encoders that the rate needs, or the next larger number among which the coded bits divide into
-        // whole punctured blocks (the tables of 21.5, NOTE on N_ES).
+        // The number of encoders that the rate requires, or the next larger number that divides the coded
+        // bits into whole punctured blocks (the tables of 21.5, NOTE on N_ES).
         let mut encoders = bits_per_symbol.div_ceil(ENCODER_BITS);
         while !coded_bits.is_multiple_of(encoders * denominator as u32) {
             encoders += 1;
@@ -64,7 +65,7 @@ impl Mode {
     }
 }
 
-/// Whether the tables of 21.5 have a rate for the MCS.
+/// Whether the tables of 21.5 define the MCS.
 const fn defined(mcs: u8, streams: u8, bandwidth_mhz: u16) -> bool {
     match (bandwidth_mhz, mcs) {
         (20, 9) => matches!(streams, 3 | 6),
@@ -75,7 +76,7 @@ const fn defined(mcs: u8, streams: u8, bandwidth_mhz: u16) -> bool {
     }
 }
 
-/// What to take instead of an MCS that is not [`defined`].
+/// The alternatives to an MCS that is not [`defined`].
 pub(super) const fn allowed_instead(mcs: u8, bandwidth_mhz: u16) -> &'static str {
     match (bandwidth_mhz, mcs) {
         (20, _) => "MCS 0 to 8, or MCS 9 with 3 or 6 streams",
@@ -84,7 +85,7 @@ pub(super) const fn allowed_instead(mcs: u8, bandwidth_mhz: u16) -> &'static str
     }
 }
 
-/// Legacy preamble and L-SIG, VHT-SIG-A 8 us, VHT-STF 4 us, each VHT-LTF 4 us, VHT-SIG-B 4 us (21.3.2).
+/// Legacy preamble and L-SIG, VHT-SIG-A 8 us, VHT-STF 4 us, 4 us per VHT-LTF, VHT-SIG-B 4 us (21.3.2).
 pub(super) const fn preamble(streams: u8) -> Nanos {
     // VHT long training fields for the number of space-time streams (Table 21-13).
     let training_fields = [1, 2, 4, 4, 6, 6, 8, 8][streams as usize - 1];

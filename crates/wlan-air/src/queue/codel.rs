@@ -1,12 +1,12 @@
-//! `CoDel` (RFC 8289): drops by the time that packets spend in a queue.
+//! `CoDel` (RFC 8289): drops packets by the time that they spend in a queue.
 
 use super::{FqCodelConfig, Packet};
 use crate::Nanos;
 
-/// Its square still is a `u64`.
+/// The longest interval; its square fits into a `u64`.
 pub(super) const LONGEST_INTERVAL: Nanos = Nanos::from_secs(4);
 
-/// Drops at most this many intervals ago are remembered (RFC 8289, 5.4).
+/// The drop rate is remembered for this many intervals (RFC 8289, 5.4).
 const MEMORY_INTERVALS: u64 = 16;
 
 /// The state of one queue, named as in RFC 8289, 5.1.
@@ -20,8 +20,8 @@ pub(super) struct Codel {
 }
 
 impl Codel {
-    /// The packet that goes next (RFC 8289, 5.5): `take` gives the oldest of the queue and the octets that
-    /// stay behind it. What is dropped on the way is added to `dropped`.
+    /// The packet to send next (RFC 8289, 5.5). `take` returns the oldest packet of the queue and the octets
+    /// that remain behind it. Dropped packets are added to `dropped`.
     pub(super) fn dequeue<F>(
         &mut self,
         config: &FqCodelConfig,
@@ -45,7 +45,7 @@ impl Codel {
             dropped.extend(packet);
             (packet, _) = self.take_and_judge(config, now, &mut take);
             self.dropping = true;
-            // Near the rate of drops that was needed a short time ago.
+            // Start near the drop rate that was required a short time ago.
             let since_last = self.count - self.last_count;
             let recent = now.saturating_sub(self.drop_next) < config.interval * MEMORY_INTERVALS;
             self.count = if since_last > 1 && recent { since_last } else { 1 };
@@ -84,8 +84,8 @@ impl Codel {
     }
 }
 
-/// The next drop: an interval over the root of the number of drops later (RFC 8289, 5.3). Exact: the floor of
-/// `interval / sqrt(count)` is the integer root of the floor of `interval^2 / count`.
+/// The time of the next drop: an interval divided by the square root of the number of drops (RFC 8289, 5.3).
+/// Exact: the floor of `interval / sqrt(count)` is the integer root of the floor of `interval^2 / count`.
 fn control_law(from: Nanos, interval: Nanos, count: u64) -> Nanos {
     from + Nanos((interval.0 * interval.0 / count.max(1)).isqrt())
 }
@@ -107,8 +107,8 @@ mod tests {
         }
     }
 
-    /// Each millisecond takes a packet that has waited for `waited`, with `left_b` octets behind it; gives
-    /// the times of the drops, ms.
+    /// Removes a packet every millisecond that has waited for `waited`, with `left_b` octets behind it.
+    /// Returns the times of the drops, ms.
     fn drops(codel: &mut Codel, ms: std::ops::Range<u64>, waited: Nanos, left_b: u64) -> Vec<u64> {
         ms.filter(|&ms| {
             let now = Nanos::from_ms(ms);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn drops_come_an_interval_after_the_delay_and_then_ever_closer() {
-        // 100, then 100 / sqrt(1), 100 / sqrt(2), 100 / sqrt(3), ... ms, on the next whole millisecond.
+        // 100, then 100 / sqrt(1), 100 / sqrt(2), 100 / sqrt(3), ... ms, rounded up to a whole millisecond.
         let found = drops(&mut Codel::default(), 1000..1600, Nanos::from_ms(6), 100_000);
         assert_eq!(
             found,
@@ -184,7 +184,7 @@ mod tests {
             drops(&mut codel, 1600..1601, Nanos::from_ms(1), 100_000),
             Vec::<u64>::new()
         );
-        // Then not 100 ms apart, but 100 / sqrt(9) and 100 / sqrt(10).
+        // Then the distance is not 100 ms, but 100 / sqrt(9) and 100 / sqrt(10).
         let again = drops(&mut codel, 1601..1800, Nanos::from_ms(6), 100_000);
         assert_eq!(again, [1701, 1735, 1766, 1797]);
     }

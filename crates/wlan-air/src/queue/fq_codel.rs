@@ -1,4 +1,4 @@
-//! `FqCodel` (RFC 8290): a queue a flow, served in turns, flows that send little first.
+//! `FqCodel` (RFC 8290): one queue per flow, served in turns; sparse flows are served first.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::codel::Codel;
 use super::{FqCodelConfig, Packet};
 use crate::Nanos;
 
-/// No place.
+/// The index of no place.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ struct Flow {
     oldest: u32,
     newest: u32,
     octets: u64,
-    /// Octets that it may still send in this turn.
+    /// Octets that the flow may still send in this turn.
     deficit: i64,
     list: List,
     codel: Codel,
 }
 
-/// A place of the packets' store, in a list of a flow or in that of the free places.
+/// A place for a packet, in the list of a flow or in the list of free places.
 #[derive(Clone, Debug)]
 struct Place<F> {
     packet: Option<Packet<F>>,
@@ -42,7 +42,7 @@ pub(super) struct FqCodel<F> {
     old: VecDeque<u32>,
     places: Vec<Place<F>>,
     free: u32,
-    /// What [`FqCodel::head`] chose.
+    /// The packet that [`FqCodel::head`] chose.
     chosen: Option<Packet<F>>,
     len: usize,
 }
@@ -109,7 +109,7 @@ impl<F> FqCodel<F> {
         }
     }
 
-    /// Takes the oldest packet of a flow out of the store.
+    /// Removes the oldest packet of a flow.
     fn take(&mut self, number: u32) -> Option<Packet<F>> {
         let flow = &mut self.flows[number as usize];
         let place = flow.oldest;
@@ -122,8 +122,8 @@ impl<F> FqCodel<F> {
         Some(packet)
     }
 
-    /// RFC 8290, 4.1.3: the oldest packet of the flow with the most octets. Of equal flows the one served
-    /// next.
+    /// RFC 8290, 4.1.3: the oldest packet of the flow with the most octets. Among equal flows, the flow that
+    /// is served next.
     pub(super) fn drop_from_fattest(&mut self) -> Option<Packet<F>> {
         let (mut fattest, mut most_b) = (None, 0);
         for &number in self.new.iter().chain(&self.old) {
@@ -137,7 +137,7 @@ impl<F> FqCodel<F> {
         dropped
     }
 
-    /// RFC 8290, 4.2.
+    /// The next packet (RFC 8290, 4.2).
     pub(super) fn head(&mut self, now: Nanos, dropped: &mut Vec<Packet<F>>) -> Option<&Packet<F>> {
         while self.chosen.is_none() {
             let from_new = !self.new.is_empty();
@@ -151,7 +151,7 @@ impl<F> FqCodel<F> {
                 self.flows[number as usize].deficit -= len_b;
                 self.chosen = Some(packet);
             } else if from_new && !self.old.is_empty() {
-                // Not gone at once, so that no flow becomes new again ahead of those that wait.
+                // Not removed at once, so that the flow does not become new again ahead of waiting flows.
                 self.retire(true, List::Old);
             } else {
                 self.retire(from_new, List::Idle);
@@ -160,7 +160,7 @@ impl<F> FqCodel<F> {
         self.chosen.as_ref()
     }
 
-    /// Moves the flow at the front of its list to the end of the old flows, or out.
+    /// Moves the flow at the front of its list to the end of the old flows, or removes it from the lists.
     fn retire(&mut self, from_new: bool, to: List) {
         let from = if from_new { &mut self.new } else { &mut self.old };
         if let Some(number) = from.pop_front() {
@@ -171,7 +171,7 @@ impl<F> FqCodel<F> {
         }
     }
 
-    /// The oldest packet of a flow that `CoDel` lets through.
+    /// The oldest packet of a flow that `CoDel` does not drop.
     fn next_of(&mut self, number: u32, now: Nanos, dropped: &mut Vec<Packet<F>>) -> Option<Packet<F>> {
         let mut codel = self.flows[number as usize].codel;
         let dropped_before = dropped.len();

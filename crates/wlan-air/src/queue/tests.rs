@@ -1,4 +1,4 @@
-//! What RFC 8290 promises of a queue.
+//! The behaviour that RFC 8290 requires of a queue.
 
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ fn a_sparse_flow_goes_before_those_that_wait() {
             assert_ne!(next(&mut queue, Nanos::ZERO, &mut Vec::new()).unwrap().flow, 3);
         }
         queue.push(packet(Nanos::ZERO, 3, 100, round));
-        // At most what is left of the turn that runs.
+        // At most the rest of the current turn.
         let flows: Vec<u32> = (0..3)
             .map(|_| next(&mut queue, Nanos::ZERO, &mut Vec::new()).unwrap().flow)
             .collect();
@@ -79,7 +79,7 @@ fn a_sparse_flow_goes_before_those_that_wait() {
     }
 }
 
-/// A packet a millisecond leaves, 11 in 10 ms arrive whatever is dropped.
+/// One packet per millisecond leaves, and 11 arrive in 10 ms regardless of drops.
 #[test]
 fn codel_bounds_the_delay_that_a_fifo_does_not() {
     let worst_delay = |discipline| {
