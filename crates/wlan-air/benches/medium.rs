@@ -1,4 +1,4 @@
-//! Speed of the medium: events a second, one event being a start or an end of a PPDU, or a timeout.
+//! Speed of the medium in events per second. An event is the start or the end of a PPDU, or a timeout.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -23,7 +23,7 @@ fn enqueue(medium: &mut Medium<[u8; 16]>, from: usize, arrival: Nanos) {
     medium.enqueue(route, msdu);
 }
 
-/// Performs `events` events of saturated stations: for each frame that is gone the next is queued.
+/// Executes `events` events of saturated stations: each frame that leaves is replaced by the next.
 fn run(medium: &mut Medium<[u8; 16]>, gone: &mut Vec<usize>, events: usize) {
     for _ in 0..events {
         medium.advance();

@@ -5,8 +5,7 @@
 //!   thousandths.
 //! - [`idle_round_trip`], [`closed_loop_round_trip`]: a request and its response; exact.
 //! - [`full_psdu`]: the PSDU of a saturated station.
-//!   [`StationConfig::sends_rts`](crate::StationConfig::sends_rts) decides from it which [`Exchange`]
-//!   applies.
+//!   [`StationConfig::sends_rts`](crate::StationConfig::sends_rts) tells which [`Exchange`] applies to it.
 //! - [`security_cost`]: the throughput that the octets of a cipher suite cost in any of these models.
 //!
 //! Equal arguments give equal results on every platform: the code uses only + - * /.

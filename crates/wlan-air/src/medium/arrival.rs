@@ -1,4 +1,4 @@
-//! What becomes of a PPDU at its end: what its receiver reads of it, and whether it answers.
+//! The end of a PPDU: the receiver decodes the PPDU and may answer it.
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -44,7 +44,7 @@ impl<F> Medium<F> {
         self.reschedule(ppdu.sender);
     }
 
-    /// The receiver of an RTS answers if its NAV is over (10.3.2.9).
+    /// The receiver of an RTS answers if its NAV has ended (10.3.2.9).
     fn end_rts(&mut self, air: &OnAir, readable: bool) -> bool {
         let Ppdu {
             sender,
@@ -83,7 +83,7 @@ impl<F> Medium<F> {
         received
     }
 
-    /// The receiver keeps what it could read of a data PPDU, and answers if that is anything.
+    /// The receiver keeps the MPDUs of a data PPDU that it could decode, and answers if there are any.
     fn end_data(&mut self, air: &OnAir, readable: bool) -> bool {
         let ppdu = &air.ppdu;
         let &Ppdu {
@@ -104,7 +104,7 @@ impl<F> Medium<F> {
             } else {
                 Kind::BlockAck
             };
-            // An Ack between fragments keeps others silent for as long as the fragment did (9.3.1.4).
+            // The Ack of a fragment extends the reservation as the fragment did (9.3.1.4).
             let nav_until = match self.next_fragment_span(sender, &exchange) {
                 Nanos::ZERO => Nanos::ZERO,
                 _ => air.nav_until,
@@ -119,7 +119,7 @@ impl<F> Medium<F> {
             self.actions.push((end + self.spans.sifs, answer));
         } else {
             if readable {
-                // A frame with a wrong FCS: 10.3.2.3.7.
+                // A frame with a wrong FCS starts EIFS: 10.3.2.3.7.
                 self.stations[station].eifs = true;
                 self.reschedule(station);
             }
@@ -128,7 +128,7 @@ impl<F> Medium<F> {
         received
     }
 
-    /// Nobody will answer this PPDU: its sender will notice.
+    /// No station answers this PPDU: its sender times out.
     fn await_in_vain(&mut self, ppdu: &Ppdu, readable: bool) {
         if !readable {
             self.counters.stations[ppdu.sender].collisions += 1;
@@ -143,7 +143,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Draws which MPDUs on the air arrive. Whether any did.
+    /// Draws which MPDUs on the air arrive. Returns whether any MPDU arrived.
     fn receive(&mut self, ppdu: &Ppdu, exchange: &Exchange) -> bool {
         let Self {
             config,
@@ -174,7 +174,7 @@ impl<F> Medium<F> {
             }
             any = true;
             if slot.arrived() || slot.fragment_received {
-                continue; // a double: its Ack was lost
+                continue; // a duplicate: its Ack was lost
             }
             slot.fragment_received = true;
             counters.mpdus += 1;
@@ -190,7 +190,7 @@ impl<F> Medium<F> {
         any
     }
 
-    /// Whether the PHY header of a PPDU is read at the receiver.
+    /// Whether the receiver decodes the PHY header of a PPDU.
     fn header_survives(&mut self, ppdu: &Ppdu) -> bool {
         let (Some(channel), Some(to)) = (&self.config.channel, ppdu.receiver) else {
             return true;
@@ -199,7 +199,7 @@ impl<F> Medium<F> {
         happens(&mut self.losses, success)
     }
 
-    /// Whether a control frame arrives that nothing fell into.
+    /// Whether a control frame arrives that did not collide.
     fn survives(&mut self, ppdu: &Ppdu) -> bool {
         let &Ppdu {
             sender,
@@ -217,7 +217,7 @@ impl<F> Medium<F> {
     }
 }
 
-/// Draws whether something of this probability happens.
+/// Returns true with the given probability.
 fn happens(rng: &mut Pcg32, probability: f64) -> bool {
     (f64::from(rng.next_u32()) + 0.5) / 4_294_967_296.0 < probability
 }

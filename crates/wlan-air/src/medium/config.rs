@@ -1,4 +1,4 @@
-//! What a medium is like.
+//! The configuration of a medium.
 
 use crate::access::{Access, Aggregation, Framing};
 use crate::channel::Channel;
@@ -7,55 +7,55 @@ use crate::queue::{Discipline, Queue};
 use crate::rate::RateControl;
 use crate::{ConfigError, Nanos};
 
-/// What a medium is like.
+/// The configuration of a [`Medium`](crate::Medium).
 #[derive(Clone, Debug)]
 pub struct MediumConfig {
-    /// What all stations agree on: band, slot, basic rates.
+    /// Parameters that all stations share: band, slot, basic rates.
     pub bss: Bss,
-    /// The stations, the access point included; they are numbered from 0.
+    /// The stations, including the access point, numbered from 0.
     pub stations: Vec<StationConfig>,
-    /// Who hears whom.
+    /// The stations that hear each other.
     pub hearing: Hearing,
-    /// What is lost without a collision; none: nothing.
+    /// The channel, which causes losses without a collision; none for an ideal channel.
     pub channel: Option<Channel>,
-    /// The beacons of station 0; none: it sends none.
+    /// The beacons of station 0; none disables them.
     pub beacons: Option<Beacons>,
-    /// Whether a station that heard a collision waits EIFS, as 10.3.7 says, and one that took part waits
-    /// `AckTimeout`. Models after Bianchi let every station go on after a plain interframe space: `false` is
-    /// for checks against them.
+    /// Whether a station that heard a collision waits for EIFS, as in 10.3.7, and a station that took part in
+    /// it waits for `AckTimeout`. In models after Bianchi, every station waits for an ordinary interframe
+    /// space: use `false` to compare with them.
     pub eifs: bool,
-    /// Seed of every draw. Equal seeds and equal calls give equal events on every platform.
+    /// Seed of all random draws. Equal seeds and equal calls give equal events on every platform.
     pub seed: u64,
 }
 
-/// What one station is like.
+/// The configuration of one station.
 #[derive(Clone, Debug)]
 pub struct StationConfig {
-    /// DCF, or the access categories that it uses, the lowest priority first.
+    /// DCF, or the access categories in use, in ascending order of priority.
     pub access: Vec<Access>,
-    /// PHY rate of its data PPDUs.
+    /// PHY rate of the station's data PPDUs.
     pub rate: RateControl,
-    /// How MSDUs and MPDUs are joined.
+    /// Limits of the aggregation of MSDUs and MPDUs.
     pub aggregation: Aggregation,
-    /// What surrounds its MSDUs.
+    /// Octets that each MPDU adds to its body.
     pub framing: Framing,
-    /// How MSDUs wait.
+    /// Queue discipline.
     pub discipline: Discipline,
-    /// MSDUs that each access category holds, those on the air included: an MSDU leaves when it is acknowledged
-    /// or given up.
+    /// MSDUs that each access category holds, including MSDUs on the air: an MSDU leaves the queue when it is
+    /// acknowledged or dropped.
     pub queue_limit: usize,
-    /// An exchange whose PSDU is longer than so many octets starts with RTS and CTS (dot11RTSThreshold); none: no
-    /// exchange does.
+    /// An exchange with a PSDU longer than this many octets starts with RTS and CTS (dot11RTSThreshold); none
+    /// disables RTS.
     pub rts_threshold_b: Option<usize>,
-    /// An MSDU whose MPDU were longer than so many octets is sent in fragments (dot11FragmentationThreshold).
+    /// An MSDU whose MPDU would exceed this many octets is fragmented (dot11FragmentationThreshold).
     pub fragmentation_threshold_b: Option<usize>,
-    /// What keeps stations that cannot read its data PPDUs off the air (10.27).
+    /// Protection from stations that cannot decode the station's data PPDUs (10.27).
     pub protection: Protection,
 }
 
 impl StationConfig {
-    /// A station that sends in one mode: the access and the aggregation that are usual with it, a FIFO of 128
-    /// MSDUs, nothing in front of its data PPDUs.
+    /// A station that sends in one mode, with the default access and aggregation of the mode, a FIFO of 128
+    /// MSDUs and no protection.
     #[must_use]
     pub fn new(mode: Mode, security_b: usize) -> StationConfig {
         StationConfig {
@@ -79,35 +79,35 @@ impl StationConfig {
     }
 }
 
-/// What a station sends before a data PPDU that not all stations can read (10.27.2).
+/// The frame that a station sends before a data PPDU that not all stations can decode (10.27.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// Nothing.
+    /// No frame.
     #[default]
     None,
-    /// A CTS to itself.
+    /// A CTS-to-self.
     CtsToSelf,
     /// An RTS, which the receiver answers with a CTS.
     RtsCts,
 }
 
-/// Who hears whom.
+/// The stations that hear each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hearing {
-    /// Every station hears every other.
+    /// Every station hears every other station.
     #[default]
     All,
-    /// `matrix[a][b]`: whether station b hears station a. Square, of as many rows as there are stations; the
-    /// diagonal says nothing.
+    /// `matrix[a][b]`: whether station b hears station a. One row and one column per station; the diagonal is
+    /// ignored.
     Matrix(Vec<Vec<bool>>),
 }
 
 /// Beacons (11.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beacons {
-    /// From one target beacon transmission time to the next.
+    /// Time between two target beacon transmission times.
     pub interval: Nanos,
-    /// Octets of a beacon, MAC header and FCS included.
+    /// Length of a beacon in octets, including MAC header and FCS.
     pub len_b: usize,
 }
 
@@ -117,7 +117,7 @@ impl Beacons {
 }
 
 impl MediumConfig {
-    /// So many equal stations that all hear each other, and nothing lost but by collision.
+    /// `stations` equal stations that all hear each other, without losses other than collisions.
     #[must_use]
     pub fn new(bss: Bss, station: &StationConfig, stations: usize, seed: u64) -> MediumConfig {
         MediumConfig {
@@ -131,10 +131,10 @@ impl MediumConfig {
         }
     }
 
-    /// Says whether a medium can be like that.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] where it contradicts itself or the standard.
+    /// [`ConfigError`] if the configuration is inconsistent or violates the standard.
     pub fn check(&self) -> Result<(), ConfigError> {
         let stations = self.stations.len();
         if stations == 0 {

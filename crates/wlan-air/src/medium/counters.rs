@@ -1,39 +1,39 @@
-//! What happened on the medium, in numbers.
+//! Counters of the medium.
 
 use super::{Kind, Medium, Ppdu};
 use crate::Nanos;
 
-/// What one station did.
+/// The counters of one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationCounters {
-    /// TXOPs: times that it won the medium for data.
+    /// TXOPs: the number of times that the station won the medium for data.
     pub txops: u64,
-    /// Data PPDUs and RTSs without an answer because another PPDU fell into them at the receiver.
+    /// Data PPDUs and RTSs without an answer because another PPDU overlapped them at the receiver.
     pub collisions: u64,
     /// MSDUs accepted by [`crate::Medium::enqueue`].
     pub enqueued: u64,
-    /// MSDUs that arrived, doubles not counted.
+    /// MSDUs received, without duplicates.
     pub msdus: u64,
-    /// MPDUs that arrived, doubles not counted.
+    /// MPDUs received, without duplicates.
     pub mpdus: u64,
-    /// Octets of these MPDUs, headers and security included.
+    /// Octets of the received MPDUs, including headers and security.
     pub octets: u64,
-    /// MPDUs that did not arrive though nothing collided with them.
+    /// MPDUs lost without a collision.
     pub losses: u64,
-    /// MPDUs sent again.
+    /// Retransmitted MPDUs.
     pub retries: u64,
-    /// MSDUs dropped by the queue, full or not.
+    /// MSDUs that the queue dropped, when full or by its discipline.
     pub drops_queue: u64,
-    /// MSDUs given up at the retry limit.
+    /// MSDUs dropped at the retry limit.
     pub drops_retry: u64,
 }
 
-/// What the time of the medium went to. The rest of it is interframe spaces, backoff and silence.
+/// Usage of the medium's time. The remainder is interframe spaces, backoff and idle time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Airtime {
     /// PHY preambles and headers of data PPDUs.
     pub preamble: Nanos,
-    /// The symbols of data PPDUs.
+    /// Symbols of data PPDUs.
     pub payload: Nanos,
     /// Ack and `BlockAck`.
     pub ack: Nanos,
@@ -41,20 +41,20 @@ pub struct Airtime {
     pub control: Nanos,
     /// Beacons.
     pub beacon: Nanos,
-    /// Times with PPDUs of which two overlapped.
+    /// Busy periods in which two PPDUs overlapped.
     pub collision: Nanos,
     /// SIFS within exchanges.
     pub sifs: Nanos,
 }
 
 impl Airtime {
-    /// The sum: time in which the medium was busy.
+    /// The total busy time of the medium.
     #[must_use]
     pub fn busy(&self) -> Nanos {
         self.preamble + self.payload + self.ack + self.control + self.beacon + self.collision + self.sifs
     }
 
-    /// What came after `before`.
+    /// The difference to an earlier state.
     #[must_use]
     pub fn since(&self, before: &Airtime) -> Airtime {
         Airtime {
@@ -69,21 +69,22 @@ impl Airtime {
     }
 }
 
-/// What happened on the medium so far.
+/// The counters of a medium since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Times that the silent medium was taken, collisions included (a collision is one).
+    /// Busy periods; a collision counts as one.
     pub transmissions: u64,
-    /// Those in which PPDUs overlapped.
+    /// Busy periods in which PPDUs overlapped.
     pub collisions: u64,
-    /// What the time went to.
+    /// Usage of the medium's time.
     pub airtime: Airtime,
-    /// By station.
+    /// Counters of each station.
     pub stations: Vec<StationCounters>,
 }
 
 impl<F> Medium<F> {
-    /// An exchange goes on after the SIFS that ends now; where another PPDU filled it, that one counts.
+    /// Counts the SIFS that ends now, after which an exchange continues. If another PPDU overlapped the SIFS,
+    /// only the PPDU counts.
     pub(super) fn count_sifs(&mut self, at: Nanos) {
         if self.on_air.is_empty() {
             self.counters.airtime.sifs += self.spans.sifs.min(at - self.silent_from);

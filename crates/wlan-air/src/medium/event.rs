@@ -1,25 +1,26 @@
-//! What a driver sees of the medium.
+//! The medium's interface to its driver: PPDUs, events, routes, deliveries.
 
 use crate::Nanos;
 use crate::phy::Mode;
 
-/// What a PPDU carries.
+/// The content of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// So many MPDUs with data.
+    /// Data MPDUs.
     Data {
-        /// 1: one MPDU, answered by an Ack; more: an A-MPDU, answered by a `BlockAck`.
+        /// Number of MPDUs: 1 is a single MPDU, answered by an Ack; more form an A-MPDU, answered by a
+        /// `BlockAck`.
         mpdus: usize,
     },
-    /// Asks the receiver whether the medium is free at its place.
+    /// Requests an answer if the medium is idle at the receiver.
     Rts,
     /// Answers an RTS.
     Cts,
-    /// Keeps others off the air before a PPDU that they cannot read.
+    /// Reserves the medium for a PPDU that other stations cannot decode.
     CtsToSelf,
     /// Acknowledges one MPDU.
     Ack,
-    /// Acknowledges the MPDUs of an A-MPDU, each by itself.
+    /// Acknowledges each MPDU of an A-MPDU separately.
     BlockAck,
     /// The access point's beacon.
     Beacon,
@@ -28,82 +29,82 @@ pub enum Kind {
 /// A PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ppdu {
-    /// The station that sends it.
+    /// The sending station.
     pub sender: usize,
-    /// The station that it is for; none: all.
+    /// The receiving station; none for all stations.
     pub receiver: Option<usize>,
-    /// What it carries.
+    /// The content.
     pub kind: Kind,
-    /// Its rate.
+    /// The PHY rate.
     pub mode: Mode,
-    /// Octets of its PSDU.
+    /// Length of the PSDU in octets.
     pub psdu_len_b: usize,
-    /// When it starts.
+    /// Start of the PPDU.
     pub start: Nanos,
-    /// When it ends.
+    /// End of the PPDU.
     pub end: Nanos,
 }
 
-/// What happened on the medium.
+/// An event of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A PPDU starts. The frames of a data PPDU are in [`crate::Medium::on_air`] until it ends.
     PpduStart(Ppdu),
     /// A PPDU ends.
     PpduEnd {
-        /// Which.
+        /// The PPDU.
         ppdu: Ppdu,
-        /// Whether its receiver could read it, at least one MPDU of it; for one that is for all, whether nothing fell
-        /// into it.
+        /// Whether the receiver decoded at least one MPDU of the PPDU; for a group-addressed PPDU, whether no
+        /// other PPDU overlapped it at any station.
         received: bool,
     },
-    /// Time passed that only stations noticed: a timeout, a beacon that falls due.
+    /// Time passed without a PPDU event: a timeout, or a beacon became due.
     Elapsed {
-        /// Until when.
+        /// The current time.
         at: Nanos,
     },
 }
 
-/// Where an MSDU is to go.
+/// The path of an MSDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The station that sends it.
+    /// The sending station.
     pub from: usize,
-    /// The station that receives it.
+    /// The receiving station.
     pub to: usize,
     /// The sender's contender, an index into [`crate::StationConfig::access`].
     pub contender: usize,
 }
 
-/// An MSDU that its receiver hands on.
+/// An MSDU that its receiver delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its way.
+    /// Its path.
     pub route: Route,
-    /// When it was queued.
+    /// Time at which it was queued.
     pub arrival: Nanos,
-    /// Times that its MPDU was sent before; above zero, the Retry bit was set.
+    /// Number of previous transmissions of its MPDU; above zero, the Retry bit was set.
     pub retries: u8,
 }
 
-/// Why a frame left the medium.
+/// The reason why a frame left the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was acknowledged.
+    /// The frame was acknowledged.
     Sent,
-    /// The queue was full, or its discipline dropped it.
+    /// The queue was full, or its discipline dropped the frame.
     Queue,
-    /// It was given up at the retry limit. It may have arrived all the same.
+    /// The frame was dropped at the retry limit. Its receiver may have received it.
     Retries,
 }
 
 /// A frame that left the medium.
 #[derive(Debug)]
 pub struct Gone<F> {
-    /// The station that sent it.
+    /// The sending station.
     pub station: usize,
     /// The frame.
     pub frame: F,
-    /// Why.
+    /// The reason.
     pub outcome: Outcome,
 }

@@ -1,4 +1,4 @@
-//! Frame exchange sequences (10.23.2.1, annex G): what a station sends when it has the medium.
+//! Frame exchange sequences (10.23.2.1, annex G): the transmissions of a station that has won the medium.
 
 use super::station::{BEACON, Exchange, Payload};
 use super::{Action, Event, Gone, Kind, Medium, Outcome, Ppdu, Protection, Spans};
@@ -9,7 +9,7 @@ use crate::rate::Choice;
 use crate::{Nanos, StationConfig};
 
 impl<F> Medium<F> {
-    /// A countdown of this station ends.
+    /// A countdown of the station ends.
     pub(super) fn start_exchange(&mut self, at: Nanos, index: usize) -> Event {
         let Spans { slot, pifs, eifs, .. } = self.spans;
         let station = &mut self.stations[index];
@@ -24,7 +24,8 @@ impl<F> Medium<F> {
             } else {
                 contender.committed
             };
-            // An internal collision: the contender of lower priority behaves as after a collision (10.23.2.4).
+            // An internal collision: the contender of lower priority behaves as after a collision
+            // (10.23.2.4).
             if at_contender != winner && start.is_some_and(|start| start <= at) {
                 contender.committed = None;
                 if winner != BEACON {
@@ -44,7 +45,7 @@ impl<F> Medium<F> {
         let limit = contender.access.txop_limit;
         let txop_end = (limit > Nanos::ZERO).then(|| at + limit);
         let Some(exchange) = self.prepare(index, winner, at, txop_end, None) else {
-            // The queue's discipline dropped all there was.
+            // The queue's discipline dropped all waiting MSDUs.
             self.stations[index].contenders[winner].committed = None;
             self.reschedule(index);
             return Event::Elapsed { at };
@@ -71,8 +72,9 @@ impl<F> Medium<F> {
         self.transmit(ppdu, ppdu.end, Some(BEACON))
     }
 
-    /// What a contender sends from `start` on: the flow is chosen, unless it must be `only` that one, and its MPDUs are
-    /// marked. None if nothing is left to send, or if the exchange does not fit what is left of its TXOP.
+    /// Prepares the exchange of a contender that starts at `start`: chooses the flow, or uses the flow
+    /// `only`, and marks its MPDUs. None if no MSDU is left, or if the exchange does not fit the rest of the
+    /// TXOP.
     pub(super) fn prepare(
         &mut self,
         index: usize,
@@ -88,9 +90,9 @@ impl<F> Medium<F> {
         prepared
     }
 
-    /// The next flow to send and its rate. None if no flow has anything to send, or if its exchange would exceed the TXOP
-    /// that is in progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that `CoDel` drops
-    /// MSDUs that waited too long.
+    /// The next flow to send and its rate. None if no flow has an MSDU, or if its exchange would exceed the
+    /// TXOP in progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that
+    /// `CoDel` drops MSDUs that waited too long.
     fn plan(
         &mut self,
         index: usize,
@@ -105,7 +107,8 @@ impl<F> Medium<F> {
         let contender = &mut self.stations[index].contenders[winner];
         let flows = contender.flows.len();
         let mut chosen: Option<(Nanos, usize)> = None;
-        // A flow sends as long as its TXOP lasts: were the rest of it the turn of the next one, that would get less.
+        // A flow keeps its TXOP to the end. If the next flow's turn began within the TXOP, it would get only
+        // the rest.
         let first = usize::from(start == now);
         for turn in first..first + flows {
             let at = (contender.served + turn) % flows;
@@ -140,7 +143,7 @@ impl<F> Medium<F> {
         Some((at, choice))
     }
 
-    /// Takes the MPDUs of an exchange in their turn.
+    /// Takes the MPDUs of an exchange.
     fn commit(
         &mut self,
         index: usize,
@@ -206,7 +209,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Accounts for MSDUs that the discipline of a queue dropped.
+    /// Counts the MSDUs that the discipline of a queue dropped.
     fn count_dropped(&mut self, index: usize, contender: usize) {
         for Packet { frame, .. } in self.dropped.drain(..) {
             self.stations[index].contenders[contender].backlog -= 1;
@@ -219,7 +222,7 @@ impl<F> Medium<F> {
         }
     }
 
-    /// Sends what starts an exchange: an RTS, a CTS to itself, or the payload.
+    /// Sends the first PPDU of an exchange: an RTS, a CTS-to-self, or the payload.
     fn begin(&mut self, at: Nanos, index: usize, exchange: Exchange) -> Event {
         self.stations[index].exchange = Some(exchange);
         let Exchange {
@@ -248,7 +251,7 @@ impl<F> Medium<F> {
         self.send_payload(at, index, Some(contender))
     }
 
-    /// Sends the payload of the exchange that the station has begun.
+    /// Sends the payload of the exchange in progress.
     fn send_payload(&mut self, at: Nanos, index: usize, contender: Option<usize>) -> Event {
         let station = &mut self.stations[index];
         let Some(exchange) = &mut station.exchange else {
@@ -273,7 +276,7 @@ impl<F> Medium<F> {
         self.transmit(ppdu, nav, contender)
     }
 
-    /// SIFS and the answer to the payload of an exchange.
+    /// Duration of the SIFS and the answer to the payload of an exchange.
     fn answer_span(&self, exchange: &Exchange) -> Nanos {
         let bss = &self.config.bss;
         self.spans.sifs
@@ -350,7 +353,7 @@ impl<F> Medium<F> {
     }
 }
 
-/// Time that an RTS and its CTS, or a CTS to itself, may take before a PPDU.
+/// Time that an RTS and its CTS, or a CTS-to-self, may take before a PPDU.
 fn guard_duration(station: &StationConfig, bss: &Bss, mode: &Mode) -> Nanos {
     let sifs = bss.sifs();
     if station.protection == Protection::RtsCts || station.rts_threshold_b.is_some() {

@@ -1,4 +1,4 @@
-//! What a station holds for one destination: MSDUs that wait, and the window of MPDUs that were sent and not yet
+//! A station's state for one destination: waiting MSDUs, and the window of MPDUs that were sent and are not
 //! settled.
 
 use std::collections::VecDeque;
@@ -9,14 +9,14 @@ use crate::access::{BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
-/// Where an MPDU of the window is, as its receiver sees it.
+/// The state of an MPDU of the window at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receipt {
-    /// It did not arrive yet.
+    /// Not received yet.
     Missing,
-    /// It arrived; an older one is missing (10.25.6: the receiver reorders).
+    /// Received, but an older MPDU is missing (10.25.6: the receiver reorders).
     Held,
-    /// It and all older ones arrived; the driver has not taken it yet.
+    /// Received, like all older MPDUs; the driver has not taken it yet.
     Ready,
     /// The driver took it.
     Taken,
@@ -25,23 +25,23 @@ pub(super) enum Receipt {
 /// An MPDU that was sent at least once.
 #[derive(Debug)]
 pub(super) struct Slot<F> {
-    /// The MSDU, and what else is in its A-MSDU.
+    /// The MSDU, and the other MSDUs of its A-MSDU.
     pub msdu: Packet<F>,
     pub joined: Vec<Packet<F>>,
     /// Octets of the frame body without security.
     pub body_b: usize,
-    /// Times that the MPDU was sent before.
+    /// Number of previous transmissions of the MPDU.
     pub sent: u8,
-    /// Exchanges of the MPDU that failed, by its RTS or itself.
+    /// Failed exchanges of the MPDU; an unanswered RTS counts as well.
     pub retries: u8,
-    /// Fragments of the MSDU that are acknowledged.
+    /// Number of acknowledged fragments of the MSDU.
     pub fragments_done: usize,
     pub receipt: Receipt,
-    /// The current fragment arrived, though its Ack may not have.
+    /// Whether the current fragment was received, even if its Ack was lost.
     pub fragment_received: bool,
-    /// Its sender is done with it.
+    /// Whether its sender no longer sends it.
     pub acked: bool,
-    /// Not because it was acknowledged, but at the retry limit.
+    /// Whether it reached the retry limit instead of being acknowledged.
     pub given_up: bool,
     pub on_air: bool,
 }
@@ -57,7 +57,7 @@ impl<F> Slot<F> {
 }
 
 impl<F> Slot<F> {
-    /// The fragment that goes next; none if the MPDU goes as a whole, as A-MSDUs do (10.11).
+    /// The next fragment; none if the MPDU is sent as a whole, as A-MSDUs are (10.11).
     pub fn fragment(&self, framing: &Framing, threshold_b: Option<usize>) -> Option<Fragment> {
         Fragment::of(
             framing,
@@ -67,7 +67,7 @@ impl<F> Slot<F> {
         )
     }
 
-    /// The MPDU that goes next: its octets, and whether it is the MSDU's last.
+    /// The next MPDU: its octets, and whether it is the last of the MSDU.
     pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
         mpdu(
             framing,
@@ -90,12 +90,12 @@ pub(super) struct Flow<F> {
     /// Oldest first.
     pub window: VecDeque<Slot<F>>,
     pub rate: Rate,
-    /// Buffers of A-MSDUs, to be used again.
+    /// Buffers of A-MSDUs for reuse.
     spare: Vec<Vec<Packet<F>>>,
 }
 
 impl<F> Flow<F> {
-    /// Nothing waits yet.
+    /// An empty flow.
     pub fn new(to: usize, queue: Queue<F>, rate: Rate) -> Flow<F> {
         Flow {
             to,
@@ -106,7 +106,7 @@ impl<F> Flow<F> {
         }
     }
 
-    /// When the oldest MSDU that is not settled came.
+    /// Arrival of the oldest unsettled MSDU.
     pub fn oldest(&mut self, now: Nanos, dropped: &mut Vec<Packet<F>>) -> Option<Nanos> {
         let unsettled = self.window.iter().find(|slot| !slot.acked);
         unsettled
@@ -114,7 +114,7 @@ impl<F> Flow<F> {
             .or_else(|| self.queue.head(now, dropped).map(|head| head.arrival))
     }
 
-    /// Octets of the MPDU that goes next; of an A-MSDU that is not formed yet, of its first MSDU alone.
+    /// Octets of the next MPDU; for an A-MSDU that is not formed yet, with its first MSDU only.
     pub fn next_mpdu_len_b(
         &mut self,
         now: Nanos,
@@ -129,8 +129,8 @@ impl<F> Flow<F> {
         Some(mpdu(framing, head.len_b, 0, threshold_b).0)
     }
 
-    /// Moves MSDUs from the queue to a new slot of the window: one, or as many as an A-MSDU of `max_amsdu_b` octets holds.
-    /// Whether there was one and room for it.
+    /// Moves MSDUs from the queue to a new slot of the window: one MSDU, or as many as fit an A-MSDU of
+    /// `max_amsdu_b` octets. Returns false if the queue is empty or the window is full.
     pub fn pull(&mut self, now: Nanos, max_amsdu_b: usize, dropped: &mut Vec<Packet<F>>) -> bool {
         if self.window.len() == BLOCK_ACK_WINDOW || self.queue.head(now, dropped).is_none() {
             return false;
@@ -177,7 +177,7 @@ impl<F> Flow<F> {
         self.spare.push(joined);
     }
 
-    /// Notes that the receiver may hand on what has no gap before it. Whether anything new can be taken.
+    /// Marks the MPDUs without a gap before them as ready. Returns whether any MPDU became ready.
     pub fn settle_order(&mut self) -> bool {
         let mut news = false;
         for slot in &mut self.window {

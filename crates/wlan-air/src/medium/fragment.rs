@@ -1,24 +1,24 @@
-//! MSDUs sent in parts (10.4).
+//! Fragmentation of MSDUs (10.4).
 
 use crate::access::Framing;
 
-/// A part of an MSDU that is sent as an MPDU of its own.
+/// A part of an MSDU that is sent as a separate MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Which one, from 0.
+    /// Fragment number, from 0.
     pub number: usize,
-    /// Octets of the MSDU before it. The MIC of TKIP is the MSDU's, and is cut up with it.
+    /// Octets of the MSDU before this part. The MIC of TKIP belongs to the MSDU and is fragmented with it.
     pub start_b: usize,
-    /// Its own octets.
+    /// Octets of this part.
     pub len_b: usize,
-    /// Whether no other follows.
+    /// Whether this is the last fragment.
     pub last: bool,
 }
 
 impl Fragment {
-    /// Part `number` of an MSDU of `msdu_b` octets; none if its MPDU is not too long. All but the last are of one length,
-    /// an even number of octets. What security adds to each MPDU makes it longer than the threshold, and does not count
-    /// (10.4).
+    /// Part `number` of an MSDU of `msdu_b` octets; none if its MPDU does not exceed the threshold. All parts
+    /// except the last have the same, even length. The octets that security adds to each MPDU are not counted
+    /// against the threshold (10.4).
     pub(super) fn of(
         framing: &Framing,
         msdu_b: usize,
@@ -42,7 +42,7 @@ impl Fragment {
     }
 }
 
-/// The next MPDU of a frame body: its length in octets, and whether it is the last one.
+/// The next MPDU of a frame body: its length in octets, and whether it is the last MPDU.
 pub(super) fn mpdu(
     framing: &Framing,
     body_b: usize,
@@ -74,13 +74,13 @@ mod tests {
     #[test]
     fn all_but_the_last_are_as_long_as_the_threshold_allows_and_even() {
         let mode = Mode::ofdm(54).unwrap();
-        // 24 octets of header and 4 of FCS leave 473 of 501.
+        // A header of 24 octets and an FCS of 4 leave 473 of 501 octets.
         let framing = Framing::new(&mode, 16);
         let lens: Vec<_> = parts(&framing, 1500, 501).iter().map(|part| part.len_b).collect();
         assert_eq!(lens, [472, 472, 472, 84]);
         assert_eq!(parts(&framing, 473, 501), []);
         assert_eq!(parts(&framing, 474, 501).len(), 2);
-        // The MPDU has the security fields beside: CCMP's 16 octets.
+        // The MPDU also has the security fields: CCMP's 16 octets.
         assert_eq!(framing.fragment_len_b(472), 28 + 472 + 16);
     }
 
@@ -93,9 +93,9 @@ mod tests {
         };
         let parts = parts(&framing, 940, 500);
         let spans: Vec<_> = parts.iter().map(|part| (part.start_b, part.len_b)).collect();
-        // 940 octets and 8 of Michael: the last four octets of the MIC travel alone.
+        // 940 octets and 8 of Michael: the last four octets of the MIC are sent alone.
         assert_eq!(spans, [(0, 472), (472, 472), (944, 4)]);
-        // Each MPDU has TKIP's header of 8 octets and an ICV of 4, a whole one the MIC too.
+        // Each fragment has TKIP's header of 8 octets and an ICV of 4; an unfragmented MPDU also has the MIC.
         assert_eq!(framing.fragment_len_b(472), 28 + 472 + 12);
         assert_eq!(framing.mpdu_len_b(100), 28 + 100 + 20);
     }

@@ -6,8 +6,8 @@ use super::{Medium, StationConfig};
 use crate::Nanos;
 
 impl StationConfig {
-    /// The octets from which on its MSDUs are fragmented, if any are. MSDUs that are sent under an HT-immediate block ack
-    /// agreement are not (10.4).
+    /// The threshold above which its MSDUs are fragmented, if any. MSDUs under an HT-immediate block ack
+    /// agreement are not fragmented (10.4).
     pub(super) fn threshold_b(&self) -> Option<usize> {
         self.fragmentation_threshold_b
             .filter(|_| self.aggregation.max_mpdus == 1)
@@ -15,12 +15,13 @@ impl StationConfig {
 }
 
 impl<F> Medium<F> {
-    /// The MSDU of which the exchange of `sender` sends a fragment, from its start until it is settled, and which; none
-    /// if it sends whole MSDUs, or nothing. Drivers that find one build an MPDU of that part, where
-    /// [`on_air`](Medium::on_air) and [`outstanding`](Medium::outstanding) tell of the MSDU.
+    /// The MSDU and the fragment of it that the exchange of `sender` sends, from the start of the exchange
+    /// until it is settled; none if the exchange sends whole MSDUs or `sender` has no exchange. A driver that
+    /// gets a fragment builds an MPDU of this part, while [`on_air`](Medium::on_air) and
+    /// [`outstanding`](Medium::outstanding) return the MSDU.
     ///
     /// # Panics
-    /// If there is no such station.
+    /// If the station does not exist.
     pub fn fragment(&mut self, sender: usize) -> Option<(&mut F, Fragment)> {
         let exchange = self.stations[sender].exchange?;
         let (slot, fragment) = self.fragment_of(sender, &exchange)?;
@@ -39,8 +40,8 @@ impl<F> Medium<F> {
         Some((index, flow.window[index].fragment(&config.framing, threshold_b)?))
     }
 
-    /// How much longer others are to be silent after a fragment and its Ack, for the next fragment and its Ack; zero after
-    /// the last one, and without fragments (9.2.5.2).
+    /// The additional time that a fragment and its Ack reserve for the next fragment and its Ack; zero after
+    /// the last fragment and without fragmentation (9.2.5.2).
     pub(super) fn next_fragment_span(&self, sender: usize, exchange: &Exchange) -> Nanos {
         let Some((
             index,

@@ -1,20 +1,21 @@
-//! The medium: who sends when, what arrives, what collides.
+//! The medium: transmissions, receptions and collisions.
 //!
-//! Stations, each with one contender (DCF) or one for each access category (EDCA), and PPDUs on the air. Four things
-//! happen, and [`Medium::advance`] performs whichever comes first: a PPDU ends, something follows a SIFS after
-//! one or a timeout runs out, a beacon falls due, a station's countdown ends. Each is a function of what
-//! happened before:
+//! The medium consists of stations and the PPDUs on the air. Each station has one contender (DCF) or one per
+//! access category (EDCA). [`Medium::advance`] executes the earliest of four events: a PPDU ends, an action
+//! after a SIFS or a timeout is due, a beacon is due, a station's countdown ends. Each event depends only on
+//! earlier events:
 //!
-//! 1. a countdown ends: the contender takes MSDUs from its queues, the exchange starts with an RTS, a CTS to itself or
-//!    the data
-//! 2. a PPDU starts: every station that hears it stops its countdowns, unless it is about to start within aCCATime;
-//!    a station that receives another PPDU at the time can read neither
-//! 3. a PPDU ends: its receiver, if it could read it, answers after a SIFS; the others set their NAV, or wait EIFS if
-//!    they could not read it
-//! 4. the answer ends or does not come: MPDUs are settled, sent again or given up; a backoff is drawn
+//! 1. A countdown ends. The contender takes MSDUs from its queues, and the exchange starts with an RTS, a
+//!    CTS-to-self or the data.
+//! 2. A PPDU starts. Every station that hears it stops its countdowns, unless the station is about to start
+//!    within aCCATime. A station that is already receiving a PPDU can decode neither PPDU.
+//! 3. A PPDU ends. If its receiver could decode it, the receiver answers after a SIFS. Other stations set
+//!    their NAV, or wait for EIFS if they could not decode the PPDU.
+//! 4. The answer ends or does not arrive. MPDUs are acknowledged, retransmitted or dropped, and a backoff is
+//!    drawn.
 //!
-//! What has arrived waits in [`Medium::deliver`], in the order in which the receiver hands it on; what has left its
-//! sender waits in [`Medium::take_gone`].
+//! [`Medium::deliver`] returns received frames, in the order in which the receiver delivers them.
+//! [`Medium::take_gone`] returns the frames that have left their sender.
 
 mod arrival;
 mod config;
@@ -44,7 +45,7 @@ pub use counters::{Airtime, Counters, StationCounters};
 pub use event::{Delivery, Event, Gone, Kind, Outcome, Ppdu, Route};
 pub use fragment::Fragment;
 
-/// Streams of the generators, told apart so that losses do not change the backoffs of a seed.
+/// Streams of the random generators, separate so that losses do not change the backoffs of a seed.
 const BACKOFF_STREAM: u64 = 0x8021_1000;
 const LOSS_STREAM: u64 = 0x8021_1001;
 
@@ -53,14 +54,14 @@ const LOSS_STREAM: u64 = 0x8021_1001;
 struct OnAir {
     id: u64,
     ppdu: Ppdu,
-    /// Until when it bids others be silent.
+    /// End of the time that the PPDU reserves for its exchange.
     nav_until: Nanos,
 }
 
-/// What happens at a certain time unless something else prevents it.
+/// An action at a given time, unless another event cancels it.
 #[derive(Clone, Copy, Debug)]
 enum Action {
-    /// A station answers.
+    /// A station sends an answer.
     Answer {
         station: usize,
         to: usize,
@@ -68,28 +69,28 @@ enum Action {
         mode: Mode,
         nav_until: Nanos,
     },
-    /// A station goes on with its exchange.
+    /// A station continues its exchange.
     Continue { station: usize },
-    /// No answer came.
+    /// The answer did not arrive.
     Timeout { station: usize },
     /// The target beacon transmission time.
     Beacon,
 }
 
-/// Spans of the BSS, computed once.
+/// Durations of the BSS, computed once.
 #[derive(Clone, Copy, Debug)]
 struct Spans {
     slot: Nanos,
     sifs: Nanos,
     pifs: Nanos,
     cca: Nanos,
-    /// EIFS less DIFS.
+    /// EIFS minus DIFS.
     eifs: Nanos,
-    /// The shortest time from the end of a PPDU to a start that is no answer to it.
+    /// The shortest time from the end of a PPDU to a start that does not answer the PPDU.
     soonest: Nanos,
 }
 
-/// What of all events comes next.
+/// The next event.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     End(usize),
@@ -97,54 +98,55 @@ enum Next {
     Start(usize),
 }
 
-/// A medium. `F` is a frame, which the medium carries without looking at it.
+/// A medium. `F` is a frame, which the medium never inspects.
 ///
-/// A station transmits when its backoff has run down, at the earliest when the interframe space after the
-/// last exchange has passed. A frame that finds the medium idle and no backoff pending goes without one. A
-/// station draws a backoff after each own transmission, when a frame arrives while the medium is busy, and
-/// when a busy medium cuts short the interframe space of a frame that needed none (10.3.4.2, 10.3.4.3;
-/// 10.23.2.2). EDCA's rule that an idle station's late first frame waits for the next slot boundary is not
-/// modelled: such a frame goes at once, as with DCF.
+/// A station transmits when its backoff has ended, at the earliest when the interframe space after the last
+/// exchange is over. A frame that finds the medium idle and no backoff pending is sent without a backoff. A
+/// station draws a backoff after each of its own transmissions, when a frame arrives while the medium is
+/// busy, and when the medium becomes busy during the interframe space of a frame that required no backoff
+/// (10.3.4.2, 10.3.4.3; 10.23.2.2). The medium does not model EDCA's rule that the late first frame of an
+/// idle station waits for the next slot boundary: such a frame is sent at once, as with DCF.
 #[derive(Debug)]
 pub struct Medium<F> {
     config: MediumConfig,
     spans: Spans,
-    /// PCG-XSH-RR 64/32 with the seed as its state: the draws are defined by the algorithm, not by a crate's
-    /// version.
+    /// PCG-XSH-RR 64/32 with the seed as its state: the algorithm defines the draws, so they do not depend on
+    /// a crate's version.
     backoffs: Pcg32,
     losses: Pcg32,
     stations: Vec<Station<F>>,
-    /// When each station starts to transmit next, as far as is known; of a [`Station::stale`] one it is not yet reckoned.
+    /// The next start of each station, as far as it is known. The start of a [`Station::stale`] station is
+    /// not computed yet.
     starts: Vec<Nanos>,
-    /// No stale station starts before this.
+    /// No stale station starts before this time.
     stale_from: Nanos,
-    /// Who hears each station.
+    /// The stations that hear each station.
     heard_by: Vec<Vec<usize>>,
     on_air: Vec<OnAir>,
     actions: Vec<(Nanos, Action)>,
     next_id: u64,
     now: Nanos,
     next: Option<(Nanos, Next)>,
-    /// When the medium was taken that is busy now, and whether PPDUs overlapped since.
+    /// Time at which the medium became busy, and whether PPDUs have overlapped since then.
     taken_at: Nanos,
     overlap: bool,
-    /// When the last PPDU ended, while none is on the air.
+    /// End of the last PPDU, while no PPDU is on the air.
     silent_from: Nanos,
-    /// The flow, by sender and contender, of which the last event made MSDUs ready.
+    /// The flow, by sender and contender, whose MSDUs the last event made ready.
     fresh: Option<(usize, usize, usize)>,
     /// The flow whose ready MSDUs the driver took last.
     taken: Option<(usize, usize, usize)>,
-    // Reused, so that no event allocates.
+    // Reused, so that no event allocates memory.
     gone: Vec<Gone<F>>,
     dropped: Vec<Packet<F>>,
     counters: Counters,
 }
 
 impl<F> Medium<F> {
-    /// A medium that falls idle at time zero, with no backoff pending.
+    /// Create a medium that becomes idle at time zero, with no backoff pending.
     ///
     /// # Errors
-    /// [`ConfigError`] where the configuration contradicts itself or the standard.
+    /// [`ConfigError`] if the configuration is inconsistent or violates the standard.
     pub fn new(config: MediumConfig) -> Result<Medium<F>, ConfigError> {
         config.check()?;
         let bss = &config.bss;
@@ -224,15 +226,15 @@ impl<F> Medium<F> {
         Ok(medium)
     }
 
-    /// Queues an MSDU (LLC/SNAP header included) that reaches the station at `msdu.arrival`. If it is dropped, now or
-    /// later, it is found in [`Medium::take_gone`].
+    /// Queues an MSDU (including its LLC/SNAP header) that arrives at the station at `msdu.arrival`. If the
+    /// MSDU is dropped, now or later, [`Medium::take_gone`] returns it.
     ///
-    /// The caller performs all events before the arrival first. An arrival outside [last event, next event] is
-    /// moved to the nearer end: what has happened stays, and what comes after the next event is not decided
-    /// yet. Each length that fits the PHY is taken; the caller keeps to the MTU.
+    /// The caller first executes all events before the arrival. An arrival outside [last event, next event]
+    /// is moved to the nearer end: past events cannot change, and the state after the next event is not
+    /// decided yet. The medium accepts any length that fits the PHY; the caller must respect the MTU.
     ///
     /// # Panics
-    /// If there is no such station or contender.
+    /// If the station or contender does not exist.
     pub fn enqueue(&mut self, route: Route, mut msdu: Packet<F>) {
         let next = self.next.map_or(Nanos::MAX, |(at, _)| at);
         let late = msdu.arrival < self.now;
@@ -278,7 +280,8 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A contender has something to send again, from `arrival` on, or since before the last event and comes `late`.
+    /// A contender has a frame to send again, since `arrival`. If `late`, the frame arrived before the last
+    /// event.
     fn contend(&mut self, index: usize, contender: usize, arrival: Nanos, late: bool) {
         let Spans { slot, cca, eifs, .. } = self.spans;
         let station = &mut self.stations[index];
@@ -297,7 +300,7 @@ impl<F> Medium<F> {
                 sender.draw(&mut self.backoffs);
             }
             (false, None) => {
-                // Too early to sense the others, it transmits as well.
+                // The station transmits as well, because it cannot sense the other PPDUs yet.
                 let start = (from + sender.ifs).max(arrival);
                 if senses && start < busy_from + cca {
                     sender.committed = Some(start);
@@ -310,13 +313,13 @@ impl<F> Medium<F> {
         self.reschedule(index);
     }
 
-    /// When [`Medium::advance`] has something to do; `None` while the medium and all queues are empty.
+    /// Time of the next event of [`Medium::advance`]; `None` while the medium and all queues are empty.
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         self.next.map(|(at, _)| at)
     }
 
-    /// Performs the next event; `None` when there is none. The caller has queued all that arrived before it.
+    /// Executes the next event; `None` if there is none. The caller must have queued all earlier arrivals.
     pub fn advance(&mut self) -> Option<Event> {
         let (at, next) = self.next?;
         self.now = at;
@@ -332,7 +335,7 @@ impl<F> Medium<F> {
         Some(event)
     }
 
-    /// Ties go to ends before starts, and to the lower station.
+    /// At equal times, ends precede starts, and lower stations precede higher stations.
     fn find_next(&mut self) -> Option<(Nanos, Next)> {
         let mut next: Option<(Nanos, Next)> = None;
         let mut take = |at: Nanos, what: Next| {
@@ -357,7 +360,7 @@ impl<F> Medium<F> {
         next
     }
 
-    /// Reckons when a station starts next.
+    /// Computes the next start of a station.
     fn reschedule(&mut self, index: usize) {
         let Spans { slot, pifs, eifs, .. } = self.spans;
         let station = &mut self.stations[index];
@@ -367,8 +370,8 @@ impl<F> Medium<F> {
             .map_or(Nanos::MAX, |(at, _)| at);
     }
 
-    /// A station falls idle at `end`. Most often an answer follows before it could start, so when it does is reckoned
-    /// only once nothing else comes first.
+    /// A station becomes idle at `end`. An answer usually follows before the station could start, so its
+    /// start is computed only when no earlier event remains.
     fn fall_idle(&mut self, index: usize, end: Nanos) {
         self.stations[index].stale = true;
         self.starts[index] = Nanos::MAX;
@@ -387,11 +390,11 @@ impl<F> Medium<F> {
         }
     }
 
-    /// The frames of the data PPDU that `sender` has on the air, oldest first: a driver seals and opens them
-    /// during their airtime. Of an A-MSDU every MSDU comes by itself.
+    /// The frames of the data PPDU that `sender` has on the air, oldest first. A driver seals and opens them
+    /// during their airtime. Every MSDU of an A-MSDU is a separate item.
     ///
     /// # Panics
-    /// If there is no such station.
+    /// If the station does not exist.
     pub fn on_air(&mut self, sender: usize) -> impl Iterator<Item = &mut F> {
         let sends_data =
             |air: &OnAir| air.ppdu.sender == sender && matches!(air.ppdu.kind, Kind::Data { .. });
@@ -411,19 +414,20 @@ impl<F> Medium<F> {
             })
     }
 
-    /// The Duration field of the PPDU that `sender` has on the air (9.2.5): for how long after its end it bids other
-    /// stations be silent. Zero while it sends nothing.
+    /// The Duration field of the PPDU that `sender` has on the air (9.2.5): the time after its end that is
+    /// reserved for the exchange. Zero if the station is not transmitting.
     #[must_use]
     pub fn duration(&self, sender: usize) -> Nanos {
         let air = self.on_air.iter().find(|air| air.ppdu.sender == sender);
         air.map_or(Nanos::ZERO, |air| air.nav_until.saturating_sub(air.ppdu.end))
     }
 
-    /// The MPDUs that the exchange of `sender` is to settle, oldest first. Each comes with whether its receiver has it, by
-    /// this PPDU or an earlier one. An A-MSDU is represented by its first MSDU. Empty without an exchange.
+    /// The MPDUs of the current exchange of `sender`, oldest first. The flag tells whether the receiver has
+    /// the MPDU, from this PPDU or an earlier one. The first MSDU represents an A-MSDU. Empty without an
+    /// exchange.
     ///
     /// # Panics
-    /// If there is no such station.
+    /// If the station does not exist.
     pub fn outstanding(&self, sender: usize) -> impl Iterator<Item = (&F, bool)> {
         let station = &self.stations[sender];
         let exchange = station
@@ -438,8 +442,9 @@ impl<F> Medium<F> {
         })
     }
 
-    /// Every MSDU that its receiver can hand on since the last event, in order. To be called after each
-    /// [`Event::PpduEnd`] and each [`Event::Elapsed`]. The frame stays until its sender knows that it arrived.
+    /// Every MSDU that its receiver can deliver since the last event, in order. The caller must call this
+    /// after each [`Event::PpduEnd`] and each [`Event::Elapsed`]. The frame stays until its sender knows that
+    /// it arrived.
     pub fn deliver(&mut self) -> impl Iterator<Item = (Delivery, &mut F)> {
         let fresh = self.fresh.take();
         self.taken = fresh.or(self.taken);
@@ -470,7 +475,7 @@ impl<F> Medium<F> {
         })
     }
 
-    /// The frames that have left the medium since the last call. To be called after [`Medium::deliver`].
+    /// The frames that have left the medium since the last call. Call it after [`Medium::deliver`].
     pub fn take_gone(&mut self) -> Drain<'_, Gone<F>> {
         if let Some((from, contender, flow)) = self.taken.take() {
             self.reap(from, contender, flow);
@@ -478,29 +483,29 @@ impl<F> Medium<F> {
         self.gone.drain(..)
     }
 
-    /// MSDUs that the station holds, those on the air included.
+    /// Number of MSDUs that the station holds, including MSDUs on the air.
     ///
     /// # Panics
-    /// If there is no such station.
+    /// If the station does not exist.
     #[must_use]
     pub fn queue_len(&self, station: usize) -> usize {
         self.stations[station].contenders.iter().map(|c| c.backlog).sum()
     }
 
-    /// Whether a PPDU is on the air, or an exchange is waiting for its next one. What arrives meanwhile cannot
-    /// change what is sent before it ends, only what comes after.
+    /// Whether a PPDU is on the air or an exchange is in progress. A frame that arrives in this time affects
+    /// only later transmissions.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         !self.on_air.is_empty() || self.stations.iter().any(|station| station.exchange.is_some())
     }
 
-    /// The time of the last event performed.
+    /// The time of the last executed event.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// What happened so far.
+    /// The counters since the start.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters

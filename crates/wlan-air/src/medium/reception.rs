@@ -1,11 +1,11 @@
-//! PPDUs as stations hear them: carrier sense, overlap, NAV, EIFS.
+//! PPDUs at the stations that hear them: carrier sense, overlap, NAV, EIFS.
 
 use super::{Kind, Medium, OnAir, Ppdu, Spans};
 use crate::Nanos;
 use crate::phy::Mode;
 
 impl<F> Medium<F> {
-    /// Starts a PPDU now. `contender`: the one of the sender that it is sent for; none for an answer.
+    /// Starts a PPDU now. `contender` is the sender's contender for the PPDU; none for an answer.
     pub(super) fn put_on_air(&mut self, ppdu: Ppdu, nav_until: Nanos, contender: Option<usize>) {
         let id = self.next_id;
         self.next_id += 1;
@@ -22,12 +22,12 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A station turns to transmit: it hears nothing meanwhile, and its other countdowns stop.
+    /// A station starts to transmit: it hears nothing meanwhile, and its other countdowns stop.
     fn send(&mut self, index: usize, contender: Option<usize>) {
         let Spans { slot, cca, eifs, .. } = self.spans;
         let now = self.now;
         let station = &mut self.stations[index];
-        // Its own exchange stopped the countdowns when it began.
+        // Its own exchange stopped the countdowns when it started.
         let counting = station.heard == 0 && (contender.is_some() || station.exchange.is_none());
         let from = station.access_from(eifs);
         station.transmitting = true;
@@ -42,7 +42,7 @@ impl<F> Medium<F> {
         self.reschedule(index);
     }
 
-    /// A station hears a PPDU start.
+    /// A station hears the start of a PPDU.
     fn hear(&mut self, index: usize, id: u64, at: Nanos) {
         let Spans { slot, cca, eifs, .. } = self.spans;
         let station = &mut self.stations[index];
@@ -78,8 +78,8 @@ impl<F> Medium<F> {
         }
     }
 
-    /// A PPDU is over: who could read it sets the NAV by it, who could not waits EIFS. Whether its receiver could; for
-    /// one that is for all, whether every listener could.
+    /// Ends a PPDU. Stations that could decode it set their NAV, other stations wait for EIFS. Returns
+    /// whether its receiver could decode it; for a group-addressed PPDU, whether every listener could.
     pub(super) fn take_off_air(&mut self, air: &OnAir) -> bool {
         let Ppdu {
             sender,
@@ -96,7 +96,7 @@ impl<F> Medium<F> {
             station.eifs = false;
         }
         let reset_at = (kind == Kind::Rts).then(|| self.rts_reset(end, &mode));
-        // Out of the receiver's reach it is not received.
+        // A receiver that does not hear the sender does not receive the PPDU.
         let mut received = receiver.is_none();
         for at in 0..self.heard_by[sender].len() {
             let listener = self.heard_by[sender][at];
@@ -137,7 +137,8 @@ impl<F> Medium<F> {
         readable
     }
 
-    /// When a station that set its NAV by an RTS may reset it if it hears nothing more (10.3.2.4).
+    /// The time at which a station may reset a NAV that it set for an RTS if it hears nothing more
+    /// (10.3.2.4).
     fn rts_reset(&self, end: Nanos, mode: &Mode) -> Nanos {
         let Spans { slot, sifs, .. } = self.spans;
         let bss = &self.config.bss;

@@ -1,4 +1,5 @@
-//! What follows an exchange: its MPDUs are settled, sent again or given up, and the station goes on or draws a backoff.
+//! The end of an exchange: its MPDUs are acknowledged, retransmitted or dropped, and the station continues or
+//! draws a backoff.
 
 use super::flow::Receipt;
 use super::station::{Exchange, Payload};
@@ -7,7 +8,7 @@ use crate::Nanos;
 use crate::rate::Report;
 
 impl<F> Medium<F> {
-    /// Ends an exchange of `index`, or goes on with it: `answered` if the answer came.
+    /// Ends an exchange of `index`, or continues it; `answered` tells whether the answer arrived.
     pub(super) fn settle(&mut self, at: Nanos, index: usize, answered: bool) {
         let Some(exchange) = self.stations[index].exchange else {
             return;
@@ -25,13 +26,13 @@ impl<F> Medium<F> {
         let station = &mut self.stations[index];
         station.exchange = None;
         station.idle_from = station.idle_from.max(at);
-        // A backoff follows each transmission, whether or not another MPDU waits (10.3.4.3, 10.23.2.2).
+        // A backoff follows each transmission, even if no MPDU waits (10.3.4.3, 10.23.2.2).
         station.contenders[exchange.contender].draw(&mut self.backoffs);
         self.reschedule(index);
     }
 
-    /// Settles the MPDUs of an exchange. Those that its RTS came to nothing for were not sent, but it counts towards their
-    /// retry limit (10.3.4.4).
+    /// Settles the MPDUs of an exchange. After an unanswered RTS the MPDUs were not sent, but the exchange
+    /// counts towards their retry limit (10.3.4.4).
     fn settle_mpdus(&mut self, index: usize, exchange: &Exchange, answered: bool) {
         let &Exchange {
             contender,
@@ -83,7 +84,7 @@ impl<F> Medium<F> {
             sender.backlog -= slot.msdus();
             counters.drops_retry += slot.msdus() as u64;
             if matches!(slot.receipt, Receipt::Held | Receipt::Ready) {
-                // It did arrive, and the receiver hands it on in its turn (10.25.6).
+                // The MPDU did arrive, so the receiver delivers it in order (10.25.6).
                 slot.acked = true;
                 slot.given_up = true;
                 continue;
@@ -109,7 +110,7 @@ impl<F> Medium<F> {
         self.reap(index, contender, at_flow);
     }
 
-    /// Lets the MPDUs go that are settled at both ends.
+    /// Removes the MPDUs that are settled at both ends.
     pub(super) fn reap(&mut self, index: usize, contender: usize, flow: usize) {
         let flow = &mut self.stations[index].contenders[contender].flows[flow];
         while flow
@@ -133,8 +134,8 @@ impl<F> Medium<F> {
         }
     }
 
-    /// After an answered exchange the station may send on after a SIFS: the next fragment, or what the TXOP limit
-    /// still has room for. Whether it does.
+    /// After an answered exchange, the station may continue after a SIFS with the next fragment or with an
+    /// exchange that fits the TXOP limit. Returns whether it continues.
     fn goes_on(&mut self, at: Nanos, index: usize, exchange: &Exchange) -> bool {
         let &Exchange {
             contender,
@@ -167,8 +168,8 @@ mod tests {
     use crate::queue::Packet;
     use crate::{Medium, MediumConfig, Nanos, Outcome, Route, StationConfig};
 
-    /// 10.23.2.2: the contention window follows the exchanges. That one MPDU of an A-MPDU is given up does not end the
-    /// failures in a row; the retry limit does.
+    /// 10.23.2.2: the contention window follows the exchanges. Dropping one MPDU of an A-MPDU does not reset
+    /// the count of consecutive failures; the retry limit does.
     #[test]
     fn the_contention_window_starts_afresh_at_the_retry_limit_of_the_exchange() {
         let mode = Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap();

@@ -1,4 +1,4 @@
-//! One station: what it senses of the medium, and its backoffs.
+//! One station: its view of the medium, and its backoffs.
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
@@ -13,12 +13,12 @@ use crate::rate::Choice;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Nav {
     until: Nanos,
-    /// Set by an RTS: nothing was heard since, and the NAV may be reset at this time if that stays so.
+    /// Set for an RTS: time at which the NAV may be reset if nothing is heard after the RTS.
     reset_at: Option<Nanos>,
 }
 
 impl Nav {
-    /// Takes the Duration field of a frame to other stations; `reset_at` if the frame is an RTS.
+    /// Applies the Duration field of a frame to another station; `reset_at` is set if the frame is an RTS.
     pub fn set(&mut self, until: Nanos, reset_at: Option<Nanos>) {
         if until > self.until {
             *self = Nav { until, reset_at };
@@ -34,14 +34,14 @@ impl Nav {
         }
     }
 
-    /// When it ends if nothing more is heard.
+    /// End of the NAV if nothing more is heard.
     pub fn end(&self) -> Nanos {
         self.reset_at
             .map_or(self.until, |reset_at| reset_at.min(self.until))
     }
 }
 
-/// The exchange that a station has begun and not ended.
+/// The exchange in progress at a station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
     pub contender: usize,
@@ -49,16 +49,16 @@ pub(super) struct Exchange {
     pub mode: Mode,
     pub kind: Payload,
     pub psdu_len_b: usize,
-    /// The payload went on the air, and not only the RTS before it.
+    /// Whether the payload was sent, not only the RTS before it.
     pub payload_sent: bool,
-    /// When the TXOP must end; none: after this exchange.
+    /// End of the TXOP; none if the TXOP ends with this exchange.
     pub txop_end: Option<Nanos>,
 }
 
-/// What an exchange is for.
+/// The payload of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// So many MPDUs, at the rate that was chosen for them.
+    /// The number of MPDUs, and the rate chosen for them.
     Data {
         mpdus: usize,
         choice: Choice,
@@ -69,34 +69,34 @@ pub(super) enum Payload {
 #[derive(Debug)]
 pub(super) struct Station<F> {
     pub contenders: Vec<Contender<F>>,
-    /// PPDUs of others that it hears now.
+    /// Number of PPDUs of other stations that it currently hears.
     pub heard: usize,
     pub transmitting: bool,
     /// The PPDU that it is receiving.
     pub receiving: Option<u64>,
-    /// Another PPDU fell into that one: nothing can be read until the medium falls idle.
+    /// Another PPDU overlapped the PPDU being received: nothing can be decoded until the medium is idle.
     pub garbled: bool,
-    /// When it began to hear PPDUs, while it does.
+    /// Time at which the medium became busy for the station, while it is busy.
     pub busy_from: Nanos,
     /// The end of the last PPDU that it sent or heard, or of its wait for an answer.
     pub idle_from: Nanos,
     pub nav: Nav,
-    /// The last thing it heard could not be read.
+    /// Whether the last PPDU that it heard could not be decoded.
     pub eifs: bool,
     pub exchange: Option<Exchange>,
-    /// When its next beacon has to go.
+    /// Time at which its next beacon is due.
     pub beacon_due: Option<Nanos>,
-    /// When it starts next is not yet reckoned.
+    /// Whether its next start must be computed again.
     pub stale: bool,
 }
 
 impl<F> Station<F> {
-    /// Whether neither carrier sense nor an exchange of its own keeps it from counting down.
+    /// Whether it may count down: neither physical carrier sense nor an exchange of its own prevents it.
     pub fn is_free(&self) -> bool {
         self.heard == 0 && !self.transmitting && self.exchange.is_none()
     }
 
-    /// From when on interframe spaces count; `eifs` is what EIFS is longer than DIFS.
+    /// Time from which interframe spaces count; `eifs` is EIFS minus DIFS.
     pub fn access_from(&self, eifs: Nanos) -> Nanos {
         let from = self.idle_from.max(self.nav.end());
         if self.eifs {
@@ -106,8 +106,8 @@ impl<F> Station<F> {
         }
     }
 
-    /// When it transmits next if it hears nothing before, and which contender does: [`BEACON`], or of those
-    /// that start at one time the one with the highest priority.
+    /// The next transmission if nothing is heard before, and its contender: [`BEACON`], or the contender with the
+    /// highest priority if several start at the same time.
     pub fn next_start(&self, eifs: Nanos, slot: Nanos, pifs: Nanos) -> Option<(Nanos, usize)> {
         let free = self.is_free();
         let from = self.access_from(eifs);
@@ -131,28 +131,28 @@ impl<F> Station<F> {
     }
 }
 
-/// Stands for a contender where a beacon is meant.
+/// The contender index of a beacon.
 pub(super) const BEACON: usize = usize::MAX;
 
-/// DCF, or one EDCA function: a queue with a backoff of its own.
+/// DCF, or one EDCA function: a queue with its own backoff.
 #[derive(Debug)]
 pub(super) struct Contender<F> {
     pub access: Access,
     pub ifs: Nanos,
     /// Contention window, slots.
     pub cw: u16,
-    /// Exchanges that failed in a row (`QSRC`, 10.23.2.2; the station short retry count, 10.3.3).
+    /// Consecutive failed exchanges (`QSRC`, 10.23.2.2; the station short retry count, 10.3.3).
     failures: u8,
-    /// Slots left of a backoff, counted from the end of the interframe space. None: no backoff is pending, a
-    /// frame may go at once.
+    /// Remaining slots of a backoff, counted from the end of the interframe space. None: no backoff is
+    /// pending, and a frame may be sent at once.
     pub backoff: Option<u16>,
-    /// A start that was decided before the medium turned busy, too late to be called off.
+    /// A start that was decided before the medium became busy, too late to be cancelled.
     pub committed: Option<Nanos>,
-    /// MSDUs that wait, on the air included, by destination.
+    /// Waiting MSDUs by destination, including MSDUs on the air.
     pub flows: Vec<Flow<F>>,
-    /// Number of those MSDUs: above zero it contends.
+    /// Number of waiting MSDUs; the contender contends if it is above zero.
     pub backlog: usize,
-    /// When the first of them came, as long as no backoff is pending.
+    /// Arrival of the first waiting MSDU, as long as no backoff is pending.
     pub since: Nanos,
     /// The flow that was served last.
     pub served: usize,
@@ -174,7 +174,7 @@ impl<F> Contender<F> {
         }
     }
 
-    /// When it transmits on a medium that is idle; `from`: [`Station::access_from`].
+    /// The time at which it transmits on an idle medium; `from` is [`Station::access_from`].
     pub fn start(&self, from: Nanos, slot: Nanos) -> Option<Nanos> {
         if self.backlog == 0 {
             return None;
@@ -190,14 +190,14 @@ impl<F> Contender<F> {
         self.backoff = Some(draw(rng, self.cw));
     }
 
-    /// An exchange succeeded: the contention window starts afresh.
+    /// Records a successful exchange: the contention window is reset.
     pub fn succeed(&mut self) {
         self.failures = 0;
         self.cw = self.access.cw_min;
     }
 
-    /// An exchange failed: the contention window doubles, or starts afresh at the retry limit (10.3.3, 10.23.2.2). The
-    /// exchange counts, not its MPDUs: one of them may be given up while others are new.
+    /// Records a failed exchange: the contention window doubles, or is reset at the retry limit (10.3.3,
+    /// 10.23.2.2). The limit counts exchanges, not MPDUs: one MPDU may be dropped while others are new.
     pub fn fail(&mut self) {
         self.failures += 1;
         if self.failures >= self.access.retry_limit {
@@ -207,10 +207,10 @@ impl<F> Contender<F> {
         }
     }
 
-    /// Stops the countdown, for a medium that was idle turned busy at `busy_from`.
+    /// Stops the countdown when an idle medium becomes busy at `busy_from`.
     pub fn freeze(&mut self, from: Nanos, slot: Nanos, busy_from: Nanos, cca: Nanos, rng: &mut Pcg32) {
         let Some(slots) = self.backoff else {
-            // The busy medium cuts short the interframe space of a frame that needed no backoff.
+            // The medium became busy during the interframe space of a frame that required no backoff.
             if self.backlog > 0 {
                 self.draw(rng);
             }
@@ -233,7 +233,7 @@ impl<F> Contender<F> {
     }
 }
 
-/// A backoff uniform on 0 to `cw` slots; `cw` is a power of two less one, so the mask is exact.
+/// A uniform backoff of 0 to `cw` slots; `cw` is a power of two minus one, so the mask is exact.
 fn draw(rng: &mut Pcg32, cw: u16) -> u16 {
     let [low, high, ..] = rng.next_u32().to_le_bytes();
     u16::from_le_bytes([low, high]) & cw

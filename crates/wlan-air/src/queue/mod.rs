@@ -1,9 +1,9 @@
 //! The queue in front of a transmitter: FIFO with tail drop, or FQ-CoDel (RFC 8290).
 //!
-//! A queue decides which packet is next and which are dropped; it knows nothing of who asks and why. Every
-//! packet that is pushed comes out exactly once: from [`Queue::pop`], from [`Queue::push`] as the one that
-//! had to go, or among the dropped of [`Queue::head`]. Nothing is allocated once a queue has grown to its
-//! limit.
+//! A queue decides which packet is next and which packets are dropped. It does not depend on its users. Every
+//! packet that is pushed comes out exactly once: from [`Queue::pop`], from [`Queue::push`] as the packet
+//! dropped by a full queue, or among the dropped packets of [`Queue::head`]. Once a queue has grown to its
+//! limit, it allocates no memory.
 
 mod codel;
 mod fq_codel;
@@ -13,14 +13,14 @@ use std::collections::VecDeque;
 use crate::Nanos;
 use fq_codel::FqCodel;
 
-/// A packet in a queue. `F` is a frame, which the queue carries without looking at it.
+/// A packet in a queue. `F` is a frame, which the queue never inspects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<F> {
-    /// When it reaches the queue.
+    /// Time at which the packet arrives at the queue.
     pub arrival: Nanos,
-    /// Octets.
+    /// Length in octets.
     pub len_b: usize,
-    /// What tells packets apart that must not overtake one another, such as a hash of addresses and ports.
+    /// Identifies packets that must stay in order, such as a hash of addresses and ports.
     pub flow: u32,
     /// The frame.
     pub frame: F,
@@ -29,15 +29,15 @@ pub struct Packet<F> {
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FqCodelConfig {
-    /// Delay in the queue that CoDel accepts for long.
+    /// Queue delay that CoDel tolerates permanently.
     pub target: Nanos,
     /// Time above the target before the first drop: about the largest round-trip time.
     pub interval: Nanos,
-    /// Octets that a flow sends in its turn.
+    /// Octets that a flow sends per turn.
     pub quantum_b: u32,
-    /// Queues. Flows that are equal modulo this number share one.
+    /// Number of queues. Flows that are equal modulo this number share a queue.
     pub flows: u32,
-    /// CoDel leaves a flow alone that has no more octets than this waiting: one packet (RFC 8289, 5.5).
+    /// CoDel drops no packet of a flow with at most this many octets waiting: one packet (RFC 8289, 5.5).
     pub mtu_b: u32,
 }
 
@@ -55,8 +55,8 @@ impl FqCodelConfig {
         }
     }
 
-    /// What Linux's mac80211 uses between its stations' flows: a target of 20 ms, as the medium is shared,
-    /// and a quantum of 300 octets.
+    /// The parameters of Linux's mac80211 for the flows of its stations: a target of 20 ms, because the
+    /// medium is shared, and a quantum of 300 octets.
     #[must_use]
     pub const fn mac80211() -> FqCodelConfig {
         FqCodelConfig {
@@ -81,34 +81,34 @@ impl FqCodelConfig {
     }
 }
 
-/// How a queue orders packets and drops them.
+/// The order in which a queue sends and drops packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discipline {
-    /// First in, first out; what finds the queue full is dropped.
+    /// First in, first out; a packet that arrives at a full queue is dropped.
     Fifo,
-    /// Fair queueing by flow with CoDel in each (RFC 8290); when it is full, the flow with the most octets
-    /// loses its oldest packet.
+    /// Fair queueing by flow, with CoDel per flow (RFC 8290). A full queue drops the oldest packet of the
+    /// flow with the most octets.
     FqCodel(FqCodelConfig),
 }
 
-/// What can be wrong with the configuration of a queue.
+/// An invalid configuration of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueError {
-    /// No room for a packet.
+    /// The limit is zero.
     #[error("a queue must hold at least one packet")]
     Limit,
-    /// Nowhere to put a packet.
+    /// FQ-CoDel has no flow queue.
     #[error("fq_codel needs at least one flow queue (RFC 8290, 5.2.4)")]
     Flows,
-    /// Nothing sent in a turn.
+    /// The quantum is zero.
     #[error("the quantum of fq_codel must be at least 1 octet (RFC 8290, 5.2.3)")]
     Quantum,
-    /// No time, or more than the control law is computed for.
+    /// The interval is zero, or exceeds the limit of the control law.
     #[error("CoDel interval of {0}: must be above 0 and at most 4 s (RFC 8289, 4.3)")]
     Interval(Nanos),
 }
 
-/// A queue with a limit.
+/// A queue with a limited number of packets.
 #[derive(Clone, Debug)]
 pub struct Queue<F> {
     limit: usize,
@@ -125,7 +125,7 @@ impl<F> Queue<F> {
     /// An empty queue for at most `limit_packets`.
     ///
     /// # Errors
-    /// [`QueueError`] where the configuration contradicts itself.
+    /// [`QueueError`] if the configuration is invalid.
     pub fn new(discipline: Discipline, limit_packets: usize) -> Result<Queue<F>, QueueError> {
         if limit_packets == 0 {
             return Err(QueueError::Limit);
@@ -143,8 +143,8 @@ impl<F> Queue<F> {
         })
     }
 
-    /// Takes a packet in. Gives the one that a full queue drops for it: with FIFO the packet itself, with
-    /// FQ-CoDel the oldest of the flow with the most octets.
+    /// Adds a packet. A full queue returns the packet that it drops: with FIFO the packet itself, with
+    /// FQ-CoDel the oldest packet of the flow with the most octets.
     pub fn push(&mut self, packet: Packet<F>) -> Option<Packet<F>> {
         match &mut self.kind {
             Kind::Fifo(packets) if packets.len() == self.limit => Some(packet),
@@ -161,8 +161,8 @@ impl<F> Queue<F> {
         }
     }
 
-    /// The packet to send next at `now`, which stays the same until [`Queue::pop`] takes it. Packets that
-    /// CoDel drops on the way to it are added to `dropped`. `now` must not run backwards.
+    /// The packet to send next at `now`, which stays the same until [`Queue::pop`] removes it. Packets that
+    /// CoDel drops before it are added to `dropped`. `now` must not decrease.
     pub fn head(&mut self, now: Nanos, dropped: &mut Vec<Packet<F>>) -> Option<&Packet<F>> {
         match &mut self.kind {
             Kind::Fifo(packets) => packets.front(),
@@ -170,7 +170,8 @@ impl<F> Queue<F> {
         }
     }
 
-    /// Takes the packet out that [`Queue::head`] showed; with FIFO also without having looked.
+    /// Removes the packet that [`Queue::head`] returned; with FIFO, calling [`Queue::head`] first is not
+    /// required.
     pub fn pop(&mut self) -> Option<Packet<F>> {
         match &mut self.kind {
             Kind::Fifo(packets) => packets.pop_front(),
@@ -178,7 +179,7 @@ impl<F> Queue<F> {
         }
     }
 
-    /// Packets in the queue.
+    /// Number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.kind {
@@ -187,7 +188,7 @@ impl<F> Queue<F> {
         }
     }
 
-    /// Whether no packet waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,4 +1,4 @@
-//! Whether a scenario can be simulated.
+//! Validation of scenarios.
 
 use super::Processor;
 use super::host::Host;
@@ -6,10 +6,10 @@ use super::scenario::{LLC_SNAP_LEN_B, MSDU_MAX_B, Scenario, ScenarioError, UDP_L
 use crate::Nanos;
 
 impl Scenario {
-    /// Says whether it can be simulated.
+    /// Checks the scenario.
     ///
     /// # Errors
-    /// [`ScenarioError`] where it contradicts itself or the standard.
+    /// [`ScenarioError`] if the scenario is inconsistent or violates the standard.
     pub fn check(&self) -> Result<(), ScenarioError> {
         self.medium.check()?;
         let stations = self.medium.stations.len();
@@ -52,7 +52,7 @@ impl Scenario {
             if msdu_b > MSDU_MAX_B {
                 return Err(ScenarioError::Payload { payload_b, msdu_b });
             }
-            // What goes from station to station goes through the access point.
+            // Packets between stations pass through the access point.
             for station in [flow.from.station(), flow.to.station(), 0] {
                 let categories = self.medium.stations[station].access.len();
                 if flow.contender >= categories {

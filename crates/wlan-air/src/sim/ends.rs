@@ -1,4 +1,4 @@
-//! What the hosts do: packets arrive, sources send, TCP keeps its timers.
+//! The hosts: arriving packets, sources, TCP timers.
 
 use super::host::Host;
 use super::network::Network;
@@ -8,11 +8,11 @@ use crate::Nanos;
 use crate::tcp::Segment;
 use crate::traffic::RTP_HEADER_LEN_B;
 
-/// How long a request waits for its answer.
+/// Time after which an unanswered request counts as lost.
 const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(1);
 
 impl Network<'_> {
-    /// A packet reaches the host at the end of its way.
+    /// A packet arrives at its destination host.
     pub fn arrive(&mut self, packet: Packet) {
         let Packet {
             flow,
@@ -200,7 +200,7 @@ impl Network<'_> {
         });
     }
 
-    /// All that the TCP sender has to send now.
+    /// Sends all segments that the TCP sender has ready.
     pub fn send_segments(&mut self, flow: u32) {
         while let Host::Tcp(connection) = &mut self.hosts[flow as usize]
             && let Some(segment) = connection.sender.poll(self.now)
@@ -217,7 +217,7 @@ impl Network<'_> {
         };
         let planned = &mut connection.planned[usize::from(receiver)];
         if *planned != now {
-            return; // an earlier time was planned since
+            return; // an earlier time was planned since then
         }
         *planned = Nanos::MAX;
         let due = |timeout: Option<Nanos>| timeout.is_some_and(|at| at <= now);
@@ -236,8 +236,8 @@ impl Network<'_> {
         }
     }
 
-    /// Sees to it that something is planned no later than each timer of a connection runs out. Most timers are moved
-    /// on before that: they are looked at again then, not planned anew each time.
+    /// Plans an event no later than each timer of a connection. Most timers are postponed before they expire,
+    /// so an event checks its timer when it is due, and timers are not planned again at each change.
     fn plan_timers(&mut self, flow: u32) {
         let now = self.now;
         for receiver in [false, true] {

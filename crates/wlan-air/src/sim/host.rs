@@ -5,7 +5,7 @@ use crate::Nanos;
 use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 use crate::traffic::{Cbr, Departure, FrameMeter, Poisson, RequestResponse, Video, VideoPacket};
 
-/// What a flow's ends do.
+/// The state of a flow's ends.
 pub(super) enum Host {
     Saturated {
         payload_b: usize,
@@ -26,8 +26,8 @@ pub(super) enum Host {
     Tcp(Box<Connection>),
 }
 
-/// The ends of a video stream. The receiver answers the last packet of each frame with its header, as airtoll's own
-/// receiver does, so that there are round trips.
+/// The ends of a video stream. The receiver answers the last packet of each frame with its header, as
+/// airtoll's own receiver does, to measure round trips.
 pub(super) struct Playing {
     pub video: Video,
     pub due: VideoPacket,
@@ -39,16 +39,16 @@ pub(super) struct Connection {
     pub sender: Sender,
     pub receiver: Receiver,
     pub coalesce: bool,
-    /// Octets received when the window began.
+    /// Octets received before the window.
     pub before_b: u64,
-    /// Timers that are planned, of the sender and of the receiver.
+    /// Planned timers of the sender and of the receiver.
     pub planned: [Nanos; 2],
 }
 
 impl Host {
-    /// The ends of the `index`-th flow of a scenario with this seed.
+    /// Create the ends of the `index`-th flow of a scenario with this seed.
     pub fn new(flow: &Flow, index: u64, seed: u64) -> Result<Host, ScenarioError> {
-        // Sources of one scenario draw differently, whatever its seed.
+        // The sources of one scenario draw independently of each other for every seed.
         let seed = seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let paced = |mut departures: Box<dyn Iterator<Item = Departure>>| {
             let due = departures.next().expect("sources do not end");
@@ -60,7 +60,7 @@ impl Host {
         };
         Ok(match flow.source {
             Source::Saturated { payload_b } => {
-                Cbr::new(1, payload_b, Nanos::ZERO)?; // an empty packet is no packet
+                Cbr::new(1, payload_b, Nanos::ZERO)?; // checks that the payload is not empty
                 Host::Saturated { payload_b, next: 0 }
             }
             Source::Cbr { rate_bps, payload_b } => {

@@ -1,8 +1,8 @@
 //! Sources, hosts and sinks around a medium, in virtual time.
 //!
-//! - [`saturated`]: stations that always have something to send, and nothing else: the case that models solve;
-//! - [`Scenario`], [`simulate`]: flows of datagrams and TCP between hosts, over processors that protect frames, a
-//!   wired segment behind the access point and the air.
+//! - [`saturated`]: stations that always have a frame to send, without hosts: the case that the models solve;
+//! - [`Scenario`], [`simulate`]: flows of datagrams and TCP between hosts, across processors that protect
+//!   frames, a wired segment behind the access point, and the air.
 //!
 //! ```text
 //! source -> [wired segment] -> processor -> queue, medium -> processor -> [again from the access point] -> sink

@@ -1,4 +1,4 @@
-//! The event loop of a simulation: packets on their way between hosts.
+//! The event loop of a simulation: packets in transit between hosts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,9 +32,9 @@ pub(super) struct Network<'a> {
     pub processors: Vec<Working>,
     wires: [Wire; 2],
     wired_drops: u64,
-    /// Packets that arrived at stations in the event under way.
+    /// Packets that arrived at stations in the current event.
     arrived: Vec<(usize, Packet)>,
-    /// And those that left their stations.
+    /// Packets that left their stations in the current event.
     gone: Vec<(usize, PacketId)>,
     airtime_before: Airtime,
     events: u64,
@@ -43,7 +43,7 @@ pub(super) struct Network<'a> {
 /// Simulates a scenario.
 ///
 /// # Errors
-/// [`ScenarioError`] where the scenario contradicts itself or the standard.
+/// [`ScenarioError`] if the scenario is inconsistent or violates the standard.
 pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     scenario.check()?;
     let mut network = Network::new(scenario)?;
@@ -112,7 +112,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Packets that a saturated flow keeps on its first station: its share of what that holds.
+    /// Number of packets that a saturated flow keeps at its first station: its share of the station's queue
+    /// limit.
     fn saturation(&self, flow: usize) -> usize {
         let key = |flow: &Flow| (flow.from.station(), flow.contender);
         let mine = key(&self.scenario.flows[flow]);
@@ -161,7 +162,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Frames that have left their sender's medium make room: a saturated source fills it again.
+    /// Frees the frames that have left their sender. A saturated source then sends again.
     fn release_gone(&mut self) {
         let mut gone = std::mem::take(&mut self.gone);
         gone.extend(self.medium.take_gone().map(|gone| (gone.station, gone.frame)));
@@ -175,13 +176,14 @@ impl<'a> Network<'a> {
         self.gone = gone;
     }
 
-    /// Whether a packet is one that a saturated source keeps its first station full with.
+    /// Whether the packet belongs to a saturated source that keeps this station full.
     fn keeps_full(&self, station: usize, flow: u32, back: bool) -> bool {
         let first = self.scenario.flows[flow as usize].from.station();
         station == first && !back && matches!(self.hosts[flow as usize], Host::Saturated { .. })
     }
 
-    /// Segments of one connection that arrive at its end one after the other may be joined.
+    /// Opens the packets that arrived; consecutive segments of one connection may be merged at their
+    /// destination.
     fn coalesce_and_open(&mut self, arrived: &[(usize, Packet)]) {
         let mut next = 0;
         while next < arrived.len() {
@@ -206,7 +208,8 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// A station's processor takes a packet in, which came in so many frames and then goes on to `place`.
+    /// Passes a packet, which arrived in `frames` frames, through a station's processor and then on to
+    /// `place`.
     fn work(&mut self, station: usize, packet: Packet, frames: u64, place: Place) {
         if self.processors[station].takes_no_time() {
             self.reach(packet, place);
@@ -219,7 +222,7 @@ impl<'a> Network<'a> {
                 self.plan(done, What::Reach(id, place));
             }
             None => {
-                // A saturated source tries again when there is room.
+                // A saturated source tries again when the processor has space.
                 if place == Place::Sealed(station) && self.keeps_full(station, packet.flow, packet.back) {
                     self.processors[station].refused.push_back(packet.flow);
                 }
@@ -277,7 +280,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// A packet leaves the host that it comes from.
+    /// A packet leaves its sending host.
     pub fn send(&mut self, packet: Packet) {
         match self.ends(&packet).0 {
             End::Server => self.onto_wire(packet, false),
@@ -293,7 +296,7 @@ impl<'a> Network<'a> {
             Place::Sender(station) => self.work(station, packet, 1, Place::Sealed(station)),
             Place::Sealed(station) => {
                 let destination = to.station();
-                // What is not for or from the access point goes through it.
+                // Packets between two other stations pass through the access point.
                 let hop = if station == 0 { destination } else { 0 };
                 let route = Route {
                     from: station,

@@ -1,44 +1,45 @@
-//! What a simulation measured.
+//! The measurements of a simulation.
 
 use crate::traffic::{Delays, Meter};
 use crate::{Airtime, Counters, Nanos};
 
-/// What was measured in the window of a [`super::Scenario`].
+/// The measurements in the window of a [`super::Scenario`].
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Length of the window.
     pub span: Nanos,
-    /// By flow.
+    /// Results of each flow.
     pub flows: Vec<FlowOutcome>,
-    /// What the medium counted since the start, the time before the window included.
+    /// Counters of the medium since the start, including the time before the window.
     pub counters: Counters,
-    /// What the time of the medium went to in the window.
+    /// Usage of the medium's time in the window.
     pub airtime: Airtime,
-    /// By station.
+    /// Results of each station's processor.
     pub processors: Vec<ProcessorOutcome>,
     /// Frames dropped at the ends of the wired segment.
     pub wired_drops: u64,
-    /// Events of the medium: what the simulation's own cost is proportional to.
+    /// Events of the medium. The run time of the simulation is proportional to this number.
     pub events: u64,
 }
 
-/// What one flow did in the window.
+/// The results of one flow in the window.
 #[derive(Clone, Debug, Default)]
 pub struct FlowOutcome {
-    /// Datagrams that left after the window's start, as they arrived. Of TCP the delays of segments alone, those sent
-    /// again left out.
+    /// Datagrams that left after the start of the window, at their arrival. For TCP, only the delays of
+    /// segments, without retransmitted segments.
     pub meter: Meter,
-    /// From a request to its response; of video, from a frame's last packet to its answer.
+    /// Time from a request to its response; for video, from a frame's last packet to its answer.
     pub round_trips: Delays,
     /// Requests without an answer.
     pub timeouts: u64,
-    /// Frames of video captured in the window whose deadline was before its end.
+    /// Video frames captured in the window whose deadline was before the end of the window.
     pub frames: u64,
-    /// Those of them that were not there as a whole by their deadline.
+    /// The number of these frames that were incomplete at their deadline.
     pub late_frames: u64,
-    /// Octets of payload that arrived within the window: UDP payload, octets of the TCP stream in order, or pictures.
+    /// Octets of payload that arrived in the window: UDP payload, octets of the TCP stream in order, or
+    /// pictures.
     pub octets: u64,
-    /// TCP segments sent again since the start.
+    /// Retransmitted TCP segments since the start.
     pub retransmissions: u64,
 }
 
@@ -51,11 +52,11 @@ impl FlowOutcome {
     }
 }
 
-/// What the processor of a station did since the start.
+/// The results of a station's processor since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorOutcome {
-    /// Time at work.
+    /// Busy time.
     pub busy: Nanos,
-    /// Frames dropped because too many waited.
+    /// Frames dropped because the queue of the processor was full.
     pub drops: u64,
 }

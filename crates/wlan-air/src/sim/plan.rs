@@ -1,16 +1,16 @@
-//! Packets on their way, and what is planned for them.
+//! Packets in transit, and the planned events.
 
 use crate::Nanos;
 use crate::tcp::Segment;
 
-/// Index of a packet under way: what the medium carries.
+/// Index of a packet in transit; the medium carries the index.
 pub(super) type PacketId = u32;
 
-/// A packet on its way.
+/// A packet in transit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub flow: u32,
-    /// From the flow's end to its start: ACKs and responses.
+    /// Whether it travels from the flow's end to its start, as ACKs and responses do.
     pub back: bool,
     pub body: Body,
     pub sent: Nanos,
@@ -19,10 +19,10 @@ pub(super) struct Packet {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
-    /// The n-th datagram of its flow.
+    /// Number of the datagram in its flow.
     Datagram(u64),
     Segment(Segment),
-    /// The n-th packet of a video, of this frame; whether it is the frame's last.
+    /// A packet of a video: its number, its video frame, and whether it is the last packet of the frame.
     Picture {
         number: u64,
         frame: u64,
@@ -30,14 +30,14 @@ pub(super) enum Body {
     },
 }
 
-/// A place on the way of a packet.
+/// A place on the path of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A station that is to send it, before its processor.
+    /// The sending station, before its processor.
     Sender(usize),
-    /// After it.
+    /// The sending station, after its processor.
     Sealed(usize),
-    /// A station that received it, after its processor.
+    /// The receiving station, after its processor.
     Opened(usize),
     /// The end of the wired segment towards the server (`true`) or the access point.
     Wire { up: bool },
@@ -47,11 +47,11 @@ pub(super) enum Place {
 pub(super) enum What {
     /// A source sends its next packet.
     Depart(u32),
-    /// A TCP end's timer may have run out: the sender's or the receiver's.
+    /// The timer of a TCP end may have expired, at the sender or the receiver.
     Timer { flow: u32, receiver: bool },
-    /// The n-th request was not answered.
+    /// The request with this number was not answered in time.
     RequestTimeout { flow: u32, number: u64 },
-    /// A packet reaches a place.
+    /// A packet arrives at a place.
     Reach(PacketId, Place),
     /// The measured window begins.
     Measure,

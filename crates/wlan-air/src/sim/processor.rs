@@ -1,23 +1,23 @@
-//! What protects the frames of a station, as a server that takes its time.
+//! The processor that protects a station's frames, modelled as a server with a service time.
 
 use std::collections::VecDeque;
 
 use crate::Nanos;
 
-/// The time that sealing or opening a frame takes: a fixed part and a part for each octet. One frame is worked on at
-/// a time, in the order in which they come.
+/// The time to seal or open a frame: a constant part and a part per octet. Frames are processed one at a
+/// time, in order of arrival.
 ///
-/// With it stands a wireless card's own processor, or the host's CPU with the engine of this project.
+/// It models the processor of a wireless card, or the host's CPU with this project's engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Processor {
-    /// For each frame.
+    /// Time per frame.
     pub frame: Nanos,
-    /// For each octet of the MSDU, ns.
+    /// Time per octet of the MSDU, ns.
     pub octet_ns: f64,
 }
 
 impl Processor {
-    /// Takes no time: an open link.
+    /// A processor that takes no time: an open link.
     pub const NONE: Processor = Processor {
         frame: Nanos::ZERO,
         octet_ns: 0.0,
@@ -29,13 +29,13 @@ impl Processor {
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
-    )] // ns of one frame
+    )] // ns per frame
     pub fn service(&self, len_b: usize) -> Nanos {
         self.frame + Nanos((self.octet_ns * len_b as f64 + 0.5) as u64)
     }
 }
 
-/// A processor at work.
+/// A processor with its queue.
 #[derive(Clone, Debug)]
 pub(super) struct Working {
     processor: Processor,
@@ -44,12 +44,12 @@ pub(super) struct Working {
     free_at: Nanos,
     pub busy: Nanos,
     pub drops: u64,
-    /// Saturated flows that found no room: each departs again when there is some.
+    /// Saturated flows that were refused: each sends again when the processor has space.
     pub refused: VecDeque<u32>,
 }
 
 impl Working {
-    /// Holds at most `limit` frames, the one that it works on included.
+    /// A processor that holds at most `limit` frames, including the frame in service.
     pub fn new(processor: Processor, limit: usize) -> Working {
         Working {
             processor,
@@ -62,7 +62,8 @@ impl Working {
         }
     }
 
-    /// Takes in `frames` frames of one batch with `len_b` octets in all: when they are done, unless there is no room.
+    /// Accepts `frames` frames of one batch with `len_b` octets in total. Returns the time at which they are
+    /// finished, or None if the queue is full.
     pub fn take(&mut self, now: Nanos, frames: u64, len_b: usize) -> Option<Nanos> {
         if !self.has_room() {
             self.drops += 1;
@@ -75,12 +76,12 @@ impl Working {
         Some(self.free_at)
     }
 
-    /// Whether it can take a frame in.
+    /// Whether it can accept a frame.
     pub fn has_room(&self) -> bool {
         self.waiting < self.limit
     }
 
-    /// A frame is done: the flow that waits for its room.
+    /// A frame is finished: returns the flow that waits for its space.
     pub fn release(&mut self) -> Option<u32> {
         self.waiting -= 1;
         self.refused.pop_front()

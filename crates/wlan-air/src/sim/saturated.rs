@@ -1,25 +1,25 @@
-//! Stations that always have something to send.
+//! Stations that always have a frame to send.
 
 use crate::queue::Packet;
 use crate::{ConfigError, Counters, Medium, MediumConfig, Nanos, Route};
 
-/// What a simulation did.
+/// The result of a saturated simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saturated {
     /// Simulated time.
     pub elapsed: Nanos,
-    /// What the medium counted.
+    /// Counters of the medium.
     pub counters: Counters,
 }
 
 impl Saturated {
-    /// MSDUs delivered, all stations.
+    /// MSDUs delivered by all stations.
     #[must_use]
     pub fn msdus(&self) -> u64 {
         self.counters.stations.iter().map(|s| s.msdus).sum()
     }
 
-    /// Goodput of all stations in Mbit/s when each MSDU carries `payload_len_b` octets of what is counted.
+    /// Goodput of all stations in Mbit/s if each MSDU carries `payload_len_b` counted octets.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     pub fn goodput_mbps(&self, payload_len_b: usize) -> f64 {
@@ -27,12 +27,12 @@ impl Saturated {
     }
 }
 
-/// Every route always has as many MSDUs of `msdu_len_b` octets waiting as its queue holds, as from UDP sources faster
-/// than the medium. What a faster source would lose at the full queue is not offered, so nothing counts as dropped
-/// there.
+/// Every route always has as many MSDUs of `msdu_len_b` octets waiting as its queue holds, like UDP sources
+/// faster than the medium. An MSDU that would be lost at the full queue is not offered, so no MSDU counts as
+/// dropped there.
 ///
 /// # Errors
-/// [`ConfigError`] as [`Medium::new`].
+/// The same [`ConfigError`] as [`Medium::new`].
 pub fn saturated(
     config: MediumConfig,
     routes: &[Route],

@@ -1,11 +1,11 @@
-//! What is simulated.
+//! The configuration of a simulation.
 
 use super::Processor;
 use crate::tcp::{CongestionControl, IpVersion, TcpError, Window};
 use crate::traffic::{TrafficError, VideoConfig};
 use crate::{ConfigError, MediumConfig, Nanos};
 
-/// Octets of LLC/SNAP in front of an IP packet (IEEE Std 802, 9.4; RFC 1042).
+/// Octets of LLC/SNAP before an IP packet (IEEE Std 802, 9.4; RFC 1042).
 pub(super) const LLC_SNAP_LEN_B: usize = 8;
 /// Octets of a UDP header.
 pub(super) const UDP_LEN_B: usize = 8;
@@ -15,14 +15,14 @@ pub(super) const MSDU_MAX_B: usize = 2304;
 /// Flows over a medium.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The air. Station 0 is the access point: what goes from one other station to another goes through it, opened and
-    /// sealed again there.
+    /// The air. Station 0 is the access point. It forwards frames between other stations, and opens and seals
+    /// these frames again.
     pub medium: MediumConfig,
-    /// What protects the frames, by station.
+    /// The processor of each station, which protects the frames.
     pub processors: Vec<Processor>,
-    /// Frames that each processor holds.
+    /// Number of frames that each processor holds.
     pub processor_limit: usize,
-    /// What joins the server to the access point.
+    /// The wired segment between the server and the access point.
     pub wired: Wired,
     /// The traffic.
     pub flows: Vec<Flow>,
@@ -35,16 +35,16 @@ pub struct Scenario {
 /// The wired segment between the access point and a server, full duplex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wired {
-    /// Its rate.
+    /// Bit rate.
     pub rate_bps: u64,
-    /// Propagation and whatever else delays all frames alike.
+    /// Propagation delay and any other constant delay of all frames.
     pub delay: Nanos,
-    /// Frames that wait at each end.
+    /// Queue limit at each end, in frames.
     pub queue_limit: usize,
 }
 
 impl Wired {
-    /// Gigabit Ethernet of no length, with 1000 frames at each end.
+    /// Gigabit Ethernet without delay, with a queue of 1000 frames at each end.
     #[must_use]
     pub const fn gigabit() -> Wired {
         Wired {
@@ -54,10 +54,11 @@ impl Wired {
         }
     }
 
-    /// Octets of an Ethernet frame beyond its IP packet: header 14, FCS 4, preamble 8, gap 12 (IEEE Std 802.3, 3.1.1).
+    /// Octets that Ethernet adds to an IP packet: header 14, FCS 4, preamble 8, gap 12 (IEEE Std 802.3,
+    /// 3.1.1).
     const FRAMING_B: usize = 14 + 4 + 8 + 12;
 
-    /// Time on the wire of an IP packet of `ip_len_b` octets.
+    /// Duration of an IP packet of `ip_len_b` octets on the wire.
     #[must_use]
     pub fn frame(&self, ip_len_b: usize) -> Nanos {
         let bits = 8 * (ip_len_b + Wired::FRAMING_B) as u128;
@@ -68,14 +69,14 @@ impl Wired {
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The host that a station is; 0 is the access point.
+    /// The host of a station; 0 is the access point.
     Station(usize),
     /// The server behind the access point.
     Server,
 }
 
 impl End {
-    /// The station that takes part in the air for it.
+    /// The station that connects this end to the air.
     #[must_use]
     pub fn station(self) -> usize {
         match self {
@@ -88,48 +89,48 @@ impl End {
 /// Traffic from one end to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// Where it starts.
+    /// The end that sends.
     pub from: End,
-    /// Where it goes.
+    /// The end that receives.
     pub to: End,
-    /// What it sends.
+    /// The traffic of the flow.
     pub source: Source,
-    /// In which IP packets.
+    /// The IP version of its packets.
     pub ip: IpVersion,
-    /// Index of the access category at every station on its way.
+    /// Index of the access category at every station on its path.
     pub contender: usize,
 }
 
-/// What a flow sends.
+/// The traffic of a flow.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// Datagrams as fast as the first station on the way takes them. What a faster source would lose at its full queue
-    /// is not offered.
+    /// Datagrams as fast as the first station on the path accepts them. A datagram that would be lost at a
+    /// full queue is not offered.
     Saturated {
-        /// UDP payload of each.
+        /// UDP payload per datagram, in octets.
         payload_b: usize,
     },
-    /// Datagrams at even distances.
+    /// Datagrams at constant intervals.
     Cbr {
-        /// Bits of UDP payload a second.
+        /// Bits of UDP payload per second.
         rate_bps: u64,
-        /// UDP payload of each.
+        /// UDP payload per datagram, in octets.
         payload_b: usize,
     },
-    /// Datagrams at independent, exponential distances.
+    /// Datagrams at independent, exponentially distributed intervals.
     Poisson {
-        /// Bits of UDP payload a second, on average.
+        /// Mean bits of UDP payload per second.
         rate_bps: u64,
-        /// UDP payload of each.
+        /// UDP payload per datagram, in octets.
         payload_b: usize,
     },
-    /// A request as a datagram, its answer, a pause, the next request.
+    /// Request datagrams, one at a time: a request, its response, a pause, the next request.
     RequestResponse {
         /// UDP payload of a request.
         request_b: usize,
         /// UDP payload of a response.
         response_b: usize,
-        /// Pause between an answer and the next request.
+        /// Pause between a response and the next request.
         think: Nanos,
     },
     /// Video over RTP.
@@ -139,7 +140,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// UDP payload of its longest datagram; 0 with TCP, whose segments always fit.
+    /// UDP payload of the longest datagram; 0 with TCP, whose segments always fit.
     pub(super) fn largest_payload_b(&self) -> usize {
         match *self {
             Source::Saturated { payload_b }
@@ -165,32 +166,32 @@ pub struct Tcp {
     pub window: Window,
     /// Whether a delayed ACK is allowed.
     pub delayed_ack: bool,
-    /// Whether segments that arrive in one A-MPDU are handed on as one, as receive offload does; it halves the number
-    /// of ACKs and more.
+    /// Whether segments that arrive in one A-MPDU are delivered as one segment, as with receive offload; this
+    /// at least halves the number of ACKs.
     pub coalesce: bool,
 }
 
-/// What can be wrong with a [`Scenario`].
+/// An invalid [`Scenario`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
-    /// The medium.
+    /// The medium is invalid.
     #[error(transparent)]
     Medium(#[from] ConfigError),
-    /// A source.
+    /// A source is invalid.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
-    /// An end of a TCP connection.
+    /// An end of a TCP connection is invalid.
     #[error(transparent)]
     Tcp(#[from] TcpError),
-    /// A flow from or to a station that there is not.
+    /// A flow names a station that does not exist.
     #[error("a flow names station {station}, but there are {stations}, numbered from 0")]
     NoStation {
         /// The station.
         station: usize,
-        /// How many there are.
+        /// Number of stations.
         stations: usize,
     },
-    /// An access category that a station on the way has not.
+    /// A flow names an access category that a station on its path does not have.
     #[error(
         "a flow uses access category {contender} of station {station}, which has {categories}, numbered from 0"
     )]
@@ -199,10 +200,10 @@ pub enum ScenarioError {
         contender: usize,
         /// The station.
         station: usize,
-        /// How many it has.
+        /// Number of categories of the station.
         categories: usize,
     },
-    /// A datagram that no MSDU holds.
+    /// A datagram does not fit into an MSDU.
     #[error(
         "a datagram of {payload_b} octets makes an MSDU of {msdu_b}: at most {MSDU_MAX_B} are allowed \
          (IEEE Std 802.11-2020, Table 9-25)"
@@ -210,30 +211,30 @@ pub enum ScenarioError {
     Payload {
         /// UDP payload.
         payload_b: usize,
-        /// With UDP, IP and LLC/SNAP headers.
+        /// Length of the MSDU, including UDP, IP and LLC/SNAP headers.
         msdu_b: usize,
     },
-    /// A flow that goes nowhere.
+    /// A flow starts and ends at the same station.
     #[error("a flow starts and ends at the same station")]
     Nowhere,
-    /// A processor for each station.
+    /// The number of processors differs from the number of stations.
     #[error("{processors} processors for {stations} stations: each needs one")]
     Processors {
-        /// How many are given.
+        /// Number of processors.
         processors: usize,
-        /// How many are needed.
+        /// Number of stations.
         stations: usize,
     },
-    /// A processor that takes less than no time.
+    /// The time per octet of a processor is negative or not finite.
     #[error("a processor takes {0} ns for an octet: it must be 0 or more")]
     Processor(f64),
-    /// Nothing to measure in.
+    /// The measured window has no duration.
     #[error("the measured window must be longer than nothing")]
     Duration,
-    /// No wire.
+    /// The wired segment has no rate or holds no frame.
     #[error("the wired segment needs a rate, and room for a frame")]
     Wired,
-    /// No room in the processors.
+    /// The processors hold no frame.
     #[error("a processor must hold at least one frame")]
     ProcessorLimit,
 }

@@ -1,15 +1,15 @@
-//! How the congestion window grows and what a loss leaves of it: Reno (RFC 5681) and CUBIC (RFC 9438).
+//! Growth of the congestion window and its reduction after a loss: Reno (RFC 5681) and CUBIC (RFC 9438).
 //!
 //! Windows count segments, as in Linux.
 
 use crate::Nanos;
 
-/// A congestion control.
+/// A congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CongestionControl {
-    /// One segment more a round trip, half after a loss (RFC 5681).
+    /// Grows by one segment per round trip, halves after a loss (RFC 5681).
     Reno,
-    /// The cubic function of the time since the last loss (RFC 9438), with `HyStart`: Linux's default.
+    /// Grows with the cubic of the time since the last loss (RFC 9438), with `HyStart`: Linux's default.
     Cubic,
 }
 
@@ -21,9 +21,9 @@ pub(super) const NO_THRESHOLD: u32 = i32::MAX as u32;
 pub(super) struct Cwnd {
     /// Segments that may be in flight.
     pub(super) segments: u32,
-    /// Slow start below this window.
+    /// Slow start is used below this window.
     pub(super) threshold: u32,
-    /// Segments acknowledged towards the next one.
+    /// Acknowledged segments that count towards the next increase.
     pub(super) credit: u32,
     law: Law,
 }
@@ -34,16 +34,16 @@ enum Law {
     Cubic(Cubic),
 }
 
-/// What an acknowledgment tells congestion control.
+/// The input of congestion control from an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     pub(super) now: Nanos,
-    /// Octets acknowledged and octets sent, counted from the first of the stream.
+    /// Octets acknowledged and octets sent, counted from the first octet of the stream.
     pub(super) acked: u64,
     pub(super) sent: u64,
-    /// Round-trip time of the latest segment that it acknowledges.
+    /// Round-trip time of the latest acknowledged segment.
     pub(super) rtt: Nanos,
-    /// Time that 4 largest bursts of the sender take, at most 1 ms.
+    /// Duration of 4 maximum bursts of the sender, at most 1 ms.
     pub(super) burst: Nanos,
 }
 
@@ -64,7 +64,7 @@ impl Cwnd {
         self.segments < self.threshold
     }
 
-    /// A round-trip time was measured; CUBIC's `HyStart` may end slow start.
+    /// Records a round-trip time, after which CUBIC's `HyStart` may end slow start.
     pub(super) fn measured(&mut self, round: &Round) {
         let slow_start = self.in_slow_start();
         if let Law::Cubic(cubic) = &mut self.law
@@ -74,7 +74,7 @@ impl Cwnd {
         }
     }
 
-    /// `acked` segments left the network while the window was in use.
+    /// `acked` segments left the network while the window limited the sender.
     pub(super) fn grow(&mut self, now: Nanos, mut acked: u32) {
         if self.in_slow_start() {
             let grown = (self.segments + acked).min(self.threshold);
@@ -97,7 +97,7 @@ impl Cwnd {
         self.credit %= per_segment;
     }
 
-    /// The threshold that a loss sets.
+    /// The slow start threshold after a loss.
     pub(super) fn after_loss(&mut self) -> u32 {
         match &mut self.law {
             Law::Reno => (self.segments / 2).max(2),
@@ -105,7 +105,7 @@ impl Cwnd {
         }
     }
 
-    /// The retransmission timeout passed: what was known of the path is forgotten.
+    /// Discards the state of the path after a retransmission timeout.
     pub(super) fn timed_out(&mut self, now: Nanos, sent: u64) {
         if let Law::Cubic(cubic) = &mut self.law {
             *cubic = Cubic::default();
@@ -113,14 +113,14 @@ impl Cwnd {
         }
     }
 
-    /// The connection opens: the first round of slow start begins.
+    /// The connection opens, and the first round of slow start begins.
     pub(super) fn opened(&mut self, now: Nanos) {
         if let Law::Cubic(cubic) = &mut self.law {
             cubic.start_round(now, 0);
         }
     }
 
-    /// The sender was idle for this long: time stood still for the cubic function.
+    /// The sender was idle for this long, which the cubic function does not count.
     pub(super) fn idled(&mut self, idle: Nanos) {
         if let Law::Cubic(Cubic {
             epoch: Some(start), ..
@@ -131,26 +131,26 @@ impl Cwnd {
     }
 }
 
-/// Multiplicative decrease, 1/1024: 0.7 (RFC 9438, 4.6).
+/// Multiplicative decrease in 1/1024: 0.7 (RFC 9438, 4.6).
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// Acknowledged segments, in eighths of a window, for one more segment of the Reno-friendly window: the
-/// inverse of alpha = 3 (1 - beta) / (1 + beta), rounded as Linux does (RFC 9438, 4.3).
+/// Acknowledged segments, in eighths of a window, per additional segment of the Reno-friendly window: the
+/// inverse of alpha = 3 (1 - beta) / (1 + beta), rounded as in Linux (RFC 9438, 4.3).
 const RENO_ACKED_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// C = 0.4 segments a second cubed, as 410 / 1024 (RFC 9438, 5).
+/// C = 0.4 segments per second cubed, as 410 / 1024 (RFC 9438, 5).
 const C_1024: u64 = 410;
 /// Fraction bits of the time in seconds.
 const TIME_BITS: u32 = 10;
-/// A window that has not changed is computed again after this time at the earliest.
+/// Minimum time until an unchanged window is computed again.
 const UPDATE_INTERVAL: Nanos = Nanos(31_250_000);
 
-/// Slow start ends only above this window, segments.
+/// Slow start can end only above this window, segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
-/// ACKs at most this far apart are one train.
+/// Maximum distance of the ACKs of one train.
 const HYSTART_ACK_GAP: Nanos = Nanos::from_ms(2);
-/// Round-trip times of a round before its smallest counts.
+/// Number of round-trip times in a round before the smallest is used.
 const HYSTART_SAMPLES: u8 = 8;
-/// Growth of the smallest round-trip time that ends slow start: an eighth, but within these bounds.
+/// Growth of the smallest round-trip time that ends slow start: an eighth, within these bounds.
 const HYSTART_DELAY: (Nanos, Nanos) = (Nanos::from_ms(4), Nanos::from_ms(16));
 
 #[derive(Clone, Debug, Default)]
@@ -165,9 +165,9 @@ struct Cubic {
     k: u64,
     /// Window of the plateau.
     origin: u32,
-    /// Acknowledged segments that make one more segment of window.
+    /// Acknowledged segments per additional segment of the window.
     per_segment: u32,
-    /// What Reno would have.
+    /// The window that Reno would have.
     reno_window: u32,
     reno_acked: u64,
     /// Smallest round-trip time.
@@ -189,9 +189,9 @@ impl Cubic {
         self.round_samples = 0;
     }
 
-    /// Whether slow start ends.
+    /// Records a round-trip time. Returns whether slow start ends.
     fn measured(&mut self, round: &Round, slow_start: bool, window: u32) -> bool {
-        // Round trips right after a recovery say little of the path.
+        // Round-trip times right after a recovery are not representative of the path.
         if self
             .epoch
             .is_some_and(|start| round.now < start + Nanos::from_secs(1))
@@ -211,7 +211,7 @@ impl Cubic {
         }
         if round.now.saturating_sub(self.last_ack) <= HYSTART_ACK_GAP {
             self.last_ack = round.now;
-            // ACKs of one round that keep coming for half the round-trip time fill the forward path.
+            // If the ACKs of a round continue for half the round-trip time, the forward path is full.
             self.found = round.now.saturating_sub(self.round_start).0 > (min_rtt + round.burst).0 / 2;
         }
         let round_rtt = self.round_rtt.map_or(round.rtt, |least| least.min(round.rtt));
@@ -225,7 +225,7 @@ impl Cubic {
         self.found
     }
 
-    /// Acknowledged segments that make one more segment of window (RFC 9438, 4.2 to 4.5).
+    /// Acknowledged segments per additional segment of the window (RFC 9438, 4.2 to 4.5).
     fn update(&mut self, now: Nanos, window: u32, acked: u32) -> u32 {
         self.reno_acked += u64::from(acked);
         if self.epoch.is_some()
@@ -249,7 +249,7 @@ impl Cubic {
             }
             now
         });
-        // The window aimed at is that of one round trip later.
+        // The target is the window one round trip later.
         let elapsed = now.saturating_sub(epoch) + self.min_rtt.unwrap_or(Nanos::ZERO);
         let t = u64::try_from((u128::from(elapsed.0) << TIME_BITS) / 1_000_000_000).unwrap_or(u64::MAX);
         let off = u128::from(t.abs_diff(self.k));
@@ -265,7 +265,7 @@ impl Cubic {
         } else {
             100 * window
         };
-        // Before the first loss there is no plateau to be careful at.
+        // Before the first loss there is no plateau to approach slowly.
         if self.last_max == 0 {
             per_segment = per_segment.min(20);
         }
@@ -277,7 +277,8 @@ impl Cubic {
         if self.reno_window > window {
             per_segment = per_segment.min(window / (self.reno_window - window));
         }
-        // At most one segment for two acknowledged (RFC 9438, 4.4: the target is at most 1.5 windows).
+        // At most one segment per two acknowledged segments (RFC 9438, 4.4: the target is at most 1.5
+        // windows).
         self.per_segment = per_segment.max(2);
         self.per_segment
     }
@@ -287,7 +288,7 @@ impl Cubic {
         let scaled = |factor: u64, by: u64| {
             u32::try_from(u64::from(window) * factor / by).expect("a fraction of a window is no larger")
         };
-        // Fast convergence: a flow that loses below its last maximum makes room (RFC 9438, 4.7).
+        // Fast convergence: a flow with a loss below its last maximum releases bandwidth (RFC 9438, 4.7).
         self.last_max = if window < self.last_max {
             scaled(BETA_SCALE + BETA, 2 * BETA_SCALE)
         } else {
@@ -297,7 +298,7 @@ impl Cubic {
     }
 }
 
-/// The largest integer whose cube is at most `n`.
+/// The largest integer whose cube does not exceed `n`.
 fn cube_root(n: u64) -> u64 {
     let mut root = 0_u64;
     for bit in (0..22).rev() {
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Acknowledges a window each round trip and checks every window against W(t) = C (t - K)^3 + `W_max`.
+    /// Acknowledges one window per round trip and compares every window with W(t) = C (t - K)^3 + `W_max`.
     #[test]
     fn cubic_grows_as_its_closed_form() {
         let rtt = Nanos::from_ms(100);
@@ -336,7 +337,7 @@ mod tests {
         let k_s = (f64::from(w_max) * 0.3 / 0.4).cbrt();
         let mut now = start;
         while now < start + Nanos::from_secs(20) {
-            // The ACKs of one round trip come one after another.
+            // The ACKs of one round trip are evenly spaced.
             let window = cwnd.segments;
             for i in 0..window {
                 cwnd.grow(now + Nanos(rtt.0 * u64::from(i) / u64::from(window)), 1);
@@ -345,7 +346,7 @@ mod tests {
             let t_s = (now - start).as_secs_f64();
             let closed = 0.4 * (t_s - k_s).powi(3) + f64::from(w_max);
             let error = (f64::from(cwnd.segments) - closed) / closed;
-            // One round trip late where it is steepest.
+            // The window lags by one round trip, and the error is largest where it grows fastest.
             assert!(
                 error.abs() < 0.035,
                 "t {t_s} s: {} against {closed:.0}",
@@ -361,7 +362,8 @@ mod tests {
 
     #[test]
     fn cubic_is_no_slower_than_reno_on_a_short_path() {
-        // RFC 9438, 4.3: alpha is 3 * 0.3 / 1.7 = 0.53 segments a round trip from 0.7 of the window.
+        // RFC 9438, 4.3: alpha is 3 * 0.3 / 1.7 = 0.53 segments per round trip, starting at 0.7 of the
+        // window.
         let rtt = Nanos::from_ms(40);
         let mut cwnd = Cwnd::new(CongestionControl::Cubic, 40);
         cwnd.threshold = cwnd.after_loss();
@@ -426,7 +428,7 @@ mod tests {
 
     #[test]
     fn hystart_ends_slow_start_when_the_round_trip_grows() {
-        // ACKs 3 ms apart are no train; the round-trip time grows by 1 ms an ACK from 40 ms.
+        // ACKs 3 ms apart are no train; the round-trip time grows from 40 ms by 1 ms per ACK.
         let ended = slow_start_end((0..200).map(|i| (Nanos::from_ms(40 + 3 * i), Nanos::from_ms(40 + i))));
         assert!(
             ended.is_some_and(|window| (16..100).contains(&window)),

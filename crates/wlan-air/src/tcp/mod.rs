@@ -1,29 +1,29 @@
-//! TCP in virtual time: what Linux does, without bytes, sockets or clocks.
+//! TCP in virtual time, as in Linux, without bytes, sockets or clocks.
 //!
-//! [`Sender`] and [`Receiver`] are the two ends of a one-way stream. Segments are counts of octets; what the
-//! ends tell each other is a [`Segment`], and its octets on the wire are [`Segment::ip_len_b`]. The caller
-//! owns the time: it hands over what arrived and when, takes what is to be sent ([`Sender::poll`], the
-//! answers of [`Receiver::on_segment`]), and calls back at `next_timeout()`. Equal calls give equal answers
-//! on every platform.
+//! [`Sender`] and [`Receiver`] are the two ends of a one-way stream. They exchange [`Segment`]s, which carry
+//! a number of octets; [`Segment::ip_len_b`] is the length on the wire. The caller owns the time. It passes
+//! arriving segments with their times, sends the segments that [`Sender::poll`] and [`Receiver::on_segment`]
+//! return, and calls `on_timeout()` at `next_timeout()`. Equal calls give equal results on every platform.
 //!
 //! ```text
 //! bulk or N octets -> Sender -> Segment -> queue, medium -> Receiver -> octets in order
 //!                       ^------------------ ACK, SACK ---------+
 //! ```
 //!
-//! It follows Linux 6.18 where Linux and the RFCs differ, because Linux is what its figures are compared
-//! with:
+//! Where Linux differs from the RFCs, the implementation follows Linux 6.18, because its results are compared
+//! with Linux:
 //!
 //! - slow start from 10 segments (RFC 6928), congestion avoidance by Reno (RFC 5681) or CUBIC (RFC 9438) with
-//!   `HyStart`, growth only while the window is in use (RFC 7661's concern, in Linux's way);
-//! - losses found by RACK-TLP (RFC 8985) from SACK (RFC 2018) and DSACK (RFC 2883), the window lowered by
-//!   proportional rate reduction (RFC 6937), spurious recoveries undone by timestamps (RFC 3522) and DSACK;
-//! - retransmission timeout of RFC 6298, at least 200 ms above the round-trip time as Linux has it;
-//! - delayed ACKs of 40 ms, quick ACKs at the start, compressed SACKs; receive window fixed or autotuned.
+//!   `HyStart`, growth only while the window limits the sender (the concern of RFC 7661, solved as in Linux);
+//! - loss detection by RACK-TLP (RFC 8985) from SACK (RFC 2018) and DSACK (RFC 2883), reduction of the window
+//!   by proportional rate reduction (RFC 6937), undo of spurious recoveries by timestamps (RFC 3522) and
+//!   DSACK;
+//! - the retransmission timeout of RFC 6298, at least 200 ms above the round-trip time as in Linux;
+//! - delayed ACKs of 40 ms, quick ACKs at the start, compressed SACKs; a fixed or autotuned receive window.
 //!
-//! Left out: Nagle (always off), FIN, window probes (the application reads at once, so no window closes),
-//! ECN, F-RTO (timestamps answer its question), pacing (Linux does not pace CUBIC and Reno unless the `fq`
-//! queue discipline is used), a slow application at either end.
+//! Not implemented: Nagle (always off), FIN, window probes (the application reads at once, so the window
+//! never closes), ECN, F-RTO (timestamps serve its purpose), pacing (Linux paces CUBIC and Reno only with the
+//! `fq` queue discipline), a slow application at either end.
 
 mod congestion;
 mod receiver;
@@ -44,7 +44,7 @@ pub const MSS_IPV4_B: u32 = 1448;
 /// TCP payload of a full segment over IPv6 at an MTU of 1500, with timestamps.
 pub const MSS_IPV6_B: u32 = 1428;
 
-/// Octets that merged segments carry at most: what fits one IP packet, Linux's `GSO_LEGACY_MAX_SIZE`.
+/// Maximum octets of merged segments, which fit one IP packet: Linux's `GSO_LEGACY_MAX_SIZE`.
 pub const MERGED_MAX_B: u32 = 65_535 - 40;
 
 /// TCP header without options (RFC 9293, 3.1).
@@ -54,7 +54,7 @@ const TIMESTAMPS_LEN_B: usize = 12;
 /// Options of a SYN: MSS 4, SACK permitted 2, timestamps 10, padding 1, window scale 3.
 const SYN_OPTIONS_LEN_B: usize = 20;
 
-/// The IP header in front of a segment.
+/// The version of the IP header before a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IpVersion {
     /// 20 octets.
@@ -83,17 +83,17 @@ impl IpVersion {
     }
 }
 
-/// Octets `start..end` of the stream, counted from its first.
+/// Octets `start..end` of the stream, counted from its first octet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first octet.
     pub start: u64,
-    /// The octet after the last.
+    /// The octet after the last octet.
     pub end: u64,
 }
 
-/// What beyond the cumulative acknowledgment has arrived: at most three blocks, the most a header with
-/// timestamps has room for (RFC 2018).
+/// Octets that arrived above the cumulative acknowledgment: at most three blocks, the limit of a header with
+/// timestamps (RFC 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     blocks: [Span; Sack::MAX],
@@ -102,7 +102,7 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// Blocks of a header with timestamps.
+    /// Maximum number of blocks in a header with timestamps.
     pub const MAX: usize = 3;
 
     /// Adds a block unless the header is full.
@@ -113,44 +113,44 @@ impl Sack {
         }
     }
 
-    /// The first block, when it tells of octets that arrived twice (RFC 2883).
+    /// The first block if it reports octets that arrived twice (RFC 2883).
     #[must_use]
     pub fn duplicate(&self) -> Option<Span> {
         (self.duplicate && self.len > 0).then(|| self.blocks[0])
     }
 
-    /// Octets that arrived out of order, the most recent block first.
+    /// Blocks of octets that arrived out of order, the most recent block first.
     #[must_use]
     pub fn blocks(&self) -> &[Span] {
         &self.blocks[usize::from(self.duplicate)..usize::from(self.len)]
     }
 }
 
-/// A TCP segment: data of the sender, or an acknowledgment of the receiver.
+/// A TCP segment: data from the sender, or an acknowledgment from the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Opens the connection, or answers that.
+    /// Whether this is a SYN or the answer to a SYN.
     pub syn: bool,
-    /// The first octet carried, counted from the first of the stream: SYN takes no number.
+    /// The first octet carried, counted from the first octet of the stream: SYN takes no sequence number.
     pub seq: u64,
-    /// Octets carried.
+    /// Number of octets carried.
     pub len_b: u32,
     /// Octets of the stream that have arrived without a gap.
     pub ack: u64,
-    /// Octets that the receiver takes beyond `ack`.
+    /// Octets that the receiver accepts above `ack`.
     pub window_b: u64,
-    /// What has arrived beyond the gap.
+    /// Octets that arrived above the gap.
     pub sack: Sack,
-    /// When it was sent: the timestamp option's `TSval`.
+    /// Time at which it was sent: `TSval` of the timestamps option.
     pub sent_at: Nanos,
-    /// `sent_at` of the segment that this one answers: `TSecr`.
+    /// `sent_at` of the segment that this segment answers: `TSecr`.
     pub echo: Nanos,
     /// Whether these octets were sent before.
     pub retransmission: bool,
 }
 
 impl Segment {
-    /// Octets carried.
+    /// The octets carried.
     #[must_use]
     pub fn span(&self) -> Span {
         Span {
@@ -159,7 +159,7 @@ impl Segment {
         }
     }
 
-    /// Octets of the IP packet: headers with the options of this segment, and payload.
+    /// Length of the IP packet in octets: headers with the options of this segment, and payload.
     #[must_use]
     pub fn ip_len_b(&self, ip: IpVersion) -> usize {
         let options_b = if self.syn {
@@ -172,9 +172,9 @@ impl Segment {
         ip.header_len_b() + HEADER_LEN_B + options_b + self.len_b as usize
     }
 
-    /// Joins the segment that arrived next to this one, as a driver's receive offload (GRO) does, so that the
-    /// receiver handles both as one and answers with one ACK. Only data that follows without a gap joins, up
-    /// to [`MERGED_MAX_B`] octets; says whether it did.
+    /// Appends the next segment that arrived to this segment, as a driver's receive offload (GRO) does. The
+    /// receiver then handles both as one segment and answers with one ACK. Only data without a gap is
+    /// appended, up to [`MERGED_MAX_B`] octets. Returns whether the segment was appended.
     pub fn merge(&mut self, next: &Segment) -> bool {
         let joins = !self.syn
             && !next.syn
@@ -189,29 +189,29 @@ impl Segment {
     }
 }
 
-/// What can be wrong with the configuration of an end.
+/// Invalid parameters of an end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TcpError {
-    /// No payload fits, or more than an IP packet holds.
+    /// The MSS is too small, or exceeds an IP packet.
     #[error("MSS of {0} octets: must be 48 (RFC 791's smallest datagram) to 65495")]
     Mss(u32),
-    /// A window that a full segment does not fit.
+    /// The receive window is smaller than a full segment.
     #[error("receive window of {window_b} octets: must hold a segment of {mss_b} (RFC 9293, 3.8.6)")]
     Window {
-        /// The window.
+        /// The window in octets.
         window_b: u64,
-        /// The MSS.
+        /// The MSS in octets.
         mss_b: u32,
     },
-    /// Autotuning from a larger to a smaller window.
+    /// The initial window of autotuning exceeds the maximum.
     #[error("receive window grows from {initial_b} to {max_b} octets: the first must not be the larger")]
     WindowOrder {
-        /// At the start.
+        /// Initial window in octets.
         initial_b: u64,
-        /// At most.
+        /// Maximum window in octets.
         max_b: u64,
     },
-    /// No segment to start with.
+    /// The initial window is zero.
     #[error("the initial window must be at least 1 segment (RFC 5681, 3.1)")]
     InitialWindow,
 }

@@ -1,33 +1,33 @@
-//! The receiving end.
+//! The receiver.
 
 use super::{Sack, Segment, Span, TcpError, check_mss};
 use crate::Nanos;
 
-/// ACKs that answer every segment at the start, at most; Linux's `TCP_MAX_QUICKACKS`.
+/// Maximum number of immediate ACKs at the start; Linux's `TCP_MAX_QUICKACKS`.
 const QUICK_ACKS: u64 = 16;
-/// Duplicate ACKs of a gap that go at once before SACKs are compressed (RFC 5681, 3.2).
+/// Duplicate ACKs of a gap that are sent at once before SACKs are compressed (RFC 5681, 3.2).
 const DUPLICATE_ACKS: u8 = 3;
-/// Islands that Linux remembers the order of (`TCP_NUM_SACKS`).
+/// Islands whose order Linux remembers (`TCP_NUM_SACKS`).
 const SACK_MEMORY: usize = 4;
-/// ACKs that one compressed ACK replaces, at most (`tcp_comp_sack_nr`).
+/// Maximum number of ACKs that one compressed ACK replaces (`tcp_comp_sack_nr`).
 const COMPRESSED_ACKS: u8 = 44;
 
-/// How much the receiver lets the sender have under way.
+/// The receive window, which limits the data in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Window {
-    /// Always this many octets, as when an application sets its receive buffer.
+    /// A fixed number of octets, as when an application sets its receive buffer.
     Fixed(u64),
-    /// As Linux tunes it: it keeps ahead of what arrives in a round-trip time.
+    /// Autotuned as in Linux: it exceeds the data that arrives per round-trip time.
     Auto {
-        /// At the start, octets.
+        /// Initial window in octets.
         initial_b: u64,
-        /// At most, octets: half of the last number of `tcp_rmem`.
+        /// Maximum window in octets: half of the last number of `tcp_rmem`.
         max_b: u64,
     },
 }
 
 impl Window {
-    /// Linux's defaults: 64 KiB at the start and 3 MiB at most.
+    /// Linux's defaults: 64 KiB at the start, at most 3 MiB.
     #[must_use]
     pub const fn linux() -> Window {
         Window::Auto {
@@ -37,18 +37,18 @@ impl Window {
     }
 }
 
-/// How a receiver behaves.
+/// The configuration of a [`Receiver`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverConfig {
     /// Octets of payload of a full segment.
     pub mss_b: u32,
     /// Receive window.
     pub window: Window,
-    /// How long an ACK for a single segment waits (RFC 5681, 4.2: below 500 ms; Linux 40 ms); `None` answers
-    /// each segment at once.
+    /// Maximum delay of the ACK of a single segment (RFC 5681, 4.2: below 500 ms; Linux: 40 ms); `None`
+    /// answers each segment at once.
     pub delayed_ack: Option<Nanos>,
-    /// How long ACKs of a gap are held back after the third, at most, so that one tells of many segments
-    /// (Linux: 1 ms, and a twentieth of the round-trip time); `None` sends each.
+    /// Maximum delay of the ACKs of a gap after the third ACK, so that one ACK reports several segments
+    /// (Linux: 1 ms, and a twentieth of the round-trip time); `None` sends each ACK.
     pub sack_compression: Option<Nanos>,
 }
 
@@ -83,39 +83,39 @@ impl ReceiverConfig {
     }
 }
 
-/// What a receiver did so far.
+/// The counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounters {
-    /// Data segments that arrived, a merged one counted once.
+    /// Data segments that arrived; a merged segment counts once.
     pub segments: u64,
-    /// Segments with nothing new.
+    /// Segments without new data.
     pub duplicates: u64,
     /// ACKs sent.
     pub acks: u64,
 }
 
-/// Octets beyond a gap.
+/// Octets above a gap.
 #[derive(Clone, Copy, Debug)]
 struct Island {
     span: Span,
-    /// Place in the order in which islands changed.
+    /// Position in the order of changes of islands.
     touched: u64,
 }
 
 /// Linux's dynamic right-sizing of the receive window.
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
-    /// What the buffer takes, and what of it is advertised.
+    /// Size of the buffer, and the advertised part of it.
     buffer_b: u64,
     advertised_b: u64,
     max_b: u64,
-    /// Octets that a round trip brought, since when and from which octet the next is counted.
+    /// Octets that the last round trip delivered; start time and first octet of the current round trip.
     space_b: u64,
     since: Nanos,
     from: u64,
 }
 
-/// A TCP receiver whose application reads at once. Each call gives the segment that answers, if one goes now.
+/// A TCP receiver whose application reads at once. Each call returns the answer, if it must be sent now.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
@@ -123,11 +123,11 @@ pub struct Receiver {
     received: u64,
     /// Octets acknowledged.
     acked: u64,
-    /// Sorted, apart from one another.
+    /// Sorted and disjoint.
     islands: Vec<Island>,
     touches: u64,
     tuning: Tuning,
-    /// Right edge of the window, which never moves back.
+    /// Right edge of the window, which never decreases.
     window_end: u64,
     /// `sent_at` of the segment that the next ACK answers (RFC 7323, 4.3).
     echo: Nanos,
@@ -146,7 +146,7 @@ impl Receiver {
     /// A receiver that waits for a connection.
     ///
     /// # Errors
-    /// [`TcpError`] where the configuration contradicts itself.
+    /// [`TcpError`] if the configuration is invalid.
     pub fn new(config: ReceiverConfig) -> Result<Receiver, TcpError> {
         config.check()?;
         let (initial_b, max_b) = match config.window {
@@ -187,13 +187,13 @@ impl Receiver {
         self.received
     }
 
-    /// What it did so far.
+    /// The counters since the start.
     #[must_use]
     pub fn counters(&self) -> ReceiverCounters {
         self.counters
     }
 
-    /// When [`Receiver::on_timeout`] is to be called; `None` while no timer runs.
+    /// Time of the next [`Receiver::on_timeout`]; `None` if no timer is active.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Nanos> {
         match (self.delayed_until, self.compressed_until) {
@@ -202,7 +202,7 @@ impl Receiver {
         }
     }
 
-    /// A segment of the sender arrives; several that a driver merged ([`Segment::merge`]) count as one.
+    /// Handles a segment from the sender; segments that a driver merged ([`Segment::merge`]) count as one.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) -> Option<Segment> {
         if segment.syn {
             self.opened = true;
@@ -210,7 +210,7 @@ impl Receiver {
             self.tuning.since = now;
             return Some(self.answer(now, true, None));
         }
-        // The ACK that ends the handshake needs no answer; data may overtake it.
+        // The ACK that ends the handshake requires no answer; data may arrive before it.
         if segment.len_b == 0 || !self.opened {
             return None;
         }
@@ -232,7 +232,7 @@ impl Receiver {
         if span.start > self.received {
             let islands = self.islands.len();
             self.add_island(span);
-            // Before more islands are new than Linux keeps, it tells of them.
+            // Linux sends an ACK before there are more new islands than it remembers.
             if self.compressed > 0 && self.islands.len() > islands.max(SACK_MEMORY) {
                 return Some(self.answer(now, false, None));
             }
@@ -255,7 +255,7 @@ impl Receiver {
         None
     }
 
-    /// Performs the timer that is due at `now`; does nothing before its time.
+    /// Executes the timer that is due at `now`; does nothing before its time.
     pub fn on_timeout(&mut self, now: Nanos) -> Option<Segment> {
         self.next_timeout().filter(|&at| at <= now)?;
         Some(self.answer(now, false, None))
@@ -274,7 +274,7 @@ impl Receiver {
             sack.push(span);
             sack.duplicate = true;
         }
-        // The blocks that changed last, the last first (RFC 2018, 4).
+        // The blocks that changed last, in reverse order of change (RFC 2018, 4).
         let mut below = u64::MAX;
         while usize::from(sack.len) < Sack::MAX {
             let latest = self.islands.iter().filter(|island| island.touched < below);
@@ -295,8 +295,8 @@ impl Receiver {
         }
     }
 
-    /// An ACK beyond a gap: the first ones at once, so that the sender sees three duplicates, the later ones
-    /// compressed.
+    /// An ACK of data above a gap. The first ACKs are sent at once, so that the sender receives three
+    /// duplicates; later ACKs are compressed.
     fn answer_gap(&mut self, now: Nanos) -> Option<Segment> {
         let Some(longest) = self.config.sack_compression else {
             return Some(self.answer(now, false, None));
@@ -341,7 +341,8 @@ impl Receiver {
         self.islands.splice(from..to, [island]);
     }
 
-    /// Takes in what is no longer beyond a gap; says whether the last gap was filled.
+    /// Moves data that is no longer above a gap to the received octets. Returns whether the last gap was
+    /// filled.
     fn join_islands(&mut self) -> bool {
         let reached = self
             .islands
@@ -354,7 +355,7 @@ impl Receiver {
         reached > 0 && self.islands.is_empty()
     }
 
-    /// The receiver's view of the round-trip time, from its own ACKs' timestamps.
+    /// Measures the receiver's round-trip time from the timestamps of its own ACKs.
     fn measure_rtt(&mut self, now: Nanos, segment: &Segment) {
         if segment.echo == self.last_echoed || segment.len_b < self.config.mss_b {
             return;
@@ -368,14 +369,15 @@ impl Receiver {
         };
     }
 
-    /// What is advertised follows the buffer by two segments for each that arrives (`tcp_grow_window`).
+    /// The advertised window grows by two segments per arriving segment, up to the buffer
+    /// (`tcp_grow_window`).
     fn grow_window(&mut self, segment: &Segment) {
         let step_b = 2 * u64::from(segment.len_b.max(self.config.mss_b));
         self.tuning.advertised_b = (self.tuning.advertised_b + step_b).min(self.tuning.buffer_b);
     }
 
-    /// Once a round trip: room for twice what it brought, and more while that grows
-    /// (`tcp_rcv_space_adjust`).
+    /// Once per round trip, sets the buffer to twice the data of the last round trip, and more while this
+    /// amount grows (`tcp_rcv_space_adjust`).
     fn tune(&mut self, now: Nanos) {
         let tuning = &mut self.tuning;
         if self.rtt_x8 == 0 || now.saturating_sub(tuning.since).0 < self.rtt_x8 / 8 {

@@ -2,16 +2,16 @@
 
 use crate::Nanos;
 
-/// Timeout before there is a sample (RFC 6298, 2.1).
+/// Timeout before the first sample (RFC 6298, 2.1).
 const INITIAL: Nanos = Nanos::from_secs(1);
-/// What the timeout leaves above the round-trip time at least; Linux's `TCP_RTO_MIN`.
+/// Minimum difference of the timeout and the round-trip time; Linux's `TCP_RTO_MIN`.
 const MIN_ABOVE_RTT: i64 = 200_000_000;
-/// Linux's `TCP_RTO_MAX`.
+/// Maximum timeout; Linux's `TCP_RTO_MAX`.
 const MAX: Nanos = Nanos::from_secs(120);
 
-/// The estimator. Linux's differs from RFC 6298 in two ways: a falling round-trip time does not raise the
-/// variance as fast as a rising one, and the variance in use is the largest of the last round trip, never
-/// below 200 ms, so that the timeout is the smoothed round-trip time and at least 200 ms.
+/// The estimator. Linux differs from RFC 6298 in two ways. A falling round-trip time raises the variance more
+/// slowly than a rising one. The variance in use is the maximum over the last round trip and at least 200 ms,
+/// so the timeout exceeds the smoothed round-trip time by at least 200 ms.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     /// Eight times the smoothed round-trip time, ns; 0 before the first sample.
@@ -20,7 +20,7 @@ pub(super) struct Rtt {
     mdev_x4: i64,
     mdev_max: i64,
     var: i64,
-    /// The deviation's maximum is renewed when this octet is acknowledged.
+    /// The maximum of the deviation is reset when this octet is acknowledged.
     round_end: u64,
     backoff: u32,
     min: Nanos,
@@ -39,8 +39,8 @@ impl Rtt {
         }
     }
 
-    /// A sample from a segment that was sent once (Karn's rule), when octets to `acked` are acknowledged and
-    /// those to `sent` are sent.
+    /// Records a sample from a segment that was sent once (Karn's rule). `acked` and `sent` count the octets
+    /// acknowledged and sent.
     pub(super) fn sample(&mut self, rtt: Nanos, acked: u64, sent: u64) {
         let rtt_ns = i64::try_from(rtt.0).unwrap_or(i64::MAX / 16).max(1);
         if self.srtt_x8 == 0 {
@@ -72,12 +72,12 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// A sample for the smallest round-trip time.
+    /// Records a sample for the minimum round-trip time.
     pub(super) fn sample_min(&mut self, rtt: Nanos) {
         self.min = self.min.min(rtt.max(Nanos(1)));
     }
 
-    /// The smallest round-trip time so far. Linux forgets it after 300 s; paths here do not change.
+    /// The minimum round-trip time so far. Linux discards it after 300 s, but these paths do not change.
     pub(super) fn min(&self) -> Nanos {
         self.min
     }
@@ -96,7 +96,7 @@ impl Rtt {
         Nanos(base.0.saturating_mul(1 << self.backoff.min(20))).min(MAX)
     }
 
-    /// The timeout passed: the next is twice as long (RFC 6298, 5.5).
+    /// Doubles the timeout after it expired (RFC 6298, 5.5).
     pub(super) fn back_off(&mut self) {
         self.backoff += 1;
     }

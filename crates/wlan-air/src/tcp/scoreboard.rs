@@ -1,31 +1,31 @@
-//! What is in flight, what of it arrived, what is lost: SACK and RACK (RFC 2018, RFC 8985).
+//! Segments in flight, arrived and lost: SACK and RACK (RFC 2018, RFC 8985).
 
 use std::collections::VecDeque;
 
 use super::{Sack, Segment, Span};
 use crate::Nanos;
 
-/// Segments that may arrive out of order before a gap counts as loss (RFC 5681, 3.2).
+/// Out-of-order segments before a gap counts as a loss (RFC 5681, 3.2).
 const DUPLICATE_ACKS: u32 = 3;
-/// Linux's `TCP_MAX_REORDERING`.
+/// Maximum reordering; Linux's `TCP_MAX_REORDERING`.
 const MAX_REORDERING: u32 = 300;
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     span: Span,
-    /// When it was sent last.
+    /// Time of the last transmission.
     at: Nanos,
-    /// Place in the order of transmissions.
+    /// Position in the order of transmissions.
     order: u64,
     sacked: bool,
     lost: bool,
-    /// It was lost and is in flight again.
+    /// Whether it was lost and is in flight again.
     resent: bool,
     ever_resent: bool,
 }
 
-/// Places of the latest transmission known to have arrived (RFC 8985, 5.2).
+/// The latest transmission that is known to have arrived (RFC 8985, 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     at: Nanos,
@@ -33,27 +33,27 @@ struct Rack {
     rtt: Nanos,
 }
 
-/// What an acknowledgment did.
+/// The effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     /// Segments that left the network.
     pub(super) delivered: u32,
-    /// Whether the cumulative acknowledgment moved.
+    /// Whether the cumulative acknowledgment advanced.
     pub(super) advanced: bool,
-    /// Whether a block acknowledged something new.
+    /// Whether a block acknowledged new segments.
     pub(super) sacked: bool,
-    /// Round-trip times of the first and the last segment acknowledged that was sent once.
+    /// Round-trip times of the first and the last acknowledged segment that was sent once.
     pub(super) first_rtt: Option<Nanos>,
     pub(super) last_rtt: Option<Nanos>,
 }
 
-/// The segments in flight, by number: the first ever sent is number 0.
+/// The segments in flight, by number, starting with 0 for the first segment of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     sent: VecDeque<Sent>,
-    /// Number of the oldest.
+    /// Number of the oldest segment.
     first: u64,
-    /// Transmissions in their order. Entries whose segment has arrived or was sent again are stale.
+    /// Transmissions in order. An entry is stale if its segment has arrived or was retransmitted.
     by_time: VecDeque<(u64, u64)>,
     orders: u64,
     sacked: u32,
@@ -61,17 +61,17 @@ pub(super) struct Scoreboard {
     /// Segments that were marked lost so far.
     losses: u64,
     resent: u32,
-    /// Lost and not sent again.
+    /// Lost segments that were not retransmitted.
     waiting: u32,
-    /// No segment below this number waits to be sent again.
+    /// No segment below this number waits for retransmission.
     hint: u64,
-    /// Blocks of the last acknowledgment: known already when they come again.
+    /// Blocks of the last acknowledgment, already processed if they are repeated.
     seen: Sack,
     highest_sacked: Option<u64>,
-    /// The highest before the acknowledgment that is being taken in.
+    /// The value of `highest_sacked` before the acknowledgment in progress.
     highest_before: Option<u64>,
     rack: Rack,
-    /// How far segments overtake one another on this path, and whether they ever did.
+    /// Maximum reordering distance on this path, and whether any reordering was seen.
     reordering: u32,
     reordering_seen: bool,
 }
@@ -103,32 +103,32 @@ impl Scoreboard {
         u32::try_from(self.sent.len()).unwrap_or(u32::MAX)
     }
 
-    /// Segments believed to be in the network (RFC 6675's pipe).
+    /// Segments assumed to be in the network (RFC 6675's pipe).
     pub(super) fn in_flight(&self) -> u32 {
         self.outstanding() - self.sacked - self.lost + self.resent
     }
 
-    /// Segments that were found lost so far, a retransmission counted anew.
+    /// Segments marked as lost so far; each loss of a retransmission counts again.
     pub(super) fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// Segments beyond a gap, or lost.
+    /// Whether any segment is above a gap or lost.
     pub(super) fn any_out_of_order(&self) -> bool {
         self.sacked + self.lost > 0
     }
 
-    /// Whether this path has been seen to reorder, by more than a few segments.
+    /// Whether this path has reordered segments by more than a few positions.
     pub(super) fn reorders(&self) -> bool {
         self.reordering > DUPLICATE_ACKS
     }
 
-    /// Whether a lost segment waits to be sent again.
+    /// Whether a lost segment waits for retransmission.
     pub(super) fn any_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// When the oldest segment was sent last.
+    /// Time of the last transmission of the oldest segment.
     pub(super) fn oldest_at(&self) -> Option<Nanos> {
         self.sent.front().map(|sent| sent.at)
     }
@@ -149,7 +149,7 @@ impl Scoreboard {
         self.orders
     }
 
-    /// New octets go out.
+    /// Records the transmission of new octets.
     pub(super) fn send(&mut self, span: Span, now: Nanos) {
         let order = self.next_order(self.number(self.sent.len()));
         self.sent.push_back(Sent {
@@ -163,7 +163,7 @@ impl Scoreboard {
         });
     }
 
-    /// The oldest lost segment goes out again.
+    /// Retransmits the oldest lost segment.
     pub(super) fn resend_lost(&mut self, now: Nanos) -> Option<Span> {
         if self.waiting == 0 {
             return None;
@@ -175,8 +175,8 @@ impl Scoreboard {
         Some(self.resend(index, now))
     }
 
-    /// The newest segment goes out again, lost or not: a tail loss probe. `None` when it has arrived or is
-    /// out again already.
+    /// Retransmits the newest segment as a tail loss probe, lost or not. `None` if it has arrived or is
+    /// already retransmitted.
     pub(super) fn resend_newest(&mut self, now: Nanos) -> Option<Span> {
         let index = self.sent.len().checked_sub(1)?;
         let newest = self.sent[index];
@@ -200,7 +200,7 @@ impl Scoreboard {
         sent.span
     }
 
-    /// Takes the acknowledgment in. `min_rtt` is the smallest round-trip time known before it.
+    /// Processes an acknowledgment. `min_rtt` is the minimum round-trip time before it.
     pub(super) fn acknowledge(&mut self, segment: &Segment, now: Nanos, min_rtt: Nanos) -> Progress {
         let mut progress = Progress::default();
         self.highest_before = self.highest_sacked;
@@ -253,7 +253,7 @@ impl Scoreboard {
         last_at: &mut Option<Nanos>,
     ) {
         let mut index = self.sent.partition_point(|sent| sent.span.start < block.start);
-        // What the last acknowledgment said of this block need not be walked again.
+        // Skip the part of this block that the last acknowledgment already reported.
         let known = self
             .seen
             .blocks()
@@ -292,7 +292,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes a segment that arrived out of the counts of lost and retransmitted ones.
+    /// Removes a segment that arrived from the counts of lost and retransmitted segments.
     fn forget_loss(&mut self, sent: &Sent) {
         if sent.lost {
             self.lost -= 1;
@@ -312,7 +312,7 @@ impl Scoreboard {
             self.reordering = self.reordering.max(distance.min(MAX_REORDERING));
         }
         let rtt = now.saturating_sub(sent.at);
-        // Faster than any round trip: the acknowledgment is of the first transmission.
+        // Faster than any round trip: the acknowledgment belongs to the first transmission.
         if sent.ever_resent && rtt < min_rtt {
             return;
         }
@@ -330,8 +330,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what was sent long enough before something that arrived as lost (RFC 8985, 6.2 step 5). Gives
-    /// the time until the next segment would be, if its acknowledgment stays out.
+    /// Marks segments as lost that were sent long enough before a segment that arrived (RFC 8985, 6.2 step
+    /// 5). Returns the time until the next segment counts as lost if it is not acknowledged.
     pub(super) fn detect_losses(
         &mut self,
         now: Nanos,
@@ -367,7 +367,7 @@ impl Scoreboard {
         wait
     }
 
-    /// RFC 8985, 6.2 step 4.
+    /// The reordering window of RFC 8985, 6.2 step 4.
     fn reordering_window(&self, recovering: bool, min_rtt: Nanos, srtt: Nanos) -> Nanos {
         if !self.reordering_seen && (recovering || self.sacked >= self.reordering) {
             return Nanos::ZERO;
@@ -385,7 +385,7 @@ impl Scoreboard {
             self.resent -= 1;
         } else {
             self.lost += 1;
-            // A probe may have been in flight beside the segment it repeats.
+            // A probe may have been in flight at the same time as the segment that it repeats.
             self.resent -= u32::from(sent.resent);
         }
         sent.lost = true;
@@ -395,8 +395,8 @@ impl Scoreboard {
         self.hint = self.hint.min(number);
     }
 
-    /// The retransmission timeout passed: the oldest segment is lost, and of the others those that RACK gives
-    /// up (RFC 8985, 6.3).
+    /// Handles a retransmission timeout: the oldest segment is lost, and other segments by the rule of RACK
+    /// (RFC 8985, 6.3).
     pub(super) fn mark_timed_out(&mut self, now: Nanos, min_rtt: Nanos, srtt: Nanos) {
         let window = self.reordering_window(true, min_rtt, srtt);
         for index in 0..self.sent.len() {
@@ -407,13 +407,13 @@ impl Scoreboard {
         }
     }
 
-    /// The timeout was spurious: what counted as lost is on its way.
+    /// Undoes a spurious timeout: the segments marked as lost are in flight.
     pub(super) fn clear_losses(&mut self) {
         for index in 0..self.sent.len() {
             if self.sent[index].lost {
                 self.sent[index].lost = false;
                 let order = self.sent[index].order;
-                // A segment that waited has no entry any more.
+                // A segment that waited for retransmission no longer has an entry.
                 if !self.sent[index].resent {
                     self.by_time.push_back((order, self.number(index)));
                 }

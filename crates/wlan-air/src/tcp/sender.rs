@@ -1,4 +1,4 @@
-//! The sending end.
+//! The sender.
 
 mod config;
 mod recovery;
@@ -12,28 +12,28 @@ use super::scoreboard::Scoreboard;
 use super::{Segment, TcpError};
 use crate::Nanos;
 
-/// Added to the timers that watch for reordering and for a lost tail; Linux's `TCP_TIMEOUT_MIN_US`.
+/// Added to the timers for reordering and tail loss; Linux's `TCP_TIMEOUT_MIN_US`.
 const TIMER_SLACK: Nanos = Nanos::from_ms(2);
-/// The longest that a receiver delays an ACK for a single segment, as a tail loss probe assumes it (RFC 8985,
-/// 7.2: `WCDelAckT`; Linux's is `TCP_RTO_MIN`).
+/// Maximum ACK delay that a tail loss probe assumes for a single segment (RFC 8985, 7.2: `WCDelAckT`; Linux:
+/// `TCP_RTO_MIN`).
 const WORST_ACK_DELAY: Nanos = Nanos::from_ms(200);
-/// Four times the largest burst that Linux hands to a device.
+/// Four times the maximum burst that Linux passes to a device.
 const BURSTS_B: u64 = 4 * 65_536;
 
-/// What a sender did so far.
+/// The counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, including retransmissions.
     pub segments: u64,
-    /// Data segments sent again.
+    /// Retransmitted data segments.
     pub retransmissions: u64,
-    /// Times that the window was lowered for a loss.
+    /// Number of reductions of the window after a loss.
     pub recoveries: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Tail loss probes.
     pub probes: u64,
-    /// Recoveries and timeouts found spurious, and undone.
+    /// Recoveries and timeouts that were spurious and undone.
     pub undone: u64,
 }
 
@@ -44,7 +44,7 @@ enum Phase {
     Open,
 }
 
-/// Where the sender is in the handling of losses; Linux's `CA_Open` and `CA_Disorder` are one here.
+/// The state of loss recovery; Linux's `CA_Open` and `CA_Disorder` are one state here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
@@ -67,27 +67,27 @@ struct Reduction {
     out: u32,
 }
 
-/// What a spurious recovery gives back.
+/// The state that is restored after a spurious recovery.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     window: u32,
     threshold: u32,
-    /// When the first segment of this recovery was sent again.
+    /// Time of the first retransmission of this recovery.
     resent_at: Option<Nanos>,
-    /// Retransmissions not yet reported as duplicates; `None` before the first.
+    /// Retransmissions not yet reported as duplicates; `None` before the first retransmission.
     unexplained: Option<u32>,
     from: u64,
 }
 
-/// A tail loss probe on its way (RFC 8985, 7.4).
+/// A tail loss probe in flight (RFC 8985, 7.4).
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     end: u64,
     resent: bool,
 }
 
-/// A TCP sender. Call [`Sender::open`], then hand over what arrives ([`Sender::on_segment`]) and perform
-/// timeouts ([`Sender::on_timeout`]); after each call take all that it sends with [`Sender::poll`].
+/// A TCP sender. Call [`Sender::open`], then pass arriving segments to [`Sender::on_segment`] and expired
+/// timeouts to [`Sender::on_timeout`]. After each call, send all segments that [`Sender::poll`] returns.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
@@ -96,11 +96,11 @@ pub struct Sender {
     board: Scoreboard,
     rtt: Rtt,
     cwnd: Cwnd,
-    /// Octets acknowledged, octets sent, and octets that the application gives in all.
+    /// Octets acknowledged, octets sent, and the total octets of the application.
     acked: u64,
     sent: u64,
     supply: u64,
-    /// The octet that the receiver's window ends before, and the largest window seen.
+    /// End of the receiver's window, and the largest window so far.
     window_end: u64,
     window_max_b: u64,
     /// Losses before this octet belong to the current recovery.
@@ -110,13 +110,13 @@ pub struct Sender {
     probe: Option<Probe>,
     probe_due: bool,
     timer: Option<(Timer, Nanos)>,
-    /// Segments to send beside data: the SYN, the ACK that ends the handshake.
+    /// Whether a segment without data must be sent: the SYN, or the ACK that ends the handshake.
     control_due: bool,
     syns: u64,
     syn_at: Nanos,
     echo: Nanos,
     last_sent: Nanos,
-    /// Whether the window was what limited, over the last window (Linux's `tcp_cwnd_validate`).
+    /// Whether the window limited the sender during the last window of data (Linux's `tcp_cwnd_validate`).
     limited: bool,
     limited_until: u64,
     most_outstanding: u32,
@@ -128,7 +128,7 @@ impl Sender {
     /// A sender that has not opened its connection.
     ///
     /// # Errors
-    /// [`TcpError`] where the configuration contradicts itself.
+    /// [`TcpError`] if the configuration is invalid.
     pub fn new(config: SenderConfig) -> Result<Sender, TcpError> {
         config.check()?;
         Ok(Sender {
@@ -165,7 +165,7 @@ impl Sender {
         })
     }
 
-    /// Opens the connection: a SYN is to be sent. Does nothing when called again.
+    /// Opens the connection with a SYN. Further calls have no effect.
     pub fn open(&mut self, now: Nanos) {
         if self.phase == Phase::Closed {
             self.phase = Phase::Opening;
@@ -180,12 +180,12 @@ impl Sender {
         self.timer = Some((Timer::Retransmission, now + self.rtt.timeout()));
     }
 
-    /// The application gives `octets` more; a bulk stream has them already.
+    /// The application writes `octets` more octets; a bulk stream has them already.
     pub fn write(&mut self, octets: u64) {
         self.supply = self.supply.saturating_add(octets);
     }
 
-    /// The application gives nothing more than what is sent.
+    /// The application writes no more octets than have been sent.
     pub fn stop(&mut self) {
         self.supply = self.supply.min(self.sent);
     }
@@ -196,7 +196,8 @@ impl Sender {
         self.acked
     }
 
-    /// Whether all that the application gave is acknowledged; never for a bulk stream that has not stopped.
+    /// Whether all octets of the application are acknowledged; always false for a bulk stream that has not
+    /// stopped.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Open && self.acked == self.supply
@@ -220,19 +221,19 @@ impl Sender {
         self.cwnd.threshold = threshold;
     }
 
-    /// What it did so far.
+    /// The counters since the start.
     #[must_use]
     pub fn counters(&self) -> SenderCounters {
         self.counters
     }
 
-    /// When [`Sender::on_timeout`] is to be called; `None` while no timer runs.
+    /// Time of the next [`Sender::on_timeout`]; `None` if no timer is active.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Nanos> {
         self.timer.map(|(_, at)| at)
     }
 
-    /// A segment of the receiver arrives.
+    /// Handles a segment from the receiver.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         match self.phase {
             Phase::Opening if segment.syn => {
@@ -247,7 +248,7 @@ impl Sender {
                 self.rtt.sample_min(rtt);
                 self.cwnd.opened(now);
             }
-            // The answer to a SYN sent twice, or an ACK that data overtook.
+            // The answer to a repeated SYN, or an ACK that arrived after data.
             Phase::Open if segment.syn => self.control_due = true,
             Phase::Open if segment.ack >= self.acked && segment.ack <= self.sent => self.on_ack(now, segment),
             _ => {}
@@ -268,7 +269,7 @@ impl Sender {
         if let Some(rtt) = progress.first_rtt {
             self.rtt.sample(rtt, self.acked, self.sent);
         } else if progress.advanced && segment.echo > Nanos::ZERO {
-            // RFC 7323, 4: timestamps tell which transmission was acknowledged.
+            // RFC 7323, 4: timestamps identify the transmission that was acknowledged.
             self.rtt
                 .sample(now.saturating_sub(segment.echo), self.acked, self.sent);
         }

@@ -1,4 +1,4 @@
-//! Both ends over a simple pipe: what the RFCs ask for, and the laws that throughput follows.
+//! Both ends over a simple pipe: the requirements of the RFCs, and the laws of throughput.
 
 mod laws;
 mod receiver;
@@ -12,7 +12,8 @@ use super::*;
 /// Whether the n-th data segment is lost.
 type Lose = Box<dyn FnMut(u64, &Segment) -> bool>;
 
-/// A bottleneck with a FIFO of `queue` packets towards the receiver, the same delay each way, and losses.
+/// A bottleneck with a FIFO of `queue` packets towards the receiver, the same delay in each direction, and
+/// losses.
 struct Pipe {
     sender: Sender,
     receiver: Receiver,
@@ -26,7 +27,7 @@ struct Pipe {
     free_at: Nanos,
     forth: VecDeque<(Nanos, Segment)>,
     back: VecDeque<(Nanos, Segment)>,
-    /// Every data segment sent, lost or not, and every ACK that arrived.
+    /// Every data segment that was sent, even if it was lost, and every ACK that arrived.
     sent: Vec<(Nanos, Segment)>,
     acks: Vec<(Nanos, Segment)>,
     drops: u64,
@@ -110,7 +111,7 @@ impl Pipe {
             .extend(segment.map(|segment| (self.now + self.delay, segment)));
     }
 
-    /// Performs the next event; `None` when nothing will ever happen again.
+    /// Executes the next event; `None` if there is none.
     fn step(&mut self) -> Option<Nanos> {
         self.send();
         let forth = self.forth.front().map(|&(at, _)| at);

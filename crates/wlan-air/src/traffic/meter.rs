@@ -1,17 +1,17 @@
-//! What is measured where traffic arrives.
+//! Measurements at the receiver of traffic.
 
 use hdrhistogram::Histogram;
 
 use super::PLAYOUT_DEADLINE;
 use crate::Nanos;
 
-/// Delays above this are counted as this in percentiles: an hour.
+/// Percentiles count delays above this limit, one hour, as the limit.
 const LONGEST_NS: u64 = 3_600_000_000_000;
-/// Percentiles are exact to a thousandth.
+/// Significant digits of percentiles: they are exact to a thousandth.
 const DIGITS: u8 = 3;
 
-/// The distribution of delays, in a log-linear histogram: memory is the same for ten delays and for a
-/// billion.
+/// The distribution of delays, in a log-linear histogram whose memory does not depend on the number of
+/// delays.
 #[derive(Clone, Debug)]
 pub struct Delays {
     histogram: Histogram<u64>,
@@ -33,7 +33,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// Counts a delay.
+    /// Records a delay.
     pub fn record(&mut self, delay: Nanos) {
         self.histogram.saturating_record(delay.0);
         self.sum_ns += u128::from(delay.0);
@@ -51,33 +51,34 @@ impl Delays {
         self.max = self.max.max(other.max);
     }
 
-    /// Delays counted.
+    /// Number of delays.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Mean, exact to the nanosecond; `None` without delays.
+    /// Mean delay, exact to the nanosecond; `None` without delays.
     #[must_use]
     pub fn mean(&self) -> Option<Nanos> {
         let mean = self.sum_ns.checked_div(u128::from(self.count))?;
         Some(Nanos(u64::try_from(mean).expect("a mean is at most the largest")))
     }
 
-    /// The delay that `percent` of all do not exceed, to a thousandth; `None` without delays.
+    /// The delay that `percent` percent of all delays do not exceed, exact to a thousandth; `None` without
+    /// delays.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Nanos> {
         (self.count > 0).then(|| Nanos(self.histogram.value_at_percentile(percent)).min(self.max))
     }
 
-    /// The longest; `None` without delays.
+    /// The longest delay; `None` without delays.
     #[must_use]
     pub fn max(&self) -> Option<Nanos> {
         (self.count > 0).then_some(self.max)
     }
 }
 
-/// Interarrival jitter (RFC 3550, 6.4.1), computed as its appendix A.8 does, in nanoseconds.
+/// Interarrival jitter (RFC 3550, 6.4.1), computed as in its appendix A.8, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
     last_transit_ns: Option<u64>,
@@ -86,7 +87,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// A packet sent at `sent` arrived at `arrived`.
+    /// Records a packet that was sent at `sent` and arrived at `arrived`.
     pub fn record(&mut self, sent: Nanos, arrived: Nanos) {
         let transit_ns = arrived.saturating_sub(sent).0;
         if let Some(last_ns) = self.last_transit_ns {
@@ -96,14 +97,14 @@ impl Jitter {
         self.last_transit_ns = Some(transit_ns);
     }
 
-    /// The jitter now; zero before the second packet.
+    /// The current jitter; zero before the second packet.
     #[must_use]
     pub fn value(&self) -> Nanos {
         Nanos(self.jitter_x16_ns >> 4)
     }
 }
 
-/// Packets lost, by their sequence numbers (RFC 3550, A.3): those expected less those that came.
+/// Packet loss, from sequence numbers (RFC 3550, A.3): expected minus received packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
     range: Option<(u64, u64)>,
@@ -111,27 +112,27 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// The packet with this number arrived.
+    /// Records the arrival of the packet with this sequence number.
     pub fn record(&mut self, sequence: u64) {
         let (first, last) = self.range.unwrap_or((sequence, sequence));
         self.range = Some((first.min(sequence), last.max(sequence)));
         self.received += 1;
     }
 
-    /// Packets that arrived.
+    /// Number of packets received.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Packets from the first to the last that arrived.
+    /// Number of packets from the lowest to the highest sequence number received.
     #[must_use]
     pub fn expected(&self) -> u64 {
         self.range.map_or(0, |(first, last)| last - first + 1)
     }
 
-    /// Share of the packets expected that did not come; `None` before the first. Packets lost after the last
-    /// one that came are not seen; a packet that came twice hides one that did not.
+    /// Fraction of the expected packets that were lost; `None` before the first packet. Losses after the last
+    /// received packet are not detected, and a duplicate hides a loss.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     pub fn share(&self) -> Option<f64> {
@@ -140,20 +141,20 @@ impl Loss {
     }
 }
 
-/// Frames of a video that are not there as a whole by their deadline. It keeps a few octets for each frame.
+/// Frames of a video that are incomplete at their deadline. Its memory is a few octets per frame.
 #[derive(Clone, Debug, Default)]
 pub struct FrameMeter {
-    /// When each was captured, and how many of its packets are not there yet.
+    /// Capture time of each frame, and the number of its missing packets.
     frames: Vec<(Nanos, u32)>,
 }
 
 impl FrameMeter {
-    /// The next frame, of `packets` packets, was captured.
+    /// Records the capture of the next frame, which has `packets` packets.
     pub fn captured(&mut self, at: Nanos, packets: u32) {
         self.frames.push((at, packets));
     }
 
-    /// A packet of a frame, numbered from 0, arrived; no packet comes twice.
+    /// Records the arrival of a packet of a frame, numbered from 0; duplicates are not allowed.
     pub fn arrived(&mut self, frame: u64, at: Nanos) {
         let frame = usize::try_from(frame)
             .ok()
@@ -165,8 +166,8 @@ impl FrameMeter {
         }
     }
 
-    /// Frames captured in a stretch of time, without those whose deadline is after its end, and how many of them were
-    /// late.
+    /// The number of frames captured from `from` to `until` whose deadline is not after `until`, and the
+    /// number of late frames among them.
     #[must_use]
     pub fn late(&self, from: Nanos, until: Nanos) -> (u64, u64) {
         let judged = self
@@ -179,21 +180,22 @@ impl FrameMeter {
     }
 }
 
-/// All of these for one flow.
+/// All measurements of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     /// Delay from departure to arrival.
     pub delays: Delays,
-    /// Its variation.
+    /// Variation of the delay.
     pub jitter: Jitter,
-    /// What did not arrive.
+    /// Lost packets.
     pub loss: Loss,
-    /// Octets of payload that arrived.
+    /// Octets of payload received.
     pub octets: u64,
 }
 
 impl Meter {
-    /// The packet numbered `sequence` with `len_b` octets of payload, sent at `sent`, arrived at `arrived`.
+    /// Records packet `sequence` with `len_b` octets of payload, which was sent at `sent` and arrived at
+    /// `arrived`.
     pub fn record(&mut self, sequence: u64, sent: Nanos, arrived: Nanos, len_b: usize) {
         self.delays.record(arrived.saturating_sub(sent));
         self.jitter.record(sent, arrived);
@@ -201,7 +203,7 @@ impl Meter {
         self.octets += len_b as u64;
     }
 
-    /// Payload a second over `span`, Mbit/s.
+    /// Mean payload rate over `span`, Mbit/s.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     pub fn goodput_mbps(&self, span: Nanos) -> f64 {

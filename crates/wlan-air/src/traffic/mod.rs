@@ -1,13 +1,13 @@
-//! Traffic in virtual time: what applications send, and what is measured where it arrives.
+//! Traffic in virtual time: the packets that applications send, and the measurements at the receiver.
 //!
-//! A source is an iterator over [`Departure`]s, without a clock: the caller hands each to a queue when its
-//! time comes. Those that draw take a seed, and draw the same on every platform. [`RequestResponse`] alone
-//! needs to be told when its answer came. A saturated source needs no state: the caller keeps the queue
+//! A source is an iterator over [`Departure`]s, without a clock: the caller queues each departure at its
+//! time. Random sources take a seed and give the same numbers on every platform. Only [`RequestResponse`]
+//! must be told when its answer arrives. A saturated source requires no state: the caller keeps the queue
 //! full.
 //!
 //! - [`Cbr`], [`Poisson`], [`RequestResponse`], [`Video`]: sources;
 //! - [`Meter`]: delay with percentiles, jitter (RFC 3550), loss; its memory does not grow with time;
-//! - [`FrameMeter`]: frames of a video that are late.
+//! - [`FrameMeter`]: late frames of a video.
 
 mod meter;
 mod video;
@@ -20,53 +20,53 @@ use rand_pcg::rand_core::Rng;
 
 use crate::Nanos;
 
-/// What an application sends at once: the payload of one datagram, or one write.
+/// The data that an application sends at once: the payload of one datagram, or of one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When.
+    /// Time of the departure.
     pub at: Nanos,
     /// Octets of payload.
     pub len_b: usize,
 }
 
-/// What can be wrong with the parameters of a source.
+/// Invalid parameters of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrafficError {
-    /// Nothing in a packet.
+    /// The packet is empty.
     #[error("a packet must carry at least 1 octet")]
     Packet,
-    /// No rate, or more than a packet a nanosecond.
+    /// The rate is zero, or exceeds one packet per nanosecond.
     #[error(
         "rate of {rate_bps} bit/s with packets of {packet_b} octets: must be above 0 and below a packet a ns"
     )]
     Rate {
-        /// The rate.
+        /// The rate in bit/s.
         rate_bps: u64,
-        /// Octets of a packet.
+        /// Octets per packet.
         packet_b: usize,
     },
-    /// Video without frames.
+    /// The frame rate of a video is out of range.
     #[error("video needs 1 to 1000 frames a second")]
     FrameRate,
-    /// No group of pictures.
+    /// The group of pictures is too short.
     #[error(
         "a group of {gop} pictures with {b_frames} B frames in a row: must hold at least an I frame and those"
     )]
     Gop {
-        /// Frames of a group.
+        /// Frames per group.
         gop: u32,
-        /// B frames between two others.
+        /// Consecutive B frames.
         b_frames: u32,
     },
-    /// No room behind the RTP headers.
+    /// The packets have no space after the RTP headers.
     #[error(
         "RTP packets of {0} octets of UDP payload: must exceed the headers of {RTP_HEADER_LEN_B} (RFC 3550, 5)"
     )]
     RtpPayload(usize),
-    /// Video without a rate, or above all that there is.
+    /// The rate of a video is out of range.
     #[error("video of {0} bit/s: must be above 0, and at most the 2 Gbit/s that hold one without encoding")]
     VideoRate(u64),
-    /// A clip of no frames, or of more than are kept.
+    /// The length of a clip is out of range.
     #[error("a clip of {0} frames: 1 to 10 000 000 are possible")]
     Clip(u32),
 }
@@ -81,7 +81,7 @@ fn check_rate(rate_bps: u64, packet_b: usize) -> Result<(), TrafficError> {
     Ok(())
 }
 
-/// Packets of one size at even distances, as iperf3 paces UDP.
+/// Packets of one size at constant intervals, as iperf3 paces UDP.
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr {
     rate_bps: u64,
@@ -91,10 +91,11 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// Packets of `packet_b` octets of payload at `rate_bps` bits of payload a second, the first at `start`.
+    /// Packets of `packet_b` octets of payload at `rate_bps` bits of payload per second, the first at
+    /// `start`.
     ///
     /// # Errors
-    /// [`TrafficError`] where there is nothing to send, or more than a packet a nanosecond.
+    /// [`TrafficError`] if the packet is empty, or if the rate is zero or exceeds one packet per nanosecond.
     pub fn new(rate_bps: u64, packet_b: usize, start: Nanos) -> Result<Cbr, TrafficError> {
         check_rate(rate_bps, packet_b)?;
         Ok(Cbr {
@@ -109,7 +110,7 @@ impl Cbr {
 impl Iterator for Cbr {
     type Item = Departure;
 
-    /// The n-th packet goes when n packets are due, so that no rounding adds up.
+    /// Packet n leaves when n packets are due, so rounding errors do not accumulate.
     fn next(&mut self) -> Option<Departure> {
         let bits = u128::from(self.sent) * self.packet_b as u128 * 8;
         let after = u64::try_from(bits * 1_000_000_000 / u128::from(self.rate_bps)).ok()?;
@@ -121,7 +122,7 @@ impl Iterator for Cbr {
     }
 }
 
-/// Packets of one size at independent, exponential distances.
+/// Packets of one size at independent, exponentially distributed intervals.
 #[derive(Clone, Debug)]
 pub struct Poisson {
     mean_ns: f64,
@@ -131,11 +132,11 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Packets of `packet_b` octets of payload at `rate_bps` bits of payload a second on average, the first
-    /// an exponential distance after `start`.
+    /// Packets of `packet_b` octets of payload at a mean of `rate_bps` bits of payload per second. The first
+    /// packet leaves one exponentially distributed interval after `start`.
     ///
     /// # Errors
-    /// As [`Cbr::new`].
+    /// The same as [`Cbr::new`].
     #[allow(clippy::cast_precision_loss)] // far below 2^53
     pub fn new(rate_bps: u64, packet_b: usize, start: Nanos, seed: u64) -> Result<Poisson, TrafficError> {
         check_rate(rate_bps, packet_b)?;
@@ -160,21 +161,21 @@ impl Iterator for Poisson {
     }
 }
 
-/// A client that asks, waits for the answer, thinks and asks again; the server answers at once.
+/// A client that sends a request, waits for the response, pauses and repeats; the server responds at once.
 #[derive(Clone, Debug)]
 pub struct RequestResponse {
-    /// Octets of payload of a request.
+    /// Octets of payload per request.
     pub request_b: usize,
-    /// Octets of payload of a response.
+    /// Octets of payload per response.
     pub response_b: usize,
     think: Nanos,
 }
 
 impl RequestResponse {
-    /// A client that thinks equally long each time, as `ping` or `sockperf` does.
+    /// A client with a constant pause, like `ping` or `sockperf`.
     ///
     /// # Errors
-    /// [`TrafficError::Packet`] if a request or a response carries nothing.
+    /// [`TrafficError::Packet`] if a request or a response is empty.
     pub fn new(request_b: usize, response_b: usize, think: Nanos) -> Result<RequestResponse, TrafficError> {
         if request_b == 0 || response_b == 0 {
             return Err(TrafficError::Packet);
@@ -186,7 +187,8 @@ impl RequestResponse {
         })
     }
 
-    /// The next request, after the answer to the last came at `answered` (or the client started).
+    /// The next request, after the response to the last request arrived at `answered` (or the client started
+    /// then).
     pub fn next_request(&self, answered: Nanos) -> Departure {
         Departure {
             at: answered + self.think,
@@ -194,7 +196,7 @@ impl RequestResponse {
         }
     }
 
-    /// The response to a request that came at `asked`.
+    /// The response to a request that arrived at `asked`.
     #[must_use]
     pub fn response(&self, asked: Nanos) -> Departure {
         Departure {
@@ -204,7 +206,8 @@ impl RequestResponse {
     }
 }
 
-/// Draws that are the same on every platform: PCG, and functions of `libm` instead of the system's.
+/// Random numbers that are equal on every platform: PCG, and functions of `libm` instead of the system
+/// library.
 #[derive(Clone, Debug)]
 struct Draws(Pcg64Mcg);
 
@@ -215,7 +218,7 @@ impl Draws {
         ))
     }
 
-    /// In (0, 1], a multiple of 2^-53.
+    /// Uniform on (0, 1], a multiple of 2^-53.
     #[allow(clippy::cast_precision_loss)] // 53 bits
     fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
@@ -226,7 +229,7 @@ impl Draws {
         (-libm::log(self.unit()) * mean) as u64
     }
 
-    /// Standard normal (Box and Muller).
+    /// Standard normal (Box-Muller).
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * libm::log(self.unit())).sqrt();
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())

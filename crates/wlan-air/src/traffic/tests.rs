@@ -1,4 +1,4 @@
-//! Sources keep their rates and shapes; meters say what a textbook would.
+//! Sources keep their rates and shapes; meters give the textbook values.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn cbr_is_even_and_does_not_drift() {
     let mut cbr = Cbr::new(7_000_000, 1470, Nanos::from_ms(5)).unwrap();
     let first: Vec<Nanos> = cbr.by_ref().take(3).map(|d| d.at).collect();
     assert_eq!(first, [5_000, 6_680, 8_360].map(Nanos::from_us));
-    // A third of a nanosecond a packet would be 33 us after 100 000 packets.
+    // An error of a third of a nanosecond per packet would be 33 us after 100 000 packets.
     let last = Cbr::new(3, 1, Nanos::ZERO).unwrap().nth(90).unwrap();
     assert_eq!(last.at, Nanos::from_secs(240));
 }
@@ -28,7 +28,7 @@ fn poisson_has_its_mean_and_the_variance_of_an_exponential() {
 
 #[test]
 fn draws_are_the_same_everywhere() {
-    // Fixed values: a change of generator or of mathematics changes results, and must be seen.
+    // Fixed values: the test must fail if a new generator or different mathematics changes the results.
     let source = Poisson::new(8_000_000, 1000, Nanos::ZERO, 7).unwrap();
     let times: Vec<u64> = source.take(3).map(|d| d.at.0).collect();
     assert_eq!(times, vec![342_244, 2_653_074, 2_667_380]);
@@ -56,7 +56,7 @@ fn what_contradicts_itself_is_refused() {
 
 #[test]
 fn jitter_is_that_of_rfc_3550() {
-    // Transit times alternate by 16 ms: J goes to 16 ms by 1/16 of the difference each packet.
+    // Transit times alternate by 16 ms: J approaches 16 ms by 1/16 of the difference per packet.
     let mut jitter = Jitter::default();
     let mut expected = 0.0;
     for n in 0..200_u64 {

@@ -1,9 +1,11 @@
-//! High-definition video over RTP: groups of pictures of uneven frames, each sent as a row of packets.
+//! High-definition video over RTP: groups of pictures with frames of unequal size, each sent as a series of
+//! packets.
 //!
-//! The sizes of frames follow the model that Krunz and Tripathi fitted to MPEG films (UMIACS-TR-95-120, 1995; ACM
-//! SIGMETRICS 1997): scenes of geometric length, each with a log-normal activity that all of its frames share, and
-//! log-normal I, P and B frames about it; each kind follows its own past. The constants below are chosen so that what
-//! comes out has the published figures of H.264 video without rate control, which the tests check:
+//! The sizes of frames follow the model that Krunz and Tripathi fitted to MPEG films (UMIACS-TR-95-120, 1995;
+//! ACM SIGMETRICS 1997). Scenes have a geometric length and a log-normal activity that all their frames
+//! share. The sizes of I, P and B frames are log-normal around this activity, and each kind of frame is
+//! autocorrelated. With the constants below, the sizes have the published properties of H.264 video without
+//! rate control, which the tests check:
 //!
 //! | of 53 984 frames        | published                                                | here, ten seeds |
 //! |-------------------------|----------------------------------------------------------|-----------------|
@@ -13,69 +15,71 @@
 //! | largest group over mean | 3.5 to 8.3 (a)                                           | 3.6 to 7.1   |
 //! | autocorrelation         | peaks at whole groups, slow decay (a)                    | 0.84 to 0.86 at one group |
 //!
-//! (a) Star Wars IV in H.264, groups of 16 with 3 to 15 B frames, full frame rate, in the video trace library of Arizona
-//! State University (Seeling and Reisslein, IEEE Communications Surveys and Tutorials 14(4), 2012); (b) the Weibull
-//! distribution of shape 0.8099 that IEEE 802.11 takes for frames of high-definition video (IEEE 802.11-14/0571,
-//! appendix 2).
+//! (a) Star Wars IV in H.264, groups of 16 with 3 to 15 B frames, full frame rate, in the video trace library
+//! of Arizona State University (Seeling and Reisslein, IEEE Communications Surveys and Tutorials 14(4),
+//! 2012); (b) the Weibull distribution of shape 0.8099 that IEEE 802.11 specifies for frames of
+//! high-definition video (IEEE 802.11-14/0571, appendix 2).
 //!
-//! A stream plays a clip of so many frames over and over. As a two-pass encoder does, the frames of a clip are scaled to
-//! what was asked for, so that any stretch as long as the clip has the mean rate exactly.
+//! A stream repeats a clip with a fixed number of frames. As in two-pass encoding, the frames of a clip are
+//! scaled to the configured rate, so any interval as long as the clip has exactly the mean rate.
 
 use super::{Departure, Draws, TrafficError};
 use crate::Nanos;
 
-/// Octets before the picture in an RTP packet of ours: the fixed header (RFC 3550, 5.1) and an extension (5.3.1) of five
-/// words that says when the packet was sent.
+/// Octets before the picture in an RTP packet: the fixed header (RFC 3550, 5.1) and an extension (5.3.1) of
+/// five words that holds the time at which the packet was sent.
 pub const RTP_HEADER_LEN_B: usize = 12 + 4 + 20;
-/// A frame that is not there as a whole so long after its capture is late: it is not shown. Of the 150 ms that a
-/// conversation allows one way (ITU-T G.114), it leaves 50 to camera, encoder, decoder and screen.
+/// Time after its capture at which an incomplete frame is late and is not shown. Of the 150 ms that ITU-T
+/// G.114 allows per direction of a conversation, the camera, encoder, decoder and screen may take the other
+/// 50 ms.
 pub const PLAYOUT_DEADLINE: Nanos = Nanos::from_ms(100);
 
-/// Sizes of I, P and B frames to one another.
+/// Relative sizes of I, P and B frames.
 const WEIGHTS: [f64; 3] = [7.0, 2.5, 1.0];
 /// Coefficients of variation of the sizes of I, P and B frames within a scene.
 const VARIATION: [f64; 3] = [0.2, 0.4, 0.5];
-/// How much of a frame's deviation comes from that of the last one of its kind.
+/// Weight of the previous frame of the same kind in a frame's deviation.
 const MEMORY: f64 = 0.7;
-/// Coefficient of variation of the scenes' activities.
+/// Coefficient of variation of the activities of scenes.
 const SCENE_VARIATION: f64 = 0.53;
-/// Mean length of a scene: 4.3 s at 30 frames a second.
+/// Mean length of a scene in groups: 4.3 s at 30 frames per second.
 const SCENE_GROUPS: f64 = 8.0;
-/// No frame is larger than this many mean ones: an encoder's coded picture buffer (ITU-T H.264, annex C) holds no more,
-/// here 0.4 s of the stream at 30 frames a second.
+/// Maximum size of a frame relative to the mean: the coded picture buffer of an encoder (ITU-T H.264, annex
+/// C), here 0.4 s of the stream at 30 frames per second.
 const LARGEST: f64 = 12.0;
 
-/// When the packets of a frame leave.
+/// The times at which the packets of a frame leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pacing {
-    /// Spread evenly over the time until the next frame, as senders of video calls do.
+    /// Spread evenly over the time until the next frame, as in video calls.
     Smooth,
-    /// All at once, as the encoder hands them over.
+    /// All at once, when the encoder finishes the frame.
     Burst,
 }
 
-/// What a video stream is like.
+/// The parameters of a video stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VideoConfig {
-    /// Mean rate of the pictures, without RTP headers.
+    /// Mean bit rate of the pictures, without RTP headers.
     pub rate_bps: u64,
-    /// Frames a second.
+    /// Frames per second.
     pub fps: u32,
-    /// Frames of a group: one I frame, then P and B frames.
+    /// Frames per group: one I frame, then P and B frames.
     pub gop: u32,
-    /// B frames between two others.
+    /// Consecutive B frames.
     pub b_frames: u32,
-    /// Frames after which the stream begins anew: as many as a measured window has make its mean rate exact.
+    /// Frames until the stream repeats. With the number of frames of a measured window, the mean rate in the
+    /// window is exact.
     pub clip: u32,
-    /// Octets of UDP payload of a full packet, RTP headers included.
+    /// Octets of UDP payload of a full packet, including RTP headers.
     pub payload_b: usize,
-    /// When packets leave.
+    /// The times at which packets leave.
     pub pacing: Pacing,
 }
 
 impl VideoConfig {
-    /// High rate: 1080-line television as broadcast by ATSC, 19.4 Mbit/s, which an 802.11a/g link at 54
-    /// Mbit/s carries. The papers that compare a high and a very high rate give no figures.
+    /// High rate: 1080-line television as ATSC broadcasts it, 19.4 Mbit/s, which an 802.11a/g link at 54
+    /// Mbit/s can carry. The papers that compare a high rate with a very high rate give no figures.
     #[must_use]
     pub const fn high_rate() -> VideoConfig {
         VideoConfig {
@@ -89,7 +93,7 @@ impl VideoConfig {
         }
     }
 
-    /// The same with a clip as long as `window`.
+    /// The same stream with a clip as long as `window`.
     #[must_use]
     pub fn with_clip_of(self, window: Nanos) -> VideoConfig {
         let frames = (u128::from(window.0) * u128::from(self.fps)).div_ceil(1_000_000_000);
@@ -121,7 +125,8 @@ impl VideoConfig {
         Ok(())
     }
 
-    /// I, P or B: 0, 1 or 2. Frames stand in the order of display; a decoder's order would change no size.
+    /// The kind of a frame: 0, 1 or 2 for I, P or B. Frames are in display order; decoding order would not
+    /// change their sizes.
     fn kind(&self, place: u32) -> usize {
         match place {
             0 => 0,
@@ -130,44 +135,44 @@ impl VideoConfig {
         }
     }
 
-    /// From the stream's beginning to the `frame`-th frame.
+    /// Time from the start of the stream to the given frame.
     fn after(&self, frame: u64) -> Option<Nanos> {
         let ns = u128::from(frame) * 1_000_000_000 / u128::from(self.fps);
         u64::try_from(ns).ok().map(Nanos)
     }
 }
 
-/// Frames of the longest clip, which is kept in memory: 46 hours at 60 a second.
+/// Maximum frames of a clip, which is kept in memory: 46 hours at 60 frames per second.
 const CLIP_MAX: u32 = 10_000_000;
-/// Beyond high-definition video that is not encoded at all (SMPTE ST 292: 1.485 Gbit/s). The octets of a frame are
-/// counted in 32 bits.
+/// Maximum bit rate, above the rate of uncompressed high-definition video (SMPTE ST 292: 1.485 Gbit/s). The
+/// octets of a frame are counted in 32 bits.
 const RATE_MAX_BPS: u64 = 2_000_000_000;
 
 /// A packet of a video stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VideoPacket {
-    /// Which frame, from 0.
+    /// Number of the frame, from 0.
     pub frame: u64,
-    /// Which packet of it, from 0.
+    /// Number of the packet in its frame, from 0.
     pub index: u32,
-    /// How many packets it has.
+    /// Number of packets of the frame.
     pub of: u32,
-    /// When the encoder handed it over.
+    /// Time at which the encoder finished the frame.
     pub captured: Nanos,
-    /// When the packet leaves.
+    /// Time at which the packet leaves.
     pub at: Nanos,
-    /// Octets of UDP payload, RTP headers included.
+    /// Octets of UDP payload, including RTP headers.
     pub len_b: usize,
 }
 
 impl VideoPacket {
-    /// Whether it is the last packet of its frame, whose marker bit is set (RFC 3551, 5).
+    /// Whether it is the last packet of its frame, with the marker bit set (RFC 3551, 5).
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.index + 1 == self.of
     }
 
-    /// Octets of the picture in it.
+    /// Octets of the picture in this packet.
     #[must_use]
     pub fn picture_b(&self) -> usize {
         self.len_b - RTP_HEADER_LEN_B
@@ -187,9 +192,9 @@ impl From<VideoPacket> for Departure {
 #[derive(Clone, Debug)]
 pub struct Video {
     config: VideoConfig,
-    /// Octets of the clip's frames.
+    /// Octets of each frame of the clip.
     clip_b: Vec<u32>,
-    /// The frame of the clip with which the stream begins.
+    /// Index of the first frame in the clip.
     first: u64,
     start: Nanos,
     next: VideoPacket,
@@ -197,12 +202,13 @@ pub struct Video {
 }
 
 impl Video {
-    /// A stream whose first frame is captured less than a frame's time after `start`. Streams with different seeds play
-    /// different clips from different places on, with their frames at different moments.
+    /// A stream whose first frame is captured less than a frame interval after `start`. Streams with
+    /// different seeds play different clips, start at different frames and capture their frames at different
+    /// times.
     ///
     /// # Errors
-    /// [`TrafficError`] where the configuration contradicts itself.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within a frame's time and a clip's length
+    /// [`TrafficError`] if the configuration is invalid.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within a frame interval and the length of a clip
     pub fn new(config: VideoConfig, start: Nanos, seed: u64) -> Result<Video, TrafficError> {
         config.check()?;
         let mut draws = Draws::new(seed);
@@ -234,7 +240,7 @@ impl Video {
         usize::try_from(place).map_or(0, |place| self.clip_b[place] as usize)
     }
 
-    /// Turns to a frame; `None` after the last nanosecond.
+    /// Starts a frame; returns `None` at the end of the time range.
     fn begin(&mut self, frame: u64) -> Option<()> {
         let captured = Nanos(self.start.0.checked_add(self.config.after(frame)?.0)?);
         self.left_b = self.frame_len_b(frame);
@@ -271,7 +277,7 @@ impl Iterator for Video {
     }
 }
 
-/// Octets of the frames of a clip.
+/// Octets of each frame of a clip.
 fn clip(config: &VideoConfig, draws: &mut Draws) -> Vec<u32> {
     let sigma = |variation: f64| libm::log(1.0 + variation * variation).sqrt();
     let log_normal = |sigma: f64, normal: f64| libm::exp(sigma * normal - sigma * sigma / 2.0);
@@ -300,7 +306,8 @@ fn clip(config: &VideoConfig, draws: &mut Draws) -> Vec<u32> {
     whole_octets(&scaled(sizes), mean_b)
 }
 
-/// Sizes scaled to a mean of 1, and none above [`LARGEST`]: what the largest lose the others get.
+/// Scales sizes to a mean of 1 with a maximum of [`LARGEST`]; the other frames gain the octets that the
+/// largest frames lose.
 #[allow(clippy::cast_precision_loss)] // few frames
 fn scaled(mut sizes: Vec<f64>) -> Vec<f64> {
     let count = sizes.len() as f64;
@@ -325,8 +332,9 @@ fn scaled(mut sizes: Vec<f64>) -> Vec<f64> {
     }
 }
 
-/// Octets of frames with these sizes, in means, so that those of all together are right; a frame has at least one.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive, at most 12 means of a rate's check
+/// Octets of frames with these sizes, relative to the mean. The total is exact, and each frame has at least
+/// one octet.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // positive, at most 12 times the mean of a valid rate
 fn whole_octets(sizes: &[f64], mean_b: f64) -> Vec<u32> {
     let mut carried = 0.0;
     sizes

@@ -1,13 +1,13 @@
-//! What comes out is like published video, keeps the rate asked for, and is the same everywhere.
+//! The frames resemble published video, have the configured rate and are equal on every platform.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Frames of the published trace.
+/// Number of frames of the published trace.
 const FRAMES: u32 = 53_984;
 
-/// Octets of the frames of a clip, in means.
+/// Sizes of the frames of a clip, relative to the mean.
 fn sizes(frames: u32, seed: u64) -> Vec<f64> {
     let config = VideoConfig {
         clip: frames,
@@ -23,7 +23,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Coefficient of variation, and largest over mean.
+/// Coefficient of variation, and ratio of the largest value to the mean.
 fn variation(values: &[f64]) -> (f64, f64) {
     let mean_size = mean(values);
     let squares: Vec<f64> = values.iter().map(|value| (value - mean_size).powi(2)).collect();
@@ -68,11 +68,11 @@ fn frames_are_like_those_of_the_group_before_and_of_the_same_scene() {
     let groups: Vec<f64> = frames.chunks_exact(16).map(|group| group.iter().sum()).collect();
     let at = |lag| autocorrelation(&frames, lag);
     assert!(at(16) > 0.8, "{}", at(16));
-    // Peaks at whole groups, and lower ones at their P frames.
+    // The maxima are at whole groups; P frames have lower maxima.
     for lag in [1, 2, 3, 5, 8, 15, 17] {
         assert!(at(lag) < at(16) - 0.2, "{lag}: {}", at(lag));
     }
-    // Scenes are of geometric length: seven eighths stay for the next group.
+    // Scenes have a geometric length: seven eighths continue in the next group.
     let decay: Vec<f64> = [1, 4, 8, 100].map(|lag| autocorrelation(&groups, lag)).to_vec();
     assert!((decay[0] - 0.85).abs() < 0.07, "{decay:?}");
     assert!((decay[2] - 0.34).abs() < 0.15, "{decay:?}");
@@ -81,7 +81,7 @@ fn frames_are_like_those_of_the_group_before_and_of_the_same_scene() {
 
 #[test]
 fn the_stream_is_the_same_everywhere() {
-    // Fixed values: a change of generator or of mathematics changes results, and must be seen.
+    // Fixed values: the test must fail if a new generator or different mathematics changes the results.
     let config = VideoConfig {
         clip: 8,
         ..VideoConfig::high_rate()
@@ -164,7 +164,8 @@ fn a_video_that_contradicts_itself_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However short the clip: any stretch of its length has the rate asked for, in frames that are whole.
+    /// With any length of the clip, each interval of this length has the configured rate, and all frames are
+    /// complete.
     #[test]
     fn any_window_as_long_as_the_clip_has_the_mean_rate(
         seed: u64,

@@ -1,31 +1,31 @@
-//! What a sender is told.
+//! The configuration of a sender.
 
 use crate::tcp::{CongestionControl, MSS_IPV4_B, TcpError, check_mss};
 
-/// What the application has to send.
+/// The data of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Supply {
-    /// Without end, until [`Sender::stop`](crate::tcp::Sender::stop).
+    /// Unlimited, until [`Sender::stop`](crate::tcp::Sender::stop).
     Bulk,
-    /// This many octets, and what [`Sender::write`](crate::tcp::Sender::write) adds.
+    /// This many octets, plus the octets of [`Sender::write`](crate::tcp::Sender::write).
     Octets(u64),
 }
 
-/// How a sender behaves.
+/// The configuration of a [`Sender`](crate::tcp::Sender).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderConfig {
     /// Octets of payload of a full segment.
     pub mss_b: u32,
     /// Congestion control.
     pub congestion: CongestionControl,
-    /// Segments of the first window (RFC 6928: 10).
+    /// Segments of the initial window (RFC 6928: 10).
     pub initial_window: u32,
-    /// What the application has to send.
+    /// The data of the application.
     pub supply: Supply,
 }
 
 impl SenderConfig {
-    /// A bulk stream as of iperf3 over IPv4 on Linux.
+    /// A bulk stream like iperf3's over IPv4 on Linux.
     #[must_use]
     pub const fn bulk(congestion: CongestionControl) -> SenderConfig {
         SenderConfig {

@@ -1,4 +1,4 @@
-//! What was lost, what that does to the window, and the timers.
+//! Loss recovery: lost segments, the reduction of the window, and the timers.
 
 use super::{Phase, Reduction, Sender, State, TIMER_SLACK, Timer, Undo, WORST_ACK_DELAY};
 use crate::Nanos;
@@ -6,7 +6,7 @@ use crate::tcp::Segment;
 use crate::tcp::scoreboard::Progress;
 
 impl Sender {
-    /// Counts retransmissions that were not needed (RFC 2883, RFC 3708).
+    /// Counts spurious retransmissions (RFC 2883, RFC 3708).
     pub(super) fn note_duplicate(&mut self, segment: &Segment) {
         if let (Some(duplicate), Some(undo)) = (segment.sack.duplicate(), &mut self.undo)
             && duplicate.end > undo.from
@@ -16,7 +16,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985, 7.4: a probe that repaired a loss lowers the window as any loss does.
+    /// RFC 8985, 7.4: a probe that repaired a loss reduces the window like any loss.
     pub(super) fn finish_probe(&mut self, segment: &Segment, progress: &Progress) {
         let Some(probe) = self.probe else { return };
         if segment.ack < probe.end {
@@ -34,7 +34,7 @@ impl Sender {
                 self.counters.recoveries += 1;
             }
         } else if !progress.advanced && !progress.sacked {
-            // An ACK of the original and one of the probe: nothing was lost.
+            // The original and the probe were both acknowledged, so no segment was lost.
             self.probe = None;
         }
     }
@@ -99,8 +99,8 @@ impl Sender {
         self.undo = None;
     }
 
-    /// Eifel detection (RFC 3522): the acknowledgment answers a segment sent before the first retransmission.
-    /// Or all retransmissions were reported as duplicates.
+    /// Eifel detection (RFC 3522): the acknowledgment answers a segment sent before the first retransmission,
+    /// or all retransmissions were reported as duplicates.
     fn was_spurious(&self, segment: &Segment) -> bool {
         self.undo.is_some_and(|undo| {
             undo.unexplained == Some(0)
@@ -120,7 +120,7 @@ impl Sender {
         self.settle();
     }
 
-    /// Proportional rate reduction (RFC 6937, 3; the conservative bound with slow start as of Linux).
+    /// Proportional rate reduction (RFC 6937, 3; the conservative bound with slow start, as in Linux).
     pub(super) fn reduce(&mut self, delivered: u32, in_order: bool) {
         let Reduction { prior, .. } = self.reduction;
         if delivered == 0 && self.reduction.out > 0 || prior == 0 {
@@ -139,11 +139,11 @@ impl Sender {
             let owed = all.saturating_sub(out).max(delivered) + u32::from(in_order);
             owed.min(threshold - in_flight)
         };
-        // The first retransmission goes at once.
+        // The first retransmission is sent at once.
         self.cwnd.segments = in_flight + may_send.max(u32::from(out == 0));
     }
 
-    /// Performs the timer that is due at `now`; does nothing before its time.
+    /// Executes the timer that is due at `now`; does nothing before its time.
     pub fn on_timeout(&mut self, now: Nanos) {
         let Some((timer, _)) = self.timer.filter(|&(_, at)| at <= now) else {
             return;
@@ -178,7 +178,7 @@ impl Sender {
         }
     }
 
-    /// RFC 5681, 3.1 and RFC 6298, 5.4 to 5.6.
+    /// Handles a retransmission timeout (RFC 5681, 3.1 and RFC 6298, 5.4 to 5.6).
     fn time_out(&mut self, now: Nanos) {
         if self.board.outstanding() == 0 {
             return;
@@ -203,7 +203,8 @@ impl Sender {
         self.timer = Some((Timer::Retransmission, now + self.rtt.timeout()));
     }
 
-    /// Starts the timer after an acknowledgment: the probe where one may be sent, else the retransmission.
+    /// Starts the timer after an acknowledgment: for a probe if it may be sent, otherwise for a
+    /// retransmission.
     pub(super) fn arm(&mut self, now: Nanos, advanced: bool) {
         if self.board.outstanding() == 0 {
             self.timer = None;
@@ -215,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// `restart`: counted from now, else from when the oldest segment was sent.
+    /// Counts from now if `restart`, otherwise from the last transmission of the oldest segment.
     pub(super) fn arm_retransmission(&mut self, now: Nanos, restart: bool) {
         let Some(oldest_at) = self.board.oldest_at() else {
             return;
@@ -225,7 +226,7 @@ impl Sender {
         self.timer = Some((Timer::Retransmission, at));
     }
 
-    /// RFC 8985, 7.2.
+    /// Starts the timer of the probe, if a probe may be sent (RFC 8985, 7.2).
     pub(super) fn arm_probe(&mut self, now: Nanos, advanced: bool) -> bool {
         let (Some(srtt), Some(oldest_at)) = (self.rtt.smoothed(), self.board.oldest_at()) else {
             return false;

@@ -1,15 +1,15 @@
-//! What goes out, and what holds it back.
+//! Transmission of segments, and its limits.
 
 use super::{Phase, Probe, Sender, State, Timer};
 use crate::Nanos;
 use crate::tcp::congestion::NO_THRESHOLD;
 use crate::tcp::{Segment, Span};
 
-/// Windows up to this many octets are filled by whole segments.
+/// Windows up to this many octets are filled with whole segments.
 const HALF_WINDOW_ABOVE_B: u64 = 536;
 
 impl Sender {
-    /// The next segment to send at `now`, until `None`. Each call is a transmission.
+    /// The next segment to send at `now`, or `None`. Each returned segment counts as sent.
     pub fn poll(&mut self, now: Nanos) -> Option<Segment> {
         if self.control_due {
             self.control_due = false;
@@ -31,7 +31,7 @@ impl Sender {
             if self.state != State::Open && self.board.any_waiting() {
                 let oldest_at = self.board.oldest_at();
                 if let Some(span) = self.board.resend_lost(now) {
-                    // The timer runs for the oldest segment (RFC 6298, 5.1).
+                    // The timer refers to the oldest segment (RFC 6298, 5.1).
                     if self.board.oldest_at() != oldest_at {
                         self.timer = Some((Timer::Retransmission, now + self.rtt.timeout()));
                     }
@@ -61,11 +61,11 @@ impl Sender {
         }
     }
 
-    /// The next new octets, as far as there are any and the receiver's window takes them.
+    /// The next new octets that the application has and the receiver's window allows.
     fn next_span(&self) -> Option<Span> {
         let mss_b = u64::from(self.config.mss_b);
-        // A window of less than two segments is filled by halves, so that the receiver answers at once
-        // (RFC 9293, 3.8.6.2.1; Linux's tcp_bound_to_half_wnd).
+        // A window of less than two segments is filled in halves, so that the receiver answers at once (RFC
+        // 9293, 3.8.6.2.1; Linux's tcp_bound_to_half_wnd).
         let full_b = if self.window_max_b > HALF_WINDOW_ABOVE_B {
             mss_b.min(self.window_max_b / 2)
         } else {
@@ -117,7 +117,7 @@ impl Sender {
         self.data(span, now, true)
     }
 
-    /// RFC 8985, 7.3: new octets if there are, else the newest segment again.
+    /// RFC 8985, 7.3: sends new octets if there are any, otherwise the newest segment again.
     fn send_probe(&mut self, now: Nanos) -> Option<Segment> {
         if self.board.outstanding() == 0 {
             return None;
@@ -144,8 +144,8 @@ impl Sender {
         segment
     }
 
-    /// RFC 5681, 4.1: after idling for longer than a timeout, the window halves for each timeout, down to the
-    /// initial window.
+    /// RFC 5681, 4.1: after an idle time longer than the timeout, the window halves once per timeout, down to
+    /// the initial window.
     fn restart(&mut self, now: Nanos) {
         let idle = now.saturating_sub(self.last_sent);
         if self.last_sent == Nanos::ZERO || idle == Nanos::ZERO {
@@ -163,7 +163,7 @@ impl Sender {
             }
             self.cwnd.segments = self.cwnd.segments.max(floor);
         }
-        // Not again before the next transmission.
+        // Not repeated before the next transmission.
         self.last_sent = now;
     }
 
@@ -179,13 +179,14 @@ impl Sender {
         }
     }
 
-    /// Whether the window was in use, so that it may grow: in slow start half of it will do.
+    /// Whether the window limits the sender, so that it may grow; in slow start, half of the window must be
+    /// in use.
     pub(super) fn is_window_limited(&self) -> bool {
         self.limited || (self.cwnd.in_slow_start() && self.cwnd.segments < 2 * self.most_outstanding)
     }
 
-    /// Time that `octets` take at the rate Linux derives from the window: twice the window a round trip in
-    /// the first half of slow start, 1.2 times it later.
+    /// Time to send `octets` at the rate that Linux derives from the window: twice the window per round trip
+    /// in the first half of slow start, 1.2 times the window later.
     pub(super) fn time_at_rate(&self, octets: u64) -> Nanos {
         let Some(srtt) = self.rtt.smoothed() else {
             return Nanos::ZERO;

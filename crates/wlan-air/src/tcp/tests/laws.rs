@@ -1,9 +1,9 @@
-//! Throughput against the laws that it follows.
+//! Throughput compared with published laws.
 
 use super::*;
 use CongestionControl::{Cubic, Reno};
 
-/// Goodput in segments a round trip, when every `period`-th segment is lost on a path that is never full.
+/// Goodput in segments per round trip if every `period`-th segment is lost on a path that is never full.
 fn mean_window(congestion: CongestionControl, delay_ms: u64, period: u64, seconds: u64) -> f64 {
     let mut pipe =
         Pipe::linux(congestion, 1e5, delay_ms, 100_000).losing(move |n, _| n % period == period - 1);
@@ -16,9 +16,9 @@ fn mean_window(congestion: CongestionControl, delay_ms: u64, period: u64, second
 
 #[test]
 fn reno_follows_the_inverse_root_of_the_loss() {
-    // Mathis et al. (1997): a sawtooth from W/2 to W, 3/8 W^2 segments a loss: sqrt(3 / 2p) on average. Every
-    // segment acknowledged counts, so delayed ACKs do not change it. It leaves out the recovery, a round trip
-    // without growth at half the window: at most 2 segments of the average.
+    // Mathis et al. (1997): a sawtooth from W/2 to W with 3/8 W^2 segments per loss has the mean sqrt(3 /
+    // 2p). Every acknowledged segment counts, so delayed ACKs do not change it. The law ignores recovery, one
+    // round trip without growth at half the window, which lowers the mean by at most 2 segments.
     for (period, delay_ms, seconds) in [(200, 10, 30), (1000, 10, 40), (1000, 50, 100), (5000, 10, 50)] {
         let law = (1.5 * f64::from(u32::try_from(period).unwrap())).sqrt();
         let found = mean_window(Reno, delay_ms, period, seconds);
@@ -31,8 +31,9 @@ fn reno_follows_the_inverse_root_of_the_loss() {
 
 #[test]
 fn cubic_follows_its_response_function() {
-    // RFC 9438, 5.1: (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4), where Reno would have less.
-    // It knows nothing of fast convergence, by which the plateau depends on where in its cycle a loss falls.
+    // RFC 9438, 5.1: (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4), which applies where Reno would
+    // have less. The law ignores fast convergence, which makes the plateau depend on the position of a loss
+    // in its cycle.
     let per_loss: f64 = 0.4 * 3.7 / (4.0 * 0.3);
     let law = per_loss.powf(0.25) * (0.1 * 10_000_f64).powf(0.75);
     let found = mean_window(Cubic, 50, 10_000, 60);

@@ -1,10 +1,10 @@
-//! When a receiver answers, and what it says.
+//! The times and contents of a receiver's answers.
 
 use super::*;
 
 const MSS: u64 = MSS_IPV4_B as u64;
 
-/// The n-th full segment, sent at the start of time.
+/// The n-th full segment, sent at time zero.
 fn segment(n: u64) -> Segment {
     Segment {
         seq: n * MSS,
@@ -14,7 +14,7 @@ fn segment(n: u64) -> Segment {
     }
 }
 
-/// A receiver past its handshake and its first 20 segments, and past quick ACKs.
+/// A receiver after its handshake, its first 20 segments and its quick ACKs.
 fn warm(config: ReceiverConfig) -> Receiver {
     let mut receiver = Receiver::new(config).unwrap();
     let syn = Segment {
@@ -54,7 +54,7 @@ fn a_gap_is_told_at_once_and_its_end_too() {
     };
     assert_eq!(answer(21).sack.blocks(), [span(21, 22)]);
     assert_eq!(answer(25).sack.blocks(), [span(25, 26), span(21, 22)]);
-    // The block that grew last comes first (RFC 2018, 4), however it grew.
+    // The block that grew last is first (RFC 2018, 4), regardless of how it grew.
     assert_eq!(answer(22).sack.blocks(), [span(21, 23), span(25, 26)]);
     let filled = answer(20);
     assert_eq!(

@@ -1,18 +1,18 @@
-//! Losses: found, repaired, and what they do to the window.
+//! Losses: detection, repair, and their effect on the window.
 
 use proptest::prelude::*;
 
 use super::*;
 use CongestionControl::{Cubic, Reno};
 
-/// Octets of the n-th full segment.
+/// First octet of the n-th full segment.
 fn first_of(n: u64) -> u64 {
     n * u64::from(MSS_IPV4_B)
 }
 
 #[test]
 fn a_gap_is_filled_after_three_duplicates_and_the_window_is_halved() {
-    // Slow start is over at 40 segments; the 500th is lost.
+    // Slow start ends at 40 segments; the 500th segment is lost.
     let mut pipe = Pipe::linux(Reno, 100.0, 25, 1000).losing(|n, _| n == 500);
     pipe.sender.leave_slow_start_at(40);
     let mut window = 0;
@@ -71,7 +71,7 @@ fn many_losses_of_one_window_are_one_recovery_of_one_round_trip() {
 
 #[test]
 fn a_retransmission_that_is_lost_too_is_found_without_a_timeout() {
-    // RFC 8985, 1: what RFC 6675 cannot do.
+    // RFC 8985, 1: RFC 6675 cannot detect this loss.
     let mut times = 0;
     let mut pipe = Pipe::linux(Cubic, 100.0, 25, 2000).losing(move |_, segment| {
         let lost = segment.seq == first_of(500) && times < 2;
@@ -106,7 +106,7 @@ fn a_lost_tail_is_probed_for_after_two_round_trips() {
 
 #[test]
 fn timeouts_double() {
-    // After a probe: everything is lost from the 10th segment on.
+    // After a probe: every segment from the 10th on is lost.
     let mut pipe = Pipe::linux(Cubic, 100.0, 10, 100).losing(|n, _| n >= 10);
     pipe.run_until(Nanos::from_secs(30));
     let head: Vec<Nanos> = pipe
@@ -119,7 +119,7 @@ fn timeouts_double() {
     for three in head.windows(3) {
         assert_eq!(three[2] - three[1], (three[1] - three[0]) * 2);
     }
-    // 20 ms of round trip and 200 ms above it, doubled (RFC 6298; Linux's minimum).
+    // A round-trip time of 20 ms plus 200 ms, doubled (RFC 6298; Linux's minimum).
     let first = (head[1] - head[0]).as_us_f64() / 1e3;
     assert!((440.0..445.0).contains(&first), "{first} ms");
     assert_eq!(pipe.sender.congestion_window(), 1);
@@ -137,7 +137,7 @@ fn after_a_timeout_all_is_delivered_again_in_slow_start() {
 
 #[test]
 fn a_delay_that_looked_like_a_loss_is_undone() {
-    // Nothing moves for 400 ms, nothing is lost: RFC 3522.
+    // No segment moves for 400 ms, and none is lost: RFC 3522.
     let receiver = ReceiverConfig {
         window: Window::Fixed(first_of(60)),
         ..ReceiverConfig::linux()
@@ -155,7 +155,7 @@ fn a_delay_that_looked_like_a_loss_is_undone() {
     assert!(pipe.sender.congestion_window() >= window);
 }
 
-/// Both ends with segments that may be lost, delayed and so overtake one another. Gives the octets delivered.
+/// Both ends with segments that may be lost, delayed and thus reordered. Returns the octets delivered.
 fn deliver(octets: u64, congestion: CongestionControl, fates: &[(bool, u64)]) -> Result<u64, TestCaseError> {
     let config = SenderConfig {
         supply: Supply::Octets(octets),
@@ -164,7 +164,7 @@ fn deliver(octets: u64, congestion: CongestionControl, fates: &[(bool, u64)]) ->
     let mut sender = Sender::new(config).unwrap();
     let mut receiver = Receiver::new(ReceiverConfig::linux()).unwrap();
     sender.open(Nanos::ZERO);
-    // What is on its way: when it arrives, and whether at the receiver.
+    // Segments in transit: the arrival time, and whether they travel to the receiver.
     let mut way: Vec<(Nanos, bool, Segment)> = Vec::new();
     let mut fate = fates.iter().cycle();
     let mut now = Nanos::ZERO;
@@ -215,7 +215,7 @@ fn deliver(octets: u64, congestion: CongestionControl, fates: &[(bool, u64)]) ->
                 way.push((now + Nanos::from_ms(1 + delay_ms), false, segment));
             }
         }
-        // What the receiver counts is what arrived without a gap: nothing lost, nothing twice.
+        // The receiver counts exactly the octets that arrived without a gap.
         let mut reached = 0;
         arrived.sort_unstable_by_key(|span| span.start);
         for span in &arrived {
@@ -246,7 +246,7 @@ proptest! {
         fates in prop::collection::vec((prop::bool::weighted(0.15), 0_u64..30), 20..97),
     ) {
         let congestion = if reno { Reno } else { Cubic };
-        // Some fate must be good, or nothing ever arrives.
+        // Enough segments must arrive, or the transfer never ends.
         prop_assume!(fates.iter().filter(|(lost, _)| !lost).count() * 2 > fates.len());
         prop_assert_eq!(deliver(octets, congestion, &fates)?, octets);
     }

@@ -1,11 +1,11 @@
-//! Opening, growing, limits, ends.
+//! Opening, growth, limits and end of a stream.
 
 use super::*;
 use CongestionControl::{Cubic, Reno};
 
 const MS: fn(u64) -> Nanos = Nanos::from_ms;
 
-/// So fast that segments take no time.
+/// So fast that the transmission time of segments is negligible.
 const FAST_MBPS: f64 = 1e9;
 
 fn each_acked() -> ReceiverConfig {
@@ -78,7 +78,7 @@ fn octets_given_are_delivered_and_no_more() {
     pipe.run_until(Nanos::from_secs(20));
     assert_eq!(pipe.receiver.received_b(), 1_000_001);
     assert!(pipe.sender.is_done() && pipe.sender.next_timeout().is_none());
-    // A small write after that leaves at once, as one segment: there is no Nagle.
+    // A small write after that is sent at once, as one segment: there is no Nagle.
     pipe.now = Nanos::from_secs(30);
     let before = pipe.sent.len();
     pipe.sender.write(100);
@@ -117,7 +117,7 @@ fn a_fixed_window_is_what_a_round_trip_carries() {
         (goodput / expected - 1.0).abs() < 0.02,
         "{goodput} against {expected}"
     );
-    // A window that never was the limit has not grown (RFC 9438, 5.8 and RFC 7661).
+    // A window that never limited the sender has not grown (RFC 9438, 5.8 and RFC 7661).
     assert!(
         pipe.sender.congestion_window() <= 2 * 44,
         "{}",
