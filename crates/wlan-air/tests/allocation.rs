@@ -1,4 +1,5 @@
-//! Memory: events allocate nothing once buffers have grown, and a simulation does not grow with simulated time.
+//! Memory: events allocate no memory once buffers have grown, and a simulation's memory does not grow with
+//! simulated time.
 
 mod common;
 
@@ -8,7 +9,7 @@ use wlan_air::sim::{End, Flow, Processor, Scenario, Source, Tcp, Wired, simulate
 use wlan_air::tcp::{CongestionControl, IpVersion, Window};
 use wlan_air::{Event, Medium, MediumConfig, Nanos, StationConfig};
 
-/// Stations 1 to 4, each with A-MPDUs to station 0, their queues kept full.
+/// Stations 1 to 4, which send A-MPDUs to station 0 and always have full queues.
 struct Saturated {
     medium: Medium<[u8; 32]>,
     octets: usize,
@@ -71,7 +72,7 @@ fn events_allocate_nothing_after_warm_up() {
     }
 }
 
-/// TCP up and down, datagrams and requests over processors and the wired segment.
+/// TCP up and down, datagrams and requests across processors and the wired segment.
 fn scenario(seconds: u64) -> Scenario {
     let mode = Mode::ht(15, 40, GuardInterval::Short, Band::Ghz5).unwrap();
     let station = StationConfig {
@@ -138,12 +139,12 @@ fn memory_does_not_grow_with_simulated_time() {
         assert!(octets > seconds * 5_000_000, "{octets} octets in {seconds} s");
         allocations.bytes_max
     };
-    // The buffers of packets under way may double once more.
+    // The buffers of packets in transit may double once more.
     let (short, long) = (bytes(1), bytes(5));
     assert!(long < short + short / 4, "{short} octets for 1 s, {long} for 5 s");
 }
 
-/// A-MSDUs have buffers of their own.
+/// A-MSDUs have separate buffers.
 #[test]
 fn every_buffer_is_given_back() {
     let mode = Mode::vht(9, 1, 80, GuardInterval::Short).unwrap();

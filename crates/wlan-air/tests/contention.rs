@@ -1,4 +1,4 @@
-//! The model of several saturated stations against published figures, the formulas it comes from, another
+//! The model of several saturated stations compared with published figures, the formulas behind it, another
 //! simulator and the medium.
 
 mod common;
@@ -15,14 +15,14 @@ use wlan_air::{Access, Aggregation, Countdown, MediumConfig, Nanos, StationConfi
 
 /// MAC header 24, LLC/SNAP 8, FCS 4 octets and an MSDU of 1500.
 const MPDU_LEN_B: usize = 1536;
-/// The greatest limit: far below 1e-12 of the MPDUs reach it.
+/// The largest limit: far fewer than 1e-12 of the MPDUs reach it.
 const NO_LIMIT: u8 = u8::MAX;
 
 fn ofdm(rate_mbps: u16) -> Mode {
     Mode::ofdm(rate_mbps).unwrap()
 }
 
-/// DCF frames one by one, without RTS, with EIFS after a collision.
+/// DCF with one MPDU per PPDU, without RTS, with EIFS after a collision.
 fn contention(stations: usize, model: ContentionModel) -> Contention {
     Contention {
         stations,
@@ -47,8 +47,9 @@ fn relative_error(value: f64, reference: f64) -> f64 {
     (value / reference - 1.0).abs()
 }
 
-/// Bianchi's model of 5, 10 and 50 stations as ns-3 states it in wifi-bianchi.cc, Mbit/s: after a collision all
-/// wait DIFS, or SIFS and an Ack more. Its `tau` is looked up on a grid of 1e-4, hence up to 0.1 %.
+/// Bianchi's model of 5, 10 and 50 stations as in ns-3's wifi-bianchi.cc, Mbit/s: after a collision, all
+/// stations wait for DIFS, or for an additional SIFS and Ack. ns-3 finds `tau` on a grid of 1e-4, which
+/// causes errors up to 0.1 %.
 #[test]
 fn gives_the_figures_of_ns3s_reference() {
     for (rate, difs, eifs) in [
@@ -77,7 +78,7 @@ fn gives_the_figures_of_ns3s_reference() {
     }
 }
 
-/// Equation 7 of Bianchi (2000): tau of p, windows 16 to 1024, no retry limit.
+/// Equation 7 of Bianchi (2000): tau as a function of p, windows 16 to 1024, no retry limit.
 #[test]
 fn transmit_probability_solves_bianchis_equation() {
     let access = Access {
@@ -98,7 +99,8 @@ fn transmit_probability_solves_bianchis_equation() {
     }
 }
 
-/// Finite retries: Wu et al. (2002) for tau, p^R for the drops, Chatzimisios et al. (2003) for the delay.
+/// A finite retry limit: Wu et al. (2002) for tau, p^R for the drops, Chatzimisios et al. (2003) for the
+/// delay.
 #[test]
 fn retry_limit_follows_the_published_formulas() {
     for limit in [1_u8, 4, 7] {
@@ -115,7 +117,7 @@ fn retry_limit_follows_the_published_formulas() {
             let solved = solve(&ofdm(54), &access, &contention, MPDU_LEN_B);
             let tau = solved.transmit_probability;
             let p = 1.0 - (1.0 - tau).powi(stations - 1);
-            // Mean of a window of W slots, with the one in which the station transmits: (W + 1) / 2.
+            // Mean of a window of W slots, including the slot in which the station transmits: (W + 1) / 2.
             let slots: Vec<f64> = (0..limit)
                 .map(|stage| (16.0 * 2f64.powi(i32::from(stage.min(6))) + 1.0) / 2.0)
                 .collect();
@@ -171,7 +173,7 @@ fn one_station_is_the_single_station() {
     }
 }
 
-/// What is left is the mean field: that the stations' counters know nothing of each other.
+/// The remaining error is the mean field: the assumption that the stations' counters are independent.
 #[test]
 fn agrees_with_the_medium() {
     for countdown in [Countdown::PerIdleSlot, Countdown::PerBoundary] {
@@ -190,7 +192,7 @@ fn agrees_with_the_medium() {
                     eifs,
                     ..MediumConfig::new(Bss::ofdm(), &station, stations + 1, 1)
                 };
-                // The more stations, the sooner they average out.
+                // With more stations, the mean converges sooner.
                 let span = Nanos::from_secs(if stations == 2 { 15 } else { 10 });
                 let outcome = sim::saturated(config, &uplink(stations), MPDU_LEN_B - 28, span).unwrap();
                 let sum = |count: fn(&wlan_air::StationCounters) -> u64| {
@@ -220,7 +222,7 @@ fn agrees_with_the_medium() {
     }
 }
 
-/// A cell of 802.11a that ns-3 measured; other cells of the table need more than this model has.
+/// A cell of 802.11a measured with ns-3; the model does not cover the other cells of the table.
 struct Measured {
     rate_mbps: u16,
     stations: usize,
@@ -261,7 +263,7 @@ fn agrees_with_ns3() {
     let cells = measured_by_ns3();
     assert!(cells.len() >= 40, "only {} cells", cells.len());
     for cell in cells {
-        // In ns-3 failed RTS frames count towards no limit.
+        // In ns-3, failed RTS frames do not count towards the retry limit.
         let retry_limit = if cell.rts { NO_LIMIT } else { cell.retry_limit };
         let access = Access {
             retry_limit,
@@ -295,7 +297,7 @@ fn agrees_with_ns3() {
     }
 }
 
-/// With RTS only short frames collide, which pays for many stations and long, slow frames and for nothing else.
+/// With RTS only short frames collide, which is worthwhile only for many stations and long, slow frames.
 #[test]
 fn rts_pays_where_collisions_are_long() {
     let goodput = |rate, stations, exchange| {
@@ -309,8 +311,8 @@ fn rts_pays_where_collisions_are_long() {
     assert!(goodput(54, 2, Exchange::RtsCts) < 0.9 * goodput(54, 2, Exchange::Basic));
 }
 
-/// 16 octets of CCMP are one symbol of 4 us at 54 Mbit/s: of 393.5 us for one station, and of about as much of
-/// each exchange and collision for several.
+/// 16 octets of CCMP are one symbol of 4 us at 54 Mbit/s: of 393.5 us for one station, and of about the same
+/// duration of each exchange and collision for several stations.
 #[test]
 fn security_costs_the_symbols_it_adds() {
     let mode = ofdm(54);
@@ -359,7 +361,7 @@ proptest! {
         }
         let airtime_us = ofdm(rate).ppdu_duration(mpdu_len_b).as_us_f64();
         prop_assert!(solved.mpdus_per_s * airtime_us < 1e6, "{solved:?}");
-        // Several stations that never draw but 0 collide for ever.
+        // Several stations that always draw a backoff of 0 never stop colliding.
         let no_backoff = stations > 1 && access.cw_min == 0 && retry_limit == 1;
         prop_assert_eq!(solved.mpdus_per_s == 0.0, no_backoff, "{:?}", solved);
         prop_assert_eq!(solved.access_delay_us == f64::INFINITY, no_backoff, "{:?}", solved);

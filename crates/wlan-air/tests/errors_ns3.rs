@@ -1,12 +1,12 @@
-//! The error models against those of ns-3.37 (benches/ns3/error_rates.cc makes the table).
+//! The error models compared with those of ns-3.37 (benches/ns3/error_rates.cc generates the table).
 
 use wlan_air::channel::ErrorModel;
 use wlan_air::phy::{Band, GuardInterval, Mode, Preamble};
 
 const TABLE: &str = include_str!("data/ns3_error_rates.csv");
 
-/// NIST and DSSS agree to what rounding and ns-3's own integration leave. In YANS, ns-3 leaves out of each
-/// sum the case in which every bit of a path is wrong, which shows only where hardly anything arrives.
+/// NIST and DSSS agree within rounding and the accuracy of ns-3's own integration. In YANS, the sums of ns-3
+/// lack the case in which every bit of a path is wrong, which matters only if almost nothing arrives.
 #[test]
 fn success_rates_agree_with_ns3() {
     let mut compared = 0;

@@ -1,4 +1,4 @@
-//! Losses by the channel: what arrives in part is sent again in part, and handed on in order.
+//! Losses of the channel: lost MPDUs are retransmitted alone, and frames are delivered in order.
 
 mod common;
 
@@ -22,10 +22,10 @@ fn with_snr(mut config: MediumConfig, snr_db: f64, fading: Fading) -> MediumConf
     config
 }
 
-/// What became of frames 0, 1, 2 ... from station 1 to station 0.
+/// The outcome of frames 0, 1, 2 ... from station 1 to station 0.
 #[derive(Default)]
 struct Sent {
-    /// MPDUs in all PPDUs.
+    /// MPDUs of all PPDUs.
     mpdus: u64,
     delivered: Vec<usize>,
     given_up: Vec<usize>,
@@ -57,8 +57,8 @@ fn ht() -> Mode {
     Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap()
 }
 
-/// At 23.5 dB every tenth MPDU of 1538 octets or so is lost, and no control frame: what is missing is sent once more, and
-/// nothing else.
+/// At 23.5 dB about one in ten MPDUs of 1538 octets is lost, and no control frame: each lost MPDU is
+/// retransmitted once, and no other MPDU.
 #[test]
 fn only_what_is_missing_is_sent_again() {
     let mut config = with_snr(ht_config(ht(), 2), 23.5, Fading::None);
@@ -73,7 +73,7 @@ fn only_what_is_missing_is_sent_again() {
     assert_eq!(station.collisions, 0);
 }
 
-/// The receiver hands nothing on past a gap until that is filled, or given up.
+/// The receiver delivers no frame after a gap until the missing frame arrives or is dropped.
 #[test]
 fn a_frame_that_is_given_up_lets_the_later_ones_go() {
     let mut config = with_snr(ht_config(ht(), 2), 23.0, Fading::None);
@@ -90,7 +90,7 @@ fn a_frame_that_is_given_up_lets_the_later_ones_go() {
     );
 }
 
-/// The share of MPDUs that a saturated station loses is what the error model says of one.
+/// The fraction of MPDUs that a saturated station loses equals the error model's probability.
 #[test]
 fn the_error_rate_is_that_of_the_model() {
     for snr_db in [22.8, 23.5, 24.0] {
@@ -111,7 +111,7 @@ fn the_error_rate_is_that_of_the_model() {
 }
 
 proptest! {
-    /// Whatever is lost, data, answers or both: order holds, nothing arrives twice, nothing vanishes.
+    /// For any loss of data or answers, the order is kept, no frame arrives twice, and no frame vanishes.
     #[test]
     fn losses_keep_the_order(
         seed: u64,
@@ -138,7 +138,7 @@ proptest! {
         };
         let (sent, medium) = send(with_snr(config, snr_db, fading), frames);
         prop_assert!(sent.delivered.is_sorted_by(|a, b| a < b), "{:?}", sent.delivered);
-        // A frame whose answers were lost is given up though it arrived.
+        // A frame whose answers were all lost is dropped by its sender although it arrived.
         let mut all: Vec<usize> = sent.delivered.iter().chain(&sent.given_up).copied().collect();
         all.sort_unstable();
         all.dedup();

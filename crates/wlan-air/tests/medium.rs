@@ -1,4 +1,4 @@
-//! Behaviour of the medium: who may send when, and what becomes of each frame.
+//! Behaviour of the medium: the start of transmissions, and the outcome of each frame.
 
 mod common;
 
@@ -32,8 +32,8 @@ fn a_frame_that_arrives_in_the_interframe_space_waits_for_its_end_only() {
     assert_eq!(medium.next_event(), Some(us(1292 + 34)));
 }
 
-/// Over many seeds, a frame that arrives while the medium is busy waits IFS and each number of slots from 0
-/// to CWmin: while the PPDU is on the air, in the SIFS after it, in the Ack.
+/// Over many seeds, a frame that arrives while the medium is busy waits for IFS and for every number of slots
+/// from 0 to CWmin: if it arrives during the PPDU, the following SIFS, or the Ack.
 #[test]
 fn a_frame_that_arrives_while_the_medium_is_busy_draws_a_backoff() {
     for arrival in [us(1100), us(1250), us(1291)] {
@@ -60,8 +60,8 @@ fn a_frame_that_arrives_while_the_medium_is_busy_draws_a_backoff() {
     }
 }
 
-/// A backoff follows every transmission: the next frame of the same station waits even if it comes late,
-/// unless the backoff has run out meanwhile.
+/// A backoff follows every transmission: the next frame of the same station waits even if it arrives late,
+/// unless the backoff has already ended.
 #[test]
 fn post_backoff_delays_the_next_frame_until_it_has_run_out() {
     let mut delayed = 0;
@@ -79,7 +79,7 @@ fn post_backoff_delays_the_next_frame_until_it_has_run_out() {
             }
         }
     }
-    // All of 16 draws but 0 end after 1330 us.
+    // Of the 16 draws, all except 0 end after 1330 us.
     assert!((150..200).contains(&delayed), "{delayed} of 200 waited");
 }
 
@@ -116,7 +116,7 @@ fn a_frame_that_collided_goes_again_with_the_retry_count_set() {
     assert_eq!(medium.counters().stations[1].retries, 1);
 }
 
-/// RTS frames that collide bring no data to the air: what is sent after them is no retry.
+/// Colliding RTS frames send no data: the data that follows is not a retry.
 #[test]
 fn a_frame_whose_rts_collided_was_not_sent() {
     let mut config = config(3);
@@ -138,8 +138,8 @@ fn a_frame_whose_rts_collided_was_not_sent() {
     }
 }
 
-/// After a collision, one that took part waits AckTimeout 45 us and DIFS; one that only heard it waits EIFS,
-/// 94 us.
+/// After a collision, a station that took part waits for AckTimeout (45 us) and DIFS; a station that only
+/// heard it waits for EIFS (94 us).
 #[test]
 fn after_a_collision_eifs_is_left_free() {
     let collide = |config| {
@@ -209,8 +209,9 @@ fn a_full_queue_drops_what_comes_last() {
     assert_eq!(medium.counters().stations[0].drops_queue, 1);
 }
 
-/// 28 subframes of 1544 octets last 5360 us, 29 exceed 5484 us; at 300 Mbit/s the 65 535 octets end it at 42,
-/// and short MPDUs the 64 of the `BlockAck`. At VHT rates only the count ends it.
+/// 28 subframes of 1544 octets last 5360 us, 29 exceed 5484 us. At 300 Mbit/s, the limit is 65 535 octets
+/// with 42 subframes, and 64 MPDUs of the `BlockAck` with short MPDUs. At VHT rates, the count is the only
+/// limit.
 #[test]
 fn an_ampdu_ends_at_its_airtime_its_length_or_its_count() {
     use wlan_air::phy::{Band::Ghz5, GuardInterval::Long, GuardInterval::Short};
@@ -252,7 +253,7 @@ fn a_lone_mpdu_is_not_aggregated_but_with_vht() {
     }
 }
 
-/// Two MSDUs in one MPDU: header 14 and 1508 octets, padded to 1524, and 1522 more.
+/// Two MSDUs in one MPDU: a header of 14 and 1508 octets, padded to 1524, and 1522 octets.
 #[test]
 fn an_amsdu_joins_msdus_in_one_mpdu() {
     use wlan_air::phy::{Band::Ghz5, GuardInterval::Long};
@@ -298,7 +299,7 @@ fn an_ht_ampdu_has_no_mpdu_of_more_than_4095_octets() {
     }
 }
 
-/// RTS 20 octets and CTS 14 octets at 24 Mbit/s, a SIFS between any two.
+/// RTS of 20 octets and CTS of 14 octets at 24 Mbit/s, with a SIFS between all frames.
 #[test]
 fn rts_and_cts_come_before_what_is_longer_than_the_threshold() {
     for (threshold_b, with_rts) in [(1535, true), (1536, false)] {
@@ -343,7 +344,7 @@ fn cts_to_self_comes_before_a_protected_ppdu() {
             ends.push((ppdu.kind, ppdu.end - us(1000)));
         }
     }
-    // CTS: 192 us and 14 octets at 2 Mbit/s. Signal extensions of 6 us with ERP-OFDM.
+    // CTS: 192 us and 14 octets at 2 Mbit/s. ERP-OFDM has signal extensions of 6 us.
     assert_eq!(
         ends,
         [
@@ -354,7 +355,7 @@ fn cts_to_self_comes_before_a_protected_ppdu() {
     );
 }
 
-/// Stations 1 and 2 do not hear each other; 0 hears both.
+/// Stations 1 and 2 do not hear each other; station 0 hears both.
 fn hidden(rts_threshold_b: Option<usize>) -> MediumConfig {
     let mut config = config(3);
     config.hearing = Hearing::Matrix(vec![
@@ -378,7 +379,7 @@ fn hidden_stations_collide_at_the_receiver_that_hears_both() {
     assert_eq!((seen.ppdus, seen.received, seen.end), (2, false, us(1348)));
 }
 
-/// Station 2 does not hear the RTS, but it hears the CTS, and keeps silent until the Ack is over.
+/// Station 2 does not hear the RTS, but it hears the CTS and does not transmit until the Ack is over.
 #[test]
 fn a_cts_silences_a_hidden_station() {
     let mut medium = Medium::new(hidden(Some(0))).unwrap();
@@ -403,11 +404,11 @@ fn a_cts_silences_a_hidden_station() {
     );
 }
 
-/// An RTS that is not answered silences its listeners for a CTS only (10.3.2.4).
+/// An unanswered RTS silences the stations that hear it only for the time of a CTS (10.3.2.4).
 #[test]
 fn the_nav_of_an_unanswered_rts_is_reset() {
     let mut config = config(3);
-    // Station 3 is out of reach of all.
+    // Station 3 does not hear any station.
     config.stations.push(config.stations[0].clone());
     config.hearing = Hearing::Matrix(
         (0..4)
@@ -429,7 +430,8 @@ fn the_nav_of_an_unanswered_rts_is_reset() {
             None => panic!("nothing starts"),
         }
     };
-    // RTS until 1028, reset after 2 SIFS, CTS 28, preamble 20 and two slots, then DIFS and a backoff.
+    // RTS until 1028 us; reset after 2 SIFS, CTS 28 us, preamble 20 us and two slots; then DIFS and a
+    // backoff.
     let reset = us(1028 + 32 + 28 + 20 + 18);
     let slots = (start - reset - us(34)).0;
     assert!(slots.is_multiple_of(9000) && slots <= 15 * 9000, "{start}");
@@ -443,7 +445,7 @@ fn beacons_come_at_their_interval_and_before_other_frames() {
         len_b: 100,
     });
     let mut medium = Medium::new(config).unwrap();
-    // It arrives when the first beacon is due.
+    // The frame arrives when the first beacon is due.
     medium.enqueue(route(0, 1), msdu(us(102_400), 100, ()));
     let (mut beacons, mut data) = (Vec::new(), Vec::new());
     while medium.next_event().is_some_and(|at| at < us(500_000)) {
@@ -521,7 +523,7 @@ fn contradictory_configurations_are_refused() {
     assert_eq!(refused(lopsided), ConfigError::HearingMatrix { stations: 2 });
 }
 
-/// The draws are part of the contract: results must not change with the platform or with a crate's version.
+/// The draws are part of the contract: results must not depend on the platform or on a crate's version.
 #[test]
 fn a_seed_gives_the_same_backoffs_everywhere() {
     let mut medium = Medium::new(config(2)).unwrap();
@@ -534,7 +536,7 @@ fn a_seed_gives_the_same_backoffs_everywhere() {
         slots.push((start - idle - us(34)).0 / 9000);
         idle = exchange(&mut medium).idle;
     }
-    // PCG-XSH-RR 64/32, state 7, stream 0x80211000, low four bits: worked out with a second implementation.
+    // PCG-XSH-RR 64/32, state 7, stream 0x80211000, low four bits: computed with a second implementation.
     assert_eq!(slots, [12, 15, 5, 5, 13, 15, 8, 10, 2, 14, 11, 1]);
 }
 
@@ -573,7 +575,7 @@ fn an_access_point_serves_all_its_stations() {
         .collect();
     let outcome = sim::saturated(config(5), &routes, LEN_B, Nanos::from_secs(20)).unwrap();
     let msdus: Vec<u64> = outcome.counters.stations.iter().map(|s| s.msdus).collect();
-    // Five contenders of equal rights: the access point has as many turns as each of its stations.
+    // Five contenders with equal priority: the access point has as many turns as each of its stations.
     let mean = msdus.iter().sum::<u64>() / 5;
     assert!(msdus.iter().all(|&n| n.abs_diff(mean) * 10 < mean), "{msdus:?}");
 }

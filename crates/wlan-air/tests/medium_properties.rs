@@ -1,4 +1,4 @@
-//! What holds on the medium whatever the stations and the traffic.
+//! Properties of the medium for arbitrary stations and traffic.
 
 mod common;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use wlan_air::phy::{Band, GuardInterval, Mode};
 use wlan_air::{Aggregation, Event, Hearing, Kind, Medium, MediumConfig, Nanos, Outcome, Protection};
 
-/// A frame that knows itself, and what its driver saw of it.
+/// A frame with its number and its driver's observations.
 #[derive(Clone, Debug, Default)]
 struct Frame {
     number: usize,
@@ -15,11 +15,11 @@ struct Frame {
     delivered: bool,
 }
 
-/// Drives a medium as a simulator does, and checks every rule that holds whatever the traffic.
+/// Drives a medium as a simulator does, and checks every rule that holds for all traffic.
 struct Checker {
     medium: Medium<Frame>,
     last: Nanos,
-    /// By sender and receiver: the number that was delivered last.
+    /// By sender and receiver: the last delivered number.
     delivered: Vec<Vec<Option<usize>>>,
     deliveries: usize,
     gone: Vec<Outcome>,
@@ -155,8 +155,8 @@ fn any_config() -> impl Strategy<Value = MediumConfig> {
 }
 
 proptest! {
-    /// Every frame leaves once, delivered or given up or dropped; each route keeps its order; time never goes
-    /// back.
+    /// Every frame leaves once: delivered, or dropped at the retry limit or by the queue. Each route keeps
+    /// its order, and time never decreases.
     #[test]
     fn no_frame_is_lost_doubled_or_reordered(
         config in any_config(),
@@ -190,8 +190,8 @@ proptest! {
         prop_assert!(counters.airtime.busy() <= checker.last);
     }
 
-    /// A caller that mistimes its arrivals gets odd results, but never time that runs backwards or a lost
-    /// frame.
+    /// A caller that passes wrong arrival times gets odd results, but time never decreases and no frame is
+    /// lost.
     #[test]
     fn arrivals_out_of_order_do_no_harm(
         config in any_config(),

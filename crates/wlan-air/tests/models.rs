@@ -1,4 +1,4 @@
-//! The medium against closed forms, published models and another simulator.
+//! The medium compared with closed forms, published models and another simulator.
 
 mod common;
 
@@ -14,10 +14,10 @@ use wlan_air::{Access, Aggregation, Beacons, MediumConfig, Nanos, StationConfig}
 
 /// Octets of MAC header 24, LLC/SNAP 8 and FCS 4 around an MSDU of 802.11a.
 const OFDM_OVERHEAD_B: usize = 36;
-/// Octets that each security adds to an MPDU: open, WEP, CCMP, TKIP, GCMP.
+/// Octets that each suite adds to an MPDU: open, WEP, CCMP, TKIP, GCMP.
 const SECURITY_B: [usize; 5] = [0, 8, 16, 20, 24];
-/// Mbit/s of 1500 octets a frame from one saturated station, as ns-3.37 measured them, in the order of
-/// [`SECURITY_B`].
+/// Goodput of one saturated station with 1500 octets per frame, Mbit/s, measured with ns-3.37, in the order
+/// of [`SECURITY_B`].
 const NS3_SINGLE_STATION: [(u16, [f64; 5]); 3] = [
     (6, [5.372, 5.344, 5.315, 5.306, 5.297]),
     (24, [17.613, 17.613, 17.510, 17.510, 17.407]),
@@ -31,7 +31,7 @@ fn station(mode: Mode, security_b: usize) -> StationConfig {
     }
 }
 
-/// Goodput of 1500 octets an MSDU from so many saturated stations to one more, Mbit/s.
+/// Goodput of saturated stations that send MSDUs with 1500 octets to one more station, Mbit/s.
 fn saturated_mbps(station: &StationConfig, mode: Mode, stations: usize, eifs: bool, span: Nanos) -> f64 {
     let config = MediumConfig {
         eifs,
@@ -46,7 +46,7 @@ fn relative_error(value: f64, reference: f64) -> f64 {
     (value / reference - 1.0).abs()
 }
 
-/// One saturated 802.11a station, MSDU of 1500 octets: 34 + 67.5 + PPDU + 16 + Ack us worked out by hand.
+/// One saturated 802.11a station, MSDU of 1500 octets: 34 + 67.5 + PPDU + 16 + Ack us, computed by hand.
 #[test]
 fn closed_form_gives_the_cycle_of_802_11a() {
     // Data symbols for open, WEP, CCMP, TKIP, GCMP.
@@ -124,7 +124,7 @@ fn one_station_agrees_with_the_closed_form_on_every_phy() {
                     expected.goodput_mbps(1500),
                     expected.backoff_us / expected.cycle_us(),
                 );
-                // The backoff alone is drawn: its share is what chance acts on.
+                // Only the backoff is random, so the tolerance depends on its share.
                 let error = relative_error(goodput, expected_mbps);
                 assert!(
                     error < 0.001 + 0.025 * share,
@@ -136,8 +136,8 @@ fn one_station_agrees_with_the_closed_form_on_every_phy() {
 }
 
 /// Bianchi's model of n saturated stations as ns-3 computes it for its wifi-bianchi.cc, Mbit/s, MSDU of 1500
-/// octets: all go on after DIFS, or all wait EIFS after a collision. It retries for ever. It approximates:
-/// collisions are independent, counters fall in busy slots, too.
+/// octets: all stations wait for DIFS, or all wait for EIFS after a collision. It has no retry limit. It
+/// approximates: collisions are independent, and counters also decrease in busy slots.
 #[test]
 fn contention_agrees_with_bianchi() {
     for (rate, difs, eifs) in [
@@ -154,7 +154,7 @@ fn contention_agrees_with_bianchi() {
         station.access[0].retry_limit = u8::MAX;
         for (waits_eifs, published) in [(false, difs), (true, eifs)] {
             for (stations, published) in [5, 10, 50].into_iter().zip(published) {
-                // Some ten thousand exchanges.
+                // About ten thousand exchanges.
                 let span = Nanos::from_secs(if rate <= 12 { 30 } else { 10 });
                 let goodput = saturated_mbps(&station, mode, stations, waits_eifs, span);
                 let case = format!("{rate} Mbit/s, n = {stations}, EIFS {waits_eifs}");
@@ -171,10 +171,10 @@ fn contention_agrees_with_bianchi() {
     }
 }
 
-/// UDP payloads of 1472 octets at MCS 7, 20 MHz: the bounds of ns-3's wifi-aggregation example, which
-/// switches A-MPDUs of 65 535 octets and A-MSDUs of 7 935 on and off, and has A-MPDUs of 32 768 octets with
-/// A-MSDUs of 3 839 for both. An access point with beacons sends to a station. MSDU: LLC/SNAP 8, IP and UDP 28
-/// octets.
+/// UDP payloads of 1472 octets at MCS 7, 20 MHz: the bounds of ns-3's wifi-aggregation example. The example
+/// combines A-MPDUs of 65 535 octets and A-MSDUs of 7 935 octets, each enabled or disabled; with both
+/// enabled, it uses A-MPDUs of 32 768 octets and A-MSDUs of 3 839 octets. An access point with beacons sends
+/// to a station. MSDU: LLC/SNAP 8 octets, IP and UDP 28 octets.
 #[test]
 fn ht_aggregation_keeps_the_bounds_of_ns3() {
     let mode = Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap();
@@ -201,7 +201,8 @@ fn ht_aggregation_keeps_the_bounds_of_ns3() {
         let mut config = MediumConfig::new(Bss::ht(Band::Ghz5), &station, 2, 1);
         config.beacons = Some(Beacons {
             interval: Beacons::TU * 100,
-            // Header, FCS and the fixed fields 40, then SSID, rates, EDCA parameters, HT Capabilities and Operation.
+            // Header, FCS and fixed fields 40, then SSID, rates, EDCA parameters, HT Capabilities and HT
+            // Operation.
             len_b: 40 + 11 + 10 + 20 + 28 + 24,
         });
         let outcome = sim::saturated(config, &[route(0, 1)], 1508, Nanos::from_secs(10)).unwrap();
@@ -211,7 +212,7 @@ fn ht_aggregation_keeps_the_bounds_of_ns3() {
     }
 }
 
-/// A-MPDUs of several stations: what a collision takes is long, so the model must know the PPDU.
+/// A-MPDUs of several stations: their collisions are long, so the model must include the PPDU.
 #[test]
 fn aggregating_stations_agree_with_the_model() {
     let mode = Mode::vht(9, 2, 80, GuardInterval::Short).unwrap();
@@ -233,14 +234,14 @@ fn aggregating_stations_agree_with_the_model() {
     }
 }
 
-/// Mean round trip of a request of 200 octets as an MPDU and its response of 1500, us. `turnaround` is what the
-/// responder's processor takes to open the request, its only work.
+/// Mean round trip of a request of 200 octets and a response of 1500 octets (as MPDUs), us. `turnaround` is
+/// the time that the responder's processor takes for both frames.
 fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f64 {
     let station = StationConfig {
         aggregation: Aggregation::NONE,
         ..station(mode, 0)
     };
-    // LLC/SNAP, IP, UDP and what surrounds an MSDU.
+    // LLC/SNAP, IP, UDP, and the octets that an MPDU adds.
     let headers_b = station.framing.mpdu_len_b(8 + 20 + 8);
     let flow = Flow {
         from: End::Station(1),
@@ -253,7 +254,7 @@ fn round_trip_us(mode: Mode, turnaround: Nanos, think: Nanos, rounds: u64) -> f6
         ip: IpVersion::V4,
         contender: 0,
     };
-    // Half for opening the request and half for sealing the response.
+    // Half of the time opens the request, half seals the response.
     let responder = Processor {
         frame: Nanos(turnaround.0 / 2),
         octet_ns: 0.0,
@@ -289,7 +290,7 @@ fn round_trips_agree_with_their_closed_forms() {
             "{mode}: {measured}, {expected}"
         );
 
-        // Answers while the Ack is on the air, in the interframe space after it, and later.
+        // Answers during the Ack, in the interframe space after it, and later.
         for turnaround in [0, 42, 62, 200].map(Nanos::from_us) {
             let measured = round_trip_us(mode, turnaround, Nanos::from_ms(10), 3000) - turnaround.as_us_f64();
             let expected = idle_round_trip(&bss, &mode, &access, 200, 1500, turnaround).total_us();

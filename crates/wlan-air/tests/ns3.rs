@@ -1,5 +1,5 @@
-//! The medium beside ns-3, cell by cell. `benches/ns3` makes the table, and says what ns-3 does otherwise than the
-//! standard.
+//! The medium compared with ns-3, cell by cell. `benches/ns3` generates the table and documents where ns-3
+//! deviates from the standard.
 //!
 //! `cargo test --release -p wlan-air --test ns3 -- --nocapture` prints the comparison as Markdown.
 
@@ -11,10 +11,11 @@ use wlan_air::{
     Access, Aggregation, Category, Hearing, MediumConfig, Nanos, Protection, Route, StationConfig, sim,
 };
 
-/// What is not counted, as in ns-3: all stations start at once, and their collisions take a while to spread them.
+/// Excluded at the start, as in ns-3: all stations start at the same time, and their collisions take a while
+/// to spread them.
 const WARMUP: Nanos = Nanos::from_secs(1);
 
-/// A line of the table.
+/// A row of the table.
 struct Cell(BTreeMap<&'static str, &'static str>);
 
 impl Cell {
@@ -26,7 +27,7 @@ impl Cell {
         self.text(column).parse().ok()
     }
 
-    /// What stands in a column for each station in turn.
+    /// The values of a column, one per station.
     fn list(&self, column: &str) -> impl Iterator<Item = &'static str> {
         self.text(column).split('+').filter(|value| !value.is_empty())
     }
@@ -77,7 +78,7 @@ fn mode_and_bss(cell: &Cell) -> (Mode, Bss) {
         "ofdm" => (Mode::ofdm(mbps()).unwrap(), Bss::ofdm()),
         "erp" => {
             let erp = |mbps| Mode::erp(mbps).unwrap();
-            // ns-3's CTS to itself goes at 1 Mbit/s.
+            // ns-3 sends the CTS-to-self at 1 Mbit/s.
             let basic = [dsss(1000), erp(6), erp(12), erp(24)];
             let bss = Bss::erp(slot, Preamble::Long).with_basic_rates(&basic).unwrap();
             (erp(mbps()), bss)
@@ -147,7 +148,7 @@ fn config(cell: &Cell, seed: u64) -> (MediumConfig, Vec<Route>) {
     (config, (1..=senders).map(route).collect())
 }
 
-/// Throughput of UDP payload, Mbit/s, and of each station.
+/// Throughput of UDP payload in Mbit/s, in total and per station.
 fn simulate(cell: &Cell, duration: Nanos, seed: u64) -> (f64, Vec<f64>) {
     let payload_b: usize = cell.number("packet_size_b").unwrap();
     // IP, UDP, LLC/SNAP.
@@ -160,41 +161,43 @@ fn simulate(cell: &Cell, duration: Nanos, seed: u64) -> (f64, Vec<f64>) {
             .map(|station| station.msdus)
             .collect()
     };
-    // A run begins as every shorter one of its seed.
+    // A longer run starts exactly like a shorter run with the same seed.
     let (before, all) = (msdus(WARMUP), msdus(WARMUP + duration));
     let mbps = |(before, all)| (all - before) as f64 * payload_b as f64 * 8e-6 / duration.as_secs_f64();
     let stations: Vec<f64> = before.into_iter().zip(all).map(mbps).collect();
     (stations.iter().sum(), stations)
 }
 
-/// Cells in which ns-3 uses a choice that the standard leaves, or departs from it, and this medium does not: the difference that follows,
-/// by how much the cell may differ from it, and why.
+/// Cells in which ns-3 makes another choice that the standard allows, or deviates from the standard: the
+/// resulting difference, the tolerance of the cell, and the reason.
 ///
-/// After its last frame a station of ns-3 gives the rest of a TXOP back with a CF-End, where that fits, which 10.23.2.10
-/// allows and does not ask for: a SIFS and 52 us at 6 Mbit/s. Of the 2.08 ms of a TXOP of voice these are 3.3 %.
+/// After its last frame, a station of ns-3 ends the TXOP with a CF-End if it fits, which 10.23.2.10 allows
+/// but does not require: a SIFS and 52 us at 6 Mbit/s. This is 3.3 % of the 2.08 ms of a TXOP of voice.
 ///
-/// Failed RTS frames count towards no limit in ns-3. By the standard they do (10.3.4.4), and at the limit the contention
-/// window starts afresh. Of 50 stations more then collide: the closed form with the limit gives 22.90 Mbit/s, 2.3 % less.
+/// In ns-3, failed RTS frames do not count towards the retry limit. By the standard they count (10.3.4.4),
+/// and the contention window is reset at the limit. With 50 stations, this causes more collisions: the closed
+/// form with the limit gives 22.90 Mbit/s, 2.3 % less.
 const EXPLAINED: [(&str, f64, f64); 3] = [
     ("ofdm54-rts-n50-1472b", -0.022, 0.005),
     ("ht-mcs7-20mhz-vo+be-n2-1472b", 0.033, 0.005),
     ("ht-mcs7-20mhz-vo-n1-1472b", 0.033, 0.005),
 ];
 
-/// Where the cell is to lie: the difference from ns-3 and by how much it may miss it.
+/// The expected difference from ns-3, and its tolerance.
 fn expected(name: &str) -> (f64, f64) {
     let explained = EXPLAINED.iter().find(|(cell, _, _)| *cell == name);
     explained.map_or((0.0, 0.03), |&(_, difference, tolerance)| (difference, tolerance))
 }
 
-/// In this cell ns-3's best effort gets next to nothing, by an error of ns-3. Its stations set Duration to the end of their
-/// TXOP limit. Here the TXOP ends 48 us before, too little for a CF-End. The other station keeps its NAV, as it must; the
-/// holder must wait for its TXNAV timer before its backoff (10.23.2.2), but ns-3's holder draws and counts at once and so
-/// almost always comes first. The cell `vi+be`, where the CF-End resets the NAV, is the reference in its place.
+/// In this cell, a bug of ns-3 starves best effort. Its stations set Duration to the end of their TXOP limit.
+/// Here the TXOP ends 48 us earlier, which is too short for a CF-End. The other station correctly keeps its
+/// NAV. The holder must wait for its TXNAV timer before its backoff (10.23.2.2), but ns-3's holder draws and
+/// counts at once and thus almost always wins. The reference is the cell `vi+be` instead, in which the CF-End
+/// resets the NAV.
 const TXNAV_IGNORED: &str = "ht-mcs7-20mhz-vi+be-txop2048-n2-1472b";
 const TXNAV_RESET: &str = "ht-mcs7-20mhz-vi+be-n2-1472b";
 
-/// What ns-3 measured of each station, Mbit/s. Of stations alike it is the mean.
+/// The throughput of each station in ns-3, Mbit/s; for identical stations, the mean.
 fn reference_by_station(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
     let list = |cell: &Cell| -> Vec<f64> {
         let list = cell.text("station_mbps").split_whitespace();
@@ -203,8 +206,8 @@ fn reference_by_station(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
     let number = |column| -> f64 { cell.number(column).unwrap() };
     match cell.text("cell") {
         TXNAV_IGNORED => {
-            // A frame takes 288 us (data 228, Ack 28, two SIFS): 7 fill a TXOP of 2048 us, 14 one of 4096 us. Best effort
-            // gets as many frames per TXOP of video.
+            // A frame takes 288 us (data 228, Ack 28, two SIFS): a TXOP of 2048 us has 7 frames, a TXOP of
+            // 4096 us has 14. Best effort sends the same number of frames per TXOP of video.
             let reset = cells
                 .iter()
                 .find(|cell| cell.text("cell") == TXNAV_RESET)
@@ -224,9 +227,10 @@ fn reference_by_station(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
     }
 }
 
-/// By how much the throughput of a station may miss the reference by chance: `mbps` is what it sent for so long. Contention
-/// windows make a station slow or fast for seconds, so that the spread is some times that of independent exchanges: most where
-/// stations do not hear each other, least where priorities set the shares. ns-3's own runs spread as far.
+/// The random error of a station's throughput relative to the reference; the station sent at `mbps` for
+/// `duration`. Contention windows keep a station slow or fast for seconds, so the spread is several times
+/// that of independent exchanges. It is largest if stations do not hear each other and smallest if priorities
+/// set the shares. ns-3's own runs have the same spread.
 fn chance_of_station(cell: &Cell, mbps: f64, duration: Nanos) -> f64 {
     let number = |column| -> f64 { cell.number(column).unwrap() };
     let exchange_b = number("packet_size_b") * number("mpdus_per_ppdu");
@@ -256,7 +260,7 @@ fn every_cell_agrees_with_ns3() {
     for cell in &cells {
         let name = cell.text("cell");
         let reference: f64 = cell.number("throughput_mbps").unwrap();
-        // Without optimisation less time, and more for chance: half of one of ns-3's runs.
+        // Without optimisation, the duration is half of one of ns-3's runs, with a larger tolerance.
         let (duration, chance) = if cfg!(debug_assertions) {
             let run_s: u64 = cell.number("run_s").unwrap();
             (Nanos::from_ms(500 * run_s), 0.01)
@@ -283,7 +287,7 @@ fn every_cell_agrees_with_ns3() {
             let reference = reference * (1.0 + expected);
             let difference = here / reference - 1.0;
             let chance = chance_of_station(cell, reference, duration);
-            // Short runs of many stations have too few exchanges to tell.
+            // Short runs of many stations have too few exchanges for this check.
             if chance < 1.0 && difference.abs() > 0.05 + chance {
                 outliers.push(format!("{name}, a station: {reference:.4}, here {here:.4}"));
             }

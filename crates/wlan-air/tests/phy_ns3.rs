@@ -1,4 +1,4 @@
-//! Every mode against the airtimes of ns-3.37 (benches/ns3/ppdu_durations.cc makes the table).
+//! Every mode compared with the airtimes of ns-3.37 (benches/ns3/ppdu_durations.cc generates the table).
 
 use wlan_air::Nanos;
 use wlan_air::phy::{Band, Class, GuardInterval, Mode, PhyError, Preamble};
@@ -34,9 +34,9 @@ fn mode(columns: &[&str]) -> Result<Mode, PhyError> {
     }
 }
 
-/// ns-3 leaves out two things, which are added here: it gives only VHT PPDUs for several users their
-/// VHT-SIG-B of 4 us, but every VHT PPDU has one (21.3.2, Figure 21-4); and it lets the symbols of the short
-/// guard interval end off the 4 us grid of L-SIG (19.4.3, 21.4.3).
+/// This test corrects two omissions of ns-3. ns-3 includes VHT-SIG-B of 4 us only in VHT PPDUs for several
+/// users, but every VHT PPDU has it (21.3.2, Figure 21-4). With the short guard interval, ns-3 does not
+/// extend the symbols to the 4 us grid of L-SIG (19.4.3, 21.4.3).
 #[test]
 fn every_mode_agrees_with_ns3() {
     let mut lines = TABLE.lines();
@@ -47,7 +47,7 @@ fn every_mode_agrees_with_ns3() {
         let columns: Vec<_> = line.split(',').collect();
         let mode = match mode(&columns) {
             Ok(mode) => mode,
-            // ns-3 has durations for what the standard leaves out, too.
+            // ns-3 also has durations of combinations that the standard excludes.
             Err(PhyError::VhtCombination { .. }) => {
                 forbidden += 1;
                 continue;

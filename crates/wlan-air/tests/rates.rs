@@ -1,4 +1,4 @@
-//! Rate control over A-MPDUs: what minstrel reaches, what misleads it, and what it goes on trying.
+//! Rate control with A-MPDUs: the goodput of minstrel, misleading samples, and sampling under loss.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn vht() -> Vec<Mode> {
     (0..10).map(mode).collect()
 }
 
-/// Stations with A-MPDUs at an SNR.
+/// Stations with A-MPDUs at a given SNR.
 fn config(modes: &[Mode], rate: RateControl, snr_db: f64) -> MediumConfig {
     let mut config = ht_config(modes[0], 2);
     for station in &mut config.stations {
@@ -44,7 +44,7 @@ fn goodput_mbps(modes: &[Mode], rate: RateControl, snr_db: f64) -> f64 {
         .goodput_mbps(1500)
 }
 
-/// The share of the best fixed rate's goodput that minstrel reaches.
+/// The goodput of minstrel relative to the best fixed rate.
 fn share_of_best(modes: &[Mode], snr_db: f64) -> f64 {
     let fixed = modes
         .iter()
@@ -71,8 +71,8 @@ fn minstrel_reaches_the_best_fixed_rate_with_a_mpdus() {
     }
 }
 
-/// At these SNRs the rate above the best one delivers some MPDUs. After two samples in a row that arrive, it looks best
-/// until the next estimates: minstrel_ht alternates between the two.
+/// At these SNRs, the rate above the best rate delivers some MPDUs. After two consecutive successful samples,
+/// it appears best until the next estimates: minstrel_ht alternates between the two rates.
 #[test]
 fn a_rate_that_delivers_some_mpdus_costs_at_most_a_fifth() {
     for (modes, snrs_db) in [(ht(), [13.0, 16.0]), (vht(), [16.0, 21.0])] {
@@ -83,7 +83,8 @@ fn a_rate_that_delivers_some_mpdus_costs_at_most_a_fifth() {
     }
 }
 
-/// Stations that do not hear each other collide with their RTSs. Nothing else is lost, so all keep to the fastest rate.
+/// Stations that do not hear each other lose RTSs by collision. No other frame is lost, so all stations keep
+/// the fastest rate.
 #[test]
 fn a_failed_rts_says_nothing_about_the_rate_of_the_data() {
     let modes = [6, 12, 24, 54].map(|mbps| Mode::ofdm(mbps).unwrap());

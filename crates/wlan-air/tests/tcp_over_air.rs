@@ -1,4 +1,4 @@
-//! Simulations as a whole: TCP and datagrams between hosts, over processors, a wired segment and the air.
+//! Complete simulations: TCP and datagrams between hosts, across processors, a wired segment and the air.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn ht300() -> Mode {
     Mode::ht(15, 40, GuardInterval::Short, Band::Ghz5).unwrap()
 }
 
-/// MCS 9 at 80 MHz with the short guard interval: 433.3 Mbit/s a stream.
+/// MCS 9 at 80 MHz with the short guard interval: 433.3 Mbit/s per stream.
 fn vht(streams: u8) -> Mode {
     Mode::vht(9, streams, 80, GuardInterval::Short).unwrap()
 }
@@ -51,7 +51,7 @@ fn saturated() -> Source {
     Source::Saturated { payload_b: 1472 }
 }
 
-/// An access point and two stations, queues of 256 frames, nothing but the air in between.
+/// An access point and two stations with queues of 256 frames, connected only by the air.
 fn scenario(mode: Mode, flows: Vec<Flow>) -> Scenario {
     let station = StationConfig {
         queue_limit: 256,
@@ -72,7 +72,7 @@ fn mbps(outcome: &Outcome) -> f64 {
     outcome.flows[0].throughput_mbps(outcome.span)
 }
 
-/// Throughput of one flow alone.
+/// Throughput of a single flow.
 fn alone_mbps(mode: Mode, from: End, to: End, source: Source) -> f64 {
     mbps(&simulate(&scenario(mode, vec![flow(from, to, source)])).unwrap())
 }
@@ -85,8 +85,8 @@ fn assert_within(value: f64, reference: f64, tolerance: f64) {
     );
 }
 
-/// TCP needs airtime for its ACKs and collides with them: it stays below UDP, and the more so the less a frame's own
-/// airtime is. Joining segments at the receiver leaves fewer ACKs.
+/// TCP uses airtime for its ACKs and collides with them, so its throughput is below UDP's. The shorter a
+/// frame's airtime, the larger the difference. Merging segments at the receiver reduces the number of ACKs.
 #[test]
 fn tcp_reaches_its_share_of_udp() {
     let (station, ap) = (End::Station(1), End::Station(0));
@@ -109,7 +109,7 @@ fn tcp_reaches_its_share_of_udp() {
     assert!(each < coalesced, "{each} {coalesced}");
 }
 
-/// Linux TCP over a real-time emulation of the same link gave 24.1 Mbit/s.
+/// Linux TCP over a real-time emulation of the same link reached 24.1 Mbit/s.
 #[test]
 fn tcp_over_802_11a_agrees_with_linux() {
     let flows = vec![flow(
@@ -124,7 +124,7 @@ fn tcp_over_802_11a_agrees_with_linux() {
     assert_within(mbps(&simulate(&scenario).unwrap()), 24.1, 0.02);
 }
 
-/// 20 ms each way on the wire: a window goes once in the round-trip time.
+/// 20 ms in each direction on the wire: one window per round-trip time.
 #[test]
 fn a_window_limits_to_one_window_a_round_trip() {
     for window_b in [100_000, 400_000, 1_000_000] {
@@ -139,7 +139,8 @@ fn a_window_limits_to_one_window_a_round_trip() {
         scenario.wired.delay = Nanos::from_ms(20);
         scenario.duration = Nanos::from_secs(4);
         let measured = mbps(&simulate(&scenario).unwrap());
-        // The air takes less than 2 ms of the round trip, the gigabit of the wire its own time of a window.
+        // The air adds less than 2 ms to the round trip, and the gigabit wire adds the transmission time of a
+        // window.
         let window_bits = window_b as f64 * 8.0;
         let (shortest_s, longest_s) = (0.040, 0.042 + window_bits / 1e9);
         assert!(
@@ -160,9 +161,8 @@ fn what_goes_through_the_access_point_goes_twice() {
     }
 }
 
-/// Frames of 1500 octets and 38 more of Ethernet; a segment carries 1448 octets, a datagram 1472.
-/// The access point hands on MPDUs, not what a host joined: the segments that cross the air twice are as many, and as long,
-/// each time.
+/// The access point forwards MPDUs, not the segments that a host merged: segments that cross the air twice have
+/// the same number and length both times.
 #[test]
 fn segments_are_joined_only_where_they_end() {
     let flow = |coalesce| flow(End::Station(1), End::Station(2), tcp(Window::linux(), coalesce));
@@ -171,7 +171,7 @@ fn segments_are_joined_only_where_they_end() {
         let [relay, source] = [0, 1].map(|station| outcome.counters.stations[station]);
         let mean_b = |of: wlan_air::StationCounters| of.octets as f64 / of.mpdus as f64;
         if coalesce {
-            // Few ACKs, so that nearly all that the access point sends are full segments.
+            // Few ACKs, so that almost all frames of the access point are full segments.
             assert_within(mean_b(relay), mean_b(source), 0.1);
         } else {
             assert!(mean_b(relay) < mean_b(source));
@@ -179,6 +179,7 @@ fn segments_are_joined_only_where_they_end() {
     }
 }
 
+/// A packet of 1500 octets has 38 octets of Ethernet framing; a segment carries 1448 octets, a datagram 1472.
 #[test]
 fn the_wired_segment_can_be_the_bottleneck() {
     for (source, payload_b) in [(tcp(Window::linux(), false), 1448.0), (saturated(), 1472.0)] {
@@ -193,8 +194,8 @@ fn the_wired_segment_can_be_the_bottleneck() {
     }
 }
 
-/// A request on an idle medium goes at once, and so does a response whose sender opened and sealed for longer than the
-/// Ack and DIFS last: the round trip is four times service and two PPDUs, to the nanosecond.
+/// A request on an idle medium is sent at once, and so is its response if opening and sealing take longer
+/// than the Ack and DIFS. The round trip is exactly four service times and two PPDUs, to the nanosecond.
 #[test]
 fn a_processor_adds_its_service_to_an_idle_round_trip() {
     let (request_b, response_b) = (64, 1000);
@@ -234,8 +235,8 @@ fn a_processor_adds_its_service_to_an_idle_round_trip() {
     }
 }
 
-/// A card that takes a millisecond for a frame sends a thousand a second, wherever it is on the way, though its station
-/// and its processor hold different numbers of frames.
+/// A card that takes a millisecond per frame sends a thousand frames per second, at any position on the path,
+/// even though its station and its processor hold different numbers of frames.
 #[test]
 fn a_slow_card_saturates_at_its_own_rate() {
     let slow = Processor {
@@ -254,7 +255,7 @@ fn a_slow_card_saturates_at_its_own_rate() {
             scenario.processor_limit = limit;
             let outcome = simulate(&scenario).unwrap();
             assert_within(mbps(&outcome), 1472.0 * 8.0 * 1000.0 / 1e6, 0.01);
-            // Busy from the first frame on, the last of them not yet done.
+            // Busy from the first frame on; the last frames are not finished.
             let busy = outcome.processors[at].busy.as_secs_f64();
             assert!(
                 (2.95..3.0 + 1e-3 * (limit + 1) as f64).contains(&busy),
@@ -264,7 +265,8 @@ fn a_slow_card_saturates_at_its_own_rate() {
     }
 }
 
-/// A saturated station offers its processor no more than that holds, so it loses nothing there.
+/// A saturated station offers its processor only as many frames as the processor holds, so it loses none
+/// there.
 #[test]
 fn a_saturated_source_loses_nothing_at_its_own_card() {
     let mut scenario = scenario(
@@ -278,7 +280,7 @@ fn a_saturated_source_loses_nothing_at_its_own_card() {
     assert_eq!(outcome.flows[0].meter.loss.share(), Some(0.0));
 }
 
-/// A bulk TCP flow and a call of 50 packets a second from one station.
+/// A bulk TCP flow and a call of 50 packets per second from one station.
 #[test]
 fn fq_codel_keeps_a_sparse_flow_quick_under_a_bulk_flow() {
     let call = Source::Cbr {
@@ -355,7 +357,7 @@ fn equal_seeds_give_equal_outcomes() {
     assert_ne!(outcome(1), outcome(2));
 }
 
-/// Stations of 802.11a at an SNR.
+/// 802.11a stations at a given SNR.
 fn over_channel(rate: RateControl, snr_db: f64, fading: Fading) -> sim::Saturated {
     let station = StationConfig {
         rate,
@@ -391,7 +393,8 @@ fn minstrel_settles_near_the_best_fixed_rate() {
     }
 }
 
-/// Fades of tens of milliseconds: no rate suits always, and the one that adapts loses less than the fastest.
+/// Fades of tens of milliseconds: no rate is always the best, and rate adaptation loses less than the fastest
+/// rate.
 #[test]
 fn fading_costs_throughput() {
     let rayleigh = Fading::Rayleigh {

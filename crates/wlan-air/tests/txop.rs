@@ -1,4 +1,4 @@
-//! TXOPs of several exchanges, fragment bursts, and access categories within one station.
+//! TXOPs with several exchanges, fragment bursts, and several access categories in one station.
 
 mod common;
 
@@ -35,11 +35,11 @@ fn a_txop_goes_on_as_long_as_its_limit_has_room() {
             _ => {}
         }
     }
-    // Data 228, SIFS, Ack 28, SIFS: ten exchanges last 2864 us, eleven 3152 us of 3008.
+    // Data 228 us, SIFS, Ack 28 us, SIFS: ten exchanges last 2864 us, eleven 3152 us; the limit is 3008 us.
     assert_eq!(bursts[1..], [10, 10, 10]);
 }
 
-/// With A-MPDUs, and whatever stands before them, a TXOP never outlasts its limit, and uses most of it (10.23.2.9).
+/// With A-MPDUs and any protection, a TXOP never exceeds its limit and uses most of it (10.23.2.9).
 #[test]
 fn ampdus_fit_the_txop_limit() {
     let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
@@ -79,8 +79,8 @@ fn ampdus_fit_the_txop_limit() {
     }
 }
 
-/// Of 1500 octets at a threshold of 1000: a fragment of 972 and the rest, a SIFS apart, each acknowledged. Security fields do
-/// not count (dot11FragmentationThreshold).
+/// An MSDU of 1500 octets at a threshold of 1000 is sent as a fragment of 972 octets and the rest, a SIFS
+/// apart and each acknowledged. Security fields do not count (dot11FragmentationThreshold).
 #[test]
 fn an_msdu_above_the_threshold_goes_in_fragments() {
     let mut config = config(2);
@@ -104,8 +104,8 @@ fn an_msdu_above_the_threshold_goes_in_fragments() {
     assert_eq!((ppdus.len(), delivered), (4, vec!['x']));
 }
 
-/// 9.2.5.2: a fragment reserves the medium for its Ack, the next fragment and the Ack to that, and its Ack for what is left
-/// of it; the last one for its own Ack alone.
+/// 9.2.5.2: a fragment reserves the medium for its Ack, the next fragment and the Ack of that fragment. Its
+/// Ack reserves the rest of this time. The last fragment reserves only the time of its own Ack.
 #[test]
 fn fragments_keep_the_medium_for_those_that_follow() {
     let mut config = config(2);
@@ -127,7 +127,7 @@ fn fragments_keep_the_medium_for_those_that_follow() {
     assert_eq!(durations, [answer + after_ack, after_ack, answer, us(0)]);
 }
 
-/// Which part is on the air can be asked from its start until it is settled; a driver builds the MPDU of it.
+/// The current fragment is known from its start until it is settled, so that a driver can build its MPDU.
 #[test]
 fn a_part_is_known_while_it_is_sent() {
     let mut config = config(2);
@@ -156,7 +156,7 @@ fn a_part_is_known_while_it_is_sent() {
     assert_eq!(medium.fragment(0), None);
 }
 
-/// 10.4: not under an HT-immediate block ack agreement.
+/// 10.4: MSDUs under an HT-immediate block ack agreement are not fragmented.
 #[test]
 fn an_ampdu_has_no_fragments() {
     let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
@@ -175,7 +175,7 @@ fn an_ampdu_has_no_fragments() {
     assert_eq!(medium.counters().stations[0].mpdus, 4);
 }
 
-/// The rest of an MSDU goes before another receiver's turn comes (10.4).
+/// The rest of an MSDU is sent before a frame to another receiver (10.4).
 #[test]
 fn a_fragment_burst_is_not_broken_by_another_receiver() {
     for discipline in [Discipline::Fifo, Discipline::FqCodel(FqCodelConfig::mac80211())] {
@@ -238,8 +238,8 @@ fn a_category_that_collides_within_its_station_yields_to_the_higher_one() {
     assert!(shares[1] > shares[0], "{shares:?}");
 }
 
-/// An AP serves its stations in turn. Neither an A-MPDU that does not fit the rest of a TXOP nor a short one that does costs
-/// a station its turn.
+/// An AP serves its stations in turn. A station loses its turn neither to an A-MPDU that does not fit the
+/// rest of a TXOP nor to a short A-MPDU that does.
 #[test]
 fn stations_have_equal_shares_of_txops() {
     let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
@@ -274,7 +274,7 @@ fn stations_have_equal_shares_of_txops() {
         }
         let shares = &delivered[1..];
         let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
-        // An HT A-MPDU has at most 42 of these MPDUs: one TXOP is the largest lead.
+        // An HT A-MPDU has at most 42 of these MPDUs: the largest lead is one TXOP.
         assert!(most - least <= 42 && *least > 42, "{limit}: {shares:?}");
     }
 }

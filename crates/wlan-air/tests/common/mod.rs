@@ -1,18 +1,18 @@
-//! What the tests of the medium share.
-#![allow(dead_code)] // each test file uses a part
+//! Helpers of the tests of the medium.
+#![allow(dead_code)] // each test file uses some of them
 
 use wlan_air::phy::{Bss, Mode};
 use wlan_air::queue::Packet;
 use wlan_air::{Event, Kind, Medium, MediumConfig, Nanos, Outcome, Ppdu, Route, StationConfig};
 
-/// Octets of an MSDU of 1500 octets with LLC/SNAP.
+/// Octets of an MSDU with a packet of 1500 octets and LLC/SNAP.
 pub const LEN_B: usize = 1508;
 
 pub fn us(us: u64) -> Nanos {
     Nanos::from_us(us)
 }
 
-/// 802.11a at 54 Mbit/s, all stations in reach of each other.
+/// 802.11a at 54 Mbit/s; all stations hear each other.
 pub fn config(stations: usize) -> MediumConfig {
     let station = StationConfig {
         queue_limit: 16,
@@ -21,7 +21,7 @@ pub fn config(stations: usize) -> MediumConfig {
     MediumConfig::new(Bss::ofdm(), &station, stations, 7)
 }
 
-/// With A-MPDUs.
+/// A configuration with A-MPDUs.
 pub fn ht_config(mode: Mode, stations: usize) -> MediumConfig {
     let station = StationConfig {
         queue_limit: 200,
@@ -38,7 +38,7 @@ pub fn route(from: usize, to: usize) -> Route {
     }
 }
 
-/// Stations 1 to n each to station 0.
+/// Routes from each of the stations 1 to n to station 0.
 pub fn uplink(n: usize) -> Vec<Route> {
     (1..=n).map(|from| route(from, 0)).collect()
 }
@@ -52,13 +52,13 @@ pub fn msdu<F>(arrival: Nanos, len_b: usize, frame: F) -> Packet<F> {
     }
 }
 
-/// What was seen of an exchange without RTS.
+/// Observations of an exchange without RTS.
 #[derive(Debug)]
 pub struct Seen<F> {
     pub start: Nanos,
-    /// When the last data PPDU ended.
+    /// End of the last data PPDU.
     pub end: Nanos,
-    /// When its answer ended, if there was one.
+    /// End of its answer, if there was one.
     pub idle: Nanos,
     pub ppdus: usize,
     pub received: bool,
@@ -66,7 +66,7 @@ pub struct Seen<F> {
     pub gone: Vec<(F, Outcome)>,
 }
 
-/// Runs the medium until the next exchange is over, its timeouts included.
+/// Runs the medium until the next exchange is over, including its timeouts.
 pub fn exchange<F: Clone>(medium: &mut Medium<F>) -> Seen<F> {
     let mut seen = Seen {
         start: Nanos::MAX,
