@@ -46,19 +46,19 @@ use phy::Mode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The medium has no station.
-    #[error("too few stations: a medium needs at least one")]
+    #[error("no stations: a medium requires at least one")]
     Stations,
     /// A queue configuration is invalid.
     #[error(transparent)]
     Queue(#[from] queue::QueueError),
     /// The rate control has no rate.
-    #[error("a rate control needs at least one rate")]
+    #[error("rate control requires at least one rate")]
     NoRate,
     /// The BSS does not support the rate.
-    #[error("{0} cannot be sent in this BSS: its band or its PHY is another (IEEE Std 802.11-2020, 10.6)")]
+    #[error("{0} is not supported in this BSS: its band or its PHY differs (IEEE Std 802.11-2020, 10.6)")]
     NotInBss(Mode),
     /// The channel has a different number of stations than the medium.
-    #[error("a channel between {channel} stations, but the medium has {stations}")]
+    #[error("the channel has {channel} stations, but the medium has {stations}")]
     ChannelStations {
         /// Stations in the channel.
         channel: usize,
@@ -66,12 +66,10 @@ pub enum ConfigError {
         stations: usize,
     },
     /// A station has neither DCF nor one to four access categories of EDCA.
-    #[error("a station has {0} access categories; EDCA has one to four (IEEE Std 802.11-2020, 10.2.3.2)")]
+    #[error("a station has {0} access categories: EDCA has 1 to 4 (IEEE Std 802.11-2020, 10.2.3.2)")]
     AccessCategories(usize),
     /// A contention window is not a power of two minus one, or the minimum exceeds the maximum.
-    #[error(
-        "contention window {min} to {max}: both must be a power of two less one, and the first not the larger"
-    )]
+    #[error("contention window {min} to {max}: both must be a power of two minus one, and min at most max")]
     ContentionWindow {
         /// CWmin, slots.
         min: u16,
@@ -89,14 +87,17 @@ pub enum ConfigError {
     TxopLimit(Nanos),
     /// Aggregation on a PHY that does not support it.
     #[error(
-        "{0} carries no A-MPDU and no A-MSDU: aggregation needs HT or VHT (IEEE Std 802.11-2020, 9.7, 10.12)"
+        "{0} carries no A-MPDU and no A-MSDU: aggregation requires HT or VHT (IEEE Std 802.11-2020, 9.7, 10.12)"
     )]
     AggregationWithoutHt(Mode),
     /// More MPDUs than a `BlockAck` can acknowledge.
-    #[error("an A-MPDU of {0} MPDUs: allowed are 1 to 64 (IEEE Std 802.11-2020, 9.3.1.8.2)")]
+    #[error("an A-MPDU of {0} MPDUs: the count must be 1 to 64 (IEEE Std 802.11-2020, 9.3.1.8.2)")]
     AmpduCount(usize),
     /// An A-MPDU that exceeds the limit of its PHY.
-    #[error("an A-MPDU of {len_b} octets: {mode} carries at most {max_len_b} (IEEE Std 802.11-2020, 9.7.1)")]
+    #[error(
+        "an A-MPDU of {len_b} octets is too long: {mode} carries at most {max_len_b} \
+         (IEEE Std 802.11-2020, 9.7.1)"
+    )]
     AmpduLength {
         /// Configured length in octets.
         len_b: usize,
@@ -107,7 +108,8 @@ pub enum ConfigError {
     },
     /// An A-MSDU that exceeds the limit of its PHY.
     #[error(
-        "an A-MSDU of {len_b} octets: {mode} carries at most {max_len_b} (IEEE Std 802.11-2020, Table 9-25)"
+        "an A-MSDU of {len_b} octets is too long: {mode} carries at most {max_len_b} \
+         (IEEE Std 802.11-2020, Table 9-25)"
     )]
     AmsduLength {
         /// Configured length in octets.
@@ -119,8 +121,8 @@ pub enum ConfigError {
     },
     /// An A-MSDU that does not fit into an A-MPDU.
     #[error(
-        "an A-MSDU that makes an MPDU of {len_b} octets: an HT A-MPDU carries MPDUs of at most {max_len_b} \
-         (IEEE Std 802.11-2020, 9.7.1)"
+        "an A-MSDU gives an MPDU of {len_b} octets, which is too long: an HT A-MPDU carries \
+         MPDUs of at most {max_len_b} (IEEE Std 802.11-2020, 9.7.1)"
     )]
     MpduInAmpdu {
         /// Length of the MPDU in octets.
@@ -130,12 +132,12 @@ pub enum ConfigError {
     },
     /// An invalid value of dot11FragmentationThreshold.
     #[error(
-        "a fragmentation threshold of {0} octets: allowed are even numbers from 256 to 11 500 \
+        "a fragmentation threshold of {0} octets: it must be an even number from 256 to 11 500 \
          (IEEE Std 802.11-2020, 10.4, dot11FragmentationThreshold)"
     )]
     FragmentationThreshold(usize),
     /// The hearing matrix does not match the number of stations.
-    #[error("the matrix of who hears whom must have {stations} rows of {stations}, one for each station")]
+    #[error("the hearing matrix must have {stations} rows and {stations} columns, one per station")]
     HearingMatrix {
         /// Number of stations.
         stations: usize,

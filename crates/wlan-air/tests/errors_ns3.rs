@@ -24,7 +24,7 @@ fn success_rates_agree_with_ns3() {
             success,
         ] = &columns[..]
         else {
-            panic!("nine columns: {line}")
+            panic!("expected nine columns: {line}")
         };
         let gi = if gi_ns == "400" {
             GuardInterval::Short
@@ -37,7 +37,7 @@ fn success_rates_agree_with_ns3() {
             "ofdm" => Mode::ofdm(index.parse::<u16>().unwrap() / 1_000),
             "ht" => Mode::ht(index.parse().unwrap(), bandwidth, gi, Band::Ghz5),
             "vht" => Mode::vht(index.parse().unwrap(), streams.parse().unwrap(), bandwidth, gi),
-            _ => panic!("no such PHY: {line}"),
+            _ => panic!("unknown PHY: {line}"),
         }
         .unwrap();
         let (model, tolerance) = match model {

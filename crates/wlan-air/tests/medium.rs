@@ -427,7 +427,7 @@ fn the_nav_of_an_unanswered_rts_is_reset() {
         match medium.advance() {
             Some(Event::PpduStart(ppdu)) => break ppdu.start,
             Some(_) => {}
-            None => panic!("nothing starts"),
+            None => panic!("no PPDU starts"),
         }
     };
     // RTS until 1028 us; reset after 2 SIFS, CTS 28 us, preamble 20 us and two slots; then DIFS and a

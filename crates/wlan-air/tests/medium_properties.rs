@@ -49,7 +49,7 @@ impl Checker {
         let event = medium.advance().unwrap();
         assert!(
             expected >= *last && expected < Nanos::from_secs(100),
-            "it goes on for ever"
+            "the events never end"
         );
         *last = expected;
         match event {
@@ -70,7 +70,7 @@ impl Checker {
         for (delivery, frame) in medium.deliver() {
             assert!(
                 frame.sealed && !frame.delivered,
-                "sent before it arrives, and arrives once"
+                "a frame is sent before it arrives, and arrives once"
             );
             frame.delivered = true;
             *deliveries += 1;

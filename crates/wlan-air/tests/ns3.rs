@@ -88,7 +88,7 @@ fn mode_and_bss(cell: &Cell) -> (Mode, Bss) {
             Bss::ht(Band::Ghz5),
         ),
         "vht" => (Mode::vht(mcs.unwrap(), streams, mhz, gi).unwrap(), Bss::vht()),
-        other => panic!("phy {other}"),
+        other => panic!("unknown PHY: {other}"),
     }
 }
 
@@ -114,7 +114,7 @@ fn config(cell: &Cell, seed: u64) -> (MediumConfig, Vec<Route>) {
         "vi" => Category::Vi,
         "be" => Category::Be,
         "bk" => Category::Bk,
-        other => panic!("access category {other}"),
+        other => panic!("unknown access category: {other}"),
     });
     let limits = cell
         .list("txop_limits_us")
@@ -213,7 +213,7 @@ fn reference_by_station(cell: &Cell, cells: &[Cell]) -> Vec<f64> {
                 .find(|cell| cell.text("cell") == TXNAV_RESET)
                 .unwrap();
             let [video, best_effort] = list(reset)[..] else {
-                panic!("two stations")
+                panic!("expected two stations")
             };
             let best_effort_per_frame = best_effort / (video / 14.0) / 7.0;
             let video = list(cell)[0] / (1.0 + best_effort_per_frame);

@@ -30,7 +30,7 @@ fn mode(columns: &[&str]) -> Result<Mode, PhyError> {
         "erp" => Mode::erp(mbps(index)),
         "ht" => Mode::ht(small(index), bandwidth, gi, band),
         "vht" => Mode::vht(small(index), small(streams), bandwidth, gi),
-        _ => panic!("no such PHY: {phy}"),
+        _ => panic!("unknown PHY: {phy}"),
     }
 }
 

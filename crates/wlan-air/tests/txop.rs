@@ -233,7 +233,7 @@ fn a_category_that_collides_within_its_station_yields_to_the_higher_one() {
     let counters = medium.counters();
     assert_eq!(
         counters.collisions, 0,
-        "a station does not collide with itself on the air"
+        "a station must not collide with itself on the air"
     );
     assert!(shares[1] > shares[0], "{shares:?}");
 }

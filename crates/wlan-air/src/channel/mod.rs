@@ -28,9 +28,7 @@ const THERMAL_NOISE_DBM_HZ: f64 = -174.0;
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ChannelError {
     /// A matrix does not have one row per station.
-    #[error(
-        "the matrix of {what} has {rows} rows for {stations} stations: it needs a row and a column for each"
-    )]
+    #[error("the matrix of {what} has {rows} rows for {stations} stations: one row per station is required")]
     Rows {
         /// The quantity in the matrix.
         what: &'static str,
@@ -41,7 +39,8 @@ pub enum ChannelError {
     },
     /// A row of a matrix does not have one column per station.
     #[error(
-        "row {row} of the matrix of {what} has {columns} values for {stations} stations: it needs one for each"
+        "row {row} of the matrix of {what} has {columns} values for {stations} stations: \
+         one per station is required"
     )]
     Columns {
         /// The quantity in the matrix.
@@ -68,7 +67,9 @@ pub enum ChannelError {
         must: &'static str,
     },
     /// A distance differs between the two directions.
-    #[error("the distance from station {from} to station {to} is {there} m one way and {back} m the other")]
+    #[error(
+        "the distance from station {from} to station {to} is {there} m, but {back} m in the other direction"
+    )]
     Asymmetric {
         /// One station, counted from 0.
         from: usize,
@@ -198,7 +199,7 @@ impl PathLoss {
     }
 
     fn check(&self, stations: usize) -> Result<(), ChannelError> {
-        let finite = "a number";
+        let finite = "a finite number";
         let not_negative = "0 or more";
         let positive = "above 0";
         for (what, value, must, allowed) in [

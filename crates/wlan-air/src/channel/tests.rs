@@ -55,7 +55,7 @@ fn the_loss_at_one_metre_is_that_of_free_space() {
         assert!((loss.loss_db(1.0) - friis).abs() < 0.005, "{friis} dB");
         assert!(
             (loss.loss_db(0.0) - friis).abs() < 0.005,
-            "nearer is not stronger"
+            "the loss is constant below the reference distance"
         );
         assert!((loss.loss_db(10.0) - loss.loss_db(1.0) - 30.0).abs() < 1e-9);
     }
@@ -130,7 +130,7 @@ fn rayleigh_power_is_exponential() {
     let weak = gains.iter().filter(|&&g| g < 0.105_36).count();
     assert!((1_850..2_150).contains(&weak), "{weak} of 20000");
     let lag_one = gains.windows(2).map(|w| (w[0] - 1.0) * (w[1] - 1.0)).sum::<f64>() / 19_999.0;
-    assert!(lag_one.abs() < 0.03, "blocks are independent: {lag_one}");
+    assert!(lag_one.abs() < 0.03, "the blocks are correlated: {lag_one}");
 }
 
 /// The power of a Rician channel has mean 1 and variance (1 + 2K) / (1 + K)^2. A K of minus infinity gives a
@@ -164,7 +164,7 @@ fn fading_lasts_for_a_coherence_time_and_is_the_same_both_ways() {
     assert_eq!(
         at(0, 1, 0),
         at(0, 1, 0),
-        "asking about later instants changes nothing"
+        "queries about later instants must not change the result"
     );
     assert_eq!(late, at(0, 1, 9_000_000));
 }
@@ -214,12 +214,12 @@ fn nonsense_is_refused_in_one_line() {
     let short = PerPair::Matrix(vec![vec![0.0; 3]; 2]);
     assert_eq!(
         refused(&given(3, short, Fading::None)),
-        "the matrix of SNR in dB has 2 rows for 3 stations: it needs a row and a column for each"
+        "the matrix of SNR in dB has 2 rows for 3 stations: one row per station is required"
     );
     let ragged = PerPair::Matrix(vec![vec![0.0; 2], vec![0.0; 3]]);
     assert_eq!(
         refused(&given(2, ragged, Fading::None)),
-        "row 1 of the matrix of SNR in dB has 3 values for 2 stations: it needs one for each"
+        "row 1 of the matrix of SNR in dB has 3 values for 2 stations: one per station is required"
     );
     assert_eq!(
         refused(&given(2, PerPair::Same(f64::NAN), Fading::None)),
@@ -239,7 +239,7 @@ fn nonsense_is_refused_in_one_line() {
             snr: Snr::PathLoss(skewed),
             ..spaced(2, 1.0, 0.0)
         }),
-        "the distance from station 0 to station 1 is 5 m one way and 6 m the other"
+        "the distance from station 0 to station 1 is 5 m, but 6 m in the other direction"
     );
     let still = Fading::Rayleigh {
         coherence_time: Nanos::ZERO,

@@ -259,7 +259,8 @@ impl<F> Medium<F> {
             .iter()
             .position(|flow| flow.to == to)
             .unwrap_or_else(|| {
-                let queue = Queue::new(config.discipline, config.queue_limit).expect("it was checked");
+                let queue =
+                    Queue::new(config.discipline, config.queue_limit).expect("the configuration was checked");
                 let rate = Rate::new(&config.rate, &self.config.bss);
                 sender.flows.push(Flow::new(to, queue, rate));
                 sender.flows.len() - 1

@@ -90,7 +90,7 @@ impl<F> Medium<F> {
                 continue;
             }
             at -= 1;
-            let slot = flow.window.remove(at).expect("it was just looked at");
+            let slot = flow.window.remove(at).expect("the index is in the window");
             flow.dissolve(slot, |frame| {
                 self.gone.push(Gone {
                     station: index,
@@ -118,7 +118,7 @@ impl<F> Medium<F> {
             .front()
             .is_some_and(|slot| slot.acked && slot.receipt == Receipt::Taken)
         {
-            let slot = flow.window.pop_front().expect("there is a front");
+            let slot = flow.window.pop_front().expect("the window is not empty");
             let outcome = if slot.given_up {
                 Outcome::Retries
             } else {

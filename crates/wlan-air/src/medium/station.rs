@@ -106,8 +106,8 @@ impl<F> Station<F> {
         }
     }
 
-    /// The next transmission if nothing is heard before, and its contender: [`BEACON`], or the contender with the
-    /// highest priority if several start at the same time.
+    /// The next transmission if nothing is heard before, and its contender: [`BEACON`], or the contender with
+    /// the highest priority if several start at the same time.
     pub fn next_start(&self, eifs: Nanos, slot: Nanos, pifs: Nanos) -> Option<(Nanos, usize)> {
         let free = self.is_free();
         let from = self.access_from(eifs);

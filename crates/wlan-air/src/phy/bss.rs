@@ -301,7 +301,7 @@ impl Bss {
     pub fn beacon_mode(&self) -> Mode {
         self.basic_rates()
             .min_by_key(Mode::rate_kbps)
-            .expect("a BSS has a basic rate, with_basic_rates sees to it")
+            .expect("with_basic_rates ensures that a BSS has a basic rate")
     }
 
     /// Mode of frames that protect a PPDU from stations of clause 15 or 16 (CTS-to-self, 10.27.2): the

@@ -47,7 +47,7 @@ fn the_bss_of_a_mode_is_that_of_its_clause() {
     assert!(!Bss::ofdm().carries(&ht(0, 20, GuardInterval::Long)));
     assert!(
         !Bss::ht(Band::Ghz2_4).carries(&ofdm(54)),
-        "OFDM is of the other band"
+        "OFDM belongs to the other band"
     );
 }
 
@@ -174,7 +174,7 @@ fn the_basic_rates_can_be_chosen() {
     }
     assert_eq!(
         PhyError::BasicRate(erp(6)).to_string(),
-        "ERP-OFDM 6 Mbit/s cannot be a basic rate of this BSS (10.6.6.5): allowed are the non-HT rates of its PHY"
+        "ERP-OFDM 6 Mbit/s cannot be a basic rate of this BSS (10.6.6.5); allowed: the non-HT rates of its PHY"
     );
 }
 

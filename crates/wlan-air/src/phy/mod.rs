@@ -97,10 +97,10 @@ pub enum PhyError {
         bandwidth_mhz: u16,
     },
     /// The mode is not a non-HT rate of the BSS.
-    #[error("{0} cannot be a basic rate of this BSS (10.6.6.5): allowed are the non-HT rates of its PHY")]
+    #[error("{0} cannot be a basic rate of this BSS (10.6.6.5); allowed: the non-HT rates of its PHY")]
     BasicRate(Mode),
     /// The BSSBasicRateSet is empty.
-    #[error("a BSS needs a basic rate, at least one (10.6.5)")]
+    #[error("a BSS requires at least one basic rate (10.6.5)")]
     NoBasicRate,
 }
 

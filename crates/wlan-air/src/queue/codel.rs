@@ -179,7 +179,7 @@ mod tests {
     fn dropping_resumes_near_the_rate_that_was_needed_before() {
         let mut codel = Codel::default();
         let first = drops(&mut codel, 1000..1600, Nanos::from_ms(6), 100_000);
-        assert_eq!(first.len(), 10, "the count reached 10, from 1");
+        assert_eq!(first.len(), 10, "the count increased from 1 to 10");
         assert_eq!(
             drops(&mut codel, 1600..1601, Nanos::from_ms(1), 100_000),
             Vec::<u64>::new()

@@ -98,7 +98,7 @@ pub enum QueueError {
     #[error("a queue must hold at least one packet")]
     Limit,
     /// FQ-CoDel has no flow queue.
-    #[error("fq_codel needs at least one flow queue (RFC 8290, 5.2.4)")]
+    #[error("fq_codel requires at least one flow queue (RFC 8290, 5.2.4)")]
     Flows,
     /// The quantum is zero.
     #[error("the quantum of fq_codel must be at least 1 octet (RFC 8290, 5.2.3)")]

@@ -17,7 +17,7 @@ fn packet(at: Nanos, flow: u32, len_b: usize, frame: u64) -> Packet<u64> {
 
 fn next(queue: &mut Queue<u64>, now: Nanos, dropped: &mut Vec<Packet<u64>>) -> Option<Packet<u64>> {
     let head = queue.head(now, dropped).copied();
-    assert_eq!(queue.head(now, dropped).copied(), head, "the head stays");
+    assert_eq!(queue.head(now, dropped).copied(), head, "the head changed");
     assert_eq!(queue.pop(), head);
     head
 }

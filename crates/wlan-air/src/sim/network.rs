@@ -85,7 +85,7 @@ impl<'a> Network<'a> {
     fn start(&mut self) {
         self.plan(self.window_start, What::Measure);
         for flow in 0..self.hosts.len() {
-            let id = u32::try_from(flow).expect("fewer flows than 2^32");
+            let id = u32::try_from(flow).expect("fewer than 2^32 flows");
             match &mut self.hosts[flow] {
                 Host::Saturated { .. } => {
                     for _ in 0..self.saturation(flow) {
@@ -348,7 +348,7 @@ impl<'a> Network<'a> {
             id
         } else {
             self.packets.push(packet);
-            u32::try_from(self.packets.len() - 1).expect("fewer packets than 2^32 under way")
+            u32::try_from(self.packets.len() - 1).expect("fewer than 2^32 packets in transit")
         }
     }
 

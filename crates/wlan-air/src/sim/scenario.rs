@@ -184,7 +184,7 @@ pub enum ScenarioError {
     #[error(transparent)]
     Tcp(#[from] TcpError),
     /// A flow names a station that does not exist.
-    #[error("a flow names station {station}, but there are {stations}, numbered from 0")]
+    #[error("a flow names station {station}, but the medium has {stations} stations, numbered from 0")]
     NoStation {
         /// The station.
         station: usize,
@@ -193,7 +193,8 @@ pub enum ScenarioError {
     },
     /// A flow names an access category that a station on its path does not have.
     #[error(
-        "a flow uses access category {contender} of station {station}, which has {categories}, numbered from 0"
+        "a flow uses access category {contender} of station {station}, which has {categories} categories, \
+         numbered from 0"
     )]
     NoContender {
         /// The category.
@@ -205,7 +206,7 @@ pub enum ScenarioError {
     },
     /// A datagram does not fit into an MSDU.
     #[error(
-        "a datagram of {payload_b} octets makes an MSDU of {msdu_b}: at most {MSDU_MAX_B} are allowed \
+        "a datagram of {payload_b} octets gives an MSDU of {msdu_b} octets: the maximum is {MSDU_MAX_B} \
          (IEEE Std 802.11-2020, Table 9-25)"
     )]
     Payload {
@@ -218,7 +219,7 @@ pub enum ScenarioError {
     #[error("a flow starts and ends at the same station")]
     Nowhere,
     /// The number of processors differs from the number of stations.
-    #[error("{processors} processors for {stations} stations: each needs one")]
+    #[error("{processors} processors for {stations} stations: one per station is required")]
     Processors {
         /// Number of processors.
         processors: usize,
@@ -226,13 +227,13 @@ pub enum ScenarioError {
         stations: usize,
     },
     /// The time per octet of a processor is negative or not finite.
-    #[error("a processor takes {0} ns for an octet: it must be 0 or more")]
+    #[error("a processor takes {0} ns per octet: it must be 0 or more")]
     Processor(f64),
     /// The measured window has no duration.
-    #[error("the measured window must be longer than nothing")]
+    #[error("the measured window must be longer than 0")]
     Duration,
     /// The wired segment has no rate or holds no frame.
-    #[error("the wired segment needs a rate, and room for a frame")]
+    #[error("the wired segment needs a rate above 0 and a queue of at least one frame")]
     Wired,
     /// The processors hold no frame.
     #[error("a processor must hold at least one frame")]

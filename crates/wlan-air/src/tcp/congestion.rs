@@ -286,7 +286,7 @@ impl Cubic {
     fn after_loss(&mut self, window: u32) -> u32 {
         self.epoch = None;
         let scaled = |factor: u64, by: u64| {
-            u32::try_from(u64::from(window) * factor / by).expect("a fraction of a window is no larger")
+            u32::try_from(u64::from(window) * factor / by).expect("a fraction of a window fits")
         };
         // Fast convergence: a flow with a loss below its last maximum releases bandwidth (RFC 9438, 4.7).
         self.last_max = if window < self.last_max {

@@ -193,10 +193,10 @@ impl Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TcpError {
     /// The MSS is too small, or exceeds an IP packet.
-    #[error("MSS of {0} octets: must be 48 (RFC 791's smallest datagram) to 65495")]
+    #[error("MSS of {0} octets: must be from 48 (smallest datagram of RFC 791) to 65495")]
     Mss(u32),
     /// The receive window is smaller than a full segment.
-    #[error("receive window of {window_b} octets: must hold a segment of {mss_b} (RFC 9293, 3.8.6)")]
+    #[error("receive window of {window_b} octets: must hold a full segment of {mss_b} (RFC 9293, 3.8.6)")]
     Window {
         /// The window in octets.
         window_b: u64,
@@ -204,7 +204,7 @@ pub enum TcpError {
         mss_b: u32,
     },
     /// The initial window of autotuning exceeds the maximum.
-    #[error("receive window grows from {initial_b} to {max_b} octets: the first must not be the larger")]
+    #[error("initial receive window of {initial_b} octets: must not exceed the maximum of {max_b}")]
     WindowOrder {
         /// Initial window in octets.
         initial_b: u64,

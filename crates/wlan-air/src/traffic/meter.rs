@@ -61,7 +61,9 @@ impl Delays {
     #[must_use]
     pub fn mean(&self) -> Option<Nanos> {
         let mean = self.sum_ns.checked_div(u128::from(self.count))?;
-        Some(Nanos(u64::try_from(mean).expect("a mean is at most the largest")))
+        Some(Nanos(
+            u64::try_from(mean).expect("a mean does not exceed the maximum"),
+        ))
     }
 
     /// The delay that `percent` percent of all delays do not exceed, exact to a thousandth; `None` without

@@ -37,7 +37,8 @@ pub enum TrafficError {
     Packet,
     /// The rate is zero, or exceeds one packet per nanosecond.
     #[error(
-        "rate of {rate_bps} bit/s with packets of {packet_b} octets: must be above 0 and below a packet a ns"
+        "rate of {rate_bps} bit/s with packets of {packet_b} octets: \
+         must be above 0 and at most one packet per ns"
     )]
     Rate {
         /// The rate in bit/s.
@@ -46,11 +47,12 @@ pub enum TrafficError {
         packet_b: usize,
     },
     /// The frame rate of a video is out of range.
-    #[error("video needs 1 to 1000 frames a second")]
+    #[error("video requires 1 to 1000 frames per second")]
     FrameRate,
     /// The group of pictures is too short.
     #[error(
-        "a group of {gop} pictures with {b_frames} B frames in a row: must hold at least an I frame and those"
+        "a group of {gop} pictures with {b_frames} consecutive B frames: \
+         must contain an I frame and these B frames"
     )]
     Gop {
         /// Frames per group.
@@ -64,10 +66,10 @@ pub enum TrafficError {
     )]
     RtpPayload(usize),
     /// The rate of a video is out of range.
-    #[error("video of {0} bit/s: must be above 0, and at most the 2 Gbit/s that hold one without encoding")]
+    #[error("video of {0} bit/s: must be above 0 and at most 2 Gbit/s")]
     VideoRate(u64),
     /// The length of a clip is out of range.
-    #[error("a clip of {0} frames: 1 to 10 000 000 are possible")]
+    #[error("a clip of {0} frames: must be 1 to 10 000 000")]
     Clip(u32),
 }
 

@@ -102,13 +102,16 @@ fn merged_segments_are_answered_as_one() {
     let mut receiver = warm(ReceiverConfig::linux());
     let mut merged = segment(20);
     assert!((21..30).all(|n| merged.merge(&segment(n))));
-    assert!(!merged.merge(&segment(31)), "there is a gap");
+    assert!(
+        !merged.merge(&segment(31)),
+        "a segment after a gap must not merge"
+    );
     let before = receiver.counters().acks;
     let ack = receiver.on_segment(Nanos::from_ms(1), &merged).unwrap();
     assert_eq!((ack.ack, receiver.counters().acks - before), (30 * MSS, 1));
     let mut whole = segment(0);
     let joined = (1..60).take_while(|&n| whole.merge(&segment(n))).count();
-    assert_eq!(joined + 1, 45, "what fits one IP packet");
+    assert_eq!(joined + 1, 45, "segments that fit one IP packet");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn deliver(octets: u64, congestion: CongestionControl, fates: &[(bool, u64)]) ->
     let mut now = Nanos::ZERO;
     let mut arrived: Vec<Span> = Vec::new();
     for events in 0.. {
-        prop_assert!(events < 200_000, "it never ends");
+        prop_assert!(events < 200_000, "the transfer never ends");
         let mut launch = |segment: Segment, forth: bool| {
             let &(lost, delay_ms) = fate.next().unwrap();
             if !lost {
