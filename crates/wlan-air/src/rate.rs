@@ -16,9 +16,9 @@
 //!    alternate between the next faster rate and any faster rate; every sixth sample uses a rate between the
 //!    slowest and the fastest of the chain.
 //!
-//! There are two differences from Linux: the retries of a chain do not request RTS and CTS, and the order of
-//! the samples is a fixed permutation instead of a random table. All modes of a station form one group (one
-//! class, width, guard interval and number of streams).
+//! There are two differences from Linux. The retries of a chain do not request RTS and CTS, and the samples
+//! follow a fixed permutation instead of a random table. All modes of a station form one group (one class,
+//! width, guard interval and number of streams).
 
 use crate::Nanos;
 use crate::phy::{Bss, Mode};

@@ -311,8 +311,8 @@ fn rts_pays_where_collisions_are_long() {
     assert!(goodput(54, 2, Exchange::RtsCts) < 0.9 * goodput(54, 2, Exchange::Basic));
 }
 
-/// 16 octets of CCMP are one symbol of 4 us at 54 Mbit/s: of 393.5 us for one station, and of about the same
-/// duration of each exchange and collision for several stations.
+/// 16 octets of CCMP are one symbol of 4 us at 54 Mbit/s. One station has a cycle of 393.5 us; several
+/// stations have exchanges and collisions of about this duration.
 #[test]
 fn security_costs_the_symbols_it_adds() {
     let mode = ofdm(54);

@@ -32,8 +32,8 @@ fn a_frame_that_arrives_in_the_interframe_space_waits_for_its_end_only() {
     assert_eq!(medium.next_event(), Some(us(1292 + 34)));
 }
 
-/// Over many seeds, a frame that arrives while the medium is busy waits for IFS and for every number of slots
-/// from 0 to CWmin: if it arrives during the PPDU, the following SIFS, or the Ack.
+/// A frame that arrives while the medium is busy (during the PPDU, the following SIFS, or the Ack) waits for
+/// IFS and a backoff. Over many seeds, the backoff takes every value from 0 to CWmin slots.
 #[test]
 fn a_frame_that_arrives_while_the_medium_is_busy_draws_a_backoff() {
     for arrival in [us(1100), us(1250), us(1291)] {

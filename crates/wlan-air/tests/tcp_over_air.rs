@@ -235,8 +235,8 @@ fn a_processor_adds_its_service_to_an_idle_round_trip() {
     }
 }
 
-/// A card that takes a millisecond per frame sends a thousand frames per second, at any position on the path,
-/// even though its station and its processor hold different numbers of frames.
+/// A card that takes a millisecond per frame sends a thousand frames per second, at any position on the path.
+/// The different limits of its station's queue and its processor do not matter.
 #[test]
 fn a_slow_card_saturates_at_its_own_rate() {
     let slow = Processor {

@@ -27,15 +27,15 @@ pub enum ContentionModel {
     /// Bianchi (2000): a busy period is an ordinary slot. EDCA counts down this way
     /// ([`Countdown::PerBoundary`]); for DCF the error is 3 % with 50 stations.
     Bianchi,
-    /// The model behind the figures of ns-3's wifi-bianchi.cc: Bianchi's fixed point, except that a station
-    /// that succeeded transmits again at once with probability 1 / (CWmin + 1), in a slot that all other
-    /// stations leave idle. With [`Contention::eifs`], all stations wait for SIFS and the answer at its own
-    /// rate after a collision.
+    /// The model behind the figures of ns-3's wifi-bianchi.cc: Bianchi's fixed point with one change. A
+    /// station that succeeded transmits again at once with probability 1 / (CWmin + 1), in a slot that all
+    /// other stations leave idle. With [`Contention::eifs`], all stations wait for SIFS and the answer at its
+    /// own rate after a collision.
     Ns3,
     /// The rule of [`Access::countdown`]. With DCF, no frozen counter reaches zero in the first slot after a
     /// busy period, so only stations that transmitted and drew a new backoff may use this slot. With
     /// [`Contention::eifs`], they may also use the slots by which `AckTimeout` ends before EIFS. Exact for
-    /// one station; the error is at most 1 % of the medium for 2 to 50 stations.
+    /// one station; within 1 % of the simulated medium for 2 to 50 stations.
     Countdown,
 }
 

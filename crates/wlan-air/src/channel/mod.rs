@@ -390,11 +390,11 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Create a channel and draw its shadowing.
+    /// Creates a channel and draws its shadowing.
     ///
     /// # Errors
-    /// [`ChannelError`] for a matrix of the wrong size, a value that is NaN or out of range (such as a
-    /// negative distance), distances that differ between the two directions, or a coherence time of 0.
+    /// [`ChannelError`] if a matrix has the wrong size, a value is NaN or out of range (such as a negative
+    /// distance), distances differ between the two directions, or the coherence time is 0.
     pub fn new(config: &ChannelConfig) -> Result<Channel, ChannelError> {
         let stations = config.stations;
         config.fading.check()?;

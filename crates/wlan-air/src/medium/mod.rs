@@ -102,10 +102,14 @@ enum Next {
 ///
 /// A station transmits when its backoff has ended, at the earliest when the interframe space after the last
 /// exchange is over. A frame that finds the medium idle and no backoff pending is sent without a backoff. A
-/// station draws a backoff after each of its own transmissions, when a frame arrives while the medium is
-/// busy, and when the medium becomes busy during the interframe space of a frame that required no backoff
-/// (10.3.4.2, 10.3.4.3; 10.23.2.2). The medium does not model EDCA's rule that the late first frame of an
-/// idle station waits for the next slot boundary: such a frame is sent at once, as with DCF.
+/// station draws a backoff in three cases (10.3.4.2, 10.3.4.3; 10.23.2.2):
+///
+/// - after each of its own transmissions;
+/// - when a frame arrives while the medium is busy;
+/// - when the medium becomes busy during the interframe space of a frame that required no backoff.
+///
+/// EDCA's rule that the late first frame of an idle station waits for the next slot boundary is not modelled:
+/// such a frame is sent at once, as with DCF.
 #[derive(Debug)]
 pub struct Medium<F> {
     config: MediumConfig,
@@ -143,7 +147,7 @@ pub struct Medium<F> {
 }
 
 impl<F> Medium<F> {
-    /// Create a medium that becomes idle at time zero, with no backoff pending.
+    /// Creates a medium that becomes idle at time zero, with no backoff pending.
     ///
     /// # Errors
     /// [`ConfigError`] if the configuration is inconsistent or violates the standard.

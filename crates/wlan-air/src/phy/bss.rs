@@ -228,10 +228,11 @@ impl Bss {
         }
     }
 
-    /// Mode of the Control frame that answers `mode` (Ack, `BlockAck`, CTS): the highest basic rate of the
-    /// same modulation class that does not exceed the rate, or for HT and VHT the non-HT reference rate. If
-    /// no basic rate qualifies, the highest mandatory rate of the PHY within this limit (10.6.6.5, 10.6.11).
-    /// A DSSS frame is answered in DSSS with the same preamble, any other frame in OFDM or ERP-OFDM.
+    /// Mode of the Control frame that answers `mode` (Ack, `BlockAck`, CTS). It is the highest basic rate of
+    /// the same modulation class that does not exceed the rate, or for HT and VHT the non-HT reference rate.
+    /// If no basic rate qualifies, it is the highest mandatory rate of the PHY within this limit (10.6.6.5,
+    /// 10.6.11). A DSSS frame is answered in DSSS with the same preamble, any other frame in OFDM or
+    /// ERP-OFDM.
     #[must_use]
     pub fn control_response(&self, mode: &Mode) -> Mode {
         let (family, limit_kbps) = answered_by(mode);

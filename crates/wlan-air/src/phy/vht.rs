@@ -13,10 +13,11 @@ impl Mode {
     /// Every VHT PPDU carries an A-MPDU: see [`Mode::always_ampdu`].
     ///
     /// # Errors
-    /// [`PhyError::VhtMcs`], [`PhyError::VhtStreams`], [`PhyError::VhtBandwidth`] if clause 21 does not
-    /// define the value; [`PhyError::VhtCombination`] for an MCS that is not defined at this width and number
-    /// of streams, because the coded bits of a symbol do not divide into whole punctured blocks of every
-    /// encoder (21.5).
+    /// - [`PhyError::VhtMcs`], [`PhyError::VhtStreams`], [`PhyError::VhtBandwidth`] if clause 21 does not
+    ///   define the value.
+    /// - [`PhyError::VhtCombination`] if clause 21 does not define the MCS at this width and number of
+    ///   streams, because the coded bits of a symbol do not divide into whole punctured blocks of every
+    ///   encoder (21.5).
     pub const fn vht(mcs: u8, streams: u8, bandwidth_mhz: u16, gi: GuardInterval) -> Result<Mode, PhyError> {
         if mcs > 9 {
             return Err(PhyError::VhtMcs(mcs));

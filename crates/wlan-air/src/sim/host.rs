@@ -46,7 +46,7 @@ pub(super) struct Connection {
 }
 
 impl Host {
-    /// Create the ends of the `index`-th flow of a scenario with this seed.
+    /// Creates the ends of the `index`-th flow of a scenario with this seed.
     pub fn new(flow: &Flow, index: u64, seed: u64) -> Result<Host, ScenarioError> {
         // The sources of one scenario draw independently of each other for every seed.
         let seed = seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -47,8 +47,8 @@ pub struct ReceiverConfig {
     /// Maximum delay of the ACK of a single segment (RFC 5681, 4.2: below 500 ms; Linux: 40 ms); `None`
     /// answers each segment at once.
     pub delayed_ack: Option<Nanos>,
-    /// Maximum delay of the ACKs of a gap after the third ACK, so that one ACK reports several segments
-    /// (Linux: 1 ms, and a twentieth of the round-trip time); `None` sends each ACK.
+    /// Maximum delay of the ACKs of a gap after the third ACK (Linux: 1 ms, and a twentieth of the round-trip
+    /// time). One ACK then reports several segments. `None` sends each ACK.
     pub sack_compression: Option<Nanos>,
 }
 

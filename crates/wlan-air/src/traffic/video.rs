@@ -44,8 +44,8 @@ const MEMORY: f64 = 0.7;
 const SCENE_VARIATION: f64 = 0.53;
 /// Mean length of a scene in groups: 4.3 s at 30 frames per second.
 const SCENE_GROUPS: f64 = 8.0;
-/// Maximum size of a frame relative to the mean: the coded picture buffer of an encoder (ITU-T H.264, annex
-/// C), here 0.4 s of the stream at 30 frames per second.
+/// Maximum size of a frame relative to the mean. It is the coded picture buffer of an encoder (ITU-T H.264,
+/// annex C), here 0.4 s of the stream at 30 frames per second.
 const LARGEST: f64 = 12.0;
 
 /// The times at which the packets of a frame leave.
