@@ -320,8 +320,8 @@ impl Fading {
                 k_factor_db,
                 coherence_time,
             } => {
-                // Within these bounds the linear factor is finite; the bounds behave like no fading and
-                // Rayleigh fading.
+                // These bounds keep the linear factor finite: 100 dB is a constant channel, -100 dB a Rayleigh
+                // channel.
                 if !(-100.0..=100.0).contains(&k_factor_db) {
                     return Err(ChannelError::Parameter {
                         what: "the Rician K factor in dB",
