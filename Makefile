@@ -1,5 +1,5 @@
-# make run   installs what is missing, builds, runs the quickstart study and prints where its report is
-# make test  everything that continuous integration runs
+# make run   installs missing packages, builds, runs the quickstart study and prints the path of its report
+# make test  runs everything that continuous integration runs
 # make docs  builds the documentation site in target/site
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ STUDY ?= studies/quickstart.toml
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# The versions that the tests passed with; pyproject.toml says which others are allowed.
+# The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
 .PHONY: FORCE build run test docs lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
@@ -32,7 +32,7 @@ $(VENV)/.packages: pyproject.toml tools/constraints.txt tools/dependencies.py
 RUST_SOURCES := Cargo.toml Cargo.lock \
     $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src -name '*.rs' -o -name '*.[ch]')
 
-# The version names the commit; only a change of the commit changes this file.
+# The version contains the commit. This file changes only when the commit changes.
 $(VENV)/.commit: FORCE | $(VENV)/.packages
 	@tools/commit.sh > $@.new
 	@cmp -s $@.new $@ || cp $@.new $@
@@ -48,16 +48,16 @@ test: system-run system-test rtl-tools lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl test-miri
 	$(MAKE) --no-print-directory test-python
 
-# With + cargo takes part in make's jobs, and does not complain that it cannot.
+# With +, cargo uses make's job server instead of warning that it is unavailable.
 test-rust:
 	+cargo test --workspace --quiet
 	+cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
-# Undefined behaviour in what is unsafe or parses foreign octets.
+# Looks for undefined behaviour in unsafe code and in parsers of untrusted input.
 test-miri:
 	+tools/miri.sh
 
-# The hardware's tools are for its tests alone.
+# Only the tests of the hardware require these packages.
 $(VENV)/.rtl: $(VENV)/.packages
 	$(VENV)/bin/pip install --group rtl
 	@touch $@
@@ -72,7 +72,7 @@ rtl-synth-tools: rtl-tools $(VENV)/.synth
 test-rtl:
 	$(MAKE) -C rtl test counts
 
-# Half of the tests wait for emulated air.
+# Two processes, because half of the tests wait for emulated air.
 test-python: build
 	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile
 
@@ -80,7 +80,7 @@ $(VENV)/.docs: $(VENV)/.packages
 	$(VENV)/bin/pip install --group docs
 	@touch $@
 
-# Fails for a link or a page that leads nowhere. The variable silences an advertisement.
+# Fails on broken links and missing pages. The variable silences an advertisement.
 docs: build $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 	@echo "documentation: $(abspath target/site/index.html)"
@@ -117,7 +117,7 @@ bench-coverage: build
 bench-report: build
 	$(VENV)/bin/python benches/report.py $(if $(WRITE),--write $(WRITE))
 
-# Each takes hours: FUZZ_SECONDS per target, and one build and test run per mutant (PACKAGE names a crate).
+# Both take hours: FUZZ_SECONDS per target, or one build and test run per mutant (PACKAGE selects a crate).
 FUZZ_SECONDS ?= 900
 
 fuzz:

@@ -1,4 +1,4 @@
-"""Skips, for the tests of Python and of the hardware.
+"""Skip policy of the Python and hardware tests.
 
 `AIRTOLL_REQUIRE_ALL=1`, which continuous integration sets, turns a skip into a failure, so that a missing program
 cannot hide a test. `ALLOWED_SKIPS` lists the exceptions: reasons that no installation can remove.
@@ -13,7 +13,7 @@ import pytest
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 ALLOWED_SKIPS = ("AIRTOLL_CAPTURES ", "this CPU ", "this kernel ", "this machine ", "this user ")
-"""The first words of the reasons for which a test may always be skipped."""
+"""Prefixes of the reasons for which a test may always be skipped."""
 
 
 def _require(report: Report) -> Report:

@@ -1,7 +1,7 @@
 """The build back end: maturin, with the commit of the checkout in source distributions.
 
-A wheel is built where `crates/airtoll-py/build.rs` can ask git. A source distribution leaves git behind, so that it
-takes the commit along in a file, which build.rs reads there.
+A wheel is built in a checkout, where `crates/airtoll-py/build.rs` asks git for the commit. A source distribution has
+no git repository, so it contains the commit in a file, which build.rs reads.
 """
 
 import subprocess
@@ -36,8 +36,8 @@ _FILE = _ROOT / "crates/airtoll-py/commit"
 
 
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, str] | None = None) -> str:
-    """Build the source distribution; its file name."""
-    if not _SCRIPT.is_file():  # within a source distribution, which has the file
+    """Build the source distribution and return its file name."""
+    if not _SCRIPT.is_file():  # an unpacked source distribution, which already has the file
         return maturin.build_sdist(sdist_directory, config_settings)
     commit = subprocess.run([_SCRIPT], check=True, capture_output=True).stdout
     _FILE.write_bytes(commit)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prints the commit of this checkout, with ".dirty" if tracked sources of the package differ from it; nothing where
-# there is no checkout. With --watch it prints the files that decide it instead, one absolute path per line.
+# Prints the commit of this checkout, with ".dirty" appended if tracked sources of the package differ from the commit.
+# Prints nothing outside a checkout. With --watch, prints the files on which this output depends, one absolute path per
+# line.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,7 @@ cd "$(dirname "$0")/.."
 [ -e .git ] || exit 0
 commit=$(git rev-parse --verify --short=12 HEAD) || exit 0
 
-# Files that the package is made of.
+# The package's sources.
 set -- "${1:-}" crates python Cargo.toml Cargo.lock pyproject.toml
 option=$1
 shift
@@ -24,12 +25,12 @@ if [ "$option" = --watch ]; then
         /*) ;;
         *) file=$PWD/$file ;;
         esac
-        # Cargo takes a missing file for a changed one.
+        # Cargo treats a missing file as changed.
         if [ -f "$file" ]; then echo "$file"; fi
     done
     exit 0
 fi
 
-# Without the lock git leaves the index alone, whose time of change Cargo watches.
+# Without the lock, git does not rewrite the index, whose modification time Cargo watches.
 changed=$(git --no-optional-locks status --porcelain --untracked-files=no -- "$@")
 echo "$commit${changed:+.dirty}"

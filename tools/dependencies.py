@@ -1,7 +1,7 @@
-"""Prints what the installed package needs, one requirement per line, as pyproject.toml declares it.
+"""Print the package's dependencies, one requirement per line, as declared in pyproject.toml.
 
-pip has no option that installs the dependencies of a package without the package, which Make builds later and without
-build isolation.
+pip has no option to install only the dependencies of a package. Make builds the package itself later, without build
+isolation.
 """
 
 import tomllib

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes each target for so many seconds (900 by default), two targets at a time, and says how each ended.
+# fuzz.sh [SECONDS]: fuzzes each target for SECONDS (default 900), two targets at a time, and prints each outcome.
 set -eu
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:-900}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fail if modules of a Rust crate use one another in a cycle.
 
-In every folder of `crates/*/src` the modules side by side must form a graph without cycles. A path counts wherever it
-starts with `crate`, `super` or `self`; a name that a module re-exports counts as use of the module that declares it.
-Not counted: tests, what a parent and its children use of each other, and methods, which name no module.
+In every folder of `crates/*/src`, the uses between sibling modules must not form a cycle. Every path that starts with
+`crate`, `super` or `self` counts. A path to a re-exported name counts as use of the module that declares the name.
+Not counted: tests, uses between a parent and its children, and method calls, which name no module.
 """
 
 import re
@@ -17,14 +17,14 @@ DECLARED = re.compile(r"^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;", re.MUL
 USED = re.compile(r"^[ \t]*((?:pub(?:\([^)]*\))?\s+)?)use\s+([^;]+);", re.MULTILINE)
 PATH = re.compile(r"\b(?:crate|super|self)(?:\s*::\s*\w+)+")
 
-# Re-exports of re-exports that are followed.
+# Longest chain of re-exports that is followed.
 MAX_DEPTH = 8
 
 Name = tuple[str, ...]
 
 
 def main() -> int:
-    """Checks all crates; the exit status."""
+    """Check all crates and return the exit status."""
     roots = sorted(Path(__file__).parents[1].glob("crates/*/src/lib.rs"))
     cycles = [f"{root.parents[1].name}: {cycle}" for root in roots for cycle in cycles_of(root)]
     for cycle in cycles:
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def cycles_of(root: Path) -> list[str]:
-    """One cycle of each folder of a crate that has any."""
+    """One cycle per folder of the crate whose modules form a cycle."""
     sources = modules(root)
     exported = {name: exports(text) for name, text in sources.items()}
     uses: dict[Name, dict[str, set[str]]] = {}
@@ -50,13 +50,13 @@ def cycles_of(root: Path) -> list[str]:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
-            # Each name is used by the one behind it.
+            # CycleError lists each module before a module that uses it.
             found.append(" -> ".join("::".join((*folder, module)) for module in reversed(error.args[1])))
     return found
 
 
 def modules(root: Path) -> dict[Name, str]:
-    """The text of each module of a crate without comments, strings and tests, by its name."""
+    """The source of each module of a crate by module name, without comments, strings and tests."""
     found: dict[Name, str] = {}
 
     def take(name: Name, path: Path, folder: Path) -> None:
@@ -75,7 +75,7 @@ def modules(root: Path) -> dict[Name, str]:
 
 
 def without_tests(text: str) -> str:
-    """Source text without the items that are compiled for tests only."""
+    """The source text without items that are compiled only for tests."""
     while match := TEST.search(text):
         end, depth = match.end(), 0
         while end < len(text):
@@ -88,7 +88,7 @@ def without_tests(text: str) -> str:
 
 
 def leaves(tree: str) -> list[tuple[str, str]]:
-    """The paths of a use tree, each with the name that it declares."""
+    """The paths of a use tree, each with the name that it brings into scope."""
     tree = tree.strip()
     if "{" in tree:
         before, rest = tree.split("{", 1)
@@ -106,7 +106,7 @@ def leaves(tree: str) -> list[tuple[str, str]]:
 
 
 def exports(text: str) -> dict[str, str]:
-    """The paths of the names that a module has from others."""
+    """The path of each name that a module imports or re-exports."""
     return {name: path.replace(" ", "") for _, tree in USED.findall(text) for path, name in leaves(tree)}
 
 
@@ -118,7 +118,7 @@ def paths(text: str) -> set[str]:
 
 
 def resolve(name: Name, path: str, exported: dict[Name, dict[str, str]], depth: int = 0) -> Name:
-    """The module that declares what a path in module `name` leads to, as far as it is one of the crate's."""
+    """The module of this crate that declares the target of a path in module `name`."""
     at = name
     for segment in path.split("::"):
         if segment == "crate":

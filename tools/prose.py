@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """Patterns with one message. A statement pattern is matched at the start of every sentence that is no question."""
+    """Patterns with one message. Statement patterns are matched at the start of every sentence except questions."""
 
     name: str
     message: str
@@ -74,13 +74,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Words that may stay, in every file or in the one at `path`."""
+    """Words that may stay, in every file or only in the file at `path`."""
 
     text: re.Pattern[str]
     path: str | None
 
     def covers(self, path: str, passage: str, start: int, end: int) -> bool:
-        """Whether a match at these positions of the passage lies within the words."""
+        """Whether the match at these positions of the passage is part of the allowed words."""
         if self.path not in (None, path):
             return False
         return any(found.start() <= start and end <= found.end() for found in self.text.finditer(passage))
@@ -98,7 +98,7 @@ class Rules:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern without regard to case; a space also matches a line break."""
+    """The compiled pattern, case-insensitive; a space also matches a line break."""
     spaced = pattern.replace("[ ]", r"\s+") if pattern.startswith("(?x)") else pattern.replace(" ", r"\s+")
     return re.compile(spaced, re.IGNORECASE)
 
@@ -126,7 +126,7 @@ def read_rules(path: Path = RULES) -> Rules:
 
 
 def markdown_passages(text: str, first_line: int = 1) -> Iterator[Passage]:
-    """The prose of Markdown; code blocks and HTML are left out."""
+    """The prose of Markdown, without code blocks and HTML."""
     inside, line = "", first_line
     for token in _MARKDOWN.parse(text):
         if token.map is not None:
@@ -266,7 +266,7 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def directory(path: Path) -> str:
-    """The directory that a count is for: two levels, three of the Python package."""
+    """The directory under which --count lists a file: two levels deep, three in the Python package."""
     depth = 3 if path.parts[:2] == ("python", "airtoll") else 2
     return "/".join(path.parent.parts[:depth]) or "."
 

@@ -1,4 +1,4 @@
-"""Writes the reference pages of the documentation from the code that they describe.
+"""Generate the reference pages of the documentation from the code that they describe.
 
 `mkdocs build` calls `pages` through `tools/site_hooks.py`, so the pages are never stored and cannot become outdated:
 
@@ -67,7 +67,7 @@ def _below(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ..
     for name in command.list_commands(context):
         below = command.resolve_command(context, [name])[
             1
-        ]  # the program makes the options of some commands here
+        ]  # resolve_command creates the options of some commands
         if not below.hidden:
             yield from _below((*words, name), below)
 
@@ -149,7 +149,7 @@ def _tables(
 
 
 def _table_of(key: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
-    """The definition of a key that is a table, or holds tables under names of the user's; None for a value."""
+    """The definition of a key that is a table or contains tables with user-chosen names; None for a value."""
     if "$ref" in key:
         return key["$ref"].rsplit("/", 1)[1], ()
     for below in key.get("patternProperties", {}).values():
@@ -182,7 +182,7 @@ def _values(key: dict[str, Any]) -> str:
 
 
 def _shortened(words: Sequence[object]) -> Iterator[str]:
-    """The words as code; of a numbered series (`mcs0`, `mcs1`, ...) the first and the last."""
+    """The words as code; a long numbered series (`mcs0`, `mcs1`, ...) becomes its first and last word."""
     series: list[str] = []
     for word in [*map(str, words), ""]:
         stem, number = re.fullmatch(r"(.*?)(\d*)", word, re.DOTALL).groups()  # type: ignore[union-attr]
@@ -271,7 +271,7 @@ def _code(value: object) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Help text as Markdown: its own paragraphs, without typer's escapes, and with nothing read as HTML."""
+    """Help text as Markdown: same paragraphs, typer's escapes removed, table and HTML characters escaped."""
     paragraphs = re.split(r"\n\s*\n", cleandoc(text or "").replace("\\[", "["))
     joined = "\n\n".join(" ".join(each.split()) for each in paragraphs)
     return joined.replace("|", r"\|").replace("<", "&lt;")

@@ -1,8 +1,8 @@
-"""Hooks of mkdocs, which `mkdocs.yml` names: generated pages, and pages that stay beside the code they describe.
+"""Hooks of mkdocs, listed in `mkdocs.yml`: add generated pages and the pages stored beside the code they describe.
 
-A link in a page is relative to the file in the repository, so that it also works where the repository is browsed. On
-the site the pages of `docs/` are at the top, and the other pages keep the path that they have in the repository. The
-hooks rewrite the links between the two.
+Links in pages are relative to the file in the repository, so they also work when browsing the repository. On the site,
+the pages of `docs/` are at the top level and other pages keep their path in the repository. The hooks rewrite the
+links between the two groups.
 """
 
 import posixpath
@@ -27,13 +27,13 @@ BESIDE = (
     "rtl/doc/testplan.toml",
     "rtl/doc/figures/*.svg",
 )
-"""The files outside of `docs/` that the site has too."""
+"""Files outside `docs/` that are also on the site."""
 
 _LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?(\))")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages, and those beside the code."""
+    """Add the generated pages and the pages that are stored beside the code."""
     for path, text in reference_pages.pages().items():
         files.append(File.generated(config, path, content=text))
     for pattern in BESIDE:
@@ -43,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
-    """Point the links of a page at where their targets are on the site."""
+    """Rewrite the links of a page to the paths of their targets on the site."""
     here: str = page.file.src_uri
     beside = page.file.abs_src_path is not None and page.file.generated_by is not None
     in_repository = here if beside else f"docs/{here}"
@@ -55,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), target))
         path = path.removeprefix("docs/")
         if files.get_file_from_path(path) is None:
-            return link[0]  # mkdocs names the link that leads nowhere
+            return link[0]  # mkdocs reports the broken link
         return f"{opening}{posixpath.relpath(path, posixpath.dirname(here) or '.')}{anchor}{closing}"
 
     return _LINK.sub(on_site, markdown)

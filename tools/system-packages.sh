@@ -5,7 +5,7 @@ set -eu
 case "${1:?purpose}" in
 build)
     wanted="cc:gcc ld:binutils"
-    # What `airtoll ciphers` compares with; it does without where they cannot be had.
+    # Optional: libraries that `airtoll ciphers` compares with.
     compares="airtoll ciphers"
     headers="openssl/evp.h:libssl-dev"
     [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] && headers="$headers intel-ipsec-mb.h:libipsec-mb-dev"
@@ -20,7 +20,7 @@ test)
     ;;
 bench)
     wanted="ping:iputils-ping"
-    # What `make bench-link` compares with; it does without where it cannot be had.
+    # Optional: a program that `make bench-link` compares with.
     compares="make bench-link"
     programs="wg:wireguard-tools"
     ;;
@@ -40,7 +40,7 @@ fi
 if [ "$1" = build ] && ! echo 'int main(void){return 0;}' | cc -x c -o /dev/null - >/dev/null 2>&1; then
     missing="$missing libc6-dev gcc"
 fi
-# Simulators load Python as a library.
+# Simulators load Python as a shared library.
 if [ "$1" = rtl ] && ! "${PYTHON:-python3}" -c '
 import ctypes, os, sysconfig
 library, folder = sysconfig.get_config_var("INSTSONAME"), sysconfig.get_config_var("LIBDIR")
