@@ -1,13 +1,13 @@
-"""What the air is held to, in virtual and in real time, measured on this machine; prints Markdown.
+"""Measure the air in virtual and in real time on this machine against its limits; prints Markdown.
 
-    make bench-air                                  on the terminal
-    make bench-air WRITE=docs/measurements/air.md   and into the documentation
+    make bench-air                                  prints to the terminal
+    make bench-air WRITE=docs/measurements/air.md   also updates the documentation
 
-1. The medium against ns-3, cell by cell (`benches/ns3` made the table), and its speed beside ns-3's.
-2. Lab `air` at 802.11ac rates, as root and without: iperf3 in both namespaces, every frame sealed with CCMP and opened,
-   beside what the medium gives in virtual time.
-3. TCP in virtual time beside Linux's over the emulated air.
-4. The round trip on an idle link beside its airtime.
+1. The medium compared with ns-3, cell by cell (`benches/ns3` makes the table), and the speed of both.
+2. Lab `air` at 802.11ac rates, with and without root: iperf3 in both namespaces, every frame sealed with CCMP and
+   opened, compared with the medium in virtual time.
+3. TCP in virtual time compared with Linux's TCP over the emulated air.
+4. The round trip on an idle link compared with its airtime.
 """
 
 import json
@@ -47,11 +47,11 @@ PHYS = {
     "866.7": {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "gi": "short", "streams": 2},
     "1300": {"phy": "vht", "rate": "mcs9", "bandwidth": 80, "gi": "short", "streams": 3},
 }
-"""By the PHY rate in Mbit/s."""
+"""Factor levels by PHY rate in Mbit/s."""
 
 
 def introduction() -> str:
-    """What was measured where."""
+    """The title, the machine and the limits."""
     machine = machine_facts()
     return (
         "# Validation of the emulated air\n\n"
@@ -63,13 +63,13 @@ def introduction() -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows as Markdown."""
+    """A Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def beside_ns3() -> str:
-    """The comparison that a test of the crate makes and prints."""
+    """The comparison with ns-3, which test `ns3` of wlan-air makes and prints."""
     command = [
         "cargo",
         "test",
@@ -107,7 +107,7 @@ def beside_ns3() -> str:
 
 
 def speed() -> str:
-    """Simulated time a second, beside ns-3 where it is installed."""
+    """Simulated seconds per second of CPU time, compared with ns-3 if it is installed."""
     rows = []
     ns3 = subprocess.run(
         ["make", "--silent", "-C", str(ROOT / "benches/ns3"), "speed"],
@@ -140,7 +140,7 @@ def speed() -> str:
 
 
 def _peak_kb(seconds: int) -> int:
-    """Peak resident memory of a process that simulates this long."""
+    """Peak resident memory of a process that simulates this many seconds."""
     code = (
         "import resource; from airtoll.labs.sim import simulate; from airtoll.study.scenario import read_scenario;"
         f"simulate(read_scenario({{'stations': 10, 'topology': 'stations', 'duration': {seconds}}}));"
@@ -178,7 +178,7 @@ class Measured:
 
 
 def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds: int = SECONDS) -> Measured:
-    """One direction from the station to the access point; what the receiver counts, and the emulator."""
+    """Run iperf3 from the station to the access point; figures of the receiver and of the emulator."""
     with Air(settings).open(cell, seed) as link:
         server = link.hosts["ap"].popen(["iperf3", "-s", "-1", "--forceflush"])
         assert server.stdout is not None
@@ -202,7 +202,7 @@ def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds
 
 
 def udp_options(cell: Cell) -> tuple[str, ...]:
-    """Options of iperf3 that offer UDP at 1.25 times what the air carries."""
+    """Options of iperf3 that offer UDP at 1.25 times the capacity of the air."""
     of_model = model(scenario_of(cell, LinkSettings(), traffic="saturated")).values
     offered_mbps = 1.25 * of_model["single_station"]["throughput_mbps"]
     return ("-u", "-b", f"{offered_mbps:.3f}M", "-l", str(cell.packet_size), "-w", "400K")
@@ -210,7 +210,7 @@ def udp_options(cell: Cell) -> tuple[str, ...]:
 
 @contextmanager
 def rootless() -> Iterator[None]:
-    """Links stand in a user namespace, without real-time priority, as those of an ordinary user do."""
+    """Open links in a user namespace without real-time priority, as for an unprivileged user."""
     with mock.patch.object(air, "_unshare_options", return_value=("--user", "--map-root-user")):
         yield
 
@@ -250,7 +250,7 @@ def real_time() -> str:
 
 
 def real_time_row(rate: str, transport: str, packet_size: int) -> tuple[str, ...]:
-    """One kind of traffic at one PHY rate, in virtual and in real time; packets a second where they are small."""
+    """One kind of traffic at one PHY rate, in virtual and in real time; small packets as packets per second."""
     cell = cell_of(rate, transport=transport, packet_size=packet_size)
     settings = LinkSettings()
     options = udp_options(cell) if transport == "udp" else ("-O", "1", "-C", "cubic")
@@ -276,14 +276,14 @@ def real_time_row(rate: str, transport: str, packet_size: int) -> tuple[str, ...
 
 
 def tcp() -> str:
-    """The TCP model beside Linux's TCP."""
+    """The TCP model compared with Linux's TCP."""
     rows = []
     for control in ("cubic", "reno"):
         for coalesce in (True, False):
             for rate in PHYS:
                 cell = cell_of(rate, transport="tcp")
                 settings = LinkSettings(coalesce=coalesce)
-                # At 6 Mbit/s some ten seconds pass from one loss to the next.
+                # At 6 Mbit/s losses are about ten seconds apart.
                 seconds = 5 * SECONDS if rate == "6" else SECONDS
                 asked = LinkSettings(coalesce=coalesce, congestion_control=control)
                 here = statistics.mean(
@@ -315,7 +315,7 @@ def tcp() -> str:
 
 
 def idle_round_trip() -> str:
-    """Datagrams on the idle link, beside their mean round trip in closed form."""
+    """Round trips of datagrams on the idle link, compared with their mean in closed form."""
     rows = []
     for rate in ("54", "300", "1300"):
         cell = cell_of(rate, packet_size=128)

@@ -1,7 +1,7 @@
-"""How often the intervals of `airtoll.stats` cover the truth, in simulated experiments whose truth is known.
+"""Measure how often the intervals of `airtoll.stats` cover the true value, in simulated experiments.
 
 Every number comes from the functions that reports use. Seeds are fixed: the page is the same on every machine, up to
-rounding. `simulated` is what the tests run with fewer experiments.
+rounding. The tests call `simulated` with fewer experiments.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,11 +31,11 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 EXPERIMENTS = 10_000
 SIZES = (3, 5, 20, 40)
-MEAN = 30.0  # Mbit/s, say
+MEAN = 30.0  # for example Mbit/s
 COST = 0.97
-"""The secured level's mean over the open one's."""
+"""Ratio of the secured level's mean to the open level's mean."""
 BLOCK_CV = 0.10
-"""What drifts between blocks, and hits both runs of a pair."""
+"""Coefficient of variation of the drift between blocks, which both runs of a pair share."""
 NOMINAL, LOW, HIGH = 95.0, 93.0, 97.0
 
 
@@ -45,13 +45,13 @@ def normal(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 
 def lognormal(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """The same with logarithms that are normal."""
+    """Factors with the same mean and variation whose logarithms are normal."""
     sigma = np.sqrt(np.log1p(0.03**2))
     return random.lognormal(-(sigma**2) / 2, sigma, shape)
 
 
 def skewed(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """The same with a tail to one side: a gamma distribution of skewness 1, as rates that stall now and then have."""
+    """Factors with the same mean and variation and skewness -1 (gamma), like rates that stall occasionally."""
     return 1.0 - 0.03 * (random.gamma(4.0, 1.0, shape) - 4.0) / 2.0
 
 
@@ -60,14 +60,14 @@ DISTRIBUTIONS: dict[str, Draw] = {"normal": normal, "lognormal": lognormal, "ske
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the intervals cover the truth; an experiment without an interval does not count."""
+    """How many of the intervals cover the true value; experiments without an interval do not count."""
 
     covered: int
     of: int
 
     @property
     def percent(self) -> float:
-        """The share that does."""
+        """The covered share."""
         return 100 * self.covered / self.of
 
 
@@ -80,7 +80,7 @@ def coverage(intervals: Iterable[Interval | None], truths: float | Iterable[floa
 
 
 def simulated(draw: Draw, n: int, experiments: int, *, bca: bool = True) -> dict[str, Coverage | None]:
-    """The coverage of each kind of interval with n runs, by its name."""
+    """The coverage of each kind of interval with n runs, by the name of the interval."""
     random = np.random.default_rng([n, experiments])
     result: dict[str, Coverage | None] = {}
     summaries = describe_all(list(MEAN * draw(random, (experiments, n))))
@@ -116,7 +116,7 @@ def simulated(draw: Draw, n: int, experiments: int, *, bca: bool = True) -> dict
 def stopped(
     rule: Rule, draw: Draw, experiments: int, extra: int = 0
 ) -> tuple[Coverage | None, float, tuple[int, int]]:
-    """Coverage of the mean's t interval where the rule ended the runs, their mean number and lowest and highest.
+    """Coverage of the mean's t interval after the rule has stopped; mean, lowest and highest number of runs.
 
     `extra` more runs are taken after the rule has stopped.
     """
@@ -131,12 +131,12 @@ def stopped(
 
 
 def wider(draw: Draw, factor: float) -> Draw:
-    """The same distribution with another coefficient of variation."""
+    """The distribution with its coefficient of variation multiplied by `factor`."""
     return lambda random, shape: 1 + factor * (draw(random, shape) - 1)
 
 
 def verdicts(n: int, ratio: float, experiments: int) -> dict[str, float]:
-    """Percent of experiments by verdict of the equivalence test, where the true ratio is `ratio` and cv is 1 %."""
+    """Percent of experiments by verdict of the equivalence test, for true ratio `ratio` and a spread of 1 %."""
     random = np.random.default_rng([n, experiments])
     logs = np.log(ratio) + 0.01 * np.sqrt(2) * random.standard_normal((experiments, n))
     means = [
@@ -151,13 +151,13 @@ def verdicts(n: int, ratio: float, experiments: int) -> dict[str, float]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """A Markdown table."""
     lines: Iterator[Sequence[str]] = iter((head, ["---"] * len(head), *rows))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def word(found: Coverage | None) -> str:
-    """Coverage in percent, bold where it is not within 93 to 97 %."""
+    """Coverage in percent, bold if it is outside 93 to 97 %."""
     if found is None:
         return "-"
     return f"{found.percent:.1f}" if LOW <= found.percent <= HIGH else f"**{found.percent:.1f}**"
@@ -172,7 +172,7 @@ This page measures by simulation how often the intervals and tests of airtoll ar
 
 
 def intervals() -> str:
-    """Fixed numbers of runs."""
+    """Coverage with a fixed number of runs."""
     parts = []
     for name, draw in DISTRIBUTIONS.items():
         columns = {n: simulated(draw, n, EXPERIMENTS) for n in SIZES}
@@ -201,7 +201,7 @@ arithmetic means by half the difference of their variances: 0.05 % for spreads o
 
 
 def stopping() -> str:
-    """Rules that look at the values."""
+    """Coverage with stopping rules, whose number of runs depends on the values."""
     rules: dict[str, Rule] = {"fixed, 10 runs": Fixed(10)}
     rules |= {f"precision 5 %, from {least} runs": Precision(5.0, 95.0, least, 30) for least in (3, 5, 10)}
     rules["agreement 10 %, from 5 runs"] = Agreement()

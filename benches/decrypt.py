@@ -1,7 +1,7 @@
-"""How fast captures are decrypted, beside copying them and beside airdecap-ng.
+"""Measure how fast captures are decrypted, compared with copying them and with airdecap-ng.
 
-The capture is synthetic: `crates/wlan-decrypt/examples/make_capture.rs` makes it, with the handshakes in it. All ways
-read it from the page cache and write to the same file system, in turns, after a round that does not count.
+The capture is synthetic: `crates/wlan-decrypt/examples/make_capture.rs` makes it, including the handshakes. All
+commands read it from the page cache and write to the same file system, in turns, after an uncounted warm-up round.
 """
 
 import os
@@ -23,17 +23,17 @@ ROOT = Path(__file__).resolve().parents[1]
 AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
 OCTETS = 10**9
 SMALL_OCTETS = 10**5
-"""Of a capture that takes hardly longer than to start."""
+"""Size of a capture that takes hardly longer than starting the command."""
 REPEATS = 5
 AIRDECAP_REPEATS = 3
-"""It takes its time."""
+"""Fewer than `REPEATS`, because airdecap-ng is slow."""
 PASSPHRASE, SSID = "a toll on the air", "airtoll"
 DISKS = {"memory (tmpfs)": Path("/dev/shm"), "disk": Path("/var/tmp")}  # noqa: S108
 
 
 @dataclass
 class Run:
-    """How long a command took, and how much of the processors it took, in seconds."""
+    """Elapsed time and CPU time of a command, in seconds."""
 
     elapsed: float
     user: float
@@ -41,7 +41,7 @@ class Run:
 
 
 def introduction() -> str:
-    """What was measured where."""
+    """The title and the machine."""
     machine = machine_facts()
     return (
         "# Speed of decrypting captures\n\n"
@@ -53,7 +53,7 @@ def introduction() -> str:
 
 
 def run(command: Sequence[str | Path]) -> Run:
-    """Run a command from start to exit."""
+    """Run a command and measure it from start to exit."""
     before, start = os.times(), time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     elapsed, after = time.perf_counter() - start, os.times()
@@ -65,7 +65,7 @@ def run(command: Sequence[str | Path]) -> Run:
 
 
 def beside_cp_and_airdecap() -> str:
-    """One capture, three ways, on two file systems."""
+    """One capture copied, decrypted by airtoll and decrypted by airdecap-ng, on two file systems."""
     make = ("cargo", "run", "--release", "--quiet", "-p", "wlan-decrypt", "--example", "make_capture", "--")
     has_airdecap = shutil.which("airdecap-ng") is not None
     rows = []
@@ -74,7 +74,7 @@ def beside_cp_and_airdecap() -> str:
             capture, small, out = (Path(folder, name) for name in ("some.pcap", "small.pcap", "out.pcap"))
             subprocess.run([*make, str(OCTETS), capture], cwd=ROOT, check=True)
             subprocess.run([*make, str(SMALL_OCTETS), small], cwd=ROOT, check=True)
-            # airdecap-ng knows times in microseconds only (pcap-savefile(5)); which they are does not matter here.
+            # airdecap-ng reads only time stamps in microseconds (pcap-savefile(5)). Their values do not matter here.
             with capture.open("r+b") as file:
                 file.write((0xA1B2C3D4).to_bytes(4, "little"))
             ways: dict[str, list[str | Path]] = {
@@ -89,8 +89,8 @@ def beside_cp_and_airdecap() -> str:
                 for way, command in ways.items():
                     if way == "airdecap-ng" and not 0 < turn <= AIRDECAP_REPEATS:
                         continue
-                    # A virtual machine gives free memory back to its host, and is slow to get it again: no way shall
-                    # pay for that. Nor for what the kernel still has to write.
+                    # A virtual machine returns free memory to its host and regains it slowly. Copying the capture
+                    # first keeps that cost, and the cost of pending writes, out of the measurement.
                     subprocess.run(["cp", capture, out], check=True)
                     out.unlink()
                     os.sync()
@@ -118,7 +118,7 @@ def beside_cp_and_airdecap() -> str:
 
 
 def row(name: str, octets: int, runs: dict[str, list[Run]]) -> str:
-    """One line of the table."""
+    """One row of the table."""
 
     def elapsed(way: str) -> tuple[float, str]:
         times = [one.elapsed for one in runs[way]]

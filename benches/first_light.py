@@ -1,12 +1,11 @@
-"""What the emulated air is held to, measured on this machine; prints Markdown.
+"""Measure the emulated air on this machine against its limits; prints Markdown.
 
-    make bench                                         on the terminal
-    make bench WRITE=docs/measurements/benchmarks.md   and into the documentation
+    make bench                                         prints to the terminal
+    make bench WRITE=docs/measurements/benchmarks.md   also updates the documentation
 
-1. Throughput: one station with always something to send, UDP over IPv4 in 1500-byte MSDUs, against the closed
-   form of the medium.
-2. Added delay: datagrams over the idle link and back, less the medium's own share in closed form.
-3. How long the quickstart study and `airtoll --help` take.
+1. Throughput: one saturated station, UDP over IPv4 in 1500-byte MSDUs, compared with the closed form of the medium.
+2. Added delay: round trip of datagrams on the idle link, minus the medium's share in closed form.
+3. Duration of the quickstart study and of `airtoll --help`.
 
 Every figure is the median of several runs.
 """
@@ -36,7 +35,7 @@ METHOD = Method(repeats=REPEATS, discard_first=0, duration=4, warmup=0.5, seed=1
 RATES = ("6 Mbit/s", "24 Mbit/s", "54 Mbit/s")
 SECURITY: tuple[Security, ...] = ("open", "ccmp")
 IP_UDP_HEADERS_B = 20 + 8
-MSDU_B = 1500  # beside its LLC/SNAP header
+MSDU_B = 1500  # without the LLC/SNAP header
 MEAN_BACKOFF_US = 15 / 2 * 9  # CWmin / 2 slots of 9 us (IEEE 802.11-2020, Table 17-21)
 AIRTOLL = Path(sys.executable).with_name("airtoll")
 
@@ -58,7 +57,7 @@ def air_cell(rate: str, security: Security, packet_size: int) -> Cell:
 
 
 def introduction() -> str:
-    """What was measured where."""
+    """The title and the machine."""
     machine = machine_facts()
     return (
         "# Benchmarks\n\n"
@@ -70,7 +69,7 @@ def introduction() -> str:
 
 
 def throughput() -> str:
-    """UDP in 1500-byte MSDUs against the closed form."""
+    """Throughput of UDP in 1500-byte MSDUs compared with the closed form."""
     rows = []
     for rate in RATES:
         for security in SECURITY:
@@ -104,7 +103,7 @@ def throughput() -> str:
 
 
 def received_bit_per_s(measurement: Measurement) -> float:
-    """Payload that arrived in the measured window."""
+    """Rate of the payload that arrived in the measured window."""
     intervals = [
         sample
         for sample in measurement.samples
@@ -115,7 +114,7 @@ def received_bit_per_s(measurement: Measurement) -> float:
 
 
 def added_delay() -> str:
-    """Datagrams on the idle link, one every few milliseconds, less the medium's share of the round trip."""
+    """Round trip of datagrams on the idle link, minus the medium's share."""
     packet_size = 128
     rows = []
     for rate in RATES:
@@ -149,7 +148,7 @@ def added_delay() -> str:
 
 
 def durations() -> str:
-    """The quickstart, and the help text."""
+    """Duration of the quickstart study and of `airtoll --help`."""
     helps = [seconds([AIRTOLL, "--help"]) for _ in range(REPEATS)]
     with tempfile.TemporaryDirectory() as directory:
         quickstart = seconds([AIRTOLL, "run", "quickstart", "--out", Path(directory) / "result"])
@@ -162,7 +161,7 @@ def durations() -> str:
 
 
 def seconds(command: list[str | Path]) -> float:
-    """Wall-clock time of a command that must succeed; a study may have invalid runs (exit status 1)."""
+    """Wall-clock time of a command that must succeed. Exit status 1 is allowed: a study may have invalid runs."""
     start = time.monotonic()
     if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
         done.check_returncode()

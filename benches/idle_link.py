@@ -32,13 +32,13 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
 
 
 def median_round_trip_us(cell: Cell, seed: int) -> float:
-    """Of datagrams of the cell's packet size from the station, one every 2 ms, each answered at once."""
+    """Median round trip of datagrams of the cell's packet size from the station, one every 2 ms, answered at once."""
     with Air().open(cell, seed) as link:
         return _median_us(link.hosts["sta"], link.hosts["ap"], link.addresses["ap", "ipv4"], cell.packet_size)
 
 
 def median_without_air_us(cell: Cell) -> float:
-    """Of the same datagrams between the same programs on one host: what they and the machine take themselves."""
+    """The same on one host, without the air: the share of the programs and of the machine."""
     with Air().open(cell, seed=1) as link:
         return _median_us(link.hosts["ap"], link.hosts["ap"], "127.0.0.1", cell.packet_size)
 

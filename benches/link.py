@@ -1,15 +1,15 @@
-"""The data plane of a link beside tunnels of WireGuard, measured on this machine; prints Markdown.
+"""Compare the data plane of a link with WireGuard tunnels on this machine; prints Markdown.
 
-    make bench-link                                         on the terminal
-    make bench-link WRITE=docs/measurements/link-speed.md   and into the documentation
+    make bench-link                                         prints to the terminal
+    make bench-link WRITE=docs/measurements/link-speed.md   also updates the documentation
 
-Two network namespaces joined by a veth pair; in each one end of the tunnel. TCP by iperf3, the highest rate of UDP
-that loses nothing, the round trip on the idle tunnel; then what a flood of garbage costs. The contestants take turns,
-so that all meet the same noise.
+A veth pair joins two network namespaces, each with one end of the tunnel. Measured are TCP with iperf3, the highest
+UDP rate without loss, the round trip on the idle tunnel, and the cost of a flood of garbage. The tunnels take turns,
+so that noise affects all of them equally.
 
-The tunnels of WireGuard need wg(8), which `make bench-link` installs. wireguard-go is taken from PATH, or built by
-`go`; boringtun-cli is taken from PATH (`cargo install boringtun-cli`); WireGuard of the kernel is measured where the
-kernel has it. One line says which of them is left out, and why.
+The WireGuard tunnels require wg(8), which `make bench-link` installs. wireguard-go comes from PATH or is built with
+`go`. boringtun-cli comes from PATH (`cargo install boringtun-cli`). The kernel's WireGuard is measured if the kernel
+has it. For each tunnel that is left out, one line gives the reason.
 """
 
 import json
@@ -36,17 +36,17 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 LINK_BENCH = TARGET / "release/examples/link_bench"
 TOOLS = TARGET / "tools"
 WIREGUARD_GO = "golang.zx2c4.com/wireguard@v0.0.0-20260522210424-ecfc5a8d5446"
-"""What `go` builds. Debian 12 has wireguard-go of 2022, which does not have the kernel split and join datagrams."""
+"""Built with `go`, because wireguard-go of Debian 12 (2022) does not use the kernel's UDP GSO and GRO."""
 ROUNDS = 2
 TCP_SECONDS = 4
 UDP_SECONDS = 2
 UDP_OCTETS = 1408
 OUTER_MTU = 1560
-"""So that a datagram of 1408 octets goes unfragmented through all of them."""
+"""Large enough for every tunnel to carry a datagram of 1408 octets unfragmented."""
 INNER_MTU = 1440
-"""The same for all, so that all carry segments of one length."""
+"""The same for all tunnels, so that all carry TCP segments of the same length."""
 RATE_STEP = 0.04
-"""How close the search for the highest rate comes."""
+"""Relative precision of the search for the highest rate."""
 SIDES = ("a", "b")
 OUTER = {"a": "198.51.100.1", "b": "198.51.100.2"}
 INNER = {"a": "192.0.2.1", "b": "192.0.2.2"}
@@ -55,10 +55,10 @@ DEVICE = "link0"
 
 
 class Side:
-    """A network namespace, and how commands run in it."""
+    """A network namespace in which commands run."""
 
     def __init__(self, stack: ExitStack, name: str) -> None:
-        """The namespace lives as long as the stack."""
+        """Create the namespace, which exists until the stack is closed."""
         self.name = name
         keeper = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=-1)
         stack.callback(keeper.wait)
@@ -70,17 +70,17 @@ class Side:
 
     @property
     def peer(self) -> str:
-        """The other's name."""
+        """The name of the other side."""
         return SIDES[1 - SIDES.index(self.name)]
 
     def run(self, *command: str, stdin: str | None = None, timeout: float = 60) -> str:
-        """Run a command to its end and return what it printed."""
+        """Run a command to completion and return its output."""
         return subprocess.run(
             [*self.enter, *command], input=stdin, capture_output=True, text=True, check=True, timeout=timeout
         ).stdout
 
     def start(self, stack: ExitStack, *command: str) -> subprocess.Popen[str]:
-        """Start a command that lives as long as the stack, unless its input ends before."""
+        """Start a command that is killed when the stack is closed."""
         process = subprocess.Popen([*self.enter, *command], stdin=-1, stdout=-1, stderr=-2, text=True)
 
         def end() -> None:
@@ -91,7 +91,7 @@ class Side:
         return process
 
     def until(self, command: Sequence[str], what: str) -> None:
-        """Wait until a command succeeds."""
+        """Wait until a command succeeds; SystemExit that names `what` after 10 s."""
         deadline = time.monotonic() + 10
         while subprocess.run([*self.enter, *command], capture_output=True, check=False).returncode:
             if time.monotonic() > deadline:
@@ -114,7 +114,7 @@ def wire() -> Iterator[dict[str, Side]]:
 
 
 def airtoll_link(transport: str, suite: str) -> Callable[[ExitStack, dict[str, Side]], None]:
-    """The link, with a fixed key."""
+    """A link of airtoll with a fixed key."""
 
     def up(stack: ExitStack, sides: dict[str, Side]) -> None:
         for side in sides.values():
@@ -141,7 +141,7 @@ def airtoll_link(transport: str, suite: str) -> Callable[[ExitStack, dict[str, S
 
 
 def wireguard(*command: str) -> Callable[[ExitStack, dict[str, Side]], None]:
-    """A tunnel of WireGuard: by a program, which is given the device's name, or by the kernel."""
+    """A WireGuard tunnel: by a program, which gets the device's name as argument, or by the kernel."""
 
     def up(stack: ExitStack, sides: dict[str, Side]) -> None:
         keys = {name: subprocess.check_output(["wg", "genkey"], text=True) for name in SIDES}
@@ -150,7 +150,7 @@ def wireguard(*command: str) -> Callable[[ExitStack, dict[str, Side]], None]:
             for name, key in keys.items()
         }
         for side in sides.values():
-            # Sockets of all programs lie in one directory, so that the names must differ until they are known.
+            # All programs create their sockets in one directory, so the names must differ until wg has used them.
             name = f"wg-{side.name}"
             if command:
                 side.start(stack, *command, name)
@@ -173,18 +173,18 @@ def wireguard(*command: str) -> Callable[[ExitStack, dict[str, Side]], None]:
 
 @dataclass(frozen=True)
 class Rival:
-    """A tunnel of WireGuard, or why it is left out."""
+    """A WireGuard tunnel, or the reason why it is left out."""
 
     name: str
     missing: str = ""
     version: str = ""
     command: tuple[str, ...] = ()
-    """Empty for that of the kernel."""
+    """Empty for the kernel's WireGuard."""
 
 
 @cache
 def rivals() -> tuple[Rival, ...]:
-    """All tunnels of WireGuard that could be measured beside the link."""
+    """All WireGuard tunnels, including the unavailable ones."""
     if shutil.which("wg") is None:
         missing = "wg is missing: apt-get install wireguard-tools"
         return tuple(
@@ -194,10 +194,10 @@ def rivals() -> tuple[Rival, ...]:
 
 
 def _wireguard_go() -> Rival:
-    """From PATH, or from the Go module proxy."""
+    """wireguard-go from PATH, or built from the Go module proxy."""
     name = "wireguard-go"
     if path := shutil.which("wireguard-go") or shutil.which("wireguard"):
-        # Its first line repeats the name.
+        # The first line of the output begins with the name.
         version = _first_line(path, "--version").removeprefix(name).strip()
         return Rival(name, version=version, command=(path, "--foreground"))
     if shutil.which("go") is None:
@@ -238,7 +238,7 @@ def _first_line(*command: str) -> str:
 
 
 def contestants() -> dict[str, Callable[[ExitStack, dict[str, Side]], None] | None]:
-    """All that can run here, by name; no tunnel is None."""
+    """All tunnels that can run on this machine, by name; None: no tunnel."""
     found: dict[str, Callable[[ExitStack, dict[str, Side]], None] | None] = {"no tunnel": None}
     for transport in ("udp", "ethernet"):
         for suite in ("ccmp", "enhanced4"):
@@ -253,7 +253,7 @@ def contestants() -> dict[str, Callable[[ExitStack, dict[str, Side]], None] | No
 
 @dataclass(frozen=True)
 class Figures:
-    """What one turn of a contestant gave."""
+    """The results of one turn of a tunnel."""
 
     tcp_mbps: float
     cpu_s_per_gbit: float
@@ -263,7 +263,7 @@ class Figures:
 
 @contextmanager
 def iperf3_server(side: Side) -> Iterator[None]:
-    """A server for one measurement."""
+    """An iperf3 server for one measurement."""
     with ExitStack() as stack:
         server = side.start(stack, "iperf3", "-s", "-1", "--forceflush")
         assert server.stdout is not None
@@ -272,14 +272,14 @@ def iperf3_server(side: Side) -> Iterator[None]:
 
 
 def busy_s() -> float:
-    """CPU time that this machine has spent on anything, all cores (proc_stat(5): all but idle and iowait)."""
+    """CPU time of all cores of this machine since boot, without idle and iowait (proc_stat(5))."""
     with open("/proc/stat", encoding="ascii") as file:
         user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, file.readline().split()[1:])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def tcp(sides: dict[str, Side], address: str) -> tuple[float, float]:
-    """One stream of TCP, from b to a: Mbit/s as received, and seconds of CPU time a Gbit, all of both hosts."""
+    """One TCP stream from b to a: Mbit/s at the receiver, and CPU seconds of the whole machine per Gbit."""
     with iperf3_server(sides["a"]):
         command = f"iperf3 -c {address} -t {TCP_SECONDS} -O 1 -C cubic -J"
         before_s, start_s = busy_s(), time.monotonic()
@@ -290,7 +290,7 @@ def tcp(sides: dict[str, Side], address: str) -> tuple[float, float]:
 
 
 def udp_loses_nothing(sides: dict[str, Side], address: str, mbps: float) -> bool:
-    """Whether all datagrams at this rate arrive, and iperf3 could send at it."""
+    """Whether iperf3 could send at this rate and all datagrams arrived."""
     with iperf3_server(sides["a"]):
         command = f"iperf3 -c {address} -u -b {mbps:.1f}M -l {UDP_OCTETS} -w 4M -t {UDP_SECONDS} -J"
         report = json.loads(sides["b"].run(*command.split()))
@@ -299,7 +299,7 @@ def udp_loses_nothing(sides: dict[str, Side], address: str, mbps: float) -> bool
 
 
 def udp_mbps(sides: dict[str, Side], address: str) -> float:
-    """The highest rate that loses nothing; of two tries each, for whatever else runs here loses datagrams too."""
+    """The highest rate without loss. Each rate has two tries, because other load of the machine also causes loss."""
     low, high = 50.0, 6400.0
     while high / low > 1 + RATE_STEP:
         middle = (low * high) ** 0.5
@@ -311,7 +311,7 @@ def udp_mbps(sides: dict[str, Side], address: str) -> float:
 
 
 def round_trip_us(sides: dict[str, Side], address: str) -> float:
-    """Median of datagrams of 128 octets, one every 2 ms, each answered at once."""
+    """Median round trip of datagrams of 128 octets, one every 2 ms, each answered at once."""
     with ExitStack() as stack:
         answering = sides["a"].start(stack, sys.executable, "-uc", ANSWER, address)
         assert answering.stdout is not None
@@ -323,7 +323,7 @@ def round_trip_us(sides: dict[str, Side], address: str) -> float:
 def open_tunnel(
     stack: ExitStack, sides: dict[str, Side], up: Callable[[ExitStack, dict[str, Side]], None]
 ) -> None:
-    """Bring a tunnel up, and wait until it carries packets."""
+    """Bring a tunnel up and wait until it carries packets."""
     up(stack, sides)
     for side in sides.values():
         side.run(*f"ip address add {INNER[side.name]}/24 dev {DEVICE}".split())
@@ -332,7 +332,7 @@ def open_tunnel(
 
 
 def turn(up: Callable[[ExitStack, dict[str, Side]], None] | None) -> Figures:
-    """One turn of a contestant, on a wire of its own."""
+    """One turn of a tunnel, on its own pair of namespaces."""
     with wire() as sides, ExitStack() as stack:
         address = OUTER["a"] if up is None else INNER["a"]
         if up is not None:
@@ -345,7 +345,7 @@ def turn(up: Callable[[ExitStack, dict[str, Side]], None] | None) -> Figures:
 
 
 def introduction() -> str:
-    """What was measured where."""
+    """The title, the machine and the versions."""
     machine = machine_facts()
     versions = [f"{rival.name} {rival.version}".strip() for rival in rivals() if not rival.missing]
     absent = [rival.name for rival in rivals() if rival.missing]
@@ -361,7 +361,7 @@ def introduction() -> str:
 
 
 def side_by_side() -> str:
-    """All contestants, turn by turn."""
+    """Measure all tunnels in turns."""
     subprocess.run(
         ["cargo", "build", "--release", "--quiet", "-p", "wlan-link", "--example", "link_bench"],
         cwd=ROOT,
@@ -377,7 +377,7 @@ def side_by_side() -> str:
 
 
 def comparison(turns: dict[str, list[Figures]]) -> str:
-    """The table."""
+    """The table of medians and ratios."""
     medians = {
         name: {
             field.name: statistics.median(getattr(figures, field.name) for figures in own)
@@ -418,7 +418,7 @@ def comparison(turns: dict[str, list[Figures]]) -> str:
 
 
 def under_a_flood() -> str:
-    """What garbage costs."""
+    """TCP throughput with and without a flood of garbage."""
     rows = []
     clean: list[float] = []
     flooded: list[float] = []
@@ -442,7 +442,7 @@ def under_a_flood() -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows as Markdown."""
+    """A Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -1,4 +1,4 @@
-"""A page of measurements: its sections measured one after the other, printed and, if asked to, written to a file."""
+"""A page of measurements: sections are measured in order, printed and, with `--write`, written to a file."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -8,7 +8,10 @@ from rich.console import Console
 
 
 def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]) -> None:
-    """Measure the sections, each named by its function, and print the page in Markdown; `about` is for `--help`."""
+    """Measure the sections and print the page in Markdown. `about` is the text of `--help`.
+
+    The name of a section's function is its name on the terminal.
+    """
     arguments = argparse.ArgumentParser(description=about)
     arguments.add_argument("--write", type=Path, metavar="FILE", help="write the Markdown here too")
     path: Path | None = arguments.parse_args().write

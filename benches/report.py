@@ -1,7 +1,7 @@
-"""How long a report takes: of the quickstart with 100,000 samples, and of the largest study in full.
+"""Measure how long reports take: of the quickstart with 100,000 samples, and of the largest study in full.
 
-Results are made, not measured: their runs have numbers that look like a link's, and the model runs as it does for real
-ones. Each report is written in a process of its own, as `airtoll report` does it.
+The results are synthetic: their runs have plausible numbers, and the model runs as for real results. Each report is
+written in its own process, like `airtoll report`.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ print(taken, time.process_time(), peak, paths.html.stat().st_size / 1e6)
 
 
 def measured(name: str, plan: Plan, round_trips: int) -> str:
-    """A row of the table: what one report takes, the median of several."""
+    """A row of the table: medians of the time, memory and size of one report."""
     with TemporaryDirectory() as directory:
 
         def samples(run: Run) -> list:  # type: ignore[type-arg]
@@ -54,7 +54,7 @@ def measured(name: str, plan: Plan, round_trips: int) -> str:
 
 
 def reports() -> str:
-    """Both results."""
+    """The reports of both results."""
     study = load_study(STUDIES / "kolahi-11ac.toml")
     rows = [
         measured("quickstart", make_plan(), 2100),

@@ -1,6 +1,6 @@
-"""How long the five papers' studies take with --quick, and how many of their runs count.
+"""Measure how long the five papers' studies take with --quick, and count their valid runs.
 
-Their reports, and the page that leads to them, stay in results/quick.
+The reports and their index page stay in results/quick.
 """
 
 import shutil
@@ -21,7 +21,7 @@ DIRECTORY = Path("results/quick")
 
 
 def introduction() -> str:
-    """What was measured where."""
+    """The title, the machine and the limit."""
     machine = machine_facts()
     return (
         "# Duration of the papers' studies with --quick\n\n"
@@ -35,7 +35,7 @@ def introduction() -> str:
 
 
 def quick_studies() -> str:
-    """One after the other, as a user would."""
+    """Run the studies in order with the commands of a user."""
     rows, total_min = [], 0.0
     for study in STUDIES:
         directory = DIRECTORY / study
@@ -43,7 +43,7 @@ def quick_studies() -> str:
         began_s = time.monotonic()
         command = [AIRTOLL, "run", study, "--quick", "--out", str(directory)]
         if (done := subprocess.run(command, check=False, stdout=subprocess.DEVNULL)).returncode > 1:
-            done.check_returncode()  # 1: some comparison has too few valid runs, which the table counts
+            done.check_returncode()  # 1 is allowed: a comparison has too few valid runs, and the table counts them
         took_min = (time.monotonic() - began_s) / 60
         total_min += took_min
         records = Result.open(directory).records()

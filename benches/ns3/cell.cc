@@ -1,8 +1,8 @@
 // One cell measured with ns-3: saturated stations that send to one receiver, in an ad hoc network without beacons.
 //
-// Prints one JSON object a run. Nothing but data, its control frames and, with A-MPDU, one ADDBA exchange a station is
-// on the air; what happens during the warm-up is not counted. All stations stand at one point, so propagation takes no
-// time. README.md says how the cells are made comparable with another simulator and where ns-3 leaves the standard.
+// Prints one JSON object per run. The air carries only data, its control frames and, with A-MPDU, one ADDBA exchange
+// per station. The warm-up is not counted. All stations are at the same point, so the propagation delay is zero.
+// README.md defines the cells for comparison with other simulators and lists deviations of ns-3 from the standard.
 
 #include "ns3/core-module.h"
 #include "ns3/mobility-module.h"
@@ -20,8 +20,8 @@ using namespace ns3;
 namespace
 {
 
-// Loses every PSDU that another transmission overlapped, and nothing else: the received powers are equal or absent, so
-// the signal stands far above the noise or at most level with an interferer.
+// Loses exactly the PSDUs that another transmission overlaps. Received powers are equal or zero, so the signal is
+// either far above the noise or at most equal to the interference.
 class OverlapErrorRateModel : public ErrorRateModel
 {
   public:
@@ -57,8 +57,8 @@ class OverlapErrorRateModel : public ErrorRateModel
 
 NS_OBJECT_ENSURE_REGISTERED(OverlapErrorRateModel);
 
-// The same for DSSS and CCK, where ns-3 asks no error model but its own, which hears 1 and 2 Mbit/s through an equal
-// interferer. All stations hear each other there, so what is on the air is the same for all.
+// The same for DSSS and CCK, for which ns-3 ignores the configured error-rate model. Its own model receives 1 and
+// 2 Mbit/s despite an equal interferer. All stations hear each other in these cells, so all see the same overlaps.
 class OverlapErrorModel : public ErrorModel
 {
   public:
@@ -112,25 +112,25 @@ struct Cell
     bool rts{false};
     bool hidden{false};
     bool eifs{true};
-    uint32_t retries{7}; // transmissions of an MPDU, 0: for ever
-    std::string snr;     // dB, empty: no loss but by overlap
+    uint32_t retries{7}; // transmissions of an MPDU, 0: no limit
+    std::string snr;     // dB, empty: PPDUs are lost only by overlap
     std::string acs{"be"};
-    int32_t txopLimit{-1}; // of vi and vo, us; -1 for ns-3's
+    int32_t txopLimit{-1}; // of vi and vo, us; -1: ns-3's default
     double warmup{1};
     double duration{10};
     uint32_t runs{5};
     uint32_t firstRun{1};
 };
 
-// What a run counts after the warm-up.
+// Counters of a run, without the warm-up.
 struct Counts
 {
     std::vector<uint64_t> msdus;
     uint64_t data{0};     // PPDUs that carry data
     uint64_t mpdus{0};    // MPDUs in them
     uint64_t rts{0};      // RTS frames
-    uint64_t timeouts{0}; // answers that did not come
-    uint64_t drops{0};    // MPDUs given up
+    uint64_t timeouts{0}; // missing responses
+    uint64_t drops{0};    // MPDUs dropped
     Time dataDuration;
     Time responseDuration;
     Time rtsDuration;
@@ -175,7 +175,7 @@ BasicModes(const Cell& cell)
     return {"OfdmRate6Mbps", "OfdmRate12Mbps", "OfdmRate24Mbps"};
 }
 
-// The highest basic rate not above the data rate or the non-HT reference rate, at which RTS frames go.
+// The rate of RTS frames: the highest basic rate that does not exceed the data rate or the non-HT reference rate.
 std::string
 ControlMode(const Cell& cell)
 {
@@ -310,7 +310,7 @@ Channel(const Cell& cell, const NodeContainer& nodes)
     channel->SetPropagationDelayModel(CreateObject<ConstantSpeedPropagationDelayModel>());
     if (!cell.snr.empty())
     {
-        // Noise as WifiPhy reckons it: thermal at 290 K and the noise figure of 7 dB.
+        // Noise as WifiPhy computes it: thermal noise at 290 K and a noise figure of 7 dB.
         const double noise = 1.3803e-23 * 290 * cell.bandwidth * 1e6 * std::pow(10, 0.7);
         auto loss = CreateObject<FixedRssLossModel>();
         loss->SetRss(10 * std::log10(noise * 1e3) + std::stod(cell.snr));

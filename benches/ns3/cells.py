@@ -1,4 +1,4 @@
-"""The cells that ns-3 measures: what varies, and the arguments it makes for `cell`."""
+"""The cells that ns-3 measures: their parameters, and the arguments of the program `cell` for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FCS_B = 4
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination; the defaults are those of `cell`."""
+    """One combination of parameters; the defaults are those of the program `cell`."""
 
     phy: str
     rate: str = ""  # Mbit/s, of dsss, ofdm and erp
@@ -46,7 +46,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The cell in one word: every parameter that is not the usual one."""
+        """The cell in one word: every parameter that differs from its default."""
         parts = [self.phy + (f"-mcs{self.mcs}" if self.mcs is not None else self.rate)]
         parts += [f"{self.bandwidth_mhz}mhz"] if self.phy in {"ht", "vht"} else []
         parts += [f"{self.streams}ss"] if self.streams > 1 else []
@@ -110,7 +110,7 @@ class Cell:
     def run_s(self) -> float:
         """Simulated seconds of a run: some thousands of exchanges."""
         if self.ampdu and self.stations > 1:
-            # PPDUs of milliseconds: contention windows take seconds to settle, ADDBA exchanges too.
+            # PPDUs last milliseconds, so contention windows and ADDBA exchanges take seconds to settle.
             return 30
         if self.phy == "dsss":
             return 60 if self.rate in {"1", "2"} else 20
@@ -128,7 +128,7 @@ def _ofdm() -> list[Cell]:
         for stations in (1, 5, 10, 50)
         for rate in ("6", "12", "24", "54")
     ]
-    # As Bianchi's model: no retry limit, DIFS after a collision.
+    # As in Bianchi's model: no retry limit, DIFS after a collision.
     cells += [
         Cell("ofdm", rate, stations=stations, eifs=False, retry_limit=0)
         for stations, rates in (
@@ -156,7 +156,7 @@ def _dsss() -> list[Cell]:
     cells += [
         Cell("dsss", rate, preamble="short", slot_us=20, stations=n)
         for n in (1, 5)
-        for rate in ("5.5", "11")  # ns-3 sends 2 Mbit/s with the long preamble always
+        for rate in ("5.5", "11")  # ns-3 always sends 2 Mbit/s with the long preamble
     ]
     return [*cells, Cell("dsss", "11", preamble="short", slot_us=20, packet_size_b=128)]
 
@@ -267,12 +267,12 @@ def _edca() -> list[Cell]:
         Cell("ht", mcs=7, stations=2, access_categories=acs) for acs in (*pairs, "be+be", "be+bk", "vi+vi")
     ]
     cells += [Cell("ht", mcs=7, access_categories=ac) for ac in ("vo", "vi", "bk")]
-    # One frame a TXOP, so that AIFS and contention window alone tell the categories apart.
+    # One frame per TXOP, so that the categories differ only in AIFS and contention window.
     cells += [
         Cell("ht", mcs=7, stations=2, access_categories=acs, txop_limit_us=0)
         for acs in (*pairs, "vo+vo", "vi+vi")
     ]
-    # Seven frames fill it but for less than a CF-End.
+    # After seven frames, the rest of the TXOP is too short for a CF-End.
     cells += [
         Cell("ht", mcs=7, access_categories="vo", txop_limit_us=2048),
         Cell("ht", mcs=7, stations=2, access_categories="vi+be", txop_limit_us=2048),
@@ -298,7 +298,7 @@ def _loss() -> list[Cell]:
 
 
 def all_cells() -> list[Cell]:
-    """Every cell once, the most asked for first."""
+    """Every cell once, the most used cells first."""
     cells = (
         _ofdm()[:26] + _dsss() + _ht() + _vht() + _rts() + _hidden() + _ofdm() + _erp() + _edca() + _loss()
     )

@@ -1,11 +1,11 @@
-// Probability that bits arrive whole, by the error-rate models of ns-3: the truth that tests/errors_ns3.rs of
-// wlan-air compares with.
+// Probability that bits arrive without error, by the error-rate models of ns-3: the reference of tests/errors_ns3.rs
+// in wlan-air.
 //
 // Written for ns-3.37 (Debian 12: libns3-dev, built with GSL). Build and run, in this directory:
 //   g++ -std=c++17 -O1 -I/usr/include error_rates.cc -o /tmp/error_rates -lns3-wifi -lns3-core
 //   /tmp/error_rates > ../../crates/wlan-air/tests/data/ns3_error_rates.csv
 //
-// One line a model, mode, SNR and number of bits, for the SNRs at which the outcome is open. phy
+// One line per model, mode, SNR and number of bits, for SNRs at which the outcome is not certain. phy:
 // dsss|ofdm|ht|vht; index: kbit/s, or the MCS; the SNR is over the width of the channel, 22 MHz for DSSS.
 
 #include <cmath>

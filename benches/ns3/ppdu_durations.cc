@@ -1,12 +1,12 @@
-// Airtime of PPDUs by ns-3: the truth that tests/phy_ns3.rs of wlan-air compares every mode with.
+// Airtime of PPDUs by ns-3: the reference of tests/phy_ns3.rs in wlan-air for every mode.
 //
 // Written for ns-3.37 (Debian 12: libns3-dev). Build and run, in this directory:
 //   g++ -std=c++17 -O1 -I/usr/include ppdu_durations.cc -o /tmp/ppdu_durations -lns3-wifi -lns3-core
 //   /tmp/ppdu_durations > ../../crates/wlan-air/tests/data/ns3_ppdu_durations.csv
 //
-// One line a mode. phy dsss|ofdm|erp|ht|vht; index: kbit/s, or the MCS; preamble_ns: all before the data;
-// ns_L: airtime of the PPDU with a PSDU of L octets, empty where L is longer than the format carries. All
-// combinations of VHT MCS, width and streams are there, those too that the standard does not define.
+// One line per mode. phy: dsss|ofdm|erp|ht|vht; index: kbit/s, or the MCS; preamble_ns: everything before the data;
+// ns_L: airtime of the PPDU with a PSDU of L octets, empty if L exceeds the maximum of the format. All combinations
+// of VHT MCS, width and streams are included, even undefined ones.
 
 #include <cstdint>
 #include <iostream>

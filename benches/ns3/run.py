@@ -1,7 +1,7 @@
-"""Measures the cells with ns-3 and writes the table that wlan-air's tests read.
+"""Measure the cells with ns-3 and write the table that wlan-air's tests read.
 
-Cells that the table already has are left alone, so that a run that was stopped goes on. Each cell is run again with
-other seeds until the standard error of its throughput is small.
+Cells that are in the table are skipped, so an interrupted run can be continued. Each cell is repeated with other seeds
+until the standard error of its throughput is small.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def row(cell: Cell, runs: list[dict[str, Any]]) -> dict[str, str]:
         "run_s": f"{cell.run_s:g}",
         "throughput_mbps": f"{statistics.mean(_throughputs(cell, runs)):.5g}",
         "standard_error_mbps": f"{_standard_error(cell, runs):.2g}",
-        # Stations alike are not told apart.
+        # Only for stations that differ.
         "station_mbps": " ".join(f"{mbps:.4g}" for mbps in stations) if "+" in cell.access_categories else "",
         "failure": f"{total('timeouts') / exchanges:.4g}",
         "drop": f"{total('drops') / (total('drops') + msdus):.3g}",
@@ -156,7 +156,7 @@ def row(cell: Cell, runs: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def speed(program: Path) -> None:
-    """Ten saturated stations of 802.11a at 54 Mbit/s, MSDUs of 1500 octets: simulated time beside CPU time."""
+    """Print simulated seconds per CPU second: ten saturated stations, 802.11a, 54 Mbit/s, MSDUs of 1500 octets."""
     arguments = [*Cell("ofdm", "54", stations=10).arguments, "--warmup=0", "--duration=20", "--runs=3"]
     done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=True)
     runs = [json.loads(line) for line in done.stdout.splitlines()]

@@ -15,11 +15,11 @@ const SEAL_1500: Case = Case {
     one_by_one: false,
 };
 
-/// What a measured speed is divided by.
+/// The reference of a ratio.
 #[derive(Clone, Copy, PartialEq)]
 enum Against {
     OpenSsl,
-    /// The best of its interfaces.
+    /// The fastest of its interfaces.
     IpsecMb,
     /// The engine's own CCMP-128 on one frame at a time.
     OwnStandard,
@@ -38,7 +38,7 @@ impl Against {
 struct Goal {
     what: &'static str,
     case: Case,
-    /// This backend instead of the fastest.
+    /// The backend to compare, if it is not the fastest.
     backend: Option<Backend>,
     against: Against,
     ratio: f64,
@@ -111,7 +111,7 @@ fn goals() -> Vec<Goal> {
     ]
 }
 
-/// Cases that no goal is set for.
+/// Cases without a goal.
 fn other_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for suite in [Suite::Ccmp128, Suite::Ccmp256, Suite::Gcmp128, Suite::Gcmp256] {
@@ -152,7 +152,7 @@ fn main() {
             _ => fail(USAGE),
         }
     }
-    // The portable engine is what the outputs are compared with; measuring it would take most of the time.
+    // The portable engine is only the reference for the outputs: measuring it would take most of the time.
     let backends: Vec<Backend> = Backend::available().filter(|b| *b != Backend::Portable).collect();
     if backends.is_empty() {
         fail("this CPU has no AES instructions: there is nothing to compare");
@@ -236,7 +236,7 @@ fn print(figures: &Figures, limit: Limit) {
     }
 }
 
-/// The fewest cycles of those that `who` names.
+/// The fewest cycles per frame among the contestants that `who` accepts.
 fn best(figures: &Figures, who: impl Fn(Who) -> bool) -> Option<f64> {
     figures.best(who)?.cycles_per_frame.map(|cycles| cycles.median)
 }
