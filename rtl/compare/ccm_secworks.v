@@ -1,5 +1,5 @@
-// CCM (RFC 3610) around one aes_core of secworks/aes: CTR and CBC-MAC of each block one after the other, and nothing of
-// 802.11. To be measured beside ccmp_core, not to be used: whoever feeds it makes B0, counters and whole blocks.
+// CCM (RFC 3610) around one aes_core of secworks/aes, without 802.11: CTR and CBC-MAC of each block in sequence. Only for
+// measurements beside ccmp_core: the user provides B0, counters and complete blocks.
 `default_nettype none
 
 module ccm_secworks (

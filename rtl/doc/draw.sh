@@ -1,5 +1,5 @@
 #!/bin/sh
-# Draws all figures of this folder again: block diagrams (Debian's graphviz) and waveforms (waveform.py).
+# Redraws all figures of this folder: block diagrams (Debian's graphviz) and waveforms (waveform.py).
 set -eu
 cd "$(dirname "$0")/figures"
 for diagram in *.dot; do

@@ -1,4 +1,4 @@
-// aes_sbox is the table of FIPS 197, Figure 7. `differs` is to be proved zero; TABLE comes from rtl/tb/aes.py.
+// aes_sbox is the table of FIPS 197, Figure 7: the proof shows that `differs` is zero. TABLE comes from rtl/tb/aes.py.
 `default_nettype none
 
 module aes_sbox_properties (

@@ -1,5 +1,5 @@
-// key_table alone, with any packets. A ready that is up stays until a word is taken, and from the second cycle after that
-// on the core is to begin no frame.
+// key_table alone, with arbitrary packets. Once k_ready is 1, it stays 1 until a word is taken. From the second cycle after
+// that, the core must not start a frame.
 `default_nettype none
 
 module key_table_properties #(
@@ -12,7 +12,7 @@ module key_table_properties #(
 
   wire k_ready, pause;
 
-  // Inputs that are not named here hold anything in each cycle.
+  // Inputs that are not connected have arbitrary values in each cycle.
   key_table #(
       .KEY_W(KEY_W)
   ) dut (

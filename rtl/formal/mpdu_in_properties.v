@@ -1,6 +1,6 @@
-// mpdu_in alone, with any stream, and somebody behind it who gives blocks and slots free at any time. The frames that are
-// inside never take more slots or blocks than there are, and no block is written that one of them holds. A ready that is
-// up stays until a word is taken.
+// mpdu_in alone, with an arbitrary stream, while blocks and slots become free at arbitrary times. The frames inside never
+// take more slots or blocks than exist, and no block of theirs is overwritten. Once s_ready is 1, it stays 1 until a word
+// is taken.
 `default_nettype none
 
 module mpdu_in_properties #(
@@ -14,7 +14,7 @@ module mpdu_in_properties #(
     input wire clk,
     input wire reset,
     input wire s_valid,
-    input wire [BLOCK_W:0] frees_blocks,  // how many, and slots
+    input wire [BLOCK_W:0] frees_blocks,  // numbers of blocks and slots that become free
     input wire [SLOT_W:0] frees_slots
 );
 
@@ -55,7 +55,7 @@ module mpdu_in_properties #(
   wire [BLOCK_W:0] blocks_then = frame_end - oldest_block;
   wire [BLOCK_W-1:0] from_oldest = block_addr - oldest_block[BLOCK_W-1:0];
 
-  // key_table waits for `empty` two cycles after it raised `pause`: from then on it stays.
+  // key_table waits for `empty` from two cycles after it raised `pause`. From then on `empty` must stay.
   (* anyseq *) wire pause_any;
   assign pause = pause_any;
   reg paused_1, paused_2, was_empty;

@@ -1,5 +1,5 @@
-// mpdu_out alone, with memories that hold anything. Its streams keep the rule of ready and valid; of a frame whose verdict
-// is not 0 no word is shown as valid; and it gives no slot free that was not taken.
+// mpdu_out alone, with arbitrary memory contents. Its streams follow the ready/valid rules, no word of a frame is valid
+// unless the frame's verdict is 0, and no slot is freed that was not in use.
 `default_nettype none
 
 module mpdu_out_properties #(
@@ -26,7 +26,7 @@ module mpdu_out_properties #(
   wire [BYTES-1:0] m_keep;
   wire [SLOT_W:0] oldest_slot;
 
-  // Inputs that are not named here hold anything in each cycle.
+  // Inputs that are not connected have arbitrary values in each cycle.
   mpdu_out #(
       .W(W),
       .SLOT_W(SLOT_W),
@@ -84,7 +84,7 @@ module mpdu_out_properties #(
     if (v_waits && !reset) assert (v_valid && v_all == v_was);
     if (m_waits && !reset) assert (m_valid && m_all == m_was);
     if (!began) assume (reset);
-    // mpdu_in_properties proves it.
+    // Proved by mpdu_in_properties.
     if (inside == 1 << SLOT_W) assume (!frame_valid);
     if (began && !reset) begin
       if (m_valid) assert (told && verdict == 4'd0);

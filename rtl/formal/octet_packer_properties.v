@@ -1,5 +1,5 @@
-// octet_packer loses, adds and moves no octet: any one octet of a packet stands for all, and the packet's length for the
-// rest. Words are whole but for the last one of a packet, and what they do not have is zero.
+// octet_packer loses, adds and moves no octet: the proof checks one arbitrary octet of a packet, and the packet's length.
+// Words are complete except for the last word of a packet, and octets after the end are zero.
 `default_nettype none
 
 module octet_packer_properties #(
@@ -34,13 +34,13 @@ module octet_packer_properties #(
       .out_last(out_last)
   );
 
-  // One packet after the reset is looked at: the `packet`-th.
+  // One packet after the reset is checked: number `packet`.
   (* anyconst *) wire [4:0] at;  // of the octet
   (* anyconst *) wire [1:0] packet;
 
   reg began, was_final;
   reg [1:0] packets_in, packets_out;
-  reg [4:0] octets_in, octets_out, length;  // of the packet at hand; of the one that is looked at
+  reg [4:0] octets_in, octets_out, length;  // of the current packet; of the checked packet
   reg has_octet, has_length;
   reg [7:0] octet;
   initial began = 1'b0;
@@ -89,7 +89,7 @@ module octet_packer_properties #(
     assume (in_octets <= BYTES);
     if (!in_valid) assume (!in_final);
     if (was_final) assume (!in_valid);
-    // What counts octets and packets here does not overflow.
+    // The counters of octets and packets do not overflow.
     if (in_valid) assume (octets_in < 5'd24 && packets_in != 2'd3);
     if (began && !reset && out_valid) begin
       assert (out_keep != 0 && (out_keep & (out_keep + 1'b1)) == 0);

@@ -1,5 +1,5 @@
-// A word that was written is read two enabled cycles after its address, whatever else happens; any one address stands for
-// all.
+// A written word is read two enabled cycles after its address, whatever else happens. The proof checks one arbitrary
+// address.
 `default_nettype none
 
 module ram_sdp_properties #(
@@ -38,7 +38,7 @@ module ram_sdp_properties #(
   always @(posedge clk) begin
     if (write && write_addr == addr) {known, held} <= {1'b1, write_data};
     if (enable) begin
-      // What is read while it is written is undefined.
+      // Reading a word while it is written is undefined.
       waits_1 <= known && read_addr == addr && !(write && write_addr == addr);
       due_1 <= held;
       waits_2 <= waits_1;

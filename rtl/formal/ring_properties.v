@@ -1,4 +1,4 @@
-// What comes out of a ring is what went in DEPTH turns before, or zero if that was before the reset.
+// The output of a ring is its input DEPTH turns earlier, or zero if that was before the reset.
 `default_nettype none
 
 module ring_properties #(

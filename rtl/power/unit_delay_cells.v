@@ -1,7 +1,7 @@
-// The ECP5's logic cells with the times that netlist.py gives them: one unit through a LUT, none through what lies behind.
+// The ECP5's logic cells with the delays of netlist.py: one unit through a LUT, zero through the cells after it.
 //
-// For an event-driven simulator to count changes by, in test_netlist.py. A change is scheduled by a nonblocking assignment,
-// so that none takes another one's place.
+// test_netlist.py counts changes with them in an event-driven simulator. Changes are scheduled by nonblocking assignments,
+// so that no change replaces another one.
 `timescale 1ns / 1ns
 `default_nettype none
 

@@ -1,69 +1,68 @@
-// AES encryption of several blocks at once on one datapath of one round (FIPS 197): C-slow by SLOTS.
+// AES encryption of several blocks at a time in the hardware of one round (FIPS 197), C-slowed by SLOTS.
 //
-// A round takes SLOTS cycles, and the registers between its parts hold a block each, with a key of its own. A block
-// enters every 10 cycles (AES-128) or 14 (AES-256) on average, and leaves 10 * SLOTS or 14 * SLOTS cycles later.
+// A round takes SLOTS cycles. The registers between its parts hold one block each, and each block has its own key. On
+// average a block enters every 10 (AES-128) or 14 (AES-256) cycles. It leaves 10 * SLOTS or 14 * SLOTS cycles later.
 //
 //   stage 0, the state  ->  S-box: forms  ->  1  ->  terms  ->  2  ->  inverse, products  ->  3  ->  sums, ShiftRows  ->
 //   4  ->  MixColumns, round key, next block  ->  0
 //
-// An S-box in block RAM takes as many registers; then 1 and 2 are the RAM's.
+// An S-box in block RAM has the same number of registers: registers 1 and 2 are then inside the RAM.
 //
-// Nothing waits in here. The core offers a slot LEAD cycles before it must know the key of the block that takes it; who
-// accepts the offer owes that block in words of W bits, the last of them exactly LEAD + 1 cycles after the offer. A result
-// leaves likewise in words, as soon as it is there. It lacks the last round key, which whoever takes it adds: a word at a
-// time that costs W exclusive ors instead of 128.
+// Nothing waits in this module. The core offers a slot LEAD cycles before it must know the key of the entering block.
+// After accepting the offer, the user must provide the block in words of W bits, the last word exactly LEAD + 1 cycles
+// after the offer. A result leaves in words as soon as it is available. The last round key is missing from the result:
+// the user adds it word by word, which costs W exclusive ors instead of 128.
 //
-// The state's next value is MixColumns + round key + next block. Where no block enters, the next block is zero; where one
-// does, the register before MixColumns is cleared and the round key is the first one. So no multiplexer stands in the
-// round.
+// The next state is MixColumns + round key + next block. If no block enters, the next block is zero. If a block enters,
+// the register before MixColumns is cleared and the round key is the first one. The round therefore has no multiplexer.
 `default_nettype none
 
 module aes_cslow #(
     parameter W = 32,  // bits of a word: 32, 64 or 128
-    parameter SBOX_RAM = 0,  // or 1: the S-boxes are in block RAM
-    parameter LEAD = 8,  // cycles from an offer to the block's key, at least 5, and not 2 more than a multiple of 5
-    parameter KEY_W = 5,  // bits of the number of a key
-    parameter TAG_W = 3  // bits of what a result is told by
+    parameter SBOX_RAM = 0,  // 1: the S-boxes are in block RAM
+    parameter LEAD = 8,  // cycles from an offer to the block's key: at least 5, and LEAD mod 5 must not be 2
+    parameter KEY_W = 5,  // bits of a key number
+    parameter TAG_W = 3  // bits of the tag that identifies a result
 ) (
     input wire clk,
     input wire reset,
 
     output reg  offer,
-    input  wire accept,  // the offer, in the same cycle
+    input  wire accept,  // accepts the offer, in the same cycle
 
     input wire             op_valid,  // a word of the block
     input wire [    W-1:0] op_word,
-    input wire [KEY_W-1:0] op_key,    // one cycle before the last word: which key,
-    input wire             op_long,   // whether it is of 256 bits,
-    input wire [TAG_W-1:0] op_tag,    // and what the result is to be told by
+    input wire [KEY_W-1:0] op_key,    // one cycle before the last word: the key number,
+    input wire             op_long,   // whether the key has 256 bits,
+    input wire [TAG_W-1:0] op_tag,    // and the tag of the result
 
-    output reg  [KEY_W+3:0] key_addr,  // key and round: 0 to 9, 0 to 13 for AES-256
+    output reg  [KEY_W+3:0] key_addr,  // key number and round: 0 to 9, for AES-256 0 to 13
     input  wire [    127:0] key_word,  // that round key, two cycles later
 
     output reg              result_valid,
-    output reg  [    W-1:0] result_word,  // zero without one
+    output reg  [    W-1:0] result_word,  // zero without a result
     output reg  [TAG_W-1:0] result_tag
 );
 
   localparam SLOTS = 5;
-  localparam EDGE = SLOTS - 4;  // the stage in which it is decided what enters and leaves: its round key is three cycles off
+  localparam EDGE = SLOTS - 4;  // the stage that decides what enters and leaves, three cycles before its round key is added
   localparam WORDS = 128 / W;
 
-  // An offer is made in the stage from which a slot comes to that stage in LEAD cycles, OFFER_ROUNDS rounds on; that it
-  // was accepted is known one stage later.
+  // A slot is offered in the stage from which it reaches EDGE in LEAD cycles, OFFER_ROUNDS rounds later. Its acceptance
+  // is known one stage later.
   localparam OFFER_STAGE = (EDGE + (SLOTS - 1) * LEAD) % SLOTS;
   localparam OFFER_ROUNDS = (OFFER_STAGE + LEAD - EDGE) / SLOTS;
   localparam [3:0] IDLE_ROUND = 4'd10 - OFFER_ROUNDS[3:0];
 
-  // What goes along with each slot. A slot without a block stays in the round in which it offers itself.
+  // State of each slot. A slot without a block stays in the round in which it is offered.
   reg [      SLOTS-1:0] valid;
-  reg [      SLOTS-1:0] booked;  // its next block is on the way
+  reg [      SLOTS-1:0] booked;  // the slot's next block is on its way
   reg [      SLOTS-1:0] long;
   reg [    4*SLOTS-1:0] round;  // number of the round key that ends the round
   reg [KEY_W*SLOTS-1:0] key;
   reg [TAG_W*SLOTS-1:0] tag;
 
-  // Of that stage: its block is in its last round; and then whether one enters, or leaves.
+  // In stage EDGE: whether the block is in its last round; then whether a block enters, and whether one leaves.
   reg ends;
   wire enters = ends && booked[EDGE];
   wire leaves = ends && valid[EDGE];
@@ -71,7 +70,7 @@ module aes_cslow #(
   reg enters_soon, enters_now, none_enters, leaves_soon, leaves_now;
   reg [TAG_W-1:0] leaving_tag_soon, leaving_tag;
 
-  // What the stages hold next.
+  // Next values of the stages.
   reg [SLOTS-1:0] valid_next, booked_next, long_next;
   reg [4*SLOTS-1:0] round_next;
   reg [KEY_W*SLOTS-1:0] key_next;
@@ -126,7 +125,7 @@ module aes_cslow #(
 
   always @(posedge clk) key_addr <= enters ? {op_key, 4'd0} : {key[KEY_W*EDGE+:KEY_W], round[4*EDGE+:4]};
 
-  // The block on the way: words are collected until it is whole, and it stands in `next_block` for one cycle.
+  // The entering block: its words are collected until it is complete, then it is in `next_block` for one cycle.
   reg [127:0] collected;
   reg [127:0] next_block;
   wire [127:0] collected_next;
@@ -183,9 +182,9 @@ module aes_cslow #(
     state <= mixed ^ key_word ^ next_block;
   end
 
-  // The result: loaded whole, and given in words.
+  // The result: loaded as a block, output in words.
   reg [127:0] result;
-  reg [WORDS-1:0] is_word;  // which word is given, one-hot
+  reg [WORDS-1:0] is_word;  // the current word, one-hot
 
   integer word;
   always @* begin

@@ -1,13 +1,13 @@
-// AES-128 encryption, a round a cycle, of several blocks in lock-step under one key (FIPS 197).
+// AES-128 encryption at one round per cycle, of several blocks in lock-step under one key (FIPS 197).
 //
-// Round keys are made as they are used, by one key schedule for all lanes. The round key of a cycle is the input of the
-// next one: while a block is taken that is the key itself, later what the schedule made of it.
+// One key schedule computes the round keys of all lanes as they are used. Each round key is computed from the previous
+// one: from the key itself in the cycle that takes the blocks, later from the result of the schedule.
 //
 //   cycle 0       start: blocks + key
 //   cycles 1-10   busy: the rounds
-//   cycle 11      the results are there and stay until their lanes take their next blocks: that may be now
+//   cycle 11      the results are available until their lanes take the next blocks, in this cycle at the earliest
 //
-// The S-boxes are logic: a round that is done within its cycle has no cycle for the read of a block RAM.
+// The S-boxes are logic: a round within one cycle leaves no cycle for reading a block RAM.
 `default_nettype none
 
 module aes_iter #(
@@ -27,9 +27,9 @@ module aes_iter #(
 
   localparam [3:0] LAST_ROUND = 4'd10;
 
-  reg [3:0] round;  // of the cycle, if busy
+  reg [3:0] round;  // the current round, if busy
   reg is_last;
-  reg mixes;  // busy, and not with the last round
+  reg mixes;  // busy, except in the last round
   reg [LANES-1:0] active;
 
   always @(posedge clk) begin
@@ -41,7 +41,7 @@ module aes_iter #(
     if (reset) {busy, mixes} <= 2'b00;
   end
 
-  // ---- Key schedule (FIPS 197, 5.2): the round key after this cycle's
+  // ---- Key schedule (FIPS 197, 5.2): the next round key
 
   reg [127:0] made_key;
   reg [7:0] made_rcon;
@@ -98,8 +98,8 @@ module aes_iter #(
           .mixed(mixed)
       );
 
-      // What MixColumns adds to its octet is left out in the last round, and all of the round while a block is taken: as
-      // sums they are less deep than as choices.
+      // The last round omits the terms that MixColumns adds to each octet, and taking a block omits the complete round.
+      // Masked sums make shallower logic than multiplexers.
       wire [127:0] added_key = busy ? made_key : key ^ blocks[128*lane+:128];
       always @(posedge clk)
         if (busy ? active[lane] : start && take[lane])

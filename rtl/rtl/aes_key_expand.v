@@ -1,7 +1,7 @@
-// Key expansion of AES-128 and AES-256 (FIPS 197, 5.2), an octet every eighth cycle with one S-box.
+// Key expansion of AES-128 and AES-256 (FIPS 197, 5.2): one octet per eight cycles, with one S-box.
 //
-// The key's octets come first; every octet of the schedule follows from those before it. Once sixteen are there they are
-// a round key. 176 octets make AES-128's schedule, 240 that of AES-256.
+// The key's octets come first. Every further octet of the schedule is computed from earlier octets. Each sixteen octets
+// are a round key. The schedule has 176 octets for AES-128 and 240 for AES-256.
 `default_nettype none
 
 module aes_key_expand (
@@ -15,12 +15,12 @@ module aes_key_expand (
     input  wire [7:0] octet,
 
     output wire         busy,
-    output reg          made,     // for one cycle: an octet more is there; until the next one comes,
-    output reg  [  7:0] made_at,  // the how manieth of the schedule, from 0 on,
-    output wire [127:0] row       // and the last sixteen
+    output reg          made,     // for one cycle: there is a new octet; until the next one:
+    output reg  [  7:0] made_at,  // its number in the schedule, from 0,
+    output wire [127:0] row       // and the last sixteen octets
 );
 
-  // The last 32 octets, the youngest on top.
+  // The last 32 octets, the newest in the top bits.
   reg [255:0] window;
   assign row = window[255:128];
 
@@ -28,15 +28,15 @@ module aes_key_expand (
   reg is_long, running;
   reg [7:0] rcon;
 
-  reg in_key;  // what comes is an octet of the key itself
+  reg in_key;  // the next octet belongs to the key itself
   assign busy = running;
 
-  // The word that this octet belongs to, within the words of the key.
+  // Number of the octet's word, modulo the words of the key.
   wire [2:0] word = is_long ? at[4:2] : {1'b0, at[3:2]};
   wire rotates = word == 3'd0;
   wire substitutes = rotates || (is_long && word == 3'd4);
 
-  // Octet k of the word before, or k + 1 of it where it is rotated.
+  // Octet k of the previous word, or octet k + 1 if the word is rotated.
   wire [7:0] same = window[8*28+:8];
   wire [7:0] next = at[1:0] == 2'd3 ? window[8*25+:8] : window[8*29+:8];
   reg [7:0] taken;
@@ -49,13 +49,13 @@ module aes_key_expand (
       .substitute(substitute)
   );
 
-  wire [7:0] ahead = is_long ? window[7:0] : window[8*16+:8];  // of the word one key length before
-  reg has_constant;  // it is the first one of a word that is rotated
+  wire [7:0] ahead = is_long ? window[7:0] : window[8*16+:8];  // the octet one key length before
+  reg has_constant;  // the octet is the first of a rotated word
   reg [7:0] derived;
 
-  reg [2:0] cycle;  // of this octet: taken, through the S-box's registers, derived
-  reg ends_key, ends;  // it is the last one of the key, of all
-  reg due;  // the octet is through the S-box
+  reg [2:0] cycle;  // cycle of the octet: taken, in the S-box's registers, derived
+  reg ends_key, ends;  // the octet is the last of the key, of the schedule
+  reg due;  // the octet has passed the S-box
   wire may_step = due && (!in_key || octet_valid);
   reg step;
   assign octet_ready = step && in_key;

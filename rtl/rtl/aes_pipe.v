@@ -1,7 +1,7 @@
-// AES encryption with every round in hardware of its own (FIPS 197): a block a cycle, each under a key of its own.
+// AES encryption with separate hardware for every round (FIPS 197): one block per cycle, each under its own key.
 //
-// The ports are those of aes_cslow with words of whole blocks; here a slot is always free. A result is there
-// 5 * ROUNDS + 1 cycles after its block and lacks the last round key.
+// The ports are those of aes_cslow with W = 128, but a slot is always free. A result is available 5 * ROUNDS + 1 cycles
+// after its block. The last round key is missing from the result.
 `default_nettype none
 
 module aes_pipe #(
@@ -16,10 +16,10 @@ module aes_pipe #(
 
     input wire             op_valid,
     input wire [    127:0] op_word,
-    input wire [KEY_W-1:0] op_key,   // one cycle before, as is the next
+    input wire [KEY_W-1:0] op_key,   // one cycle before the block, like op_tag
     input wire [TAG_W-1:0] op_tag,
 
-    // For each round but the last one, and first of all: which key's round key it wants, and that two cycles later.
+    // For the initial addition and for each round except the last: key number, and two cycles later the round key.
     output wire [KEY_W*ROUNDS-1:0] key_addr,
     input  wire [  128*ROUNDS-1:0] key_word,
 
@@ -29,12 +29,12 @@ module aes_pipe #(
 );
 
   localparam STAGES = 5;
-  localparam DEPTH = STAGES * ROUNDS + 1;  // from the block's first register to that of the result
+  localparam DEPTH = STAGES * ROUNDS + 1;  // from the block's first register to the result's
   localparam KEYS = STAGES * (ROUNDS - 1);  // up to the round before the last one
 
   assign offer = 1'b1;
 
-  // A block's key is told one cycle before it: it waits one more for its first round key.
+  // The key number comes one cycle before the block, so the block waits one cycle for its first round key.
   reg [127:0] first;
   reg [KEY_W*KEYS-1:0] keys;
   reg [DEPTH-2:0] valid;

@@ -1,6 +1,6 @@
-// The last part of the S-box: its octet, affine part and constant 0x63 included.
+// The last part of the S-box: the output octet, including the affine transformation and its constant 0x63.
 //
-// J. Boyar and R. Peralta, IACR ePrint 2011/332: s0 to s7, as other sums than theirs: see aes_sbox_sums.
+// J. Boyar and R. Peralta, IACR ePrint 2011/332: s0 to s7, with different partial sums (see aes_sbox_sums).
 `default_nettype none
 
 module aes_sbox_back (

@@ -1,7 +1,7 @@
-// The first part of the S-box: linear forms of an octet. The others that are multiplied are sums of up to three of these.
+// The first part of the S-box: linear forms of an octet. All other factors are sums of up to three of these forms.
 //
-// J. Boyar and R. Peralta, "A depth-16 circuit for the AES S-box" (IACR ePrint 2011/332): y1 to y11, some as other sums than
-// theirs, so that no path is longer than two elements of four inputs.
+// J. Boyar and R. Peralta, "A depth-16 circuit for the AES S-box" (IACR ePrint 2011/332): y1 to y11, some computed by
+// different sums, so that no path is longer than two elements of four inputs.
 `default_nettype none
 
 module aes_sbox_forms (

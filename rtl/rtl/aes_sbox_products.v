@@ -1,6 +1,6 @@
 // The fourth part of the S-box: eighteen products of the octet's linear forms with the inverse.
 //
-// J. Boyar and R. Peralta, IACR ePrint 2011/332: z0 to z17. Three sums that t46 to t67 begin with are made here. Each
+// J. Boyar and R. Peralta, IACR ePrint 2011/332: z0 to z17. Three sums at the start of t46 to t67 are computed here. Each
 // product is one element of four inputs.
 `default_nettype none
 
@@ -28,7 +28,7 @@ module aes_sbox_products (
   wire t43 = t29 ^ t40;
   wire t44 = t33 ^ t37;
 
-  // Sums of two that take no more than one of them: z10 + z11, z5 + z13 and z2 + z5.
+  // Sums of two products, which are no larger than one product: z10 + z11, z5 + z13 and z2 + z5.
   wire t47 = (t37 & y3) ^ (t33 & y4);
   wire t48 = (t29 & y7) ^ (t40 & y5);
   wire t51 = (t33 & x7) ^ (t29 & y7);

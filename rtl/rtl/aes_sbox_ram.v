@@ -1,8 +1,8 @@
-// SubBytes of AES on two octets, an octet each a cycle, as a table in one block RAM with two ports to read.
+// SubBytes of AES for two octets per cycle, as a table in one block RAM with two read ports.
 //
-// In place of two of aes_sbox_slow, and as late: the address within the RAM, the RAM's output register, and one more in
-// logic, which is near what comes next. A target whose block RAM needs another description (rtl/syn) replaces this file
-// alone.
+// Replaces two instances of aes_sbox_slow with the same latency: the RAM's address register, its output register, and one
+// register in logic, close to the next stage. A target whose block RAM requires another description (rtl/syn) replaces
+// only this file.
 `default_nettype none
 
 module aes_sbox_ram (

@@ -1,8 +1,8 @@
-// SubBytes of AES on one octet with three registers inside, for an octet a cycle.
+// SubBytes of AES for one octet per cycle, with three stages of registers.
 //
-// The registers stand where few bits are on the way. Up to the products ten of the octet's linear forms are kept, two more
-// than the octet has bits: then no product needs an element of its own for its form. Each part is mapped by itself
-// (keep_hierarchy): tools that see several make paths as long as the longest of a module allows if that saves an element.
+// The registers are where the circuit is narrow. Ten of the octet's linear forms are kept until the products, two more
+// than the octet has bits, so that no product requires a further element for its form. Each part is mapped separately
+// (keep_hierarchy): across parts, tools would lengthen paths up to the longest path of the module to save an element.
 `default_nettype none
 
 module aes_sbox_slow (

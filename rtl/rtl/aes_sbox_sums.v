@@ -1,7 +1,7 @@
-// The fifth part of the S-box: sums of four products that its bits have in common.
+// The fifth part of the S-box: sums of four products that several output bits share.
 //
-// Found by search: with these five each bit of aes_sbox_back is one element of four inputs. With t46 to t67 of J. Boyar
-// and R. Peralta, IACR ePrint 2011/332, some would be longer.
+// Found by search: with these five sums each bit of aes_sbox_back is one element of four inputs. With t46 to t67 of
+// J. Boyar and R. Peralta, IACR ePrint 2011/332, some bits would require more.
 `default_nettype none
 
 module aes_sbox_sums (

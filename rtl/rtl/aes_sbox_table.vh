@@ -1,4 +1,4 @@
-// SubBytes as FIPS 197 prints it (Figure 7): the substitute of octet k is SUBSTITUTES[8*(255-k)+:8].
+// The table of SubBytes (FIPS 197, Figure 7): the substitute of octet k is SUBSTITUTES[8*(255-k)+:8].
 
 localparam [2047:0] SUBSTITUTES = {
   128'h637c777b_f26b6fc5_3001672b_fed7ab76,

@@ -1,6 +1,6 @@
-// The second part of the S-box: what is inverted in GF(2^4), from the octet's linear forms.
+// The second part of the S-box: the element to invert in GF(2^4), from the octet's linear forms.
 //
-// J. Boyar and R. Peralta, IACR ePrint 2011/332: t2 to t24. The forms that aes_sbox_forms does not give are written out, so
+// J. Boyar and R. Peralta, IACR ePrint 2011/332: t2 to t24. Forms that aes_sbox_forms does not provide are expanded, so
 // that no path is longer than two elements of four inputs.
 `default_nettype none
 

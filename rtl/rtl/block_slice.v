@@ -1,19 +1,19 @@
-// 32 bits of each word of the blocks of all frames.
+// A memory of frame blocks: 32 bits of each word.
 //
-// A memory of this size is all over a device. Each slice has registers of its own for what comes to it, which are where it
-// is: to be mapped by itself (keep_hierarchy), as tools would make one register of those of all slices.
+// A memory of this size is spread over the device, so each slice has its own input registers close to it. Map each slice
+// separately (keep_hierarchy): otherwise tools merge the registers of all slices.
 `default_nettype none
 
 module block_slice #(
     parameter DEPTH = 512,
-    parameter READ_CYCLES = 2,  // or 3: with a register for the address too
+    parameter READ_CYCLES = 2,  // 2, or 3 with a register for the address
     parameter ADDR_W = $clog2(DEPTH)
 ) (
     input  wire              clk,
-    input  wire              write,      // a cycle later than in ram_sdp
+    input  wire              write,      // takes effect one cycle later than in ram_sdp
     input  wire [ADDR_W-1:0] write_addr,
     input  wire [      31:0] write_data,
-    input  wire              enable,     // of all registers of the read
+    input  wire              enable,     // of all read registers
     input  wire [ADDR_W-1:0] read_addr,
     output wire [      31:0] read_data
 );

@@ -1,68 +1,69 @@
-// CCM (RFC 3610, as 802.11 has it in CCMP) of one MPDU at a time, in the forms of Hayajneh et al., "An Enhanced WLAN
-// Security System With FPGA Implementation for Multimedia Applications", section V.B.
+// CCM (RFC 3610, as used by CCMP) for one MPDU at a time, in the forms of Hayajneh et al., "An Enhanced WLAN Security
+// System With FPGA Implementation for Multimedia Applications", section V.B.
 //
 //   LANES    AES cores
-//   0        one, for CTR and CBC-MAC by turns: the standard form of CCMP-128
-//   1        one for CTR, one for CBC-MAC: CCMP-128 too
-//   2, 4, 8  as many for CTR, and as many for the sub-chains of CBC-MAC
+//   0        one that alternates between CTR and CBC-MAC: the standard form of CCMP-128
+//   1        one for CTR, one for CBC-MAC: also CCMP-128
+//   2, 4, 8  LANES for CTR, and LANES for the sub-chains of CBC-MAC
 //
-// All of them go a round on in each cycle (aes_iter), so that a step takes 11 cycles, or 22 if CTR and CBC-MAC take turns.
-// The frame's blocks go to the lanes in turn. With REPAIRED the MIC is that of Enhanced CCMP
-// (docs/explanation/enhanced-ccmp.md): every lane starts from a B0 of its own, and AAD and payload are dealt as one
-// string. Without it, it is the paper's as
-// printed: the first lane starts from B0 and the AAD, the others from zero with the payload. With four lanes or more that
-// one can be forged by swapping lanes, with two by other means: it is here to be compared, not to be used.
+// All AES cores do one round per cycle (aes_iter), so a step takes 11 cycles, or 22 if CTR and CBC-MAC alternate. The
+// frame's blocks go to the lanes in turn.
 //
-// In memory a frame is AAD 1, AAD 2, payload, and what is behind it, as for ccm_turns. LANES blocks of it are a group.
-// In each step
+// With REPAIRED, the MIC is that of Enhanced CCMP (docs/explanation/enhanced-ccmp.md): every lane starts from its own B0,
+// and AAD and payload are distributed over the lanes as one string. Without REPAIRED, the MIC is the paper's as printed:
+// the first lane starts from B0 and the AAD, the others from zero with the payload. The paper's MIC can be forged, with
+// four or more lanes by swapping lanes, with two by other means: it is for comparison only.
 //
-//   CBC-MAC   takes the group that lies in `row`;
-//   memory    the next group is read, a word at a time, sealed or opened, and put in the place of its S in `row`;
-//   CTR       makes the S of the group after that, and in the last step that of the MIC (S0).
+// A frame in memory is AAD 1, AAD 2, payload and the block after the payload, as for ccm_turns. LANES consecutive blocks
+// are a group. In each step:
 //
-// The first group of all is B0, which is put into `row` while the frame before is in its last step.
+//   CBC-MAC   processes the group in `row`;
+//   memory    reads the next group word by word, seals or opens it, and replaces its S in `row` with it;
+//   CTR       computes the S of the group after that, and in the last step the S of the MIC (S0).
+//
+// The first group is B0, which is written to `row` during the last step of the previous frame.
 `default_nettype none
 
 module ccm_lanes #(
-    parameter W = 32,  // with less than LANES * 16 memory takes longer than AES
+    parameter W = 32,  // with less than LANES * 16, memory takes longer than AES
     parameter LANES = 2,
-    parameter REPAIRED = 1,  // the MIC of two lanes or more
+    parameter REPAIRED = 1,  // the MIC of two or more lanes
     parameter SLOT_W = 4,
     parameter KEY_W = 5,
     parameter BLOCK_W = 10,
-    // of these, not to be set
+    // Derived: do not set.
     parameter WORDS = 128 / W,
     parameter WORD_W = W == 128 ? 1 : $clog2(WORDS)
 ) (
     input wire clk,
     input wire reset,
 
-    // A frame that lies in memory.
+    // A frame in memory.
     input  wire               job_valid,
     output wire               job_ready,
     input  wire [   SLOT_W:0] job_slot,
     input  wire [BLOCK_W-1:0] job_base,   // AAD 1
     input  wire [        9:0] job_last,   // its last block: 1 + payload blocks
     input  wire [        3:0] job_tail,   // the last octet of the payload in that block,
-    input  wire [        3:0] job_aad,    // and that of the AAD in AAD 2
+    input  wire [        3:0] job_aad,    // and the last octet of the AAD in AAD 2
     input  wire [  KEY_W-1:0] job_key,
     input  wire               job_open,
 
     output reg               done_valid,  // its payload and its MIC are in memory
     output reg  [  SLOT_W:0] done_slot,
 
-    // Memories; what is read is there two cycles later.
+    // Memories, with a read latency of two cycles.
     output wire [BLOCK_W-1:0] block_addr,
-    output wire [ WORD_W-1:0] word_addr,      // of all that is read
+    output wire [ WORD_W-1:0] word_addr,      // for all reads
     input  wire [      W-1:0] block_word,
     output wire [ SLOT_W-1:0] nonce_addr,
-    input  wire [      W-1:0] nonce_word,     // octets 1 to 13 of it, then the payload's length
+    input  wire [      W-1:0] nonce_word,     // octets 1 to 13 of the nonce, then the payload's length
     output wire [  KEY_W-1:0] key_addr,
-    output wire               key_enable,     // of both registers of the read
+    output wire               key_enable,     // of both read registers
     input  wire [      127:0] key_word,       // the key itself
     output reg                out_write,
     output reg  [BLOCK_W-1:0] out_block,
-    output wire [ WORD_W-1:0] out_word_addr,  // also of the MIC
+    output wire [ WORD_W-1:0] out_word_addr,  // also for the MIC
     output reg  [      W-1:0] out_word,
     output wire               mic_write,
     output wire [ SLOT_W-1:0] mic_slot,
@@ -72,20 +73,20 @@ module ccm_lanes #(
   localparam N = LANES == 0 ? 1 : LANES;
   localparam BYTES = W / 8;
   localparam [31:0] LAST_WORD = WORDS - 1, LAST_LANE = N - 1, LOG_LANES = $clog2(N);
-  // The AAD is for the first lane alone, and in groups of its own.
+  // Only the first lane processes the AAD, in separate groups.
   localparam HEAD_APART = REPAIRED == 0 && N > 1;
-  // There is payload in the AAD's group, whose S needs a step before that of B0.
+  // The AAD's group contains payload, whose S requires a step before the step of B0.
   localparam LEADS = REPAIRED == 1 && N > 2;
-  // The first block of the group for which CTR makes the first S.
+  // The first block of the group for which CTR computes the first S.
   localparam [31:0] START = LEADS ? 0 : HEAD_APART ? 1 : N;
   localparam [31:0] GROUP = N;
 
   // ---- Steps
 
   reg live;  // there is a frame,
-  reg leading;  // in the step before that of B0,
-  reg ending;  // or in its last one
-  reg prepared;  // `row` has B0 of the frame that waits, `nonce` its nonce
+  reg leading;  // in the step before the step of B0,
+  reg ending;  // or in its last step
+  reg prepared;  // `row` has B0 of the waiting frame, `nonce` its nonce
 
   reg [SLOT_W:0] slot, ended_slot;
   reg [BLOCK_W-1:0] base;
@@ -93,7 +94,7 @@ module ccm_lanes #(
   reg [3:0] tail, aad;
   reg open;
 
-  reg [9:0] fetch_first, ctr_first;  // first block of the group that is read in the next step, and of CTR's
+  reg [9:0] fetch_first, ctr_first;  // first block of the group to read in the next step, and of CTR's group
   wire ctr_in_head = ctr_first[9:1] == 9'd0;
 
   wire aes_ready, fetching;
@@ -125,7 +126,7 @@ module ccm_lanes #(
     if (reset) live <= 1'b0;
   end
 
-  // The key stands in memory long before it is wanted: a register more keeps the way from there short.
+  // The key is in memory long before it is used, so a register can shorten the path from the memory.
   reg [127:0] key;
   always @(posedge clk) key <= key_word;
 
@@ -175,7 +176,7 @@ module ccm_lanes #(
   assign key_addr = job_key;
   assign key_enable = !live || (ending && nonce_free);
 
-  // Octets that count, of AAD 2 and of the payload's last block; and the block behind that, which is copied as it is.
+  // The valid octets of AAD 2 and of the payload's last block; and the block after the payload, which is copied unchanged.
   wire is_covered = is_text && !(in_head && lane_1 != 3'd0);
   wire is_payload = at[9:1] != 9'd0;
   wire [3:0] block_end = at == 10'd1 ? aad : at == last ? tail : 4'd15;
@@ -202,7 +203,7 @@ module ccm_lanes #(
     if (reset) {run_2, run_3} <= 2'd0;
   end
 
-  // Flags of B0: CCM's for a MIC of 8 octets (RFC 3610 section 2.2), or those of the lane
+  // Flags of B0: CCM's for a MIC of 8 octets (RFC 3610 section 2.2), or the lane's
   // (docs/explanation/enhanced-ccmp.md).
   wire [7:0] flags = N == 1 || REPAIRED == 0 ? 8'h59 : {1'b1, LOG_LANES[1:0], lane_3, 2'b01};
 
@@ -213,8 +214,8 @@ module ccm_lanes #(
     if (W == 128 || word_3 == 0) b0_word[7:0] = flags;
   end
 
-  reg [128*N-1:0] row;  // S, word by word replaced by what CBC-MAC takes next
-  reg [N-1:0] covered;  // lanes that have a block of it
+  reg [128*N-1:0] row;  // S, replaced word by word with the next input of CBC-MAC
+  reg [N-1:0] covered;  // lanes with a block in `row`
   reg [111:8] nonce;
   wire [128*N-1:0] ctr_results;
 
@@ -244,7 +245,7 @@ module ccm_lanes #(
   // ---- Lanes
 
   wire takes_b0 = LEADS ? leading : begins;
-  reg [N-1:0] chained;  // lanes that have had a block
+  reg [N-1:0] chained;  // lanes that have processed a block
   wire [N-1:0] continues = takes_b0 ? {N{1'b0}} : HEAD_APART ? chained : {N{1'b1}};
   wire [N-1:0] counts = HEAD_APART ? chained : {N{1'b1}};
   always @(posedge clk) if (steps) chained <= takes_b0 ? covered : chained | covered;
@@ -258,7 +259,7 @@ module ccm_lanes #(
     for (lane = 0; lane < N; lane = lane + 1) begin : g_lane
       localparam [31:0] BEFORE = lane - 1;
       wire [9:0] counter = lane == 0 && ends_next ? 10'd0 : ctr_first + BEFORE[9:0];
-      // How long a frame is counts from its second step on.
+      // The length of a frame matters from its second step on.
       assign ctr_take[lane] =
           ends_next ? lane == 0 :
           begins ? REPAIRED == 1 && N > 1 && START + lane >= 2 :
@@ -330,7 +331,7 @@ module ccm_lanes #(
   // ---- The MIC: the sum of the lanes, and S0
 
   reg [63:0] mic, mic_sum;
-  reg mic_run, mic_second;  // words of it are written; the second one of 32 bits
+  reg mic_run, mic_second;  // a word of the MIC is written; it is the second 32-bit word
 
   always @* begin
     mic_sum = ctr_results[63:0];

@@ -1,43 +1,43 @@
-// CCM (RFC 3610, as 802.11 has it in CCMP) over many MPDUs at once, a block of each in turn.
+// CCM (RFC 3610, as used by CCMP) for many MPDUs at a time, one block of each in turn.
 //
-// CBC-MAC is a chain within a frame, but not between frames: while a block of one frame is in the AES core, the others'
-// are. FRAMES of them are under way, each with two blocks at a time, one of CBC-MAC and one of CTR, and the sequencer
-// visits them one after the other. With enough frames the AES cores are never without work.
+// CBC-MAC is a chain within a frame, but chains of different frames are independent, so the AES cores can process blocks
+// of several frames at a time. FRAMES frames are in progress, each with two blocks, one of CBC-MAC and one of CTR. The
+// sequencer visits them in a circle. With enough frames the AES cores are always busy.
 //
-// A frame lies in memory as blocks: AAD 1, AAD 2, payload 1 to n, and what is behind it. Each visit takes it a step on (S
-// are blocks of CTR, X of CBC-MAC):
+// A frame in memory is a sequence of blocks: AAD 1, AAD 2, payload 1 to n, and the block after the payload. Each visit
+// advances a frame by one step (S is a block of CTR, X a block of CBC-MAC):
 //
 //   step     block of CTR                    block of CBC-MAC
 //   -1       B0, whose result is an X        -
 //   0        -                               X ^ AAD 1
 //   1        counter 1, or 0 if n is 0       X ^ AAD 2
 //   1 + k    counter k + 1, or 0 if k is n   X ^ payload k; payload k ^ S goes to memory
-//   2 + n    -                               -; X ^ S is the MIC, and what is behind the payload goes to memory
+//   2 + n    -                               -; X ^ S is the MIC, and the block after the payload goes to memory
 //
-// so `step` is the counter, and with `base` the block's address.
+// `step` is therefore the counter, and added to `base` it is the block's address.
 //
-// A block passes through here in words of W bits, in seven cycles, each of which every word sees in turn:
+// The words of a block, of W bits each, pass through the same seven cycles one after another:
 //
-//   0  decide: what, for which frame, into which AES core's slot
-//   0' (of what was decided)
+//   0  decide: which operation, for which frame, into which AES core's slot
+//   0' (the decision is in registers)
 //   1  addresses: the frame's block, its S and X, its nonce, the last round key of its key
 //   2  (memory)
-//   3  S and X get their last round key; octets of S behind the end of the payload are masked
-//   4  the next input of CBC-MAC, or the counter block; the payload sealed or opened
+//   3  S and X get the last round key; octets of S after the end of the payload are masked
+//   4  the next input of CBC-MAC, or the counter block; the sealed or opened payload
 //   5  to the AES core, and to memory
 //
-// Whether a frame is sealed or opened changes one thing: CBC-MAC takes the payload before or after S is added.
+// Sealing and opening differ only in one point: CBC-MAC takes the payload before or after S is added.
 `default_nettype none
 
 module ccm_turns #(
     parameter W = 32,
     parameter CORES = 1,
-    parameter FRAMES = 5,   // under way at once
-    parameter LAG = 20,     // cycles that an AES core takes longer for CCMP-256
-    parameter SLOT_W = 4,   // bits of a frame's number in memory
+    parameter FRAMES = 5,   // in progress at a time
+    parameter LAG = 20,     // additional cycles of an AES core for CCMP-256
+    parameter SLOT_W = 4,   // bits of a frame's slot number
     parameter KEY_W = 5,
-    parameter BLOCK_W = 10, // bits of the address of a block in memory
-    // of these, not to be set
+    parameter BLOCK_W = 10, // bits of a block address
+    // Derived: do not set.
     parameter WORDS = 128 / W,
     parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
     parameter FRAME_W = $clog2(FRAMES),
@@ -46,14 +46,14 @@ module ccm_turns #(
     input wire clk,
     input wire reset,
 
-    // A frame that lies in memory.
+    // A frame in memory.
     input  wire               job_valid,
     output wire               job_ready,
     input  wire [   SLOT_W:0] job_slot,
     input  wire [BLOCK_W-1:0] job_base,   // AAD 1
     input  wire [        9:0] job_last,   // the step of its last block: 1 + payload blocks
     input  wire [        3:0] job_tail,   // the last octet of the payload in that block,
-    input  wire [        3:0] job_aad,    // and that of the AAD in AAD 2
+    input  wire [        3:0] job_aad,    // and the last octet of the AAD in AAD 2
     input  wire [  KEY_W-1:0] job_key,
     input  wire               job_long,   // CCMP-256
     input  wire               job_open,
@@ -61,17 +61,17 @@ module ccm_turns #(
     output reg               done_valid,  // its payload and its MIC are in memory
     output reg  [  SLOT_W:0] done_slot,
 
-    // Memories; what is read is there two cycles later.
+    // Memories, with a read latency of two cycles.
     output wire [BLOCK_W-1:0] block_addr,
-    output wire [ WORD_W-1:0] word_addr,      // of all that is read
+    output wire [ WORD_W-1:0] word_addr,      // for all reads
     input  wire [      W-1:0] block_word,
     output wire [ SLOT_W-1:0] nonce_addr,
-    input  wire [      W-1:0] nonce_word,     // octets 1 to 13 of it, then the payload's length
+    input  wire [      W-1:0] nonce_word,     // octets 1 to 13 of the nonce, then the payload's length
     output wire [  KEY_W-1:0] last_key_addr,
     input  wire [      W-1:0] last_key_word,
     output reg                out_write,
     output wire [BLOCK_W-1:0] out_block,
-    output wire [ WORD_W-1:0] out_word_addr,  // also of the MIC
+    output wire [ WORD_W-1:0] out_word_addr,  // also for the MIC
     output wire [      W-1:0] out_word,
     output reg                mic_write,
     output wire [ SLOT_W-1:0] mic_slot,
@@ -85,22 +85,22 @@ module ccm_turns #(
     output wire [KEY_W-1:0] op_key,
     output wire             op_long,
     output wire [TAG_W-1:0] op_tag,
-    input  wire             result_valid,  // of one core at most
+    input  wire             result_valid,  // of at most one core
     input  wire [    W-1:0] result_word,
     input  wire [TAG_W-1:0] result_tag
 );
 
   localparam [31:0] LAST_WORD = WORDS - 1, HOLD = LAG + WORDS;
 
-  // Blocks in the cores are counted as they go in and as they come out, which is in the same order: a frame's turn has
-  // come when the count of those that are out has reached that of its own last one.
+  // Blocks are counted when they enter the cores and when they leave, in the same order. A frame is ready when the count
+  // of leaving blocks has reached the count of its own last block (its stamp).
   localparam COUNT_W = 8;
 
   // ---- 0: decide
   //
-  // Only what is needed to decide moves on in the cycle of the decision: the flags of the visit. All else of a frame
-  // follows one cycle later, through the ring: from `other` to `next`, where it is found out whether this is its last
-  // block, to the visit, and back into the ring.
+  // Only the flags of the visit, which decide, advance in the cycle of the decision. A frame's other state follows one
+  // cycle later, through the ring: from `other` to `next`, which determines whether this is the frame's last block, to the
+  // visit, and back into the ring.
 
   localparam STATE_W = COUNT_W + 6 + 10 + 10 + 4 + 4 + 2 + KEY_W + BLOCK_W + SLOT_W + 1;
   localparam REST_W = 1 + KEY_W + BLOCK_W + SLOT_W + 1;
@@ -121,9 +121,9 @@ module ccm_turns #(
 
   // The visit.
   reg is_live, is_ready, may_start;  // flags
-  reg second;  // what is to be done next is the second half, CBC-MAC or MIC
-  reg only;  // and the visit ends with it
-  reg only_mic;  // it is the MIC, which needs no AES core
+  reg second;  // the next operation is the second half: CBC-MAC or MIC,
+  reg only;  // the visit ends with it,
+  reg only_mic;  // it is the MIC, which requires no AES core
   reg is_long;
   reg [COUNT_W-1:0] stamp;
   reg live, start, aad_1, aad_2, payload, mic;
@@ -140,7 +140,7 @@ module ccm_turns #(
   wire [COUNT_W-1:0] ahead = completed - stamp, other_ahead = completed - other_stamp;
   reg path_free;
   reg [WORD_W:0] path_left;
-  reg held;  // a long one was issued a cycle ago
+  reg held;  // a block of AES-256 was issued one cycle ago
   reg holds;
   reg [4:0] hold;
 
@@ -149,10 +149,10 @@ module ccm_turns #(
   wire starts = may_start && path_free && (only_mic || |offer);
   wire issues = may_start && path_free && !only_mic && |offer;
   reg turned, turned_before, takes_job, moves;  // `moves`: one of turned and takes_job
-  reg results_out;  // of the visit's frame, a cycle ago
-  wire is_free = !is_live && !moves;  // the place that is visited
-  reg job_waits;  // a cycle ago
-  // Where a frame ends with its MIC, another one takes its place at once.
+  reg results_out;  // of the visited frame, one cycle ago
+  wire is_free = !is_live && !moves;  // the visited place
+  reg job_waits;  // one cycle ago
+  // When a frame ends with its MIC, a waiting job takes its place immediately.
   wire ends = may_start && path_free && only_mic;
   wire vacant = is_free || ends;
   wire turns = (starts && only && !(only_mic && job_waits)) || (is_free && !job_waits);
@@ -167,7 +167,7 @@ module ccm_turns #(
       .clk(clk),
       .reset(reset),
       .turn(turned),
-      // Where the visit ended with a block, that one is counted already.
+      // If the visit ended with a block, `taken` already includes that block.
       .in({
         taken, live && !mic, 1'b0, start, aad_1, in_text && !is_last, in_text && is_last, step + 10'd1, last, tail, aad,
         long, open, key, base, slot
@@ -183,7 +183,7 @@ module ccm_turns #(
     takes_job <= vacant && job_waits;
     moves <= turns || (vacant && job_waits);
 
-    // A shorter encryption must not overtake a longer one, nor come out while that does.
+    // A shorter encryption must not overtake a longer one, nor leave at the same time.
     may_start <= is_live && is_ready && (is_long || !holds) && !ends;
     results_out <= !ahead[COUNT_W-1];
     turned_before <= turned;
@@ -196,7 +196,7 @@ module ccm_turns #(
       only <= !next_aad_2 && !next_payload;
       only_mic <= next_mic;
       is_long <= next_long;
-      // With words of whole blocks there is a visit every second cycle.
+      // With W = 128 there is a visit every second cycle.
       may_start <= W == 128 && next_live && next_is_ready && (next_aad_2 || next_payload) &&
           (next_long || !(holds || (issues && is_long)));
     end
@@ -252,7 +252,7 @@ module ccm_turns #(
   reg [SLOT_W:0] slot_1;
   reg [BLOCK_W-1:0] block_1;
   reg is_ctr_1, is_mic_1, is_payload_1, open_1;
-  reg [3:0] end_1;  // the last octet of the block that counts; behind the payload none does
+  reg [3:0] end_1;  // the last valid octet of the block; after the payload no octet is valid
   reg is_b0_1;
   reg [9:0] counter_1;
   wire [FRAME_W-1:0] frame_1 = tag_1[TAG_W-1:1];
@@ -263,7 +263,7 @@ module ccm_turns #(
     started_core <= first_offer;
     run_1 <= started || (W != 128 && run_1 && word_1 != LAST_WORD);
     word_1 <= started || W == 128 ? {WORD_W{1'b0}} : word_1 + 1'b1;
-    // What starts stands here until its last word has gone.
+    // The started operation stays here until its last word has passed.
     if (started) begin
       core_1 <= started_core;
       key_1 <= key;
@@ -287,12 +287,12 @@ module ccm_turns #(
   assign nonce_addr = slot_1[SLOT_W-1:0];
   assign last_key_addr = key_1;
 
-  // ---- 2, 3: what the memories hold, and which octets of it count
+  // ---- 2, 3: contents of the memories, and which of their octets are valid
 
   localparam BYTES = W / 8;
 
   reg [BYTES-1:0] keep_2, keep_3, keep_4;
-  reg [BYTES-1:0] adds_ctr_3;  // octets of S that CBC-MAC takes: of ciphertext, and of the MIC
+  reg [BYTES-1:0] adds_ctr_3;  // octets of S that CBC-MAC adds: for ciphertext, and for the MIC
   reg run_2, run_3, run_4;
   reg [WORD_W-1:0] word_2, word_3, word_4, word_5;
   reg is_ctr_2, is_ctr_3, is_mic_2, is_mic_3, is_mic_4;
@@ -333,7 +333,7 @@ module ccm_turns #(
 
   wire [W-1:0] ctr_word, cbc_word;  // S and X, without the last round key
 
-  // The nonce with what makes it a counter block or B0 (RFC 3610 sections 2.2 and 2.3, M of 8 or 16 octets, L of 2).
+  // The nonce, completed to a counter block or to B0 (RFC 3610 sections 2.2 and 2.3, M = 8 or 16 octets, L = 2).
   reg [W-1:0] initial_block;
   always @* begin
     initial_block = nonce_word;
@@ -342,18 +342,18 @@ module ccm_turns #(
       initial_block[W-16+:16] = {counter_3[7:0], 6'd0, counter_3[9:8]};
   end
 
-  // The bits of those octets.
+  // A mask of the bits of the octets.
   function automatic [W-1:0] bits(input [BYTES-1:0] octets);
     integer at;
     for (at = 0; at < BYTES; at = at + 1) bits[8*at+:8] = {8{octets[at]}};
   endfunction
 
-  // ---- 4: what makes the next input of CBC-MAC, the counter block, or the MIC; the payload's other side
+  // ---- 4: the next input of CBC-MAC, the counter block, or the MIC; the sealed or opened payload
 
   reg [W-1:0] cbc_4, ctr_4, initial_4, block_4_word;
 
   always @(posedge clk) begin
-    // The last round key is in both S and X.
+    // If S and X are added, their last round keys cancel.
     cbc_4 <= cbc_word ^ (bits(adds_ctr_3) & ctr_word) ^ (~bits(adds_ctr_3) & last_key_word);
     ctr_4 <= (ctr_word ^ last_key_word) & bits(keep_3);
     initial_4 <= initial_block;
@@ -376,7 +376,7 @@ module ccm_turns #(
   end
 
   assign op_word = made_5;
-  // The cores want to know these a cycle before.
+  // The cores require these one cycle before the word.
   assign op_key = key_4;
   assign op_long = long_4;
   assign op_tag = tag_4;
@@ -395,8 +395,8 @@ module ccm_turns #(
 
   // ---- results
 
-  reg result_run, ctr_result, cbc_result;  // there is a word: of S, or of X
-  reg result_ends;  // it is the last one of its block
+  reg result_run, ctr_result, cbc_result;  // there is a word of a result: of S, or of X
+  reg result_ends;  // it is the last word of its block
   reg [W-1:0] result_held;
   reg [FRAME_W-1:0] result_for;
   reg [WORD_W-1:0] result_at;

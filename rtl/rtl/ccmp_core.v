@@ -1,30 +1,30 @@
-// CCMP-128 and CCMP-256 of whole MPDUs (IEEE 802.11-2020 12.5.3), sealed and opened in one stream.
+// Seals (encrypts) and opens (decrypts) complete MPDUs under CCMP-128 and CCMP-256 (IEEE 802.11-2020 12.5.3).
 //
-//   s  MPDUs: MAC header and payload to be sealed; header, CCMP header, ciphertext and MIC to be opened; no FCS
-//   v  what becomes of each, in the same order
-//   m  those whose verdict is good, sealed or opened, after the verdict; nothing of the others ever leaves
+//   s  MPDUs without FCS; to seal: MAC header and payload; to open: MAC header, CCMP header, ciphertext and MIC
+//   v  one verdict per MPDU, in the order of s
+//   m  MPDUs with verdict 0, sealed or opened, each after its verdict; no octet of any other MPDU leaves the core
 //   k  keys: see key_table
 //
-// mpdu_in writes frames into memory, ccm_turns lets them take turns in the AES cores, mpdu_out verifies and sends; ccm_lanes
-// does in place of ccm_turns what others do, one frame after the other, to be compared with it. Packet numbers of sealed
-// frames are the core's own, one more than the last with that key; those of opened frames must rise within a priority.
+// mpdu_in writes frames to memory, ccm_turns interleaves them in the AES cores, mpdu_out verifies and sends them. ccm_lanes
+// can replace ccm_turns for comparison: it processes one frame at a time. The core assigns the packet numbers of sealed
+// frames, one more than the last number with the key. Packet numbers of opened frames must increase within a priority.
 `default_nettype none
 
 module ccmp_core #(
-    parameter W = 32,  // bits of a word of the streams and of what is inside: 32, 64 or 128
-    parameter CORES = 1,  // AES cores, of one round each,
-    parameter PIPELINE = 0,  // or 1: one, of all rounds; W is 128 then, and keys have 128 bits
-    parameter LANES = -1,  // or 0 and more: one frame at a time, by ccm_lanes; keys have 128 bits
-    parameter REPAIRED = 1,  // the MIC of two lanes or more: see ccm_lanes
-    parameter SBOX_RAM = 0,  // or 1: the S-boxes of the AES cores of one round are in block RAM
-    parameter FRAMES = 5,  // in the cores at once, 3 or more; five keep one core busy
+    parameter W = 32,  // bits of a word, in the streams and inside: 32, 64 or 128
+    parameter CORES = 1,  // number of AES cores with the hardware of one round
+    parameter PIPELINE = 0,  // 1: one AES core with all rounds; requires W = 128, supports only 128-bit keys
+    parameter LANES = -1,  // 0 or more: ccm_lanes, one frame at a time; supports only 128-bit keys
+    parameter REPAIRED = 1,  // MIC with two or more lanes: see ccm_lanes
+    parameter SBOX_RAM = 0,  // 1: the S-boxes of the one-round AES cores are in block RAM
+    parameter FRAMES = 5,  // frames interleaved in the cores, at least 3; five keep one core busy
     parameter KEY_W = 5,  // keys: 2^KEY_W
     parameter SLOT_W = 4,  // frames in memory: 2^SLOT_W
-    parameter BLOCK_W = 10,  // blocks of 16 octets of each of the two memories: 2^BLOCK_W
-    parameter TAG_W = 8,  // bits of the user's own beside each frame
-    parameter COUNT_W = 32,  // bits of the counts of verdicts, up to 32
-    parameter MAX_OCTETS = 8064,  // of an MPDU, a multiple of 16, at most 16 * (2^BLOCK_W - 10)
-    // of these, not to be set
+    parameter BLOCK_W = 10,  // 16-octet blocks in each of the two frame memories: 2^BLOCK_W
+    parameter TAG_W = 8,  // bits of user data that accompany each frame
+    parameter COUNT_W = 32,  // bits of a verdict counter, at most 32
+    parameter MAX_OCTETS = 8064,  // longest MPDU, a multiple of 16, at most 16 * (2^BLOCK_W - 10)
+    // Derived: do not set.
     parameter BYTES = W / 8
 ) (
     input wire clk,
@@ -74,7 +74,7 @@ module ccmp_core #(
   localparam OP_TAG_W = FRAME_W + 1;
   localparam INFO_W = 4 + 1 + 1 + 6 + 14 + KEY_W + 2 + TAG_W + BLOCK_W + 1 + 5 + 48;
 
-  // No module has these names: parameters that cannot work end elaboration with one of them.
+  // Unsupported parameters fail elaboration: they instantiate an undefined module whose name states the problem.
   generate
     if (MAX_OCTETS > 16 * ((1 << BLOCK_W) - 10) || MAX_OCTETS % 16 != 0) begin : g_max_octets
       ccmp_core_needs_more_blocks_for_MAX_OCTETS refused ();
@@ -87,7 +87,7 @@ module ccmp_core #(
     end
   endgenerate
 
-  // Bits of an address that stand for the word within a block.
+  // Address bits that select the word within a block.
   localparam IN_BLOCK_W = W == 128 ? 0 : WORD_W;
 
   wire pause, empty;
@@ -381,7 +381,7 @@ module ccmp_core #(
       };
     end else if (PIPELINE == 1) begin : g_pipeline
       localparam ROUNDS = 10;
-      wire told_unused = &{accept, op_long};  // a slot is always free, a key always short
+      wire told_unused = &{accept, op_long};  // a slot is always free, and keys always have 128 bits
       wire [KEY_W*ROUNDS-1:0] key_addr;
       wire [128*ROUNDS-1:0] key_word;
 
@@ -404,7 +404,7 @@ module ccmp_core #(
           .result_tag(result_tag_of)
       );
 
-      // From the key table to these memories is a long way: a cycle of it is to here.
+      // The path from the key table to these memories is long: this register takes one cycle of it.
       reg [KEY_W-1:0] write_addr;
       reg [127:0] write_word;
       always @(posedge clk) {write_addr, write_word} <= {round_key_addr[KEY_W+3:4], round_key_word};
@@ -542,7 +542,7 @@ module ccmp_core #(
 
   // ---- Memories
 
-  // A word's address; with words of a whole block it is the block's.
+  // Word addresses. With W = 128 they are block addresses.
 
   localparam BLOCKS_W = BLOCK_W + IN_BLOCK_W, SLOTS_W = SLOT_W + IN_BLOCK_W, LAST_W = KEY_W + IN_BLOCK_W;
   wire [BLOCKS_W-1:0] in_write_at, ccm_read_at, ccm_write_at, out_read_at;

@@ -1,21 +1,21 @@
-// Temporal keys: installed, expanded, and counted for (IEEE 802.11-2020 12.5.3.3.2, 12.5.3.4.4).
+// Temporal keys: installation, expansion, packet numbers (IEEE 802.11-2020 12.5.3.3.2, 12.5.3.4.4).
 //
-// A key is installed by a packet of words of 32 bits:
+// A packet of 32-bit words installs a key:
 //
-//   0       bits 4-0: its number; 9-8: key identifier; 16: 256 bits long, not 128
-//   1, 2    the last packet number that was sealed with it: bits 31-0, 47-32
-//   3, 4    the last one received: of all priorities
-//   5 ...   the key, four or eight words, its first octet in bits 7-0 of the first
+//   0       bits 4-0: key number; 9-8: Key ID; 16: 1 for 256 bits, 0 for 128 bits
+//   1, 2    the last sealed packet number: bits 31-0, 47-32
+//   3, 4    the last received packet number, for all priorities
+//   5 ...   the key, four or eight words, its first octet in bits 7-0 of the first word
 //
-// A packet of word 0 alone removes the key of that number. While a packet waits the core takes no further frame; once it is
-// empty the packet is taken, so that each frame is under the key that it found when it came.
+// A packet with only word 0 removes the key. While a packet waits, the core starts no frame. The packet is taken when the
+// core is empty, so each frame is processed under the key that was installed when the frame arrived.
 `default_nettype none
 
 module key_table #(
     parameter W = 32,
     parameter KEY_W = 5,
-    parameter LONG_KEYS = 1,  // or 0: keys have 128 bits
-    // of it, not to be set
+    parameter LONG_KEYS = 1,  // 0: only 128-bit keys
+    // Derived: do not set.
     parameter WORDS = 128 / W,
     parameter WORD_W = W == 128 ? 1 : $clog2(WORDS)
 ) (
@@ -26,12 +26,12 @@ module key_table #(
     output wire        k_ready,
     input  wire [31:0] k_data,
     input  wire        k_last,
-    output reg         k_error,  // for one cycle: the packet was longer or shorter than its key; there is no such key now
+    output reg         k_error,  // for one cycle: the packet had the wrong length, and its key is not installed
 
-    output reg  pause,  // take no frame
-    input  wire empty,  // the core has none
+    output reg  pause,  // start no frame
+    input  wire empty,  // the core has no frame
 
-    // Of the key that a frame names, as soon as two cycles later.
+    // The key that a frame names; valid two cycles after `key`.
     input  wire [KEY_W-1:0] key,
     output wire             key_known,
     output wire             key_long,
@@ -40,18 +40,18 @@ module key_table #(
     input  wire             key_pn_write,
     input  wire [     47:0] key_pn_next,
 
-    // The last packet number received with a key at a priority: two cycles later.
+    // The last packet number received with a key at a priority; valid two cycles later.
     input  wire [KEY_W-1:0] replay_key,
     input  wire [      4:0] replay_priority,  // TID, or 16: management
     output wire [     47:0] replay_pn,
     input  wire             replay_write,
     input  wire [     47:0] replay_pn_next,
 
-    // Round keys as they are made.
+    // Round keys as they are computed.
     output reg                round_key_write,
     output wire [  KEY_W+3:0] round_key_addr,
     output wire [      127:0] round_key_word,
-    output reg                last_key_write,   // every word of every round key; those of the last one remain
+    output reg                last_key_write,   // every word of every round key; the last round key remains
     output wire [  KEY_W-1:0] last_key_addr,
     output wire [ WORD_W-1:0] last_key_word_addr,
     output wire [      W-1:0] last_key_word
@@ -69,7 +69,7 @@ module key_table #(
   reg [47:0] sent, received;
   reg [4:0] tid;
 
-  // The word of the packet at hand.
+  // The current word of the packet.
   reg has_word, is_last_word;
   reg [31:0] word_data;
 
@@ -80,7 +80,7 @@ module key_table #(
   wire made;
   wire [7:0] made_at;
 
-  reg may_take;  // the pause is long enough, and the core empty
+  reg may_take;  // the pause is long enough, and the core is empty
   wire takes_head = state[WAIT] && has_word && may_take;
   wire takes_number = state[NUMBERS] && has_word;
   wire drops = state[DROP] && has_word;
@@ -95,10 +95,10 @@ module key_table #(
     if (reset) has_word <= 1'b0;
   end
 
-  // What was found of a word is done in the cycle after: the next word comes later than that.
+  // A word takes effect one cycle after it is taken. The next word comes later.
   reg to_numbers, to_key, to_expand, to_drop, to_wait;
 
-  // A frame may begin in the cycle after that in which the pause does: what is empty three cycles later stays so.
+  // A frame may still begin one cycle after the pause begins. If the core is empty three cycles later, it stays empty.
   reg pause_1, pause_2, is_empty;
 
   always @(posedge clk) begin
@@ -118,7 +118,7 @@ module key_table #(
     to_key <= takes_number && word == 3'd3 && !is_last_word && (!long || LONG_KEYS);
     to_drop <= !is_last_word && (takes_number && word == 3'd3 && long && !LONG_KEYS || ends_word && ends_key);
     to_expand <= ends_word && ends_key && is_last_word;
-    // A packet that ends too early, or too late.
+    // The packet ends too early or too late.
     k_error <= is_last_word && (takes_number || ends_word && !ends_key || drops);
     to_wait <= is_last_word && (takes_number || ends_word && !ends_key || drops) || state[CLEAR] && &number || installs;
     state <= {to_drop, to_expand, to_key, to_numbers, to_wait, 1'b0} |
@@ -140,7 +140,7 @@ module key_table #(
     end
     if (takes_octet) octet <= octet + 2'd1;
     if (ends_word) word <= word + 3'd1;
-    // The counters of all priorities, one after the other, while the key is expanded.
+    // While the key is expanded, the counters of all priorities are set, one per cycle.
     if (state[KEY]) tid <= 5'd31;
     else if (state[EXPAND] && tid != 5'd0) tid <= tid - 5'd1;
     if (reset) begin
@@ -179,7 +179,7 @@ module key_table #(
   assign last_key_word_addr = W == 128 ? {WORD_W{1'b0}} : made_at[3-:WORD_W];
   assign last_key_word = round_key_word[127-:W];
 
-  // What is known of a key. It is unknown from the packet's head on until it is whole.
+  // The table. A key is unknown from word 0 of its packet until it is complete.
 
   reg table_write;
   reg [KEY_W-1:0] table_addr;

@@ -1,17 +1,17 @@
-// MPDUs as they come (IEEE 802.11-2020 9.3.2.1, 9.3.3.1): into memory as CCM takes them, and what is known of each.
+// Input of MPDUs (IEEE 802.11-2020 9.3.2.1, 9.3.3.1): parses them and writes them to memory in the form that CCM reads.
 //
-// One word is held. With the one behind it, it gives the words of the payload, which begin where the header ends. Of
-// the blocks in memory,
+// The held word and the word after it provide the words of the payload, which begins at the end of the header. The blocks
+// in memory are:
 //
-//   0, 1   are the AAD with its length in front (12.5.3.3.3): the MAC header in its place, Frame Control in that of
-//          Duration, without the bits that a retransmission may change
-//   2 ...  are the payload, with the MIC behind it in MPDUs to be opened
+//   0, 1   the AAD with its length in front (12.5.3.3.3): the MAC header at its own position, with Frame Control in place
+//          of Duration, without the bits that a retransmission may change
+//   2 ...  the payload, and in MPDUs to be opened the MIC
 //
-// so that no octet of the header needs to be moved. Octets that AAD or payload do not have are left as they come: whoever
-// reads them knows how many count. The header as it came, but for the Protected bit, goes to a memory of its own.
+// No octet of the header is moved. Octets after the end of AAD or payload are not cleared: readers know the length. The
+// header as received, except for the Protected bit, goes to a separate memory.
 //
-// A frame is admitted when its last word is there: its packet number is taken, its nonce is written, and it becomes a job
-// for CCM. One that is refused takes no blocks.
+// A frame is admitted after its last word: it gets its packet number, its nonce is written, and it becomes a job for CCM.
+// A rejected frame takes no blocks.
 `default_nettype none
 
 module mpdu_in #(
@@ -20,8 +20,8 @@ module mpdu_in #(
     parameter KEY_W = 5,
     parameter BLOCK_W = 10,
     parameter TAG_W = 8,
-    parameter MAX_OCTETS = 8064,  // of an MPDU without its FCS; a multiple of 16
-    // of these, not to be set
+    parameter MAX_OCTETS = 8064,  // longest MPDU without FCS; a multiple of 16
+    // Derived: do not set.
     parameter BYTES = W / 8,
     parameter WORDS = 128 / W,
     parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
@@ -31,25 +31,25 @@ module mpdu_in #(
     input wire clk,
     input wire reset,
 
-    // MPDUs without FCS, octet k of a word in bits 8k+7 to 8k. What is said of a frame comes with its first word.
+    // MPDUs without FCS, octet k of a word in bits 8k+7 to 8k. s_open, s_key and s_tag are read with the first word.
     input  wire             s_valid,
     output wire             s_ready,
     input  wire [    W-1:0] s_data,
-    input  wire [BYTES-1:0] s_keep,   // ones from bit 0 on; all of them but in the last word
+    input  wire [BYTES-1:0] s_keep,   // ones from bit 0 on; only ones except in the last word
     input  wire             s_last,
-    input  wire             s_open,   // or seal
+    input  wire             s_open,   // 1: open, 0: seal
     input  wire [KEY_W-1:0] s_key,
-    input  wire [TAG_W-1:0] s_tag,    // of the user's, given back with the frame
+    input  wire [TAG_W-1:0] s_tag,    // user data, returned with the frame
 
-    input  wire pause,  // begin no frame
-    output wire empty,  // there is none in the core
+    input  wire pause,  // start no frame
+    output wire empty,  // the core has no frame
 
-    // The key of the frame at hand, as soon as two cycles after it is named.
+    // The key of the current frame; valid two cycles after `key`.
     output wire [KEY_W-1:0] key,
     input  wire             key_known,
     input  wire             key_long,
     input  wire [      1:0] key_id,
-    input  wire [     47:0] key_pn,         // the last packet number sealed with
+    input  wire [     47:0] key_pn,         // the last sealed packet number
     output wire             key_pn_write,
     output wire [     47:0] key_pn_next,
 
@@ -63,26 +63,26 @@ module mpdu_in #(
     output reg                nonce_write,
     output reg  [ WORD_W-1:0] nonce_word_addr,
     output reg  [      W-1:0] nonce_word,
-    output wire [ SLOT_W-1:0] slot,             // of the frame at hand, for the last two
+    output wire [ SLOT_W-1:0] slot,             // of the current frame, for head and nonce
 
-    // Blocks and slots from here on are taken, up to the frame at hand; with a bit more than the address.
+    // The first block and slot in use, up to the current frame's. One bit more than the address.
     input  wire [BLOCK_W:0] oldest_block,
     input  wire [ SLOT_W:0] oldest_slot,
 
-    // The frame, admitted or refused.
+    // The frame, admitted or rejected.
     output wire               frame_valid,        // for one cycle
     output wire [        3:0] frame_verdict,
     output wire               frame_open,
-    output reg                frame_long,         // its key is,
-    output reg  [        1:0] frame_id,           // and that key's identifier
+    output reg                frame_long,         // its key has 256 bits,
+    output reg  [        1:0] frame_id,           // and the key's Key ID
     output wire [        5:0] frame_header_end,   // the last octet of its MAC header
-    output wire [       13:0] frame_payload_end,  // and of its payload; negative if there is none
-    output wire [        4:0] frame_tid,          // or 16: management
+    output wire [       13:0] frame_payload_end,  // the last octet of its payload; negative without payload
+    output wire [        4:0] frame_tid,          // TID, or 16: management
     output reg  [       47:0] frame_pn,
     output wire [  TAG_W-1:0] frame_tag,
-    output wire [  BLOCK_W:0] frame_end,          // the block behind it
+    output wire [  BLOCK_W:0] frame_end,          // the block after it
 
-    // The frame, admitted; it stands until it is taken.
+    // The job of an admitted frame, valid until it is taken.
     output reg                job_valid,
     input  wire               job_ready,
     output reg  [   SLOT_W:0] job_slot,
@@ -97,7 +97,7 @@ module mpdu_in #(
 
   `include "verdicts.vh"
 
-  // ---- The word that came last
+  // ---- The last received word
 
   reg next_valid, next_last, next_open;
   reg [W-1:0] next_data;
@@ -122,7 +122,7 @@ module mpdu_in #(
   localparam BEGIN = 0, DECODE = 1, RUN = 2, SKIP = 3, ADMIT = 4;
   reg [4:0] state;
 
-  // ---- What Frame Control says (9.2.4.1)
+  // ---- Fields of Frame Control (9.2.4.1)
 
   wire [7:0] fc0 = next_data[7:0], fc1 = next_data[15:8];
   wire [3:0] fc1_unused = fc1[5:2];
@@ -136,13 +136,13 @@ module mpdu_in #(
   reg [KEY_W-1:0] key_at;
   reg [TAG_W-1:0] tag;
 
-  // ---- Lengths that follow from it
+  // ---- Lengths that follow from Frame Control
 
   localparam LOG_BYTES = $clog2(BYTES), PAIRS = BYTES / 2;
-  localparam LOG_BLOCK_WORDS = $clog2(WORDS);  // the bit of the index that tells blocks apart
+  localparam LOG_BLOCK_WORDS = $clog2(WORDS);  // the bit of the index that selects the block
 
-  // Of each kind of frame a constant, so that only the choice is left.
-  function [5:0] header_of(input [2:0] kind);  // octets; addr4, qos, htc
+  // One constant per kind of frame, so that the hardware only selects.
+  function [5:0] header_of(input [2:0] kind);  // octets of the header; kind: addr4, qos, htc
     case (kind)
       3'b000: header_of = 6'd24;
       3'b001: header_of = 6'd28;
@@ -154,20 +154,20 @@ module mpdu_in #(
     endcase
   endfunction
 
-  function [5:0] payload_of(input [3:0] kind);  // octets before it; the same and open
+  function [5:0] payload_of(input [3:0] kind);  // octets before the payload; kind: addr4, qos, htc, open
     payload_of = header_of(kind[3:1]) + (kind[0] ? 6'd8 : 6'd0);
   endfunction
 
-  function [5:0] aad_of(input [1:0] kind);  // octets of AAD, with their own length; addr4, qos
+  function [5:0] aad_of(input [1:0] kind);  // octets of the AAD with its length field; kind: addr4, qos
     aad_of = kind[1] ? (kind[0] ? 6'd32 : 6'd30) : kind[0] ? 6'd26 : 6'd24;
   endfunction
 
-  function [3:0] word_of(input [5:0] octet);  // that it is in
+  function [3:0] word_of(input [5:0] octet);  // the word that contains the octet
     reg [1:0] unused;
     {unused, word_of} = octet >> LOG_BYTES;
   endfunction
 
-  function [PAIRS-1:0] pair_of(input [5:0] octet);  // within that word, one-hot
+  function [PAIRS-1:0] pair_of(input [5:0] octet);  // the octet's pair within that word, one-hot
     reg [5-LOG_BYTES:0] word_unused;
     reg [LOG_BYTES-2:0] pair;
     reg odd_unused;
@@ -178,15 +178,15 @@ module mpdu_in #(
   endfunction
 
   reg [5:0] header_end;  // the last octet of the header,
-  reg [5:0] before_payload;  // and that before the payload
+  reg [5:0] before_payload;  // and the octet before the payload
   reg [5:0] aad_length;
-  // Of the header's words, the one before the last with AAD, and those two and three before the one in which the payload
-  // begins; and where it begins in that, in pairs of octets: headers have no odd ones.
+  // The word before the last word with AAD, and the words two and three before the word in which the payload begins. The
+  // payload's position in that word is in pairs of octets, because header lengths are even.
   reg [3:0] aad_end_before, payload_before_2, payload_before_3;
   reg [PAIRS-1:0] shift;  // one-hot
-  reg in_second;  // the payload begins in the second word, before which the first is
+  reg in_second;  // the payload begins in the second word
 
-  // A sum of products: tools make a chain of choices of anything else.
+  // A sum of products: from any other form, tools make a chain of multiplexers.
   localparam LENGTHS_W = 6 + 6 + 6 + 4 + 4 + 4 + PAIRS;
   reg [LENGTHS_W-1:0] lengths;
   integer kind;
@@ -207,7 +207,7 @@ module mpdu_in #(
   always @(posedge clk)
     {header_end, before_payload, aad_length, aad_end_before, payload_before_2, payload_before_3, shift} <= lengths;
 
-  function automatic [LOG_BYTES-1:0] end_of(input [BYTES-1:0] keep);  // the last octet that counts
+  function automatic [LOG_BYTES-1:0] end_of(input [BYTES-1:0] keep);  // the last octet with keep
     integer at;
     begin
       end_of = {LOG_BYTES{1'b0}};
@@ -223,24 +223,24 @@ module mpdu_in #(
   reg [W-1:0] held;
   reg [LOG_BYTES-1:0] held_end;  // its last octet
   reg held_last;
-  reg [3:0] index;  // of the held word, up to 14: the header has no more, and 15 stands for none
-  reg [13-LOG_BYTES:0] words;  // before the held one
+  reg [3:0] index;  // of the held word, at most 14: headers have no more words, and 15 means none
+  reg [13-LOG_BYTES:0] words;  // before the held word
   reg [WORD_W-1:0] at;  // within the block of the payload
   reg [BLOCK_W:0] base, first_block, block;
   reg [SLOT_W:0] slot_at;
 
-  // Of the held word: whether it has octets of the AAD, and whether one of the payload's words begins in it; if both, it
-  // stands for two cycles, of which the first is for the AAD. And where it stands.
+  // Whether the held word has octets of the AAD, and whether a word of the payload begins in it. If both, it stays for two
+  // cycles, the first one for the AAD.
   reg in_aad, in_payload, stall, at_aad_end, at_before, before_soon;
-  reg [32/BYTES-1:0] at_word;  // of the first 32 octets, one-hot
-  wire has_qc = at_word[24/BYTES] && qos && !addr4;  // QoS Control, where there is no Address 4
+  reg [32/BYTES-1:0] at_word;  // position of the held word in the first 32 octets, one-hot
+  wire has_qc = at_word[24/BYTES] && qos && !addr4;  // QoS Control, without Address 4
   wire has_qc_4 = at_word[30/BYTES] && qos && addr4;
-  reg [PAIRS-1:0] turn;  // `shift`, or by none while it has octets of the AAD
+  reg [PAIRS-1:0] turn;  // `shift`, or no shift for octets of the AAD
   wire in_aad_next = in_aad && !at_aad_end;
-  wire in_aad_will = begins || (in_aad && !ends_stall && !(goes && at_aad_end));  // a cycle later
+  wire in_aad_will = begins || (in_aad && !ends_stall && !(goes && at_aad_end));  // one cycle later
   wire in_payload_next = in_payload || at_before;
 
-  // Space is looked at two cycles late, and three for a frame's last word, so that one slot and eight blocks stay free.
+  // Free space is checked two cycles late, three for a frame's last word. Therefore one slot and eight blocks stay free.
   reg [BLOCK_W:0] blocks_used;
   reg [SLOT_W:0] slots_used;
   reg has_room, may_begin;
@@ -254,9 +254,9 @@ module mpdu_in #(
     if (reset) {blocks_used, slots_used, has_room, may_begin} <= 0;
   end
 
-  // That the next word takes the place of the held one is decided a cycle before; but for a stall, which is known then.
+  // Whether the next word replaces the held word is decided one cycle before. Only a stall is checked in the same cycle.
   reg would_move, next_will_be_valid;
-  reg may_end;  // the held word is the last one, for which there is room
+  reg may_end;  // the held word is the last word, and there is room for it
   wire moves = would_move && !stall;
   assign s_ready = !next_valid || moves;
 
@@ -281,7 +281,7 @@ module mpdu_in #(
 
   reg too_long;
 
-  reg [STEPS-1:0] step;  // of the admission, one-hot: three to compute, the nonce's words, one to wait, the frame
+  reg [STEPS-1:0] step;  // of the admission, one-hot: three to compute, the nonce's words, one to wait, one to admit
   wire admits = step[STEPS-1];
 
   always @(posedge clk) begin
@@ -307,7 +307,7 @@ module mpdu_in #(
     if (state[BEGIN]) index <= 4'd0;
     if (state[DECODE]) begin
       at_aad_end <= 1'b0;
-      before_soon <= W == 128;  // where it counts, in frames to be opened
+      before_soon <= W == 128;  // relevant only for frames to be opened
       at_before <= in_second;
     end
     if (begins) words <= 0;
@@ -338,7 +338,7 @@ module mpdu_in #(
       slot_at <= slot_at + 1'b1;
       base <= frame_end;
     end
-    // A job must be taken before the next one.
+    // The previous job must be taken first.
     step <= !state[ADMIT] ? 1 : step[STEPS-2] && job_valid ? step : step << 1;
     if (reset) begin
       state <= 1 << BEGIN;
@@ -352,17 +352,17 @@ module mpdu_in #(
 
   assign empty = state[BEGIN] && slot_at == oldest_slot;
 
-  // ---- What is written of the word
+  // ---- Words written to memory
 
-  // A word of the AAD stands in its place, one of the payload is moved to where a block begins. The octets of the held word
-  // are those from index * BYTES on.
+  // Words of the AAD stay in position; words of the payload are moved to the start of a block. The held word begins with
+  // octet index * BYTES.
   wire [2*W-1:0] pair = {next_data, held};
   reg [W-1:0] in_place, written;
   integer by;
   always @* begin
     in_place = held;
     if (in_aad) begin
-      // Bits that do not count (12.5.3.3.3): the sequence number, not the fragment's; of QoS Control all but the TID.
+      // Masked bits (12.5.3.3.3): the sequence number, but not the fragment number; QoS Control except the TID.
       if (at_word[22/BYTES]) in_place[8*(22%BYTES)+4+:12] = 12'd0;
       if (has_qc) in_place[8*(24%BYTES)+4+:12] = 12'd0;
       if (has_qc_4) in_place[8*(30%BYTES)+4+:12] = 12'd0;
@@ -387,15 +387,15 @@ module mpdu_in #(
     if (at_word[0]) head_word[14] <= !open;  // Protected (9.2.4.1.9)
   end
 
-  // ---- What is kept of the word
+  // ---- Fields kept from the word
 
   integer octet;
-  // What is in a word of 32 bits, if the CCMP header begins there: Key ID, Ext IV; PN1 and PN0.
+  // Fields of a 32-bit word, if the CCMP header begins in it: Key ID, Ext IV; PN1 and PN0.
   wire [2:0] first_flags;
   wire [12:0] first_unused;
   wire [15:0] first_pn;
   assign {first_flags, first_unused, first_pn} = shift[0] ? pair[0+:32] : pair[16+:32];
-  reg at_before_1;  // a cycle ago
+  reg at_before_1;  // one cycle ago
   reg [47:0] addr2, pn;
   reg [3:0] tid;
   reg ext_iv;
@@ -408,8 +408,8 @@ module mpdu_in #(
     if (has_qc) tid <= tid_at_24;
     if (has_qc_4) tid <= tid_at_30;
     if (begins) tid <= 4'd0;
-    // The CCMP header is what stands before the payload's first word: PN0 PN1 0 ID PN2 PN3 PN4 PN5. Of words of more than
-    // 32 bits, one that it shares with the AAD stands for two cycles, of which the second writes it as if it were payload.
+    // The CCMP header is directly before the payload: PN0 PN1 0 ID PN2 PN3 PN4 PN5. If it shares a word of more than 32
+    // bits with the AAD, that word stays for two cycles, and the second cycle writes the CCMP header like payload.
     at_before_1 <= at_before;
     if (W == 32) begin
       if (before_soon) begin
@@ -427,9 +427,9 @@ module mpdu_in #(
 
   reg is_long;
   wire [13:0] last_octet = {words, held_end};  // of the MPDU
-  reg [5:0] around;  // one octet less than header, CCMP header and MIC
+  reg [5:0] around;  // octets of header, CCMP header and MIC, minus one
   reg [13:0] payload;  // octets; negative if the MPDU is too short
-  reg [13:0] payload_31;  // 31 more of them: the block in which they end, counted from AAD 1, and where in that
+  reg [13:0] payload_31;  // payload + 31: the block in which the payload ends, counted from AAD 1, and the octet in it
   reg [13:0] payload_end;
   reg [47:0] held_pn;
   reg [48:0] next_pn;  // with a carry
@@ -454,7 +454,7 @@ module mpdu_in #(
   reg is_good, is_short, no_key, no_ext_iv, other_id, exhausted;
 
   always @(posedge clk) begin
-    is_short <= last_octet < 14'd23;  // than any header
+    is_short <= last_octet < 14'd23;  // shorter than any header
     header_verdict <=
         is_short ? SHORT :
         !protectable ? BAD_HEADER :
@@ -485,7 +485,7 @@ module mpdu_in #(
   wire [47:0] own_pn = open ? pn : next_pn[47:0];
   always @(posedge clk) frame_pn <= own_pn;
   wire [BLOCK_W-1:0] behind = block[BLOCK_W:1] + 1'b1;
-  reg [BLOCK_W-1:0] end_pair;  // of blocks
+  reg [BLOCK_W-1:0] end_pair;  // in pairs of blocks
   always @(posedge clk) end_pair <= verdict == SEALED_OR_OPENED ? behind : base[BLOCK_W:1];
   assign frame_end = {end_pair, 1'b0};
 
@@ -504,7 +504,7 @@ module mpdu_in #(
     if (reset) job_valid <= 1'b0;
   end
 
-  // The nonce (12.5.3.3.4), with the payload's length behind it as in B0.
+  // The nonce (12.5.3.3.4), followed by the payload's length as in B0.
   wire [127:0] nonce = {
     payload[7:0], 3'd0, payload[12:8],
     own_pn[7:0], own_pn[15:8], own_pn[23:16], own_pn[31:24], own_pn[39:32], own_pn[47:40],

@@ -1,16 +1,16 @@
-// MPDUs as they leave: in the order in which they came, whole or not at all.
+// Output of MPDUs in the order of arrival, each complete or not at all.
 //
-// For each frame, one after the other:
+// For each frame, in order:
 //
-//   LOOK     what is known of it
-//   WAIT     until CCM has done it
-//   CHECK    (opened) the MIC that was received against the one computed
-//   REPLAY   (opened) its packet number against the last one of its priority
-//   TELL     the verdict
-//   SEND     (if that is good) header, CCMP header, payload, MIC; of an opened frame header and payload
+//   LOOK     read the frame's data
+//   WAIT     wait until CCM has finished the frame
+//   CHECK    (opened) compare the received MIC with the computed MIC
+//   REPLAY   (opened) compare its packet number with the last one of its priority
+//   TELL     output the verdict
+//   SEND     (good verdict) sealed: header, CCMP header, payload, MIC; opened: header and payload
 //
-// CHECK and SEND are one machine: segments of words from one memory each, put together by octet_packer. What CHECK makes,
-// the payload's last octets and the computed MIC, must be the words that are in memory.
+// CHECK and SEND are one state machine. It reads segments of words, each from one memory, and octet_packer joins them.
+// CHECK joins the payload's last octets and the computed MIC, which must equal the words in memory.
 `default_nettype none
 
 module mpdu_out #(
@@ -19,7 +19,7 @@ module mpdu_out #(
     parameter KEY_W = 5,
     parameter BLOCK_W = 10,
     parameter TAG_W = 8,
-    // of these, not to be set
+    // Derived: do not set.
     parameter BYTES = W / 8,
     parameter WORDS = 128 / W,
     parameter WORD_W = W == 128 ? 1 : $clog2(WORDS),
@@ -30,14 +30,14 @@ module mpdu_out #(
     input wire clk,
     input wire reset,
 
-    input wire            frame_valid,  // one more has been admitted or refused
+    input wire            frame_valid,  // one more frame was admitted or rejected
     input wire            done_valid,
     input wire [SLOT_W:0] done_slot,
 
-    // Memories; what is read is there two cycles later, `block_word` three.
-    output wire [ SLOT_W-1:0] slot,             // of all but `block_word`
+    // Memories, with a read latency of two cycles; `block_word`: three.
+    output wire [ SLOT_W-1:0] slot,             // for all except `block_word`
     input  wire [ INFO_W-1:0] info,
-    output reg                enable,           // of the others
+    output reg                enable,           // for all except `info`
     output wire [ HEAD_W-1:0] head_word_addr,
     input  wire [      W-1:0] head_word,
     output wire [ WORD_W-1:0] mic_word_addr,
@@ -53,7 +53,7 @@ module mpdu_out #(
     output reg              replay_write,
     output wire [     47:0] replay_pn_next,
 
-    // What is not needed any more.
+    // The first block and slot in use.
     output reg [BLOCK_W:0] oldest_block,
     output reg [ SLOT_W:0] oldest_slot,
 
@@ -105,26 +105,26 @@ module mpdu_out #(
 
   reg running;  // there are words to fetch
   reg in_head, in_ccmp, in_payload, in_mic;
-  reg in_blocks;  // its words come from the payload's blocks, or are to be checked against them
-  reg then_head, then_ccmp, then_payload, then_rest, then_mic;  // the segment behind it; `rest`: of the payload's last word
-  reg [12:0] left;  // octets of the segment, less one
+  reg in_blocks;  // its words come from the payload's blocks, or are compared with them
+  reg then_head, then_ccmp, then_payload, then_rest, then_mic;  // the next segment; `rest`: of the payload's last word
+  reg [12:0] left;  // remaining octets of the segment, minus one
   reg [3:0] index;  // word of the segment
   reg [POINTER_W-1:0] pointer;  // word of the payload
-  reg ends_segment;  // this is its last word
+  reg ends_segment;  // this is the segment's last word
 
   wire [3:0] mic_end = {long, 3'd7};
   wire has_payload = !payload_end[13];
   wire has_rest = !(&payload_end[LOG_BYTES-1:0]);
-  reg payload_short;  // it has one word
+  reg payload_short;  // the payload has one word
   wire [COUNT_W-1:0] octets = ends_segment ? {1'b0, left[LOG_BYTES-1:0]} + 1'b1 : {1'b1, {LOG_BYTES{1'b0}}};
   wire final_segment = !(then_ccmp || then_payload || then_mic);
 
   wire to_check = state[WAIT] && is_done && open;
   wire to_send = state[TELL] && v_ready && is_good;
   reg begins;  // the first cycle of CHECK or SEND
-  wire [BLOCK_W-2:0] payload_pair = oldest_block[BLOCK_W-1:1] + 1'b1;  // behind the AAD's blocks
+  wire [BLOCK_W-2:0] payload_pair = oldest_block[BLOCK_W-1:1] + 1'b1;  // after the AAD's blocks
   reg [POINTER_W-1:0] payload_pointer, check_pointer, first_pointer;
-  wire [POINTER_W-1:0] payload_words;  // one less
+  wire [POINTER_W-1:0] payload_words;  // minus one
   wire [12-LOG_BYTES:0] sign_unused;
   assign {sign_unused, payload_words} = {{POINTER_W{payload_end[13]}}, payload_end[12:LOG_BYTES]};
 
@@ -181,7 +181,7 @@ module mpdu_out #(
 
   wire [63:0] ccmp_header = {pn[47:16], id, 6'h20, 8'd0, pn[15:0]};
   wire [W-1:0] ccmp_word;
-  reg [W-1:0] ccmp_3;  // or zero
+  reg [W-1:0] ccmp_3;  // zero outside the CCMP header
   generate
     if (W == 32) begin : g_half
       assign ccmp_word = is_odd_2 ? ccmp_header[63:32] : ccmp_header[31:0];
@@ -229,7 +229,7 @@ module mpdu_out #(
       .out_last(packed_last)
   );
 
-  // A word that is not taken at once is put aside, and while it waits all stand still.
+  // A word that is not taken immediately is put aside, and the whole path stops until it is taken.
   reg aside_last;
   wire aside_valid = !enable;
   reg [W-1:0] aside_word;
@@ -248,12 +248,12 @@ module mpdu_out #(
     if (enable) {aside_last, aside_keep, aside_word} <= {packed_last, packed_keep, packed_word};
   end
 
-  // ---- What is checked
+  // ---- Checks
 
   reg [BYTES-1:0] differs;
-  reg [47:0] new_pn, last_pn;  // `pn` once more, because what is compared stands near the last ones' memory
+  reg [47:0] new_pn, last_pn;  // a copy of `pn`, because the comparison is placed near the memory of replay counters
   reg mic_differs;
-  reg [5:0] above;  // of the packet number's octets from the lowest on: whether they are above the last one's
+  reg [5:0] above;  // whether the packet number up to this octet, from the lowest, is above the last one
   wire is_fresh = above[5];
 
   integer octet;
@@ -269,8 +269,9 @@ module mpdu_out #(
       above[octet] <= {new_pn[8*octet+:8], above[octet-1]} > {last_pn[8*octet+:8], 1'b0};
   end
 
-  // A frame is done when what is noted of its place is its number's highest bit, which changes each time round: by CCM, or
-  // here if it was refused. What was there before reset is overwritten first; there are no keys yet.
+  // The highest bit of a slot number changes each time round. For each slot, `done_as` records this bit of the last
+  // finished frame: finished by CCM, or rejected. A frame is finished if its bit equals the recorded bit. Reset
+  // overwrites all bits while no key is installed.
   reg done_as[0:SLOTS-1];
   reg is_done, clearing;
   reg [SLOT_W-1:0] cleared;
@@ -293,7 +294,7 @@ module mpdu_out #(
   // ---- Frame by frame
 
   reg has_frame;
-  reg sent;  // the last word has gone
+  reg sent;  // the last word has left
   wire frees = sent || (state[TELL] && v_ready && !is_good);
 
   always @(posedge clk) begin

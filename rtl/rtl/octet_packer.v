@@ -1,13 +1,13 @@
-// Words with fewer octets than they could have, put together into words without gaps.
+// Joins words with any number of octets into words without gaps.
 //
-// A word that does not fill the one that is being made waits in `rest`. With `final` what is there goes out, in two words
-// if it does not fit one; no word may come in the cycle after it. A word out is there three cycles after the one that
-// makes it whole. Octets that it does not have are zero.
+// Octets that do not fill a word wait in `rest`. With `in_final` all octets leave, in two words if they do not fit into
+// one; no word may come in the next cycle. An output word is available three cycles after the input word that completes
+// it. Octets of `out_word` without `out_keep` are zero.
 `default_nettype none
 
 module octet_packer #(
     parameter W = 32,
-    // of it, not to be set
+    // Derived: do not set.
     parameter BYTES = W / 8,
     parameter COUNT_W = $clog2(BYTES) + 1
 ) (
@@ -16,7 +16,7 @@ module octet_packer #(
     input wire enable,
 
     input wire [      W-1:0] in_word,
-    input wire [COUNT_W-1:0] in_octets,  // of the word, or 0: there is none
+    input wire [COUNT_W-1:0] in_octets,  // octets of the word; 0: no word
     input wire               in_final,   // with a word
 
     output reg              out_valid,
@@ -25,12 +25,12 @@ module octet_packer #(
     output reg              out_last
 );
 
-  // First the word is turned by as many octets as wait, in two cycles: by the number's upper bits, then by the FINE lower;
+  // The word is rotated by the number of waiting octets, in two cycles: by its upper bits, then by its FINE lower bits.
 
   localparam FILLED_W = COUNT_W - 1;
   localparam FINE = COUNT_W / 2;
 
-  reg [FILLED_W-1:0] filled;  // octets that wait
+  reg [FILLED_W-1:0] filled;  // waiting octets
 
   wire [COUNT_W-1:0] sum = {1'b0, filled} + in_octets;
   wire [W-1:0] half_next, half_unused, turned_next, turned_unused;
@@ -42,10 +42,10 @@ module octet_packer #(
   reg half_final, half_brings;
   assign {turned_next, turned_unused} = {half, half} << {half_filled[FINE-1:0], 3'd0};
 
-  // meanwhile it is found out which octets are whose, and whether they make a word;
+  // Meanwhile it is computed which octets come from which word, and whether they complete a word.
 
   reg [W-1:0] turned;
-  reg [BYTES-1:0] waiting, counts;  // octets that wait; those and the new ones
+  reg [BYTES-1:0] waiting, counts;  // waiting octets; waiting and new octets
   reg emits, ends, brings, flushes;
   wire fills = half_sum[FILLED_W];
   wire overflows = fills && |half_sum[FILLED_W-1:0];
@@ -76,7 +76,7 @@ module octet_packer #(
     end
   end
 
-  // then they are put together.
+  // Then the octets are joined.
 
   reg [W-1:0] rest;
 

@@ -1,7 +1,7 @@
-// Memory with one port to write and one to read, with an output register: a read takes two cycles.
+// Memory with one write port and one read port with an output register: a read takes two cycles.
 //
-// What is read while it is written, in either cycle, is undefined. Every memory of this library is one of these, so that a
-// target whose block RAM needs another description (rtl/syn) replaces this file alone.
+// Reading a word that is written in either of these cycles returns undefined data. Every memory of this library is a
+// ram_sdp, so a target whose block RAM requires another description (rtl/syn) replaces only this file.
 `default_nettype none
 
 module ram_sdp #(
@@ -13,7 +13,7 @@ module ram_sdp #(
     input  wire              write,
     input  wire [ADDR_W-1:0] write_addr,
     input  wire [ WIDTH-1:0] write_data,
-    input  wire              enable,      // of both registers of the read
+    input  wire              enable,      // of both read registers
     input  wire [ADDR_W-1:0] read_addr,
     output reg  [ WIDTH-1:0] read_data
 );

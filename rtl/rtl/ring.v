@@ -1,6 +1,7 @@
-// DEPTH values in a circle: `out` is the one that came in longest ago, and with `turn` `in` takes its place.
+// A ring of DEPTH values: `out` is the oldest value, and `turn` replaces it with `in`.
 //
-// After reset all are zero. Up to eight are registers, more are memory that is read without a clock, but for the oldest.
+// After reset all values are zero. Up to eight values are registers; more are a memory with asynchronous read, except for
+// the oldest value.
 `default_nettype none
 
 module ring #(
@@ -29,13 +30,13 @@ module ring #(
         if (reset) values <= {WIDTH * DEPTH{1'b0}};
       end
     end else begin : g_memory
-      // The oldest one is a register, so that what comes next does not wait for the memory.
+      // The oldest value is a register, so that the logic after `out` does not wait for the memory.
       localparam BEHIND = DEPTH - 1;
       localparam ADDR_W = $clog2(BEHIND);
       reg [WIDTH-1:0] values[0:BEHIND-1];
       reg [WIDTH-1:0] oldest;
       reg [ADDR_W-1:0] at;
-      reg written;  // all of them, since reset
+      reg written;  // every value was written since reset
       assign out = oldest;
       always @(posedge clk) begin
         if (turn) begin

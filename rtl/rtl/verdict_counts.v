@@ -1,5 +1,5 @@
-// How often each verdict was told, since reset, modulo 2^COUNT_W. A number is read three cycles after `addr`, if `ready`
-// was there with it.
+// Counts of each verdict since reset, modulo 2^COUNT_W. A count is valid three cycles after `addr`, if `ready` was 1 in
+// the cycle of `addr`.
 `default_nettype none
 
 module verdict_counts #(
@@ -8,7 +8,7 @@ module verdict_counts #(
     input wire clk,
     input wire reset,
 
-    input wire       event_valid,  // not more often than every fifth cycle
+    input wire       event_valid,  // at most every fifth cycle
     input wire [3:0] event_verdict,
 
     input  wire [        3:0] addr,
@@ -17,7 +17,7 @@ module verdict_counts #(
 );
 
   reg clearing;
-  reg [3:0] at;  // being cleared, or counted
+  reg [3:0] at;  // the verdict that is being cleared or counted
   reg [3:0] read_addr;
   reg [4:0] stage;
   reg [COUNT_W-1:0] so_far, more;

@@ -1,4 +1,4 @@
-// A block RAM of Cyclone IV E as what it takes, not as what it does: for counting alone.
+// A block RAM of Cyclone IV E without a function, only for counting.
 `default_nettype none
 
 (* blackbox *)

@@ -1,5 +1,5 @@
-// ram_sdp for counts on Cyclone IV E: as many M9K as it takes, each 36 bits wide up to 256 words, half as wide for each
-// doubling. yosys has no rule for this family's memories and would make registers of them.
+// ram_sdp for counts on Cyclone IV E: the required number of M9K blocks. An M9K is 36 bits wide up to 256 words, and half
+// as wide for each doubling. yosys has no rule for this family's memories and would map them to registers.
 `default_nettype none
 
 module ram_sdp #(

@@ -1,7 +1,7 @@
-// aes_sbox_ram for Lattice ECP5: block RAM with its own output registers, which inferred memory does not get.
+// aes_sbox_ram for Lattice ECP5: block RAM with its own output registers, which memory inference does not use.
 //
-// Without them, what is read comes 5.6 ns after the clock; with them, less than 1 ns. Words have nine bits, and the lowest
-// three bits of an address are unused.
+// Read data is available 5.6 ns after the clock without the registers, and less than 1 ns with them. Words have nine bits,
+// and the lowest three bits of an address are unused.
 `default_nettype none
 
 module aes_sbox_ram (
@@ -12,7 +12,7 @@ module aes_sbox_ram (
 
   `include "aes_sbox_table.vh"
 
-  // An INITVAL has 32 words, each two of them in 20 bits.
+  // An INITVAL has 32 words, with 20 bits per two words.
   function [319:0] contents(input integer line);
     integer word;
     begin

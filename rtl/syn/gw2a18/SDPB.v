@@ -1,4 +1,4 @@
-// SDPB of GW2A: block RAM with a port to write and one to read, as nextpnr knows it; yosys 0.23 has it by another name.
+// SDPB of GW2A: block RAM with one write port and one read port, under nextpnr's name; yosys 0.23 has another name.
 `default_nettype none
 
 (* blackbox *)

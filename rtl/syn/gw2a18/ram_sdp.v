@@ -1,6 +1,6 @@
-// ram_sdp for Gowin GW2A: block RAM with its own output register, which inferred memory does not get.
+// ram_sdp for Gowin GW2A: block RAM with its own output register, which memory inference does not use.
 //
-// Up to 512 words a block is 36 bits wide, half as wide for each doubling; blocks without the ninth bits from 4096 words on.
+// A block is 36 bits wide up to 512 words, and half as wide for each doubling. From 4096 words on, it has no ninth bits.
 `default_nettype none
 
 module ram_sdp #(
@@ -19,7 +19,7 @@ module ram_sdp #(
 
   localparam CHUNK = DEPTH <= 512 ? 36 : DEPTH <= 1024 ? 18 : DEPTH <= 2048 ? 9 : DEPTH <= 4096 ? 4 : DEPTH <= 8192 ? 2 : 1;
   localparam LOW_BITS = CHUNK == 36 ? 5 : CHUNK == 18 ? 4 : CHUNK == 9 ? 3 : CHUNK == 4 ? 2 : CHUNK == 2 ? 1 : 0;
-  // The lowest bits of the address to write enable octets, where there are several.
+  // The lowest bits of the write address are the write enables of the octets, if a word has several.
   localparam [13:0] OCTETS = CHUNK == 36 ? 14'd15 : CHUNK == 18 ? 14'd3 : 14'd0;
   localparam CHUNKS = (WIDTH + CHUNK - 1) / CHUNK;
 

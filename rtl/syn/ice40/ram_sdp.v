@@ -1,8 +1,8 @@
-// ram_sdp for Lattice iCE40: block RAM as it is, where inferred memory gets registers and comparisons around it that keep
-// what is read while it is written.
+// ram_sdp for Lattice iCE40: plain block RAM. Inferred memory would get registers and comparisons that define the data of
+// reads during writes.
 //
-// A block of 4 kbit has up to 256 words of 16 bits, or half as many bits for each doubling. Few words are registers, so
-// that they take none of the few blocks. The first cycle of a read is for the address, which has fewer bits than the word.
+// A block of 4 kbit has up to 256 words of 16 bits, or half as many bits for each doubling. Small memories are registers,
+// because blocks are scarce. The first cycle of a read registers the address, which has fewer bits than the word.
 `default_nettype none
 
 module ram_sdp #(
@@ -22,7 +22,7 @@ module ram_sdp #(
   localparam MODE = DEPTH <= 256 ? 0 : DEPTH <= 512 ? 1 : DEPTH <= 1024 ? 2 : 3;
   localparam CHUNK = 16 >> MODE;
   localparam CHUNKS = (WIDTH + CHUNK - 1) / CHUNK;
-  // The bits of a narrow word are that far apart in the block's ports, and the first of them is the FIRST.
+  // Distance of a narrow word's bits in the block's ports; the first bit is at FIRST.
   localparam APART = 1 << MODE;
   localparam FIRST = MODE == 0 || MODE == 1 ? 0 : MODE == 2 ? 1 : 3;
 

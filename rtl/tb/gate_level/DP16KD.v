@@ -1,10 +1,10 @@
-// Lattice ECP5: block RAM of 18 kbit with two ports. As far as rtl/syn/ecp5 uses it: port A writes and
-// port B reads, or both read what is in it from the start.
+// Lattice ECP5: block RAM of 18 kbit with two ports. Only the functions that rtl/syn/ecp5 uses: port A writes and port B
+// reads, or both ports read the initial content.
 //
-// An address has 14 bits for words of one bit; wider words leave the lowest ones unused: 1 for 2 bits, 2 for 4, 3 for 9 and
-// 4 for 18. With 18 bits the two lowest ones enable the octets that are written (Lattice, FPGA-TN-02204, ECP5 memory user
-// guide). With REGMODE "OUTREG" there is a second register behind the memory's. An INITVAL has 16 words of 18 bits, or 32 of
-// 9, each two of them in 20 bits.
+// An address has 14 bits for words of one bit. Wider words leave the lowest address bits unused: 1 for 2 bits, 2 for 4, 3
+// for 9 and 4 for 18. With 18 bits the two lowest bits are the write enables of the octets (Lattice, FPGA-TN-02204, ECP5
+// memory user guide). REGMODE "OUTREG" adds a second register after the memory's. An INITVAL has 16 words of 18 bits, or
+// 32 words of 9 bits, with 20 bits per two words.
 `default_nettype none
 
 module DP16KD #(
@@ -38,7 +38,7 @@ module DP16KD #(
 
   localparam WIDTH = DATA_WIDTH_A;
   localparam UNUSED = WIDTH == 18 ? 4 : WIDTH == 9 ? 3 : WIDTH == 4 ? 2 : WIDTH == 2 ? 1 : 0;
-  localparam OCTET = WIDTH == 18 ? 9 : WIDTH;  // bits that are written together
+  localparam OCTET = WIDTH == 18 ? 9 : WIDTH;  // bits with one write enable
   localparam OCTETS = WIDTH / OCTET;
 
   initial

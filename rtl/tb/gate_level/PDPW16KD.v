@@ -1,8 +1,9 @@
-// Lattice ECP5: block RAM of 512 words of 36 bits, one port to write and one to read. As far as rtl/syn/ecp5 uses it.
+// Lattice ECP5: block RAM of 512 words of 36 bits, with one write port and one read port. Only the functions that
+// rtl/syn/ecp5 uses.
 //
-// A word is four octets of nine bits, each with an enable of its own when it is written (BE). The address of a read has nine
-// bits above five that do not count. Of the output the upper half is DO0 to DO17, the lower one DO18 to DO35 (Lattice,
-// FPGA-TN-02204, ECP5 memory user guide). With REGMODE "OUTREG" there is a second register behind the memory's.
+// A word has four octets of nine bits, each with its own write enable (BE). The read address has nine bits above five
+// unused bits. The upper half of the output is DO0 to DO17, the lower half DO18 to DO35 (Lattice, FPGA-TN-02204, ECP5
+// memory user guide). REGMODE "OUTREG" adds a second register after the memory's.
 `default_nettype none
 
 module PDPW16KD #(

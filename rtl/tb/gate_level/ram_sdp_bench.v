@@ -1,5 +1,5 @@
-// Two descriptions of ram_sdp side by side: the library's, as `ram_sdp_library`, and a target's. Each word is written before
-// it is read, and none is read while it is written, which is undefined. Prints "equal", or the first difference.
+// Compares two descriptions of ram_sdp: the library's, as `ram_sdp_library`, and a target's. Each word is written before
+// it is read, and no word is read while it is written, which is undefined. Prints "equal", or the first difference.
 `timescale 1ns / 1ns
 `default_nettype none
 
@@ -7,7 +7,7 @@ module ram_sdp_bench #(
     parameter WIDTH = 32,
     parameter DEPTH = 512,
     parameter CYCLES = 1500,
-    parameter LATE = 0  // or 1: the target reads in the second cycle, so what is being read is not written
+    parameter LATE = 0  // 1: the target reads in the second cycle, so a word that is being read is not written
 );
 
   localparam ADDR_W = $clog2(DEPTH);
@@ -15,12 +15,12 @@ module ram_sdp_bench #(
   reg clk = 1'b0;
   reg write, enable;
   reg [ADDR_W-1:0] write_addr, read_addr;
-  reg [ADDR_W-1:0] reading;  // in its second cycle
+  reg [ADDR_W-1:0] reading;  // address of the read in its second cycle
   reg [WIDTH-1:0] write_data;
   wire [WIDTH-1:0] library_data, target_data;
   integer cycle, part, seed;
   reg [31:0] random;
-  reg [2:0] enabled;  // reads since all was written
+  reg [2:0] enabled;  // reads since all words were written
 
   ram_sdp_library #(
       .WIDTH(WIDTH),

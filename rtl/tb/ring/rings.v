@@ -1,4 +1,4 @@
-// Rings of all depths from 1 to DEPTHS, for their test: one build instead of as many.
+// Rings of all depths from 1 to DEPTHS, so that their test requires a single build.
 `default_nettype none
 
 module rings #(

@@ -1,7 +1,7 @@
-// SubBytes of AES on one octet as the table of FIPS 197, Figure 7, in place of the library's module.
+// SubBytes of AES for one octet as the table of FIPS 197, Figure 7. Replaces the library's module.
 //
-// Where many S-boxes are done within a cycle, as in ccm_lanes, a simulator takes minutes to build the library's gates.
-// That those are this table is proved (rtl/formal).
+// For designs with many S-boxes in one cycle, such as ccm_lanes, simulators take minutes to build the library's gates.
+// rtl/formal proves that the gates are equal to this table.
 `default_nettype none
 
 module aes_sbox (

@@ -1,4 +1,4 @@
-// SubBytes of AES on one octet, three cycles later: the table of FIPS 197 in place of the library's module.
+// SubBytes of AES for one octet, three cycles later, as the table of FIPS 197. Replaces the library's module.
 `default_nettype none
 
 module aes_sbox_slow (

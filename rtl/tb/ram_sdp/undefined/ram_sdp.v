@@ -1,5 +1,5 @@
-// ram_sdp, of which nothing may be relied upon that targets do not all have: a word that is written in either cycle of its
-// read is read as something else.
+// ram_sdp with only the behaviour that all targets share: a word that is written in either cycle of its read is returned
+// with a wrong value.
 `default_nettype none
 
 module ram_sdp #(
