@@ -1,6 +1,4 @@
-"""pytest runs what stands in the open here; the folders below tb hold cocotb tests, which run inside a simulator;
-gate_level alone is for pytest.
-"""
+"""Restrict pytest to its own tests: the folders below tb, except gate_level, have cocotb tests for a simulator."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A message through ccm_secworks: that it is CCM, and how many clock cycles it takes (`cycles.txt`)."""
+"""Send one message through ccm_secworks: check that it is CCM, and write its clock cycles to `cycles.txt`."""
 
 from pathlib import Path
 from random import Random
@@ -8,8 +8,8 @@ import cocotb
 from clocked import cycle, start
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM
 
-AAD_B = 30  # with its length two blocks, as in CCMP
-BLOCKS = 94  # of 1500 octets; the last one is filled here, since the core masks nothing
+AAD_B = 30  # two blocks including its length, as in CCMP
+BLOCKS = 94  # 1500 octets; the bench pads the last block, because the core does not mask
 PATIENCE_CYCLES = 100_000
 
 

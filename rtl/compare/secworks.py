@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure a CCM around secworks/aes as ccmp_core is measured: the same flow, the same part.
+"""Measure a CCM around secworks/aes with the flow and the part of ccmp_core.
 
 git clone https://github.com/secworks/aes FOLDER
 rtl/compare/secworks.py FOLDER
@@ -41,18 +41,18 @@ _MODULES: Final = (
 
 @dataclass(frozen=True)
 class _Core(Build):
-    """Of files that are not the library's."""
+    """A build of files outside the library."""
 
     files: tuple[Path, ...]
 
     def read(self, folder: Path) -> list[str]:
-        """Yosys's commands, in a folder, that read the core."""
+        """Commands for yosys, run in a folder, that read the core."""
         names = " ".join(os.path.relpath(file, folder) for file in self.files)
         return [f"read_verilog {names}", f"hierarchy -top {TOP}", "proc -norom", f"rename -top {CORE}"]
 
     @cached_property
     def sha256(self) -> str:
-        """Of all that the results come from, but the tools."""
+        """Digest of all inputs of the results except the tools."""
         return digest(self.recipe.model_dump(), files=self.files)
 
 
@@ -60,7 +60,7 @@ def main(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A clone of secworks/aes.")],
     seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Placements.")] = 5,
 ) -> None:
-    """Print logic, clock rate, cycles, and throughput a LUT."""
+    """Print logic, clock rate, cycles, and throughput per LUT."""
     files = (*(folder.resolve() / "src" / "rtl" / f"{name}.v" for name in _MODULES), HERE / f"{TOP}.v")
     for file in files:
         if not file.is_file():

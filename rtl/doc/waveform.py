@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Waveforms of a frame: WaveJSON and SVG of what ccmp_core does with it in simulation.
+"""Draw waveforms of a frame in ccmp_core from a simulation, as WaveJSON and SVG.
 
-    rtl/doc/waveform.py    # figures/waveform-standard.svg, figures/waveform-turns.svg, and the WaveJSON that they show
+    rtl/doc/waveform.py    # figures/waveform-standard.svg, figures/waveform-turns.svg, and their WaveJSON
 
 One QoS Data frame is sealed in an idle core by ccm_lanes with one AES core (the standard form of CCMP), and by
-ccm_turns. The simulator's record (rtl/tb/ccmp_core/record_waveform.py) is drawn as it is; cycles in which nothing
-changes are left out. Blocks in the AES core are told by their content: a name here is that of a block computed from
-key, nonce, AAD and payload.
+ccm_turns. The simulator's record (rtl/tb/ccmp_core/record_waveform.py) is drawn unchanged, without the cycles in which
+nothing changes. Blocks in the AES core are identified by their content, which is computed from key, nonce, AAD and
+payload.
 """
 
 import json
@@ -34,23 +34,23 @@ FORMS: Final = {
     "turns": ("CCMP-128 by ccm_turns, one frame in an idle core", {"W": 32, "CORES": 1, "FRAMES": 5}),
 }
 
-COLUMNS: Final = 16  # of a line: what can be read on a page
-KEPT: Final = 3  # cycles without change that are drawn; of more, the first one and a gap
+COLUMNS: Final = 16  # per line, readable on a page
+KEPT: Final = 3  # longest drawn series of cycles without change; longer series become one cycle and a gap
 
 ASIDE: Final = 14
-"""Pixels that names are moved to the left: what is written in a line's first cycle reaches out there."""
+"""Pixels by which names are moved to the left, because text in a line's first cycle extends to the left."""
 
 BLOCK_B: Final = 16
 CCMP_HEADER_B: Final = 8
 MIC_B: Final = 8
 
-# WaveDrom's kinds of data, by colour.
+# WaveDrom's data states, by colour.
 WHITE, YELLOW, ORANGE, BLUE, GREEN = "=", "3", "4", "5", "7"
 COLOURS: Final = {"header": YELLOW, "CCMP": ORANGE, "data": BLUE, "MIC": GREEN}
-"""Of the parts of an MPDU (IEEE 802.11-2020 12.5.3.2)."""
+"""Colours of the parts of an MPDU (IEEE 802.11-2020 12.5.3.2)."""
 
 State = tuple[str, str, int]
-"""A wave's letter, what is written in it, and what tells it from another one that looks the same."""
+"""A wave's letter, its text, and a number that distinguishes it from another state with the same look."""
 
 NOTHING: Final[State] = ("x", "", 0)
 IDLE: Final[State] = ("z", "", 0)
@@ -66,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Record:
-    """What the simulation wrote."""
+    """The record of a simulation."""
 
     key: bytes
     header: bytes
@@ -74,7 +74,7 @@ class Record:
     cycles: list[dict[str, Any]]
 
     def blocks(self) -> dict[str, str]:
-        """Names of all that AES is to encrypt, by content (RFC 3610 sections 2.2, 2.3; IEEE 802.11-2020 12.5.3.3)."""
+        """Names of all blocks that AES encrypts, by content (RFC 3610 sections 2.2, 2.3; IEEE 802.11-2020 12.5.3.3)."""
         aes = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()  # noqa: S305
         nonce = bytes((self.header[24] & 0x0F,)) + self.header[10:16] + (1).to_bytes(6, "big")
         fc = bytes((self.header[0] & 0x8F, self.header[1] & 0x47 | 0x40))
@@ -95,7 +95,7 @@ def _blocks(octets: bytes) -> list[bytes]:
 
 
 def simulate(parameters: dict[str, int]) -> Record:
-    """Run the frame through the core."""
+    """Simulate the frame in the core."""
     tb = DOC.parent / "tb"
     if str(tb) not in sys.path:
         sys.path.insert(0, str(tb))
@@ -113,7 +113,7 @@ def _bit(record: Record, name: str) -> Row:
 
 
 def _words(record: Record, stream: str, parts: Sequence[tuple[str, int]]) -> Iterator[Row]:
-    """A stream's words, and of which parts of the MPDU they are: names with their octets, in order."""
+    """A stream's words with the parts of the MPDU in them; `parts` has names and octets, in order."""
     of = [name for name, octets in parts for _ in range(octets)]
     data, which = Row(f"{stream}_data"), Row("")
     taken = 0
@@ -132,7 +132,7 @@ def _words(record: Record, stream: str, parts: Sequence[tuple[str, int]]) -> Ite
 
 
 def _in_aes(record: Record) -> Iterator[Row]:
-    """The blocks that are in the AES core, those of CTR and of CBC-MAC."""
+    """The blocks in the AES core, of CTR and of CBC-MAC."""
     names = record.blocks()
     ctr, cbc = Row("CTR in AES"), Row("CBC-MAC in AES")
     inside: dict[str, State] = {}
@@ -157,7 +157,7 @@ def _in_aes(record: Record) -> Iterator[Row]:
 
 
 def _written(record: Record) -> Iterator[Row]:
-    """What CCM writes: ciphertext, and the words of the MIC. Octets behind the ciphertext are left out."""
+    """The words that CCM writes: ciphertext and MIC, without octets after the end of the ciphertext."""
     left, mic_left = len(record.payload), MIC_B
     text, mic = Row("ciphertext written"), Row("MIC written")
     for at, cycle in enumerate(record.cycles):
@@ -171,7 +171,7 @@ def _written(record: Record) -> Iterator[Row]:
 
 
 def panels(record: Record) -> Iterator[tuple[str, list[Row]]]:
-    """In, within, out: each over the cycles in which it has something to show."""
+    """The panels for input, AES core and output, each limited to its active cycles."""
     header, payload = len(record.header), len(record.payload)
     sealed = [("header", header), ("CCMP", CCMP_HEADER_B), ("data", payload), ("MIC", MIC_B)]
     arrives = [
@@ -200,7 +200,7 @@ def panels(record: Record) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _between(rows: list[Row], happens: list[bool], record: Record) -> list[Row]:
-    """From one cycle before the first in which something happens to one behind the last; with the cycles' numbers."""
+    """Rows from one cycle before the first active cycle to one after the last, with the numbers of the cycles."""
     when = [at for at, does in enumerate(happens) if does]
     first, end = max(when[0] - 1, 0), min(when[-1] + 2, len(record.cycles))
     origin = next(at for at, cycle in enumerate(record.cycles) if cycle["s"] is not None)
@@ -209,7 +209,7 @@ def _between(rows: list[Row], happens: list[bool], record: Record) -> list[Row]:
 
 
 def lines(title: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
-    """WaveJSON of a panel, in lines that can be read: columns are cycles, or gaps (None)."""
+    """WaveJSON of a panel, in lines of readable length: columns are cycles, or gaps (None)."""
     signals = rows[1:]
     columns: list[int | None] = []
     at, cycles = 0, len(rows[0].states)
@@ -238,7 +238,7 @@ def _wave(row: Row, line: list[int | None]) -> dict[str, Any]:
     wave, data = "", []
     before: State | None = None
     for column in line:
-        if column is None:  # not across what is written
+        if column is None:  # a gap must not cross text
             wave += "." if before and before[1] and row.name != "cycle" else "|"
             continue
         state = row.states[column]
@@ -253,7 +253,7 @@ def _wave(row: Row, line: list[int | None]) -> dict[str, Any]:
 
 
 def stacked(pictures: list[str]) -> str:
-    """SVGs of WaveDrom, one below the other on white, as one: with the shapes that they draw with once."""
+    """Join SVGs of WaveDrom vertically on white; their shared shapes are included once."""
     top, width = 0.0, 0.0
     parts: list[str] = []
     for picture in pictures:
@@ -279,7 +279,7 @@ def stacked(pictures: list[str]) -> str:
 
 
 def main() -> None:
-    """Simulate, and write the figures of all forms."""
+    """Simulate and write the figures of all forms."""
     for name, (title, parameters) in FORMS.items():
         record = simulate(parameters)
         source = [line for panel, rows in panels(record) for line in lines(panel, rows)]

@@ -1,7 +1,7 @@
-"""Proofs about the modules with Yosys and its ABC: what holds for every input, not only for those of a simulation.
+"""Proofs about the modules with Yosys and its ABC: properties that hold for every input, not only in simulations.
 
-Property directed reachability (`pdr`) proves a property for ever, from the reset on. `cycles` stands where it would
-take too long: then the property holds for as many cycles from the reset on (`bmc3`).
+Property directed reachability (`pdr`) proves a property for unlimited time after the reset. Where that takes too long,
+`cycles` is set, and the property is proved for this number of cycles after the reset (`bmc3`).
 """
 
 import subprocess
@@ -17,7 +17,7 @@ FORMAL = Path(__file__).parent
 
 
 class Proof(NamedTuple):
-    """Of the properties in `<module>_properties.v`."""
+    """A proof of the properties in `<module>_properties.v`."""
 
     name: str
     module: str
@@ -25,7 +25,7 @@ class Proof(NamedTuple):
     parameters: Mapping[str, int] = {}
 
 
-# Numbers of slots, keys and tags move nothing in what is proved, but take time.
+# More slots, keys and tags do not change the proved properties, but take time.
 SMALL = {"SLOT_W": 1, "KEY_W": 1, "TAG_W": 1}
 
 PROOFS = (
@@ -40,7 +40,7 @@ PROOFS = (
 
 
 def run(command: Sequence[str], log: Path) -> str:
-    """A program's output; AssertionError if it fails."""
+    """Run a program and return its output; AssertionError if it fails."""
     done = subprocess.run(command, cwd=log.parent, capture_output=True, text=True, check=False)
     log.write_text(done.stdout + done.stderr)
     assert done.returncode == 0, f"{log}\n{(done.stdout + done.stderr)[-2000:]}"
@@ -65,7 +65,7 @@ def test_proof(proof: Proof) -> None:
     run(["yosys", "-q", "-p", script], folder / "yosys.log")
     prove = "pdr" if proof.cycles is None else f"bmc3 -F {proof.cycles}"
     said = run(["yosys-abc", "-c", f"read_aiger model.aig; fold; strash; {prove}"], folder / "abc.log")
-    # ABC ends well whatever it found.
+    # ABC's exit status is 0 even if the proof fails.
     proved = "Property proved" if proof.cycles is None else f"No output asserted in {proof.cycles} frames"
     assert proved in said, f"{folder / 'abc.log'}\n{said[-1000:]}"
 

@@ -1,4 +1,4 @@
-"""Verilator has nothing to say, with all of its warnings, about any module in any configuration that is simulated."""
+"""Verilator with all warnings reports nothing for any module in any simulated configuration."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from configurations import SIMULATIONS
 from runner import RTL, VERILATOR, environment_of_verilator, sources
 
 LINT = Path(__file__).parent
-# Every module by itself with its defaults, then all that is simulated.
+# Every module alone with its default parameters, then all simulated configurations.
 DEFAULTS = [(file.stem, file, "") for file in sources()]
 CONFIGURED = [
     (

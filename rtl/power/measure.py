@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measure toggles per payload bit of the design points of rtl/syn/points.toml, as an estimate of energy.
 
-What is measured is kept in rtl/syn/results.json as it comes; a measurement whose sources, parameters, recipe and tools
-are still the same is not done again.
+Each measurement is stored in rtl/syn/results.json as soon as it is complete. A measurement is skipped if its sources,
+parameters, recipe and tools are unchanged.
 
-A toggle is a change of a net, counted once for every pin that the net drives, glitches included. A register's clock pin
-counts two a cycle, whether its enable lets it change or not. Memories are told apart, in bits that are read and written
-for each bit of payload: what an access costs is another matter, and is not in the toggles.
+A toggle is a change of a net, including glitches, counted once for every pin that the net drives. A register's clock
+pin has two toggles per cycle, whether the register is enabled or not. Memories are reported separately, as bits read
+and written per bit of payload: toggles do not include the energy of accesses.
 """
 
 import sys
@@ -42,7 +42,7 @@ _PJ_PER_TOGGLE: Final = 0.5e12 * PIN_FARAD * SUPPLY_VOLT**2
 
 
 def made(design: Design, operation: Operation) -> Made:
-    """What a measurement of this design is of."""
+    """The inputs of a measurement of this design."""
     library = sorted((RTL / "rtl").glob("*.v"))
     bench = [RTL / "tb" / name for name in ("frames.py", "streams.py", "reference.py")]
     own = [POWER / name for name in ("activity.py", "gates.py", "stimulus.py", "simulate.py")]
@@ -73,7 +73,7 @@ def energy(design: Design, folder: Path, operation: Operation) -> tuple[Energy, 
 
 
 def report(name: str, found: activity.Activity, clock_mhz: float | None, depth: int) -> list[str]:
-    """What was found of a design point, in lines."""
+    """The results of a design point, as lines of text."""
     bits, cycles = found.payload_bits, found.changes.cycles
     all_ = simulate.by_kind(found.netlist, found.changes)
     nets = simulate.by_kind(found.netlist, found.changes, weighted=False)
@@ -86,7 +86,7 @@ def report(name: str, found: activity.Activity, clock_mhz: float | None, depth: 
         f"written; they drive {all_.memory / bits:.1f} toggles",
     ]
     if clock_mhz:
-        # Toggles a cycle times cycles a second times energy: 1e6 a second * 1e-12 J * 1e3 mW/W.
+        # Toggles per cycle times cycles per second times energy: 1e6 1/s * 1e-12 J * 1e3 mW/W.
         milliwatt = _PJ_PER_TOGGLE * clock_mhz * 1e-3 / cycles
         lines.append(
             f"{name}: at {clock_mhz:g} MHz, estimated: {all_.lut * milliwatt:.2f} mW combinational, "

@@ -1,4 +1,4 @@
-"""The simulator of gates against Icarus, net by net, and memories against what they are to do."""
+"""The gate simulator compared with Icarus, net by net, and its memories compared with their specification."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ import simulate  # noqa: E402
 from aes import SUBSTITUTES  # noqa: E402
 
 CYCLES = 300
-PERIOD = 1000  # units, more than any gate takes to come to rest
+PERIOD = 1000  # units, longer than any gate takes to settle
 
 needs_tools = pytest.mark.skipif(
     not (shutil.which("yosys") and shutil.which("iverilog")), reason="needs yosys and iverilog"
@@ -30,7 +30,7 @@ needs_tools = pytest.mark.skipif(
 def mapped(
     top: str, parameters: Mapping[str, int], folder: Path, source: Path | None = None
 ) -> gates.Netlist:
-    """A module in cells of the ECP5, in folder/netlist.json and folder/netlist.v."""
+    """Map a module to cells of the ECP5, in folder/netlist.json and folder/netlist.v."""
     files = " ".join(str(file) for file in ([source] if source else sorted((RTL / "rtl").glob("*.v"))))
     chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
     script = (
@@ -42,7 +42,7 @@ def mapped(
 
 
 def changes_by_icarus(netlist: gates.Netlist, stimulus: list[dict[str, int]], folder: Path) -> dict[str, int]:
-    """How often each wire of the netlist changes from the end of the first cycle on."""
+    """The number of changes of each wire of the netlist after the end of the first cycle."""
     ports = list(netlist.inputs)
     clock = f".{netlist.clock}(clk), " if netlist.clock else ""
     connections = ", ".join(f".{quoted(name)}(given[{at}])" for at, name in enumerate(ports))
@@ -79,7 +79,7 @@ def changes_by_icarus(netlist: gates.Netlist, stimulus: list[dict[str, int]], fo
 
 
 def changes_in(file: Path) -> dict[str, int]:
-    """Changes of each wire of a VCD from one time to the next; what takes no time is none."""
+    """Changes of each wire of a VCD from one time to the next; changes back within one time do not count."""
     head, _, body = file.read_text().partition("$enddefinitions $end")
     names: dict[str, list[str]] = {}
     for code, name in re.findall(r"\$var \w+ +1 (\S+) (\S+) ", head):
@@ -97,7 +97,7 @@ def changes_in(file: Path) -> dict[str, int]:
 
 
 def quoted(name: str) -> str:
-    """A name as Verilog takes it, whatever is in it."""
+    """A name as an escaped identifier of Verilog."""
     return f"\\{name} "
 
 
@@ -126,7 +126,7 @@ def test_every_net_changes_as_often_as_in_an_event_driven_simulator(
     top: str, parameters: Mapping[str, int], tmp_path: Path
 ) -> None:
     source = None
-    if top == "verdict_adder":  # carry chains, set, and enable by 0
+    if top == "verdict_adder":  # carry chains, set, active-low enable
         source = tmp_path / "adder.v"
         source.write_text(ADDER)
     netlist = mapped(top, parameters, tmp_path, source)

@@ -1,4 +1,4 @@
-"""Clock cycles of frames, by simulation: rtl/tb/ccmp_core/measure_cycles.py through the runner of the tests."""
+"""Clock cycles per frame by simulation: runs rtl/tb/ccmp_core/measure_cycles.py with the runner of the tests."""
 
 import json
 import sys
@@ -23,12 +23,12 @@ _BENCH: Final = tuple(
         "streams.py",
     )
 )
-_HEADERS_B: Final = 34  # of the longest that is measured with: QoS Data and CCMP header, as opened
+_HEADERS_B: Final = 34  # of the longest measured frame: QoS Data and CCMP header, to be opened
 _MICS_B: Final = 8
 
 
 def made(design: Design) -> Made:
-    """What cycles of this design are of. UsageError without the simulator."""
+    """The inputs of a measurement of this design. UsageError without the simulator."""
     sources = used_sources(design, sorted((RTL / "rtl").glob("*.v")))
     return Made(
         sha256=digest(design.parameters, PAYLOADS_B, files=[*sources, *_BENCH]),
@@ -37,7 +37,7 @@ def made(design: Design) -> Made:
 
 
 def measure(design: Design) -> Cycles:
-    """Simulate it."""
+    """Simulate a design and count its cycles."""
     if str(_TB) not in sys.path:
         sys.path.insert(0, str(_TB))
     from configurations import Simulation
@@ -60,7 +60,7 @@ def measure(design: Design) -> Cycles:
 
 
 def _suite(design: Design) -> str:
-    """The cipher suite that the frames are of, by the names of rtl/tb/reference.py."""
+    """The cipher suite of the frames, by its name in rtl/tb/reference.py."""
     if design.lanes < 2:
         return "ccmp"
     return f"{'enhanced' if design.parameters.get('REPAIRED', 1) else 'paper'}{design.lanes}"

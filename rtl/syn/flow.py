@@ -1,8 +1,8 @@
-"""One design point through the tools of one target, in a folder of its own whose scripts can be run by hand again.
+"""Run one design point through the tools of one target, in a separate folder whose scripts can be rerun by hand.
 
-1. core.ys, by yosys: the core mapped to the target, and counted.
-2. harness.ys, by yosys: the core within a harness of registers, as it would be in a larger design.
-3. nextpnr, for each seed: SEED.report.json has the clock rate; SEED.sdf, which is read and removed, all delays.
+1. core.ys, with yosys: map the core to the target and count its cells.
+2. harness.ys, with yosys: the core in a harness of registers, as in a larger design.
+3. nextpnr, for each seed: SEED.report.json has the clock rate. SEED.sdf has all delays; it is read and removed.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _YOSYS: Final = ("yosys", "apt-get install yosys")
 
 @cache
 def tool(name: str, package: str) -> str:
-    """Where a program is, on the PATH or beside this Python: YoWASP's, or the distribution's, which may be older."""
+    """The path of a program, from PATH or the directory of this Python: YoWASP's, else the distribution's."""
     beside = str(Path(sys.executable).parent)
     for each in (f"yowasp-{name}", name):
         if path := shutil.which(each) or shutil.which(each, path=beside):
@@ -43,7 +43,7 @@ def tool(name: str, package: str) -> str:
 
 @cache
 def version(name: str, package: str) -> str:
-    """What a program says it is."""
+    """The version that a program reports."""
     asked = subprocess.run(
         [tool(name, package), "-V"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
@@ -52,12 +52,12 @@ def version(name: str, package: str) -> str:
 
 
 def yosys_version() -> str:
-    """Of yosys."""
+    """The version of yosys."""
     return version(*_YOSYS)
 
 
 def package_versions(*names: str) -> dict[str, str]:
-    """Of Python packages; UsageError for one that is not there."""
+    """Versions of Python packages; UsageError if one is not installed."""
     try:
         return {name: metadata.version(name) for name in names}
     except ImportError as error:
@@ -65,7 +65,7 @@ def package_versions(*names: str) -> dict[str, str]:
 
 
 def digest(*parts: object, files: Sequence[Path] = ()) -> str:
-    """SHA-256 of names and contents of files, and of what is beside them; of Verilog without comments and layout."""
+    """SHA-256 of the parts and of names and contents of files. Comments and layout of Verilog do not count."""
     sum_ = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
     for file in files:
         text = file.read_text()
@@ -77,7 +77,7 @@ def digest(*parts: object, files: Sequence[Path] = ()) -> str:
 
 @cache
 def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
-    """The library's modules that the core with these parameters is made of."""
+    """The library's modules in the core with these parameters."""
     sources = sorted((RTL / "rtl").glob("*.v"))
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -89,7 +89,7 @@ def _modules(parameters: tuple[tuple[str, int], ...]) -> frozenset[str]:
 
 
 def used_sources(design: Design, sources: Sequence[Path]) -> list[Path]:
-    """Those of the files that a design point is made of, and what they include."""
+    """The files of `sources` that a design point uses, and the headers that they include."""
     modules = _modules(tuple(sorted(design.parameters.items())))
     library = {file.name for file in (RTL / "rtl").glob("*.v")}
     headers = sorted((RTL / "rtl").glob("*.vh"))
@@ -103,28 +103,28 @@ class Build:
     point: str
     design: Design
     recipe: Recipe
-    work: Path  # where folders of builds are
+    work: Path  # parent of the folders of builds
 
     @property
     def folder(self) -> Path:
-        """Where all of it is."""
+        """The folder of this build."""
         return self.work / self.point / self.recipe.name
 
     @property
     def placeable(self) -> bool:
-        """Whether it can be placed and routed."""
+        """Whether the design point can be placed and routed."""
         return bool(self.recipe.place) and self.recipe.name not in self.design.counts_only
 
     @cached_property
     def sha256(self) -> str:
-        """Of all that the results come from, but the tools."""
+        """Digest of all inputs of the results except the tools."""
         sources = [*used_sources(self.design, self.recipe.sources), *self._constraints]
         read = self.read(self.recipe.folder)
         synth = synthesis(self.recipe.synth, harness.CORE)
         return digest(read[1:], synth, self.recipe.model_dump(), harness.VERILOG, files=sources)
 
     def tools(self, *, place: bool) -> dict[str, str]:
-        """Their versions; UsageError if one is not there."""
+        """Versions of the tools; UsageError if one is not installed."""
         found = {"yosys": yosys_version()}
         if place:
             name = self.recipe.place[0]
@@ -132,11 +132,11 @@ class Build:
         return found
 
     def read(self, folder: Path) -> list[str]:
-        """Yosys's commands, in a folder, that read the core."""
+        """Commands for yosys, run in a folder, that read the core."""
         return elaborate(folder, self.recipe.sources, self.design.parameters)
 
     def map(self) -> Counts:
-        """Map and count the core."""
+        """Map the core and count its cells."""
         synth = synthesis(self.recipe.synth, harness.CORE)
         run_yosys(self.folder, "core", [*self.read(self.folder), *synth, "write_json core.json"])
         core = harness.top_module(self.folder / "core.json")
@@ -145,7 +145,7 @@ class Build:
         return count(core, self.recipe.cells)
 
     def surround(self) -> None:
-        """Map the core within its harness, which is of core.json: made anew if that is of another time or place."""
+        """Map the core in its harness. The harness depends on core.json, which is rebuilt if it is out of date."""
         if not self._stamp.is_file() or self._stamp.read_text() != self.sha256:
             self.map()
         read = [*self.read(self.folder), "read_verilog harness.v"]
@@ -156,10 +156,10 @@ class Build:
             shutil.copy(file, self.folder)
 
     def place(self, seed: int) -> Run:
-        """Place and route with that seed."""
+        """Place and route with this seed."""
         report, sdf = f"{seed}.report.json", f"{seed}.sdf"
         name, *options = self.recipe.place
-        # Names without a folder: YoWASP's tools see the working directory alone.
+        # Names without a folder: YoWASP's tools can access only the working directory.
         outputs = ("--report", report, "--sdf", sdf)
         command = [
             tool(name, self.recipe.package), *options, "--json", "harness.json", "--timing-allow-fail",
@@ -183,7 +183,7 @@ class Build:
 
     @property
     def _stamp(self) -> Path:
-        """What core.json is of."""
+        """File with the digest of the inputs of core.json."""
         return self.folder / "core.sha256"
 
     @property
@@ -197,7 +197,7 @@ def elaborate(
     parameters: Mapping[str, int],
     black_boxes: Sequence[Path] = (),
 ) -> list[str]:
-    """Yosys's commands, in a folder, that read the core; a table in a case statement is to become logic, not ROM."""
+    """Commands for yosys, run in a folder, that read the core. Tables in case statements become logic, not ROM."""
 
     def names(files: Sequence[Path]) -> str:
         return " ".join(os.path.relpath(file, folder) for file in files)
@@ -213,19 +213,19 @@ def elaborate(
 
 
 def synthesis(synth: str, top: str) -> list[str]:
-    """Yosys's commands that map the design and, when all is mapped, make one module of it."""
+    """Commands for yosys that map the design and flatten it after mapping."""
     return [f"{synth} -top {top}", "setattr -unset keep_hierarchy t:*", "flatten", "opt_clean"]
 
 
 def run_yosys(folder: Path, name: str, commands: Sequence[str]) -> None:
-    """Run commands, which are left there as NAME.ys with NAME.log; AirtollError if it fails."""
+    """Run commands, and leave NAME.ys and NAME.log in the folder; AirtollError if yosys fails."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.ys").write_text("\n".join(commands) + "\n")
     _run(folder, name, [tool(*_YOSYS), "-q", f"{name}.ys"])
 
 
 def _run(folder: Path, name: str, command: Sequence[str]) -> None:
-    """Run a tool; AirtollError with what it complained of last."""
+    """Run a tool; AirtollError with its last error message."""
     log = folder / f"{name}.log"
     with log.open("w") as out:
         done = subprocess.run(

@@ -1,6 +1,6 @@
-"""A top module with few pins around a core with many, so that every path of the core lies between two registers.
+"""A top module with few pins around a core with many pins, so that every path of the core is between two registers.
 
-`ir` shifts in what the core's inputs get, `o1` takes what its outputs give, and `o2` shifts that out.
+`ir` shifts in the values of the core's inputs, `o1` captures its outputs, and `o2` shifts them out.
 """
 
 import json
@@ -30,14 +30,14 @@ endmodule
 
 
 def top_module(netlist: Path) -> dict[str, Any]:
-    """The top module of a netlist as yosys writes it (write_json)."""
+    """The top module of a netlist in the JSON of yosys (write_json)."""
     modules = json.loads(netlist.read_text())["modules"]
     found: dict[str, Any] = next(m for m in modules.values() if int(m["attributes"].get("top", "0"), 2))
     return found
 
 
 def registers(netlist: Path) -> frozenset[str]:
-    """The cells of the harness that are its own registers, which yosys may have named after a port of the core."""
+    """The registers of the harness itself, which yosys may have named after a port of the core."""
     module = top_module(netlist)
     nets = {bit for name in ("ir", "o1", "o2") for bit in module["netnames"][name]["bits"]}
     return frozenset(
@@ -49,7 +49,7 @@ def registers(netlist: Path) -> frozenset[str]:
 
 
 def harness(core: dict[str, Any]) -> str:
-    """Verilog of the module around that one."""
+    """Verilog of the harness around a core."""
     connections = []
     widths = {"input": 0, "output": 0}
     for name, port in core["ports"].items():

@@ -1,4 +1,4 @@
-"""What a mapped netlist takes."""
+"""Resources of a mapped netlist."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _Of = TypeVar("_Of")
 
 @dataclass(frozen=True)
 class Counts:
-    """As `airtoll.rtl.Target` has them."""
+    """The counts of `airtoll.rtl.Target`."""
 
     lut: int
     carry_lut: int
@@ -25,8 +25,8 @@ class Counts:
 def count(module: Mapping[str, Any], cells: Cells) -> Counts:
     """The cells of a flat module of a netlist.
 
-    A logic element has a LUT and a register. A LUT, or a bit of a carry chain, and a register share one if the register
-    takes what the LUT gives, and nothing else does: what is certain of every part, and less than what a placer finds.
+    A logic element has a LUT and a register. A LUT, or a bit of a carry chain, shares one with a register if it drives
+    only this register. This is possible in every part, and a placer finds more.
     """
     types = Counter(cell["type"] for cell in module["cells"].values())
     carry = _total(types, cells.carry)

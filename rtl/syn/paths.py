@@ -1,12 +1,12 @@
 """The slowest paths into, out of and within the core, from the delays of a routed design (SDF, IEEE 1497).
 
-nextpnr itself reports the slowest path of a clock, whichever that is. Here registers of the harness stand for ports:
+nextpnr itself reports only the slowest path of a clock. Here registers of the harness represent ports:
 
 - Tsu: from a register of the harness to one of the core, without the first one's clock-to-output;
 - Tco: from a register of the core to one of the harness, without the second one's setup;
 - Clk-to-Clk: from a register of the core to one of the core, clock-to-output and setup included.
 
-So Tsu and Tco have the wire between harness and core in them, as in a design around the core.
+Tsu and Tco therefore include the wires between harness and core, as in a design around the core.
 """
 
 import re
@@ -24,7 +24,7 @@ _TRIPLE = re.compile(r"[-\d.]*:[-\d.]*:([-\d.]+)")
 
 @dataclass
 class _Cell:
-    name: str = ""  # as SDF has it, with a backslash before each bracket
+    name: str = ""  # as in SDF, with a backslash before each bracket
     type: str = ""
     paths: list[tuple[str, str, float]] = field(default_factory=list)  # from, to, ps
     setups: list[tuple[str, str, float]] = field(default_factory=list)  # data, clock, ps
@@ -32,19 +32,19 @@ class _Cell:
 
 @dataclass(frozen=True)
 class Slowest:
-    """In nanoseconds; None where there is no such path."""
+    """The slowest paths in nanoseconds; None if there is no path of that kind."""
 
     clk_to_clk_ns: float | None
     tsu_ns: float | None
     tco_ns: float | None
-    of_all_ns: float  # the clock's period: those within the harness too
+    of_all_ns: float  # the clock's period, including paths within the harness
 
 
 @dataclass
 class _Graph:
     """Pins of the design; times in picoseconds, from the clock's edge."""
 
-    following: dict[str, list[tuple[str, float]]]  # pins, and how much later
+    following: dict[str, list[tuple[str, float]]]  # the pins that a pin drives, with the delay
     starts: list[tuple[str, bool, float]]  # output of a register, whether of the core, clock-to-output
     ends: list[tuple[str, bool, float]]  # input of a register, whether of the core, setup
 
@@ -54,7 +54,7 @@ class _Graph:
         cells = list(_cells(sdf, graph.following))
         clocks: dict[str, set[str]] = defaultdict(
             set
-        )  # ports, by type of cell: a register without data has no setup to tell
+        )  # ports, by type of cell: a register without data has no setup entry
         for cell in cells:
             clocks[cell.type].update(clock for _, clock, _ in cell.setups)
         for cell in cells:
@@ -68,7 +68,7 @@ class _Graph:
         return graph
 
     def latest(self, starts: Iterable[tuple[str, float]]) -> dict[str, float]:
-        """When the last change comes to each pin that the starts lead to."""
+        """The time of the last change at each pin that is reachable from the starts."""
         at: dict[str, float] = {}
         for pin, ps in starts:
             at[pin] = max(ps, at.get(pin, _NEVER))
@@ -80,13 +80,13 @@ class _Graph:
 
     @cached_property
     def _order(self) -> list[str]:
-        """Pins that lead anywhere, each after those before it."""
+        """Pins that drive others, in topological order."""
         before: dict[str, int] = defaultdict(int)
         for pins in self.following.values():
             for pin, _ in pins:
                 before[pin] += 1
         order = [pin for pin in self.following if not before[pin]]
-        for pin in order:  # which grows
+        for pin in order:  # the loop appends to order
             for to, _ in self.following[pin]:
                 before[to] -= 1
                 if not before[to] and to in self.following:
@@ -97,7 +97,7 @@ class _Graph:
 
 
 def slowest_paths(sdf: Path, around: Container[str]) -> Slowest:
-    """Of a design within a harness of those registers, whose clock is one. AirtollError if it has a loop."""
+    """The slowest paths of a design in a harness of these registers, with one clock. AirtollError if it has a loop."""
     graph = _Graph.of(sdf, around)
     from_core = graph.latest((pin, ps) for pin, in_core, ps in graph.starts if in_core)
     from_harness = graph.latest((pin, 0.0) for pin, in_core, _ in graph.starts if not in_core)
@@ -118,7 +118,7 @@ def _slowest(ps: Iterable[float]) -> float | None:
 
 
 def _cells(sdf: Path, wires: dict[str, list[tuple[str, float]]]) -> Iterator[_Cell]:
-    """The cells of the file, a construct to a line as nextpnr writes them; wires are put beside them."""
+    """The cells of the file, with one construct per line as nextpnr writes it; adds its wires to `wires`."""
     cell = _Cell()
     with sdf.open() as lines:
         for line in lines:

@@ -31,22 +31,22 @@ class Design(_Table):
     group: Group
     parameters: dict[str, int]
     targets: tuple[TargetName, ...]
-    counts_only: tuple[TargetName, ...] = ()  # of these
+    counts_only: tuple[TargetName, ...] = ()  # targets for which the design is only counted
 
     @property
     def lanes(self) -> int:
-        """As LANES says: -1 where frames take turns."""
+        """The parameter LANES; -1 if frames take turns."""
         return self.parameters.get("LANES", -1)
 
 
 class Cells(_Table):
-    """What cells of a mapped netlist are, by patterns of their type."""
+    """The meaning of the cells of a mapped netlist, by patterns of their type."""
 
-    lut: dict[str, int]  # LUTs of each
+    lut: dict[str, int]  # LUTs per cell
     carry: dict[str, int]
     ram_blocks: dict[str, int]
-    logic_output: dict[str, tuple[str, ...]]  # the ports of a LUT or a carry that a register may take from
-    ff_input: dict[str, str]  # the port of a register that takes data
+    logic_output: dict[str, tuple[str, ...]]  # the outputs of a LUT or a carry that a register can share
+    ff_input: dict[str, str]  # the data input of a register
 
 
 class Recipe(_Table):
@@ -57,27 +57,27 @@ class Recipe(_Table):
     lut: str
     ram: str
     synth: str  # the pass of yosys that maps to it
-    pads: str = ""  # the pass that then gives a whole device its pads, if it has to have them
-    place: tuple[str, ...] = ()  # nextpnr, if there is one for it
-    package: str = ""  # that has it
-    registers_apart: bool = True  # from LUTs, in what nextpnr says of delays: else harness and core are one
+    pads: str = ""  # the pass that then adds pads, if the device requires them
+    place: tuple[str, ...] = ()  # the command of nextpnr, if nextpnr supports the target
+    package: str = ""  # how to install nextpnr
+    registers_apart: bool = True  # from LUTs in nextpnr's delays: required to tell harness from core
     cells: Cells
 
     @property
     def folder(self) -> Path:
-        """With target.toml, modules in place of the library's, and files that nextpnr is given."""
+        """The folder of target.toml, of modules that replace the library's, and of files for nextpnr."""
         return SYN / self.name
 
     @property
     def sources(self) -> list[Path]:
-        """The library's modules, but for those that the target has its own of."""
+        """The library's modules, with the target's own modules instead of those with the same name."""
         own = {file.name: file for file in self.folder.glob("*.v")}
         library = {file.name: file for file in (RTL / "rtl").glob("*.v")}
         return [file for _, file in sorted((library | own).items())]
 
 
 def designs(file: Path = SYN / "points.toml") -> dict[str, Design]:
-    """All design points, by name; UsageError for one with a parameter that the core has not."""
+    """All design points by name; UsageError if one has an unknown parameter."""
     tables = read_toml(file, "the design points")[1]
     found = {name: _validate(Design, table, f"{file}: {name}") for name, table in tables.items()}
     there = _parameters_of(TOP)
@@ -88,7 +88,7 @@ def designs(file: Path = SYN / "points.toml") -> dict[str, Design]:
 
 
 def among(known: Mapping[str, _Of], names: Sequence[str] | None, what: str) -> dict[str, _Of]:
-    """Those that were named, or all; UsageError for one that is not there."""
+    """The entries with these names, or all entries; UsageError for an unknown name."""
     for name in names or ():
         if name not in known:
             raise UsageError(f"there is no {what} '{name}'; there are {', '.join(known)}")
@@ -96,7 +96,7 @@ def among(known: Mapping[str, _Of], names: Sequence[str] | None, what: str) -> d
 
 
 def recipe(name: TargetName) -> Recipe:
-    """The target of that name."""
+    """The target with this name."""
     file = SYN / name / "target.toml"
     return _validate(Recipe, {"name": name, **read_toml(file, "a target")[1]}, str(file))
 

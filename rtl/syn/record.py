@@ -1,4 +1,4 @@
-"""What is known of a design point, and keeping what is found: for all that measures (`airtoll.rtl.results`)."""
+"""The stored results of design points (`airtoll.rtl.results`), for the scripts that measure."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +12,12 @@ RESULTS: Final = SYN / "results.json"
 
 
 def known(file: Path, name: str, design: Design) -> Point:
-    """What is known of a design point; of one with other parameters, nothing."""
+    """The stored results of a design point; empty if its parameters have changed."""
     return _of(load(file) if file.exists() else Results(), name, design)
 
 
 def keep(file: Path, name: str, design: Design, change: Callable[[Point], Point]) -> None:
-    """Change what is known of it."""
+    """Change the stored results of a design point."""
 
     def changed(results: Results) -> Results:
         points = {**results.points, name: change(_of(results, name, design))}
@@ -28,7 +28,7 @@ def keep(file: Path, name: str, design: Design, change: Callable[[Point], Point]
 
 
 def still(known: Made, made: Made) -> bool:
-    """Whether what is known is of the same; a tool that only one of the two needed makes no difference."""
+    """Whether a stored measurement is up to date; a tool that only one of the two required does not count."""
     same = all(made.tools.get(name, version) == version for name, version in known.tools.items())
     return known.sha256 == made.sha256 and same
 

@@ -1,4 +1,4 @@
-"""Measurements one after the other: one that fails is told, and the others are made; and the script that does it."""
+"""Run measurements in order: report failed measurements and continue with the others; entry point of the scripts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from airtoll.errors import AirtollError, StoppedError, UsageError
 
 @dataclass(frozen=True)
 class Step:
-    """Something to measure."""
+    """One measurement."""
 
     name: str
     measure: Callable[[], None]
 
 
 def take(steps: Sequence[Step], console: Console) -> None:
-    """Measure all of it. AirtollError if something could not be measured, StoppedError at Ctrl-C."""
+    """Run all measurements. AirtollError if one failed, StoppedError at Ctrl-C."""
     failed = 0
     with counting(console) as progress:
         task = progress.add_task("", total=len(steps))
@@ -39,7 +39,7 @@ def take(steps: Sequence[Step], console: Console) -> None:
 
 
 def script(main: Callable[..., None], name: str) -> None:
-    """The script of that name: every way to fail ends in one line and an exit status."""
+    """Run `main` as the script with this name: every failure ends in one line and an exit status."""
     try:
         typer.run(main)
     except AirtollError as error:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measure the design points of points.toml: logic, timing, clock cycles.
 
-What is measured is kept in results.json as it comes; a measurement whose sources, parameters, recipe and tools are
-still the same is not done again. So an interrupted run goes on where it was, and after a change only what changed is
-measured.
+Each measurement is stored in results.json as soon as it is complete. A measurement is skipped if its sources,
+parameters, recipe and tools are unchanged. An interrupted run can therefore be continued, and only changed designs are
+measured again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _SEEDS: Final = 5
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be done, and where it is kept."""
+    """The requested measurements, and where to store them."""
 
     seeds: tuple[int, ...]
     place: bool

@@ -1,4 +1,4 @@
-"""AES as FIPS 197 prints it, and as `cryptography` has it: what the modules of the round are held against."""
+"""AES as printed in FIPS 197 and as implemented by `cryptography`: the reference of the AES modules."""
 
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -14,10 +14,10 @@ SUBSTITUTES = bytes.fromhex(
     "ba78252e1ca6b4c6e8dd741f4bbd8b8a703eb5664803f60e613557b986c11d9e"
     "e1f8981169d98e949b1e87e9ce5528df8ca1890dbfe6426841992d0fb054bb16"
 )
-"""Figure 7: of the octets 0 to 255."""
+"""Figure 7: the substitutes of the octets 0 to 255."""
 
 ENCRYPTED = (
-    # Appendix B, C.1, C.3: key, block, and what it is encrypted to.
+    # Appendix B, C.1, C.3: key, block, encrypted block.
     (
         "2b7e151628aed2a6abf7158809cf4f3c",
         "3243f6a8885a308d313198a2e0370734",
@@ -36,7 +36,7 @@ ENCRYPTED = (
 )
 
 EXPANDED = (
-    # Appendix A.1 and A.3: key, and words of its schedule by their number.
+    # Appendix A.1 and A.3: key, and words of its schedule by number.
     ("2b7e151628aed2a6abf7158809cf4f3c", {4: "a0fafe17", 10: "5935807a", 43: "b6630ca6"}),
     (
         "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
@@ -46,7 +46,7 @@ EXPANDED = (
 
 
 def encrypt(key: bytes, block: bytes) -> bytes:
-    """One block, by OpenSSL."""
+    """Encrypt one block with OpenSSL."""
     return Cipher(AES(key), ECB()).encryptor().update(block)  # noqa: S305
 
 
@@ -67,10 +67,10 @@ def round_keys(key: bytes) -> list[bytes]:
 
 
 def xor(first: bytes, second: bytes) -> bytes:
-    """Of two strings of the same length."""
+    """Exclusive or of two strings of the same length."""
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
 def number(octets: bytes) -> int:
-    """Octets as the hardware has them: octet k in bits 8k+7 to 8k."""
+    """Octets in the layout of the hardware: octet k in bits 8k+7 to 8k."""
     return int.from_bytes(octets, "little")

@@ -1,7 +1,7 @@
-"""Cycles of a module with a clock, seen from where no edge is near.
+"""Clock cycles of a module, with inputs and outputs away from the rising edge.
 
-Signals are driven at the falling edge and looked at before the rising one, so that what a test sees is what the
-module's registers are going to see, in every simulator.
+Signals are driven at the falling edge and read before the rising edge, so that in every simulator a test reads the
+values that the module's registers will take.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ RESET_CYCLES = 3
 
 
 async def cycle(dut: Any, **inputs: int) -> None:
-    """The next cycle, with these inputs; the outputs can be read."""
+    """Go to the next cycle with these inputs; then the outputs can be read."""
     await FallingEdge(dut.clk)
     for name, value in inputs.items():
         getattr(dut, name).value = value
@@ -22,19 +22,19 @@ async def cycle(dut: Any, **inputs: int) -> None:
 
 
 def run_clock(dut: Any) -> None:
-    """For ever."""
+    """Run the clock until the end of the simulation."""
     cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
 
 
 async def reset(dut: Any, **inputs: int) -> None:
-    """These inputs, and a reset."""
+    """Set these inputs and reset the module."""
     for _ in range(RESET_CYCLES):
         await cycle(dut, **inputs, reset=1)
     await cycle(dut, reset=0)
 
 
 async def start(dut: Any, **inputs: int) -> None:
-    """The clock, these inputs, and a reset if there is one."""
+    """Start the clock, set these inputs, and reset the module if it has a reset."""
     run_clock(dut)
     if hasattr(dut, "reset"):
         await reset(dut, **inputs)

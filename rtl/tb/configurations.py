@@ -1,34 +1,34 @@
-"""What is simulated, and with what: a module, its parameters, and who runs it."""
+"""The simulations: modules, their parameters and simulators."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner import TB, Simulator, simulate, sources
 
-# S-boxes as tables: with many of them a simulation is built in a fraction of the time. That the library's are that
-# table is proved by themselves; of each kind of core one simulation at least has the library's.
+# S-boxes as tables: with many S-boxes, a simulation is built in a fraction of the time. A proof shows that the S-box of
+# the library equals the table, and at least one simulation per kind of core uses the library's.
 TABLES = tuple(sorted((TB / "aes_sbox" / "table").glob("*.v")))
 UNDEFINED = (TB / "ram_sdp" / "undefined" / "ram_sdp.v",)
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Cocotb tests on a module with these parameters, which the tests see as environment."""
+    """Cocotb tests on a module with these parameters, which the tests read from the environment."""
 
     top: str
     modules: str = ""
     parameters: dict[str, int] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     simulator: Simulator = "icarus"
-    in_place: tuple[Path, ...] = ()  # of the library's modules of that name
+    in_place: tuple[Path, ...] = ()  # replace the library's modules of the same name
 
     @property
     def name(self) -> str:
-        """For a person, and as pytest's identifier."""
+        """The name for people and for pytest."""
         return "-".join((self.top, *(f"{key}={value}" for key, value in self.parameters.items())))
 
     def run(self, *, coverage: bool = False) -> Path:
-        """The folder that it ran in; AssertionError if a test failed."""
+        """Run the tests and return the folder of the run; AssertionError if a test failed."""
         files = {file.name: file for file in (*sources(), *self.in_place)}
         return simulate(
             self.top,
@@ -57,7 +57,7 @@ CORES = (
         Simulation("ccmp_core", CORE_TESTS, parameters, simulator="verilator", in_place=TABLES)
         for parameters in ({"W": 64, "CORES": 2, "FRAMES": 9}, {"W": 128, "CORES": 4, "FRAMES": 18})
     ),
-    # As little memory as there can be, which does no more than it must, and S-boxes in block RAM.
+    # The smallest possible memory, with only the guaranteed behaviour, and S-boxes in block RAM.
     Simulation(
         "ccmp_core",
         CORE_TESTS,
@@ -77,7 +77,7 @@ CORES = (
     ),
 )
 
-# Lanes, with the cipher suite that they are, and the cycles that a frame of 1500 octets may take.
+# Lanes, with their cipher suite and the maximum cycles of a frame of 1500 octets.
 LANES = tuple(
     Simulation(
         "ccmp_core",
@@ -98,12 +98,12 @@ LANES = tuple(
 )
 
 PARTS = (
-    # ccmp_core has the one of ten rounds.
+    # The simulations of ccmp_core include the pipeline of ten rounds.
     Simulation("aes_pipe", parameters={"ROUNDS": 14}, simulator="verilator", in_place=TABLES),
     Simulation("aes_cslow", parameters={"W": 32}, simulator="verilator"),
     Simulation("aes_cslow", parameters={"W": 32, "SBOX_RAM": 1}, simulator="verilator"),
     Simulation("aes_cslow", parameters={"W": 128}, simulator="verilator", in_place=TABLES),
-    # A round in one cycle takes Icarus longer than Verilator takes to build it.
+    # With one round per cycle, Icarus simulates longer than Verilator takes to build.
     *(Simulation("aes_iter", parameters={"LANES": lanes}, simulator="verilator") for lanes in (1, 4)),
     Simulation("aes_key_expand"),
     Simulation("aes_sbox"),

@@ -1,9 +1,9 @@
-"""Runs the simulations with coverage and prints what they cover: lines of Verilog, and kinds of frames.
+"""Run the simulations and print their coverage: lines of Verilog, and kinds of frames.
 
-    python rtl/tb/coverage.py [NAME ...]    # of all that Verilator simulates, or of those whose name begins so
+    python rtl/tb/coverage.py [NAME ...]    # all simulations with Verilator, or those whose names begin with NAME
 
-Line coverage is Verilator's, a point for each branch, merged over all configurations. Functional coverage is counted by
-the bench of ccmp_core for frames whose verdict and octets were compared.
+Line coverage is Verilator's, with one point per branch, merged over all configurations. The bench of ccmp_core counts
+functional coverage, for frames whose verdict and octets were compared.
 """
 
 import json
@@ -23,7 +23,7 @@ from airtoll.errors import AirtollError, UsageError
 
 Point = tuple[str, int, str]  # file, line, branch
 
-# A point of coverage.dat is a row of fields, each behind \1 and its value behind \2, then how often.
+# A point of coverage.dat is a row of fields, each \1, name, \2, value; then the count.
 _ROW = re.compile(r"^C '(.*)' (\d+)$")
 _VERDICTS = (
     "sealed or opened",
@@ -40,7 +40,7 @@ _VERDICTS = (
 
 
 def line_points(file: Path) -> Counter[Point]:
-    """How often each point of a module of the library was passed."""
+    """Counts of each point of the library's modules."""
     points: Counter[Point] = Counter()
     for row in file.read_text().splitlines():
         if match := _ROW.match(row):
@@ -52,7 +52,7 @@ def line_points(file: Path) -> Counter[Point]:
 
 
 def functional_points(file: Path) -> Counter[str]:
-    """How often each kind of frame was compared."""
+    """Counts of each kind of compared frame."""
     points: Counter[str] = Counter()
     for row in file.read_text().splitlines():
         points.update(json.loads(row))
@@ -60,7 +60,7 @@ def functional_points(file: Path) -> Counter[str]:
 
 
 def print_lines(points: Counter[Point]) -> None:
-    """A row for each module, and the points that nothing passed."""
+    """Print one row per module, and the points without coverage."""
     files: defaultdict[str, list[Point]] = defaultdict(list)
     for point in points:
         files[point[0]].append(point)
@@ -74,7 +74,7 @@ def print_lines(points: Counter[Point]) -> None:
 
 
 def print_functional(points: Counter[str]) -> None:
-    """Frames by verdict; of those sealed or opened the cross of direction, key, header and size."""
+    """Print frames by verdict; for sealed or opened frames, the cross of direction, key, header and size."""
     split = {tuple(point.split("/")): count for point, count in points.items()}
     print("\nverdict            sealing  opening")
     for number, verdict in enumerate(_VERDICTS):
@@ -94,7 +94,7 @@ def print_functional(points: Counter[str]) -> None:
 
 
 def main(wanted: list[str]) -> None:
-    """See above."""
+    """Run the simulations and print their coverage."""
     chosen = [
         each
         for each in SIMULATIONS

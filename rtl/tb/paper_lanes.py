@@ -1,7 +1,7 @@
-"""The scheme of Hayajneh et al. as printed, in the reading of ccm_lanes: to be compared, never to protect a frame.
+"""The scheme of Hayajneh et al. as printed, as ccm_lanes interprets it: only for comparison, never to protect a frame.
 
-It is CCMP-128 but for the MIC: the payload's blocks go to the lanes in turn, B0 and the AAD to the first lane in front
-of them, the other lanes start from zero, and the MIC is the sum of all lanes. `wlan_ciphers::study` has it as
+The scheme is CCMP-128 except for the MIC. The payload's blocks go to the lanes in turn. The first lane processes B0 and
+the AAD first; the other lanes start from zero. The MIC is the sum of all lanes. In `wlan_ciphers::study` the scheme is
 `PaperLanes` with `Split::Interleaved` and `Head::FirstLane`.
 """
 
@@ -16,9 +16,9 @@ _CCMP_HEADER, _MIC = 8, 8  # octets
 
 
 class PaperLanes:
-    """A key, with what `Protection` has for frames.
+    """A key with the methods of `Protection` for frames.
 
-    Layout, packet numbers and verdicts are those of `Protection("ccmp", ...)`; only MICs are exchanged.
+    Layout, packet numbers and verdicts are those of `Protection("ccmp", ...)`; only the MIC is replaced.
     """
 
     def __init__(self, octets: bytes, lanes: int) -> None:
@@ -28,13 +28,13 @@ class PaperLanes:
         self._lanes = lanes
 
     def seal(self, frames: Iterable[bytes], pns: Iterable[int], key_id: int | None = None) -> list[bytes]:
-        """Seal frames, as `Protection.seal` does."""
+        """Seal frames like `Protection.seal`."""
         return [mpdu[:-_MIC] + self._mic(mpdu, self._lanes) for mpdu in self._ccmp.seal(frames, pns, key_id)]
 
     def open(
         self, mpdus: Iterable[bytes], key_id: int | None = None, *, window: ReplayWindow | None = None
     ) -> list[bytes | Refused]:
-        """Open MPDUs, as `Protection.open` does."""
+        """Open MPDUs like `Protection.open`."""
         as_ccmp = []
         for mpdu in mpdus:
             mic = self._mic(mpdu, 1)
@@ -48,7 +48,7 @@ class PaperLanes:
         return encryptor.update(block) + encryptor.finalize()
 
     def _mic(self, mpdu: bytes, lanes: int) -> bytes:
-        """Of what a sealed MPDU holds, in so many lanes."""
+        """The MIC of the content of a sealed MPDU, with this number of lanes."""
         length = header_octets(mpdu)
         assert length is not None
         header, ccmp = mpdu[:length], mpdu[length : length + _CCMP_HEADER]

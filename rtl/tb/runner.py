@@ -1,10 +1,10 @@
-"""Builds a module with Verilator or Icarus and runs cocotb tests on it.
+"""Build a module with Verilator or Icarus and run cocotb tests on it.
 
-Only the module's own ports can be seen by a test: that is what a user of it has, and it lets Verilator optimise the
-rest away. Builds are kept below `build/`, one for each module and set of parameters, and made anew when a source
-changes; who wants one that somebody else is using waits for it.
+A test can access only the module's ports, as a user of the module; this lets Verilator optimise the rest. Builds are
+stored below `build/`, one per module and set of parameters, and are rebuilt when a source changes. A build that is in
+use by another process is locked.
 
-Icarus builds in no time, Verilator takes seconds and then runs faster: short tests of a small module are Icarus's.
+Icarus builds immediately; Verilator builds for seconds and then runs faster. Short tests of small modules use Icarus.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ BUILD = RTL / "build"
 
 VERILATOR_ROOT = Path(verilator.__file__).parent
 VERILATOR = VERILATOR_ROOT / "bin" / "verilator_bin"
-# Verilator's package was built where these were found out; it does not find them out again.
+# Make variables that Verilator's package detected on its build machine and does not detect again.
 _MAKE = (
     "VM_PARALLEL_BUILDS=0",  # one file of C++
     "CFG_CXXFLAGS_PCH_I=-include",
@@ -46,13 +46,13 @@ Simulator = Literal["verilator", "icarus"]
 
 
 class _Verilator(Verilator):
-    """cocotb's own, with the ports alone made public, and with objects that are there already."""
+    """cocotb's runner, with only the ports public, and with prebuilt objects."""
 
     objects: Sequence[Path] = ()
 
     def _build_command(self) -> list[list[str]]:
         verilate, make = cast("list[list[str]]", super()._build_command())
-        # They must be younger than the makefile.
+        # The objects must be newer than the makefile.
         copy = [["cp", *map(str, self.objects), str(self.build_dir)]] if self.objects else []
         return [[word for word in verilate if word != "--public-flat-rw"], *copy, make]
 
@@ -70,7 +70,7 @@ def need(*programs: str) -> None:
 
 
 def environment_of_verilator() -> None:
-    """Let Verilator's package find its own files, and make the compiler's flags."""
+    """Set the variables with which Verilator's package finds its files, and make the compiler's flags."""
     os.environ["VERILATOR_ROOT"] = str(VERILATOR_ROOT)
     os.environ["MAKEFLAGS"] = " ".join(_MAKE)
     if str(VERILATOR.parent) not in os.environ["PATH"].split(os.pathsep):
@@ -87,9 +87,9 @@ def simulate(
     coverage: bool = False,
     simulator: Simulator = "verilator",
 ) -> Path:
-    """Run the cocotb tests of a Python module on a Verilog module named `top`, of the library or of a bench's own.
+    """Run the cocotb tests of a Python module on a Verilog module `top`, from the library or from `files`.
 
-    Returns the folder of the build, with the tests' log; AssertionError if one failed.
+    Returns the folder of the build, which has the tests' log; AssertionError if a test failed.
     """
     parameters = parameters or {}
     files = list(files or sources())
@@ -100,7 +100,7 @@ def simulate(
     folder = BUILD / (name if simulator == "verilator" else f"{name}-{simulator}")
     need("make", "g++") if simulator == "verilator" else need("iverilog", "vvp")
     for path in (TB, *(file.parent for file in TB.glob("*/test_*.py"))):
-        if str(path) not in sys.path:  # handed on to the simulator
+        if str(path) not in sys.path:  # passed on to the simulator
             sys.path.append(str(path))
     with _alone_in(folder):
         runner: Runner
@@ -109,8 +109,8 @@ def simulate(
             runner = _Verilator()
             public = folder / "public.vlt"
             public.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
-            # Most of the time goes into building. One file of C++, of short functions, and -O1 take the least: for the
-            # pipeline in one function the compiler takes minutes.
+            # Building takes most of the time. One C++ file with short functions and -O1 builds fastest: with one long
+            # function for the pipeline, the compiler takes minutes.
             arguments = ["-O3", "--output-split", "0", "--output-split-cfuncs", "300", "-CFLAGS", "-O1"]
             arguments += ["-Wno-fatal", "--no-assert"]
             arguments += ["--coverage-line"] if coverage else []
@@ -138,7 +138,7 @@ def simulate(
             stamp.write_text(seen)
         environment = dict(environment or {})
         if coverage:
-            counted = folder / "functional.jsonl"  # the bench adds to it
+            counted = folder / "functional.jsonl"  # the bench appends to it
             counted.unlink(missing_ok=True)
             environment["FUNCTIONAL_COVERAGE"] = str(counted)
         results = runner.test(
@@ -159,7 +159,7 @@ def simulate(
 
 @contextmanager
 def failures_told() -> Iterator[None]:
-    """For what measures: AirtollError in place of what `simulate` raises if tests, or a build, fail."""
+    """For measurements: AirtollError instead of the exceptions of `simulate` if tests or a build fail."""
     try:
         yield
     except (AssertionError, RuntimeError) as error:
@@ -176,9 +176,9 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _run_time_library(runner: Runner, folder: Path, *, coverage: bool) -> Iterator[None]:
-    """Verilator's own objects, which take longer to compile than most modules: once for all builds.
+    """Compile Verilator's own objects once for all builds: they take longer to compile than most modules.
 
-    Not verilator.o, which is cocotb's: it knows how large the model is.
+    Except verilator.o, which is cocotb's and depends on the size of the model.
     """
     if not isinstance(runner, _Verilator):
         yield

@@ -1,4 +1,4 @@
-"""All simulations of configurations.py, as many at a time as there are processors."""
+"""All simulations of configurations.py, one per processor at a time."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ Running = dict[str, Future[Path]]
 
 @pytest.fixture(scope="session")
 def running(request: pytest.FixtureRequest) -> Iterator[Running]:
-    """Those of the simulations that were asked for, begun."""
+    """Start the selected simulations."""
     wanted = {item.callspec.id for item in request.session.items if hasattr(item, "callspec")}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield {each.name: pool.submit(each.run) for each in SIMULATIONS if each.name in wanted}

@@ -1,4 +1,4 @@
-"""doc/testplan.toml names every test, and every test that it names is there."""
+"""doc/testplan.toml lists every test, and every listed test exists."""
 
 import ast
 import tomllib
@@ -9,12 +9,12 @@ from runner import RTL, TB, sources
 
 
 def cocotb_tests() -> set[str]:
-    """All of them, as `<folder>.<test>`."""
+    """All cocotb tests, as `<folder>.<test>`."""
     return {f"{file.parent.name}.{test}" for file in TB.glob("*/test_*.py") for test in cocotb_tests_of(file)}
 
 
 def cocotb_tests_of(file: Path) -> list[str]:
-    """Those of a module; pytest's own have none."""
+    """The cocotb tests of a module; modules of pytest have none."""
     return [
         node.name
         for node in ast.parse(file.read_text()).body
@@ -24,7 +24,7 @@ def cocotb_tests_of(file: Path) -> list[str]:
 
 
 def other_tests() -> set[str]:
-    """Those of pytest, as `<folder>.<test>`: functions, and the names of proofs."""
+    """The tests of pytest, as `<folder>.<test>`: functions, and the names of proofs."""
     names = set()
     for folder in ("formal", "lint", "power", "tb/gate_level"):
         for file in (RTL / folder).glob("test_*.py"):
@@ -46,7 +46,7 @@ def other_tests() -> set[str]:
 
 
 def plan() -> list[dict[str, str | list[str]]]:
-    """The points."""
+    """The points of the test plan."""
     return tomllib.loads((RTL / "doc" / "testplan.toml").read_text())["point"]
 
 

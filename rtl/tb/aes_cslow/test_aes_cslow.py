@@ -1,4 +1,4 @@
-"""aes_cslow against FIPS 197 and OpenSSL: blocks of both key lengths at once, offers taken or not."""
+"""aes_cslow compared with FIPS 197 and OpenSSL: blocks of both key lengths together, offers accepted or not."""
 
 import os
 from collections import deque
@@ -12,7 +12,7 @@ from clocked import reset, run_clock
 from cocotb.triggers import FallingEdge, ReadOnly
 
 W = int(os.environ.get("W", "32"))
-LEAD = int(os.environ.get("LEAD", "8"))  # to the key, which is told a cycle before the last word
+LEAD = int(os.environ.get("LEAD", "8"))  # cycles to the key, one cycle before the last word
 WORDS = 128 // W
 KEYS = 32
 TAGS = 8
@@ -20,7 +20,7 @@ CYCLES_A_ROUND = 5
 
 
 class Bench:
-    """The core, its memory of round keys, and a user who sees to it that no two blocks come or leave at a time."""
+    """The core, its memory of round keys, and a user that lets no two blocks enter or leave at the same time."""
 
     def __init__(self, dut: Any, keys: list[bytes], share: float = 1.0, seed: int = 1) -> None:
         self.dut, self.share, self.rng = dut, share, Random(seed)
@@ -29,11 +29,11 @@ class Bench:
         self.now = 0
         self._words: dict[int, dict[str, int]] = {}  # by the cycle in which they are due
         self._read: deque[int] = deque((0, 0))  # round keys on their way from memory
-        self._leaving: deque[tuple[int, int, bytes]] = deque()  # not before then, told by this, what
+        self._leaving: deque[tuple[int, int, bytes]] = deque()  # earliest cycle, tag, result
         self._result = b""
         self._last_accept = -WORDS
         self.wanted: deque[tuple[int, bytes]] = deque()  # key, block
-        self.left: list[int] = []  # when each result was whole
+        self.left: list[int] = []  # cycle in which each result was complete
 
     async def start(self) -> "Bench":
         """Reset."""
@@ -41,11 +41,11 @@ class Bench:
         return self
 
     def send(self, key: int, block: bytes) -> None:
-        """Queue a block; its result is compared when it comes."""
+        """Queue a block; its result is compared when it leaves."""
         self.wanted.append((key, block))
 
     async def run(self, cycles: int = 20_000) -> None:
-        """Until all results came."""
+        """Run until all results have left."""
         end = self.now + cycles
         while self.wanted or self._leaving:
             assert self.now < end, f"{len(self._leaving)} blocks did not come out"
@@ -157,7 +157,7 @@ async def a_block_leaves_every_tenth_or_fourteenth_cycle(dut: Any) -> None:
         for _ in range(blocks):
             bench.send(rng.randrange(len(bench.keys)), rng.randbytes(16))
         await bench.run()
-        slots = 5  # what the first of them takes is over once each slot has had a block
+        slots = 5  # steady state begins when each slot has had a block
         assert bench.left[-1 - slots] - bench.left[slots - 1] == cycles * (blocks - 2 * slots)
         assert min(later - earlier for earlier, later in pairwise(bench.left)) >= WORDS
 

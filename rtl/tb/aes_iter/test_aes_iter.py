@@ -1,4 +1,4 @@
-"""aes_iter against FIPS 197 and OpenSSL."""
+"""aes_iter compared with FIPS 197 and OpenSSL."""
 
 import os
 from random import Random
@@ -12,7 +12,7 @@ from cocotb.triggers import ReadOnly, RisingEdge
 
 LANES = int(os.environ.get("LANES", "1"))
 SEED = int(os.environ.get("SEED", "1"))
-CYCLES = 11  # of a step: the block is taken, ten rounds
+CYCLES = 11  # of a step: taking the block, ten rounds
 
 
 async def start(dut: Any) -> None:
@@ -21,7 +21,7 @@ async def start(dut: Any) -> None:
 
 
 async def step(dut: Any, key: bytes, blocks: list[bytes | None]) -> tuple[list[bytes], int]:
-    """Let the lanes take blocks, those with None keep theirs: all results, and the cycles until they were there."""
+    """Let the lanes take blocks (None: no block); all results, and the cycles until they were available."""
     rng = Random(0)
     await cycle(
         dut,
@@ -30,7 +30,7 @@ async def step(dut: Any, key: bytes, blocks: list[bytes | None]) -> tuple[list[b
         take=sum((block is not None) << lane for lane, block in enumerate(blocks)),
         blocks=number(b"".join(block or rng.randbytes(16) for block in blocks)),
     )
-    # Nothing but the first cycle counts.
+    # Only the inputs of the first cycle count.
     beside = {
         "key": rng.getrandbits(128), "take": rng.getrandbits(LANES), "blocks": rng.getrandbits(128 * LANES)
     }  # fmt: skip
@@ -80,7 +80,7 @@ async def the_next_step_starts_in_the_cycle_of_the_results(dut: Any) -> None:
         for _ in range(CYCLES - 1):
             await cycle(dut, start=0)
             assert dut.busy.value
-        # The results are there before this cycle's inputs are.
+        # The results are available before the inputs of this cycle.
         await RisingEdge(dut.clk)
         await ReadOnly()
         assert not dut.busy.value

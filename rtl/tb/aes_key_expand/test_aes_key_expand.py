@@ -1,4 +1,4 @@
-"""aes_key_expand against FIPS 197, Appendix A, and a schedule in Python."""
+"""aes_key_expand compared with FIPS 197, Appendix A, and with a schedule in Python."""
 
 from itertools import pairwise
 from random import Random
@@ -12,11 +12,11 @@ CYCLES_AN_OCTET = 8
 
 
 async def expand(dut: Any, key: bytes, rng: Random, busy: float = 1.0) -> bytes:
-    """The schedule of a key as it is made; `busy` is the share of cycles in which an octet begins to be offered."""
+    """The schedule of a key from the module; `busy` is the share of cycles in which the offer of an octet begins."""
     await cycle(dut, start=1, long=int(len(key) == 32), octet_valid=0)
     schedule = b""
     at, offered, now = 0, False, 0
-    made: list[int] = []  # when
+    made: list[int] = []  # cycles
     while len(made) < 16 * (len(key) // 4 + 7):
         offered = offered or (at < len(key) and rng.random() < busy)
         octet = key[at] if offered else rng.getrandbits(8)
@@ -63,7 +63,7 @@ async def random_keys_are_expanded_at_any_pace(dut: Any) -> None:
 @cocotb.test()
 async def a_start_ends_what_was_begun(dut: Any) -> None:
     rng = await started(dut)
-    # In each cycle of an octet, of the key's and of those that follow from it.
+    # In each cycle of an octet, both for the key's octets and for computed octets.
     for begun in (*range(20, 20 + CYCLES_AN_OCTET), *range(400, 400 + CYCLES_AN_OCTET)):
         await cycle(dut, start=1, long=1)
         for _ in range(begun):

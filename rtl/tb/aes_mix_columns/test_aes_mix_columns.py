@@ -1,4 +1,4 @@
-"""aes_mix_columns against FIPS 197."""
+"""aes_mix_columns compared with FIPS 197."""
 
 from random import Random
 from typing import Any
@@ -13,7 +13,7 @@ MATRIX = ((2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2))  # 5.1.3
 
 
 def product(first: int, second: int) -> int:
-    """In GF(2^8), bit by bit (4.2)."""
+    """The product in GF(2^8), bit by bit (4.2)."""
     result = 0
     for bit in range(8):
         result ^= first << bit if second >> bit & 1 else 0
@@ -23,7 +23,7 @@ def product(first: int, second: int) -> int:
 
 
 def by_matrix(column: bytes) -> bytes:
-    """MATRIX times it."""
+    """MATRIX times the column."""
     result = bytes(4)
     for at, octet in enumerate(column):
         result = bytes(sum_ ^ product(octet, MATRIX[row][at]) for row, sum_ in enumerate(result))
@@ -45,7 +45,7 @@ async def the_printed_state_is_mixed(dut: Any) -> None:
 @cocotb.test()
 async def columns_are_multiplied_by_the_matrix(dut: Any) -> None:
     rng = Random(1)
-    # Single bits make any linear map; random blocks show that it is one.
+    # Single bits define a linear map; random blocks show that the module is linear.
     bits = [(1 << bit).to_bytes(16, "little") for bit in range(128)]
     for block in bits + [rng.randbytes(16) for _ in range(200)]:
         wanted = b"".join(by_matrix(block[at : at + 4]) for at in range(0, 16, 4))

@@ -1,4 +1,4 @@
-"""aes_pipe against FIPS 197 and OpenSSL: a block a cycle, each under a key of its own."""
+"""aes_pipe compared with FIPS 197 and OpenSSL: one block per cycle, each under its own key."""
 
 import os
 from collections import deque
@@ -12,14 +12,14 @@ from clocked import cycle, reset, run_clock
 ROUNDS = int(os.environ.get("ROUNDS", "10"))
 KEY_W = 5
 KEY_OCTETS = 16 if ROUNDS == 10 else 32
-LATENCY = 5 * ROUNDS + 2  # from key and tag to the result; the block comes one cycle after those
+LATENCY = 5 * ROUNDS + 2  # from key and tag to the result; the block comes one cycle after them
 TAGS = 64
 
-Block = tuple[int, bytes, int] | None  # key, block, tag; or none in this cycle
+Block = tuple[int, bytes, int] | None  # key, block, tag; None: no block in this cycle
 
 
 async def encrypt_all(dut: Any, keys: list[bytes], blocks: list[Block], rng: Random) -> None:
-    """Sends a block or none in each cycle, and compares what comes, and when."""
+    """Send a block or none in each cycle, and compare the results and their cycles."""
     schedules = [round_keys(key) for key in keys]
     read: deque[int] = deque((0, 0))
     for now in range(len(blocks) + LATENCY):
@@ -46,7 +46,7 @@ async def encrypt_all(dut: Any, keys: list[bytes], blocks: list[Block], rng: Ran
 
 
 def read_keys(dut: Any, schedules: list[list[bytes]]) -> int:
-    """The round keys of all rounds but the last one that the pipeline asks for in this cycle."""
+    """The round keys that the pipeline requests in this cycle, for all rounds except the last."""
     address = str(dut.key_addr.value)
     word = 0
     for round_ in range(ROUNDS):

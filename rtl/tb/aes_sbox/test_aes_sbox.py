@@ -1,4 +1,4 @@
-"""aes_sbox against the table of FIPS 197."""
+"""aes_sbox compared with the table of FIPS 197."""
 
 from typing import Any
 

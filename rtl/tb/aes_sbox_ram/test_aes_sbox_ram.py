@@ -1,4 +1,4 @@
-"""aes_sbox_ram against the table of FIPS 197, two octets a cycle."""
+"""aes_sbox_ram compared with the table of FIPS 197, two octets per cycle."""
 
 from random import Random
 from typing import Any

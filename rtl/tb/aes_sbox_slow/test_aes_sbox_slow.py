@@ -1,4 +1,4 @@
-"""aes_sbox_slow against the table of FIPS 197, an octet a cycle."""
+"""aes_sbox_slow compared with the table of FIPS 197, one octet per cycle."""
 
 from random import Random
 from typing import Any

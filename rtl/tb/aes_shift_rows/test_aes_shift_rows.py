@@ -1,4 +1,4 @@
-"""aes_shift_rows against FIPS 197."""
+"""aes_shift_rows compared with FIPS 197."""
 
 from random import Random
 from typing import Any

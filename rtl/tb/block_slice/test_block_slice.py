@@ -1,4 +1,4 @@
-"""block_slice: what was written is read READ_CYCLES enabled cycles later."""
+"""block_slice: a written word is read READ_CYCLES enabled cycles after its address."""
 
 import os
 from collections import deque
@@ -21,7 +21,7 @@ async def a_word_is_read_so_many_enabled_cycles_after_its_address(dut: Any) -> N
     for addr in range(DEPTH):
         held[addr] = rng.getrandbits(32)
         await cycle(dut, write=1, write_addr=addr, write_data=held[addr])
-    # Addresses: what is written while it is read is undefined.
+    # Addresses in progress: reading a word while it is written is undefined.
     reads: deque[int | None] = deque([None] * READ_CYCLES, READ_CYCLES)
     writes: deque[int | None] = deque([None] * CYCLES_A_WRITE, CYCLES_A_WRITE)
     for _ in range(3000):

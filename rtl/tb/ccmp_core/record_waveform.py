@@ -1,7 +1,7 @@
-"""What ccmp_core does with one frame, cycle by cycle: its ports, and the blocks that go through its AES core.
+"""Record ccmp_core with one frame, cycle by cycle: its ports, and the blocks in its AES core.
 
-The frame is compared as in the tests. `waveform.json` in the folder of the run has it, for rtl/doc/waveform.py. It
-looks inside the core, so that only Icarus can run it.
+The record is written to `waveform.json` in the folder of the run, for rtl/doc/waveform.py. The frame is compared as in
+the tests. The bench reads signals inside the core, so only Icarus can run it.
 """
 
 import json
@@ -18,13 +18,13 @@ from reference import Key
 LANES = int(os.environ.get("LANES", "-1"))
 WORD_B = int(os.environ.get("W", "32")) // 8
 BLOCK_B = 16
-LAST_CYCLES = 4  # that are recorded behind the frame's last word
+LAST_CYCLES = 4  # recorded after the frame's last word
 
 KEY = bytes(range(16))
 HEADER = bytes.fromhex("8802 0000 020000000001 020000000002 020000000003 1000 0500".replace(" ", ""))
 """QoS Data from an access point; its TID is 5."""
 PAYLOAD = bytes.fromhex("aaaa030000000800") + b"Hello, world"
-"""LLC/SNAP and what follows it."""
+"""LLC/SNAP header and data."""
 
 
 @cocotb.test()
@@ -52,7 +52,7 @@ async def one_frame(dut: Any) -> None:
 
 
 def _octets(data: Any) -> str:
-    """In order, as hexadecimal; `--` for what nobody wrote, such as what is behind a payload in its block."""
+    """Octets in order, as hexadecimal; `--` for octets never written, such as those after a payload in its block."""
     bits = str(data.value)
     octets = [bits[at : at + 8] for at in reversed(range(0, len(bits), 8))]
     return "".join(f"{int(octet, 2):02x}" if set(octet) <= {"0", "1"} else "--" for octet in octets)
@@ -76,7 +76,7 @@ def _ports(dut: Any) -> dict[str, Any]:
 
 
 def _memory(dut: Any) -> dict[str, str | None]:
-    """Words that CCM writes."""
+    """The words that CCM writes."""
     mic, text = bool(dut.mic_write.value), bool(dut.out_write.value)
     return {
         "mic": _octets(dut.mic_word) if mic else None,
@@ -85,9 +85,9 @@ def _memory(dut: Any) -> dict[str, str | None]:
 
 
 def _turns(dut: Any) -> Callable[[], dict[str, str | None]]:
-    """The block that a cycle's word into the core is the first of, and the same of a result.
+    """The block whose first word enters the core in a cycle, and the result whose first word leaves.
 
-    With one frame, CTR and CBC-MAC have at most a block each in the core.
+    With one frame, CTR and CBC-MAC have at most one block each in the core.
     """
     taken: list[str] = []
     given = 0
@@ -110,7 +110,7 @@ def _turns(dut: Any) -> Callable[[], dict[str, str | None]]:
 
 
 def _standard(dut: Any) -> Callable[[], dict[str, str | None]]:
-    """The same of ccm_lanes with one AES core, which takes a block at once."""
+    """The same for ccm_lanes with one AES core, which takes a block in one cycle."""
     aes = dut.g_lanes.lanes.g_by_turns.aes
     was_busy = False
 

@@ -1,4 +1,4 @@
-"""ccmp_core against the engine of airtoll.ciphers, frame by frame."""
+"""ccmp_core compared with the engine of airtoll.ciphers, frame by frame."""
 
 import os
 from itertools import product
@@ -29,7 +29,7 @@ KINDS = ("data", "qos", "four", "four-qos", "htc", "four-htc", "management", "ma
 
 
 def every_kind_key_and_size(rng: Random) -> list[tuple[str, int, int]]:
-    """Kinds of header, the numbers of two keys, sizes of payloads of which one fills many blocks, in any order."""
+    """Kinds of header, numbers of two keys and payload sizes, one of them many blocks long, in random order."""
     every = list(product(KINDS, (0, 1), (*SIZES, 257 + rng.randrange(100))))
     rng.shuffle(every)
     return every
@@ -87,7 +87,7 @@ async def packet_numbers_must_rise_within_a_priority(dut: Any) -> None:
     replayed = sum(verdict == REPLAYED for verdict, *_ in bench._wanted)
     assert replayed >= 1
     await bench.finish()
-    # A forgery with a high number moves no counter.
+    # A forgery with a high packet number does not change the replay counter.
     forged, following = bytearray(bench.sealed(1, 9, kind="data")), bench.sealed(1, 9, kind="data")
     forged[24 + 7] = 0x7F
     assert bench.send(bytes(forged), 1, open_it=True) == BAD_MIC
@@ -253,7 +253,7 @@ async def nothing_is_lost_however_the_streams_stall(dut: Any) -> None:
 
 @cocotb.test()
 async def long_frames_keep_the_cores_busy(dut: Any) -> None:
-    """Cycles a frame, sealed and opened, of 1500 and 2304 octets; told in the log."""
+    """Cycles per frame of 1500 and 2304 octets, sealed and opened, stay within the limit; the log has them."""
     bench = await bench_with_keys(dut, 1)
     frames = int(os.environ.get("FRAMES_TIMED", "12"))
     for size in (1500,):

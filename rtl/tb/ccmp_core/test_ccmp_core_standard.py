@@ -1,4 +1,4 @@
-"""ccmp_core against printed MPDUs, at the ends of the sizes, and in what it must not let out."""
+"""ccmp_core: printed MPDUs, the smallest and largest sizes, and octets that must not leave."""
 
 import json
 from itertools import pairwise
@@ -12,13 +12,13 @@ from frames import frame, mac_header
 from reference import BAD_MIC, REPLAYED, SEALED_OR_OPENED, SUITE, Key
 
 VECTORS = Path(__file__).resolve().parents[3] / "vectors" / "ccmp"
-FULL_CYCLES = 12_000  # more than a frame takes in the cores
+FULL_CYCLES = 12_000  # longer than a frame is in the cores
 LONGEST_MSDU = 2304  # IEEE 802.11-2020 9.2.3
 LONGEST_A_MSDU = 7935  # 9.4.2.55.3
 
 
 def printed_mpdus() -> list[dict[str, Any]]:
-    """The vectors of vectors/ccmp that are whole MPDUs under today's rules, for the keys that the core has."""
+    """The complete MPDUs of vectors/ccmp under the current standard, for the key lengths of the core."""
     loaded = [
         vector
         for file in ("ieee80211-data", "ieee80211-management", "ieee80211ac")
@@ -66,7 +66,7 @@ async def the_longest_frames_pass(dut: Any) -> None:
 
 @cocotb.test()
 async def a_frame_starts_in_the_cycle_after_the_last_one(dut: Any) -> None:
-    """While there is room its first word is taken in the cycle after the last word of the frame before."""
+    """If memory is free, a frame's first word is taken in the cycle after the last word of the previous frame."""
     bench = await bench_with_keys(dut, 1)
     frames = 3
     for at in range(frames):
@@ -86,7 +86,7 @@ async def a_frame_starts_in_the_cycle_after_the_last_one(dut: Any) -> None:
 
 @cocotb.test()
 async def a_ready_that_is_up_stays_until_a_word_is_taken(dut: Any) -> None:
-    """At any pace of frames and keys: whoever waited for ready may send then, or later."""
+    """At any pace of frames and keys: a sender that waited for ready may send in that cycle or later."""
     bench = await bench_with_keys(dut)
     bench.s.busy, bench.k.busy, bench.m.busy = 0.4, 0.2, 0.3
     fell = {"s": 0, "k": 0}
@@ -129,9 +129,9 @@ async def keys_of_both_lengths_take_turns(dut: Any) -> None:
 
 @cocotb.test()
 async def nothing_of_a_forged_or_replayed_frame_is_ever_seen(dut: Any) -> None:
-    """No octets of the plaintext stand on m_data in any cycle in which m_valid is up, whether they are taken or not.
+    """m_data has no octets of the plaintext in any cycle in which m_valid is 1, whether they are taken or not.
 
-    Only MICs are forged: what lies in memory is the plaintext itself. Good frames go in between.
+    Only MICs are forged, so the memory contains the correct plaintext. Good frames are sent in between.
     """
     bench = await bench_with_keys(dut)
     bench.m.busy = 0.5
@@ -167,10 +167,10 @@ async def nothing_of_a_forged_or_replayed_frame_is_ever_seen(dut: Any) -> None:
 
 @cocotb.test()
 async def a_stalled_receiver_loses_nothing(dut: Any) -> None:
-    """Nobody takes verdicts or frames until all memory is full and the core takes no more."""
+    """No verdict and no frame is taken until all memory is full and the core accepts no more frames."""
     bench = await bench_with_keys(dut)
     bench.v.busy = bench.m.busy = 0.0
-    for _ in range(24 if len(dut.m_data) < 128 else 90):  # more slots there
+    for _ in range(24 if len(dut.m_data) < 128 else 90):  # wide designs have more slots
         bench.send(frame(bench.rng, 700), bench.rng.randrange(2), open_it=False)
     stands = 0
     for _ in range(150_000):

@@ -1,4 +1,4 @@
-"""The netlist that yosys makes for the ECP5 passes tests of the core; block RAM as targets have it is the library's."""
+"""The netlist for the ECP5 passes tests of the core, and the targets' block RAM behaves like the library's memory."""
 
 import json
 import re
@@ -28,7 +28,7 @@ TESTS = (
     "keys_are_known_by_number_and_identifier",
     "a_reset_in_the_middle_of_a_frame_forgets_it",
 )
-"""Of test_ccmp_core: both ways, both lengths of keys, the verdicts that protect, and what reset must reach."""
+"""Tests of test_ccmp_core: sealing and opening, both key lengths, the protecting verdicts, and reset."""
 
 LOGIC_CELLS = ("LUT4", "LUT2", "CCU2C", "PFUMX", "L6MUX21", "TRELLIS_FF", "TRELLIS_DPR16X4")
 BLOCK_RAMS = [HERE / "DP16KD.v", HERE / "PDPW16KD.v"]
@@ -40,7 +40,7 @@ needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="need
 
 
 def yosys_models(target: str, cells: Sequence[str]) -> str:
-    """Yosys's own models of a target's cells, without delays."""
+    """Yosys's models of a target's cells, without delays."""
     yosys = shutil.which("yosys")
     assert yosys
     text = (Path(yosys).resolve().parents[1] / f"share/yosys/{target}/cells_sim.v").read_text()
@@ -52,17 +52,17 @@ def yosys_models(target: str, cells: Sequence[str]) -> str:
 
 
 def models_of_cells(folder: Path) -> Path:
-    """Those of the ECP5's logic cells; it has none of the block RAM."""
+    """Yosys's models of the ECP5's logic cells; it has no models of the block RAM."""
     file = folder / "cells.v"
     file.write_text(yosys_models("ecp5", LOGIC_CELLS))
     return file
 
 
 def netlist(folder: Path) -> list[Path]:
-    """The core as cells of the ECP5, within a module `gate_level` that has its ports.
+    """The core as cells of the ECP5, in a module `gate_level` with the same ports.
 
-    Verilator keeps all nets of the module that tests see; and without splitnets it would take a vector that feeds its
-    own upper bits for a loop.
+    The wrapper is required because Verilator keeps all nets of the module that tests access. Without splitnets it would
+    report a loop for a vector that feeds its own upper bits.
     """
     read = elaborate(folder, recipe("ecp5").sources, PARAMETERS)
     write = ["splitnets", "write_verilog -noattr netlist.v", "write_json netlist.json"]
@@ -72,7 +72,7 @@ def netlist(folder: Path) -> list[Path]:
 
 
 def wrap(folder: Path) -> None:
-    """Write the module with the ports."""
+    """Write the wrapper module."""
     ports = top_module(folder / "netlist.json")["ports"]
     ranges = {
         name: f"[{len(port['bits']) - 1}:0] " if len(port["bits"]) > 1 else "" for name, port in ports.items()
@@ -131,7 +131,7 @@ def test_block_ram_of_the_ice40_is_the_memory_of_the_library(width: int, depth: 
 
 
 def compared(folder: Path, files: list[Path], **parameters: int) -> str:
-    """What ram_sdp_bench says of a target's memory in these files."""
+    """The output of ram_sdp_bench for a target's memory in these files."""
     library = folder / "library.v"
     library.write_text(
         (RTL / "rtl" / "ram_sdp.v").read_text().replace("module ram_sdp ", "module ram_sdp_library ")
@@ -139,7 +139,7 @@ def compared(folder: Path, files: list[Path], **parameters: int) -> str:
     chosen = [f"-Pram_sdp_bench.{name}={value}" for name, value in parameters.items()]
     bench = folder / "bench.vvp"
     all_files = map(str, (HERE / "ram_sdp_bench.v", library, *files))
-    # Yosys's models have defaults of ports, which Verilog-2005 has not.
+    # Yosys's models have default values of ports, which Verilog-2005 does not support.
     subprocess.run(
         ["iverilog", "-g2012", "-s", "ram_sdp_bench", *chosen, "-o", str(bench), *all_files], check=True
     )

@@ -10,12 +10,12 @@ from clocked import cycle, reset, run_clock
 from reference import Key
 
 W = int(os.environ.get("W", "32"))
-PRIORITIES = 17  # TIDs, and management
+PRIORITIES = 17  # 16 TIDs, and management
 KEYS = 32
 
 
 class Bench:
-    """The table, and what it wrote of round keys."""
+    """The table, and the round keys that it wrote."""
 
     def __init__(self, dut: Any, seed: int) -> None:
         self.dut, self.rng = dut, Random(seed)
@@ -23,7 +23,7 @@ class Bench:
         self.last_keys: dict[int, dict[int, bytes]] = {}  # by key, then word
 
     async def start(self) -> "Bench":
-        """Reset, and until no key is known."""
+        """Reset, and wait until no key is known."""
         run_clock(self.dut)
         streams = {"k_valid": 0, "k_data": 0, "k_last": 0, "empty": 1}
         keys = {"key": 0, "key_pn_write": 0, "key_pn_next": 0}
@@ -34,7 +34,7 @@ class Bench:
         return self
 
     async def step(self, **inputs: int) -> bool:
-        """One cycle; whether k_error."""
+        """Run one cycle; whether k_error was 1."""
         await cycle(self.dut, **inputs)
         if self.dut.round_key_write.value:
             self.round_keys[int(self.dut.round_key_addr.value)] = int(self.dut.round_key_word.value).to_bytes(
@@ -47,7 +47,7 @@ class Bench:
         return bool(self.dut.k_error.value)
 
     async def send(self, packet: bytes) -> int:
-        """A packet, until it is done; how many errors."""
+        """Send a packet and wait until it is processed; the number of errors."""
         errors = 0
         for at in range(0, len(packet), 4):
             last = int(at + 4 == len(packet))
@@ -71,7 +71,7 @@ class Bench:
         return errors
 
     async def key(self, number: int) -> tuple[int, int, int, int]:
-        """Whether known, long, its identifier, its packet number; as soon as two cycles after it is named."""
+        """Whether the key is known, whether it is long, its Key ID and packet number, after two cycles."""
         await self.step(key=number)
         await self.step()
         await self.step()
@@ -81,7 +81,7 @@ class Bench:
         return (1, int(dut.key_long.value), int(dut.key_id.value), int(dut.key_pn.value))
 
     async def replays(self, number: int) -> list[int]:
-        """The last packet number received, of each priority."""
+        """The last packet number received with each priority."""
         numbers = []
         for priority in range(PRIORITIES):
             await self.step(replay_key=number, replay_priority=priority)
@@ -91,7 +91,7 @@ class Bench:
         return numbers
 
     def check_round_keys(self, number: int, key: bytes) -> None:
-        """What was written."""
+        """Compare the round keys that were written."""
         schedule = round_keys(key)
         assert [self.round_keys[16 * number + at] for at in range(len(schedule))] == schedule
         words = self.last_keys[number]

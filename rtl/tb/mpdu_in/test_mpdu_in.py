@@ -1,4 +1,4 @@
-"""mpdu_in: what lies in memory against AAD and nonce as IEEE 802.11-2020 12.5.3.3 builds them, printed and computed."""
+"""mpdu_in: AAD and nonce in memory compared with IEEE 802.11-2020 12.5.3.3, printed and computed."""
 
 import json
 import os
@@ -20,7 +20,7 @@ KINDS = ("data", "qos", "four", "four-qos", "htc", "four-htc", "management", "ma
 
 
 def aad_and_nonce(mpdu: bytes, pn: int) -> tuple[bytes, bytes]:
-    """12.5.3.3.3 and 12.5.3.3.4, field by field; without SPP A-MSDUs."""
+    """AAD and nonce of 12.5.3.3.3 and 12.5.3.3.4, field by field; without SPP A-MSDUs."""
     control = int.from_bytes(mpdu[:2], "little")
     data = control >> 2 & 3 == 2
     qos = data and bool(control & 0x80)
@@ -36,7 +36,7 @@ def aad_and_nonce(mpdu: bytes, pn: int) -> tuple[bytes, bytes]:
 
 
 class Frame(NamedTuple):
-    """What was said of a frame, and where it lies."""
+    """The reported fields of a frame, and its position in memory."""
 
     verdict: int
     header_end: int
@@ -65,7 +65,7 @@ class Bench:
         self.jobs: list[dict[str, int]] = []
 
     async def start(self, key_octets: int, key_id: int = 0) -> "Bench":
-        """Reset, with a key of that length and identifier."""
+        """Reset, with a key of this length and Key ID."""
         idle = dict.fromkeys(
             ("s_valid", "s_data", "s_keep", "s_last", "s_open", "s_key", "s_tag", "pause"), 0
         )
@@ -76,7 +76,7 @@ class Bench:
         return self
 
     async def step(self, **inputs: int) -> None:
-        """One cycle; what is written is kept."""
+        """Run one cycle and store what the module writes."""
         await cycle(self.dut, **inputs)
         dut = self.dut
         if dut.block_write.value:
@@ -100,7 +100,7 @@ class Bench:
             self._told |= {"slot": int(dut.slot.value), "base": self._base}
 
     async def send(self, mpdu: bytes, *, open_it: bool) -> Frame:
-        """An MPDU, and what is said of it; it leaves at once."""
+        """Send an MPDU and return its reported fields; its memory is freed immediately."""
         tag = self.rng.getrandbits(8)
         self._told = None
         self.jobs.clear()
@@ -132,7 +132,7 @@ class Bench:
         return frame
 
     def check(self, mpdu: bytes, frame: Frame, aad: bytes, nonce: bytes, *, open_it: bool) -> None:
-        """What lies in memory for CCM."""
+        """Compare the memory that CCM reads."""
         header = header_octets(mpdu)
         assert header is not None
         assert (frame.verdict, frame.header_end) == (SEALED_OR_OPENED, header - 1)

@@ -1,4 +1,4 @@
-"""mpdu_out: frames that lie in memory leave whole, or not at all."""
+"""mpdu_out: frames in memory leave complete or not at all."""
 
 import os
 from collections import deque
@@ -21,7 +21,7 @@ CYCLES_A_READ = {"info": 2, "head": 2, "mic": 2, "block": 3}
 
 @dataclass
 class Frame:
-    """What is known of a frame, and what CCM made of it."""
+    """The fields of a frame, and the output of CCM."""
 
     header: bytes
     payload: bytes
@@ -36,7 +36,7 @@ class Frame:
     tid: int = 0
 
     def leaves(self) -> bytes:
-        """Sealed or opened."""
+        """The octets that leave, sealed or opened."""
         if self.open_it:
             return self.header + self.payload
         pn = self.pn.to_bytes(6, "little")
@@ -44,7 +44,7 @@ class Frame:
 
 
 class Bench:
-    """The module, the memories that it reads, and who takes what it gives."""
+    """The module, the memories that it reads, and the receiver of its streams."""
 
     def __init__(self, dut: Any, seed: int, busy: float = 1.0) -> None:
         self.dut, self.rng, self.busy = dut, Random(seed), busy
@@ -70,7 +70,7 @@ class Bench:
         return self
 
     def put(self, frame: Frame) -> None:
-        """A frame into memory; it is told, and done later."""
+        """Put a frame into memory and report it; it is finished later."""
         end = self._base
         if frame.verdict == SEALED_OR_OPENED:
             lies = frame.payload + (frame.received if frame.open_it else b"")
@@ -87,7 +87,7 @@ class Bench:
             self._events.append({"done_valid": 1, "done_slot": slot})
 
     async def run(self, cycles: int) -> None:
-        """Some cycles."""
+        """Run this number of cycles."""
         dut = self.dut
         for _ in range(cycles):
             event = self._events.popleft() if self._events and self.rng.random() < 0.3 else {}
@@ -154,7 +154,7 @@ class Bench:
         return value
 
     def frame(self, size: int, *, open_it: bool, pn: int) -> Frame:
-        """With a good MIC."""
+        """A frame with a good MIC."""
         rng = self.rng
         mic = rng.randbytes(rng.choice((8, 16)))
         header = rng.randbytes(rng.choice((24, 26, 28, 30, 32, 36)))
@@ -169,12 +169,12 @@ class Bench:
 
 
 def address(signal: Any) -> int:
-    """Of a read; before the first frame it is anything."""
+    """The address of a read; undefined bits before the first frame are allowed."""
     return int(signal.value) if signal.value.is_resolvable else 0
 
 
 def word(octets: bytes, at: int) -> int:
-    """Of a memory that begins with these octets."""
+    """A word of a memory that begins with these octets."""
     return int.from_bytes(octets[at * BYTES : (at + 1) * BYTES].ljust(BYTES, b"\xa5"), "little")
 
 

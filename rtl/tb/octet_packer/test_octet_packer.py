@@ -1,4 +1,4 @@
-"""octet_packer: what goes in comes out, in words without gaps."""
+"""octet_packer: all octets leave in order, in words without gaps."""
 
 import os
 from random import Random
@@ -27,7 +27,7 @@ class Bench:
         return self
 
     async def send(self, words: list[bytes], busy: float = 1.0, enabled: float = 1.0) -> None:
-        """A packet; each word has the octets that count, and gets others on top."""
+        """Send a packet; each word has the given octets, and random octets after them."""
         for at, word in enumerate(words):
             while self.rng.random() >= busy:
                 await self.step(None, enabled=enabled)
@@ -35,7 +35,7 @@ class Bench:
         await self.step(None, enabled=enabled)  # no word may come here
 
     async def step(self, word: bytes | None, *, final: bool = False, enabled: float = 1.0) -> None:
-        """One cycle that is enabled, and those before it that are not."""
+        """Run one enabled cycle, and random disabled cycles before it."""
         octets = (word or b"") + self.rng.randbytes(BYTES - len(word or b""))
         inputs = {
             "in_word": int.from_bytes(octets, "little"),
@@ -48,7 +48,7 @@ class Bench:
         self._look()
 
     async def drain(self) -> None:
-        """What the last packet was told to leave."""
+        """Wait until the last packet has left."""
         for _ in range(LATENCY):
             await self.step(None)
 
@@ -68,7 +68,7 @@ class Bench:
             assert count == BYTES, "a gap"
 
     def split(self, octets: int) -> list[bytes]:
-        """Words of any number of octets each."""
+        """Split octets into words with random numbers of octets."""
         words = []
         while octets > 0:
             words.append(self.rng.randbytes(min(octets, self.rng.randrange(1, BYTES + 1))))

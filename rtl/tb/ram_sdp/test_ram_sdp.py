@@ -1,4 +1,4 @@
-"""ram_sdp: what was written is read two enabled cycles later."""
+"""ram_sdp: a written word is read two enabled cycles after its address."""
 
 import os
 from random import Random

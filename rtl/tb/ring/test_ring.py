@@ -1,4 +1,4 @@
-"""ring: a value comes out DEPTH turns after it went in, for all depths at once."""
+"""ring: a value leaves DEPTH turns after it entered, tested for all depths together."""
 
 from collections import deque
 from random import Random
@@ -12,13 +12,13 @@ WIDTH = 8
 
 
 class Rings:
-    """All of them, and what they hold."""
+    """Rings of all depths, and their expected content."""
 
     def __init__(self, dut: Any, seed: int) -> None:
         self.dut, self.rng = dut, Random(seed)
 
     async def reset(self) -> "Rings":
-        """All values are zero."""
+        """Reset: all values become zero."""
         await reset(self.dut, turn=0)
         self._held = [deque([0] * depth, depth) for depth in range(1, DEPTHS + 1)]
         return self

@@ -1,4 +1,4 @@
-"""verdict_counts: as many as were told, since reset."""
+"""verdict_counts: the number of each verdict since reset."""
 
 from random import Random
 from typing import Any
@@ -47,7 +47,7 @@ async def each_verdict_is_counted_even_every_fifth_cycle(dut: Any) -> None:
     told = [0] * VERDICTS
     for gap in (CYCLES_BETWEEN, CYCLES_BETWEEN + 1, 9):
         for _ in range(60):
-            verdict = rng.choice((rng.randrange(VERDICTS), 3))  # often the same one again
+            verdict = rng.choice((rng.randrange(VERDICTS), 3))  # often the same verdict again
             told[verdict] += 1
             await tell(dut, rng, verdict, gap=gap)
         assert await counts(dut) == told
