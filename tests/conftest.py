@@ -1,4 +1,4 @@
-"""What tests of several stages share."""
+"""Fixtures that tests of several stages share."""
 
 import signal
 import sys
@@ -14,13 +14,13 @@ from airtoll.study.cell import Cell
 
 @pytest.fixture(autouse=True, scope="session")
 def _ctrl_c_interrupts() -> None:
-    """Also where the tests were started in the background, with the signal ignored."""
+    """Restore Ctrl-C for tests that were started in the background, where the signal is ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
 def cell() -> Callable[..., Cell]:
-    """What makes a cell of a study."""
+    """A function that makes a cell of a study."""
     return make_cell
 
 
@@ -28,7 +28,7 @@ def cell() -> Callable[..., Cell]:
 def airtoll(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Callable[..., tuple[int, str, str]]:
-    """Calls the command in an empty directory; its exit status and what it printed on both streams."""
+    """Run the command in an empty directory; its exit status and its output on both streams."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["airtoll", *map(str, arguments)])

@@ -1,4 +1,4 @@
-"""A cell of a study, with whatever levels a test wants otherwise."""
+"""A cell of a study with default levels, which tests override."""
 
 from airtoll.study.cell import Cell
 
@@ -17,5 +17,5 @@ USUAL: dict[str, object] = {
 
 
 def make_cell(**levels: object) -> Cell:
-    """802.11a, UDP over IPv4 in 1408 B, open, unless told otherwise."""
+    """Make a cell; by default 802.11a, UDP over IPv4 in 1408 B, open."""
     return Cell.model_validate({**USUAL, **levels})

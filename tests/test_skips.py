@@ -1,4 +1,4 @@
-"""`AIRTOLL_REQUIRE_ALL=1` turns skips into failures, except those for which the machine itself is the reason."""
+"""`AIRTOLL_REQUIRE_ALL=1` turns skips into failures, except skips caused by the machine itself."""
 
 import os
 import shutil

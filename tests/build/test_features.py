@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def features_of_ciphers(package: str) -> str:
-    """What cargo enables in `wlan-ciphers` where a package is built by itself."""
+    """The features of `wlan-ciphers` that cargo enables when a package is built alone."""
     command = ["cargo", "tree", "--offline", "--package", package, "--edges", "normal,features"]
     done = subprocess.run(
         [*command, "--invert", "wlan-ciphers"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -11,7 +11,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "modules.py"
 
 
 def check(folder: Path, files: dict[str, str]) -> tuple[int, str]:
-    """What the tool says of a crate with these source files."""
+    """The tool's exit status and output for a crate with these source files."""
     (folder / "tools").mkdir()
     shutil.copy(TOOL, folder / "tools")
     for name, text in files.items():

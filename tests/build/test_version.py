@@ -1,4 +1,4 @@
-"""The version names the commit that was built, in checkouts and in source distributions, and follows it."""
+"""The version contains the commit that was built, in checkouts and in source distributions, and changes with it."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def commit_all(folder: Path) -> str:
-    """Commit everything; the first digits of the commit."""
+    """Commit everything and return the abbreviated commit."""
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--allow-empty", "--message", "change")
     return git(folder, "rev-parse", "HEAD")[:12]
@@ -54,7 +54,7 @@ def commit_all(folder: Path) -> str:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The files that decide the version, around a crate that prints it."""
+    """The files on which the version depends, around a crate that prints the version."""
     root = tmp_path / "tree"
     crate = root / "crates/airtoll-py"
     (crate / "src").mkdir(parents=True)
@@ -74,7 +74,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def build(tree: Path) -> Callable[[], tuple[str, bool]]:
-    """Builds the crate; the version that it prints, and whether anything was compiled."""
+    """Build the crate: the version that it prints, and whether anything was compiled."""
 
     def call() -> tuple[str, bool]:
         environment = {**os.environ, **IDENTITY, "CARGO_TARGET_DIR": str(tree / "target")}
@@ -126,7 +126,7 @@ def test_the_version_follows_the_commit_and_nothing_else_is_rebuilt(
 def test_without_git_the_version_is_that_of_the_file_or_the_package_alone(
     tree: Path, build: Callable[[], tuple[str, bool]]
 ) -> None:
-    # The commit of another project, in whose checkout the sources lie, is not theirs.
+    # The sources are inside the checkout of another project, whose commit must not be used.
     git(tree.parent, "init", "--quiet")
     commit_all(tree.parent)
     assert build()[0] == "1.2.3"
@@ -142,7 +142,7 @@ def test_a_source_distribution_carries_the_commit_and_leaves_none_behind(tmp_pat
         pytest.skip("needs a git checkout of airtoll")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     for file in ("pyproject.toml", BUILD_SCRIPT, "tools/commit.sh", "tools/build_backend.py"):
-        shutil.copy(ROOT / file, clone / file)  # as they are here, committed or not
+        shutil.copy(ROOT / file, clone / file)  # the current content, committed or not
     commit = commit_all(clone)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     hook = f"import build_backend; build_backend.build_sdist({str(tmp_path)!r})"
@@ -161,12 +161,12 @@ def test_a_source_distribution_carries_the_commit_and_leaves_none_behind(tmp_pat
     assert (unpacked / "crates/airtoll-py/commit").read_text().strip() == commit
     assert (unpacked / BUILD_SCRIPT).is_file()
     assert not (unpacked / "tools/commit.sh").exists()
-    # Files that the checkout has as links to other folders.
+    # Files that are links to other folders in the checkout.
     assert (unpacked / "python/airtoll/rtl/results.json").read_bytes() == (
         clone / "rtl/syn/results.json"
     ).read_bytes()
     assert (unpacked / "python/airtoll/studies/quickstart.toml").is_file()
-    # What is built of it is a source distribution's again.
+    # Building from it gives a source distribution again.
     subprocess.run(
         [sys.executable, "-c", hook.replace(str(tmp_path), str(tmp_path / "again"))],
         cwd=unpacked,

@@ -1,7 +1,7 @@
-"""802.11's frame protection once more, from the standard and on OpenSSL: what the engine is compared with.
+"""A second implementation of 802.11's frame protection, from the standard and on OpenSSL: the engine's reference.
 
-Clauses are those of IEEE 802.11-2020. RC4, AES, CCM, GCM and CMAC are OpenSSL's; TKIP is the one that makes the
-captures of the tests, which shares no code with the engine either.
+Clauses are those of IEEE 802.11-2020. RC4, AES, CCM, GCM and CMAC are OpenSSL's. TKIP is that of the program that makes
+the tests' captures, which also shares no code with the engine.
 """
 
 import importlib.util
@@ -38,19 +38,19 @@ KEY_LENS = {
     "bip-gmac-128": 16,
     "bip-gmac-256": 32,
 }
-"""Octets of the key of every suite."""
+"""Key length of every suite in octets."""
 BIP = tuple(suite for suite in KEY_LENS if suite.startswith("bip"))
 AES = tuple(suite for suite in KEY_LENS if suite.startswith(("ccmp", "gcmp", "enhanced")))
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A MAC header, taken apart as the suites need it, and a plaintext."""
+    """A MAC header, with the fields that the suites use, and a plaintext."""
 
     header: bytes
     plaintext: bytes
     spp_amsdu: bool = False
-    """Both ends are capable of SPP A-MSDUs."""
+    """Whether both ends support SPP A-MSDUs."""
 
     @property
     def octets(self) -> bytes:
@@ -83,7 +83,7 @@ class Frame:
 
     @property
     def aad(self) -> bytes:
-        """12.5.3.3.3."""
+        """The AAD (12.5.3.3.3)."""
         first = self.header[0] & ~0x70 if self.is_data else self.header[0]
         second = self.header[1] & ~(RETRY | POWER | MORE_DATA) | PROTECTED
         if self.is_qos:
@@ -95,7 +95,7 @@ class Frame:
 
 
 def seal(suite: str, key: bytes, frame: Frame, pn: int, key_id: int, authenticator: bytes = b"") -> bytes:
-    """The MPDU that a frame becomes; of `authenticator` are the TKIP frames with four addresses that have it as A2."""
+    """Seal a frame into an MPDU. TKIP frames with four addresses are the authenticator's if A2 is `authenticator`."""
     number = pn.to_bytes(6, "big")
     if suite.startswith("wep"):
         iv = number[3:]
@@ -139,19 +139,19 @@ _MAKER = _load_maker()
 
 
 def _tkip(key: bytes, frame: Frame, tsc: int, authenticator: bytes) -> Any:
-    """12.5.2; DA and SA as 9.3.2.1 has them."""
+    """Seal with TKIP (12.5.2); DA and SA by 9.3.2.1."""
     to_ds, from_ds = frame.header[1] & TO_DS, frame.header[1] & FROM_DS
     addr1, addr3 = frame.header[4:10], frame.header[16:22]
     da = addr3 if to_ds else addr1
     sa = (frame.addr4 or addr3) if from_ds else frame.addr2
     if frame.addr4 and frame.addr2 != authenticator:
-        # The maker takes the first Michael key for every frame with FromDS.
+        # The maker uses the first Michael key for every frame with From DS.
         key = key[:16] + key[24:] + key[16:24]
     return _MAKER.tkip(key, tsc, frame.protected_header, da, sa, frame.tid, frame.plaintext)
 
 
 def _bip(suite: str, key: bytes, frame: Frame, ipn: bytes, key_id: int) -> bytes:
-    """12.5.4."""
+    """Protect a frame with BIP (12.5.4)."""
     mic_len = 8 if suite == "bip-cmac-128" else 16
     mme = bytes([0x4C, 8 + mic_len, key_id, 0]) + ipn[::-1]
     first, second = frame.header[0], frame.header[1] & ~(RETRY | POWER | MORE_DATA)
@@ -166,8 +166,8 @@ def _bip(suite: str, key: bytes, frame: Frame, ipn: bytes, key_id: int) -> bytes
 
 
 def _enhanced(lanes: int, key: bytes, nonce: bytes, aad: bytes, plaintext: bytes) -> bytes:
-    """CCM but for the MIC, which is the sum of the CBC-MACs of the lanes, each from a B0 of its own."""
-    # A cipher of one block after the other: its encryptor keeps no state from block to block.
+    """CCM except for the MIC, which is the sum of the lanes' CBC-MACs, each from its own B0."""
+    # ECB keeps no state between blocks, so one encryptor serves all of them.
     aes = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
     length = struct.pack(">H", len(plaintext))
     text = struct.pack(">H", len(aad)) + aad

@@ -1,4 +1,4 @@
-"""What a frame takes part by part. Of speed only what no noise of a machine can turn round."""
+"""Times of the parts of a frame. Assertions about speed hold despite the noise of the machine."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from airtoll.ciphers import parts, speed
 
 
 def measured(suite: str, payload_b: int = 1436) -> dict[str, float]:
-    """Microseconds per frame by part, measured for longer if the clock was unsteady: then a part has no figure."""
+    """Microseconds per frame by part. If the clock was unsteady, a part has no figure and is measured for longer."""
     for within_s in (0.2, 2, 20):
         command = [*parts.COMMAND, suite, str(payload_b), str(within_s)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
@@ -30,7 +30,7 @@ def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
     found = measured(suite)
     assert found["seal"] == pytest.approx(by_ciphers_us, rel=1.0)
     assert found["open"] == pytest.approx(by_ciphers_us, rel=2.0)
-    # Neither half is free, and none takes longer than both together, but for noise.
+    # Neither half is free, and except for noise, neither half takes longer than both together.
     assert max(found["mic"], found["cipher"]) < 1.5 * found["seal"]
 
 

@@ -1,4 +1,4 @@
-"""Every cipher suite agrees with OpenSSL and the standard's vectors, and every MPDU gets its own verdict."""
+"""Every cipher suite agrees with OpenSSL and with the standard's vectors, and every MPDU gets its own verdict."""
 
 import json
 import sys
@@ -41,8 +41,8 @@ def octets(vector: dict[str, Any], *parts: str) -> bytes:
 
 @st.composite
 def headers(draw: st.DrawFn, suite: str) -> bytes:
-    """MAC headers that the suite protects, with all that a frame can have."""
-    # Fragments of MSDUs are for the suites that protect MPDUs.
+    """MAC headers that the suite protects, with all optional fields."""
+    # Only suites that protect MPDUs support fragments of MSDUs.
     of_mpdus = suite in AES
     flags = draw(st.integers(0, 255)) & ~(PROTECTED | (0 if of_mpdus else MORE_FRAGMENTS))
     addresses = draw(st.binary(min_size=18, max_size=18))
@@ -132,7 +132,7 @@ def test_the_printed_vectors_are_sealed_and_opened(
 ) -> None:
     checked = 0
     for vector in vectors(file):
-        # The others are of QoS frames with the Order bit, which the AAD of today does not have.
+        # Other vectors are QoS frames with the Order bit, which the current standard masks in the AAD.
         if vector.get("use", "mpdu") != "mpdu":
             continue
         octets_of_key = octets(vector, key)
@@ -242,7 +242,7 @@ def test_each_tid_has_a_counter_of_its_own() -> None:
 
 
 FRAME = b"\x08\x00" + bytes(22)
-FIRST = b"\x08\x06" + bytes(22)  # of more fragments, from an access point
+FIRST = b"\x08\x06" + bytes(22)  # first fragment of several, from an access point
 ACK = b"\xd4\x00" + bytes(12)
 
 
@@ -287,7 +287,7 @@ def test_the_key_is_not_printed() -> None:
 
 
 def test_other_threads_run_during_a_batch() -> None:
-    """Another thread is let through before a batch that takes long has ended."""
+    """Another thread can run before a long batch has ended."""
     protection = Protection("ccmp", bytes(16), backend="portable")
     batch = [FRAME + bytes(2000)] * 20_000
     started, ended = threading.Event(), threading.Event()
@@ -300,7 +300,7 @@ def test_other_threads_run_during_a_batch() -> None:
     thread = threading.Thread(target=other)
     thread.start()
     switch = sys.getswitchinterval()
-    sys.setswitchinterval(1000)  # only who lets go of the interpreter lets others run
+    sys.setswitchinterval(1000)  # other threads run only if the batch releases the interpreter
     try:
         started.set()
         protection.seal(batch, range(1, 1 + len(batch)))

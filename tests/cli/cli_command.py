@@ -1,4 +1,4 @@
-"""What the command-line tests share: where the command is, and a study small enough for a test."""
+"""Shared by the command-line tests: the path of the command, and a study small enough for a test."""
 
 import subprocess
 import sys
@@ -28,13 +28,13 @@ seed = 1
 """
 
 IN_OWN_MOUNTS = ("unshare", "--mount", "sh", "-ec")
-"""Before a shell script that mounts something and then calls its arguments."""
+"""Command prefix for a shell script that mounts something and then runs its arguments."""
 
 Airtoll = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def assert_performed(done: subprocess.CompletedProcess[str]) -> None:
-    """Assert that a study was performed; on a busy machine runs may be invalid, which the exit status tells."""
+    """Assert that a study was performed. On a busy machine runs may be invalid, which the exit status reports."""
     if done.returncode == 1:
         assert "fewer than two valid pairs" in one_line(done)
         assert ", 0 of them invalid" not in done.stdout

@@ -1,4 +1,4 @@
-"""The command as a user calls it, on a study small enough for a test."""
+"""Fixtures that run the command like a user, on a study small enough for a test."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def study(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def airtoll(tmp_path: Path) -> Airtoll:
-    """Calls the command in an empty directory, behind `prefix`; what it printed and its exit status."""
+    """Run the command in an empty directory, after `prefix`; its output and exit status."""
 
     def call(
         *arguments: object, prefix: Sequence[str] = (), **environment: str

@@ -1,4 +1,4 @@
-"""Text of users and files is printed verbatim, brackets included."""
+"""Text from users and files is printed verbatim, including brackets."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`airtoll ciphers`: what is measured is named, whole and possible; how fast it is depends on the machine."""
+"""`airtoll ciphers`: measurements are labelled, complete and plausible; speeds depend on the machine."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def test_every_measurement_is_a_record_that_physics_allows(airtoll: Airtoll) -> 
         if m["suite"] == "wep104":
             assert m["limit_cycles_per_byte"] is None
         elif found["host"]["cycles_per_aes128_block"] is not None:
-            # Both are measured: a neighbour on the core can move one of them by a little.
+            # Both figures are measured: other load of the core can change one of them slightly.
             assert m["cycles_per_byte"] > 0.9 * m["limit_cycles_per_byte"]
 
 
@@ -123,7 +123,7 @@ def test_markdown_and_figures(airtoll: Airtoll, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert path.read_bytes().lstrip().startswith(start)
         tables = [line.count("|") for line in done.stdout.splitlines() if line.startswith("|")]
-        assert len(set(tables)) <= 2  # one frame after the other has a column more
+        assert len(set(tables)) <= 2  # measurements of single frames have one more column
     assert b"https://" not in path.read_bytes().split(b"<script")[0]
 
 
@@ -163,7 +163,7 @@ def test_a_backend_that_the_cpu_lacks_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_an_absent_library_leaves_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is printed where neither library is installed."""
+    """The output if neither library is installed."""
     host = speed.look()
     absent = speed.Library(version=None, absent="not built in")
     host = host.model_copy(update={"libraries": {"openssl": absent, "ipsec-mb": absent}})
@@ -204,7 +204,7 @@ def test_ctrl_c_ends_it_with_130() -> None:
     with subprocess.Popen(
         [AIRTOLL, "ciphers", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        wait_for_cpu_time(process, 2)  # more than starting takes, less than measuring
+        wait_for_cpu_time(process, 2)  # longer than starting, shorter than measuring
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -213,7 +213,7 @@ def test_ctrl_c_ends_it_with_130() -> None:
 
 
 def wait_for_cpu_time(process: subprocess.Popen[str], seconds: float) -> None:
-    """Until the process has computed for so long: /proc/PID/stat, utime (proc(5))."""
+    """Wait until the process has used this CPU time: /proc/PID/stat, utime (proc(5))."""
     deadline = time.monotonic() + 60
     stat = Path(f"/proc/{process.pid}/stat")
     while int(stat.read_text().rpartition(")")[2].split()[11]) < seconds * os.sysconf("SC_CLK_TCK"):

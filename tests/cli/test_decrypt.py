@@ -1,4 +1,4 @@
-"""`airtoll decrypt` gives what airdecap-ng gives, and says what became of the rest and what is wrong with a file."""
+"""`airtoll decrypt` has the output of airdecap-ng, counts the other frames, and reports faults of a file."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, one_line
 CAPTURES = Path(__file__).parents[2] / "crates/wlan-decrypt/tests/captures"
 WEP40, WEP104 = "1f2e3d4c5b", "746869727465656e2d63686172"
 PSK = ("--psk", "correct-horse")
-"""Of tkip.pcap: a beacon and a handshake, in DATA_AT octets, and eight frames."""
+"""Passphrase of tkip.pcap, which has a beacon and a handshake, in DATA_AT octets, and eight frames."""
 DATA_AT = 816
 
 MICROSECONDS, NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
@@ -45,7 +45,7 @@ def records(capture: bytes, link_type: int = ETHERNET) -> list[Record]:
 def remade(
     name: str, order: str = "<", magic: int = MICROSECONDS, link_type: int = 105, header: bytes = b""
 ) -> bytes:
-    """One of our captures in another byte order, resolution or link type."""
+    """One of the tests' captures in another byte order, resolution or link type."""
     capture = (CAPTURES / name).read_bytes()
     out, at = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, link_type), 24
     while at < len(capture):
@@ -58,7 +58,7 @@ def remade(
 
 
 def airdecap(capture: Path, *options: str) -> list[Record]:
-    """What airdecap-ng makes of a capture."""
+    """The records that airdecap-ng decrypts from a capture."""
     if shutil.which("airdecap-ng") is None:
         pytest.skip("needs airdecap-ng: apt-get install aircrack-ng")
     out = capture.with_name("airdecap.pcap")
@@ -100,7 +100,7 @@ def test_the_packets_are_those_of_airdecap(
     assert len(decrypted) == 8
     expected = airdecap(path, "-w", key)
     if capture[:1] == b"\xa1":
-        # airdecap-ng leaves the times of such a file in the order that they are in.
+        # airdecap-ng does not convert the byte order of the times of such a file.
         decrypted, expected = ([(0, octets) for _, octets in some] for some in (decrypted, expected))
     assert decrypted == expected
 
@@ -242,7 +242,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_status_2(
 
 
 def long_capture(name: str, times: int = 600) -> bytes:
-    """One of our captures with its frames so many times more: as a rule more than is read or written at a time."""
+    """One of the tests' captures with its frames repeated `times` times, usually longer than one read or write."""
     capture = (CAPTURES / name).read_bytes()
     return capture + capture[DATA_AT if name == "tkip.pcap" else 24 :] * times
 
@@ -275,7 +275,7 @@ def test_what_may_not_be_read_or_written_is_named(
     folder.mkdir()
     (tmp_path / "psk.txt").write_text("a toll on the air")
     (tmp_path / denied).chmod(0o500 if denied == "folder" else 0)
-    # Root may do anything, unless it gives that up.
+    # Root ignores file permissions, unless these capabilities are dropped.
     plain_root = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
     prefix = plain_root if os.geteuid() == 0 else ()
     secrets = ("--key", WEP40, "--psk-file", "psk.txt")
@@ -290,7 +290,7 @@ def test_what_may_not_be_read_or_written_is_named(
 def test_a_signal_is_one_line_and_leaves_nothing(
     tmp_path: Path, wep40: Path, stop: signal.Signals, octets: int | None
 ) -> None:
-    """The capture comes through a pipe, and stays away: it has no writer yet, or one that has written so much."""
+    """The capture is a pipe that stalls: it has no writer yet, or the writer stops after this many octets."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [AIRTOLL, "decrypt", pipe, "--key", WEP40, "--out", tmp_path / "out.pcap"]
@@ -316,7 +316,7 @@ def test_a_signal_is_one_line_and_leaves_nothing(
 def test_killed_half_way_there_is_nothing_under_the_name_of_the_output(
     airtoll: Airtoll, tmp_path: Path
 ) -> None:
-    """And what is left under another name is in nobody's way."""
+    """A file left under its temporary name does not disturb later commands."""
     capture, pipe = long_capture("tkip.pcap"), tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [AIRTOLL, "decrypt", pipe, *PSK, "--out", tmp_path / "out.pcap"]
@@ -336,7 +336,7 @@ def test_killed_half_way_there_is_nothing_under_the_name_of_the_output(
     assert len(records((tmp_path / "out.pcap").read_bytes())) == 8 * 601
 
 
-# Its own memory is small, so that the peak is not the one of whoever forked the command.
+# A small process, so that the peak is the command's, not that of the process that forked it.
 PEAK_KIB = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
@@ -352,7 +352,7 @@ def test_ten_times_the_capture_takes_no_more_memory(airtoll: Airtoll, tmp_path: 
         done = airtoll("decrypt", capture, *PSK, prefix=(sys.executable, "-c", PEAK_KIB))
         assert done.returncode == 0, done.stderr
         peaks_kib.append(int(done.stdout))
-    # Of 5 and of 55 MB.
+    # Peaks for 5 MB and for 55 MB.
     assert peaks_kib[1] < peaks_kib[0] + 8 * 1024
 
 
@@ -456,7 +456,7 @@ def test_captures_of_aircrack_ng_decrypt_as_airdecap_does_and_group_frames_too(
     assert len(decrypted) == ours
     expected = airdecap(capture, "-e", "linksys", "-p", "dictionary")
     assert len(expected) == theirs
-    # airdecap-ng has no group keys: it lacks what came from the access point (From DS) to a group address, no more.
+    # airdecap-ng has no group keys: only frames from the access point (From DS) to a group address are missing.
     to_group_ns = {
         ns
         for ns, mpdu in records(capture.read_bytes(), IEEE802_11)

@@ -1,4 +1,4 @@
-"""The exit status of `airtoll run` says whether what was planned can be compared."""
+"""The exit status of `airtoll run` says whether the planned comparisons are possible."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from cli_command import SMALL_STUDY, Airtoll, one_line
 
 DEAF = 'rate = ["54 Mbit/s"]\nsnr = ["none", "0 dB"]'
-"""At 0 dB nothing arrives at 54 Mbit/s, so that those runs are invalid."""
+"""At 0 dB nothing arrives at 54 Mbit/s, so these runs are invalid."""
 
 
 def perform(airtoll: Airtoll, folder: Path, *changes: tuple[str, str]) -> tuple[int, str, str]:
@@ -16,7 +16,7 @@ def perform(airtoll: Airtoll, folder: Path, *changes: tuple[str, str]) -> tuple[
         text = text.replace(old, new)
     (folder / "small.toml").write_text(text)
     done = airtoll("run", "small.toml", "--lab", "sim", "--out", "result")
-    assert done.stdout.splitlines()[-1] == "report: result/report.html"  # written all the same
+    assert done.stdout.splitlines()[-1] == "report: result/report.html"  # written despite the failure
     return done.returncode, done.stdout, one_line(done) if done.stderr else ""
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong ends in one clear line and the right exit status; what was measured is kept."""
+"""Every fault ends in one clear line and the right exit status, and finished measurements are kept."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from cli_command import AIRTOLL, IN_OWN_MOUNTS, Airtoll, assert_performed, one_l
 
 
 def runs_in(result: Path) -> dict[str, int]:
-    """The finished runs of a result: their names and when their record was written."""
+    """The finished runs of a result: names, and modification times of their records."""
     return {path.parent.name: path.stat().st_mtime_ns for path in result.glob("runs/[0-9]*/run.json")}
 
 
@@ -88,7 +88,7 @@ def test_a_missing_tun_device_is_named(airtoll: Airtoll, study: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot forbid user namespaces")
 def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study: Path) -> None:
-    # A user namespace in which no further one may be made, and then no capabilities in it.
+    # A user namespace in which no further one can be created, and then without capabilities.
     forbid = (
         "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200; "
         "exec unshare --user --map-root-user sh -ec 'echo 0 > /proc/sys/user/max_user_namespaces; "
@@ -177,7 +177,7 @@ def test_an_emulator_killed_in_mid_run_is_named_and_the_rest_can_be_resumed(
 
 
 def emulators_of(pid: int) -> list[int]:
-    """The emulators that a running airtoll has started: grandchildren, beneath unshare(1)."""
+    """The emulators that a running airtoll has started: grandchildren, below unshare(1)."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

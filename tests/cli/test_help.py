@@ -1,4 +1,4 @@
-"""The help says what is there and what happens with an option left out."""
+"""The help lists all options and says what happens without them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ def test_the_default_of_an_option_is_shown(airtoll: Airtoll, command: str, defau
 
 
 def bracketed(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every command with a help text that has brackets, and that text."""
+    """Every command whose help text has brackets, with that text."""
     below = dict(getattr(command, "commands", {}))
     for name in ("simulate", "model") if not words else ():
         below[name] = command.resolve_command(typer.Context(command), [name])[1]

@@ -1,4 +1,4 @@
-"""compare, gate, metrics and import as a user calls them: on results in virtual time, and on recorded files."""
+"""compare, gate, metrics and import, called like a user: on results in virtual time, and on recorded files."""
 
 import json
 import os
@@ -35,7 +35,7 @@ seed = SEED
 
 
 def refusal(*arguments: str) -> str:
-    """The line with which a command refuses what was asked for, with exit status 2."""
+    """The error line of a command that ends with exit status 2."""
     with pytest.raises(UsageError) as caught:
         app(list(arguments), standalone_mode=False)
     assert "\n" not in str(caught.value)
@@ -44,7 +44,7 @@ def refusal(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results `a` and `again`, alike but for their seeds, and `slower`, at another rate."""
+    """Results `a` and `again`, which differ only in their seeds, and `slower`, with another rate."""
     root = tmp_path_factory.mktemp("results")
     for name, rate, seed in (
         ("a", "54 Mbit/s", "1"),

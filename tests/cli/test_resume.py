@@ -1,4 +1,4 @@
-"""`--resume` mixes no versions and no machines, unless it is told to."""
+"""`--resume` does not mix versions or machines without an explicit option."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def rewrite(path: Path, **keys: Any) -> None:
 
 @pytest.fixture
 def interrupted(airtoll: Airtoll, tmp_path: Path) -> Path:
-    """A result in lab sim that lacks its last two runs."""
+    """A result in lab sim without its last two runs."""
     (tmp_path / "small.toml").write_text(SMALL_STUDY)
     done = airtoll("run", "small.toml", "--lab", "sim", "--out", "result")
     assert done.returncode == 0, done.stderr
@@ -112,7 +112,7 @@ def test_a_sweep_of_another_origin_is_refused_unless_it_is_allowed(airtoll: Airt
 
 
 def _begun(folder: Path) -> Path:
-    """The journal of the sweep to t.parquet as another machine leaves it, with the first cell."""
+    """The journal of the sweep to t.parquet from another machine, with the first cell."""
     grid = load_grid(folder / "grid.toml", _rust.check_scenario)
     path = folder / "t.parquet.journal"
     origin = Origin(OTHER, "Another CPU", "3.2.1")

@@ -1,4 +1,4 @@
-"""The same study as an ordinary user: everything stands in a user namespace."""
+"""The same study as an unprivileged user: everything is in a user namespace."""
 
 import json
 import os
@@ -12,8 +12,8 @@ import airtoll as package
 
 NOBODY = 65534
 
-# In mounts of its own: a /dev/net/tun for everyone, and a way for everyone to what the test needs, wherever it
-# is (root's home, where Python may be installed, is for root alone). $paths are absolute and have no blanks.
+# In a mount namespace: a /dev/net/tun for everyone, and access for everyone to the files of the test (Python may be
+# installed in root's home, which only root can access). $paths are absolute and have no blanks.
 BECOME_NOBODY = """
 mount -t tmpfs -o mode=755 none /dev/net
 mknod -m 666 /dev/net/tun c 10 200

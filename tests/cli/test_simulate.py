@@ -1,4 +1,4 @@
-"""`airtoll simulate`, `model` and lab sim as a user calls them."""
+"""`airtoll simulate`, `model` and lab sim, called like a user."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`airtoll sweep`: the same table whatever happens on the way to it."""
+"""`airtoll sweep`: the same table despite interruptions, failures and different workers."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def grid(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The table of the grid when nothing happens on the way."""
+    """The table of an undisturbed sweep of the grid."""
     directory = tmp_path_factory.mktemp("sweep")
     (directory / "grid.toml").write_text(GRID)
     command = [AIRTOLL, "sweep", "grid.toml", "--out", "whole.parquet"]
@@ -165,7 +165,7 @@ def test_a_dask_cluster_of_its_own_gives_the_same_table(
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and two workers, each a process that nobody starts again; its address and they."""
+    """A Dask scheduler and two workers that are never restarted: the scheduler's address and the workers."""
     pytest.importorskip("distributed")
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
@@ -216,7 +216,7 @@ def test_ctrl_c_on_the_terminal_ends_a_sweep_on_a_cluster_of_its_own(grid: Path)
         command, cwd=grid.parent, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         wait_for_cells(grid, process, 1)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: airtoll and all of its workers
+        os.killpg(process.pid, signal.SIGINT)  # like a terminal: airtoll and all its workers
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "cells are kept" in stderr

@@ -1,4 +1,4 @@
-"""Which runs of a plan are done follows from the runs before, and from nothing else: so does it after a break."""
+"""The next run of a plan depends only on the finished runs, and is therefore the same after an interruption."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -53,7 +53,7 @@ def finished(run: Run, mbps: float, reasons: tuple[str, ...] = ()) -> FinishedRu
 def performed(
     course: Course, mbps: Mbps, reasons: Callable[[Run], tuple[str, ...]] = lambda _: ()
 ) -> list[Run]:
-    """All runs of the course, each ending with its throughput."""
+    """All runs of the course, each finished with its throughput."""
     done = []
     for run in course.left():
         done.append(run)

@@ -1,4 +1,4 @@
-"""Puts `tools/`, which writes the generated pages, on the path."""
+"""Put `tools/`, which generates reference pages, on the path."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages of the documentation, their fenced blocks and their links, as the tests read them."""
+"""The documentation's pages, with their fenced blocks and links, for the tests."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ PAGES = (
     *sorted((ROOT / "rtl").rglob("*.md")),
     *sorted((ROOT / "benches").rglob("*.md")),
 )
-"""Every page that is stored, the README included."""
+"""Every stored page, including the README."""
 
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block: its language, the file name in `title="..."` if it has one, its text and its line."""
+    """A fenced block: language, file name (`title="..."`) if present, text and line."""
 
     language: str
     title: str | None
@@ -30,7 +30,7 @@ class Fence:
 
 
 def name_of(page: Path) -> str:
-    """The page's path in the repository, to name tests by."""
+    """The page's path in the repository, for the names of tests."""
     return page.relative_to(ROOT).as_posix()
 
 
@@ -43,7 +43,7 @@ def text_of(page: Path) -> str:
 
 @cache
 def generated() -> frozenset[Path]:
-    """Where the generated pages would be stored."""
+    """The paths at which the generated pages would be stored."""
     return frozenset(DOCS / path for path in reference_pages.pages())
 
 
@@ -51,7 +51,7 @@ _FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def fences(page: Path) -> Iterator[Fence]:
-    """The fenced blocks of a page in their order."""
+    """The fenced blocks of a page, in order."""
     text = text_of(page)
     for found in _FENCE.finditer(text):
         title = re.search(r'title="([^"]+)"', found[2])

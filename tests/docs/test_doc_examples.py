@@ -1,8 +1,8 @@
 """Commands, files and output in the documentation are right.
 
-Pages of the tutorial and of the how-to guides are sessions: blocks with a file name are written, `console` blocks are
-run and their output is compared, Python blocks are run. `...` in expected output matches any lines. Commands in
-other blocks, and in running text, are parsed.
+Pages of the tutorial and the how-to guides are sessions: blocks with a file name are written to files, `console` blocks
+are run and their output is compared, Python blocks are run. `...` in expected output matches any lines. Commands in
+other blocks and in running text are only parsed.
 """
 
 import os
@@ -37,7 +37,7 @@ WITH_CONSOLE = tuple(page for page in GUIDES if any(fence.language == "console" 
 
 @pytest.fixture(scope="module")
 def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory in which the tutorial was followed from its first page to its last."""
+    """The directory after following all pages of the tutorial."""
     directory = tmp_path_factory.mktemp("tutorial")
     for page in TUTORIAL:
         follow(page, directory)
@@ -60,7 +60,7 @@ def test_the_tutorial_is_all_there_is() -> None:
 
 
 def follow(page: Path, directory: Path) -> None:
-    """Do what a page says, in its order."""
+    """Follow a page: write its files and run its commands, in order."""
     for fence in fences(page):
         where = f"{name_of(page)}, line {fence.line}"
         if fence.title is not None:
@@ -73,7 +73,7 @@ def follow(page: Path, directory: Path) -> None:
 
 
 def converse(fence: Fence, directory: Path, where: str) -> None:
-    """Run the commands of a block one after the other, and compare what they print and their exit status."""
+    """Run the commands of a block in order, and compare their output and exit status."""
     status = 0
     steps = re.split(r"^\$ ", fence.text, flags=re.MULTILINE)
     assert steps[0] == "", f"{where}: the block does not begin with a command"
@@ -105,7 +105,7 @@ def called(command: Sequence[str], directory: Path) -> subprocess.CompletedProce
 
 
 def printed_as_shown(printed: str, shown: str) -> bool:
-    """Whether the output is as shown, blanks at the ends of lines aside; `...` matches any text."""
+    """Whether the output is as shown, except for blanks at the ends of lines; `...` matches any text."""
 
     def pattern(line: str) -> str:
         if line == "...":
@@ -148,7 +148,7 @@ def command_lines(fence: Fence) -> Iterator[list[str]]:
 
 
 def resolved(words: Sequence[str]) -> tuple[Any, list[str]]:
-    """The command that the words call, and the words that are its arguments."""
+    """The command that the words call, and its arguments."""
     command, rest = typer.main.get_command(app), list(words)
     while hasattr(command, "list_commands") and rest and not rest[0].startswith("-"):
         _, command, rest = command.resolve_command(typer.Context(command), rest)
@@ -199,7 +199,7 @@ def toml_blocks() -> Iterator[Any]:
 
 @pytest.mark.parametrize("fence", list(toml_blocks()))
 def test_toml_is_what_it_claims_to_be(fence: Fence, tmp_path: Path) -> None:
-    """A study loads and expands, a grid and a file of rules are read, parts of a study have keys that exist."""
+    """Studies load and expand, grids and rule files are read, and parts of studies have only existing keys."""
     content = tomllib.loads(fence.text)
     path = tmp_path / (fence.title or "block.toml")
     path.write_text(fence.text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Links in the documentation lead to files and headings that exist, and the site's navigation has every page once."""
+"""Links in the documentation have existing targets, and the site's navigation has every page once."""
 
 import os
 import re

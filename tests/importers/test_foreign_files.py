@@ -1,4 +1,4 @@
-"""Whatever a file holds, importing it gives runs or one line; nothing is written of what cannot be read."""
+"""Importing any file gives runs or one error line; nothing is written if the file cannot be read."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ SETTINGS = settings(
 
 
 def refusal(file: Path) -> str:
-    """The line with which a file is refused; exit status 2, and no result."""
+    """The error line for a file, after checking exit status 2 and that there is no result."""
     out = file.with_name("result")
     with pytest.raises(UsageError) as caught:
         import_files([Given(file, LEVELS)], out, "None")
@@ -113,7 +113,7 @@ def test_any_bytes_are_imported_or_refused(tmp_path: Path, content: bytes) -> No
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place in a document, lists by their first elements."""
+    """Every path in a document; only the first element of a list."""
     yield path
     items = (
         value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()

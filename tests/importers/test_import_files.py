@@ -1,4 +1,4 @@
-"""Files that iperf3, irtt and flent recorded become runs, with the figures that the files themselves tell."""
+"""Files recorded by iperf3, irtt and flent become runs with the figures of the files."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ Import = Callable[..., Result]
 
 @pytest.fixture
 def imported(tmp_path: Path) -> Import:
-    """A result of these files, all with the same levels but for those given."""
+    """Import these files into a result; all have the same levels except the given ones."""
 
     def make(*names: str, shared_clocks: bool = False, **levels: Any) -> Result:
         files = [Given(RECORDED / name, {**LEVELS, **levels}) for name in names]
@@ -40,7 +40,7 @@ def imported(tmp_path: Path) -> Import:
 
 
 def numbers(result: Result) -> dict[str, float]:
-    """The one run's number of each metric."""
+    """The number of each metric of the only run."""
     return {metric: value for _, metric, value in per_run(result.samples()).iter_rows()}
 
 

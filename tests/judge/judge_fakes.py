@@ -1,4 +1,4 @@
-"""Results made up of plain numbers, stored by the store itself."""
+"""Synthetic results with given numbers, written by the real store."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ UNITS = {
 ENDS = {"throughput": ("ap", "up")}
 
 Values = Mapping[str, Sequence[float]]
-"""Metric -> value of each replicate."""
+"""Values of the replicates by metric."""
 
 
 def noisy(mean: float, spread: float, n: int, seed: int = 1) -> list[float]:
@@ -43,7 +43,7 @@ def store(
     tools: Mapping[str, str] | None = None,
     **method: Any,
 ) -> Path:
-    """A result with these values; the nth replicate of every cell is of block n."""
+    """A result with these values; the nth replicate of every cell is in block n."""
     cells = list(cells)
     settings = {"repeats": 9, "discard_first": 0, "duration": 1.0, "warmup": 0.0, "seed": 1, **method}
     runs: list[Run] = []

@@ -1,4 +1,4 @@
-"""Two results compared: what differs, what is equal, what is not known, and what is not alike about them."""
+"""Comparison of two results: differences, equality, undecided cells, and differing conditions."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rules held against results: what passes, what fails, what is undecided, and what is no answer at all."""
+"""Rules applied to results: pass, fail, undecided, and rules without an answer."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_conditions_choose_the_cells(tmp_path: Path) -> None:
         ("cost(throughput) <= 0.5 Mbit/s", "fail"),
         ("cost(rtt) <= 10.5 %", "pass"),
         ("cost(rtt) <= 0.1 ms", "fail"),
-        ("cost(cpu_system) <= 5.5 %", "pass"),  # of a percentage the difference, in points
+        ("cost(cpu_system) <= 5.5 %", "pass"),  # for a percentage, the difference in points
         ("cost(cpu_system) <= 4 %", "fail"),
     ],
 )

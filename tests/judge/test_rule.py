@@ -1,4 +1,4 @@
-"""The language of rules: what is understood, and where the fault is in what is not."""
+"""The language of rules: valid rules, and the position of the fault in invalid rules."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Lab air for tests: skipped, with the lab's own words, where the machine cannot have it."""
+"""Lab air for tests, skipped with the lab's own message if the machine does not support it."""
 
 import pytest
 

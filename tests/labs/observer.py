@@ -1,4 +1,4 @@
-"""tshark, which knows nothing of airtoll, reads what a monitor of the air captured."""
+"""tshark as an independent observer: reads captures of the air."""
 
 import subprocess
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ import pytest
 
 
 def since_joining(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """A filter for what was sent when all stations had come to the link."""
+    """A filter for frames sent after all stations have joined."""
     return "-Y", f"radiotap.mactime >= {int(facts['joining_ms'] * 1000)}"
 
 
 def tshark(
     capture: Path, *options: str, key: str | None = None, passphrase: str | None = None
 ) -> list[list[str]]:
-    """The fields that tshark prints, a list a frame."""
+    """The fields that tshark prints, one list per frame."""
     if which("tshark") is None:
         pytest.skip("tshark is not installed: apt-get install tshark")
     decryption = ["-o", "wlan.enable_decryption:FALSE"]

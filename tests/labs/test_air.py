@@ -1,4 +1,4 @@
-"""Lab air: the link carries traffic, keeps the air's time, and leaves nothing behind."""
+"""Lab air: the link carries traffic with the air's timing, and leaves nothing behind."""
 
 import json
 import os
@@ -54,12 +54,12 @@ def processes_in(namespaces: set[int]) -> list[int]:
                 if network_namespace(int(entry.name)) in namespaces:
                     found.append(int(entry.name))
             except OSError:
-                continue  # it has ended, or is not ours to look at
+                continue  # the process has ended, or belongs to another user
     return found
 
 
 def init_process_of(pid_namespace: int) -> int:
-    """The process that is number 1 of a PID namespace: the emulator."""
+    """Process 1 of a PID namespace: the emulator."""
     for status in Path("/proc").glob("[0-9]*/status"):
         pids = next(line for line in status.read_text().splitlines() if line.startswith("NSpid:")).split()[1:]
         if pids[1:] == ["1"] and os.stat(status.with_name("ns") / "pid").st_ino == pid_namespace:
@@ -69,7 +69,7 @@ def init_process_of(pid_namespace: int) -> int:
 
 @pytest.fixture
 def hanging_link(lab: Air, cell: Callable[..., Cell]) -> Iterator[tuple[subprocess.Popen[bytes], set[int]]]:
-    """A process that holds a link open with a command on each host; the namespaces of these."""
+    """A process that holds a link open with a command on each host, and the namespaces of the commands."""
     assert lab.check(cell()) is None
     with subprocess.Popen(
         [sys.executable, "-c", OPEN_AND_HANG, cell().model_dump_json()],

@@ -1,4 +1,4 @@
-"""The capture of a real link is what a monitor beside it would have written, by tshark's reading."""
+"""The capture of a real link is, as read by tshark, the capture of a monitor beside the link."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("lab")
 def captured(
     link_cell: Cell, settings: LinkSettings, capture: Path
 ) -> tuple[list[dict[str, str]], dict[str, Any]]:
-    """The frames of a transfer over such a link, and what the link counted."""
+    """The frames of a transfer over such a link, and the link's counters."""
     air = Air(settings)
     assert air.check(link_cell) is None
     with air.open(link_cell, seed=11, pcap=capture) as link:
@@ -66,7 +66,7 @@ def test_dsss_with_its_short_preamble(cell: Callable[..., Cell], tmp_path: Path,
     assert values(of(frames, ACK), "wlan_radio.data_rate") == {"2"}
     assert values(frames, "wlan_radio.short_preamble") == {"1"}
     assert values(frames, "wlan_radio.channel") == {"6"}
-    # The link may come down before the answer to the last one.
+    # The link may be closed before the Ack of the last frame.
     assert len(of(frames, ACK)) + 1 >= len(data) > 250
 
 

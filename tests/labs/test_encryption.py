@@ -1,4 +1,4 @@
-"""An independent observer, tshark, decides whether the link is really encrypted."""
+"""An independent observer, tshark, shows that the link is encrypted."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ with socket.socket(family, socket.SOCK_DGRAM) as receiver:
 
 
 def send_datagrams(link: Link, ip: Ip) -> list[bytes]:
-    """Sends DATAGRAMS from the station to the access point; what arrived there."""
+    """Send DATAGRAMS from the station to the access point; the datagrams that arrived."""
     address = link.addresses["ap", ip]
     with link.hosts["ap"].popen([sys.executable, "-c", RECEIVE, address]) as receiver:
         assert receiver.stdout is not None
@@ -111,7 +111,7 @@ def test_frames_of_every_suite_arrive_and_tshark_opens_those_that_it_knows(
     lab: Air, cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:
     capture = tmp_path / "air.pcap"
-    # Where the hosts seal them, enhanced frames are payload of the air.
+    # If hosts seal them, enhanced frames are payload of an open air.
     of_suite = cell(security=security, crypto_at="card" if security.startswith("enhanced") else "host")
     with lab.open(of_suite, seed=3, pcap=capture) as link:
         assert send_datagrams(link, "ipv4") == DATAGRAMS
@@ -120,7 +120,7 @@ def test_frames_of_every_suite_arrive_and_tshark_opens_those_that_it_knows(
         key = link.facts["temporal_keys"].get("sta")
     payloads = ("-Y", f"udp.dstport == {PORT}", "-e", "udp.payload")
     opened = [bytes.fromhex(frame[0]) for frame in tshark(capture, *payloads, key=key)]
-    # tshark takes no temporal key of TKIP, only what the handshake gives; Enhanced CCMP is airtoll's own.
+    # tshark accepts no temporal key for TKIP, only keys from the handshake, and does not know Enhanced CCMP.
     unknown = security == "tkip" or security.startswith("enhanced")
     assert opened == ([] if unknown else DATAGRAMS)
     headers = {"tkip": "wlan.tkip.extiv", "wep40": "wlan.wep.iv", "wep104": "wlan.wep.iv", "open": "llc"}
@@ -152,7 +152,7 @@ def test_a_capture_is_read_with_the_passphrase_alone(
     assert [bytes.fromhex(frame[0]) for frame in opened] == DATAGRAMS
     assert tshark(capture, *payloads, passphrase=passphrase[::-1]) == []
 
-    # Whoever wants Ethernet frames: airtoll, and where it knows the suite airdecap-ng, to the octet.
+    # Decrypted Ethernet frames of airtoll equal those of airdecap-ng, for suites that airdecap-ng supports.
     if which("airdecap-ng") is None:
         pytest.skip("airdecap-ng is not installed: apt-get install aircrack-ng")
     in_microseconds, ours = tmp_path / "us.pcap", tmp_path / "ours.pcap"
@@ -215,7 +215,7 @@ def test_enhanced_frames_are_sealed_by_the_hosts_over_open_air(
         counters = link.counters()
     assert (counters["open_errors"], counters["link_dropped"]) == (0, 0)
     assert b"datagram" not in capture.read_bytes()
-    # Data frames without security of their own, which carry the link's and nothing else.
+    # Unprotected Data frames carry only frames of the link.
     rows = tshark(capture, "-Y", "llc", "-e", "wlan.fc.protected", "-e", "llc.type", "-e", "data.len")
     assert {(protected, ethertype) for protected, ethertype, _ in rows} <= {("0", "0x88b5"), ("0", "0x888e")}
     datagram_b = 20 + 8 + len(DATAGRAMS[0])

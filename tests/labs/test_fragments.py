@@ -1,4 +1,4 @@
-"""MSDUs above the fragmentation threshold cross the air in parts, and tshark puts them together as the receiver did."""
+"""MSDUs above the fragmentation threshold are sent in fragments, and tshark reassembles them like the receiver."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ STATION = "02:00:00:00:00:02"
 
 MICHAEL_MIC_B = 8
 SECURITY_B = {"open": 0, "wep104": 4 + 4, "tkip": 8 + 4, "ccmp": 8 + 8, "gcmp": 8 + 16}
-"""What each suite adds to an MPDU that is a fragment; the MIC of TKIP is in the parts (IEEE 802.11-2020 12.5.2.1.2)."""
+"""Octets that each suite adds to a fragment. The MIC of TKIP is part of the MSDU (IEEE 802.11-2020 12.5.2.1.2)."""
 
 FIELDS = (
     *("wlan.fc.type_subtype", "wlan.ta", "wlan.seq", "wlan.frag", "wlan.fc.frag", "wlan.fc.retry"),
@@ -34,7 +34,7 @@ FIELDS = (
 
 
 def observed(capture: Path, facts: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The frames of the link; tshark knows the key of WEP, and learns others from the handshake."""
+    """The frames of the link. tshark gets the WEP key as an option and other keys from the handshake."""
     rows = tshark(
         capture,
         *since_joining(facts),
@@ -55,7 +55,7 @@ def test_every_suite_crosses_the_air_in_fragments(
     assert air.check(link_cell) is None
     capture = tmp_path / "air.pcap"
     with air.open(link_cell, seed=3, pcap=capture) as link:
-        transfer(link, "tcp", "ipv4")  # which compares every octet
+        transfer(link, "tcp", "ipv4")  # compares every octet
         counters, facts = link.counters(), link.facts
     assert (counters["open_errors"], counters["capture_lost"]) == (0, 0)
     frames = observed(capture, facts)
@@ -74,12 +74,12 @@ def test_every_suite_crosses_the_air_in_fragments(
         assert [frame["wlan.fc.frag"] for frame in (*first, last)] == ["1"] * len(first) + ["0"]
         lengths = [int(frame["frame.len"]) - int(frame["radiotap.length"]) for frame in first]
         assert set(lengths) == {THRESHOLD_B + SECURITY_B[security]}
-        # A fragment reserves the medium for the next one too (9.2.5.2).
+        # A fragment's Duration also covers the next fragment (9.2.5.2).
         assert min(int(frame["wlan.duration"]) for frame in first) > int(last["wlan.duration"])
         last_b = (
             int(last["frame.len"]) - int(last["radiotap.length"]) - HEADER_AND_FCS_B - SECURITY_B[security]
         )
-        # tshark takes a Michael MIC off every fragment, not off the MSDU, and refuses a fragment that is not longer.
+        # tshark removes a Michael MIC from every fragment, not from the MSDU, and rejects fragments that are too short.
         if security != "tkip" or last_b > MICHAEL_MIC_B:
             assert int(last["wlan.fragment.count"]) == len(burst)
     if security == "tkip":

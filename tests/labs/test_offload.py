@@ -1,4 +1,4 @@
-"""Hosts leave splitting and checksums to their device, and on the air are whole, valid packets all the same."""
+"""Hosts leave segmentation and checksums to their device, but packets on the air are complete and valid."""
 
 import json
 import sys
@@ -58,7 +58,7 @@ PROGRAMS = {"tcp": (TCP_SERVER, TCP_CLIENT), "udp": (UDP_SERVER, UDP_CLIENT)}
 
 
 def exchange(link: Link, server: str, client: str, address: str) -> None:
-    """Runs the client on the station once the server on the access point is ready; both must succeed."""
+    """Run the client on the station once the server on the access point is ready; both must succeed."""
     with link.hosts["ap"].popen([sys.executable, "-c", server, address]) as receiver:
         assert receiver.stdout is not None
         assert receiver.stdout.readline() == b"ready\n"
@@ -69,15 +69,15 @@ def exchange(link: Link, server: str, client: str, address: str) -> None:
 
 
 def transfer(link: Link, transport: str, ip: Ip) -> None:
-    """Sends from the station to the access point, which compares the received octets with the sent ones."""
+    """Send from the station to the access point, which compares the received octets with the sent octets."""
     server, client = (COMMON + program for program in PROGRAMS[transport])
     exchange(link, server, client, link.addresses["ap", ip])
 
 
 def totals(link: Link) -> tuple[int, ...]:
-    """Of what the station sent: MPDUs that arrived, packets that its device got and the access point's gave, faults.
+    """Totals of the station's traffic: MPDUs that arrived, packets into its device, packets out of the AP's, faults.
 
-    As soon as nothing is on its way, so that all of them tell of the same packets.
+    The totals are read when no packet is in flight, so that all of them count the same packets.
     """
     found = counted(link)
     while (later := counted(link)) != found:
@@ -93,7 +93,7 @@ def counted(link: Link) -> tuple[int, ...]:
 
 
 def device_packets(host: Host, direction: str) -> int:
-    """Packets that went between a host's stack and its device: a super-packet is one."""
+    """Packets between a host's stack and its device; a super-packet counts as one."""
     shown = host.run(["ip", "-json", "-stats", "link", "show", _rust.DEVICE_NAME], timeout_s=10)
     packets: int = json.loads(shown.stdout)[0]["stats64"][direction]["packets"]
     return packets
@@ -146,7 +146,7 @@ def test_super_packets_cross_the_air_as_valid_packets(
 
 def test_hosts_send_nothing_of_their_own(lab: Air, cell: Callable[..., Cell], tmp_path: Path) -> None:
     capture = tmp_path / "air.pcap"
-    # 400 kB at 6 Mbit/s take longer than a kernel waits before it solicits a router.
+    # 400 kB at 6 Mbit/s take longer than the kernel's delay before its Router Solicitation.
     with lab.open(cell(phy="ofdm", rate="6 Mbit/s", ip="ipv6", security="open"), 1, capture) as link:
         transfer(link, "tcp", "ipv6")
     packets = tshark(capture, "-Y", "ip || ipv6", "-e", "_ws.col.Protocol", "-e", "tcp.port")

@@ -1,4 +1,4 @@
-"""Lab sim performs a study in virtual time: like any other lab to plan and store, the same result everywhere."""
+"""Lab sim performs a study in virtual time: planned and stored like any lab, with the same result everywhere."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ METHOD = Method(repeats=1, discard_first=0, duration=2.0, warmup=0.5, seed=1)
 
 
 def fake_engine(scenario: str) -> str:
-    """Stands in for the medium: an answer of its shape, in which everything follows from the scenario."""
+    """A fake medium: an answer with the medium's structure, computed only from the scenario."""
     words = json.loads(scenario)
     asked = words["traffic"] == "request-response"
     udp = words["transport"] == "udp"
@@ -43,7 +43,7 @@ def fake_engine(scenario: str) -> str:
 
 
 def let_all(_scenario: str) -> None:
-    """Stands in for the medium's check."""
+    """A fake check that accepts every scenario."""
 
 
 def refuse(_scenario: str) -> None:

@@ -1,4 +1,4 @@
-"""Lab air beyond two hosts: several stations, a server behind the access point, cards that take their time."""
+"""Lab air with more than two hosts: several stations, a server behind the access point, modelled cards."""
 
 import json
 import sys
@@ -72,7 +72,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
 
 
 def exchange(link: Link, client: str, server: str, ip: Ip, datagrams: int = 5) -> None:
-    """Datagrams, then a stream, from the client's host to the server's and back."""
+    """Exchange datagrams, then a stream, between the client's host and the server's."""
     words = [link.addresses[server, ip], str(datagrams)]
     with link.hosts[server].popen([sys.executable, "-c", SERVE, *words]) as serving:
         assert serving.stdout is not None
@@ -133,18 +133,18 @@ def test_each_hop_through_the_access_point_is_sealed_with_its_own_stations_key(
     fields = [word for field in ("ra", "ta", "da", "sa") for word in ("-e", f"wlan.{field}")]
     assert tshark(capture, "-Y", "udp", *fields) == []
     hops = {
-        "sta1": [ap, sta1, sta2, sta1],  # to the access point: the destination is in address 3
-        "sta2": [sta2, ap, sta2, sta1],  # and on: the source is
+        "sta1": [ap, sta1, sta2, sta1],  # to the access point, with the destination in address 3
+        "sta2": [sta2, ap, sta2, sta1],  # forwarded, with the source in address 3
     }
     assert len(set(keys.values())) == 2
     for station, addresses in hops.items():
         asked = ("-Y", f"udp.dstport == {PORT}", *fields)
         assert tshark(capture, *asked, key=keys[station]) == [addresses] * 20
-        # And back.
+        # The answers.
         answered = tshark(capture, "-Y", f"udp.srcport == {PORT}", *fields, key=keys[station])
         assert len(answered) == 20
         assert {tuple(sorted(row[:2])) for row in answered} == {tuple(sorted(addresses[:2]))}
-        # Packet numbers are counted by association and direction.
+        # Each association counts packet numbers separately for each direction.
         hop = f"wlan.ta == {addresses[1]} && wlan.ra == {addresses[0]} && wlan.fc.protected == 1"
         numbers = tshark(capture, "-Y", hop, "-e", "wlan.ccmp.extiv")
         assert [int(row[0], 16) for row in numbers] == list(range(1, len(numbers) + 1))
@@ -161,14 +161,14 @@ def test_what_goes_to_the_server_names_it_on_the_air(lab: Air, cell: MakeCell, t
 
 
 def least_rtt_ms(lab: Air, cell: Cell) -> float:
-    """The shortest of many round trips: what the machine's other work cannot prolong."""
+    """The shortest of many round trips, which other load of the machine does not prolong."""
     method = Method(repeats=1, discard_first=0, duration=0.6, warmup=0.2, seed=1)
     with lab.open(cell, seed=1) as link:
         measured = Rtt("pingpong").measure(link, cell, method)
     return min(s.value for s in measured.samples if s.metric == "rtt" and s.value is not None)
 
 
-def with_link(lab: Air, **settings: Any) -> Air:  # noqa: ARG001  (for its skip where there is no lab)
+def with_link(lab: Air, **settings: Any) -> Air:  # noqa: ARG001  (skips if there is no lab)
     """The lab with settings of a study's [link]."""
     return Air(LinkSettings(**settings))
 
@@ -184,7 +184,7 @@ def test_a_card_takes_its_time_four_times_a_round_trip(lab: Air, cell: MakeCell)
     host = least_rtt_ms(lab, cell(security="ccmp"))
     card = least_rtt_ms(slow, cell(security="ccmp", crypto_at="card"))
     assert 4.0 - 0.2 < card - host < 4.0 + 0.3
-    # Nothing to seal, nothing to wait for.
+    # Open frames need no processing in the card.
     assert least_rtt_ms(lab, cell(crypto_at="card")) < host + 0.3
 
 
@@ -207,7 +207,7 @@ def test_what_finds_no_room_at_the_wire_or_a_processor_is_counted(lab: Air, cell
 
 
 def throughput_bit_per_s(measurement: Measurement) -> float:
-    """As a report has it."""
+    """The number of a run in a report."""
     rows = [{"run": "r", **vars(sample)} for sample in measurement.samples]
     (value,) = per_run(pl.DataFrame(rows)).filter(pl.col("metric") == "throughput")["value"]
     return float(value)
@@ -246,7 +246,7 @@ def test_stations_are_measured_at_the_same_time_and_summed(lab: Air, cell: MakeC
     arrived = [each[f"{end}/{station}", way] for end, way in received for station in stations]
     total = sum(sum(values) / len(values) for values in arrived)
     assert total == pytest.approx(throughput_bit_per_s(measured), rel=0.05)
-    # Four contenders, the access point one of them, share what one station would have had: about 29 Mbit/s.
+    # Four contenders, including the access point, share the throughput of one station: about 29 Mbit/s.
     assert 25e6 < total < 31e6
 
 

@@ -1,4 +1,4 @@
-"""HD video over both labs: tshark reads the stream as RTP, and an overload is seen in every metric."""
+"""HD video over both labs: tshark reads the stream as RTP, and every metric shows an overload."""
 
 import subprocess
 from collections.abc import Callable
@@ -23,7 +23,7 @@ METHOD = Method(repeats=1, discard_first=0, duration=1.0, warmup=0.3, seed=4)
 
 
 def numbers(measured: Measurement) -> dict[str, float]:
-    """As a report has them."""
+    """The numbers of a run in a report."""
     rows = [{"run": "r", **vars(sample)} for sample in measured.samples]
     return {
         metric: value
@@ -32,7 +32,7 @@ def numbers(measured: Measurement) -> dict[str, float]:
 
 
 def faults(measured: Measurement) -> list[str]:
-    """Without that of a machine that did other things."""
+    """Faults, except the fault of a machine with other load."""
     return [fault for fault in measured.faults if "its host, not the link" not in fault]
 
 
@@ -55,7 +55,7 @@ def test_tshark_sees_the_same_stream(lab: Air, cell: MakeCell, tmp_path: Path) -
     ).stdout.splitlines()
     ssrc = f"0x{sent.ssrc:08X}"
     counts = [words[words.index(ssrc) + 1 :][:3] for words in map(str.split, streams) if ssrc in words]
-    # The stream, and the answers to its frames' last packets.
+    # The stream, and the answers to the last packets of its frames.
     assert ["RTPType-96", str(received.packets), "0"] in counts
     assert sorted(int(count[1]) for count in counts) == [len(sent.frames), received.expected]
     assert received.packets == received.expected == sum(frame[1] for frame in sent.frames)
@@ -69,19 +69,19 @@ def test_tshark_sees_the_same_stream(lab: Air, cell: MakeCell, tmp_path: Path) -
     assert steps == {90_000 // video.FRAMES_PER_S}
     octets = sum(int(row[3]) - 8 - measured.facts["header_bytes"] for row in rows)
     assert octets == sum(frame[2] for frame in sent.frames)
-    # RFC 3550, 6.4.1, by RTP time stamps and the air's times: the receiver's program has packets a little later.
+    # RFC 3550, 6.4.1, from RTP time stamps and the air's times; the receiving program gets packets slightly later.
     jitter_s, total_s = 0.0, 0.0
     for former, later in pairwise(rows):
         stamped_s = (int(later[2]) - int(former[2])) % 2**32 / 90_000
         jitter_s += (abs(float(later[0]) - float(former[0]) - stamped_s) - jitter_s) / 16
         total_s += jitter_s
     assert received.rtp_jitter_mean_ns / 1e9 == pytest.approx(total_s / len(rows), rel=0.1)
-    # Little of it is the link's: most is how the sender spreads its frames.
+    # Most of this jitter is the sender's spreading of its frames, not the link's.
     assert numbers(measured)["jitter"] < 0.5e3 * total_s / len(rows)
 
 
 def test_an_overload_is_late_in_both_labs_and_a_light_load_in_neither(lab: Air, cell: MakeCell) -> None:
-    # 54 Mbit/s carry about 29 Mbit/s of payload, twice over the air half of that.
+    # 54 Mbit/s carry about 29 Mbit/s of payload, or half of that if packets cross the air twice.
     light = cell(offered=4.0, security="ccmp", topology="through-ap")
     heavy = cell(offered=30.0, security="ccmp", topology="through-ap")
     found = {}
@@ -115,7 +115,7 @@ def test_an_overload_is_late_in_both_labs_and_a_light_load_in_neither(lab: Air, 
         assert air["late_frames"] > 0.5
         assert 11e6 < air["throughput"] < 17e6
     light_air, light_sim = found[4.0]
-    # Programs wake up a little later than they could.
+    # In real time, programs wake up slightly late.
     assert 0.8 * light_sim["video_rtt"] < light_air["video_rtt"] < light_sim["video_rtt"] + 5
 
 

@@ -1,4 +1,4 @@
-"""A network for links, skipped where namespaces cannot be made."""
+"""A network for links, skipped if namespaces cannot be created."""
 
 import os
 import subprocess

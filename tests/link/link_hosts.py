@@ -1,4 +1,4 @@
-"""Hosts for tests of `airtoll link`: network namespaces without names, joined by a bridge, and the command in them."""
+"""Hosts for tests of `airtoll link`: unnamed network namespaces, joined by a bridge, that run the command."""
 
 import json
 import signal
@@ -13,10 +13,10 @@ DEVICE = "airtoll0"
 
 
 class Host:
-    """A namespace, held by a process that sleeps in it."""
+    """A namespace, kept alive by a sleeping process."""
 
     def __init__(self, *, user_namespace: bool = False) -> None:
-        """With a user namespace, that has root alone."""
+        """With `user_namespace`, the host has a user namespace in which only root is mapped."""
         self._user = ["--user", "--map-root-user"] if user_namespace else []
         self._holder = subprocess.Popen(
             ["unshare", *self._user, "--net", "sh", "-c", "echo ready; exec sleep infinity"],
@@ -50,7 +50,7 @@ class Host:
 
 
 class End:
-    """One end of a link that runs: its log, its status, its end."""
+    """One running end of a link: its log, its status, how it ended."""
 
     def __init__(
         self, host: Host, role: str, config: Path, status_socket: Path, prefix: tuple[str, ...] = ()
@@ -72,11 +72,11 @@ class End:
                 self._heard.notify_all()
 
     def said(self, text: str) -> int:
-        """How many lines have this."""
+        """The number of lines with this text."""
         return sum(text in line for line in self.lines)
 
     def wait(self, text: str, times: int = 1, timeout_s: float = 30) -> str:
-        """Waits until so many lines have this; the last of them."""
+        """Wait until this number of lines have the text; the last of them."""
         with self._heard:
             found = self._heard.wait_for(lambda: self.said(text) >= times, timeout_s)
             assert found, f"{text!r} was not said {times} times: {self.lines}"
@@ -93,7 +93,7 @@ class End:
         return found
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Ends it; the exit status."""
+        """Stop the end; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         status = self.process.wait(timeout=15)
@@ -104,7 +104,7 @@ class End:
 
 
 class Network:
-    """Hosts on one bridge: number N has 198.51.100.N and 02:00:00:00:00:N at its `eth0`."""
+    """Hosts on one bridge: host N has 198.51.100.N and 02:00:00:00:00:N on its `eth0`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -128,13 +128,13 @@ class Network:
         return self.hosts[number]
 
     def forger(self, number: int) -> Host:
-        """A host whose source addresses the bridge does not learn: as on the air, forged frames divert none."""
+        """A host whose source addresses the bridge does not learn: as on the air, forged frames divert no traffic."""
         host = self.host(number)
         self._switch.ip(f"link set port{number} type bridge_slave learning off")
         return host
 
     def cable(self, number: int, state: str) -> None:
-        """Pulls a host's cable, or puts it back: `down`, `up`."""
+        """Disconnect a host's cable (`down`) or connect it (`up`)."""
         self._switch.ip(f"link set port{number} {state}")
 
     def start(
@@ -146,7 +146,7 @@ class Network:
         prefix: tuple[str, ...] = (),
         **keys: str,
     ) -> End:
-        """Starts an end on a host, by a command that `prefix` runs. Host 1 has the access point."""
+        """Start an end on a host, with a command after `prefix`. Host 1 has the access point."""
         socket_path = self.folder / "run" / f"{number}.sock"
         settings = {
             "name": '"office"',

@@ -1,4 +1,4 @@
-"""`airtoll link` in real namespaces: all five phases, and what may go wrong with each."""
+"""`airtoll link` in real namespaces: all five phases and their faults."""
 
 import os
 import pwd
@@ -18,19 +18,19 @@ AP = "10.77.0.1"
 
 
 def echo_replies(host: Host) -> int:
-    """How many the host has received so far."""
+    """The number of echo replies that the host has received."""
     counts = host.run("nstat", "-asz", "IcmpInEchoReps", "Icmp6InEchoReplies")
     return sum(int(line.split()[1]) for line in counts.splitlines() if line.startswith("Icmp"))
 
 
 def ping(host: Host, to: str = AP, count: int = 3, interval_s: float = 0.01) -> int:
-    """How many of so many requests were answered within a second of the last."""
-    # Where it is interrupted just before it waits for its last answer, it would wait for ever.
+    """The number of requests that were answered within one second after the last."""
+    # If ping is interrupted just before it waits for its last answer, it waits forever.
     at_most = ["timeout", "--signal=INT", f"{5 + 4 * count * interval_s:.0f}"]
     before = echo_replies(host)
     out = host.run(*at_most, "ping", "-c", str(count), "-i", str(interval_s), "-W", "1", to, check=False)
     assert " received" in out, out
-    # -W holds until the first answer. The others ping waits for no longer than an interval, or twice what one took.
+    # -W applies until the first answer. For others, ping waits at most one interval, or twice the longest round trip.
     give_up = time.monotonic() + 1
     while 0 < (answered := echo_replies(host) - before) < count and time.monotonic() < give_up:
         time.sleep(0.01)
@@ -38,17 +38,17 @@ def ping(host: Host, to: str = AP, count: int = 3, interval_s: float = 0.01) -> 
 
 
 def connect(sta: End, times: int = 1) -> str:
-    """Waits for a session and its addresses; the line about the session."""
+    """Wait for a session and its addresses; the line about the session."""
     line = sta.wait("connected with", times)
     sta.wait("addresses 10.77.0.", times)
     return line
 
 
 def forging(host: Host, kind: str, frames: int | None = None) -> list[str]:
-    """What sends forged frames from a host's interface, so many or for ever.
+    """A command that sends forged frames from a host's interface; with `frames` None, without end.
 
-    `start`: a station begins SAE, each time another. `deauth`: Deauthentications in the names of host 1 and host 2.
-    `sealed`: data that does not open, in the name of host 2 and of others.
+    `start`: a new station begins SAE with each frame. `deauth`: Deauthentications in the names of host 1 and host 2.
+    `sealed`: data that fails to open, in the names of host 2 and of others.
     """
     script = f"""
 import itertools, socket, struct
@@ -74,12 +74,12 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
 
 
 def inject(host: Host, frames: int, kind: str) -> None:
-    """Sends so many forged frames."""
+    """Send this number of forged frames."""
     subprocess.run(forging(host, kind, frames), check=True, timeout=60)
 
 
 def resident_kib(end: End) -> int:
-    """How much memory an end has."""
+    """Resident memory of an end in KiB."""
     status = Path(f"/proc/{end.process.pid}/status").read_text()
     found = re.search(r"VmRSS:\s*(\d+) kB", status)
     assert found
@@ -91,11 +91,11 @@ def is_up(host: Host) -> bool:
 
 
 def until(what: str, is_so: Callable[[], bool], timeout_s: float = 20) -> float:
-    """Waits until something is so; for how long, in seconds."""
+    """Wait until a condition holds; the time waited in seconds."""
     began = time.monotonic()
     while not is_so():
         assert time.monotonic() < began + timeout_s, what
-        time.sleep(0.02)  # between two looks
+        time.sleep(0.02)
     return time.monotonic() - began
 
 
@@ -161,7 +161,7 @@ def test_ends_that_are_killed_and_come_again_are_let_in(network: Network, transp
 def test_an_access_point_that_was_killed_has_its_station_back_in_seconds(
     network: Network, transport: str
 ) -> None:
-    # Not because somebody was silent for long.
+    # A long keep-alive interval, so that silence is not the cause.
     keys = {"keep_alive_s": "600"}
     ap = network.start("ap", 1, transport, **keys)
     sta = network.start("sta", 2, transport, **keys)
@@ -169,7 +169,7 @@ def test_an_access_point_that_was_killed_has_its_station_back_in_seconds(
     ap.stop(signal.SIGKILL)
     ap = network.start("ap", 1, transport, **keys)
     ap.wait("is up")
-    # The first packet tells the access point of the station, where no beacon tells the station of it.
+    # Without beacons, the station's first packet tells the restarted access point of the station.
     took_s = until("the link is back", lambda: ping(sta.host, count=1) == 1)
     assert took_s < 10, sta.lines
     assert sta.said("connected with") == 2
@@ -200,19 +200,19 @@ def test_a_link_of_ethernet_frames_is_a_switch(network: Network) -> None:
         shown = end.host.ip(f"link show {DEVICE}")
         assert f"link/ether 02:00:00:00:00:{number:02x}" in shown
         assert "mtu 1436" in shown
-        # What the link does not assign: ARP has to find these, through the access point.
+        # Addresses that the link does not assign: ARP must find them through the access point.
         end.host.ip(f"address add 192.0.2.{number}/24 dev {DEVICE}")
     two = ends[1].host
     assert ping(two, "192.0.2.1") == 3
     assert ping(two, "192.0.2.3") == 3
     two.run("ping", "-c", "1", "-W", "2", "-M", "do", "-s", "1408", "192.0.2.3")
-    # A station has one address: who is behind it is not let through.
+    # A station has one address: hosts behind it are blocked.
     two.ip(f"link add link {DEVICE} name other0 type macvlan")
     two.ip("link set other0 up")
     two.ip("address add 192.0.2.99/24 dev other0")
     two.run("ping", "-c", "1", "-W", "1", "-I", "other0", "192.0.2.3", check=False)
     assert ends[0].status()["counters"]["inbound"]["spoofed"] >= 1
-    # The other kind says why it does not fit.
+    # An end of the other kind reports the mismatch.
     network.start("sta", 4).wait("IP packets or Ethernet frames")
 
 
@@ -230,7 +230,7 @@ def test_the_device_is_down_while_there_is_no_session_if_asked_for(network: Netw
     network.start("ap", 1, **keys)
     connect(sta, 2)
     assert is_up(sta.host)
-    # The kernel takes addresses of IPv6 from a device that goes down.
+    # The kernel removes IPv6 addresses from a device that goes down.
     assert ping(sta.host) == ping(sta.host, "fd77::1") == 3
 
 
@@ -239,7 +239,7 @@ def test_a_cable_that_is_pulled_for_five_seconds_ends_nothing_for_long(network: 
     sta = network.start("sta", 2)
     connect(sta)
     network.cable(2, "down")
-    time.sleep(5)  # what is tested
+    time.sleep(5)  # the silence under test
     network.cable(2, "up")
     deadline = time.monotonic() + 20
     while not ping(sta.host, count=1):
@@ -331,7 +331,7 @@ NOBODY = pwd.getpwnam("nobody")
 
 
 def privileges(end: End) -> dict[str, str]:
-    """What /proc says of an end's process, and of all its threads alike (proc_pid_status(5))."""
+    """The status of an end's process in /proc, equal for all its threads (proc_pid_status(5))."""
     fields = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs")
     found = [
         {
@@ -347,7 +347,7 @@ def privileges(end: End) -> dict[str, str]:
 
 
 def is_dumpable(end: End) -> bool:
-    """Whether processes of the same user may look into an end: else its files in /proc are root's (proc_pid(5))."""
+    """Whether processes of the same user can inspect an end; otherwise root owns its files in /proc (proc_pid(5))."""
     return Path(f"/proc/{end.process.pid}/environ").stat().st_uid == int(privileges(end)["Uid"].split()[0])
 
 
@@ -385,7 +385,7 @@ def test_a_link_of_root_becomes_another_user_and_still_does_its_work(network: Ne
     ap.stop(signal.SIGKILL)
     sta.wait("no longer answers")
     until("the device is down", lambda: not is_up(sta.host))
-    # Its socket of before is replaced.
+    # The previous socket is replaced.
     ap = network.start("ap", 1, **keys)
     connect(sta, 2)
     assert ping(sta.host) == 3
@@ -394,9 +394,9 @@ def test_a_link_of_root_becomes_another_user_and_still_does_its_work(network: Ne
 
 
 def test_a_link_of_another_user_needs_the_networks_capabilities_alone(network: Network) -> None:
-    # And, for the test, one to reach Python and the configuration in root's folders.
+    # The test also requires a capability to read Python and the configuration in root's folders.
     wanted = "+net_admin,+net_raw,+dac_read_search"
-    # In mounts of its own: a /dev/net/tun for everyone, as udev has it.
+    # In a mount namespace: a /dev/net/tun for everyone, as with udev.
     script = f"""
 mount -t tmpfs -o mode=755 none /dev/net
 mknod -m 666 /dev/net/tun c 10 200
@@ -430,7 +430,7 @@ def test_a_link_where_there_is_root_alone_says_that_it_stays_root(network: Netwo
     assert ping(sta.host) == 3
     assert (sta.stop(), ap.stop()) == (0, 0)
     assert not list(network.folder.rglob("*.sock"))
-    # A user who is asked for by name is not optional.
+    # A user named in the configuration is mandatory.
     refused = network.start("ap", 1, user='"daemon"')
     assert refused.process.wait(timeout=20) == 1
     assert refused.said("cannot change to user 1, group 1: ") == 1

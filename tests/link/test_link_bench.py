@@ -1,4 +1,4 @@
-"""`make bench-link` says what it lacks, and goes on without tunnels that cannot be had."""
+"""`make bench-link` reports missing programs, and continues without unavailable tunnels."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ BENCHES = Path(__file__).resolve().parents[2] / "benches"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A PATH on which there are the programs that every turn needs, and no others."""
+    """A PATH with only the programs that every turn requires."""
     for name in ("ip", "iperf3", "nsenter", "ping", "unshare"):
         (tmp_path / name).symlink_to("/bin/false")
     return tmp_path

@@ -1,4 +1,4 @@
-"""A measured cost is split into parts that add up, each of which is what the standard's timing says."""
+"""A measured cost is split into parts that add up, and each part follows from the standard's timing."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_the_explained_parts_add_up_to_the_predicted_cost(
 
 
 def test_octets_that_fit_into_the_last_symbol_cost_nothing() -> None:
-    # 128 B and 54 Mbit/s: 8 * (128 + 28 + 8 + 28) + 22 bits in symbols of 216, and 16 octets more, are 8 symbols.
+    # 128 B at 54 Mbit/s: 8 * (128 + 28 + 8 + 28) + 22 bits, with and without 16 more octets, are 8 symbols of 216 bits.
     split = parts(modelled(PREDICTIONS, case(packet_size=128), "throughput"))
     assert split["bytes"] < 0
     assert split["bytes"] + split["symbols"] == pytest.approx(0, abs=1)
@@ -75,7 +75,7 @@ def test_a_slow_card_is_what_costs_where_it_is_slower_than_the_air() -> None:
     slow = case({"processor_frame": 500.0, "processor_byte": 0.0}, crypto_at="card")
     split = modelled(PREDICTIONS, slow, "throughput")
     assert split is not None
-    assert split.secured == pytest.approx(8 * 1408 / 500e-6, rel=0.01)  # a frame each 500 us
+    assert split.secured == pytest.approx(8 * 1408 / 500e-6, rel=0.01)  # one frame per 500 us
     assert parts(split)["processor"] < 0.9 * split.change < 0
 
 

@@ -1,4 +1,4 @@
-"""The processor of a card is found from half of a set of figures, and judged by the other half."""
+"""The processor of a card is fitted to half of a set of figures and checked with the other half."""
 
 import pytest
 from hypothesis import given

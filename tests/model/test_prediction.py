@@ -1,4 +1,4 @@
-"""A prediction is the same simulation that lab sim makes, by the same definitions, and what-ifs are predictions too."""
+"""A prediction is the simulation of lab sim, with the same definitions; what-if cases are predictions, too."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_an_engine_twice_as_fast_carries_twice_as_much_where_it_is_what_limits()
         for a in alternatives(Predictions(), case(CARD, security="ccmp", crypto_at="card"), "throughput")
     }
     assert answers["an engine 2 times as fast"].percent == pytest.approx(100, abs=2)
-    assert answers["an engine 8 times as fast"].percent < 500  # the air takes more than 200 us a frame
+    assert answers["an engine 8 times as fast"].percent < 500  # the air takes more than 200 us per frame
     assert answers["frames sealed by the host's CPU"].then == pytest.approx(
         answers["an engine that takes no time"].then, rel=0.01
     )

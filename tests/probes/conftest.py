@@ -1,4 +1,4 @@
-"""Hosts for tests of probes: two network namespaces joined by a veth pair, without root where allowed."""
+"""Hosts for tests of probes: two network namespaces joined by a veth pair, without root if allowed."""
 
 import os
 import subprocess
@@ -24,16 +24,16 @@ ADDRESSES: dict[tuple[str, Ip], str] = {
 }
 
 CAPACITY_BIT_PER_S = 20e6
-"""What the tests' link claims to carry; the veth pair carries all that is offered because of it."""
+"""Capacity that the tests' link claims; the veth pair can carry all traffic offered because of it."""
 
 
 class PlainHost:
-    """Runs commands as they are, or behind a prefix, with an environment of the test's making."""
+    """Runs commands, optionally after a prefix, with the test's environment."""
 
     def __init__(self, name: str, prefix: Sequence[str] = (), path: Path | None = None) -> None:
         self.name = name
         self._prefix = list(prefix)
-        self._path = path  # of programs to find before all others
+        self._path = path  # first directory in which programs are searched
 
     def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         env = dict(os.environ)
@@ -65,7 +65,7 @@ class PlainHost:
 
 @contextmanager
 def _namespace(command: Sequence[str]) -> Iterator[int]:
-    """A process that holds new namespaces for as long as the context lasts; skips where that is forbidden."""
+    """A process that holds new namespaces until the context ends; skips if that is forbidden."""
     holder = subprocess.Popen(
         [*command, "sh", "-c", "echo ready; read line"],
         stdin=subprocess.PIPE,
@@ -82,7 +82,7 @@ def _namespace(command: Sequence[str]) -> Iterator[int]:
 
 @pytest.fixture(scope="session")
 def veth_prefixes() -> Iterator[dict[str, list[str]]]:
-    """For each role the command prefix that enters its namespace."""
+    """The command prefix that enters the namespace, for each role."""
     root = os.geteuid() == 0
     user = [] if root else ["--user", "--preserve-credentials"]
     with ExitStack() as stack:
@@ -112,7 +112,7 @@ def veth_prefixes() -> Iterator[dict[str, list[str]]]:
 
 
 class FakeCounters:
-    """A link that spends half a core, a tenth of it on sealing, for ever; a fifth of its transmissions are retries."""
+    """A link that always uses half a core, a tenth of it for sealing; a fifth of its transmissions are retries."""
 
     def __init__(self) -> None:
         self._elapsed_s = 0.0
@@ -141,7 +141,7 @@ def link(veth_prefixes: dict[str, list[str]]) -> Link:
 
 @pytest.fixture
 def link_with(veth_prefixes: dict[str, list[str]], tmp_path: Path) -> Callable[[str, str], Link]:
-    """The same with a program that is what the test makes it: (name, shell script)."""
+    """The same link with a program replaced by the test: (name, shell script)."""
 
     def make(program: str, script: str) -> Link:
         programs = tmp_path / "programs"

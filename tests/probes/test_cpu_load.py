@@ -1,4 +1,4 @@
-"""CPU load over a window, of every machine once."""
+"""CPU load over a window, once per machine."""
 
 import subprocess
 import time
@@ -16,7 +16,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Machine:
-    """A host that is a machine of this name, or says nothing of what it is; half of its time it is busy."""
+    """A host that reports this machine, or no machine; it is busy half of the time."""
 
     def __init__(self, boot_id: str | None, name: str = "host") -> None:
         self.name = name
@@ -70,7 +70,7 @@ def test_the_machines_load_is_told_for_each_interval() -> None:
         (SECOND_NS, quarter_ns, pytest.approx(20)),
         (SECOND_NS + quarter_ns, quarter_ns, pytest.approx(80)),
     ]
-    (crypto,) = (s for s in found if s.metric == "cpu_crypto")  # the emulator is not asked in between
+    (crypto,) = (s for s in found if s.metric == "cpu_crypto")  # the emulator is not queried in between
     assert (crypto.dur_ns, crypto.value) == (2 * quarter_ns, pytest.approx(20))
 
 

@@ -1,4 +1,4 @@
-"""The engine's times of a frame: measured by a process on the station's host, and no part of what is of the link."""
+"""The engine's times per frame: measured by a process on the station's host, independent of the link."""
 
 import json
 from collections.abc import Callable

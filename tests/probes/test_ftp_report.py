@@ -1,4 +1,4 @@
-"""The reports of an FTP transfer's ends become rates: checked by their own arithmetic, cut short, made of noise."""
+"""Reports of both ends of an FTP transfer become rates: checked by their own arithmetic, truncated, damaged."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_the_rate_is_the_clients_over_the_whole_transfer(recorded: Recorded, way
     assert (sample.unit, sample.endpoint, sample.direction) == ("byte/s", "sta", way)
     assert sample.value is not None
     assert sample.value * sample.dur_ns / 1e9 == pytest.approx(octets, rel=1e-6)
-    # curl's own figure also has the login in its time
+    # the time of curl's own figure includes the login
     own = said["speed_upload"] + said["speed_download"]
     assert own <= sample.value < 1.02 * own
     assert 1e6 < sample.value < 54e6 / 8
@@ -80,7 +80,7 @@ def test_a_good_transfer_has_no_fault(recorded: Recorded, way: str) -> None:
 
 
 class TestFaults:
-    """What makes a run invalid although both ends gave a report."""
+    """Faults that make a run invalid although both ends gave a report."""
 
     def faults(
         self, recorded: Recorded, window: Window = WINDOW, *, alone: bool = True, **values: Any
@@ -108,7 +108,7 @@ class TestFaults:
     def test_a_transfer_that_stands_still_for_most_of_the_time(self, recorded: Recorded) -> None:
         trace = [(100_000_000, 1000), (200_000_000, 2000), (300_000_000, 2000), (400_000_000, 2000)]
         assert self.faults(recorded, trace=trace) == ["ftp: nothing arrived in 2 of 3 intervals"]
-        assert self.faults(recorded, trace=trace, alone=False) == []  # another station had the air
+        assert self.faults(recorded, trace=trace, alone=False) == []  # another station used the air
         trace[-1] = (400_000_000, 3000)  # a retransmission comes after a round trip of a full queue
         assert self.faults(recorded, trace=trace) == []
 

@@ -1,4 +1,4 @@
-"""iperf3's reports become samples: checked against their own arithmetic, cut short, and made of noise."""
+"""iperf3's reports become samples: checked by their own arithmetic, truncated, damaged."""
 
 import json
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_throughput_is_what_the_server_received_within_the_window(
     assert {(sample.endpoint, sample.direction, sample.unit) for sample in found} == {("ap", "up", "bit/s")}
     bits = sum(sample.value * sample.dur_ns / 1e9 for sample in found if sample.value is not None)
     assert bits == pytest.approx(sum(8 * row["bytes"] for row in rows), rel=1e-4)
-    # 30 Mbit/s at the token bucket, less the headers of Ethernet, IP and the transport
+    # 30 Mbit/s at the token bucket, minus the headers of Ethernet, IP and the transport
     assert 0.9 * 30e6 < bits < 30e6
 
 
@@ -71,7 +71,7 @@ def test_datagrams_that_were_sent_and_not_lost_are_the_payload_that_arrived(
         assert jitter.value is not None
         assert 0 < jitter.value < 5
     lost_share = sum(s.value or 0 for s in columns[1]) / sum(s.value or 0 for s in columns[0])
-    assert 0.08 < lost_share < 0.16  # 33 Mbit/s of payload offered to some 29
+    assert 0.08 < lost_share < 0.16  # 33 Mbit/s of payload offered to a capacity of about 29 Mbit/s
 
 
 def test_warm_up_is_kept_apart_and_what_comes_after_the_window_is_left_out(recorded: Recorded) -> None:
@@ -106,7 +106,7 @@ def test_a_test_that_was_not_interrupted_is_read_alike(recorded: Recorded) -> No
 def test_what_iperf3_does_not_tell_is_missing_and_not_zero(recorded: Recorded) -> None:
     def edit(report: dict[str, Any]) -> None:
         row = report["intervals"][5]["sum"]
-        row["bits_per_second"] = None  # as cJSON prints what is not a number
+        row["bits_per_second"] = None  # cJSON's output for a value that is not a number
         del row["jitter_ms"]
 
     samples = samples_of(edited(recorded("iperf3-udp-ipv4-server.json"), edit), "server", "udp")
@@ -206,7 +206,7 @@ def test_any_bytes_give_samples_or_an_airtoll_error(
 
 
 class TestFaults:
-    """What makes a run invalid although both ends gave a report."""
+    """Faults that make a run invalid although both ends gave a report."""
 
     @pytest.fixture
     def both(self, recorded: Recorded) -> tuple[bytes, bytes]:

@@ -1,4 +1,4 @@
-"""irtt's report becomes delays in each direction: checked against its own arithmetic, cut short, and made of noise."""
+"""irtt's report becomes delays in each direction: checked by its own arithmetic, truncated, damaged."""
 
 import json
 import statistics
@@ -131,7 +131,7 @@ def test_warm_up_is_kept_apart_and_what_was_sent_after_the_window_left_out(recor
 
 def test_an_answer_that_came_after_that_to_a_later_datagram_is_late(recorded: Recorded) -> None:
     def edit(report: dict[str, Any]) -> None:
-        report["round_trips"][7]["delay"]["rtt"] += 25_000_000  # after 8 and 9, which went 10 and 20 ms later
+        report["round_trips"][7]["delay"]["rtt"] += 25_000_000  # after 8 and 9, sent 10 and 20 ms later
 
     assert values(read(recorded("irtt-ipv4.json")), "datagrams_late", "both") == [0]
     assert values(read(edited(recorded("irtt-ipv4.json"), edit)), "datagrams_late", "both") == [1]

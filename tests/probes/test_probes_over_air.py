@@ -1,4 +1,4 @@
-"""The real tools over emulated air: what they measure there, beside the air's own capture and timing."""
+"""The real tools over emulated air: their measurements compared with the air's capture and timing."""
 
 import subprocess
 from collections import Counter
@@ -61,7 +61,8 @@ def test_segments_on_the_air_carry_the_payload_that_was_asked_for(
 
 def test_a_delay_is_no_less_than_the_airtime_of_its_frame(cell: MakeCell, method: Method) -> None:
     # 802.11a at 6 Mbit/s: 1408 octets of payload, 28 of UDP and IPv4, 8 of LLC/SNAP, 28 of MAC header and FCS, 16 of
-    # CCMP; 16 + 6 bits of SERVICE and tail; 24 bits a symbol of 4 us; 20 us of preamble (IEEE Std 802.11-2020, 17.4.3).
+    # CCMP; 16 + 6 bits of SERVICE and tail; 24 bits per symbol of 4 us; 20 us of preamble (IEEE Std 802.11-2020,
+    # 17.4.3).
     measurement = measured(Irtt(), cell(rate="6 Mbit/s", security="ccmp"), method)
     assert measurement.faults == []
     symbols = -(-(8 * (1408 + 28 + 8 + 28 + 16) + 22) // 24)
@@ -93,7 +94,7 @@ def test_a_file_comes_as_fast_as_tcp_does(cell: MakeCell, method: Method, direct
     assert measurement.faults == []
     (whole,) = values(measurement, "ftp_rate", direction)
     steady = values(measurement, "ftp_rate_steady", direction)
-    # TCP over 802.11a at 54 Mbit/s brings 24 to 27 Mbit/s; slow start and the login of others take of it
+    # TCP over 802.11a at 54 Mbit/s carries 24 to 27 Mbit/s; slow start and other transfers' logins reduce it
     assert 2.2e6 < sum(steady) / len(steady) < 3.4e6
     assert 1.5e6 < whole < 3.4e6
 

@@ -1,4 +1,4 @@
-"""What the radio did over a window, from the cell, what is known of the link and its counters."""
+"""The radio's activity in a window, from the cell, the link's known facts and its counters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,5 +66,5 @@ def test_noise_is_thermal_over_the_width_of_the_channel(
 def test_what_a_link_does_not_count_has_no_sample(cell: MakeCell) -> None:
     idle = counters(1.0, 0.1, sta=(5, 1, 0))
     assert ("retries", "%") not in values(cell(), {}, idle, idle)
-    assert ("airtime", "%") not in values(cell(), {}, idle, idle)  # no time went by
+    assert ("airtime", "%") not in values(cell(), {}, idle, idle)  # no time elapsed
     assert values(cell(), {}, {}, {"elapsed_s": 1.0, "air_busy_s": 0.5}) == {}

@@ -64,7 +64,7 @@ def test_a_datagram_that_sockperf_lost_is_counted_and_makes_the_run_invalid(reco
     trips = parse_sockperf(recorded("sockperf-udp-lost.txt"), "udp", SOCKPERF_WINDOW)
     assert values(trips, "datagrams_lost") == [1]
     assert values(trips, "datagrams_sent") == [len(values(trips, "rtt")) + 1]
-    assert min(values(trips, "rtt")) > 4  # both ways take 2 ms: the lost one is no zero
+    assert min(values(trips, "rtt")) > 4  # each way takes 2 ms: a lost message must not count as zero
     (fault,) = trips.faults
     assert fault.startswith("sockperf: short window: 0.2")
     assert fault.endswith("s of 0.50 s: sockperf waits without end for a datagram that was lost")
@@ -106,7 +106,7 @@ def test_pingpong_gives_every_round_trip_with_the_warm_up_apart(recorded: Record
 def test_datagrams_that_pingpong_lost_are_counted_within_the_window_only(recorded: Recorded) -> None:
     output = recorded("pingpong-udp-lost.jsonl")
     assert output.endswith(b'{"lost":4,"sent":80}\n')
-    trips = parse_pingpong(output, "udp", Window(opens_s=0.2, closes_s=1.2))  # the first was lost at 0.087 s
+    trips = parse_pingpong(output, "udp", Window(opens_s=0.2, closes_s=1.2))  # the first loss was at 0.087 s
     assert values(trips, "datagrams_lost") == [3]
     assert values(trips, "datagrams_sent") == [len(values(trips, "rtt")) + 3]
     assert min(values(trips, "rtt")) > 4

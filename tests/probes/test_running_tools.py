@@ -1,4 +1,4 @@
-"""Tools on real hosts: what they measure, and what is said when they fail."""
+"""Tools on real hosts: their measurements, and the messages if they fail."""
 
 import subprocess
 import time
@@ -27,9 +27,9 @@ LinkWith = Callable[[str, str], Link]
 
 
 def squatter(port: int, kind: str) -> list[str]:
-    """The command of a program that has the port."""
+    """The command of a program that occupies the port."""
     listen = "s.listen();" if kind == "SOCK_STREAM" else ""
-    reuse = "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1);"  # of a test before
+    reuse = "s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1);"  # left by an earlier test
     take = f"s = socket.socket(socket.AF_INET, socket.{kind}); {reuse} s.bind(('', {port}));"
     return ["python3", "-c", f"import socket, time; {take} {listen} time.sleep(60)"]
 
@@ -61,7 +61,7 @@ class TestThroughput:
         offered = measurement.facts["offered_bit_per_s"]
         assert offered == round(OVERLOAD * link.known.capacity_open_bit_per_s)
         assert len(values(measurement, "throughput", "ap")) == 5
-        # From the beginning: what a busy machine kept iperf3 from sending it sends at once later.
+        # From the beginning: after a delay by a busy machine, iperf3 sends the missing datagrams at once.
         arrived = [s.value for s in measurement.samples if (s.metric, s.endpoint) == ("throughput", "ap")]
         assert sum(value or 0.0 for value in arrived) / len(arrived) == pytest.approx(offered, rel=0.1)
         assert len(values(measurement, "jitter", "ap")) == 5
@@ -98,7 +98,7 @@ class TestThroughput:
     def test_udp_offers_what_the_study_says(
         self, link: Link, cell: MakeCell, method: Method, levels: Any, load: Any, offered_bit_per_s: float
     ) -> None:
-        unknown = Link(link.hosts, link.addresses, {}, link.counters)  # what the link carries plays no part
+        unknown = Link(link.hosts, link.addresses, {}, link.counters)  # the link's capacity is not used
         asked = method.model_copy(update={"udp_load": load})
         measurement = Throughput().measure(unknown, cell(transport="udp", **levels), asked)
         assert measurement.faults == []
@@ -177,7 +177,7 @@ class TestThroughput:
         for _ in range(2):
             measurement = probe.measure(link, cell(transport="udp"), method)
             assert measurement.facts["socket_buffer"] == "400K"
-        assert asked.read_text() == "asked\n"  # not again in the second run
+        assert asked.read_text() == "asked\n"  # the second run does not ask again
 
     def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
         other = process.serving(
@@ -352,7 +352,7 @@ class TestFtp:
         steady = values(measurement, "ftp_rate_steady", receiver)
         assert len(steady) >= 3
         assert min(steady) > 0
-        assert 0.2 * whole < max(steady) < 5 * whole  # a veth pair is as fast as the machine happens to be
+        assert 0.2 * whole < max(steady) < 5 * whole  # the speed of a veth pair depends on the machine
         assert set(measurement.raw) == {f"ftp-{direction}-client.json", f"ftp-{direction}-server.json"}
         assert "pyftpdlib" in measurement.facts["version"]
 
@@ -407,7 +407,7 @@ def test_a_missing_tool_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch
         "rtt": "the command 'sockperf' is missing: apt-get install sockperf",
         "irtt": "the command 'irtt' is missing: apt-get install irtt",
         "ftp": "the command 'curl' is missing: apt-get install curl",
-        "video": None,  # this and the engine are airtoll's own
+        "video": None,  # video and engine are airtoll's own programs
         "engine": None,
     }
     assert Rtt("pingpong").missing() is None

@@ -1,4 +1,4 @@
-"""irtt's, FTP's and the radio's counterparts in virtual time, beside what the medium's timing allows."""
+"""The counterparts of irtt, FTP and the radio in virtual time, compared with the medium's timing."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def values(measurement: Measurement) -> Values:
 
 def test_idle_delays_are_the_airtime_of_a_datagram_each_way(cell: MakeCell) -> None:
     # 802.11a at 6 Mbit/s: DIFS of 34 us, preamble of 20 us, and 496 symbols of 4 us for 8 * (1408 + 28 + 8 + 28) + 22
-    # bits of 24 a symbol (IEEE Std 802.11-2020, 17.4.3 and table 17-21); on an idle medium there is no backoff.
+    # bits at 24 per symbol (IEEE Std 802.11-2020, 17.4.3 and table 17-21); on an idle medium there is no backoff.
     measurement = measured("irtt", cell(lab="sim", rate="6 Mbit/s"))
     symbols = -(-(8 * (1408 + 28 + 8 + 28) + 22) // 24)
     airtime_ms = (34 + 20 + 4 * symbols) / 1000
@@ -37,7 +37,7 @@ def test_idle_delays_are_the_airtime_of_a_datagram_each_way(cell: MakeCell) -> N
     rtt_ms = found["rtt", "sta", "both"]
     assert rtt_ms is not None
     assert rtt_ms > 2 * airtime_ms
-    assert measurement.facts["interval_ms"] > 4 * rtt_ms - 1  # a datagram meets no other
+    assert measurement.facts["interval_ms"] > 4 * rtt_ms - 1  # only one datagram is on its way at a time
     assert set(measurement.raw) == {
         f"{what}{call}.json" for what in ("scenario", "answer") for call in ("", "-2", "-3")
     }

@@ -1,4 +1,4 @@
-"""A new probe is one file and one line: studies, plans and labs know it then."""
+"""A new probe requires one file and one line; then studies, plans and labs support it."""
 
 import sys
 from dataclasses import replace

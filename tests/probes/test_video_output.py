@@ -1,4 +1,4 @@
-"""The words of both ends of a video stream become samples; what is cut off or damaged is refused."""
+"""The output of both ends of a video stream becomes samples; truncated or damaged output is rejected."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def sent(**words: Any) -> dict[str, Any]:
 
 
 def received(**words: Any) -> dict[str, Any]:
-    """All of them, the last packet 20 ms after the capture."""
+    """All frames received, each with its last packet 20 ms after the capture."""
     usual = {
         "video": "1",
         "ssrc": 7,
@@ -72,7 +72,7 @@ def test_a_stream_that_arrived_as_a_whole() -> None:
     samples = stream_samples(stream, WINDOW, "up")
     assert {(s.endpoint, s.direction) for s in samples if s.metric != "video_rtt"} == {("ap", "up")}
     assert {(s.endpoint, s.direction) for s in samples if s.metric == "video_rtt"} == {("sta", "both")}
-    # Intervals begin with the capture of the first frame: those whose middle is in the window.
+    # Intervals begin with the capture of the first frame; an interval counts if its middle is in the window.
     throughput = [s for s in samples if (s.metric, s.phase) == ("throughput", "measure")]
     assert [s.t_ns for s in throughput] == [PHASE_NS + index * 100 * MS for index in range(2, 7)]
     assert values(samples, "throughput") == [8 * 6000 / 0.1] * 5
@@ -96,10 +96,10 @@ def test_a_stream_that_arrived_as_a_whole() -> None:
 
 def test_what_did_not_arrive_is_lost_and_its_frame_late_but_has_no_delay() -> None:
     frames = [[number, 2, 20 * MS] for number in range(24)]
-    frames[8] = [8, 1, 15 * MS]  # one packet of two
+    frames[8] = [8, 1, 15 * MS]  # one of two packets
     frames[9] = [9, 2, 101 * MS]  # too late
     frames[3] = [3, 1, 15 * MS]  # in the warm-up
-    del frames[10]  # nothing
+    del frames[10]  # no packet
     sender = sent()
     sender["frames"][10][4] = None
     stream, found = read(sender, received(frames=frames))

@@ -1,4 +1,4 @@
-"""Video streams between two namespaces: what is measured, and what is said when an end fails."""
+"""Video streams between two namespaces: measurements, and messages if an end fails."""
 
 import sys
 from collections.abc import Callable
@@ -32,14 +32,14 @@ def test_a_stream_of_the_rate_asked_for_arrives(
     measured = Video(pacing).measure(link, cell(ip=ip, offered=8.0), method)
     assert [fault for fault in measured.faults if "its host, not the link" not in fault] == []
     assert {sample.probe for sample in measured.samples} == {"video", "cpu", "radio"}
-    # The window holds the whole clip, so that the rate is exact.
+    # The window contains the whole clip, so the rate is exact.
     assert measured.facts["sent_bit_per_s"] == pytest.approx(8e6, rel=1e-3)
     assert measured.facts["clocks"] == "shared"
     assert sum(values(measured, "throughput")) / 5 == pytest.approx(8e6, rel=0.3)
     assert values(measured, "frames_sent") == [15]
     for nothing in ("loss", "datagrams_lost"):
         assert values(measured, nothing) == [0]
-    # A frame that is spread over a frame's time is there after that; nothing else takes long on a veth pair.
+    # A smoothly paced frame arrives after one frame interval; a veth pair adds almost no delay.
     spread = 25 if pacing == "smooth" else 0
     delays = sorted(values(measured, "frame_delay"))
     assert spread < delays[0]
@@ -58,7 +58,7 @@ def test_runs_of_one_seed_send_the_same_frames(link: Link, cell: MakeCell, metho
 
     first = sizes(link, 1)
     assert first == sizes(link, 1) != sizes(link, 2)
-    # The lab's word on the run goes before the study's.
+    # The lab's seed takes precedence over the study's.
     assert first == sizes(replace(link, known=Known(seed=1)), 2)
 
 

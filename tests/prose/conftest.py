@@ -1,4 +1,4 @@
-"""Puts `tools/`, which has the checker, on the path."""
+"""Put `tools/`, which has the checker, on the path."""
 
 import sys
 from pathlib import Path

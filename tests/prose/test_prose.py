@@ -1,4 +1,4 @@
-"""The checker of the project's English: its rules, the texts that it reads, its exceptions and its exit status."""
+"""The checker of the project's English: its rules, its inputs, its exceptions and its exit status."""
 
 from pathlib import Path
 

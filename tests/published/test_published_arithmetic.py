@@ -32,7 +32,7 @@ def test_a_percent_of_the_true_values_is_within_that_of_the_printed_ones(
         for value, places in ((a, places_a), (b, places_b))
     ]
     spans = [span(value) for value in printed]
-    if min(printed) <= 1 or spans[0].overlaps(spans[1]):  # which is the larger is then not known
+    if min(printed) <= 1 or spans[0].overlaps(spans[1]):  # then it is unknown which is larger
         return
     base = max(a, b) if convention == "larger" else min(a, b)
     true = 100 * abs(a - b) / base

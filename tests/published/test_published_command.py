@@ -1,4 +1,4 @@
-"""`airtoll studies published`, and the page that shows what it prints."""
+"""`airtoll studies published`, and the page that shows its output."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The data: what stands in it is told in the words of study files, with a unit and a place."""
+"""The published data use the words of study files, and every value has a unit and a place in its paper."""
 
 from decimal import Decimal
 
@@ -164,9 +164,9 @@ def test_the_values_that_the_udp_study_does_not_print() -> None:
     assert float(implied["open-ipv4-1408"].value) == pytest.approx(31.48 / 0.2234 + 31.48)
     assert float(implied["ccmp-ipv4-1408"].value) == pytest.approx(31.48 / 0.2234)
     assert float(implied["rtt-open-ipv6-1408"].value) == pytest.approx(0.04 / 0.0519)
-    # IPv6 is the faster one with WPA2 at 896 B, so it has the larger value.
+    # IPv6 is faster with WPA2 at 896 B, so it has the larger value.
     assert implied["ccmp-ipv6-896"].value > implied["ccmp-ipv4-896"].value
-    # One digit of a difference leaves its operands to a fifth.
+    # With one digit, a difference determines its operands only within a fifth.
     rtt = implied["rtt-open-ipv4-1408"].implied
     assert rtt is not None
     assert rtt.high / rtt.low > Decimal("1.2")

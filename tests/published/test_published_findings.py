@@ -1,4 +1,4 @@
-"""The papers' arithmetic computed again: known figures, and what does not fit."""
+"""The papers' arithmetic, recomputed: known figures, and figures that do not fit."""
 
 from decimal import Decimal
 
@@ -8,7 +8,7 @@ from airtoll.published import Finding, Publication, findings, published
 
 
 def of(study: str, claim: str, unit: str | None = None) -> list[Finding]:
-    """The findings about a claim, or those of its number in that unit."""
+    """The findings about a claim, or about its number in one unit."""
     return [f for f in findings(published(study)) if claim in f.about and unit in (None, f.unit)]
 
 
@@ -45,7 +45,7 @@ def test_the_baseline_is_open_which_is_the_smaller_in_round_trip_time() -> None:
 
 
 def test_what_the_operands_rounding_leaves_open_is_told() -> None:
-    # 0.264 and 0.29 ms: so few digits that 8.96 % could be of either.
+    # 0.264 and 0.29 ms have so few digits that 8.96 % could be relative to either.
     finding = percent_of("kolahi-11ac", "rtt-tcp-open-ip")
     assert finding.fits == ("larger", "smaller")
     assert [o.printed_as for o in finding.outcomes] == ["cut", None]
@@ -139,7 +139,7 @@ def test_points_of_a_percentage_are_no_percents() -> None:
 
 
 def made(**tables: object) -> Publication:
-    """A publication of one's own: two round-trip times, 10 and 12 ms."""
+    """A synthetic publication with two round-trip times, 10 and 12 ms."""
     common = {"place": "I, paragraph 1", "metric": "rtt", "unit": "ms"}
     a = {**common, "id": "a", "value": "10", "condition": {"security": "open", "packet_size": 128}}
     b = {**common, "id": "b", "value": "12", "condition": {"security": "ccmp", "packet_size": 128}}

@@ -1,4 +1,4 @@
-"""The published points beside a measured cell."""
+"""Lookup of the published points for a measured cell."""
 
 from collections.abc import Callable
 from decimal import Decimal

@@ -10,11 +10,11 @@ from airtoll.store import Result
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Store a result of a plan: the quickstart unless told otherwise."""
+    """Store a result of a plan, by default of the quickstart."""
     return lambda plan=None, **options: store(tmp_path / "result", plan or make_plan(), **options)
 
 
 @pytest.fixture(scope="session")
 def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """The quickstart, all of its 48 runs finished, three of them invalid."""
+    """The quickstart with all 48 runs finished, three of them invalid."""
     return store(tmp_path_factory.mktemp("quickstart") / "result", make_plan())

@@ -1,4 +1,4 @@
-"""Synthetic results, stored by the store itself: reports are tested on what they read in life."""
+"""Synthetic results, written by the real store: tests of reports read the same format as users' reports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ def make_plan(
     method: Mapping[str, Any] | None = None,
     stacks: Mapping[str, Stack] | None = None,
 ) -> Plan:
-    """Blocks of every flow, crossed with further `factors` of cells."""
+    """A plan with blocks of every flow, crossed with further `factors`."""
     order = np.random.default_rng(4)
     runs: list[Run] = []
     block = 0
@@ -98,7 +98,7 @@ def exactly(**values: Callable[[Run], float]) -> Callable[[Run], list[Sample]]:
 
 
 def expected_bit_per_s(cell: Cell) -> float:
-    """Closed form of one saturated 802.11a station (clause 17 timing), good enough to look like a link."""
+    """Approximate closed form of one saturated 802.11a station (clause 17 timing)."""
     rate = float(cell.rate.split()[0]) if cell.rate.endswith("Mbit/s") else 54.0  # not of HT or VHT
     header = {"ipv4": 20, "ipv6": 40}[cell.ip] + 8
     octets = cell.packet_size + header + 36 + OVERHEAD_B[cell.security]
@@ -111,7 +111,7 @@ def expected_rtt_ms(cell: Cell) -> float:
 
 
 def make_samples(run: Run, round_trips: int = 150) -> list[Sample]:
-    """Drift from block to block, less noise within it, and a small cost of security."""
+    """Samples with drift from block to block, less noise within a block, and a small cost of security."""
     cell, block = run.cell, np.random.default_rng(run.block)
     noise = np.random.default_rng(run.order + 1000)
     drift = 1 + 0.003 * block.normal()
@@ -205,7 +205,7 @@ def store(
     lab: str = "air",
     **record: Any,
 ) -> Result:
-    """A stored result of the plan; a study of a publication's name repeats it, unless its file is given."""
+    """Store a result of the plan. A study with a publication's name repeats it, unless its file is given."""
     if study_text is None:
         study_text = f'published = "{plan.study}"\n{STUDY}' if plan.study in names() else STUDY
     with Result.create(directory, study_text, plan, lab, quick=False) as result:

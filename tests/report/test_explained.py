@@ -1,4 +1,4 @@
-"""Where the cost comes from: parts that add up, and what the model says beside what was measured."""
+"""Attribution of the cost: parts that add up, and the model's figures beside measured figures."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The form of figures: points against what varies, bars by level, curves over rates; and that Vega-Lite takes them."""
+"""The form of figures: points over a varying factor, bars by level, curves over rates; Vega-Lite accepts them."""
 
 import json
 from collections.abc import Sequence
@@ -115,10 +115,10 @@ def test_an_interval_of_few_runs_does_not_squash_the_figure(make: Make) -> None:
         make(plan, samples=exactly(throughput=lambda run: 10e6 * run.replicate), invalid=lambda _: ())
     )
     (chart,) = measured(data)[0].charts
-    assert max(row["high"] for row in rows(chart, "means")) > 70  # t of one degree of freedom is 12.7
+    assert max(row["high"] for row in rows(chart, "means")) > 70  # t for one degree of freedom is 12.7
     largest = max(
         row["expected"] for row in rows(chart, "expected")
-    )  # the model's is above the measured ones
+    )  # the model's value is above the measured values
     assert f'"domainMax": {1.3 * largest}' in json.dumps(chart.spec)
 
 
@@ -186,7 +186,7 @@ def test_vega_lite_takes_every_chart(make: Make) -> None:
     assert len(names) == len(charts)
     assert any("waterfall" in name for name in names)
     for chart in charts:
-        alt.Chart.from_dict(chart.spec)  # against the schema
+        alt.Chart.from_dict(chart.spec)  # validates against the schema
         assert vl_convert.vegalite_to_vega(still(data, chart))["marks"]
 
 

@@ -1,4 +1,4 @@
-"""The page that leads to several reports."""
+"""The index page of several reports."""
 
 import re
 from html.parser import HTMLParser

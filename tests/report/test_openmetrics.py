@@ -1,4 +1,4 @@
-"""The OpenMetrics text of a result, read by Prometheus' own parser."""
+"""The OpenMetrics text of a result, read with the parser of Prometheus."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Figures and tables as a paper takes them."""
+"""Figures and tables for papers."""
 
 import csv
 import re
@@ -85,7 +85,7 @@ def test_latex_takes_no_word_for_a_command() -> None:
     assert (
         r"50 \% of \$x\_1 \& \textbackslash{}input\{secret\} \#1 \textasciitilde{} \textasciicircum{}" in tex
     )
-    # A row that begins with a bracket would be an argument of the \\ before it.
+    # LaTeX would read a bracket at the start of a row as an argument of the preceding \\.
     assert re.search(r"^    \{\}\[0\.1, 0\.2\] & \$-\$1 \$\\pm\$ 2 \\\\$", tex, re.MULTILINE)
     assert r"x$^2$" in tex
     assert r"1.2$\cdot$10$^-$$^3$ \textmu{}s, $>$ 9999, $\infty$" in tex

@@ -1,4 +1,4 @@
-"""What a paper prints beside the cells that it is of."""
+"""Figures of a paper beside the measured cells."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ KOLAHI = {
 
 
 def throughput(run: Run) -> float:
-    """852 Mbit/s is what Figure 3 has for open UDP over IPv4 at 1408 B."""
+    """Throughput of a run; Figure 3 has 852 Mbit/s for open UDP over IPv4 at 1408 B."""
     cell = run.cell
     of_figure_3 = (cell.security, cell.transport, cell.ip, cell.packet_size) == ("open", "udp", "ipv4", 1408)
     return 852e6 * 1.1 if of_figure_3 else 500e6 + 1e6 * run.replicate
@@ -68,7 +68,7 @@ def test_a_printed_value_is_a_cross_in_its_figure(paper: BesidePublication) -> N
     udp = next(figures.measured(paper.data, paper)).charts[1]
     crosses = {(row["x"], row["ip"], row["level"]): row["printed"] for row in udp.spec["datasets"]["printed"]}
     assert crosses["1408", "IPv4", "open"] == 852
-    assert {x for x, _, _ in crosses} == {"1408"}  # nothing is printed of UDP at 128 B
+    assert {x for x, _, _ in crosses} == {"1408"}  # the paper has no figure for UDP at 128 B
 
 
 def test_an_extreme_over_sizes_stands_beside_that_of_the_measured_cells(paper: BesidePublication) -> None:

@@ -32,7 +32,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_runs_csv_has_a_row_for_every_run_and_metric(directory: Path, quickstart: Result) -> None:
     found = rows(directory / "runs.csv")
     data = ReportData.of(quickstart)
-    # What no probe of the study measures has no rows.
+    # Metrics that no probe of the study measures have no rows.
     recorded = [name for name in METRICS if any(name in run.values for run in data.runs)]
     assert {"throughput", "rtt", "loss", "cpu_system"} <= set(recorded)
     assert len(found) == len(quickstart.plan.runs) * len(recorded)
@@ -72,7 +72,7 @@ def test_cells_csv_counts_what_was_left_out(make: Make) -> None:
     throughput = [row for row in found if row["metric"] == "throughput"]
     assert sum(int(row["discarded"]) for row in throughput) == 16
     assert sum(int(row["not_finished"]) for row in throughput) == 1
-    assert sum(int(row["invalid"]) for row in throughput) == 2  # the third invalid one is discarded anyway
+    assert sum(int(row["invalid"]) for row in throughput) == 2  # the third invalid run is discarded
     assert sum(int(row["n"]) for row in throughput) == 64 - 16 - 1 - 2
 
 

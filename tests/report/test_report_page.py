@@ -1,4 +1,4 @@
-"""The HTML page: self-contained, complete, safe to open, and saying what statistics say."""
+"""The HTML page: self-contained, complete, safe to open, and consistent with the statistics."""
 
 import base64
 import hashlib
@@ -48,7 +48,7 @@ class Element:
 
 @dataclass
 class Page(HTMLParser):
-    """What a browser would see: elements in their order, each with the text directly in it."""
+    """A parsed page: elements in order, each with its direct text."""
 
     elements: list[Element] = field(default_factory=list)
     text: str = ""
@@ -137,7 +137,7 @@ def test_links_lead_from_the_report_to_the_record(make: Make, tmp_path: Path) ->
 def test_the_table_has_the_numbers_of_statistics(page: Page, quickstart: Result) -> None:
     data = ReportData.of(quickstart)
     table = build(data)
-    assert len(table.rows) == len(data.comparison.pairs) - 2 * 4  # jitter and loss are UDP's alone
+    assert len(table.rows) == len(data.comparison.pairs) - 2 * 4  # only UDP has jitter and loss
     words = " ".join(page.text.split())
     for row in table.rows:
         assert row.pair is not None
@@ -209,9 +209,9 @@ def test_a_browser_draws_every_chart_under_the_page_s_own_policy(quickstart: Res
     charts = json.loads(read(html).with_id("config").text)["charts"]
     drawn = Page()
     drawn.feed(done.stdout)
-    # What is folded away is drawn when it opens.
+    # Charts in closed sections are drawn when the section is opened.
     folded = [name for name in charts if "cpu_emulator" in name or "rtt_p99" in name]
-    assert len(folded) == 6  # of each TCP, UDP, and the change
+    assert len(folded) == 6  # for each of the two: TCP, UDP, and the change
     marks = [e for e in drawn.all("svg") if e.attributes.get("class") == "marks"]
     assert len(marks) == len(charts) - len(folded)
     assert "cannot be drawn" not in drawn.text
@@ -273,7 +273,7 @@ def test_nothing_is_finished(make: Make) -> None:
 
 
 def test_finished_runs_without_hosts_have_an_environment(make: Make) -> None:
-    """Of lab sim, as earlier versions recorded it."""
+    """A result of lab sim in the form of earlier versions."""
     page = written(
         make(make_plan(repeats=2), invalid=lambda _: (), lab="sim", hosts={}, link={"simulated": True})
     )

@@ -1,4 +1,4 @@
-"""What `airtoll verify` and `airtoll report` print of a result."""
+"""The output of `airtoll verify` and `airtoll report` for a result."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What statistics say beside each change: corrected p, effect, equivalence, stability; runs that were not needed."""
+"""Statistics shown beside each change: corrected p, effect, equivalence, stability, runs that were not required."""
 
 import csv
 from pathlib import Path

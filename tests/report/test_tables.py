@@ -1,4 +1,4 @@
-"""Averages beside what a paper prints, times of the engine, and the largest differences in both conventions."""
+"""Tables: averages beside a paper's figures, times of the engine, the largest differences in both conventions."""
 
 import pytest
 from report_fakes import Make, exactly, make_plan
@@ -13,7 +13,7 @@ RATES = ("6 Mbit/s", "12 Mbit/s", "54 Mbit/s")
 
 
 def rate(run: Run) -> float:
-    """The mean over the rates is 24 Mbit/s in the first replicate, and 1 more in each further one."""
+    """Throughput whose mean over the rates is 24 Mbit/s in the first replicate, and 1 Mbit/s more in each next one."""
     return 1e6 * (float(run.cell.rate.split()[0]) + run.replicate - 1)
 
 
@@ -112,7 +112,7 @@ def test_the_largest_difference_is_told_in_both_conventions_of_percent(make: Mak
         "smaller.",
     ]
     assert found[2].startswith("UDP IPv4 1408 B, CCMP: 80.00 with IPv4, 90.00 with IPv6, 10.00 Mbit/s apart")
-    assert len(found) == 3  # open has the same throughput over both versions
+    assert len(found) == 3  # open has the same throughput over both IP versions
 
 
 def test_differences_of_percentages_are_in_points(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""The synthesis flow is no package: its modules are found as the scripts in its folder find them."""
+"""Put the folder of the synthesis flow, which is not a package, on the path, as for the scripts in the folder."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Results with round numbers, that no tool measured."""
+"""Synthetic results with round numbers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def target(lut: int, fmax_mhz: tuple[float, ...] = (), **more: Any) -> dict[str,
 
 
 def cycles(block: int, frame: float, single_frame: int) -> dict[str, Any]:
-    """Of frames of one block, and of 1500 B: in a stream, and one alone."""
+    """Cycles of frames of one block and of 1500 B, in a stream and alone."""
 
     def way(each: float, alone: int) -> dict[str, float]:
         return {"cycles_a_frame": each, "first_in_to_last_out": alone, "first_in_to_verdict": alone - 1}
@@ -41,7 +41,7 @@ def energy(lut: float) -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """A standard design of 100 MHz, and two lanes of twice the rate at thrice the logic; all but RAM blocks differs."""
+    """A standard design at 100 MHz, and two lanes with twice the rate, three times the logic and equal RAM blocks."""
     return {
         "schema_version": 1,
         "points": {

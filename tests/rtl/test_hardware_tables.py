@@ -1,4 +1,4 @@
-"""What follows from measurements of the hardware, and the tables beside those of Hayajneh et al."""
+"""Figures derived from measurements of the hardware, and their tables beside those of Hayajneh et al."""
 
 import pytest
 from rtl_fakes import document, results
@@ -71,7 +71,7 @@ def test_what_was_not_measured_is_none_and_never_zero() -> None:
 
 def test_a_frame_of_the_paper_s_time_is_between_the_sizes_that_were_measured() -> None:
     standard = results().points["standard"]
-    # 100 cycles at 16 B and 2084 at 1500 B, of 10 ns
+    # 100 cycles at 16 B and 2084 cycles at 1500 B, 10 ns each
     assert payload_of(standard, "ecp5", 1000) == pytest.approx(16)
     assert payload_of(standard, "ecp5", 1000 + 9920) == pytest.approx(16 + 742)
     assert payload_of(standard, "ecp5", 900) is None
@@ -112,7 +112,7 @@ def test_tables_have_our_figures() -> None:
 
 
 def test_the_note_tells_of_what_frame_the_paper_s_time_would_be() -> None:
-    # 283 cycles: 183 of 1984 beyond one block
+    # 283 cycles: one block, and 183 of the 1984 further cycles
     assert "2830 ns for one of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
 
 

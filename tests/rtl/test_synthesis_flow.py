@@ -1,4 +1,4 @@
-"""The flow around yosys and nextpnr: what it reads of their files, and how it says that it cannot go on."""
+"""The flow around yosys and nextpnr: parsing of their files, and messages if it cannot continue."""
 
 import json
 import os
@@ -90,7 +90,7 @@ AROUND = {"core.a[0]_FF", "o1_FF"}
 
 
 def sdf(*wires: tuple[str, str, int]) -> str:
-    """The registers around, with two LUTs and two registers of the core between them."""
+    """Registers of the harness, with two LUTs and two registers of the core between them."""
     lines = ["(DELAYFILE", '(CELL (CELLTYPE "top")', "(INSTANCE )"]
     lines += [f"(INTERCONNECT {a} {b} (0:0:{ps}) (0:0:{ps - 1}))" for a, b, ps in wires]
     for name in (r"core.a\[0\]_FF", "core.first", "core.second", "o1_FF"):
@@ -176,7 +176,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def synthesise(tmp_path: Path) -> Run:
-    """Calls the flow without any tool on the PATH, with results in an empty folder."""
+    """Run the flow without any tool on PATH, with results in an empty folder."""
 
     def call(*arguments: str, path: str = "") -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -210,7 +210,7 @@ def test_a_missing_tool_is_one_line_with_its_package(synthesise: Run) -> None:
 
 
 def fake_yosys(folder: Path) -> None:
-    """Says a version, and takes the hierarchy to be the core alone."""
+    """A fake yosys that prints a version and a hierarchy with only the core."""
     tool = folder / "yosys"
     tool.write_text(
         "#!/bin/sh\n"

@@ -1,4 +1,4 @@
-"""Which runs count, and what is compared with what."""
+"""Selection of the runs that count, and pairing of runs and cells for comparison."""
 
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -60,7 +60,7 @@ def table(rows: Iterable[tuple[str, str, float | None]]) -> pl.DataFrame:
 
 
 def throughputs(of: Sequence[Outcome]) -> dict[str, float]:
-    """Drifts from block to block far more than security costs, as real links do."""
+    """Throughputs that drift between blocks by far more than the cost of security, as on real links."""
     return {o.run.id: 1e6 * (20 + 3 * o.run.block - (o.run.cell.security != "open")) for o in of}
 
 
@@ -233,7 +233,7 @@ def test_a_comparison_needs_two_pairs_in_which_both_runs_count() -> None:
     ):
         (one,) = coverage(spoilt)
         assert (one.valid, one.planned, one.falls_short) == (1, 2, True)
-    # A run that is discarded anyway may be invalid.
+    # A discarded run may be invalid.
     assert not coverage(replaced(of, 0, valid=False, reasons=("open errors: 1",)))[0].falls_short
     # Valid runs in different blocks make no pair.
     apart = replaced(replaced(of, 2, finished=False), 5, finished=False)

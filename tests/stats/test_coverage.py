@@ -1,4 +1,4 @@
-"""Whether intervals cover the truth as often as they say: what benches/coverage.py does, with fewer experiments."""
+"""Intervals have their nominal coverage: the simulation of benches/coverage.py with fewer experiments."""
 
 import importlib.util
 import math
@@ -15,12 +15,12 @@ BENCHES = Path(__file__).resolve().parents[2] / "benches"
 
 @cache
 def bench() -> ModuleType:
-    """The page's program; a module named coverage is somebody else's where that is installed."""
+    """The module benches/coverage.py, loaded by path because the package coverage may be installed."""
     spec = importlib.util.spec_from_file_location("airtoll_coverage_bench", BENCHES / "coverage.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module
     sys.path.insert(0, str(BENCHES))
     try:
         spec.loader.exec_module(module)
@@ -30,7 +30,7 @@ def bench() -> ModuleType:
 
 
 def bound(share: float) -> float:
-    """Four standard errors of a share among the experiments: one false alarm in some 16,000 checks."""
+    """Four standard errors of a share of the experiments: about one false alarm in 16,000 checks."""
     return 100 * 4 * math.sqrt(share * (1 - share) / EXPERIMENTS)
 
 

@@ -65,7 +65,7 @@ def test_signs_mirror() -> None:
 @pytest.mark.parametrize("n", [3, 5, 20])
 def test_effects_out_of_all_proportion_have_an_interval_too(n: int) -> None:
     def ends(t: float) -> tuple[float, float]:
-        # n differences with this t: half of them a little above their mean, the others below
+        # n differences with this t, half of them above their mean, half below
         values = np.linspace(-1, 1, n)
         values = (values - values.mean()) / values.std(ddof=1) + t / math.sqrt(n)
         effect = paired_difference([0.0] * n, values.tolist()).effect

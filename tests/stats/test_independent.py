@@ -1,4 +1,4 @@
-"""Two independent sets, checked against scipy's Welch test."""
+"""Comparison of two independent sets, checked against scipy's Welch test."""
 
 import math
 import warnings

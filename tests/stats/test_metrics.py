@@ -1,4 +1,4 @@
-"""How the samples of one run become its one number."""
+"""Computation of the number of a run from its samples."""
 
 import ast
 import inspect
@@ -246,7 +246,7 @@ def test_a_video_has_means_over_its_frames_and_the_shares_that_its_probe_gives()
 
 
 def test_every_metric_is_declared_once() -> None:
-    """A second declaration of a name would replace the first one in silence."""
+    """A second declaration of a name would silently replace the first."""
     (declared,) = [
         node.value
         for node in ast.parse(inspect.getsource(metrics)).body
@@ -263,5 +263,5 @@ def test_every_metric_names_the_probes_that_record_it() -> None:
     for metric in METRICS.values():
         assert metric.numbers
         assert set(metric.probes) <= set(PROBES)
-    assert {name for name, metric in METRICS.items() if not metric.probes} == {"rtt_loaded"}  # flent alone
+    assert {name for name, metric in METRICS.items() if not metric.probes} == {"rtt_loaded"}  # from flent
     assert {probe for metric in METRICS.values() for probe in metric.probes} == set(PROBES)

@@ -36,7 +36,7 @@ def test_difference_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]
     close(actual.ci95_t.low, expected.low, scale=1e4)
     close(actual.ci95_t.high, expected.high, scale=1e4)
     assert actual.p == pytest.approx(float(test.pvalue), rel=1e-6, abs=1e-12)
-    # d_z is the t statistic over the root of n; of two pairs its bias is not known
+    # d_z is the t statistic over the root of n; its bias for two pairs is unknown
     assert (actual.effect is None) == (len(pairs) < 3)
     if actual.effect is not None:
         close(actual.effect.dz, float(test.statistic) / math.sqrt(len(pairs)), scale=1e4)

@@ -49,7 +49,7 @@ def exact(x: list[float], y: list[float], degree: int) -> tuple[list[Fraction], 
 def test_fit_is_exact_to_nine_digits(y: list[float], degree: int) -> None:
     coefficients, sse, r_squared = exact(RATES, y, degree)
     found = fit(RATES, y, degree)
-    # in units of what a coefficient does to y: one that is nearly 0 is no more exact than the others
+    # in units of a coefficient's effect on y: a coefficient near 0 is not more exact than the others
     for power, (got, expected) in enumerate(zip(found.coefficients, coefficients, strict=True)):
         assert got * 54**power == pytest.approx(float(expected) * 54**power, rel=1e-9, abs=1e-9 * max(y))
     assert found.sse == pytest.approx(float(sse), rel=1e-9, abs=1e-12)
@@ -73,7 +73,7 @@ def test_fit_is_that_of_numpy(y: list[float], degree: int) -> None:
 @given(Y.filter(lambda y: max(y) - min(y) > 1), st.integers(1, 4))
 def test_intervals_and_adjusted_r_squared_are_those_of_statsmodels(y: list[float], degree: int) -> None:
     found = fit(RATES, y, degree)
-    scaled = np.array(RATES) / 54  # statsmodels does not scale: help it
+    scaled = np.array(RATES) / 54  # statsmodels does not scale x itself
     expected = sm.OLS(y, np.vander(scaled, degree + 1, increasing=True)).fit()
     assert found.adjusted_r_squared == pytest.approx(expected.rsquared_adj, abs=1e-8)
     assert found.ci95 is not None
@@ -84,7 +84,7 @@ def test_intervals_and_adjusted_r_squared_are_those_of_statsmodels(y: list[float
 
 
 def test_r_squared_of_a_spreadsheet() -> None:
-    # By hand: mean 11, sum of squares about it 376; orthogonal polynomials take 360 and 72/7 of it, and leave 40/7
+    # By hand: mean 11, sum of squares about it 376; orthogonal polynomials explain 360 and 72/7 of it and leave 40/7
     found = fit([1, 2, 3, 4, 5], [1, 4, 8, 18, 24], 2)
     assert found.coefficients == pytest.approx((-1, 6 / 7, 6 / 7))
     assert found.sse == pytest.approx(40 / 7)
@@ -152,7 +152,7 @@ def test_noise_does_not_raise_the_degree() -> None:
     for _ in range(200):
         y = 2 + 0.8 * np.array(RATES) - 0.008 * np.array(RATES) ** 2 + random.normal(0, 0.3, 8)
         chosen.append(choose_degree(RATES, y.tolist()))
-    assert chosen.count(2) > 180  # R^2 alone would take the highest every time
+    assert chosen.count(2) > 180  # R^2 alone would always select the highest degree
 
 
 def test_the_criterion_is_aicc() -> None:

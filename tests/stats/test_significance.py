@@ -37,7 +37,7 @@ def test_tests_without_a_p_value_do_not_count(p_values: list[float], place: int)
 
 
 def test_holm_of_its_own_paper() -> None:
-    # The smallest times 4, the next times 3; the last two may not be below it
+    # The smallest times 4, the next times 3; the last two must not be smaller than that
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
 
@@ -99,7 +99,7 @@ def test_equivalence_is_that_of_statsmodels(
     assert (found.verdict in ("equivalent", "both")) == (expected < 0.05)
     different = stats.ttest_rel(np.log(b), np.log(a)).pvalue < 0.05
     assert (found.verdict in ("different", "both")) == bool(different)
-    # The 90 % interval lies within the margin where the tests say so
+    # The 90 % interval is within the margin if the tests say so
     within = (
         found.percent_ci90 is not None
         and -margin < found.percent_ci90.low <= found.percent_ci90.high < margin

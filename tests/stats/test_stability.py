@@ -1,4 +1,4 @@
-"""What is named as unstable, and how much."""
+"""Detection of unstable sets of runs, with the reported figures."""
 
 import math
 
@@ -17,7 +17,7 @@ def found(values: list[float | None], **options: object) -> dict[str, str]:
 
 
 def with_spread(percent: float) -> list[float | None]:
-    """Six values of mean 100 and that standard deviation, without outlier or drift."""
+    """Six values with mean 100 and this standard deviation, without outlier or drift."""
     d = percent * math.sqrt(5 / 6)
     return [100 + d, 100 - d, 100 - d, 100 + d, 100 - d, 100 + d]
 
@@ -48,7 +48,7 @@ def test_a_value_half_the_mean_off_is_named() -> None:
 
 
 def test_too_few_runs_for_the_precision_asked_says_how_many_would_do() -> None:
-    # s = 6 %, n = 6: half width 2.571 * 6 / sqrt(6) = 6.3 %; 2 % takes 38 runs: 2.026 * 6 / sqrt(38) = 1.97
+    # s = 6 %, n = 6: half width 2.571 * 6 / sqrt(6) = 6.3 %; 2 % requires 38 runs: 2.026 * 6 / sqrt(38) = 1.97
     assert (
         found(with_spread(6.0), precision_percent=2.0)["too few"]
         == "6 runs tell the mean to 6.3 %; 2 % would take about 38"

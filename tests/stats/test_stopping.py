@@ -1,4 +1,4 @@
-"""When a cell has been measured often enough."""
+"""Stopping rules: when a cell has enough replicates."""
 
 import math
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def test_precision_is_reached_where_scipys_interval_is_narrow_enough(
 
 
 def test_precision_of_netperf() -> None:
-    # netperf -I 99,5 -i 10,3: +- 2.5 % at 99 %; t(0.995, 2) = 9.925, so that the half width is 5.73 standard deviations
+    # netperf -I 99,5 -i 10,3: +- 2.5 % at 99 %; t(0.995, 2) = 9.925, so the half width is 5.73 standard deviations
     rule = Precision(percent=2.5, confidence=99, least=3, most=10)
     assert outcome(rule, [100.0, 100.4, 99.6]) == "reached"  # s = 0.4, half width 2.29 %
     assert outcome(rule, [100.0, 100.5, 99.5]) == "going on"  # s = 0.5, half width 2.87 %

@@ -40,8 +40,8 @@ def test_t_interval_is_that_of_scipy(values: list[float]) -> None:
     assert_interval(summary.ci95_t, float(expected.low), float(expected.high))
 
 
-# Sums of such values are exact, so that scipy sees every resample that ties with the mean as a tie; of others it counts
-# them as rounding has it.
+# Sums of these values are exact, so scipy recognises every resample that ties with the mean. With other values,
+# rounding decides which ties it counts.
 EXACT = st.lists(st.integers(-(10**6), 10**6).map(lambda x: x / 8), min_size=BCA_MIN_N, max_size=24)
 
 
@@ -106,7 +106,7 @@ def test_many_sets_at_once_give_what_each_gives_alone() -> None:
 
 def test_the_same_values_give_the_same_interval_in_another_process() -> None:
     values = [28.1, 28.4, 27.9, 28.8, 28.2]
-    describe([value**2 for value in values])  # no state of an earlier computation counts
+    describe([value**2 for value in values])  # an earlier computation must not have an effect
     program = f"from airtoll.stats import describe; print(describe({values}).ci95_bca)"
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(describe(values).ci95_bca)

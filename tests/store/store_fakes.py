@@ -1,4 +1,4 @@
-"""A lab and probes in memory, a small plan, and ways to fail: what the tests of the store record with."""
+"""Fakes for the tests of the store: a lab and probes in memory, a small plan, and faults."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ CELL = Cell(
 
 
 def make_plan(runs: int = 3) -> Plan:
-    """A plan whose runs are open and ccmp in turn."""
+    """A plan whose runs alternate between open and ccmp."""
     return Plan(
         study="fake",
         method=METHOD,
@@ -48,7 +48,7 @@ def make_plan(runs: int = 3) -> Plan:
 
 
 def sample(t_s: float = 0.0, value: float | None = 1e6, **others: Any) -> Sample:
-    """One second of throughput, unless told otherwise."""
+    """A sample, by default of one second of throughput."""
     fields = {
         "probe": "iperf3",
         "metric": "throughput",
@@ -86,7 +86,7 @@ RAW: dict[str, bytes] = {"iperf3/server.json": b"{}\n", "iperf3/client.json": b'
 
 @dataclass
 class FakeHost:
-    """Says what it is; runs nothing."""
+    """A host that describes itself and runs nothing."""
 
     name: str
 
@@ -105,7 +105,7 @@ class FakeHost:
 
 @dataclass
 class FakeLab:
-    """Counts how many links are open, and which were ever opened."""
+    """A lab that counts open links and records all opened links."""
 
     name: str = "fake"
     virtual: bool = False
@@ -158,7 +158,7 @@ class FakeLab:
 
 @dataclass
 class FakeProbe:
-    """Gives three seconds of throughput; `before` is called first in every measurement, with its number."""
+    """A probe with three seconds of throughput; every measurement first calls `before` with its number."""
 
     name: str = "iperf3"
     absent: str | None = None
@@ -184,11 +184,11 @@ class FakeProbe:
 
 
 def ignore(_event: Event) -> None:
-    """For recordings whose progress no one watches."""
+    """Ignore the progress of a recording."""
 
 
 def content_of(directory: Path) -> dict[str, bytes]:
-    """Every file below the directory, by relative name."""
+    """The content of every file below the directory, by relative name."""
     return {
         path.relative_to(directory).as_posix(): path.read_bytes()
         for path in sorted(directory.rglob("*"))

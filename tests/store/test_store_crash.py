@@ -1,4 +1,4 @@
-"""Whatever ends a write, at any point: what bears a run's name is whole, and earlier runs are untouched."""
+"""If a write ends at any point for any reason, stored runs are complete and earlier runs are unchanged."""
 
 import errno
 import json
@@ -25,11 +25,11 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 class SimulatedKill(BaseException):
-    """The process is gone: from here on it does nothing to the disk any more."""
+    """A simulated SIGKILL: from here on, the process does not change the disk."""
 
 
 class Fault:
-    """Lets the system calls that change the disk fail from the `at`-th on (or only that one)."""
+    """Makes the system calls that change the disk fail from number `at` on, or only this call."""
 
     def __init__(self, at: int, failure: Callable[[], BaseException], lasting: bool) -> None:
         self.at, self.failure, self.lasting = at, failure, lasting
@@ -49,7 +49,7 @@ class Fault:
                 self.calls += 1
                 if self.calls == self.at:
                     self.struck = True
-                    if name == "write":  # a disk that fills up, or a process that dies, does so half-way
+                    if name == "write":  # a full disk or a killed process leaves a partial write
                         descriptor, content = arguments
                         original(descriptor, content[: len(content) // 2])
                     raise self.failure()
@@ -67,7 +67,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, fault: Fault, names: tuple[str, ...
 
 
 def end_of(act: Callable[[], object]) -> str | None:
-    """How the act ended: None for well, or the line of its error."""
+    """How the act ended: None for success, or its error line."""
     try:
         act()
     except SimulatedKill:
@@ -129,7 +129,7 @@ def test_a_run_is_stored_as_a_whole_or_not_at_all(
             assert again.verify() == []
             assert not list(directory.rglob(".tmp-*"))
     assert len(outcomes) > 15
-    # Only what comes after the last rename can fail with the run stored, and it is stored as a whole then.
+    # Only a failure after the last rename leaves the run stored, and then the run is complete.
     assert outcomes == sorted(outcomes)
     assert outcomes[0] is False
     assert outcomes[-1] is True
@@ -152,7 +152,7 @@ def test_a_result_is_created_as_a_whole_or_not_at_all(
             break
         points += 1
         if kind == "killed":
-            # Either it is a result, or opening it says that it is none.
+            # The directory is a result, or opening it reports that it is not.
             with suppress(UsageError):
                 assert Result.open(directory).verify() == []
         else:
@@ -190,7 +190,7 @@ def test_all_of_a_run_is_flushed_before_it_gets_its_name(
     inside = [path for kind, path in events[:named] if kind == "inside"]
     assert len(inside) == 3 + 6
     assert set(inside) == set(flushed)
-    # A directory's entries are flushed after the files that they name.
+    # The entries of a directory are flushed after the files that they name.
     for path in inside:
         if path.is_dir():
             assert all(flushed.index(inner) < flushed.index(path) for inner in path.iterdir())
@@ -268,7 +268,7 @@ def test_a_recording_killed_with_sigkill_is_completed_by_resume(tmp_path: Path, 
 
 
 def namespace() -> list[str]:
-    """A command that runs another one with mounts of its own."""
+    """A command prefix that runs another command in a new mount namespace."""
     for command in (["unshare", "-m"], ["unshare", "-Urm"]):
         probe = [*command, "mount", "-t", "tmpfs", "none", "/mnt"]
         with suppress(FileNotFoundError):

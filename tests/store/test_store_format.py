@@ -1,4 +1,4 @@
-"""The published description of the format is the format."""
+"""The published description of the format agrees with the stored files."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Recording does the runs that are left, in order, on one link at a time, and keeps what is finished."""
+"""Recording performs the remaining runs in order, on one link at a time, and keeps finished runs."""
 
 import json
 import signal
@@ -31,7 +31,7 @@ def result(tmp_path: Path) -> Result:
 
 
 def raise_at(number: int, error: BaseException) -> FakeProbe:
-    """A probe whose measurement of that number fails."""
+    """A probe whose measurement with this number fails."""
 
     def before(measurement: int) -> None:
         if measurement == number:

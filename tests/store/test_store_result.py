@@ -1,4 +1,4 @@
-"""A result directory gives back what was put in, has one recorder at a time, and says what it refuses."""
+"""A result directory returns the stored data, has one recorder at a time, and reports why it rejects something."""
 
 import fcntl
 import json
@@ -151,7 +151,7 @@ def test_stored_files_are_read_only_and_yet_a_result_can_be_removed(tmp_path: Pa
 
 
 def test_a_file_from_another_file_system_is_moved_in_too(tmp_path: Path) -> None:
-    shm = Path("/dev/shm")  # noqa: S108 - only for being another file system
+    shm = Path("/dev/shm")  # noqa: S108 - only because it is another file system
     if not shm.is_dir() or shm.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("this machine has no second file system at /dev/shm")
     result = create(tmp_path / "r")
@@ -369,7 +369,7 @@ def test_a_lock_file_removed_while_it_is_taken_does_not_let_two_in(
     def late_flock(descriptor: int, operation: int) -> None:
         nonlocal calls
         calls += 1
-        if calls == 1:  # the last holder ends between our opening and locking the file
+        if calls == 1:  # the last holder ends between opening and locking the file
             (tmp_path / "r" / ".lock").unlink()
         flock(descriptor, operation)
 

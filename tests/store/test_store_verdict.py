@@ -1,4 +1,4 @@
-"""A run counts unless there is a named reason against it; what was not reported is no reason."""
+"""A run is valid unless it has a named reason against it; missing reports are not a reason."""
 
 import itertools
 from typing import Any
@@ -23,7 +23,7 @@ def reasons(
     faults: tuple[str, ...] = (),
     **others: list[Sample],
 ) -> list[str]:
-    """The reasons against a CCMP run with these measurements."""
+    """The reasons why a CCMP run with these measurements is invalid."""
     own = throughput_samples() if samples is None else samples
     measurements = {"iperf3": Measurement(samples=own, faults=faults)}
     measurements |= {probe: Measurement(samples=values) for probe, values in others.items()}

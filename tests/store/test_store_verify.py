@@ -1,4 +1,4 @@
-"""Every kind of damage to a result is found, and the line names the file."""
+"""Every kind of damage to a result is detected, and the message names the file."""
 
 import json
 import os
@@ -21,7 +21,7 @@ RUN = f"runs/{PLAN.runs[0].id}"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A sound result of two runs, writable."""
+    """A valid, writable result of two runs."""
     with Result.create(tmp_path / "r", STUDY, PLAN, "fake", quick=False) as result:
         for run in PLAN.runs:
             result.write(make_record(run), throughput_samples(), RAW)
@@ -33,7 +33,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def seal(run_directory: Path) -> None:
-    """Make the checksums agree again, so that what else is wrong has to be found."""
+    """Recompute the checksums, so that other checks must detect the damage."""
     sums_file = run_directory / "SHA256SUMS"
     sums_file.write_text(sums(run_directory, files_in(run_directory) - {"SHA256SUMS"}))
 
@@ -44,7 +44,7 @@ def test_every_flipped_byte_of_every_file_is_found(directory: Path) -> None:
     for name in names:
         path = directory / name
         content = path.read_bytes()
-        # Every byte of the checksums, whose own format is at stake; one in 37 of what they cover.
+        # Every byte of checksum files, to test their format; every 37th byte of the second run's and of other files.
         is_sums = path.name == "SHA256SUMS"
         for place in range(0, len(content), 1 if is_sums and PLAN.runs[1].id not in name else 37):
             damaged = bytearray(content)

@@ -1,4 +1,4 @@
-"""The keys of studies that the documentation names are there, and each metric's lab is the one that measures it."""
+"""Study keys named in the documentation exist, and each metric's documented lab measures it."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ STUDY_FILES = (ROOT / "docs/reference/study-files.md").read_text(encoding="utf-8
 
 
 def named(text: str) -> Iterator[tuple[str, str]]:
-    """Table and key of what is written as `factors.snr` or as `[link] offered`."""
+    """Table and key of references such as `factors.snr` or `[link] offered`."""
     tables = "|".join(table[0] for table in TABLES if len(table) == 1 and table[0] != "stack")
     for table, key in re.findall(rf"`({tables})\.([a-z_]+)[`.]", text):
         yield table, key

@@ -1,4 +1,4 @@
-"""Each factor is declared once: what repeats its name for the sake of types agrees with the declaration."""
+"""Each factor is declared once, and types that repeat its name agree with the declaration."""
 
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -13,7 +13,7 @@ each = pytest.mark.parametrize("factor", FACTORS.values(), ids=FACTORS)
 
 
 def plain(kind: Any) -> set[Any]:
-    """A type without its checks, as the set of its names and of the types beside them."""
+    """A type without its validators, as the set of its literals and other types."""
     if get_origin(kind) is Annotated:
         return plain(get_args(kind)[0])
     if get_origin(kind) is Literal:

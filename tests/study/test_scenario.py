@@ -1,4 +1,4 @@
-"""A scenario has the words of study files, and one JSON text that the medium reads."""
+"""A scenario has the keys of study files, and one JSON text that the medium reads."""
 
 import json
 from collections.abc import Callable

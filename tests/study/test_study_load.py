@@ -1,4 +1,4 @@
-"""A study file is checked whole; whatever is wrong with it is one line that names the file and the key."""
+"""A study file is checked completely; every fault is one line that names the file and the key."""
 
 import os
 from pathlib import Path
@@ -37,7 +37,7 @@ def written(folder: Path, text: str | bytes, name: str = "study.toml") -> Path:
 
 
 def refusal(path: Path | str) -> str:
-    """The one line with which a study file is refused, without the file's name in front."""
+    """The error line for a study file, without the file's name in front."""
     with pytest.raises(UsageError) as caught:
         load_study(path)
     line = str(caught.value)
@@ -49,7 +49,7 @@ def refusal(path: Path | str) -> str:
 
 
 def outcome(path: Path) -> str:
-    """The refusal as a whole, or nothing where the study is taken."""
+    """The complete error line, or nothing if the study is valid."""
     try:
         load_study(path)
     except UsageError as error:
@@ -476,7 +476,7 @@ def test_a_value_of_any_type_is_taken_or_named(tmp_path: Path, key: str, junk: o
     lines[at] = f"{name} = {toml(junk)}"
     path = written(tmp_path, "\n".join(lines))
     line = outcome(path)
-    # Levels that are right by themselves may still be others than those that [quick] keeps.
+    # Levels that are valid alone may still contradict the levels of [quick].
     assert line == "" or line.startswith((f"{path}: {key}", f"{path}: quick.{key}"))
     assert line == "" or line.isprintable()
 
@@ -491,7 +491,7 @@ def test_a_path_is_taken_as_it_stands_and_a_near_name_is_suggested(
 ) -> None:
     path = written(tmp_path, GOOD)
     assert find_study(path) == path
-    assert find_study("no/such.toml") == Path("no/such.toml")  # that it is missing is for load_study to say
+    assert find_study("no/such.toml") == Path("no/such.toml")  # load_study reports that it is missing
     monkeypatch.chdir(tmp_path)
     written(tmp_path, GOOD, "mine")
     written(tmp_path, GOOD, "quickstart")

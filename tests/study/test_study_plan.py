@@ -1,4 +1,4 @@
-"""A plan is the whole design in randomised paired blocks, and follows from the study alone."""
+"""A plan is the complete design in randomised paired blocks, and depends only on the study."""
 
 import hashlib
 from collections import Counter
@@ -117,7 +117,7 @@ def test_a_plan_survives_json(made: Study) -> None:
 
 
 def test_the_plan_of_the_quickstart_is_the_same_on_every_machine() -> None:
-    # Written down from the first version: with another order, --resume would repeat or miss runs of old ones.
+    # Recorded with the first version: with another order, --resume would repeat or miss runs of older results.
     plan = expand(load_study(find_study("quickstart")))
     assert len(plan.runs) == 48
     assert [run.id for run in plan.runs[:4]] == [
@@ -131,7 +131,7 @@ def test_the_plan_of_the_quickstart_is_the_same_on_every_machine() -> None:
 
 
 def test_a_run_seed_can_be_worked_out_by_hand() -> None:
-    # printf 'airtoll plan 1 seed 7 1\nbandwidth=20 MHz\n...' | sha256sum, of which the first 53 bits.
+    # The first 53 bits of: printf 'airtoll plan 1 seed 7 1\nbandwidth=20 MHz\n...' | sha256sum
     levels = "bandwidth=20 MHz\ngi=long\nip=ipv4\npacket_size=128 B\nphy=ofdm\nrate=54 Mbit/s"
     text = f"airtoll plan 1 seed 7 1\n{levels}\ntopology=point-to-point\ntransport=udp"
     seed = int(hashlib.sha256(text.encode()).hexdigest(), 16) >> (256 - 53)
@@ -207,7 +207,7 @@ def test_rounds_of_one_plan_are_shuffled_apart() -> None:
     ],
 )
 def test_every_order_is_as_likely_as_any_other(factor: str, levels: list[Any]) -> None:
-    # Over 1000 rounds, all permutations of the levels; the seed is fixed, so the verdict is too.
+    # Over 1000 rounds, all permutations of the levels occur; the seed is fixed, so the test is deterministic.
     factors: dict[str, Any] = {"security": ["open"], factor: levels}
     plan = expand(study(**factors, method={"repeats": 1000}))
     counts: Counter[tuple[Any, ...]] = Counter(
@@ -221,7 +221,7 @@ def test_every_order_is_as_likely_as_any_other(factor: str, levels: list[Any]) -
 
 def test_security_is_shuffled_independently_in_neighbouring_blocks() -> None:
     plan = expand(study(packet_size=[128, 1408], method={"repeats": 1000}))
-    firsts = {run.block: run.cell.security for run in reversed(plan.runs)}  # ends with each block's first
+    firsts = {run.block: run.cell.security for run in reversed(plan.runs)}  # each block's first run remains
     pairs = Counter((firsts[block], firsts[block + 1]) for block in range(1, 2000, 2))
     assert len(pairs) == 4
     assert chisquare(list(pairs.values())).pvalue > 0.01

@@ -1,4 +1,4 @@
-"""The published JSON Schema is that of the models, and takes what the loader takes."""
+"""The published JSON Schema is the models' schema, and accepts the same files as the loader."""
 
 import json
 import tomllib

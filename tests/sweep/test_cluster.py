@@ -1,4 +1,4 @@
-"""What a Dask cluster refuses."""
+"""Dask clusters that airtoll refuses to use."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from airtoll.sweep.cluster import LOCAL, on_cluster
 
 def test_a_worker_of_another_commit_is_refused_and_both_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    theirs = _rust.VERSION  # of workers, which are processes of their own
+    theirs = _rust.VERSION  # of the workers, which are separate processes
     monkeypatch.setattr(_rust, "VERSION", f"{theirs.partition('+')[0]}+gffffffffffff")
     jobs = [(0, Scenario(duration=0.1).to_json())]
     with pytest.raises(AirtollError) as refused:

@@ -1,4 +1,4 @@
-"""A grid file is crossed into cells: each one once, in the order of the file, or one line says what is wrong."""
+"""A grid file is crossed into cells, each once and in the order of the file, or rejected with one line."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-example.toml"
 
 
 def load(tmp_path: Path, text: str, impossible: str = "nothing") -> Grid:
-    """The grid of this text, with a medium that refuses scenarios with `impossible` in them."""
+    """The grid of this text, with a medium that rejects scenarios that contain `impossible`."""
 
     def check(scenario: str) -> None:
         if impossible in scenario:

@@ -1,4 +1,4 @@
-"""A journal keeps what is measured through any end; the table of it does not depend on who measured what when."""
+"""A journal keeps all results however a sweep ends; its table does not depend on the order or place of execution."""
 
 import json
 from dataclasses import replace
