@@ -23,7 +23,7 @@ def _require(report: Report) -> Report:
     path, line, reason = report.longrepr
     if not reason.removeprefix("Skipped: ").startswith(ALLOWED_SKIPS):
         report.outcome = "failed"
-        report.longrepr = f"{path}:{line}: AIRTOLL_REQUIRE_ALL=1 allows no skip: {reason}"
+        report.longrepr = f"{path}:{line}: AIRTOLL_REQUIRE_ALL=1 forbids skips: {reason}"
     return report
 
 

@@ -201,7 +201,7 @@ def _wireguard_go() -> Rival:
         version = _first_line(path, "--version").removeprefix(name).strip()
         return Rival(name, version=version, command=(path, "--foreground"))
     if shutil.which("go") is None:
-        return Rival(name, f"go is missing, which builds {WIREGUARD_GO}")
+        return Rival(name, f"go is missing; it builds {WIREGUARD_GO}")
     done = subprocess.run(
         ["go", "install", WIREGUARD_GO],
         env={**os.environ, "GOBIN": str(TOOLS)},
@@ -229,7 +229,7 @@ def _kernel() -> Rival:
     name = "WireGuard of the kernel"
     probe = ["unshare", "--net", "ip", "link", "add", "wg0", "type", "wireguard"]
     done = subprocess.run(probe, capture_output=True, text=True, check=False)
-    return Rival(name, f"this kernel has none ({done.stderr.strip()})" if done.returncode else "")
+    return Rival(name, f"not supported by this kernel ({done.stderr.strip()})" if done.returncode else "")
 
 
 def _first_line(*command: str) -> str:
@@ -245,7 +245,7 @@ def contestants() -> dict[str, Callable[[ExitStack, dict[str, Side]], None] | No
             found[f"airtoll link, {transport}, {suite}"] = airtoll_link(transport, suite)
     for rival in rivals():
         if rival.missing:
-            print(f"bench-link: without {rival.name}: {rival.missing}", file=sys.stderr)
+            print(f"bench-link: skipping {rival.name}: {rival.missing}", file=sys.stderr)
         else:
             found[rival.name] = wireguard(*rival.command)
     return found

@@ -13,7 +13,7 @@ def publish(about: str, introduction: str, sections: Sequence[Callable[[], str]]
     The name of a section's function is its name on the terminal.
     """
     arguments = argparse.ArgumentParser(description=about)
-    arguments.add_argument("--write", type=Path, metavar="FILE", help="write the Markdown here too")
+    arguments.add_argument("--write", type=Path, metavar="FILE", help="also write the Markdown to FILE")
     path: Path | None = arguments.parse_args().write
     console = Console(stderr=True, highlight=False)
     parts = [introduction]

@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and directories to check")
     parser.add_argument("--count", action="store_true", help="print the number of findings per directory")
-    parser.add_argument("--long", action="store_true", help="also warn of long sentences")
+    parser.add_argument("--long", action="store_true", help="also warn about long sentences")
     given = parser.parse_args(arguments)
     rules = read_rules()
     paths = given.paths or checked_files(rules)

@@ -64,7 +64,7 @@ elif [ -n "$missing" ]; then
     echo "airtoll needs these packages: apt-get install$missing$useful" >&2
     exit 1
 else
-    echo "$compares compares with more after: apt-get install$useful" >&2
+    echo "$compares can make more comparisons after: apt-get install$useful" >&2
     exit 0
 fi
 echo "installing$missing$useful"
@@ -77,5 +77,5 @@ install() {
 # shellcheck disable=SC2086 # lists of words
 [ -z "$missing" ] || install $missing
 for package in $useful; do
-    install "$package" || echo "going on without $package: $compares leaves out what needs it" >&2
+    install "$package" || echo "continuing without $package: $compares omits the comparisons that require it" >&2
 done

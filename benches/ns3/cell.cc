@@ -31,8 +31,8 @@ class OverlapErrorRateModel : public ErrorRateModel
                                 .SetParent<ErrorRateModel>()
                                 .AddConstructor<OverlapErrorRateModel>()
                                 .AddAttribute("HeaderSurvives",
-                                              "Whether the PHY header of an overlapped PPDU is read, so that the "
-                                              "receiver ends in an error and waits EIFS.",
+                                              "Whether the PHY header of an overlapped PPDU is received, so that "
+                                              "the receiver detects an error and waits EIFS.",
                                               BooleanValue(true),
                                               MakeBooleanAccessor(&OverlapErrorRateModel::m_headerSurvives),
                                               MakeBooleanChecker());
@@ -540,19 +540,19 @@ main(int argc, char* argv[])
     cmd.AddValue("ctsToSelf", "protection of erp", cell.ctsToSelf);
     cmd.AddValue("stations", "saturated stations", cell.stations);
     cmd.AddValue("msdu", "octets of an MSDU without LLC/SNAP", cell.msdu);
-    cmd.AddValue("ampdu", "A-MPDU of the PHY's longest", cell.ampdu);
-    cmd.AddValue("amsdu", "octets of the longest A-MSDU, 0 for none", cell.amsdu);
+    cmd.AddValue("ampdu", "A-MPDUs of up to the PHY's maximum length", cell.ampdu);
+    cmd.AddValue("amsdu", "maximum length of an A-MSDU in octets, 0 for none", cell.amsdu);
     cmd.AddValue("bar", "BlockAckReq after a missed BlockAck", cell.bar);
     cmd.AddValue("rts", "RTS before every data PPDU", cell.rts);
     cmd.AddValue("hidden", "stations hear only the receiver", cell.hidden);
     cmd.AddValue("eifs", "EIFS after overlapping PPDUs", cell.eifs);
     cmd.AddValue("retries", "transmissions of an MPDU, 0 for no limit", cell.retries);
     cmd.AddValue("snr", "signal to noise ratio at every receiver, dB, with NIST error rates", cell.snr);
-    cmd.AddValue("acs", "access categories joined by +, in turn for the stations", cell.acs);
+    cmd.AddValue("acs", "access categories of the stations in order, joined by +", cell.acs);
     cmd.AddValue("txopLimit", "TXOP limit of vi and vo, us; -1 for 4096 and 2080", cell.txopLimit);
     cmd.AddValue("warmup", "seconds not counted", cell.warmup);
     cmd.AddValue("duration", "seconds counted", cell.duration);
-    cmd.AddValue("runs", "runs, each with seeds of its own", cell.runs);
+    cmd.AddValue("runs", "number of runs, each with its own seeds", cell.runs);
     cmd.AddValue("firstRun", "number of the first run", cell.firstRun);
     cmd.Parse(argc, argv);
     for (uint32_t run = cell.firstRun; run < cell.firstRun + cell.runs; ++run)

@@ -80,8 +80,8 @@ def measure(program: Path, cell: Cell) -> list[dict[str, Any]]:
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            words = (done.stderr or done.stdout).strip().splitlines() or ["no word"]
-            raise SystemExit(f"{cell.name}: ns-3 ended with {done.returncode}: {words[-1]}")
+            words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
+            raise SystemExit(f"{cell.name}: ns-3 failed with exit status {done.returncode}: {words[-1]}")
         runs += [json.loads(line) for line in done.stdout.splitlines()]
     return runs
 
@@ -160,17 +160,17 @@ def speed(program: Path) -> None:
     arguments = [*Cell("ofdm", "54", stations=10).arguments, "--warmup=0", "--duration=20", "--runs=3"]
     done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=True)
     runs = [json.loads(line) for line in done.stdout.splitlines()]
-    print(*(f"{run['simulated_s'] / run['cpu_s']:.2f}" for run in runs), "simulated seconds a second of CPU")
+    print(*(f"{run['simulated_s'] / run['cpu_s']:.2f}" for run in runs), "simulated seconds per CPU second")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", type=Path, help="the built cell.cc")
-    parser.add_argument("table", type=Path, nargs="?", help="CSV file to complete")
-    parser.add_argument("--only", default="", metavar="REGEX", help="cells whose name matches")
-    parser.add_argument("--again", action="store_true", help="measure cells that the table has, too")
+    parser.add_argument("program", type=Path, help="the program built from cell.cc")
+    parser.add_argument("table", type=Path, nargs="?", metavar="TABLE", help="CSV file to update")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only cells whose names match")
+    parser.add_argument("--again", action="store_true", help="also measure cells that are in the table")
     parser.add_argument("--list", action="store_true", help="print the names of the cells")
-    parser.add_argument("--speed", action="store_true", help="only say how fast ns-3 is")
+    parser.add_argument("--speed", action="store_true", help="only measure the speed of ns-3")
     args = parser.parse_args()
     if args.speed:
         speed(args.program)
@@ -182,7 +182,7 @@ def main() -> None:
         print(*(cell.name for cell in wanted), sep="\n")
         return
     if args.table is None:
-        parser.error("which table to complete?")
+        parser.error("TABLE is required, except with --list or --speed")
     known: dict[str, dict[str, str]] = {}
     if args.table.exists():
         with args.table.open(newline="") as file:

@@ -64,7 +64,7 @@ def main(
     files = (*(folder.resolve() / "src" / "rtl" / f"{name}.v" for name in _MODULES), HERE / f"{TOP}.v")
     for file in files:
         if not file.is_file():
-            raise UsageError(f"{file}: no such file: not a clone of secworks/aes")
+            raise UsageError(f"{file} not found: FOLDER must be a clone of secworks/aes")
     console = Console(highlight=False, soft_wrap=True)
 
     def measure() -> None:
@@ -79,7 +79,7 @@ def main(
         mbit_s = 8 * PAYLOAD_B * mhz / cycles
         console.print(
             f"{counts.lut} LUT, {counts.ff} FF; {mhz:.1f} MHz; {cycles} cycles for {PAYLOAD_B} octets; "
-            f"{mbit_s:.1f} Mbit/s, {mbit_s / counts.lut:.4f} for each LUT"
+            f"{mbit_s:.1f} Mbit/s, {mbit_s / counts.lut:.4f} per LUT"
         )
 
     take([Step(TOP, measure)], console)

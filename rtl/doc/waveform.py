@@ -30,7 +30,7 @@ DOC: Final = Path(__file__).resolve().parent
 FIGURES: Final = DOC / "figures"
 
 FORMS: Final = {
-    "standard": ("CCMP-128 by one AES core of a round a cycle (LANES = 0)", {"W": 32, "LANES": 0}),
+    "standard": ("CCMP-128 with one AES core, one round per cycle (LANES = 0)", {"W": 32, "LANES": 0}),
     "turns": ("CCMP-128 by ccm_turns, one frame in an idle core", {"W": 32, "CORES": 1, "FRAMES": 5}),
 }
 
@@ -193,10 +193,10 @@ def panels(record: Record) -> Iterator[tuple[str, list[Row]]]:
     ]
     inside = [*_in_aes(record), *_written(record)]
     at_work = [any(row.states[at] != IDLE for row in inside) for at in range(len(record.cycles))]
-    yield "the MPDU comes", _between(arrives, [cycle["s_valid"] for cycle in record.cycles], record)
+    yield "the MPDU arrives", _between(arrives, [cycle["s_valid"] for cycle in record.cycles], record)
     yield "CCM", _between(inside, at_work, record)
     out = [cycle["v_valid"] or cycle["m_valid"] for cycle in record.cycles]
-    yield "verdict, and the MPDU leaves", _between(leaves, out, record)
+    yield "verdict, then the MPDU leaves", _between(leaves, out, record)
 
 
 def _between(rows: list[Row], happens: list[bool], record: Record) -> list[Row]:
@@ -229,7 +229,7 @@ def lines(title: str, rows: list[Row]) -> Iterator[dict[str, Any]]:
         yield {
             "signal": [_wave(row, line) for row in rows],
             "config": {"hscale": 2},
-            "head": {"text": title if start == 0 else f"{title} (goes on)"},
+            "head": {"text": title if start == 0 else f"{title} (continued)"},
         }
         start = end
 

@@ -78,11 +78,11 @@ def report(name: str, found: activity.Activity, clock_mhz: float | None, depth: 
     all_ = simulate.by_kind(found.netlist, found.changes)
     nets = simulate.by_kind(found.netlist, found.changes, weighted=False)
     lines = [
-        f"{name}: {cycles / found.frames:.1f} cycles a frame of {activity.PAYLOAD_B} octets",
-        f"{name}: toggles a bit: {all_.total / bits:.1f} = LUT {all_.lut / bits:.1f} + FF {all_.ff / bits:.1f} + "
+        f"{name}: {cycles / found.frames:.1f} cycles per frame of {activity.PAYLOAD_B} octets",
+        f"{name}: toggles per bit: {all_.total / bits:.1f} = LUT {all_.lut / bits:.1f} + FF {all_.ff / bits:.1f} + "
         f"clock {all_.clock / bits:.1f}; glitches {simulate.glitch_share(found.netlist, found.changes):.1%}",
-        f"{name}: of nets, not weighted: LUT {nets.lut / bits:.1f}, FF {nets.ff / bits:.1f}",
-        f"{name}: memories, bits a bit: {found.accesses.read / bits:.1f} read, {found.accesses.written / bits:.1f} "
+        f"{name}: changes of nets, unweighted: LUT {nets.lut / bits:.1f}, FF {nets.ff / bits:.1f}",
+        f"{name}: memories, bits per bit: {found.accesses.read / bits:.1f} read, {found.accesses.written / bits:.1f} "
         f"written; they drive {all_.memory / bits:.1f} toggles",
     ]
     if clock_mhz:
@@ -109,15 +109,15 @@ def main(
         ),
     ] = None,
     opened: Annotated[
-        bool, typer.Option("--open", help="Open frames instead of sealing them; not kept.")
+        bool, typer.Option("--open", help="Open frames instead of sealing them; not stored.")
     ] = False,
     clock_mhz: Annotated[
-        float | None, typer.Option("--clock-mhz", metavar="MHZ", min=0, help="Tell power at this clock, too.")
+        float | None, typer.Option("--clock-mhz", metavar="MHZ", min=0, help="Estimate power at this clock.")
     ] = None,
     depth: Annotated[
         int,
         typer.Option(
-            "--modules", metavar="DEPTH", min=0, help="Tell what each instance has, down to this depth."
+            "--modules", metavar="DEPTH", min=0, help="Also list toggles per instance, down to this depth."
         ),
     ] = 0,
     out: Annotated[
@@ -143,7 +143,7 @@ def _measure(
     before = known(out, name, design).energy
     wants_more = clock_mhz is not None or depth
     if operation == "seal" and not wants_more and before and still(before.made, made(design, operation)):
-        return [f"{name}: as before"]
+        return [f"{name}: up to date"]
     new, found = energy(design, _BUILD / name, operation)
     if operation == "seal":
         keep(out, name, design, lambda point: point.model_copy(update={"energy": new}))

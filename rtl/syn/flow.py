@@ -171,7 +171,7 @@ class Build:
         (self.folder / sdf).unlink()  # tens of megabytes
         if abs(slowest.of_all_ns * fmax["achieved"] / 1000 - 1) > 0.01:
             raise AirtollError(
-                f"{name}: {fmax['achieved']:.1f} MHz, but its delays say {1000 / slowest.of_all_ns:.1f} MHz"
+                f"{name}: {fmax['achieved']:.1f} MHz reported, but its delays give {1000 / slowest.of_all_ns:.1f} MHz"
             )
         return Run(
             seed=seed,

@@ -28,14 +28,14 @@ def take(steps: Sequence[Step], console: Console) -> None:
             try:
                 step.measure()
             except KeyboardInterrupt:
-                raise StoppedError("interrupted; what was measured is kept") from None
+                raise StoppedError("interrupted; finished measurements are stored") from None
             except AirtollError as error:
                 failed += 1
                 what = "left out" if isinstance(error, UsageError) else "failed"
                 console.print(f"{step.name}: {what}: {error}", markup=False)
             progress.advance(task)
     if failed:
-        raise AirtollError(f"{failed} of the measurements could not be made")
+        raise AirtollError(f"{failed} of {len(steps)} measurements failed")
 
 
 def script(main: Callable[..., None], name: str) -> None:

@@ -48,16 +48,16 @@ def main(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", metavar="TARGET", help="For this target alone; may be given repeatedly."),
+        typer.Option("--target", metavar="TARGET", help="Only for this target; may be repeated."),
     ] = None,
     seeds: Annotated[
         int, typer.Option("--seeds", metavar="N", min=1, help="Placements of each point.")
     ] = _SEEDS,
     counts_only: Annotated[
-        bool, typer.Option("--counts-only", help="Count logic; neither place nor simulate.")
+        bool, typer.Option("--counts-only", help="Only count logic; do not place or simulate.")
     ] = False,
     cycles_only: Annotated[
-        bool, typer.Option("--cycles-only", help="Simulate; neither map nor place.")
+        bool, typer.Option("--cycles-only", help="Only simulate; do not map or place.")
     ] = False,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Placements at a time.")] = 1,
     out: Annotated[
@@ -65,12 +65,12 @@ def main(
     ] = RESULTS,
     work: Annotated[
         Path,
-        typer.Option("--work", metavar="DIR", help="What the tools write.", show_default="rtl/build/syn"),
+        typer.Option("--work", metavar="DIR", help="Build directory.", show_default="rtl/build/syn"),
     ] = RTL / "build" / "syn",
 ) -> None:
     """Measure design points of ccmp_core: logic and timing by synthesis, cycles of frames by simulation."""
     if counts_only and cycles_only:
-        raise UsageError("--counts-only and --cycles-only exclude each other")
+        raise UsageError("--counts-only and --cycles-only cannot be combined")
     chosen = among(designs(), points, "design point")
     targets = () if cycles_only else tuple(among(dict.fromkeys(get_args(TargetName)), target, "target"))
     asked = _Asked(tuple(range(1, seeds + 1)), not counts_only, not counts_only, jobs, out, work.absolute())
@@ -100,7 +100,7 @@ def _simulate(name: str, design: Design, asked: _Asked, console: Console) -> Non
         keep(asked.file, name, design, lambda point: point.model_copy(update={"cycles": found}))
         for frame in found.frames:
             console.print(
-                f"{name} cycles: {frame.payload_b} octets: {frame.seal.cycles_a_frame:.1f} a frame sealed, "
+                f"{name} cycles: {frame.payload_b} octets: {frame.seal.cycles_a_frame:.1f} cycles per frame sealed, "
                 f"{frame.open.cycles_a_frame:.1f} opened"
             )
 

@@ -55,7 +55,7 @@ def test_each_point_has_tests_and_each_test_a_point() -> None:
     assert all(point["tests"] for point in plan())
     there = cocotb_tests() | other_tests()
     assert set(named) == there, (
-        f"not there: {sorted(set(named) - there)}, not named: {sorted(there - set(named))}"
+        f"not found: {sorted(set(named) - there)}, not in the plan: {sorted(there - set(named))}"
     )
 
 

@@ -146,7 +146,7 @@ fn main() {
         match argument.as_str() {
             "--rounds" => match arguments.next().and_then(|n| n.parse().ok()).filter(|&n| n > 0) {
                 Some(n) => rounds = n,
-                None => fail("--rounds takes a number"),
+                None => fail("--rounds requires a positive number"),
             },
             "--all" => all = true,
             _ => fail(USAGE),
@@ -165,7 +165,7 @@ fn main() {
     }
     let limit = Limit::of_this_cpu().unwrap_or_else(|| fail("cycles cannot be counted on this CPU"));
     println!(
-        "engine backends {backends:?}; AES-128 takes {:.2} cycles a block at best, {:.2} by AES-NI",
+        "engine backends {backends:?}; AES-128 takes at least {:.2} cycles per block, {:.2} with AES-NI",
         10.0 * limit.round,
         10.0 * limit.aesni_round
     );
@@ -183,7 +183,7 @@ fn main() {
             measured.push(figures);
         }
     }
-    println!("\nAll outputs were equal. Ratios of medians, whole MPDUs here against bare ciphers there:\n");
+    println!("\nAll outputs are equal. Ratios of medians, complete MPDUs against the libraries' bare ciphers:\n");
     println!(
         "{:46} {:>8} {:>9} {:>12}  verdict",
         "goal", "must", "measured", "CPU allows"
@@ -207,7 +207,7 @@ fn describe(case: &Case) -> String {
         one_by_one,
     } = case;
     let doing = if *open { "open" } else { "seal" };
-    let keys = if *key_each { ", a key for each" } else { "" };
+    let keys = if *key_each { ", one key per frame" } else { "" };
     let batch = if *one_by_one { ", one by one" } else { "" };
     format!("{suite:?} {doing} {sizes}{keys}{batch}")
 }

@@ -48,7 +48,7 @@ class Bench:
         """Run until all results have left."""
         end = self.now + cycles
         while self.wanted or self._leaving:
-            assert self.now < end, f"{len(self._leaving)} blocks did not come out"
+            assert self.now < end, f"{len(self._leaving)} blocks did not leave the core"
             await self.step()
 
     async def step(self) -> None:
@@ -109,7 +109,7 @@ class Bench:
         if not self.dut.result_valid.value:
             assert not self._result, "a gap between the words of a result"
             return
-        assert self._leaving, "a result that nobody waits for"
+        assert self._leaving, "unexpected result"
         ends, tag, wanted = self._leaving[0]
         assert self.now >= ends
         assert int(self.dut.result_tag.value) == tag

@@ -162,7 +162,7 @@ async def nothing_of_a_forged_or_replayed_frame_is_ever_seen(dut: Any) -> None:
         hidden = {secret[at : at + 4] for at in range(len(secret) - 3)}
         there = {word[at : at + 4] for word in shown for at in range(octets_per_word - 3)}
         assert len(there) > 20
-        assert not hidden & there, "plaintext was shown"
+        assert not hidden & there, "m_data has plaintext"
 
 
 @cocotb.test()
@@ -179,7 +179,7 @@ async def a_stalled_receiver_loses_nothing(dut: Any) -> None:
         stands = stands + 1 if dut.s_valid.value and not dut.s_ready.value else 0
         if stands == FULL_CYCLES:
             break
-    assert stands == FULL_CYCLES, "no memory holds as much"
+    assert stands == FULL_CYCLES, "the core never stopped accepting frames"
     assert dut.v_valid.value
     bench.v.busy = bench.m.busy = 1.0
     await bench.finish()

@@ -59,7 +59,7 @@ class Bench:
         count = keep.bit_length()
         assert keep in {(1 << octets) - 1 for octets in range(1, BYTES + 1)}, f"out_keep {keep:b}"
         word = int(self.dut.out_word.value).to_bytes(BYTES, "little")
-        assert not any(word[count:]), "octets that do not count"
+        assert not any(word[count:]), "octets without keep are not zero"
         self._packet += word[:count]
         if self.dut.out_last.value:
             self.packets.append(self._packet)
