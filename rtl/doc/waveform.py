@@ -24,7 +24,7 @@ from airtoll.errors import AirtollError
 try:
     import wavedrom
 except ImportError as error:
-    raise SystemExit(f"there is no {error.name}: pip install {error.name}") from None
+    raise SystemExit(f"not installed: {error.name}: pip install {error.name}") from None
 
 DOC: Final = Path(__file__).resolve().parent
 FIGURES: Final = DOC / "figures"

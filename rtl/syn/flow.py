@@ -38,7 +38,7 @@ def tool(name: str, package: str) -> str:
     for each in (f"yowasp-{name}", name):
         if path := shutil.which(each) or shutil.which(each, path=beside):
             return path
-    raise UsageError(f"there is no {name}: {package}")
+    raise UsageError(f"{name} is not installed: {package}")
 
 
 @cache
@@ -61,7 +61,7 @@ def package_versions(*names: str) -> dict[str, str]:
     try:
         return {name: metadata.version(name) for name in names}
     except ImportError as error:
-        raise UsageError(f"there is no {error.name}: pip install {error.name}") from None
+        raise UsageError(f"{error.name} is not installed: pip install {error.name}") from None
 
 
 def digest(*parts: object, files: Sequence[Path] = ()) -> str:

@@ -91,7 +91,7 @@ def among(known: Mapping[str, _Of], names: Sequence[str] | None, what: str) -> d
     """The entries with these names, or all entries; UsageError for an unknown name."""
     for name in names or ():
         if name not in known:
-            raise UsageError(f"there is no {what} '{name}'; there are {', '.join(known)}")
+            raise UsageError(f"unknown {what} '{name}'; use {', '.join(known)}")
     return {name: known[name] for name in names or known}
 
 

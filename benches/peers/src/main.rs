@@ -183,7 +183,9 @@ fn main() {
             measured.push(figures);
         }
     }
-    println!("\nAll outputs are equal. Ratios of medians, complete MPDUs against the libraries' bare ciphers:\n");
+    println!(
+        "\nAll outputs are equal. Ratios of medians, complete MPDUs against the libraries' bare ciphers:\n"
+    );
     println!(
         "{:46} {:>8} {:>9} {:>12}  verdict",
         "goal", "must", "measured", "CPU allows"
