@@ -1,9 +1,9 @@
-"""What the gates of a design point do while it protects frames.
+"""Count the activity of a design point's gates while it protects frames.
 
-1. yosys maps the RTL to cells of the ECP5 as for the counts of its LUTs, but with `ram_sdp` left as it is (gates).
-2. cocotb keeps the same RTL busy with frames and writes down its ports, cycle by cycle (stimulus).
-3. The netlist gets the same inputs, and must have the same outputs in every cycle (simulate.Machine).
-4. In a window in which a known number of frames left, all changes of all nets are counted, glitches too.
+1. yosys maps the RTL to cells of the ECP5 as for the LUT counts, but keeps `ram_sdp` as a memory (gates).
+2. cocotb keeps the same RTL busy with frames and records its ports, cycle by cycle (stimulus).
+3. The netlist gets the same inputs and must have the same outputs in every cycle (simulate.Machine).
+4. All changes of all nets, including glitches, are counted in a window in which a known number of frames left.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ PAYLOAD_B: Final = 1500
 """An Ethernet MSDU."""
 
 _SEED: Final = 1
-_RESET_CYCLES: Final = 8  # until reset, and what it clears, are through
-_LEAST_FRAMES: Final = 4  # that are counted
+_RESET_CYCLES: Final = 8  # until reset and the clearing after it are complete
+_LEAST_FRAMES: Final = 4  # frames to count
 
 RAM: Final = RTL / "rtl" / "ram_sdp.v"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The ports of the RTL: a row of octets, the lowest first, for each cycle."""
+    """The ports of the RTL: one row of octets per cycle, lowest octet first."""
 
     ports: Mapping[str, simulate.Bits]
-    mpdus: Path  # that left
+    mpdus: Path  # file of the MPDUs that left
 
     def ends_of_frames(self) -> gates.Integers:
         """The cycles in which the last word of a frame left."""
@@ -46,7 +46,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Activity:
-    """Of one design point."""
+    """The activity of one design point."""
 
     netlist: gates.Netlist
     changes: simulate.Changes
@@ -56,7 +56,7 @@ class Activity:
 
 
 def commands(parameters: Mapping[str, int], folder: Path) -> list[str]:
-    """What yosys is to do in a folder."""
+    """Commands for yosys, run in a folder."""
     sources = [file for file in recipe("ecp5").sources if file.name != RAM.name]
     read = elaborate(folder, sources, parameters, black_boxes=[RAM])
     return [*read, *synthesis(recipe("ecp5").synth, CORE), "write_json netlist.json"]
@@ -76,7 +76,7 @@ def record(
     *,
     mpdus: Path | None = None,
 ) -> Recording:
-    """Simulate the RTL until so many frames have left, sealed; or opened, if there are MPDUs for that."""
+    """Simulate the RTL until this number of frames have left: opened frames if `mpdus` is given, else sealed."""
     file = folder / ("opened.npz" if mpdus else "sealed.npz")
     environment = {
         "RECORD_FILE": str(file),
@@ -95,14 +95,14 @@ def record(
 def replay(
     netlist: gates.Netlist, recording: Recording, start: int, stop: int
 ) -> tuple[simulate.Bits, simulate.Accesses]:
-    """Drive the netlist as the RTL was driven.
+    """Drive the netlist with the inputs of the RTL.
 
-    Returns what the sources of its gates held in the cycles from `start` to before `stop`, and the accesses to memories
-    within these. AirtollError where an output is not the RTL's.
+    Returns the values of the sources of its gates in the cycles from `start` to before `stop`, and the accesses to
+    memories in these cycles. AirtollError if an output differs from the RTL's.
     """
 
     def bits(ports: Mapping[str, gates.Integers]) -> simulate.Bits:
-        """The ports' values, a column for each net."""
+        """The ports' values, one column per net."""
         return np.concatenate(
             [
                 np.unpackbits(recording.ports[name], axis=1, count=len(nets), bitorder="little")
@@ -121,7 +121,7 @@ def replay(
         machine.values[inputs] = given[cycle]
         machine.settle()
         names = {port_of[at] for at in np.flatnonzero(machine.values[outputs] != wanted[cycle])}
-        # Without its valid a stream's signals mean nothing: registers that no reset clears begin as they like.
+        # Without valid, a stream's signals are meaningless: registers without reset have arbitrary initial values.
         names -= {
             name for name in names if not machine.values[netlist.outputs.get(_valid_of(name), gates.HIGH)]
         }
@@ -140,10 +140,10 @@ def _valid_of(port: str) -> str:
 
 
 def observe(parameters: Mapping[str, int], folder: Path, *, open_them: bool = False) -> Activity:
-    """All of it, for one design point."""
+    """Run all four steps for one design point."""
     folder.mkdir(parents=True, exist_ok=True)
     netlist = map_to_ecp5(parameters, folder)
-    # Twice as many frames as are under way at once bring the core to its stride; as many again are counted.
+    # The core reaches steady state after twice the frames that are in progress at a time; as many again are counted.
     frames = max(parameters.get("FRAMES", _LEAST_FRAMES), _LEAST_FRAMES)
     recording = record(parameters, folder, netlist, 3 * frames)
     if open_them:

@@ -1,13 +1,13 @@
-"""A flat netlist of ECP5 cells, as yosys writes it to JSON, in arrays that simulate.
+"""Read a flat netlist of ECP5 cells from the JSON of yosys into arrays for simulation.
 
-Everything is made of gates of four inputs with a table, of registers, and of memories. A LUT is one gate and takes one
-unit of time. What lies behind the LUTs within a logic cell (carry, sum, the multiplexers that join LUTs) takes none:
-yosys's own times of the ECP5 say 43 ps from carry to carry and 98 ps through a PFUMX, against 141 to 379 ps through a
-LUT, before the wires that only LUTs and registers have to drive. Of a carry cell its outputs are nets of the netlist,
-what is inside is not.
+The arrays have gates with four inputs and a table, registers, and memories. A LUT is one gate and takes one unit of
+time. The cells after the LUTs within a logic cell (carry, sum, the multiplexers that join LUTs) take no time: yosys's
+delays for the ECP5 are 43 ps from carry to carry and 98 ps through a PFUMX, but 141 to 379 ps through a LUT, without
+the wires that only LUTs and registers drive. The outputs of a carry cell are nets of the netlist, its internal nets
+are not.
 
-`ram_sdp` stays a memory of the library (rtl/rtl/ram_sdp.v), whatever blocks the target makes of it. A DP16KD that
-nothing is written to is a table with two ports (rtl/syn/ecp5/aes_sbox_ram.v).
+`ram_sdp` stays a memory of the library (rtl/rtl/ram_sdp.v), whichever blocks the target uses for it. A DP16KD without
+writes is a table with two ports (rtl/syn/ecp5/aes_sbox_ram.v).
 """
 
 import json
@@ -24,9 +24,9 @@ from airtoll.errors import AirtollError
 
 LOW: Final = 0
 HIGH: Final = 1
-"""The nets that never change."""
+"""Nets that never change."""
 
-_MUX: Final = 0b11001010  # inputs: if 0, if 1, which
+_MUX: Final = 0b11001010  # inputs: value for 0, value for 1, select
 _XOR: Final = 0b0110
 
 Integers = NDArray[np.int64]
@@ -34,34 +34,34 @@ Integers = NDArray[np.int64]
 
 @dataclass
 class Gates:
-    """Tables of four inputs, in an order in which each stands behind those that it depends on."""
+    """Tables of four inputs, in topological order."""
 
     inputs: Integers  # nets, four rows
-    table: Integers  # bit i: the output where the inputs, first one lowest, are i
+    table: Integers  # bit i: the output if the inputs, first one lowest, are i
     output: Integers
-    unit: NDArray[np.bool_]  # takes a unit of time, else none
+    unit: NDArray[np.bool_]  # whether the gate takes a unit of time or none
     level: Integers  # gates of a level do not depend on each other
 
 
 @dataclass
 class Registers:
-    """Flip-flops of the one clock."""
+    """Flip-flops of the single clock."""
 
     d: Integers
     q: Integers
     enable: Integers
     enable_low: NDArray[np.bool_]  # enabled by 0
-    reset: Integers  # synchronous, over enable
+    reset: Integers  # synchronous, takes precedence over enable
     reset_low: NDArray[np.bool_]
     reset_value: NDArray[np.uint8]
 
 
 @dataclass
 class Memory:
-    """One `ram_sdp`, or what reads like it: with a register of the word, and one of the output."""
+    """One `ram_sdp` or a memory that reads like it, with a register of the word and one of the output."""
 
     name: str
-    words: NDArray[np.uint8]  # a row of bits each; what they are at first
+    words: NDArray[np.uint8]  # initial content, one row of bits per word
     write: int
     write_addr: Integers
     write_data: Integers
@@ -72,7 +72,7 @@ class Memory:
 
 @dataclass
 class SmallMemory:
-    """A TRELLIS_DPR16X4: sixteen times four bits in LUTs. Its bits are nets, which gates read."""
+    """A TRELLIS_DPR16X4: sixteen words of four bits in LUTs. Its bits are nets, which gates read."""
 
     bits: Integers  # nets, sixteen rows of four
     initial: NDArray[np.uint8]
@@ -84,7 +84,7 @@ class SmallMemory:
 
 @dataclass
 class Netlist:
-    """Of one module, with all that is in it."""
+    """The netlist of one flat module."""
 
     nets: int
     gates: Gates
@@ -94,11 +94,11 @@ class Netlist:
     inputs: dict[str, Integers]
     outputs: dict[str, Integers]
     clock: str | None
-    fan_out: Integers  # of each net: pins that it drives, ports of the module among them
+    fan_out: Integers  # of each net: pins that it drives, including ports of the module
     counted: NDArray[np.bool_]  # nets of the netlist; others are within a cell
-    owner: list[str]  # of each net: the instance that drives it, by the name that yosys gives its cells
+    owner: list[str]  # of each net: the instance that drives it, from the name of the cell
     cells: dict[str, int]
-    names: dict[str, int]  # of nets of one bit: the net
+    names: dict[str, int]  # of one-bit nets: the net
 
 
 @dataclass
@@ -134,7 +134,7 @@ class _Reader:
         return next(iter(self.pins(cell, pin)), absent)
 
     def gate(self, inputs: tuple[int, ...], table: int, output: int | None = None, *, unit: bool) -> int:
-        """Add a gate; its output. A table of fewer inputs is that of four."""
+        """Add a gate and return its output. A table with fewer inputs is extended to four."""
         for used in range(len(inputs), 4):
             table |= table << (1 << used)
         output = self.within() if output is None else output
@@ -143,7 +143,7 @@ class _Reader:
 
 
 def load(file: Path, top: str | None = None) -> Netlist:
-    """Read a netlist of that module, or of the one that yosys calls the top."""
+    """Read the netlist of a module, by default of the module that yosys marks as the top."""
     try:
         modules = json.loads(file.read_bytes())["modules"]
         name = top or next(
@@ -176,7 +176,7 @@ def _count_pins(reader: _Reader, name: str, cell: dict[str, Any]) -> None:
 
 
 def _parameter(cell: dict[str, Any], name: str, default: str = "") -> str:
-    # yosys puts a space behind a string that would else look like bits.
+    # yosys appends a space to a string that could be read as bits.
     return str(cell["parameters"].get(name, default)).strip()
 
 
@@ -203,7 +203,7 @@ def _carry(reader: _Reader, _name: str, cell: dict[str, Any]) -> None:
         passes = reader.gate(inputs, table, unit=True)
         if (
             _parameter(cell, f"INJECT1_{half}", "YES") == "YES"
-        ):  # the sum does without carry, and none is generated
+        ):  # the sum does not use the carry, and no carry is generated
             makes, added = LOW, LOW
         else:
             makes, added = reader.gate(inputs[:2], table & 15, unit=True), carry
@@ -248,8 +248,8 @@ def _memory(reader: _Reader, name: str, cell: dict[str, Any]) -> None:
     )
 
 
-_TABLE_WORD: Final = 9  # bits, two words of them in 20 of an INITVAL
-_TABLE_ADDRESS: Final = range(3, 14)  # its bits, for words of nine
+_TABLE_WORD: Final = 9  # bits; an INITVAL has 20 bits per two words
+_TABLE_ADDRESS: Final = range(3, 14)  # address bits used for nine-bit words
 
 
 def _table(reader: _Reader, name: str, cell: dict[str, Any]) -> None:

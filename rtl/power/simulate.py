@@ -1,9 +1,9 @@
-"""Simulates a netlist twice: cycle by cycle without time, and then all cycles at once with time.
+"""Simulate a netlist twice: cycle by cycle without delays, and then all cycles in parallel with delays.
 
-1. `Machine` carries registers and memories from one cycle to the next, and settles the gates between.
-2. `count_toggles` takes what registers, memories and inputs held in each of many cycles. How the gates get from one
-   cycle's values to the next one's depends on these alone, so that cycles need not wait for each other: they are the
-   bits of words, 64 at a time. Every LUT takes one unit of time (gates), every change counts, glitches too.
+1. `Machine` carries registers and memories from one cycle to the next, and settles the gates in between.
+2. `count_toggles` takes the values of registers, memories and inputs in many cycles. The transition of the gates from
+   one cycle to the next depends only on these values, so cycles are independent and are processed as the bits of words,
+   64 at a time. Every LUT takes one unit of time (gates). Every change counts, including glitches.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from airtoll.errors import AirtollError
 Words = NDArray[np.uint64]
 Bits = NDArray[np.uint8]
 
-_CYCLES_AT_ONCE: Final = 2048  # with the one before them
-_ELEMENTS: Final = 8192  # of a temporary array, so that a core's cache holds them all
+_CYCLES_AT_ONCE: Final = 2048  # including the cycle before them
+_ELEMENTS: Final = 8192  # of a temporary array, which then fits into a core's cache
 _ALL: Final = np.uint64(2**64 - 1)
 
 
 @dataclass
 class Accesses:
-    """Bits of memories, read with their enable or written."""
+    """Numbers of bits read from memories, with their enable, and written to them."""
 
     read: int = 0
     written: int = 0
@@ -41,7 +41,7 @@ class _MemoryState:
         self.write_weights = 1 << np.arange(len(memory.write_addr))
 
     def clock(self, values: Bits, accesses: Accesses) -> Bits | None:
-        """Its next output, if that is enabled."""
+        """Clock the memory; its next output if the read is enabled."""
         memory = self.memory
         out = None
         if values[memory.enable]:
@@ -58,7 +58,7 @@ class _MemoryState:
 
 
 class Machine:
-    """The netlist's state. At first all is zero, but for registers that reset sets and memories with a content."""
+    """The netlist's state, initially zero except for registers that reset sets and memories with initial content."""
 
     def __init__(self, netlist: Netlist) -> None:
         self.netlist = netlist
@@ -82,19 +82,19 @@ class Machine:
         self.values[nets] = np.unpackbits(octets, count=len(nets), bitorder="little")
 
     def get(self, port: str) -> int:
-        """What an output, or an input, is."""
+        """The value of an output or input."""
         nets = (self.netlist.outputs | self.netlist.inputs)[port]
         return int.from_bytes(np.packbits(self.values[nets], bitorder="little").tobytes(), "little")
 
     def settle(self) -> None:
-        """Let all gates come to rest."""
+        """Evaluate all gates."""
         values = self.values
         for inputs, table, output in self._levels:
             a, b, c, d = values[inputs]
             values[output] = table >> (a | b << 1 | c << 2 | d << 3) & 1
 
     def clock(self, accesses: Accesses | None = None) -> None:
-        """One edge of the clock: registers and memories take what is settled; accesses to memories are added."""
+        """One clock edge: registers and memories take the settled values, and accesses to memories are counted."""
         accesses = Accesses() if accesses is None else accesses
         values, registers = self.values, self.netlist.registers
         taken = np.where(
@@ -117,7 +117,7 @@ def _write(small: SmallMemory, values: Bits) -> None:
 
 
 def sources(netlist: Netlist) -> Integers:
-    """The nets that change with the clock's edge, from which all others follow."""
+    """The nets that change at the clock edge, on which all other nets depend."""
     parts = [netlist.registers.q, *netlist.inputs.values()]
     parts += [memory.read_data for memory in netlist.memories]
     parts += [small.bits.reshape(-1) for small in netlist.small_memories]
@@ -126,16 +126,16 @@ def sources(netlist: Netlist) -> Integers:
 
 @dataclass
 class Changes:
-    """Of each net."""
+    """Numbers of changes of each net."""
 
     cycles: int
     all: Integers
-    settled: Integers  # from the end of a cycle to the end of the next: without glitches
-    units: int  # of time until the last gate came to rest
+    settled: Integers  # from the end of a cycle to the end of the next, without glitches
+    units: int  # of time until the last gate settled
 
 
 def count_toggles(netlist: Netlist, history: Bits) -> Changes:
-    """How often each net changes. A row of `history` holds a cycle's values of `sources`, the first the start's."""
+    """The number of changes of each net. Each row of `history` has the `sources` of a cycle, the first of the start."""
     schedule = _schedule(netlist)
     changes = Changes(
         cycles=len(history) - 1,
@@ -159,7 +159,7 @@ class _Tables:
         self.differs = (bits[::2] ^ bits[1::2])[:, :, None].copy()
 
     def evaluate(self, values: Words) -> Words:
-        """Their outputs."""
+        """The outputs of the gates."""
         out = np.empty((len(self.output), values.shape[1]), np.uint64)
         step = max(1, _ELEMENTS // values.shape[1])
         for start in range(0, len(self.output), step):
@@ -177,10 +177,10 @@ class _Tables:
 
 @dataclass
 class _Moment:
-    """The gates that can change at a time."""
+    """The gates that can change at one time."""
 
-    unit: _Tables | None  # all together, by what was before
-    others: list[_Tables]  # then one level after the other, by what is now
+    unit: _Tables | None  # all together, from the previous values
+    others: list[_Tables]  # then level by level, from the current values
 
 
 def _schedule(netlist: Netlist) -> list[_Moment]:
@@ -210,7 +210,7 @@ def _schedule(netlist: Netlist) -> list[_Moment]:
 def _count(netlist: Netlist, schedule: list[_Moment], history: Bits, changes: Changes) -> None:
     cycles = len(history)
     words = (cycles + 63) // 64
-    # Where nothing is left the last cycle stands again, which changes nothing.
+    # Padding repeats the last cycle, which changes nothing.
     padded = np.concatenate([history, np.repeat(history[-1:], 64 * words - cycles, axis=0)])
     packed = np.packbits(padded, axis=0, bitorder="little").T.copy().view("<u8").astype(np.uint64)
     nets = sources(netlist)
@@ -222,7 +222,7 @@ def _count(netlist: Netlist, schedule: list[_Moment], history: Bits, changes: Ch
         tables = _Tables(gates, np.arange(at.start, at.stop))
         settled[tables.output] = tables.evaluate(settled)
 
-    # Each cycle begins where the one before it ended; the first one, that counts for nothing, with its own values.
+    # Each cycle begins with the final values of the previous cycle; the first, which does not count, with its own.
     values = settled << np.uint64(1)
     values[:, 1:] |= settled[:, :-1] >> np.uint64(63)
     values[:, 0] |= settled[:, 0] & np.uint64(1)
@@ -242,23 +242,23 @@ def _count(netlist: Netlist, schedule: list[_Moment], history: Bits, changes: Ch
 
 @dataclass
 class ByKind:
-    """Changes of nets by what drives them, each as often as pins that the net drives."""
+    """Changes of nets by the kind of their driver, weighted with the number of pins that the net drives."""
 
     lut: int
     ff: int
     memory: int
-    clock: int  # two edges a cycle at each register, enabled or not
+    clock: int  # two edges per cycle at each register, enabled or not
 
     @property
     def total(self) -> int:
-        """Of LUTs, registers and clock; what memories drive is told apart."""
+        """Changes of LUTs, registers and clock, without nets driven by memories."""
         return self.lut + self.ff + self.clock
 
 
 def by_kind(
     netlist: Netlist, changes: Changes, *, weighted: bool = True, only: NDArray[np.bool_] | None = None
 ) -> ByKind:
-    """Sum them up, of all nets or of those that `only` names."""
+    """Sum the changes of all nets, or of the nets selected by `only`."""
     weights = np.where(netlist.counted, netlist.fan_out if weighted else 1, 0)
     if only is not None:
         weights = np.where(only, weights, 0)
@@ -275,7 +275,7 @@ def by_kind(
 
 
 def glitch_share(netlist: Netlist, changes: Changes) -> float:
-    """Of the weighted changes of LUTs, registers and clock, those that a cycle takes back."""
+    """The share of weighted changes of LUTs, registers and clock that are reversed within the cycle."""
     weights = np.where(netlist.counted, netlist.fan_out, 0)
     taken_back = int(((changes.all - changes.settled) * weights)[netlist.gates.output].sum())
     return taken_back / by_kind(netlist, changes).total

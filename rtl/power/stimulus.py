@@ -1,7 +1,7 @@
-"""Run by cocotb in `activity`: keeps ccmp_core busy with frames, and writes down its ports, cycle by cycle.
+"""Run by cocotb in `activity`: keep ccmp_core busy with frames, and record its ports, cycle by cycle.
 
-The environment says what: RECORD_FILE, RECORD_FRAMES (that must have left), RECORD_PAYLOAD_B, RECORD_SEED, and
-RECORD_MPDUS: a file with sealed MPDUs, to be opened in place of frames to be sealed, or nothing.
+Environment: RECORD_FILE, RECORD_FRAMES (the number of frames that must leave), RECORD_PAYLOAD_B, RECORD_SEED,
+RECORD_PORTS, and RECORD_MPDUS: a file with sealed MPDUs to open, or empty to seal frames.
 """
 
 import json
@@ -19,11 +19,11 @@ from reference import Key
 from streams import Packet, Receiver, Sender, run_streams
 
 KEYS = 4
-"""Stations, whose frames come in turn, each under a key of its own."""
+"""Number of stations, whose frames alternate, each with its own key."""
 
 _RESET_CYCLES = 3
 _MAX_CYCLES = 1_000_000
-_AHEAD = 80  # frames behind the last one that counts: more than the core holds
+_AHEAD = 80  # frames after the last counted one: more than fit into the core
 
 
 @cocotb.test()

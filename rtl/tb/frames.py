@@ -1,15 +1,15 @@
-"""Random MPDUs of all kinds that CCMP protects, from a generator that a seed repeats; and where their header ends."""
+"""Random MPDUs of all kinds that CCMP protects, from a seeded generator, and the length of their headers."""
 
 from random import Random
 
 SIZES = (0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 64, 65)
-"""Of payloads, where blocks and words of any width begin and end."""
+"""Payload sizes around the ends of blocks and of words of any width."""
 
 _ROBUST = (10, 12, 13)  # Disassociation, Deauthentication, Action
 
 
 def mac_header(rng: Random, *, kind: str = "") -> bytes:
-    """A MAC header: data, qos, four (addresses), four-qos, htc, four-htc, management; any unless it is named."""
+    """A MAC header: data, qos, four (addresses), four-qos, htc, four-htc or management; by default a random kind."""
     kind = kind or rng.choice(
         ("data", "qos", "four", "four-qos", "htc", "four-htc", "management", "management-htc")
     )
@@ -31,7 +31,7 @@ def mac_header(rng: Random, *, kind: str = "") -> bytes:
 
 
 def frame(rng: Random, size: int | None = None, *, kind: str = "") -> bytes:
-    """A frame with a payload of that size, else one of SIZES or up to 300 octets."""
+    """A frame with a payload of this size; by default one of SIZES or a random size of up to 300 octets."""
     if size is None:
         size = rng.choice((rng.choice(SIZES), rng.randrange(300)))
     return mac_header(rng, kind=kind) + rng.randbytes(size)

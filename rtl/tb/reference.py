@@ -1,7 +1,7 @@
-"""What ccmp_core is to do, by the engine of airtoll.ciphers and a reading of MAC headers of its own.
+"""A model of ccmp_core, from the engine of airtoll.ciphers and an independent parser of MAC headers.
 
-`Reference` holds keys as the core does and says of every MPDU what is to become of it. The environment's SUITE names
-the cipher suite of keys of 16 octets: ccmp, enhanced1 to enhanced8, or paper2 to paper8 (see paper_lanes).
+`Reference` stores keys like the core and computes the expected verdict and output of every MPDU. The environment's
+SUITE names the cipher suite of 16-octet keys: ccmp, enhanced1 to enhanced8, or paper2 to paper8 (see paper_lanes).
 """
 
 import os
@@ -22,7 +22,7 @@ LAST_PN = 2**48 - 1
 
 @dataclass
 class Key:
-    """A temporal key of 16 or 32 octets, with the packet numbers it was installed with."""
+    """A temporal key of 16 or 32 octets, with its packet numbers."""
 
     octets: bytes
     key_id: int = 0
@@ -42,11 +42,11 @@ class Key:
 
     @property
     def mic_octets(self) -> int:
-        """Of CCMP-128 or CCMP-256."""
+        """MIC length of CCMP-128 or CCMP-256."""
         return 8 if len(self.octets) == 16 else 16
 
     def packet(self, number: int) -> bytes:
-        """The words that install it by that number, as key_table describes them."""
+        """The words that install the key with this number, in the format of key_table."""
         head = number | self.key_id << 8 | (len(self.octets) == 32) << 16
         words = (
             head,
@@ -59,7 +59,7 @@ class Key:
 
 
 def header_kind(mpdu: bytes) -> str:
-    """The kinds that mac_header of frames.py makes, or none of them."""
+    """The kind of a MAC header: a kind of mac_header in frames.py, or other."""
     octets = header_octets(mpdu) if len(mpdu) >= 2 else None
     if octets is None:
         return "other"
@@ -71,14 +71,14 @@ def header_kind(mpdu: bytes) -> str:
 
 
 class Reference:
-    """The core's other self."""
+    """The model of the core."""
 
     def __init__(self, max_octets: int) -> None:
         self.keys: dict[int, Key] = {}
         self._max_octets = max_octets
 
     def take(self, mpdu: bytes, number: int, *, open_it: bool) -> tuple[int, bytes | None]:
-        """What becomes of an MPDU: the verdict, and what leaves."""
+        """Process an MPDU: the verdict, and the octets that leave."""
         key = self.keys.get(number)
         verdict = self._refusal(mpdu, key, open_it=open_it)
         if verdict != SEALED_OR_OPENED or key is None:
@@ -86,7 +86,7 @@ class Reference:
         return self._open(mpdu, key) if open_it else self._seal(mpdu, key)
 
     def _refusal(self, mpdu: bytes, key: Key | None, *, open_it: bool) -> int:
-        """The first reason, in the core's order, for which a frame is not even tried."""
+        """The first reason, in the core's order, to reject a frame before sealing or opening it."""
         head = mpdu.ljust(64, b"\0")
         header = header_octets(head)
         start = header or 0

@@ -1,8 +1,8 @@
-"""The streams of the hardware as a test sees them: words with valid and ready, octets in order, gaps on either side.
+"""The hardware's streams for tests: words with valid and ready, octets in order, gaps on either side.
 
-A `Sender` owns the signals of a stream into the core, a `Receiver` those of one out of it. Both take from `rng` whether
-a cycle is used, so that a seed repeats a run. `run_streams` drives all of them at once: what a simulation takes is
-mostly the time that cocotb takes to wake who waits.
+A `Sender` drives the signals of a stream into the core, a `Receiver` those of a stream out of it. Both decide with
+`rng` whether they use a cycle, so a seed repeats a run. A single coroutine, `run_streams`, drives all streams, because
+waking coroutines takes most of the time of a simulation.
 """
 
 from collections import deque
@@ -14,19 +14,19 @@ from typing import Any
 from cocotb.triggers import ReadOnly, RisingEdge
 
 STANDSTILL_CYCLES = 50_000
-"""Without a word in or out: twice what the slowest design takes for the longest frame."""
+"""Longest time without a word in or out: twice the time of the slowest design for the longest frame."""
 
 
 @dataclass
 class Packet:
-    """Octets of one frame, and what stands beside them, by signal."""
+    """Octets of one frame, and the signals that accompany them, by name."""
 
     octets: bytes
     beside: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Stream:
-    """The signals of a stream: those of its words that it has, and those that stand beside a frame."""
+    """The signals of a stream: the signals of its words, and the signals that accompany a frame."""
 
     def __init__(
         self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
@@ -40,7 +40,7 @@ class _Stream:
 
 
 class Sender(_Stream):
-    """Sends packets, with the share `busy` of cycles in which it has something to send."""
+    """Sends packets; `busy` is the share of cycles in which it begins to offer a word."""
 
     def __init__(
         self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
@@ -62,7 +62,7 @@ class Sender(_Stream):
             }
             if "keep" in self._signals:
                 signals["keep"] = (1 << len(word)) - 1
-            # What stands beside a frame counts with its first word alone.
+            # Signals that accompany a frame count only with its first word.
             signals |= {
                 name: packet.beside[name] if at == 0 else self._rng.getrandbits(1) for name in self._beside
             }
@@ -70,17 +70,17 @@ class Sender(_Stream):
 
     @property
     def idle(self) -> bool:
-        """Whether all is sent."""
+        """Whether all packets are sent."""
         return not self._words
 
     def forget(self) -> None:
-        """Drop what is queued and offered, as at a reset."""
+        """Drop all queued and offered words, as at a reset."""
         self._words.clear()
         self._valid.value = 0
         self._offered = self._accepted = False
 
     def drive(self) -> None:
-        """The signals of the cycle that begins."""
+        """Set the signals of the cycle that begins."""
         self.cycle += 1
         offered = self._offered
         if self._accepted:
@@ -103,7 +103,7 @@ class Sender(_Stream):
 
 
 class Receiver(_Stream):
-    """Receives packets, with the share `busy` of cycles in which it is ready."""
+    """Receives packets; `busy` is the share of cycles in which it is ready."""
 
     def __init__(
         self, dut: Any, prefix: str, beside: tuple[str, ...], rng: Random, busy: float = 1.0
@@ -113,16 +113,16 @@ class Receiver(_Stream):
         self._octets = b""
         self._ready.value = 0
         self._is_ready = False
-        self.cycles: deque[int] = deque()  # when each packet was whole
+        self.cycles: deque[int] = deque()  # in which each packet was complete
 
     def forget(self) -> None:
-        """Drop what came so far, as at a reset."""
+        """Drop everything received, as at a reset."""
         self.packets.clear()
         self.cycles.clear()
         self._octets = b""
 
     def drive(self) -> None:
-        """The signals of the cycle that begins."""
+        """Set the signals of the cycle that begins."""
         self.cycle += 1
         is_ready = self._rng.random() < self.busy
         if is_ready != self._is_ready:
@@ -130,7 +130,7 @@ class Receiver(_Stream):
         self._is_ready = is_ready
 
     def look(self) -> bool:
-        """Whether a word stands there: it is taken at the next edge."""
+        """Whether there is a word, which is taken at the next edge."""
         if not (self._is_ready and self._valid.value):
             return False
         last = True
@@ -155,7 +155,7 @@ class Receiver(_Stream):
 
 
 async def run_streams(dut: Any, *streams: Sender | Receiver) -> None:
-    """Drive and watch them for ever. AssertionError where nothing moves any more."""
+    """Drive and watch the streams until the end of the simulation. AssertionError if no word moves anymore."""
     quiet = 0
     while quiet < STANDSTILL_CYCLES:
         await RisingEdge(dut.clk)

@@ -1,4 +1,4 @@
-"""ccmp_core with its streams, and what it is to do with each frame; functional coverage is counted here."""
+"""A bench of ccmp_core: its streams, the expected results of each frame, and the count of functional coverage."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SEED = int(os.environ.get("SEED", "1"))
 MAX_OCTETS = int(os.environ.get("MAX_OCTETS", "8064"))
 LONG_KEYS = os.environ.get("LONG_KEYS", "1") == "1"
 TAG_W = int(os.environ.get("TAG_W", "8"))
-MOST_CYCLES = float(os.environ.get("MOST_CYCLES", "inf"))  # that a frame of 1500 octets may take
+MOST_CYCLES = float(os.environ.get("MOST_CYCLES", "inf"))  # of a frame of 1500 octets
 VERDICTS = 10
 FUNCTIONAL_COVERAGE = Path(os.environ["FUNCTIONAL_COVERAGE"]) if "FUNCTIONAL_COVERAGE" in os.environ else None
 
@@ -32,11 +32,11 @@ SIZE_CLASSES = (
     (0, "0"),
     (-99, "cut"),
 )
-"""Of octets of payload, from the least on."""
+"""Size classes by their smallest payload in octets."""
 
 
 def covered(mpdu: bytes, verdict: int, key: Key | None, *, open_it: bool) -> str:
-    """The point of functional coverage that a frame is: verdict, direction, key, header, class of its size."""
+    """The functional coverage point of a frame: verdict, direction, key, header, size class."""
     header = header_octets(mpdu) or 0 if len(mpdu) >= 2 else 0
     payload = len(mpdu) - header - ((8 + key.mic_octets) if open_it and key else 0)
     size = next(name for least, name in SIZE_CLASSES if payload >= least)
@@ -45,7 +45,7 @@ def covered(mpdu: bytes, verdict: int, key: Key | None, *, open_it: bool) -> str
 
 
 class Bench:
-    """The core, what is at its streams, and what it is to do."""
+    """The core, the drivers of its streams, and its model."""
 
     def __init__(self, dut: Any, seed: int = SEED) -> None:
         self.dut = dut
@@ -71,7 +71,7 @@ class Bench:
         return self
 
     async def reset(self) -> None:
-        """Reset in the middle of whatever goes on: all is forgotten, keys too."""
+        """Reset during operation: all state is dropped, including keys."""
         for stream in (self.s, self.k):
             stream.forget()
         self.dut.reset.value = 1
@@ -85,7 +85,7 @@ class Bench:
         self.peer.keys.clear()
 
     def random_key(self) -> bytes:
-        """Of either length that the core has."""
+        """A key of a random length that the core supports."""
         return self.rng.randbytes(self.rng.choice((16, 32)) if LONG_KEYS else 16)
 
     async def install(self, number: int, key: Key) -> None:
@@ -104,7 +104,7 @@ class Bench:
         self.reference.keys.pop(number, None)
 
     def send(self, mpdu: bytes, number: int, *, open_it: bool) -> int:
-        """Send an MPDU to the core; the verdict that it is to get."""
+        """Send an MPDU to the core; the expected verdict."""
         tag = self._sent % (1 << TAG_W)
         self._sent += 1
         self.s.send(Packet(mpdu, {"open": int(open_it), "key": number, "tag": tag}))
@@ -115,14 +115,14 @@ class Bench:
         return verdict
 
     def sealed(self, number: int, size: int | None = None, *, kind: str = "") -> bytes:
-        """An MPDU that the peer sealed under its key of that number."""
+        """An MPDU sealed by the peer under its key with this number."""
         verdict, mpdu = self.peer.take(frame(self.rng, size, kind=kind), number, open_it=False)
         assert verdict == SEALED_OR_OPENED
         assert mpdu is not None
         return mpdu
 
     async def finish(self, cycles: int = 60_000) -> None:
-        """Wait for the verdicts of all that was sent, and compare them and what left."""
+        """Wait for the verdicts of all sent MPDUs; compare the verdicts and the output."""
         leaving = sum(leaves is not None for _, leaves, *_ in self._wanted)
         for _ in range(cycles):
             if len(self.v.packets) >= len(self._wanted) and len(self.m.packets) >= leaving:
@@ -138,7 +138,7 @@ class Bench:
                 assert left.octets == leaves, f"frame {at}\n{left.octets.hex()}\n{leaves.hex()}"
                 assert left.beside == {"open": open_it, "key": number, "tag": tag}, f"frame {at}"
         self._wanted.clear()
-        if FUNCTIONAL_COVERAGE:  # of what was compared
+        if FUNCTIONAL_COVERAGE:  # of compared frames
             with FUNCTIONAL_COVERAGE.open("a") as file:
                 file.write(json.dumps(self._covered) + "\n")
         self._covered.clear()
@@ -148,7 +148,7 @@ class Bench:
 
 
 async def bench_with_keys(dut: Any, keys: int = 2) -> Bench:
-    """A bench whose first keys are installed; with both lengths if there are two."""
+    """A bench with the first keys installed; two keys have both lengths."""
     bench = await Bench(dut).start()
     for number in range(keys):
         length = 32 if number % 2 and LONG_KEYS else 16

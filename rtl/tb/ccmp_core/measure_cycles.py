@@ -1,7 +1,7 @@
-"""Clock cycles that ccmp_core takes for a frame, counted at its ports; every frame is also compared as in the tests.
+"""Measure clock cycles of ccmp_core per frame, at its ports; every frame is also compared as in the tests.
 
-`cycles.json` in the folder of the run has, for each size of PAYLOADS and each operation, cycles of a frame in a stream
-without end, and cycles from the first word in to the verdict and to the last word out of a frame in an idle core.
+`cycles.json` in the folder of the run has, for each size of PAYLOADS and each operation, the cycles per frame in a
+continuous stream, and the cycles from the first input word to the verdict and to the last output word in an idle core.
 """
 
 import json
@@ -15,10 +15,10 @@ from core_bench import Bench, bench_with_keys
 from frames import frame
 
 PAYLOADS_B = tuple(map(int, os.environ.get("PAYLOADS", "16,1500").split(",")))
-FRAMES = int(os.environ.get("FRAMES", "5"))  # that may be in the core at once,
+FRAMES = int(os.environ.get("FRAMES", "5"))  # in the core at a time,
 BLOCKS = int(os.environ.get("BLOCKS", "1024"))  # if they fit into its memory
-LEAST_FRAMES = ((300, 192), (2304, 48), (7935, 4))  # of a bunch, by the longest payload
-STEADY = 0.03  # by which two parts of a run may differ
+LEAST_FRAMES = ((300, 192), (2304, 48), (7935, 4))  # per bunch, by the longest payload
+STEADY = 0.03  # largest relative difference of two parts of a run
 
 
 def _send(bench: Bench, size_b: int, *, open_it: bool) -> None:
@@ -27,7 +27,7 @@ def _send(bench: Bench, size_b: int, *, open_it: bool) -> None:
 
 
 async def _of_one(bench: Bench, size_b: int, *, open_it: bool) -> dict[str, int]:
-    """A frame in an idle core."""
+    """Cycles of a frame in an idle core."""
     bench.m.cycles.clear()
     bench.v.cycles.clear()
     _send(bench, size_b, open_it=open_it)
@@ -45,11 +45,11 @@ async def _of_one(bench: Bench, size_b: int, *, open_it: bool) -> dict[str, int]
 
 
 async def _of_many(bench: Bench, size_b: int, *, open_it: bool) -> float:
-    """Of each frame of a stream.
+    """Cycles per frame of a stream.
 
-    Frames that are in the core together end together: so what is counted begins and ends between such bunches, after
-    the first two of them and before the last, at whose end the core empties. When they end varies, by no more for
-    short frames than for long ones: of those there are more.
+    Frames that are in the core together end together, in bunches. Counting therefore begins and ends between bunches,
+    after the first two and before the last, at whose end the core empties. The time of the end varies by the same
+    amount for short and long frames, so bunches of short frames have more frames.
     """
     least = next(frames for longest_b, frames in LEAST_FRAMES if size_b <= longest_b)
     together = min(FRAMES, max(1, BLOCKS // (size_b // 16 + 6)))
@@ -69,7 +69,7 @@ async def _of_many(bench: Bench, size_b: int, *, open_it: bool) -> float:
 @cocotb.test()
 async def cycles_of_frames(dut: Any) -> None:
     bench = await bench_with_keys(dut, 1)
-    # The first frame waits until the key is expanded.
+    # Wait until the key is expanded.
     _send(bench, 0, open_it=False)
     await bench.finish()
     found = []
