@@ -35,8 +35,8 @@ _BUILD: Final = RTL / "build" / "power"
 PIN_FARAD: Final = 12.7e-15
 SUPPLY_VOLT: Final = 1.8
 CONVERSION: Final = (
-    "0.0206 pJ a toggle: half of 12.7 fF, an input of NAND2X1 in the 180 nm cells of OSU (osu018_stdcells.lib), "
-    "times (1.8 V)^2; no wires, so to be compared, not believed"
+    "0.0206 pJ per toggle: half of 12.7 fF, an input of NAND2X1 in the 180 nm cells of OSU (osu018_stdcells.lib), "
+    "times (1.8 V)^2; without wires, so only for comparison"
 )
 _PJ_PER_TOGGLE: Final = 0.5e12 * PIN_FARAD * SUPPLY_VOLT**2
 
