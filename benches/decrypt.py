@@ -103,16 +103,16 @@ def beside_cp_and_airdecap() -> str:
     return (
         "## One capture\n\n"
         f"The capture has {OCTETS / 1e9:g} GB: four stations of one access point, CCMP, radiotap with FCS, three "
-        "frames of 1500 octets per frame\nof 40 to 200 octets. The time is that of the complete command, from start "
-        f"to exit, including PBKDF2. Figures are medians\nof {REPEATS} interleaved runs (airdecap-ng: "
+        "frames of 1500 octets for each\nframe of 40 to 200 octets. The time is that of the complete command, from "
+        f"start to exit, including PBKDF2. Figures are medians\nof {REPEATS} interleaved runs (airdecap-ng: "
         f"{AIRDECAP_REPEATS}), with the lowest and highest in brackets. "
         "The goals are 60 % of the speed of\n`cp` and 20 times the speed of airdecap-ng.\n\n"
         "`cp` (GNU) lets the kernel copy (`copy_file_range`). tmpfs and ext4 share no blocks between files, so the "
-        "kernel copies\nevery page once, and no octet reaches the program. A program that changes the octets has them "
-        "copied twice: to itself\nand back. The start of airtoll is the time of the same command for "
+        "kernel copies\nevery page once, and no octet reaches the program. A program that changes the octets has "
+        "them copied twice: to itself\nand back. The start of airtoll is the time of the same command for "
         f"{SMALL_OCTETS / 1e6:g} MB: Python and option parsing.\n\n"
-        "| files in | cp, s | airtoll, s | GB/s | of cp's speed | start of airtoll, s | its CPU, s: user, kernel "
-        "| airdecap-ng, s | airtoll is |\n"
+        "| files in | cp, s | airtoll, s | airtoll, GB/s | speed relative to cp | start of airtoll, s "
+        "| CPU time of airtoll, s: user, kernel | airdecap-ng, s | compared with airdecap-ng |\n"
         "|---|---|---|---|---|---|---|---|---|\n" + "\n".join(rows) + missing
     )
 
