@@ -37,7 +37,7 @@ async def a_message_is_sealed(dut: Any) -> None:
     sealed, at, takes = b"", 0, False
     cycles = 0
     while not dut.mic_valid.value:
-        assert cycles < PATIENCE_CYCLES, "no end"
+        assert cycles < PATIENCE_CYCLES, "the core never finishes"
         cycles += 1
         at += takes
         block, is_aad = blocks[min(at, len(blocks) - 1)]

@@ -70,7 +70,7 @@ def test_a_missing_tool_is_named_with_its_package(
     tools.mkdir()
     for name in {"iperf3", "ss", "sockperf", "timeout", "unshare", "nsenter", "ip", "true", "sh"} - {tool}:
         found = shutil.which(name)
-        assert found is not None, f"{name} is needed by the tests"
+        assert found is not None, f"the tests require {name}"
         (tools / name).symlink_to(found)
     done = airtoll("run", study, PATH=str(tools))
     assert done.returncode == 2

@@ -203,7 +203,7 @@ def test_a_worker_killed_in_the_middle_loses_and_doubles_nothing(
         wait_for_cells(grid, process, 10)
         os.kill(workers[0].pid, signal.SIGKILL)
         workers[0].wait()
-        assert kept(grid) < CELLS, "it was over before the worker was killed"
+        assert kept(grid) < CELLS, "the sweep ended before the worker was killed"
         _, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
     assert grid.with_name("t.parquet").read_bytes() == expected

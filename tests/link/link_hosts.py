@@ -79,7 +79,7 @@ class End:
         """Wait until this number of lines have the text; the last of them."""
         with self._heard:
             found = self._heard.wait_for(lambda: self.said(text) >= times, timeout_s)
-            assert found, f"{text!r} was not said {times} times: {self.lines}"
+            assert found, f"{text!r} is not in {times} lines: {self.lines}"
         return [line for line in self.lines if text in line][times - 1]
 
     def status(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def description() -> str:
 
 def test_the_published_schema_is_that_of_the_model() -> None:
     assert (DOCS / "run.schema.json").read_text() == run_schema(), (
-        "see docs/reference/data-format.md for how to make it anew"
+        "docs/reference/data-format.md says how to regenerate it"
     )
 
 

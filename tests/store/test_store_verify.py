@@ -51,7 +51,7 @@ def test_every_flipped_byte_of_every_file_is_found(directory: Path) -> None:
             damaged[place] ^= (0x01, 0x20, 0xFF)[place % 3]
             path.write_bytes(damaged)
             problems = verify(directory)
-            assert problems, f"{name}: damage to byte {place} goes unseen"
+            assert problems, f"{name}: damage to byte {place} is not detected"
             scope = f"{path.parent.relative_to(directory)}/".removeprefix("./") if is_sums else name
             assert any(line.startswith(scope) for line in problems)
         path.write_bytes(content)

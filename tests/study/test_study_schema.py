@@ -32,7 +32,9 @@ def properties(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_the_published_schema_is_that_of_the_models() -> None:
-    assert PUBLISHED.read_text() == schema_text(), "make it again: see the head of airtoll/study/schema.py"
+    assert PUBLISHED.read_text() == schema_text(), (
+        "regenerate it: see the docstring of airtoll/study/schema.py"
+    )
 
 
 def test_the_schema_is_a_schema_and_never_speaks_of_null() -> None:

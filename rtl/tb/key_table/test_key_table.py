@@ -59,7 +59,7 @@ class Bench:
                     break
                 errors += await self.step()
             else:
-                raise AssertionError("not taken")
+                raise AssertionError("the packet was not taken")
         for _ in range(3):  # from the word in the register to the pause
             errors += await self.step(k_valid=0)
         for _ in range(2000):
