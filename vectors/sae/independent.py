@@ -1,9 +1,9 @@
-"""SAE and OWE computed anew, with Python's integers and the elliptic curves of pyca/cryptography.
+"""A second implementation of SAE and OWE, with Python's integers and the elliptic curves of pyca/cryptography.
 
     python vectors/sae/independent.py
 
-writes `independent.json` here and in `../owe`. Nothing is shared with the Rust code but the standards: square roots are
-powers, points are added by the affine formulas, and HKDF and KDF are written out. Secrets come from a seed.
+writes `independent.json` here and in `../owe`. The Rust code and this program share only the standards: square roots
+are powers, points are added with the affine formulas, and HKDF and KDF are written out. Secrets come from a seed.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ class Curve:
         return self.octets(point[0]) + self.octets(point[1])
 
     def swu(self, u: int) -> Point:
-        """12.4.4.2.3, by its own wording."""
+        """Simplified SWU (12.4.4.2.3), step by step as in the standard."""
         p, a = self.p, -3
         m = (self.z**2 * pow(u, 4, p) + self.z * u * u) % p
         t = pow(m, p - 2, p)
@@ -225,7 +225,7 @@ def exchange(
 
 
 def opportunistic(rng: random.Random, group: int) -> dict[str, Any]:
-    """RFC 8110 section 4.4, the exchange itself by pyca/cryptography."""
+    """OWE (RFC 8110 section 4.4); pyca/cryptography does the key exchange."""
     curve = Curve(group)
     station, access_point = (
         ec.derive_private_key(rng.randrange(1, curve.order), curve.named) for _ in range(2)
