@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use wlan_ciphers::Suite;
 use wlan_host::tun::Kind;
-use wlan_rsn::ManagementProtection;
-use wlan_rsn::{Akm, Key};
+use wlan_rsn::Key;
 use wlan_scenario::Scenario;
 use wlan_scenario::beacon::GROUP_MANAGEMENT;
 
@@ -52,19 +51,13 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The protection of the link by `suite`, and the source of its keys. `is_qos` says whether the data frames are QoS
-    /// Data.
+    /// The protection of the link, and the source of its keys.
     ///
     /// # Errors
     /// A key or the passphrase is missing or invalid.
-    pub fn keys(
-        &self,
-        suite: Option<Suite>,
-        akm: Akm,
-        management: ManagementProtection,
-        is_qos: bool,
-    ) -> Result<Keys, ConfigError> {
-        let Some(suite) = suite else {
+    pub fn keys(&self) -> Result<Keys, ConfigError> {
+        let scenario = &self.scenario;
+        let Some(suite) = scenario.suite() else {
             return Ok(Keys::Open);
         };
         if matches!(suite, Suite::Wep40 | Suite::Wep104) {
@@ -73,7 +66,13 @@ impl Config {
             return Ok(Keys::Wep(suite, key.ok_or(ConfigError::WepKey(suite))?));
         }
         let passphrase = self.wpa_passphrase.as_deref().unwrap_or_default();
-        Ok(Keys::of_handshake(suite, akm, passphrase, management, is_qos)?)
+        Ok(Keys::of_handshake(
+            suite,
+            scenario.key_management(),
+            passphrase,
+            scenario.management_protection(),
+            scenario.tid().is_some(),
+        )?)
     }
 
     /// The key that protects beacons.
@@ -121,9 +120,7 @@ mod tests {
     }
 
     fn keys(config: &Config) -> Result<Keys, String> {
-        let (suite, akm) = (config.scenario.suite().unwrap(), Akm::WpaPsk);
-        let keys = config.keys(suite, akm, ManagementProtection::default(), true);
-        keys.map_err(|error| error.to_string())
+        config.keys().map_err(|error| error.to_string())
     }
 
     #[test]

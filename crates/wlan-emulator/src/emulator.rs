@@ -19,7 +19,6 @@ use wlan_host::schedule::{Scheduling, claim_real_time};
 use wlan_host::tun::{DEVICE_NAME, Tun};
 use wlan_rsn::Key;
 use wlan_scenario::BadScenario;
-use wlan_scenario::WordError;
 
 use crate::bss::beacon::AccessPoint;
 use crate::bss::joining::{Joined, Joining, JoiningError};
@@ -44,9 +43,6 @@ pub enum EmulatorError {
     /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] BadScenario),
-    /// A word of the scenario is unknown.
-    #[error(transparent)]
-    Word(#[from] WordError),
     /// A station could not join the link.
     #[error(transparent)]
     Joining(#[from] JoiningError),
@@ -95,21 +91,19 @@ impl Emulator {
     /// The configuration is invalid, or the kernel refuses a namespace, a device or the capture file.
     pub fn start(config: &Config) -> Result<Self, EmulatorError> {
         let scenario = config.scenario.build()?;
-        let mode = config.scenario.air().mode()?;
-        if config.scenario.is_sealed_by_link()? {
+        if config.scenario.is_sealed_by_link() {
             return Err(ConfigError::SealedByLink.into());
         }
-        let suite = config.scenario.suite()?;
+        let suite = config.scenario.suite();
         let coalesce = config.scenario.coalesce();
-        let tid = config.scenario.tid()?;
+        let tid = config.scenario.tid();
         let station = scenario.medium.stations[AP].clone();
         let stations = scenario.medium.stations.len() - 1;
         let wired = config.scenario.has_server().then_some(scenario.wired);
         let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
-        let management = config.scenario.management_protection()?;
+        let management = config.scenario.management_protection();
         let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
-        let akm = config.scenario.key_management()?;
-        let keys = config.keys(suite, akm, management, tid.is_some())?;
+        let keys = config.keys()?;
         let access_point = AccessPoint::new(roster::mac(AP), &scenario.medium, tid, &keys, bigtk);
         let mut joining = Joining::new(
             &scenario.medium.bss,
@@ -207,7 +201,7 @@ impl Emulator {
             temporal_keys,
             joining_ms: joining_took.as_us_f64() / 1e3,
             scheduling: scheduling.recv().unwrap_or(Scheduling::Other),
-            rate_kbit_per_s: mode.rate_kbps(),
+            rate_kbit_per_s: config.scenario.mode().rate_kbps(),
             stations,
             processor: card.map(|card| ProcessorFacts {
                 frame_us: card.frame.as_us_f64(),

@@ -2,16 +2,21 @@
 //! them to the types of `wlan-air`, `wlan-ciphers` and `wlan-rsn`.
 //!
 //! - [`scenario`]: all words of a cell; its simulation in virtual time and its closed forms, both as JSON
-//! - [`words`]: the words for the PHY rate and the security level
+//! - `air`: the PHY and its rate
+//! - `words`: enumerations with their words
+//! - `keys`: one flat JSON object for the structs that share it, and the errors of its keys
 //! - [`beacon`]: the length of beacons and the suite that protects them
 //!
 //! No I/O and no clock.
 
 #![forbid(unsafe_code)]
 
+mod air;
 pub mod beacon;
+mod keys;
 pub mod scenario;
-pub mod words;
+mod words;
 
+pub use air::AirError;
+pub use keys::KeyError;
 pub use scenario::{BadScenario, Scenario};
-pub use words::WordError;

@@ -74,10 +74,10 @@ fn keys(suite: Option<Suite>, akm: Akm, management: ManagementProtection, is_qos
 fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (Vec<Told>, Vec<u8>) {
     const BODY_B: usize = 1000;
     let words = scenario(words);
-    let (tid, suite) = (words.tid().unwrap(), words.suite().unwrap());
-    let management = words.management_protection().unwrap();
+    let (tid, suite) = (words.tid(), words.suite());
+    let management = words.management_protection();
     let bigtk = management.of_beacons.then(|| Key::new(&BIGTK_OCTETS));
-    let keys = keys(suite, words.key_management().unwrap(), management, tid.is_some());
+    let keys = keys(suite, words.key_management(), management, tid.is_some());
     let config = words.build().unwrap().medium;
     let framing = config.stations[0].framing;
     let addresses = vec![MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
@@ -578,7 +578,7 @@ fn a_block_ack_tells_of_what_came_from_the_station_that_it_is_for() {
         sender,
         receiver: Some(receiver),
         kind,
-        mode: words.air().mode().unwrap(),
+        mode: words.mode(),
         psdu_len_b: 0,
         start: Nanos::ZERO,
         end: Nanos::ZERO,

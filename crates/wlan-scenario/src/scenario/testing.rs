@@ -16,6 +16,11 @@ pub fn scenario(words: &[(&str, Value)]) -> Scenario {
 
 /// Like [`scenario`], but returns an error for invalid words.
 pub(super) fn read(words: &[(&str, Value)]) -> Result<Scenario, BadScenario> {
+    Scenario::read(&text(words))
+}
+
+/// The JSON of [`scenario`].
+pub(super) fn text(words: &[(&str, Value)]) -> String {
     let mut all = json!({
         "phy": "ofdm", "rate": "54 Mbit/s", "bandwidth": 20, "gi": "long", "streams": 1,
         "security": "open", "crypto_at": "host", "stations": 1, "topology": "point-to-point",
@@ -25,5 +30,5 @@ pub(super) fn read(words: &[(&str, Value)]) -> Result<Scenario, BadScenario> {
     for (word, value) in words {
         all[*word] = value.clone();
     }
-    Scenario::read(&all.to_string())
+    all.to_string()
 }

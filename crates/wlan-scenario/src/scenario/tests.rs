@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::testing::{read, scenario};
+use wlan_air::sim::Processor;
+
+use super::Scenario;
+use super::testing::{read, scenario, text};
+use crate::words::Level;
 
 fn refused(words: &[(&str, Value)]) -> String {
     read(words)
@@ -220,9 +224,212 @@ fn sae_requires_protected_management_frames() {
         assert!(!said.contains('\n'));
     }
     for word in [None, Some("required")] {
-        let management = scenario(&with(word, "ccmp")).management_protection().unwrap();
+        let management = scenario(&with(word, "ccmp")).management_protection();
         assert!(management.is_capable && management.is_required);
-        let of_open = scenario(&with(word, "open")).management_protection().unwrap();
+        let of_open = scenario(&with(word, "open")).management_protection();
         assert!(!of_open.is_capable);
+    }
+}
+
+#[test]
+fn an_unknown_word_is_named_with_the_allowed_words() {
+    let path_loss = |word: &str| json!({"distance_m": 5, "fading": word});
+    for (key, value, words) in [
+        (
+            "phy",
+            "fhss".into(),
+            "phy: 'fhss' is not one of dsss, ofdm, erp, ht, vht",
+        ),
+        ("gi", "LONG".into(), "gi: 'LONG' is not one of long, short"),
+        (
+            "band",
+            "6 GHz".into(),
+            "band: '6 GHz' is not one of 2.4 GHz, 5 GHz",
+        ),
+        ("preamble", "".into(), "preamble: '' is not one of long, short"),
+        (
+            "security",
+            "rot13".into(),
+            "security: 'rot13' is not one of open, wep40, wep104, tkip, ccmp, ccmp256, gcmp, gcmp256, enhanced1, \
+             enhanced2, enhanced4, enhanced8",
+        ),
+        (
+            "security",
+            "paper-lanes".into(),
+            "security: 'paper-lanes' is forgeable and only for study (docs/explanation/enhanced-ccmp.md); use enhanced",
+        ),
+        (
+            "wpa_key_mgmt",
+            "owe".into(),
+            "wpa_key_mgmt: 'owe' is not one of wpa-psk, wpa-psk-sha256, sae",
+        ),
+        (
+            "ieee80211w",
+            "2".into(),
+            "ieee80211w: '2' is not one of disabled, optional, required",
+        ),
+        (
+            "crypto_at",
+            "dpu".into(),
+            "crypto_at: 'dpu' is not one of host, card",
+        ),
+        (
+            "topology",
+            "mesh".into(),
+            "topology: 'mesh' is not one of point-to-point, wired-ap, through-ap, stations",
+        ),
+        (
+            "direction",
+            "sideways".into(),
+            "direction: 'sideways' is not one of up, down, both",
+        ),
+        (
+            "transport",
+            "sctp".into(),
+            "transport: 'sctp' is not one of tcp, udp",
+        ),
+        ("ip", "ipx".into(), "ip: 'ipx' is not one of ipv4, ipv6"),
+        (
+            "traffic",
+            "voice".into(),
+            "traffic: 'voice' is not one of saturated, cbr, request-response, video",
+        ),
+        (
+            "congestion_control",
+            "bbr".into(),
+            "congestion_control: 'bbr' is not one of reno, cubic",
+        ),
+        (
+            "access_category",
+            "ac_be".into(),
+            "access_category: 'ac_be' is not one of be, bk, vi, vo",
+        ),
+        (
+            "rate_control",
+            "aarf".into(),
+            "rate_control: 'aarf' is not one of fixed, minstrel",
+        ),
+        (
+            "protection",
+            "rts".into(),
+            "protection: 'rts' is not one of none, cts-to-self, rts-cts",
+        ),
+        ("queue", "red".into(), "queue: 'red' is not one of fifo, fq_codel"),
+        (
+            "error_model",
+            "per".into(),
+            "error_model: 'per' is not one of none, nist, yans",
+        ),
+        (
+            "path_loss",
+            path_loss("nakagami"),
+            "path_loss.fading: 'nakagami' is not one of none, rayleigh, rician",
+        ),
+    ] {
+        assert_eq!(refused(&[(key, value)]), words);
+    }
+}
+
+#[test]
+fn every_refused_key_is_named_in_one_line() {
+    for (key, value, words) in [
+        (
+            "bandwidth",
+            json!("wide"),
+            "bandwidth: invalid type: string \"wide\", expected u16",
+        ),
+        (
+            "phy",
+            json!(11),
+            "phy: invalid type: integer `11`, expected a string",
+        ),
+        ("seed", json!(null), "seed: invalid type: null, expected u64"),
+        (
+            "wired",
+            json!(100),
+            "wired: invalid type: integer `100`, expected an object",
+        ),
+        (
+            "wired",
+            json!({"rate_mbps": "fast"}),
+            "wired.rate_mbps: invalid type: string \"fast\", expected f64",
+        ),
+        (
+            "wired",
+            json!({"rate": 100}),
+            "wired: unknown field `rate`, expected one of `rate_mbps`, `delay_us`",
+        ),
+        (
+            "path_loss",
+            json!({"fading": "none"}),
+            "path_loss: missing field `distance_m`",
+        ),
+        (
+            "path_loss",
+            json!({"distance": 5}),
+            "path_loss: unknown field `distance`, expected one of `distance_m`, `exponent`, `tx_power_dbm`, \
+             `noise_figure_db`, `reference_distance_m`, `reference_loss_db`, `shadowing_db`, `fading`, `k_factor_db`, \
+             `coherence_ms`",
+        ),
+        (
+            "snr_db",
+            json!("loud"),
+            "snr_db: expected a number or a matrix of numbers",
+        ),
+    ] {
+        assert_eq!(refused(&[(key, value)]), words);
+    }
+    let unknown = refused(&[("colour", "red".into())]);
+    assert!(
+        unknown.starts_with("scenario: unknown field `colour`, expected one of `phy`, `rate`, "),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_key_is_given_once() {
+    for (written, words) in [
+        (
+            r#"{"phy": "ofdm", "phy": "ht"}"#,
+            "scenario: duplicate field `phy`",
+        ),
+        ("{}", "scenario: missing field `phy`"),
+        ("[]", "scenario: invalid type: sequence, expected an object"),
+        ("{", "scenario: EOF while parsing an object"),
+    ] {
+        let line = Scenario::read(written)
+            .expect_err("the text is not a scenario")
+            .to_string();
+        assert!(line.starts_with(words) && !line.contains('\n'), "{line}");
+    }
+    let twice = text(&[]).replacen('{', r#"{"wired": {"delay_us": 1, "delay_us": 1}, "#, 1);
+    let error = Scenario::read(&twice).expect_err("a key is duplicate");
+    assert_eq!(error.to_string(), "wired: duplicate field `delay_us`");
+}
+
+#[test]
+fn null_is_the_default_of_an_optional_key() {
+    let answer = |words: &[(&str, Value)]| scenario(words).simulate().unwrap();
+    let keys = [
+        "band",
+        "queue",
+        "processor",
+        "wired",
+        "path_loss",
+        "hears",
+        "coalesce",
+    ];
+    let nulls = keys.map(|key| (key, Value::Null));
+    assert_eq!(answer(&nulls), answer(&[]));
+}
+
+#[test]
+fn sealing_takes_time_with_every_suite() {
+    for crypto_at in ["host", "card"] {
+        for suite in Level::suites() {
+            let words = [("security", suite.name().into()), ("crypto_at", crypto_at.into())];
+            let processor = scenario(&words).build().unwrap().processors[0];
+            assert_ne!(processor, Processor::NONE, "{crypto_at} {}", suite.name());
+        }
     }
 }

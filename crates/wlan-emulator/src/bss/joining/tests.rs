@@ -35,8 +35,8 @@ struct Network {
 impl Network {
     fn new(words: &[(&str, Value)], keys: Keys) -> Self {
         let words = scenario(words);
-        let (tid, medium) = (words.tid().unwrap(), words.build().unwrap().medium);
-        let of_beacons = words.management_protection().unwrap().of_beacons;
+        let (tid, medium) = (words.tid(), words.build().unwrap().medium);
+        let of_beacons = words.management_protection().of_beacons;
         let bigtk = of_beacons.then(|| Key::new(&BIGTK_OCTETS));
         Self {
             access_point: AccessPoint::new(mac(AP), &medium, tid, &keys, bigtk),
@@ -60,8 +60,8 @@ impl Network {
     fn with(suite: Suite, words: &[(&str, Value)]) -> Self {
         let of = scenario(words);
         let (akm, management) = (of.key_management(), of.management_protection());
-        let is_qos = of.tid().unwrap().is_some();
-        let keys = Keys::of_handshake(suite, akm.unwrap(), PASSPHRASE, management.unwrap(), is_qos);
+        let is_qos = of.tid().is_some();
+        let keys = Keys::of_handshake(suite, akm, PASSPHRASE, management, is_qos);
         Self::new(words, keys.unwrap())
     }
 

@@ -1,0 +1,144 @@
+//! Where frames are sealed and opened, and the octets and the time that this takes: the host's engine as measured, a
+//! card's processor as modelled.
+
+use serde::Deserialize;
+use wlan_air::sim::Processor;
+use wlan_ciphers::{Lanes, Suite, michael};
+use wlan_frames::link;
+
+use super::BadScenario;
+use super::error::span;
+use crate::words::CryptoAt;
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Sealing {
+    crypto_at: CryptoAt,
+    processor: Option<ProcessorWords>,
+}
+
+/// Overrides of the processor's costs.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct ProcessorWords {
+    frame_us: Option<f64>,
+    byte_ns: Option<f64>,
+    clock_mhz: Option<f64>,
+}
+
+/// Octets that a security level adds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SecurityOctets {
+    /// To an MPDU. The octets of a link are part of the air's payload (`docs/reference/link-protocol.md`).
+    pub of_mpdu: usize,
+    /// The part of `of_mpdu` that belongs to the MSDU and is fragmented with it.
+    pub of_msdu: usize,
+}
+
+impl Sealing {
+    /// Whether `airtoll link` seals the frames on the hosts.
+    pub fn is_by_link(&self, suite: Option<Suite>) -> bool {
+        matches!(suite, Some(Suite::Enhanced(_))) && self.crypto_at == CryptoAt::Host
+    }
+
+    /// The octets that the suite adds.
+    pub fn octets(&self, suite: Option<Suite>) -> SecurityOctets {
+        let (of_mpdu, of_msdu) = match suite {
+            None => (0, 0),
+            Some(suite) if self.is_by_link(Some(suite)) => {
+                let of_link = link::overhead_b(suite.mic_len());
+                (of_link, of_link)
+            }
+            Some(Suite::Tkip) => (Suite::Tkip.overhead(), michael::MIC_LEN),
+            Some(suite) => (suite.overhead(), 0),
+        };
+        SecurityOctets { of_mpdu, of_msdu }
+    }
+
+    /// The processor that seals and opens the frames of each station.
+    pub fn processor(&self, suite: Option<Suite>) -> Result<Processor, BadScenario> {
+        let table = match self.crypto_at {
+            CryptoAt::Host => HOST,
+            CryptoAt::Card => CARD,
+        };
+        let cost = table.iter().find(|(of, ..)| Some(*of) == suite);
+        let Some(&(_, frame_ns, octet_ns)) = cost else {
+            return Ok(Processor::NONE);
+        };
+        let words = self.processor.unwrap_or_default();
+        let slower = match (self.crypto_at, words.clock_mhz) {
+            (CryptoAt::Card, Some(clock_mhz)) if (1.0..=1e6).contains(&clock_mhz) => {
+                CARD_CLOCK_MHZ / clock_mhz
+            }
+            (CryptoAt::Card, Some(clock_mhz)) => {
+                return Err(BadScenario::number(
+                    "processor_clock",
+                    clock_mhz,
+                    "expected 1 to 10^6 MHz",
+                ));
+            }
+            _ => 1.0,
+        };
+        let octet_ns = words.byte_ns.unwrap_or(octet_ns * slower);
+        if !(0.0..=1e9).contains(&octet_ns) {
+            return Err(BadScenario::number(
+                "processor_byte",
+                octet_ns,
+                "expected 0 to 10^9 ns",
+            ));
+        }
+        Ok(Processor {
+            frame: match words.frame_us {
+                Some(frame_us) => span("processor_frame", frame_us, 1e-6)?,
+                None => span("processor_clock", f64::from(frame_ns) * slower, 1e-9)?,
+            },
+            octet_ns,
+        })
+    }
+
+    /// The processor of the cards that seal and open frames; `None` if the hosts do so, or the link is open.
+    pub fn card(&self, suite: Option<Suite>) -> Result<Option<Processor>, BadScenario> {
+        let processor = self.processor(suite)?;
+        Ok((self.crypto_at == CryptoAt::Card && processor != Processor::NONE).then_some(processor))
+    }
+}
+
+/// The cost of sealing or opening a frame, by suite: ns per frame and ns per octet.
+type Cost = (Suite, u32, f64);
+
+/// The engine of `wlan-ciphers` on one core, with batches of frames under one key: a line through the measurements of
+/// `airtoll ciphers` at 128 and 1500 octets (docs/measurements/ciphers.md). The table makes a simulation give the same
+/// result on every machine.
+const HOST: &[Cost] = &[
+    (Suite::Wep40, 188, 0.675),
+    (Suite::Wep104, 190, 0.673),
+    (Suite::Tkip, 353, 0.763),
+    (Suite::Ccmp128, 20, 0.090),
+    (Suite::Ccmp256, 23, 0.125),
+    (Suite::Gcmp128, 37, 0.104),
+    (Suite::Gcmp256, 32, 0.090),
+    (Suite::Enhanced(Lanes::One), 20, 0.090),
+    (Suite::Enhanced(Lanes::Two), 25, 0.098),
+    (Suite::Enhanced(Lanes::Four), 32, 0.086),
+    (Suite::Enhanced(Lanes::Eight), 35, 0.084),
+];
+
+/// Clock of the card in the table, in MHz.
+const CARD_CLOCK_MHZ: f64 = 400.0;
+
+/// A wireless card whose own 32-bit processor runs the ciphers in software at 400 MHz. This is a model, not a
+/// measurement, of the "low-performance processor" of Hayajneh et al., which gives no rates. Cycles per octet: RC4 12,
+/// Michael 6, AES-128 45, AES-256 40 % more, GHASH with tables 60. In addition, 1200 cycles per RC4 key and 2000 cycles
+/// per frame. Lanes have no effect on a single processor that handles one frame at a time. The word `processor` of a
+/// scenario overrides these values.
+const CARD: &[Cost] = &[
+    (Suite::Wep40, 8_000, 30.0),
+    (Suite::Wep104, 8_000, 30.0),
+    (Suite::Tkip, 12_000, 45.0),
+    (Suite::Ccmp128, 5_000, 225.0),
+    (Suite::Ccmp256, 5_000, 315.0),
+    (Suite::Gcmp128, 5_000, 262.0),
+    (Suite::Gcmp256, 5_000, 308.0),
+    (Suite::Enhanced(Lanes::One), 5_000, 225.0),
+    (Suite::Enhanced(Lanes::Two), 5_000, 225.0),
+    (Suite::Enhanced(Lanes::Four), 5_000, 225.0),
+    (Suite::Enhanced(Lanes::Eight), 5_000, 225.0),
+];

@@ -1,0 +1,126 @@
+//! The traffic: direction, transport and sources.
+
+use serde::Deserialize;
+use wlan_air::Nanos;
+use wlan_air::sim::{End, Flow, Source, Tcp};
+use wlan_air::tcp::{CongestionControl, IpVersion, Window};
+use wlan_air::traffic::VideoConfig;
+use wlan_frames::LlcSnap;
+
+use super::BadScenario;
+use super::error::rate_bps;
+use crate::words::{Direction, Kind, Transport, Word};
+
+/// Octets of a UDP header, and of a TCP header with timestamps.
+const UDP_LEN_B: usize = 8;
+const TCP_LEN_B: usize = 32;
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Traffic {
+    direction: Direction,
+    pub transport: Transport,
+    ip: Word<IpVersion>,
+    /// Octets of the payload of a packet.
+    pub packet_size: usize,
+    #[serde(rename = "traffic")]
+    pub kind: Kind,
+    offered_mbps: Option<f64>,
+    congestion_control: Option<Word<CongestionControl>>,
+    window_bytes: Option<u64>,
+    delayed_ack: Option<bool>,
+    coalesce: Option<bool>,
+}
+
+impl Traffic {
+    /// Whether packets that arrive together are delivered to a host as one.
+    pub fn coalesce(&self) -> bool {
+        self.coalesce.unwrap_or(true)
+    }
+
+    /// The flows between each of `ends`: a station and its peer.
+    pub fn flows(
+        &self,
+        ends: impl Iterator<Item = (End, End)>,
+        duration: Nanos,
+    ) -> Result<Vec<Flow>, BadScenario> {
+        let (source, Word(ip)) = (self.source(duration)?, self.ip);
+        let flow = |from, to| Flow {
+            from,
+            to,
+            source,
+            ip,
+            contender: 0,
+        };
+        let between = |(station, peer)| match self.direction {
+            Direction::Up => vec![flow(station, peer)],
+            Direction::Down => vec![flow(peer, station)],
+            Direction::Both => vec![flow(station, peer), flow(peer, station)],
+        };
+        Ok(ends.flat_map(between).collect())
+    }
+
+    fn source(&self, duration: Nanos) -> Result<Source, BadScenario> {
+        let payload_b = self.packet_size;
+        let offered_bps = self.offered_mbps.map(|mbps| rate_bps("offered", mbps));
+        match (self.transport, self.kind) {
+            (Transport::Tcp, Kind::Saturated) => Ok(Source::Tcp(self.tcp())),
+            (Transport::Tcp, Kind::RequestResponse) => {
+                // Each segment also acknowledges the previous one, so the number of packets is that of UDP.
+                Ok(request_response(payload_b + TCP_LEN_B - UDP_LEN_B))
+            }
+            (Transport::Tcp, Kind::Cbr | Kind::Video) => Err(BadScenario::Together(
+                "transport tcp supports only traffic saturated and request-response; use udp for cbr and video",
+            )),
+            (Transport::Udp, Kind::Saturated) => Ok(Source::Saturated { payload_b }),
+            (Transport::Udp, Kind::RequestResponse) => Ok(request_response(payload_b)),
+            (Transport::Udp, Kind::Cbr) => match offered_bps.transpose()? {
+                Some(rate_bps) => Ok(Source::Cbr { rate_bps, payload_b }),
+                None => Err(BadScenario::Together("traffic cbr requires a load: set offered")),
+            },
+            (Transport::Udp, Kind::Video) => {
+                let usual = VideoConfig::high_rate();
+                let config = VideoConfig {
+                    rate_bps: offered_bps.transpose()?.unwrap_or(usual.rate_bps),
+                    payload_b,
+                    ..usual
+                };
+                Ok(Source::Video(config.with_clip_of(duration)))
+            }
+        }
+    }
+
+    fn tcp(&self) -> Tcp {
+        let congestion = self.congestion_control;
+        Tcp {
+            congestion: congestion.map_or(CongestionControl::Cubic, |Word(congestion)| congestion),
+            window: self.window_bytes.map_or(Window::linux(), Window::Fixed),
+            delayed_ack: self.delayed_ack.unwrap_or(true),
+            coalesce: self.coalesce(),
+        }
+    }
+
+    /// Octets of the MSDU of a data packet; for TCP, of a full segment.
+    pub fn msdu_b(&self) -> usize {
+        let Word(ip) = self.ip;
+        match (self.transport, self.kind) {
+            (Transport::Tcp, Kind::Saturated) => {
+                LlcSnap::LEN + ip.header_len_b() + TCP_LEN_B + ip.mss_b() as usize
+            }
+            (Transport::Tcp, _) => LlcSnap::LEN + ip.header_len_b() + TCP_LEN_B + self.packet_size,
+            (Transport::Udp, _) => self.datagram_msdu_b(),
+        }
+    }
+
+    /// Octets of the MSDU of a UDP datagram of this packet size.
+    pub fn datagram_msdu_b(&self) -> usize {
+        LlcSnap::LEN + self.ip.0.header_len_b() + UDP_LEN_B + self.packet_size
+    }
+}
+
+fn request_response(payload_b: usize) -> Source {
+    Source::RequestResponse {
+        request_b: payload_b,
+        response_b: payload_b,
+        think: Nanos::ZERO,
+    }
+}
