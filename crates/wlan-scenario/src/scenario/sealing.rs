@@ -127,8 +127,9 @@ const CARD_CLOCK_MHZ: f64 = 400.0;
 /// A wireless card whose own 32-bit processor runs the ciphers in software at 400 MHz. This is a model, not a
 /// measurement, of the "low-performance processor" of Hayajneh et al., which gives no rates. Cycles per octet: RC4 12,
 /// Michael 6, AES-128 45, AES-256 40 % more, GHASH with tables 60. In addition, 1200 cycles per RC4 key and 2000 cycles
-/// per frame. Lanes have no effect on a single processor that handles one frame at a time. The word `processor` of a
-/// scenario overrides these values.
+/// per frame. TKIP's other 1600 cycles per frame are an allowance for its key mixing, which WEP does not have. Lanes have
+/// no effect on a single processor that handles one frame at a time. The word `processor` of a scenario overrides these
+/// values.
 const CARD: &[Cost] = &[
     (Suite::Wep40, 8_000, 30.0),
     (Suite::Wep104, 8_000, 30.0),
