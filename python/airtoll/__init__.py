@@ -1,5 +1,5 @@
-"""airtoll: what securing a wireless LAN costs, measured, explained and cut.
+"""airtoll measures what securing a wireless LAN costs, explains the cost and reduces it.
 
-The sub-packages are the stages of the data flow, each reading only what stands before it:
+The sub-packages are the stages of the data flow. Each imports only packages to its left:
 study -> labs -> probes -> store -> stats -> model -> report -> cli.
 """

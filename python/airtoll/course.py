@@ -1,8 +1,8 @@
-"""Which runs of a plan are still to be done, and at which load: what the runs before them decide.
+"""The remaining runs of a plan and their loads, as a function of the completed runs.
 
-A stopping rule looks at the replicates of a cell so far, security level by security level, and all levels of a block
-go on until each has enough: pairs stay whole. It decides on a block from the replicates before it alone, so that an
-interrupted study goes on as it would have without the interruption.
+A stopping rule decides on a block from the replicates before that block alone, so an interrupted study resumes with the
+same runs. The rule checks each security level of a block. All levels continue until each has enough replicates, so that
+pairs stay complete.
 """
 
 from collections import defaultdict
@@ -27,21 +27,21 @@ def rule_of(method: Method) -> Rule:
 
 
 def unneeded(result: Result) -> frozenset[str]:
-    """The ids of the runs that a result lacks and does not need. With a fixed number of replicates nothing is read."""
+    """The ids of the runs that a result lacks and does not need. Reads no samples if the replicates are fixed."""
     return frozenset() if result.plan.method.stop == "fixed" else Course.of(result).unneeded()
 
 
 class Course:
-    """The runs that are left of a result, one after the other; `add` tells it how each ended."""
+    """The remaining runs of a result, in order. `add` records each completed run."""
 
     def __init__(self, plan: Plan) -> None:
-        """Of a plan of which nothing is done yet."""
+        """A course of a plan without completed runs."""
         self._plan = plan
         self._rule = rule_of(plan.method)
-        # Else what was measured changes nothing, and needs not be read.
+        # Otherwise the measurements change no decision and need not be read.
         self._decides = plan.method.stop != "fixed" or plan.method.udp_load == "tcp"
         self._done: set[str] = set()
-        # cell -> metric -> values of the runs that count, by replicate
+        # cell -> metric -> values of the valid runs, by replicate
         self._values: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
         self._levels: dict[Cell, set[Cell]] = defaultdict(set)
         for run in plan.runs:
@@ -49,7 +49,7 @@ class Course:
 
     @classmethod
     def of(cls, result: Result) -> "Course":
-        """Of a result, after the runs that it holds."""
+        """The course of a result, after the runs that it contains."""
         course = cls(result.plan)
         if not course._decides:
             course._done = result.finished()
@@ -62,7 +62,7 @@ class Course:
         return course
 
     def add(self, run: FinishedRun) -> None:
-        """A run has ended."""
+        """Record a completed run."""
         if not self._decides:
             self._done.add(run.record.run.id)
             return
@@ -77,19 +77,19 @@ class Course:
                 self._values[run.cell][metric][run.replicate] = value
 
     def left(self) -> Iterator[Run]:
-        """The runs to do, by what is known when each is asked for."""
+        """The remaining runs. Each is decided when it is requested, from the runs recorded until then."""
         for run in self._plan.runs:
             if run.id not in self._done and self._is_needed(run):
                 yield run
 
     def unneeded(self) -> frozenset[str]:
-        """The ids of the runs that are not done because their cells had enough replicates before."""
+        """The ids of the runs that are skipped because their cells have enough replicates."""
         return frozenset(r.id for r in self._plan.runs if r.id not in self._done and not self._is_needed(r))
 
     def method(self, run: Run) -> Method:
-        """How the run is to be measured: the study's method, with the load that follows from earlier runs.
+        """The study's method with the UDP load of this run, which may follow from earlier runs.
 
-        Raises NoLoadError if no run before it gives one.
+        Raises NoLoadError if no earlier run gives a load.
         """
         method, cell = self._plan.method, run.cell
         if method.udp_load != "tcp" or cell.transport != "udp" or cell.offered != "max":
@@ -105,7 +105,7 @@ class Course:
         return any(not enough(self._rule, self._before(run, cell)) for cell in self._levels[_flow(run.cell)])
 
     def _before(self, run: Run, cell: Cell) -> list[float]:
-        """The values of a cell's first metric in the replicates before the run, in their order."""
+        """The values of a cell's first metric in the replicates before the run, in order of replicate."""
         of_cell = self._values[cell]
         metric = next((name for name in METRICS if name in of_cell), None)
         if metric is None:
@@ -114,5 +114,5 @@ class Course:
 
 
 def _flow(cell: Cell) -> Cell:
-    """What the levels of a block have in common."""
+    """The cell that all security levels of a block share: the one with level `open`."""
     return cell.model_copy(update={"security": "open"})

@@ -1,4 +1,4 @@
-"""What a running end of `airtoll link` says of itself, on its status socket."""
+"""The status socket of a running `airtoll link`."""
 
 import socket
 from pathlib import Path
@@ -8,7 +8,7 @@ _PATIENCE_S: Final = 5
 
 
 def ask_link(path: Path, request: str) -> str:
-    """The answer to `status` (JSON) or `openmetrics`; OSError if nobody answers there in time."""
+    """Send `status` (answered in JSON) or `openmetrics`. Raises OSError if there is no answer within 5 s."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_PATIENCE_S)
         connection.connect(str(path))

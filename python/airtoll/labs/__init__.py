@@ -1,10 +1,10 @@
-"""Where a cell is measured: a lab brings a link up, says what it is, and takes everything down again.
+"""Labs, in which a cell is measured. A lab brings a link up, describes it, and takes it down again.
 
-`open_lab(name)` gives a lab; every lab keeps to the contracts in `labs.base`:
+`open_lab(name)` returns a lab. Every lab implements the protocols of `labs.base`:
 
 - `air` (`labs.air`): an access point, stations and a server in network namespaces of this machine, joined by the
-  emulator process, which builds, seals, holds, opens and delivers real MPDUs in real time;
-- `sim` (`labs.sim`): the same medium in virtual time, without hosts and programs.
+  emulator process, which builds, seals, queues, opens and delivers real MPDUs in real time;
+- `sim` (`labs.sim`): the same medium in virtual time, without hosts or programs.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ LABS = ("air", "sim")
 def open_lab(
     name: str, link: LinkSettings | None = None, stacks: Mapping[StackName, Stack] | None = None
 ) -> Lab:
-    """The lab of that name with the study's settings; UsageError names the labs there are."""
-    # Only who measures needs the emulator or the simulator: results are read without them.
+    """Return the lab of that name with the study's settings. Raises UsageError for an unknown name."""
+    # Imported here because reading results requires neither the emulator nor the simulator.
     if name == "air":
         from airtoll.labs.air import Air
 

@@ -1,9 +1,9 @@
 """Lab `air`: real programs and the real Linux TCP/IP stack over emulated air, in real time.
 
-One emulator process (Rust, crate `wlan-emulator`) holds the hosts' network namespaces and a TUN device in each. It
-is the init process of a PID namespace that every command on the hosts joins, and it ends when its standard
-input closes. So everything goes with airtoll itself, even when that is killed: nothing has a name in the file
-system, and nothing has to be cleaned up. Without root, all of this stands in a user namespace.
+One emulator process (Rust, crate `wlan-emulator`) holds the hosts' network namespaces, each with a TUN device. The
+process is the init process of a PID namespace that every command on the hosts joins, and it exits when its standard
+input closes. Namespaces, devices and commands therefore disappear with airtoll, even if airtoll is killed: none of them
+has a name in the file system, and nothing requires cleanup. Without root, all of them are in a user namespace.
 """
 
 import hashlib
@@ -57,14 +57,14 @@ CAN_SET = (
     ),
     *("processor_frame", "processor_byte", "processor_clock", "wired_rate", "wired_delay"),
 )
-"""The settings of a study's [link] that this lab can change."""
+"""The settings of a study's [link] that this lab supports."""
 
 MTU_B = 1500
 
 IPS: tuple[Ip, ...] = ("ipv4", "ipv6")
 
-WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - everybody may know it
-"""What the keys of every link come from, by a handshake with random nonces: captures can be read with it."""
+WPA_PASSPHRASE = "a toll on the air"  # noqa: S105 - public on purpose
+"""The passphrase of every link, from which a handshake with random nonces derives the keys. It decrypts captures."""
 
 _BEACON_KEY_OCTETS = 16  # of BIP-CMAC-128
 
@@ -81,20 +81,20 @@ class Air:
     def __init__(
         self, link: LinkSettings | None = None, stacks: Mapping[StackName, Stack] | None = None
     ) -> None:
-        """`link` has the study's settings of the link, `stacks` its TCP/IP stacks."""
+        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks."""
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
 
     def _settings(self, cell: Cell) -> LinkSettings:
-        """The settings of a link with this cell's stack."""
+        """The settings of the link with those of this cell's TCP/IP stack."""
         return self._link.with_stack(self._stacks.get(cell.stack))
 
     def check(self, cell: Cell) -> str | None:
-        """Why this lab cannot do the cell, or None if it can."""
+        """Return why this lab does not support the cell, or None if it does."""
         return next(self._obstacles(cell), None) or obstacle(self._scenario(cell))
 
     def _obstacles(self, cell: Cell) -> Iterator[str]:
-        """What the medium could do and this lab cannot."""
+        """Reasons why this lab does not support a cell that the medium would support."""
         settings = self._settings(cell)
         given = settings.given()
         for setting in given:
@@ -118,12 +118,12 @@ class Air:
             yield f"link.{of_processor[0]}: the host's CPU takes as long as it takes in lab air; take crypto_at card"
 
     def missing(self) -> str | None:
-        """What keeps the lab from working on this machine, with the remedy; None if nothing does."""
+        """Return what prevents the lab from running on this machine, with the remedy, or None."""
         return missing()
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
-        """Bring the link up; leaving the context takes everything down again."""
+        """Bring the link up. Leaving the context takes it down."""
         settings = self._settings(cell)
         by_link = _is_sealed_by_link(cell)
         overhead_b = _rust.link_overhead(cell.security) if by_link else None
@@ -180,7 +180,7 @@ class Air:
     def _overlay(
         self, cell: Cell, hosts: Mapping[str, NamespaceHost], emulator: "_Emulator"
     ) -> AbstractContextManager[Overlay]:
-        """The link that seals the cell's packets, from the stations to the access point or the server behind it."""
+        """The link that seals the cell's packets between the stations and the access point or the server behind it."""
         members = {
             role: Member(host, emulator.macs[role], {ip: emulator.addresses[role, ip] for ip in IPS})
             for role, host in hosts.items()
@@ -196,9 +196,9 @@ class Air:
         )
 
     def _capacity_bit_per_s(self, cell: Cell, **words: Any) -> float:
-        """UDP payload that the senders of the cell get on the air, at most, when all of them always have some.
+        """Highest UDP payload rate that the cell's senders together put on the air, when all are saturated.
 
-        Through the access point it takes as large a share as each of them: to send their packets again.
+        With topology `through-ap`, the access point takes the same share as each sender to forward the packets.
         """
         one_hop = capacity_bit_per_s(self._scenario(cell, **words))
         return one_hop * cell.stations / (cell.stations + 1) if cell.topology == "through-ap" else one_hop
@@ -209,19 +209,19 @@ class Air:
 
 
 def _is_sealed_by_link(cell: Cell) -> bool:
-    """Whether the hosts seal the frames above their cards, by `airtoll link`."""
+    """Whether `airtoll link` seals the frames on the hosts, above their cards."""
     return cell.security.startswith("enhanced") and cell.sealed_at == "host"
 
 
 def _datagram_senders(cell: Cell) -> int:
-    """Stations, or pairs of them, of which the last still begins while the others fill the access point's queue."""
+    """Highest number of stations, or of pairs, at which the last can start while the others fill the AP's queue."""
     if cell.direction == "both":
         return 3
     return 4 if cell.topology == "through-ap" else len(STATIONS.labs["air"])
 
 
 def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:
-    """Who talks to whom: a station, and who is the server to it."""
+    """The pairs of roles that exchange traffic: a station and its server."""
     if cell.topology == "through-ap":
         return tuple((f"sta{2 * pair + 1}", f"sta{2 * pair + 2}") for pair in range(cell.stations))
     stations = ["sta"] if cell.stations == 1 else [f"sta{number + 1}" for number in range(cell.stations)]
@@ -229,32 +229,32 @@ def pairs(cell: Cell) -> tuple[tuple[str, str], ...]:
 
 
 def _wep_key(cell: Cell, seed: int) -> str | None:
-    """The key that all stations of WEP have, in hexadecimal digits."""
+    """The WEP key shared by all stations, in hexadecimal digits; None without WEP."""
     if not cell.security.startswith("wep"):
         return None
     return _key(f"airtoll WEP key {seed}", _rust.temporal_key_len(cell.security))
 
 
 def _key(text: str, octets: int) -> str:
-    """A key that the text stands for, in hexadecimal digits."""
+    """The key derived from the text, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).digest()[:octets].hex()
 
 
 def _levels(factor: str, levels: tuple[Any, ...]) -> str:
-    """What there is of a factor, in words."""
+    """Format the supported levels of a factor."""
     texts = [level_text(factor, level) for level in levels]
     return f"{texts[0]} to {texts[-1]}" if factor == "stations" else ", ".join(texts)
 
 
 def capacity_bit_per_s(scenario: Scenario) -> float:
-    """UDP payload that one station with always a datagram to send delivers, in closed form."""
+    """UDP payload rate of a single saturated station, in closed form."""
     throughput_mbps: float = model(scenario).values["single_station"]["throughput_mbps"]
     return throughput_mbps * 1e6
 
 
 @cache
 def missing() -> str | None:
-    """What keeps the lab from working on this machine, with the remedy; None if nothing does."""
+    """Return what prevents the lab from running on this machine, with the remedy, or None."""
     for command, package in (
         ("unshare", "util-linux"),
         ("nsenter", "util-linux"),
@@ -278,7 +278,7 @@ def missing() -> str | None:
 
 @cache
 def _unshare_options() -> tuple[str, ...] | None:
-    """Options of unshare(1) with which this user may make namespaces, the privileged way first."""
+    """Options of unshare(1) with which this user can create namespaces, privileged first; None if none work."""
     ways = [(), ("--user", "--map-root-user")] if os.geteuid() == 0 else [("--user", "--map-root-user")]
     for way in ways:
         probe = ["unshare", *way, "--net", "--pid", "--fork", "true"]
@@ -291,11 +291,11 @@ _SYSCTLS: Mapping[str, str] = {
     "timestamps": "tcp_timestamps",
     "sack": "tcp_sack",
 }
-"""Settings that a network namespace has of its own, in net.ipv4."""
+"""Sysctls in net.ipv4 that each network namespace has separately, by setting."""
 
 
 def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dict[str, Any]:
-    """What the hosts' stacks are set to; null is their own way."""
+    """Settings of the hosts' TCP/IP stacks; None is the kernel's default."""
     return {
         "stack": cell.stack,
         "stack_stands_for": stack.system if stack else None,
@@ -311,10 +311,10 @@ def _stack_facts(cell: Cell, settings: LinkSettings, stack: Stack | None) -> dic
 def _configure(
     host: NamespaceHost, emulator: "_Emulator", link_overhead_b: int | None, settings: LinkSettings
 ) -> None:
-    """Give the host its addresses and its stack's settings. TUN devices have no neighbours to resolve: no ARP, no DAD.
+    """Configure the host's addresses and TCP/IP stack. TUN devices have no neighbours to resolve: no ARP, no DAD.
 
-    Under a link, which adds so much to a packet, the device has Ethernet frames of the link and nothing else:
-    the link's own device has the addresses.
+    Under a link, which adds `link_overhead_b` to each packet, the device carries only the link's Ethernet frames. The
+    addresses are then on the link's own device.
     """
     device, role = _rust.DEVICE_NAME, host.name
     if link_overhead_b is not None:
@@ -327,7 +327,7 @@ def _configure(
             f"addr add {emulator.addresses[role, 'ipv6']}/64 dev {device} nodad",
         ]
         if settings.congestion_control is not None:
-            # By route: the sysctl of a namespace takes none but those that ordinary users may choose.
+            # Set per route: a namespace's sysctl accepts only algorithms that unprivileged users may choose.
             subnets = (ip_network(line.split()[2], strict=False) for line in list(addresses))
             addresses += [
                 f"route replace {net} dev {device} metric 1 congctl {settings.congestion_control}"
@@ -335,7 +335,7 @@ def _configure(
             ]
     if settings.segmentation_offload is False:
         own += " gso_max_segs 1"
-    # The device comes up last: a link-local address of its own would make its kernel solicit routers.
+    # Set before the device comes up: with a link-local address, the kernel would solicit routers.
     silent = f"link set {device} {own} txqueuelen 1000 addrgenmode none"
     commands = "\n".join(["link set lo up", silent, f"link set {device} up", *addresses])
     script = f"ip -batch - <<'END'\n{commands}\nEND"
@@ -343,7 +343,7 @@ def _configure(
         if (value := getattr(settings, setting)) is not None:
             script = f"echo {int(value)} > /proc/sys/net/ipv4/{name} || exit; {script}"
     if link_overhead_b is not None:
-        # Else the kernel would report its group memberships on it; where it may not be told so, it does.
+        # Otherwise the kernel sends group membership reports on the device; it still does if this write fails.
         script = f"echo 1 2>&- > /proc/sys/net/ipv6/conf/{device}/disable_ipv6; {script}"
     done = host.run(["sh", "-c", script], timeout_s=_ANSWER_TIMEOUT_S)
     if done.returncode != 0:
@@ -351,7 +351,7 @@ def _configure(
 
 
 class _Emulator:
-    """The emulator process: its configuration goes in and its answers come out as lines of JSON."""
+    """The emulator process. Its requests and answers are lines of JSON on its standard input and output."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         way = _unshare_options()
@@ -385,7 +385,7 @@ class _Emulator:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """End it; where it had ended already, or could not finish its work, that is the error to report."""
+        """End the emulator. Raises AirtollError if it had already ended or could not finish its work."""
         death = self.died() if isinstance(error, AirtollError) else None
         self.close()
         if death is not None:
@@ -429,25 +429,25 @@ class _Emulator:
         return line
 
     def died(self) -> AirtollError | None:
-        """The error to report if the emulator has ended although no one asked it to."""
+        """The error to report if the emulator ended unexpectedly, or None if it still runs."""
         try:
-            # What fails first is a command in its namespaces: its own end may take a moment to show.
+            # Commands in its namespaces fail first; the end of the emulator itself may be visible a little later.
             self._process.wait(timeout=0.2)
         except subprocess.TimeoutExpired:
             return None
         return self._failure()
 
     def _failure(self) -> AirtollError:
-        """The emulator has ended unasked: in its own last words, or it was killed."""
+        """The error for an emulator that ended unexpectedly: its last words, or that it was killed."""
         _, stderr = self._process.communicate()
-        # unshare(1), its parent, also has words for a killed child, but only about itself.
+        # unshare(1), the parent, also prints a line when its child is killed, but the line is about unshare itself.
         own = b"\n".join(line for line in stderr.splitlines() if not line.startswith(b"unshare: sigprocmask"))
         return AirtollError(
             f"lab air: the emulator {'ended: ' + last_words(own) if own.strip() else 'was killed'}"
         )
 
     def close(self) -> None:
-        """End the emulator, and with it everything in its namespaces; returns when all is gone."""
+        """End the emulator and every process in its namespaces, and wait until all have ended."""
         try:
             _, self._stderr = self._process.communicate(timeout=_ANSWER_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -455,6 +455,6 @@ class _Emulator:
             _, self._stderr = self._process.communicate()
 
     def check_end(self) -> None:
-        """Raise if the emulator could not finish its work (a capture that no longer fits on the disk)."""
+        """Raise AirtollError if the emulator could not finish its work (a capture that no longer fits on the disk)."""
         if self._process.returncode != 0:
             raise AirtollError(f"lab air: the emulator failed: {last_words(self._stderr)}")

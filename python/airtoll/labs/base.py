@@ -1,4 +1,4 @@
-"""What every lab offers: hosts to run commands on, their addresses, and facts about the link between them."""
+"""The interface of every lab: hosts to run commands on, their addresses, and facts about the link between them."""
 
 import re
 import subprocess
@@ -15,20 +15,20 @@ _ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Host(Protocol):
-    """A machine, or something that acts as one: a network namespace, a guest, a machine behind ssh."""
+    """A machine, or something that acts as one: a network namespace, a guest, a machine behind SSH."""
 
     name: str
 
     def popen(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a command on the host with stdout and stderr piped; killing the process kills the command."""
+        """Start a command on the host with stdout and stderr piped. Killing the process kills the command."""
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to its end; raises subprocess.TimeoutExpired after killing it."""
+        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What a reader needs to know about the machine: kernel, CPU, cores, TCP settings."""
+        """Description of the machine for the record: kernel, CPU, cores, TCP settings."""
         ...
 
     def cpu(self) -> "CpuTimes":
@@ -46,35 +46,33 @@ class CpuTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What a probe may ask of a link, whatever the lab. None: the lab does not say."""
+    """The properties of a link that probes may read, in every lab. None means that the lab does not know it."""
 
     capacity_open_bit_per_s: float | None = None  # UDP payload that the link carries without security
     rate_kbit_per_s: float | None = None  # PHY rate of data frames
-    seed: int | None = None  # of the run
-    congestion_control: str | None = None  # of TCP, where the study sets it; likewise the next two
+    seed: int | None = None  # seed of the run
+    congestion_control: str | None = None  # of TCP; this and the next two are None unless the study sets them
     tcp_window_bytes: int | None = None
     udp_buffer_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class Link:
-    """Hosts joined by the thing that is measured."""
+    """The hosts and the link between them, which is measured."""
 
-    hosts: Mapping[
-        str, Host
-    ]  # by role: "ap"; "sta", or "sta1", "sta2"...; "server"; none where time is virtual
+    hosts: Mapping[str, Host]  # by role: "ap"; "sta", or "sta1", "sta2"...; "server"; empty in virtual time
     addresses: Mapping[tuple[str, Ip], str]  # (role, IP version) -> address
-    facts: Mapping[str, Any]  # for the record alone: PHY, rate, cipher, queue, scheduling
+    facts: Mapping[str, Any]  # only for the record: PHY, rate, cipher, queue, scheduling
     counters: "Counters" = field(repr=False)
     pairs: tuple[tuple[str, str], ...] = (("sta", "ap"),)
-    """Who talks to whom, by role: a station, and who is the server to it; all pairs talk at the same time."""
+    """The pairs of roles that exchange traffic: a station and its server. All pairs are active at the same time."""
 
     known: Known = Known()
-    """What probes rely on. A probe reads nothing from `facts`."""
+    """The properties that probes rely on. A probe reads nothing from `facts`."""
 
 
 class Counters(Protocol):
-    """What the link itself counted since it was opened."""
+    """Counters of the link itself."""
 
     def __call__(self) -> dict[str, Any]:
         """Totals since the link was opened; docs/reference/data-format.md lists the keys."""
@@ -82,27 +80,27 @@ class Counters(Protocol):
 
 
 class Lab(Protocol):
-    """Where a cell is measured."""
+    """An environment in which cells are measured."""
 
     name: str
     virtual: bool
-    """Whether time is virtual: a run is over at once, can be repeated exactly, and has no capture of the air."""
+    """Whether time is virtual: runs take no real time, repeat exactly, and have no capture of the air."""
 
     def check(self, cell: Cell) -> str | None:
-        """Why this lab cannot do the cell on any machine, or None if it can."""
+        """Return why this lab cannot measure the cell on any machine, or None if it can."""
         ...
 
     def missing(self) -> str | None:
-        """What keeps the lab from working on this machine, with the remedy; None if nothing does."""
+        """Return what prevents the lab from running on this machine, with the remedy, or None."""
         ...
 
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> AbstractContextManager[Link]:
-        """Bring the link up; leaving the context takes everything down again."""
+        """Bring the link up. Leaving the context takes it down."""
         ...
 
 
 def last_words(*outputs: bytes) -> str:
-    """What a failed tool says is wrong: the last line of its first output that has one, without colours."""
+    """The error message of a failed tool: the last line of its first non-empty output, without colours."""
     for output in outputs:
         text = _ANSI_COLOUR.sub("", output.decode(errors="replace"))
         lines = [line.strip() for line in text.splitlines() if line.strip()]

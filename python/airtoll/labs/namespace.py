@@ -15,9 +15,8 @@ from airtoll.labs.base import CpuTimes
 class Command(subprocess.Popen[bytes]):
     """nsenter(1) and, as its child, the command.
 
-    Signals are for the command: nsenter then ends with it. If nsenter went first, the command would become a
-    child of whatever process reaps orphans on this machine, and the PID namespace could not end before that
-    process has done so.
+    Signals go to the command, and nsenter ends with it. If nsenter ended first, the command would become a child of
+    this machine's orphan reaper, and the PID namespace could not end before that process had reaped it.
     """
 
     def send_signal(self, sig: int) -> None:
@@ -37,12 +36,12 @@ class Command(subprocess.Popen[bytes]):
         return [int(child) for child in children.split()]
 
     def cpu_s(self) -> float:
-        """CPU time of the command, all its threads together; 0 if it does not run."""
+        """CPU time of all threads of the command; 0 if it does not run."""
         ticks = 0
         for child in self.commands():
             with suppress(OSError):
                 stat = Path(f"/proc/{child}/stat").read_text(encoding="ascii", errors="replace")
-                # proc_pid_stat(5): utime and stime are fields 14 and 15, the name before may hold anything
+                # proc_pid_stat(5): utime and stime are fields 14 and 15; the name before them may contain any character
                 ticks += sum(int(field) for field in stat.rpartition(")")[2].split()[11:13])
         return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -50,12 +49,12 @@ class Command(subprocess.Popen[bytes]):
 class NamespaceHost:
     """Runs commands in one of the network namespaces that an emulator process holds.
 
-    Commands join the emulator's PID namespace too, of which the emulator is the init process: when it ends,
-    for whatever reason, the kernel kills every command with it.
+    Commands also join the emulator's PID namespace, whose init process is the emulator: when it ends, for any reason,
+    the kernel kills every command.
     """
 
     def __init__(self, name: str, emulator_pid: int, namespace_fd: int, *, user_namespace: bool) -> None:
-        """`namespace_fd` is the descriptor by which the emulator holds the host's network namespace."""
+        """`namespace_fd`: the emulator's file descriptor of the host's network namespace."""
         self.name = name
         self._enter = [
             "nsenter",
@@ -72,11 +71,11 @@ class NamespaceHost:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C on the terminal is for airtoll, which ends commands in order
+            start_new_session=True,  # Ctrl-C must reach only airtoll, which ends commands in order
         )
 
     def run(self, argv: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to its end; raises subprocess.TimeoutExpired after killing it."""
+        """Run a command to completion. Raises subprocess.TimeoutExpired after killing it."""
         with self.popen(argv) as process:
             try:
                 stdout, stderr = process.communicate(timeout=timeout_s)
@@ -95,12 +94,12 @@ class NamespaceHost:
 
 
 def python_command(program: str) -> list[str]:
-    """A command that runs this text with the Python and the packages of this process."""
+    """The command that runs this program text with the Python and the packages of this process."""
     return [sys.executable, "-I", "-c", program]
 
 
 def machine_facts() -> dict[str, Any]:
-    """What a reader needs to know about the machine that airtoll runs on."""
+    """Description of the machine that airtoll runs on, for the record."""
     processor = next(
         (
             line.split(":", 1)[1].strip()
@@ -111,7 +110,7 @@ def machine_facts() -> dict[str, Any]:
     )
     memory_kib = int(Path("/proc/meminfo").read_text(encoding="ascii").split(maxsplit=2)[1])
     return {
-        # Says which hosts are one machine: of each boot of a kernel, the same in all its namespaces (random(4)).
+        # Identifies the machine: unique per boot of a kernel, and the same in all its namespaces (random(4)).
         "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
         "kernel": platform.release(),
         "architecture": platform.machine(),
@@ -125,7 +124,7 @@ def machine_facts() -> dict[str, Any]:
 def machine_cpu_times() -> CpuTimes:
     """CPU time of all cores since boot, from /proc/stat (proc(5))."""
     first_line = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0]
-    # user nice system idle iowait irq softirq steal; guest time is contained in user
+    # user nice system idle iowait irq softirq steal; user includes guest time
     ticks = [int(field) for field in first_line.split()[1:9]]
     per_second = os.sysconf("SC_CLK_TCK")
     idle = ticks[3] + ticks[4]

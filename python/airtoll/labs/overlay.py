@@ -1,8 +1,8 @@
 """A protected link over the hosts of a lab: `airtoll link` seals their packets, and the air carries open frames.
 
-This is the system of Hayajneh et al., section IV: the keys of the handshake go to the hosts' processors, the cards know
-nothing of security. One host runs the access point's end, the others stations' ends; each has the link's device beside
-the lab's, with its addresses on it.
+This is the system of Hayajneh et al., section IV: the keys of the handshake go to the hosts' processors, and the cards
+know nothing about security. One host runs the access point's end, the others run stations' ends. Each host has the
+link's device, with its addresses, beside the lab's.
 """
 
 import json
@@ -36,7 +36,7 @@ _PREFIX_BITS: Final[Mapping[Ip, int]] = {"ipv4": 24, "ipv6": 64}
 
 @dataclass(frozen=True)
 class Member:
-    """A host that takes part."""
+    """A host that takes part in the link."""
 
     host: NamespaceHost
     mac: str
@@ -44,14 +44,14 @@ class Member:
 
 
 class Overlay:
-    """A link that stands."""
+    """A link whose stations are connected."""
 
     def __init__(self, ends: Sequence["_End"]) -> None:
-        """The access point's end is the first."""
+        """`ends`: the access point's end first, then the stations'."""
         self._ends = ends
 
     def facts(self) -> dict[str, Any]:
-        """What the ends agreed on; AirtollError if they say different things."""
+        """The negotiated cipher and AKM. Raises AirtollError if the ends use different ciphers."""
         ap, *stations = self._ends
         members = ap.status()["link"]["members"]
         ciphers = {member["cipher"] for member in members}
@@ -61,7 +61,7 @@ class Overlay:
         return {"cipher": ciphers.pop(), "wpa_key_mgmt": members[0]["akm"]}
 
     def counters(self) -> dict[str, Any]:
-        """Totals of all ends since they were started; AirtollError if one has ended."""
+        """Totals of all ends since their start. Raises AirtollError if an end has exited."""
         totals = [end.status()["counters"] for end in self._ends]
         crypto_ns = sum(way["crypto_ns"] for one in totals for way in one.values())
         return {
@@ -81,9 +81,9 @@ def overlay(
     akm: str,
     passphrase: str,
 ) -> Iterator[Overlay]:
-    """Start the ends and wait until all stations are connected; leaving the context ends them.
+    """Start the ends and wait until all stations are connected. Leaving the context ends them.
 
-    Raises AirtollError if one ends, or the stations are not connected in time.
+    Raises AirtollError if an end exits, or if the stations do not connect in time.
     """
     with TemporaryDirectory(prefix="airtoll-link-") as name:
         folder = Path(name)
@@ -118,29 +118,29 @@ def overlay(
 
 
 class _End:
-    """One end: its process, and what it says on its socket."""
+    """One end of the link: its process and its status socket."""
 
     def __init__(self, host: NamespaceHost, role: str, folder: Path, config: Mapping[str, Any]) -> None:
         self._host = host.name
-        # In a folder that the ends create, as the user whom they become can remove their sockets from it alone.
+        # The ends create this folder: after they drop privileges, they can remove their sockets only from there.
         self._socket = folder / "run" / f"{host.name}.sock"
         path = folder / f"{host.name}.toml"
         path.write_text(tomli_w.dumps({**config, "status_socket": str(self._socket)}), encoding="utf-8")
         self._process = host.popen([*python_command(_RUN), role, str(path)])
 
     def status(self) -> dict[str, Any]:
-        """What it says of itself; AirtollError if it has ended or does not answer."""
+        """The end's status. Raises AirtollError if the end has exited or does not answer."""
         try:
             answer = ask_link(self._socket, "status")
         except OSError as error:
-            # Its socket goes before it.
+            # The socket disappears before the process does.
             self._check_running(patience_s=0.5)
             raise AirtollError(f"the link's end on {self._host}: {error.strerror or error}") from None
         found: dict[str, Any] = json.loads(answer)
         return found
 
     def wait_connected(self, deadline: float) -> None:
-        """Return when it has keys and addresses."""
+        """Wait until the end has keys and addresses."""
         while True:
             with suppress(OSError):
                 found = json.loads(ask_link(self._socket, "status"))["link"]
@@ -152,11 +152,11 @@ class _End:
             time.sleep(0.01)
 
     def cpu_s(self) -> float:
-        """CPU time so far."""
+        """CPU time of the end so far."""
         return self._process.cpu_s()
 
     def close(self) -> None:
-        """End it, and wait until it has ended."""
+        """End the process and wait for it."""
         self._process.terminate()
         try:
             self._process.communicate(timeout=_END_TIMEOUT_S)
@@ -172,6 +172,6 @@ class _End:
 
 
 def _dropped(totals: Mapping[str, Any]) -> int:
-    """Packets of programs that an end dropped on their way out."""
+    """Outbound packets of programs that an end dropped."""
     outbound = totals["outbound"]
     return sum(outbound[why] for why in ("unsent", "exhausted", "too_long"))

@@ -1,8 +1,8 @@
-"""Lab `sim`: the medium of lab `air` in virtual time, with traffic models in the place of hosts and programs.
+"""Lab `sim`: the medium of lab `air` in virtual time, with traffic models in place of hosts and programs.
 
-A run is a few calls of the medium (Rust, `wlan-air`): no clock, no host, no namespace, so that the same run gives
-the same samples on every machine. Its link carries no commands; the probes that measure it are those of
-`airtoll.probes.simulated`.
+A run consists of a few calls of the medium (Rust, `wlan-air`), without a clock, a host or a namespace. The same run
+therefore gives the same samples on every machine. The link runs no commands; the probes in `airtoll.probes.simulated`
+measure it.
 """
 
 import json
@@ -21,33 +21,33 @@ from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.scenario import Scenario, scenario_of
 
 Solver = Callable[[str], str]
-"""From a scenario to what came of it, both as JSON; ValueError has the one line that says what cannot be."""
+"""Maps a scenario to its result, both as JSON. Raises ValueError with one line if the scenario is invalid."""
 
 Check = Callable[[str], None]
-"""Raises ValueError if a scenario, as JSON, cannot be; as cheap as reading it."""
+"""Raises ValueError if a scenario, as JSON, is invalid. Takes no longer than parsing the scenario."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the medium says of one scenario."""
+    """The medium's answer to one scenario."""
 
     scenario: str  # as JSON
-    text: str  # its answer as JSON, verbatim
-    values: dict[str, Any] = field(repr=False)  # the same, read
+    text: str  # the answer as JSON, verbatim
+    values: dict[str, Any] = field(repr=False)  # the answer, parsed
 
 
 def simulate(scenario: Scenario, solver: Solver = _rust.simulate) -> Answer:
-    """Perform a scenario in virtual time. Raises UsageError if the medium cannot be so."""
+    """Simulate a scenario in virtual time. Raises UsageError if the scenario is invalid."""
     return _ask(scenario, solver)
 
 
 def model(scenario: Scenario, solver: Solver = _rust.model) -> Answer:
-    """What closed forms say of a scenario. Raises UsageError if the medium cannot be so."""
+    """Evaluate the closed forms for a scenario. Raises UsageError if the scenario is invalid."""
     return _ask(scenario, solver)
 
 
 def obstacle(scenario: Scenario, check: Check = _rust.check_scenario) -> str | None:
-    """Why the medium cannot be as the scenario says, in one line; None if it can."""
+    """Return why the scenario is invalid, in one line, or None if it is valid."""
     try:
         check(scenario.to_json())
     except ValueError as error:
@@ -66,10 +66,10 @@ def _ask(scenario: Scenario, solver: Solver) -> Answer:
 
 @dataclass(frozen=True)
 class SimulatedLink(Link):
-    """A link in virtual time: it is asked for what a kind of traffic would measure."""
+    """A link in virtual time, which simulates one kind of traffic per request."""
 
     simulate: Callable[..., Answer] = field(kw_only=True, repr=False)
-    """Takes the words of a scenario that the cell does not say: traffic, duration, warmup."""
+    """Takes the scenario's keys that the cell does not set: traffic, duration, warmup."""
 
 
 class Sim:
@@ -85,23 +85,23 @@ class Sim:
         solver: Solver = _rust.simulate,
         check: Check = _rust.check_scenario,
     ) -> None:
-        """`link` has the study's settings of the link, `stacks` its TCP/IP stacks."""
+        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks."""
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
         self._solver = solver
         self._check = check
 
     def check(self, cell: Cell) -> str | None:
-        """Why this lab cannot do the cell, or None if it can."""
+        """Return why this lab cannot measure the cell, or None if it can."""
         return obstacle(self._scenario(cell), self._check)
 
     def missing(self) -> str | None:
-        """Nothing: it works on every machine."""
+        """None: this lab runs on every machine."""
         return None
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[SimulatedLink]:
-        """A link in virtual time; nothing is brought up, so nothing is taken down."""
+        """A link in virtual time. It brings nothing up and takes nothing down."""
         if pcap is not None:
             raise UsageError("lab sim builds no frames, so that there is no capture of them")
 
@@ -120,7 +120,7 @@ class Sim:
         )
 
     def _facts(self, cell: Cell) -> dict[str, Any]:
-        """What all simulations of the cell have in common; each is kept whole beside its answer."""
+        """The keys that all simulations of the cell share. Each full scenario is stored beside its answer."""
         own = ("traffic", "seed", "duration_s", "warmup_s")
         return {word: value for word, value in self._scenario(cell).wire().items() if word not in own}
 
