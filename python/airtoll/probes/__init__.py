@@ -1,21 +1,22 @@
-"""How a link is measured: probes, each a real tool, a parser of what it prints, and samples.
+"""Probes, which measure a link. Each consists of a real tool, a parser of the tool's output, and samples.
 
-A probe gets a `Link` (hosts to run commands on, addresses, what is known of the link) and knows nothing of labs.
-A new probe is one file here and one line in `airtoll.study.probes`, which names its class. It starts the
-tool's server on the access point's host and the client on the station's, waits for conditions and never for a
-guess, and ends both whatever happens. Parsers are pure functions from the tool's bytes to samples: any bytes
-give samples or AirtollError. The tool's output goes into the result verbatim, so samples can be made again.
+A probe receives a `Link` (hosts to run commands on, addresses, known properties) and knows nothing about labs. A new
+probe is one file here and one line in `airtoll.study.probes`, which names its class. A probe starts the tool's server
+on the access point's host and the client on the station's host, waits for conditions instead of fixed times, and ends
+both in every case. Parsers are pure functions from the tool's bytes to samples: for any input they return samples or
+raise AirtollError. The result stores the tool's output verbatim, so that samples can be derived again.
 
-- `base`: the contract (Probe, Sample, Measurement)
-- `iperf3`, `iperf3_report`: `Throughput`, for throughput, jitter, loss and TCP's own view
+- `base`: the interfaces (Probe, Sample, Measurement)
+- `iperf3`, `iperf3_report`: `Throughput`, for throughput, jitter, loss and TCP's own statistics
 - `rtt`: `Rtt`, for round-trip time by ping-pong
 - `irtt`: `Irtt`, for delay, its variation and loss in each direction
 - `ftp`, `ftp_server`: `Ftp`, for the rate of a file transfer
 - `video`: `Video`, for delay, jitter, loss and late frames of HD video over RTP
-- `engine`: `Engine`, for what sealing and opening a frame take on the host's CPU, without a link
-- `cpu`, `radio`: CPU load and what the radio did over the measured window of `Throughput` or `Video`, taken by them
-- `process`, `window`, `flows`, `machines`: what these share: running a tool's two ends; which part of the time counts;
-  who sends to whom; which hosts are one machine
+- `engine`: `Engine`, for the time that sealing and opening a frame take on the host's CPU, without a link
+- `cpu`, `radio`: CPU load and radio statistics over the measured window of `Throughput` or `Video`, which call them
+- `process`, `window`, `flows`, `machines`: shared parts: both ends of a tool, the measured window, the flows of a cell,
+  and the machine of each host
+- `simulated`: the same metrics from traffic models, for lab sim, which cannot run tools
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run
 """
 
@@ -31,9 +32,9 @@ DEFAULT_PROBES = ("throughput", "rtt")
 
 
 def probes_of(names: Iterable[str] = DEFAULT_PROBES, lab: str = "air") -> tuple[Probe, ...]:
-    """The probes of these names in that lab, in the order in which they measure: never two at a time.
+    """Return the named probes for that lab, in the order in which they measure. Probes never run at the same time.
 
-    Lab sim has no CPU, so probes of the CPU alone are left out there. Raises UsageError for a name that is no probe.
+    Lab sim has no CPU, so it leaves out probes that measure only the CPU. Raises UsageError for an unknown name.
     """
     found = []
     for name in names:
@@ -49,7 +50,7 @@ def probes_of(names: Iterable[str] = DEFAULT_PROBES, lab: str = "air") -> tuple[
 
 
 def _load(place: str) -> Probe:
-    # Only a probe that measures is imported: results are read without simulator and tools.
+    # Imported on demand because reading results requires neither the simulator nor the tools.
     module, name = place.split(":")
     probe: Probe = getattr(import_module(module), name)()
     return probe

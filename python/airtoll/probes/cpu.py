@@ -1,23 +1,23 @@
 """CPU time of the machines and of the link itself, taken around another probe's measured window.
 
-This is no probe of its own, because CPU load means nothing without the traffic that causes it, and the warm-up must be
-left out of it: who makes the traffic calls `over` when its window opens, which returns when it closes, and `samples`
-makes samples of what that gives.
+CPU load means nothing without the traffic that causes it, and must not include the warm-up. This is therefore not a
+probe of its own: a probe that generates traffic calls `over` when its window opens, which returns when the window
+closes, and passes the result to `samples`.
 
-| metric       | endpoint | 100 % is               | from                                      | samples        |
-|--------------|----------|------------------------|-------------------------------------------|----------------|
-| cpu_system   | machine  | all cores busy         | Host.cpu()                                | one an interval |
-| cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         | one a window   |
-| cpu_crypto   | link     | one core busy          | the link's counter crypto_s               | one a window   |
-| cpu_link     | link     | one core busy          | the link's counter link_cpu_s             | one a window   |
+| metric       | endpoint | 100 % is               | source                                    | samples          |
+|--------------|----------|------------------------|-------------------------------------------|------------------|
+| cpu_system   | machine  | all cores busy         | Host.cpu()                                | one per interval |
+| cpu_emulator | link     | one core busy          | the link's counter emulator_cpu_s         | one per window   |
+| cpu_crypto   | link     | one core busy          | the link's counter crypto_s               | one per window   |
+| cpu_link     | link     | one core busy          | the link's counter link_cpu_s             | one per window   |
 
-Hosts that are one machine (`machines`) are taken once; where there are several machines, each has samples under the
-role of its first host instead of `machine`. A reading of cpu_system takes this process some 0.4 ms, 0.2 % of a
-core. The link's counters are read at the window's ends alone: the emulator answers from the thread that keeps the
+Hosts on the same machine (`machines`) are sampled once. With several machines, the endpoint is the role of the
+machine's first host instead of `machine`. A reading of cpu_system takes this process some 0.4 ms, 0.2 % of a core. The
+link's counters are read only at both ends of the window, because the emulator answers from the thread that keeps the
 air's time. A link that does not count its CPU time (a real radio) has no samples of it.
 
-The kernel counts cpu_system in ticks of 1/100 s a core: over an interval of 0.25 s of two cores a sample is good to
-2 %, the mean over a window of one second to 0.5 %.
+The kernel counts cpu_system in ticks of 1/100 s per core. A sample over 0.25 s of two cores is therefore accurate to
+2 %, and the mean over a window of one second to 0.5 %.
 """
 
 import subprocess
@@ -39,15 +39,15 @@ _LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "c
 
 @dataclass(frozen=True)
 class Snapshot:
-    """CPU times up to one moment."""
+    """CPU times up to one instant."""
 
     monotonic_ns: int
-    machines: Mapping[str, CpuTimes]  # by the endpoint that samples name
-    counters: Mapping[str, Any]  # the link's; none within a window
+    machines: Mapping[str, CpuTimes]  # by the endpoint of the samples
+    counters: Mapping[str, Any]  # the link's; empty inside a window
 
 
 def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[Snapshot]:
-    """CPU times from now to `until_s` (time.monotonic), some `INTERVAL_S` apart; shorter if the process ends."""
+    """Snapshots from now to `until_s` (time.monotonic), some `INTERVAL_S` apart. Stops early if the process ends."""
     hosts = machines(link)
 
     def snapshot(counters: Mapping[str, Any]) -> Snapshot:
@@ -57,7 +57,7 @@ def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[S
     began_s = snapshots[0].monotonic_ns / NS_PER_S
     intervals = max(1, round((until_s - began_s) / INTERVAL_S))
     for interval in range(1, intervals + 1):
-        # Popen.wait with a timeout would look for the process's end every few ms.
+        # Popen.wait with a timeout would poll every few ms.
         time.sleep(max(0.0, began_s + (until_s - began_s) * interval / intervals - time.monotonic()))
         if interval == intervals or running.poll() is not None:
             break
@@ -66,7 +66,7 @@ def over(link: Link, running: subprocess.Popen[bytes], until_s: float) -> list[S
 
 
 def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
-    """The load between the snapshots; `t_ns` is the time of the first from the start of the probe."""
+    """The load between the snapshots. `t_ns` is the time of the first one since the start of the probe."""
     opening, closing = snapshots[0], snapshots[-1]
 
     def sample(

@@ -1,20 +1,20 @@
-"""What one frame of the cell takes on the CPU of the host: the engine that seals frames, measured by itself.
+"""CPU time per frame of the cell on the host: measures only the engine that seals frames.
 
-No traffic: the first station's host runs `airtoll.ciphers.parts`, which seals and opens frames of the cell's suite and
-packet size one after the other under one key, on one core. The frame is what the packet is over UDP: LLC/SNAP (8
-octets), IPv4 (20) or IPv6 (40) and UDP (8) before the payload, whatever carries it in the cell, so that all cells of a
+There is no traffic. The first station's host runs `airtoll.ciphers.parts`, which seals and opens frames of the cell's
+suite and packet size, one at a time under one key, on one core. The frame is that of a UDP packet: LLC/SNAP (8 octets),
+IPv4 (20) or IPv6 (40) and UDP (8) before the payload. The cell's transport does not change it, so that all cells of a
 packet size have the same frame.
 
-| metric      | unit | what it is                                                                             |
+| metric      | unit | meaning                                                                                |
 |-------------|------|----------------------------------------------------------------------------------------|
-| mic_time    | us   | the MIC alone: CBC-MAC, GHASH; of TKIP Michael and ICV, of WEP the ICV                 |
-| cipher_time | us   | the cipher alone: CTR; of TKIP key mixing and RC4, of WEP RC4                          |
-| seal_time   | us   | sealing: less than the sum of these, where MIC and CTR overlap in the CPU's AES unit   |
+| mic_time    | us   | only the MIC: CBC-MAC, GHASH; for TKIP Michael and ICV, for WEP the ICV                |
+| cipher_time | us   | only the cipher: CTR; for TKIP key mixing and RC4, for WEP RC4                         |
+| seal_time   | us   | sealing: less than the sum of these where MIC and CTR overlap in the CPU's AES unit    |
 | open_time   | us   | opening                                                                                |
 
-Each has one sample, the median; the facts have the quartiles. It is the engine's time wherever the cell's frames are
-sealed: where a card does that, it is what the host would have taken. `open` has nothing to seal, and virtual time has
-no CPU: there this probe measures nothing.
+Each metric has one sample, the median; the facts contain the quartiles. The times are those of the engine even if a
+card seals the cell's frames: then they are the times that the host would have taken. The probe measures nothing in a
+cell with level `open`, which seals no frames, or in virtual time, which has no CPU.
 """
 
 import subprocess
@@ -33,7 +33,7 @@ from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
 
 FIGURE_S = 0.2
-"""Of measuring, for each of the four metrics: what more time gains is less than what differs from run to run."""
+"""Measuring time of each of the four metrics. More time would gain less than the variation between runs."""
 
 LLC_SNAP_B = 8
 UDP_B = 8
@@ -57,7 +57,7 @@ class _Part(_Model):
 
 
 class Report(_Model):
-    """What the process prints."""
+    """The output of the process."""
 
     version: str
     suite: str
@@ -73,7 +73,7 @@ class Report(_Model):
 
 @dataclass(frozen=True)
 class Times:
-    """The report as samples and facts."""
+    """The report, as samples and facts."""
 
     samples: list[Sample]
     facts: dict[str, Any]
@@ -85,11 +85,11 @@ class Engine:
     name = "engine"
 
     def missing(self) -> str | None:
-        """Nothing: the engine is airtoll's own."""
+        """None: the engine is part of airtoll."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell's suite once. AirtollError if the process fails, with its last words."""
+        """Measure the cell's suite once. Raises AirtollError with the last words of the process if it fails."""
         host = link.hosts[link.pairs[0][0]]
         within_s = min(method.duration, FIGURE_S * len(PARTS))
         argv = [*COMMAND, cell.security, str(frame_payload_b(cell)), str(within_s)]
@@ -106,12 +106,12 @@ class Engine:
 
 
 def frame_payload_b(cell: Cell) -> int:
-    """Octets that the suite protects of a frame with the cell's packet."""
+    """Octets of a frame with the cell's packet that the suite protects."""
     return LLC_SNAP_B + IP_B[cell.ip] + UDP_B + cell.packet_size
 
 
 def parse(output: bytes) -> Report:
-    """What the process printed. AirtollError if that is no whole report."""
+    """Parse the output of the process. Raises AirtollError if it is not a complete report."""
     try:
         report = Report.model_validate_json(output)
     except ValidationError as error:
@@ -124,8 +124,8 @@ def parse(output: bytes) -> Report:
 
 
 def read(report: Report) -> Times:
-    """A sample for each part, null where the machine was never quiet enough for it: no fault, for the link was measured
-    all the same.
+    """One sample per part. The value is None if the machine was never quiet enough to measure the part. This is not a
+    fault, because the link was measured nevertheless.
     """
     found = {one.part: one for one in report.parts}
     dur_ns = round(report.took_s * NS_PER_S)

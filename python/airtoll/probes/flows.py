@@ -1,4 +1,4 @@
-"""Who sends payload to whom in a cell: one flow for each station and direction."""
+"""The flows of a cell: one per station and direction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ PORT = 5201
 Way = Literal["up", "down"]
 
 ENDS: Mapping[Way, tuple[str, str]] = {"up": ("sta", "ap"), "down": ("ap", "sta")}
-"""Who sends and who receives."""
+"""Sender and receiver of each direction."""
 
 
 @dataclass(frozen=True)
@@ -25,28 +25,28 @@ class Flow:
     server: Host
     address: str  # the server's
     port: int
-    station: str | None  # whose it is, where there are several
-    share: float  # of what the link carries: with all flows of one way it makes 1, of both what each way gets
+    station: str | None  # None if the cell has one station
+    share: float  # of the link's capacity
 
     @property
     def name(self) -> str:
-        """What its files are called among those of others."""
+        """Base name of the flow's files when there are several flows."""
         return f"iperf3-{self.way}{'' if self.station is None else f'-{self.station}'}"
 
     def label(self, sample: Sample) -> Sample:
-        """The sample as one of this station's."""
+        """The sample, labelled with this flow's station."""
         if self.station is None:
             return sample
         metric = "throughput_station" if sample.metric == "throughput" else sample.metric
         return replace(sample, metric=metric, endpoint=f"{sample.endpoint}/{self.station}")
 
     def said(self, fault: str) -> str:
-        """The fault with this station's name."""
+        """The fault, labelled with this flow's station."""
         return fault if self.station is None else f"{fault} ({self.station}, {self.way})"
 
 
 def flows_of(link: Link, cell: Cell) -> list[Flow]:
-    """Who sends to whom in this cell, each by a port of its own."""
+    """The flows of the cell, each on its own port."""
     ways: tuple[Way, ...] = ("up", "down") if cell.direction == "both" else (cell.direction,)
     flows: list[Flow] = []
     for way in ways:
@@ -67,7 +67,7 @@ def flows_of(link: Link, cell: Cell) -> list[Flow]:
 
 
 def _share(way: Way, cell: Cell, pairs: int) -> float:
-    """What a flow gets of the link: of both ways, the access point contends as one of all senders."""
+    """A flow's share of the link's capacity. With direction `both`, the access point contends as one sender."""
     if cell.direction != "both" or cell.topology == "through-ap":
         return 1 / pairs
     return 1 / (pairs + 1) if way == "up" else 1 / (pairs + 1) / pairs

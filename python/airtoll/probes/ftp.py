@@ -1,21 +1,20 @@
-"""FTP transfer rate, by curl as the client and pyftpdlib as the server: what a user of the link gets at layer 7.
+"""FTP transfer rate, with curl as the client and pyftpdlib as the server: the rate that a user sees at layer 7.
 
-The server runs on the host that stands for the server in the topology, the client on the station: up is STOR, down
-RETR, and both are two sessions at once. Each session moves one file in binary, passive mode (RFC 959; EPSV of RFC 2428
-for either IP version). The file exists on neither side: the server makes zeros up and drops what it gets, the client
-sends /dev/zero and drops what it gets, so that no disk takes part. It has no size either: it ends in order when its
-time is over, so that every link is measured for as long. TCP has the hosts' own settings; the packet size of the
-cell plays no part, since both programs write 64 KiB at a time.
+The client runs on the station, and the server on the host that is the server in the topology. Direction up is STOR,
+down is RETR, and both means two simultaneous sessions. Each session transfers one file in binary, passive mode (RFC
+959; EPSV of RFC 2428 for both IP versions). No disk is involved: the server generates zeros and discards received data;
+the client sends /dev/zero and discards received data. The file has no fixed size. Each transfer ends after the same
+time, so that every link is measured equally long. TCP uses the hosts' own settings. The cell's packet size has no
+effect, since both programs write 64 KiB at a time.
 
-| metric          | unit   | endpoint | what it is                                                                     |
+| metric          | unit   | endpoint | meaning                                                                        |
 |-----------------|--------|----------|--------------------------------------------------------------------------------|
-| ftp_rate        | byte/s | sta      | the whole transfer by the client, from the command for it to the server's 226  |
-| ftp_rate_steady | byte/s | receiver | payload that arrived in the interval: within the window without slow start     |
+| ftp_rate        | byte/s | sta      | the whole transfer by the client, from its command to the server's reply 226   |
+| ftp_rate_steady | byte/s | receiver | payload that arrived in the interval: without slow start within the window     |
 
-In all that is shown 1 kbyte is 1000 byte. FTP clients print kbytes of 1000 or of 1024 byte, and a paper that does not
-say which it means leaves 2.4 % open. `ftp_rate` takes in the connection's slow start and the emptying of the sender's
-buffers at the end. Several stations transfer at the same time, each with an endpoint like
-sta/sta1; their rates add up.
+In all output, 1 kbyte is 1000 byte. FTP clients print kbytes of 1000 or of 1024 byte; a paper that does not say which
+leaves 2.4 % open. `ftp_rate` includes the connection's slow start and the draining of the sender's buffers at the end.
+Several stations transfer at the same time. Each has its own endpoint, such as sta/sta1, and their rates are added.
 """
 
 import importlib.util
@@ -40,15 +39,15 @@ from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
 
 PORT = 2121
-"""Of the first session; 21 would be for root alone on a host that is no namespace."""
+"""Port of the first session. On a host that is not a namespace, port 21 would require root."""
 
 INTERVAL_S = 0.1
 
 STOP_MARGIN_S = 0.25
-"""From the window's planned end to the transfer's: for starting, connecting and the last interval."""
+"""Time between the planned ends of window and transfer: for starting, connecting and the last interval."""
 
 BEGIN_SPREAD_S = 3.0
-"""Of several clients the last log in on a link that the others load already."""
+"""Extra time for several clients, because the last one logs in on a link that the others already load."""
 
 _PROGRAM = Path(__file__).with_name("ftp_server.py")
 _URL_FILE = "payload"
@@ -76,7 +75,7 @@ class ClientReport(_Model):
 
 
 class ServerReport(_Model):
-    """What the server says of its transfer; `ftp_server` explains it."""
+    """The server's report on its transfer, which `ftp_server` documents."""
 
     pyftpdlib: str
     direction: Literal["up", "down"]
@@ -87,27 +86,27 @@ class ServerReport(_Model):
 
 @dataclass(frozen=True)
 class Transfer:
-    """One file between a station and its server."""
+    """One file transfer between a station and its server."""
 
     way: Way
     client: Host
     server: Host
     address: str  # the server's
     port: int
-    station: str | None  # whose it is, where there are several
+    station: str | None  # None if the cell has one station
 
     @property
     def name(self) -> str:
-        """What its files are called among those of others."""
+        """Base name of the transfer's files."""
         return f"ftp-{self.way}{'' if self.station is None else f'-{self.station}'}"
 
     def endpoint(self, end: str) -> str:
-        """The end of it as samples call it."""
+        """The endpoint's name in samples."""
         return end if self.station is None else f"{end}/{self.station}"
 
 
 def transfers_of(link: Link, cell: Cell) -> list[Transfer]:
-    """Who transfers what in this cell, each by a port of its own."""
+    """The transfers of the cell, each on its own port."""
     ways: tuple[Way, ...] = ("up", "down") if cell.direction == "both" else (cell.direction,)
     several = len(link.pairs) > 1
     return [
@@ -124,18 +123,18 @@ def transfers_of(link: Link, cell: Cell) -> list[Transfer]:
 
 
 class Ftp:
-    """Measures a cell by the transfer of a file for each station and direction."""
+    """Measures a cell by one file transfer per station and direction."""
 
     name = "ftp"
 
     def missing(self) -> str | None:
-        """What must be installed before this probe can work, or None if all is there."""
+        """Return what must be installed before this probe can run, or None."""
         if importlib.util.find_spec("pyftpdlib") is None:
             return "the Python package 'pyftpdlib' is missing: pip install pyftpdlib"
         return process.lacking({"curl": "curl", "timeout": "coreutils"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell once. Raises AirtollError when a transfer fails, with the client's own words."""
+        """Measure the cell once. Raises AirtollError with the client's own words if a transfer fails."""
         planned = Window.of(method)
         transfers = transfers_of(link, cell)
         seconds = planned.closes_s + STOP_MARGIN_S + (BEGIN_SPREAD_S if len(transfers) > 1 else 0.0)
@@ -189,7 +188,7 @@ class Ftp:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """What both ends of a transfer printed (stdout, stderr), and when the client was started."""
+    """Output of both ends of a transfer (stdout, stderr), and the client's start time."""
 
     client: tuple[bytes, bytes]
     server: tuple[bytes, bytes]
@@ -218,7 +217,7 @@ def _perform(
             for client, transfer in zip(clients, transfers, strict=True)
         ]
         for transfer, output in zip(transfers, said, strict=True):
-            parse_client(*output, _who("client", transfer.client))  # else its server waits for ever
+            parse_client(*output, _who("client", transfer.client))  # else its server would wait for ever
         return [
             _Outputs(
                 output, process.finish(server, process.GRACE_S, _who("server", transfer.server)), moment_s
@@ -228,24 +227,24 @@ def _perform(
 
 
 def commands(transfer: Transfer, ip: Ip, seconds: float) -> tuple[list[str], list[str]]:
-    """The server's and the client's."""
+    """The command lines of server and client."""
     server = [sys.executable, "-I", str(_PROGRAM), transfer.address, str(transfer.port), f"{seconds:.3f}"]
     server.append(str(INTERVAL_S))
     host = f"[{transfer.address}]" if ip == "ipv6" else transfer.address
-    # No configuration, proxy or size: a server without one would be asked for it first.
+    # No configuration file, no proxy, and no SIZE request, because the file has no size.
     client = ["curl", "-q", "--silent", "--show-error", "--noproxy", "*", "--ignore-content-length"]
     client += ["-6" if ip == "ipv6" else "-4", "--user", _USER, "--write-out", "%{json}"]
     client += ["--max-time", f"{seconds + process.GRACE_S:.3f}"]
     url = f"ftp://{host}:{transfer.port}/{_URL_FILE}"
     if transfer.way == "down":
         return server, [*client, "--output", "/dev/null", url]
-    # The end of the standard input is the end of the file.
+    # The file ends where the standard input ends.
     pipe = 'timeout "$1" cat /dev/zero | { shift; exec "$@"; }'
     return server, ["sh", "-c", pipe, "ftp", f"{seconds:.3f}", *client, "--upload-file", "-", url]
 
 
 def parse_client(output: bytes, stderr: bytes, who: str) -> ClientReport:
-    """The report of curl. Raises AirtollError naming that end if it is not whole or tells of a failure."""
+    """Parse curl's report. Raises AirtollError, with the name of that end, if it is incomplete or reports a failure."""
     report = process.read_report(ClientReport, output, who, "curl", last_words(stderr, output))
     if report.exitcode != 0:
         words = " ".join((report.errormsg or "").split()) or last_words(stderr)
@@ -254,7 +253,7 @@ def parse_client(output: bytes, stderr: bytes, who: str) -> ClientReport:
 
 
 def parse_server(output: bytes, stderr: bytes, who: str) -> ServerReport:
-    """The server's report. Raises AirtollError naming that end if it is not whole."""
+    """Parse the server's report. Raises AirtollError, with the name of that end, if it is incomplete."""
     report = process.read_report(ServerReport, output, who, "transfer", last_words(stderr, output))
     backwards = ((t < t_before or n < n_before) for (t_before, n_before), (t, n) in pairwise(report.trace))
     if any(backwards):
@@ -274,7 +273,7 @@ def client_samples(report: ClientReport, way: Way, began_s: float, endpoint: str
 def server_samples(
     report: ServerReport, window: Window, began_s: float, endpoint: str = "ap"
 ) -> list[Sample]:
-    """What arrived, a sample for each interval; the trace begins `began_s` after the first transfer did."""
+    """Received payload, one sample per interval. The trace begins `began_s` after the start of the first transfer."""
     samples = []
     for start_s, end_s, octets in _intervals(report, began_s):
         phase = window.phase((start_s + end_s) / 2)
@@ -291,7 +290,7 @@ def server_samples(
 
 
 def _intervals(report: ServerReport, began_s: float) -> Iterator[tuple[float, float, int]]:
-    """Start, end and octets; what is too short for a rate joins the interval before."""
+    """Start, end and octets of each interval. An interval too short for a rate is merged into the next one."""
     reached_ns, counted = 0, 0
     for t_ns, octets in report.trace:
         if t_ns - reached_ns >= INTERVAL_S * NS_PER_S / 4:
@@ -302,7 +301,7 @@ def _intervals(report: ServerReport, began_s: float) -> Iterator[tuple[float, fl
 def faults(
     client: ClientReport, server: ServerReport, window: Window, began_s: float, *, alone: bool
 ) -> list[str]:
-    """Reasons for which a transfer makes no valid run. One of several may get little of the air."""
+    """Reasons why a transfer is invalid. Set `alone` if it has the air to itself and must therefore make progress."""
     found = []
     if not server.complete:
         found.append("ftp: the transfer did not end in order")
@@ -313,11 +312,11 @@ def faults(
         row for row in _intervals(server, began_s) if window.phase((row[0] + row[1]) / 2) == "measure"
     ]
     covered_s = sum(end_s - start_s for start_s, end_s, _ in measured)
-    # Intervals do not begin exactly on the window's edges: half of one may be missing at each.
+    # Intervals do not begin exactly at the window's edges: half an interval may be missing at each edge.
     if covered_s < window.duration_s - 1.5 * INTERVAL_S:
         found.append(f"ftp: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
     silent = sum(octets == 0 for _, _, octets in measured)
-    # At a slow rate a lost segment holds up what comes after it for longer than an interval.
+    # At a slow rate, a lost segment delays the segments after it by more than an interval.
     if 2 * silent > len(measured) and alone:
         found.append(f"ftp: nothing arrived in {silent} of {len(measured)} intervals")
     return found

@@ -1,15 +1,15 @@
-"""An FTP server for one transfer of a file that does not exist: run by itself, on the host of a link's server.
+"""An FTP server for one transfer of a generated file: a program of its own, run on the host of a link's server.
 
     ftp_server.py ADDRESS PORT SECONDS INTERVAL
 
-It serves one session (RFC 959, passive, also RFC 2428's EPSV), in which the file `payload` is read or written. What
-is read is zeros until SECONDS have gone by; what is written is dropped: nothing touches a disk, and there is no other
-file. Then it prints one line of JSON and ends:
+It serves one session (RFC 959, passive, also RFC 2428's EPSV), in which the client reads or writes the file `payload`.
+Reads return zeros until SECONDS have passed; writes are discarded. The server accesses no disk and has no other file.
+Then it prints one line of JSON and exits:
 
     {"pyftpdlib": "2.2.0", "direction": "down", "octets": 123, "complete": true, "trace": [[t_ns, octets], ...]}
 
-`trace` says every INTERVAL seconds, from the transfer's begin, how many octets of the data connection had arrived at
-the receiver's TCP: acknowledged by the client, or received from it. The kernel counts both (tcp(7), TCP_INFO).
+`trace` gives, every INTERVAL seconds from the start of the transfer, how many octets of the data connection the
+receiver's TCP had received: acknowledged by the client, or received from it. The kernel counts both (tcp(7), TCP_INFO).
 """
 
 import json
@@ -21,7 +21,7 @@ import warnings
 from typing import Any
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, which pyftpdlib is built on
+    warnings.simplefilter("ignore", DeprecationWarning)  # pyftpdlib uses asyncore
     import pyftpdlib  # type: ignore[import-untyped]
     from pyftpdlib.authorizers import DummyAuthorizer  # type: ignore[import-untyped]
     from pyftpdlib.filesystems import AbstractedFS  # type: ignore[import-untyped]
@@ -33,7 +33,7 @@ USER = "airtoll"
 FILE = "payload"
 
 _ACKED_AND_RECEIVED = 120
-"""Where tcpi_bytes_acked and tcpi_bytes_received, both of 64 bits, stand in the kernel's struct tcp_info."""
+"""Offset of tcpi_bytes_acked and tcpi_bytes_received, both 64 bits wide, in the kernel's struct tcp_info."""
 
 
 class Transfer:
@@ -54,7 +54,7 @@ class Transfer:
         self.began_ns = time.monotonic_ns()
 
     def sample(self) -> None:
-        """Note how many octets have arrived; nothing once the connection is gone."""
+        """Record how many octets have arrived. Does nothing once the connection is closed."""
         if self.data is None or not self.direction:
             return
         try:
@@ -67,7 +67,7 @@ class Transfer:
 
 
 class Payload:
-    """What pyftpdlib takes for an open file."""
+    """The object that pyftpdlib uses as an open file."""
 
     name = FILE
     closed = False
@@ -98,7 +98,7 @@ def _handlers(transfer: Transfer) -> type[FTPHandler]:
                 raise OSError(2, "there is one file, for one transfer")
             return Payload(transfer, mode)
 
-        def isfile(self, path: str) -> bool:  # noqa: ARG002  (it has no size to tell)
+        def isfile(self, path: str) -> bool:  # noqa: ARG002  (the file has no size to report)
             return False
 
         def validpath(self, path: str) -> bool:

@@ -1,33 +1,34 @@
-"""Throughput, jitter, loss and TCP's own view of the link, by iperf3; CPU load and the radio over the same window.
+"""Throughput, jitter, loss and TCP's own statistics by iperf3, with CPU load and radio statistics of the same window.
 
-Payload goes from client to server. For direction up the client runs on the station's host and the server on the
-access point's, or on the one that stands for it in the topology (a server behind it, another station); for down
-they change places; for both there is a pair for each way. The figures are the *server's*: what the sender reports
-is what it gave to its own stack. Warm-up is cut from the intervals afterwards, never by -O: with -u, iperf3 3.12
-counts losses over the omitted time but datagrams without it. -t takes whole seconds only, so the client is given
-more than it needs and interrupted after the window; both ends then still print a whole report, with "the client
-has terminated" as its error.
+Payload flows from client to server. For direction up, the client runs on the station's host and the server on the
+access point's host, or on the host that replaces it in the topology (a server behind it, another station). For down,
+they change places; for both, each direction has its own pair. Throughput is measured by the *server*: the sender
+reports the payload that it passed to its own stack. Warm-up is cut from the intervals afterwards, never by -O: with -u,
+iperf3 3.12 counts losses including the omitted time, but datagrams without it. -t accepts only whole seconds, so the
+client is given a longer time and is interrupted after the window. Both ends then still print a complete report, with
+"the client has terminated" as its error.
 
-| metric         | unit  | endpoint | what it is                                                             |
+| metric         | unit  | endpoint | meaning                                                                |
 |----------------|-------|----------|------------------------------------------------------------------------|
-| throughput     | bit/s | ap       | payload that arrived                                                   |
-| throughput     | bit/s | sta      | payload that the client gave to its stack                              |
-| jitter         | ms    | ap       | UDP: interarrival jitter (RFC 3550 section 6.4.1) at the end of it     |
-| datagrams_sent | 1     | ap       | UDP: by the sequence numbers that arrived, so lost ones included       |
-| datagrams_lost | 1     | ap       | UDP: gaps in them; below 0 if an earlier interval's gap is filled late |
+| throughput     | bit/s | ap       | received payload                                                       |
+| throughput     | bit/s | sta      | payload that the client passed to its stack                            |
+| jitter         | ms    | ap       | UDP: interarrival jitter (RFC 3550, 6.4.1) at the end of the interval  |
+| datagrams_sent | 1     | ap       | UDP: from received sequence numbers, and therefore including losses    |
+| datagrams_lost | 1     | ap       | UDP: gaps in them; negative if a gap of an earlier interval is filled  |
 | retransmits    | 1     | sta      | TCP segments                                                           |
 | tcp_srtt       | ms    | sta      | TCP's smoothed round-trip time under this load (RFC 6298)              |
 | tcp_cwnd       | B     | sta      | TCP's congestion window                                                |
 | cpu_process    | %     | ap, sta  | CPU of the iperf3 process over the whole test, one core = 100 %        |
 
-The endpoints are those of direction up; for down `sta` receives. Several stations each have a client and a server of
-their own, all at the same time, and a window that opens when the last has begun. `throughput` is then the sum over the
-stations; what each has is `throughput_station`, at endpoints like ap/sta1, and so have the other metrics.
+The endpoints are those of direction up; for down, `sta` is the receiver. Each of several stations has its own client
+and server. All run at the same time, and the window opens when the last client has begun. `throughput` is then the sum
+over the stations. The throughput of each station is `throughput_station`, at endpoints such as ap/sta1; the other
+metrics also use these endpoints.
 
-Where the study does not say how much each sender offers, UDP is offered 1.25 times what the link could carry *open*, at
-every security level alike: within a block, loss is compared at an equal load. The packet size is the payload of a UDP
-datagram. Of TCP it is the size of one write, of which TCP makes segments as it likes, or the payload of a segment (the
-cell's tcp_size); either way the payload of the segments is recorded, as the kernel tells it when the window closes.
+If the study does not set the senders' offered load, the UDP load is 1.25 times the capacity of the *open* link at every
+security level, so that loss within a block is compared at an equal load. The packet size is the payload of a UDP
+datagram. Over TCP, it is the size of one write, which TCP splits freely into segments, or the payload of a segment (the
+cell's tcp_size). In both cases, the segments' payload is recorded as reported by the kernel when the window closes.
 """
 
 import math
@@ -62,47 +63,47 @@ from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 
 STOP_MARGIN_S = 0.25
-"""From the window's planned end to the interruption: for starting, connecting and the last interval."""
+"""Time between the planned end of the window and the interruption: for starting, connecting and the last interval."""
 
 SENT_LEAST = 0.95
-"""Of a load that the study names; what each sender falls short of it would stand in throughput as the link's doing."""
+"""Least share of a load set by the study that each sender must send: a shortfall would be attributed to the link."""
 
 PACING_US = (100, 1000)
-"""The shortest and the usual time between two looks of iperf3 at how much it may send, which it then sends at once.
-At a load that the study names it looks four times a datagram, so that bursts do not show as jitter and loss."""
+"""Shortest and default time, in us, between two checks of iperf3 of how much it may send, which it then sends at once.
+At a load set by the study it checks four times per datagram, so that bursts do not appear as jitter and loss."""
 
 TIMESTAMPS_B = 12
-"""What time stamps (RFC 7323, 3.2) take of a segment: TCP_MAXSEG counts them in, its payload does not."""
+"""Octets of a segment that time stamps take (RFC 7323, 3.2): TCP_MAXSEG includes them, the payload does not."""
 
 UDP_BUFFERS = ("2M", "400K", None)
-"""Socket buffers to ask for, the largest that the kernel grants: 400K fits the usual net.core.rmem_max of 208
-KiB, which the kernel doubles; None takes the system's default."""
+"""Socket buffer sizes to try, largest first: 400K fits the usual net.core.rmem_max of 208 KiB, which the kernel
+doubles; None takes the system's default."""
 
 BEGIN_TIMEOUT_S = 10.0
-"""By then a client has begun on a link that others load already: its connection may lose its first packets there."""
+"""Time for a client to begin on a link that others already load: its connection may lose its first packets."""
 
 BEGIN_ATTEMPTS = 3
-"""Of several clients the last begin on a link that the others load already, and on a busy machine a short test may be
-over before it has begun."""
+"""Attempts to measure a cell. The last of several clients begins on a link that the others already load, and on a busy
+machine a short test may end before it has begun."""
 
 _TIMESTAMPS = "/proc/sys/net/ipv4/tcp_timestamps"
 _MSS = re.compile(rb"\bmss:(\d{1,5})\b")
 
 
 class Throughput:
-    """Measures a cell by iperf3, with CPU load and what the radio did taken over the same window."""
+    """Measures a cell by iperf3, with CPU load and radio statistics over the same window."""
 
     name = "throughput"
 
     def __init__(self) -> None:
-        self._buffers = list(UDP_BUFFERS)  # the first is used; what was refused once is not asked for again
+        self._buffers = list(UDP_BUFFERS)  # uses the first; a refused size is removed
 
     def missing(self) -> str | None:
-        """What must be installed before this probe can work, or None if all is there."""
+        """Return what must be installed before this probe can run, or None."""
         return process.lacking({"iperf3": "iperf3", "timeout": "coreutils", "ss": "iproute2"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell once. Raises AirtollError when iperf3 fails, with its own words."""
+        """Measure the cell once. Raises AirtollError with iperf3's own words if it fails."""
         attempts_left = BEGIN_ATTEMPTS
         asked = link.known.tcp_window_bytes if cell.transport == "tcp" else link.known.udp_buffer_bytes
         while True:
@@ -123,7 +124,7 @@ class Throughput:
     def _measure(self, link: Link, cell: Cell, method: Method, buffer: str | None) -> Measurement:
         planned = Window.of(method)
         flows = flows_of(link, cell)
-        # Of several clients none may end before the window of the last is over; they are interrupted then.
+        # No client may end before the window of the last one closes; then all are interrupted.
         stop_s = planned.closes_s + STOP_MARGIN_S + (BEGIN_TIMEOUT_S * len(flows) if len(flows) > 1 else 0.0)
         offered = offered_loads_bit_per_s(link, cell, method, flows)
         asked_for_all = cell.offered == "max" and method.udp_load == "overload"
@@ -198,14 +199,14 @@ class Throughput:
 
 @dataclass(frozen=True)
 class _Done:
-    """What the servers and clients of all flows printed, and when."""
+    """Output of the servers and clients of all flows, and its times."""
 
     clients: list[tuple[bytes, bytes]]  # stdout and stderr
     servers: list[tuple[bytes, bytes]]
-    began_s: list[float]  # seconds from the first client's begin
-    window: Window  # from there
+    began_s: list[float]  # seconds since the first client began
+    window: Window  # on the same time scale
     snapshots: Sequence[cpu.Snapshot]  # over the window
-    unfetched: int  # datagrams that arrived and found no room at the servers' sockets
+    unfetched: int  # datagrams that arrived when the servers' socket buffers were full
     segment_b: int | None  # payload of the first flow's TCP segments
 
 
@@ -233,7 +234,7 @@ def _perform(
             started_s.append(time.monotonic())
             clients.append(running.enter_context(process.started(flow.client, client_argv)))
             if len(flows) > 1:
-                peers = 1 if cell.transport == "udp" else 2  # TCP's control connection is one of them
+                peers = 1 if cell.transport == "udp" else 2  # TCP also has a control connection
                 by_s = started_s[-1] + BEGIN_TIMEOUT_S
                 process.wait_for_peers(flow.server, cell.transport, flow.port, peers, by_s)
                 started_s[-1] = time.monotonic()
@@ -251,7 +252,7 @@ def _perform(
             for flow, client in zip(flows, clients, strict=True)
         ]
         for flow, output in zip(flows, outputs, strict=True):
-            parse(*output, _who("client", flow.client))  # a server may wait for ever for a client that failed
+            parse(*output, _who("client", flow.client))  # if it failed, its server could wait for ever
         return _Done(
             clients=outputs,
             servers=[
@@ -267,20 +268,20 @@ def _perform(
 
 
 def _commands(flow: Flow, stop_s: float, options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The server's and the client's."""
+    """The command lines of server and client."""
     every = ["-J", "-p", str(flow.port), "-i", str(INTERVAL_S)]
     server = ["iperf3", "-s", "-1", *every, "-B", flow.address]
     client = ["iperf3", "-c", flow.address, *every, "-t", str(math.ceil(stop_s)), *options]
-    # timeout(1) counts on the client's host and also ends a client that ignores the interruption.
+    # timeout(1) measures time on the client's host and also ends a client that ignores the interruption.
     stopper = ["timeout", "--signal=INT", f"--kill-after={process.GRACE_S}", f"{stop_s:.3f}"]
     return server, [*stopper, *client]
 
 
 def _traffic(flow: Flow, cell: Cell, offered_bit_per_s: int | None, *, paced: bool) -> list[str]:
-    """What the client is told to send: datagrams at a rate, or TCP as fast as it goes."""
+    """The client's options for its traffic: datagrams at a rate, or TCP at full speed."""
     size = ["-l", str(cell.packet_size)]
     if offered_bit_per_s is None:
-        # Where the segments' size is given, writes are iperf3's own of 128 KiB: no segment has to be sent short.
+        # With a given segment size, iperf3 writes its default of 128 KiB, so that no segment has to be short.
         return ["-M", str(_maxseg_b(flow, cell))] if cell.tcp_size == "mss" else size
     load = ["-u", *size, "-b", str(offered_bit_per_s)]
     if paced:
@@ -291,16 +292,16 @@ def _traffic(flow: Flow, cell: Cell, offered_bit_per_s: int | None, *, paced: bo
 
 
 def _maxseg_b(flow: Flow, cell: Cell) -> int:
-    """What TCP_MAXSEG is to be for segments with the packet size as payload."""
+    """TCP_MAXSEG for segments whose payload is the packet size."""
     ends = (flow.client, flow.server)
     stamped = all(process.output_of(end, ["cat", _TIMESTAMPS]).strip() != b"0" for end in ends)
     return cell.packet_size + (TIMESTAMPS_B if stamped else 0)
 
 
 def _segment_b(flow: Flow) -> int | None:
-    """Payload of the flow's full segments, time stamps taken off, as its sender's kernel has it; None if it tells none.
+    """Payload of the flow's full segments without time stamps, as reported by its sender's kernel, or None.
 
-    Of the two connections to the server, control and data, all that is asked is alike.
+    The control and the data connection to the server have the same options and therefore the same size.
     """
     said = process.output_of(
         flow.client, ["ss", "-tinH", "state", "established", f"( dport = :{flow.port} )"]
@@ -312,10 +313,10 @@ def _segment_b(flow: Flow) -> int | None:
 def offered_loads_bit_per_s(
     link: Link, cell: Cell, method: Method, flows: Sequence[Flow]
 ) -> list[int | None]:
-    """UDP payload that each flow is to offer, None over TCP.
+    """UDP payload rate that each flow offers; None over TCP.
 
-    What the cell says of each sender; else what the method says of all together; else more than the open link carries,
-    whatever the security. Raises AirtollError if the lab does not know how much that is.
+    The cell's load per sender takes precedence over the method's total load. Without either, the load exceeds the open
+    link's capacity at every security level. Raises AirtollError if the lab does not know that capacity.
     """
     if cell.transport == "tcp":
         return [None for _ in flows]
@@ -328,7 +329,7 @@ def offered_loads_bit_per_s(
 
 
 def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
-    """UDP payload that a flow with this share is to offer: more than the open link carries, whatever the security."""
+    """UDP payload rate of a flow with this share that exceeds the open link's capacity at every security level."""
     capacity = link.known.capacity_open_bit_per_s
     if capacity is None:
         raise AirtollError(

@@ -1,6 +1,6 @@
-"""What iperf3's two reports say: samples, and the reasons for which they make no valid run.
+"""iperf3's two reports: their samples, and the reasons why a run is invalid.
 
-Pure functions from the reports' bytes; `iperf3` runs the tool and explains the samples.
+All functions are pure and take the reports' bytes. `iperf3` runs the tool and documents the samples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ from airtoll.study.factors import Transport
 OVERLOAD = 1.25
 """Enough to keep a queue of 128 MPDUs full after 0.2 s."""
 
-INTERVAL_S = 0.1  # the shortest that iperf3 allows
+INTERVAL_S = 0.1  # the shortest interval that iperf3 supports
 
 UNFETCHED_MOST = 0.01
-"""Of the datagrams that arrive; when a server fetches fewer in time, its own host and not the link sets the result."""
+"""Highest tolerated share of arriving datagrams that a server fetches too late: above it, the host is the limit."""
 
 _INTERRUPTED = ("interrupt - the client has terminated", "the client has terminated")
 _AFTER_INTERRUPTION = "getsockopt - Bad file descriptor"
-"""What a server may also say then (3.12), as a second "error": it asks a socket for statistics that it has closed."""
+"""A second "error" that a server (3.12) may report then: it asks for the statistics of a socket that it has closed."""
 
 _BUFFER_REFUSED = "socket buffer size not set correctly"
 
@@ -48,7 +48,7 @@ class _Sum(_Model):
     start: _Seconds
     end: _Seconds
     bytes: _Count
-    bits_per_second: float | None  # cJSON prints what is no number as null
+    bits_per_second: float | None  # cJSON prints NaN and infinity as null
     jitter_ms: float | None = None
     lost_packets: _Count | None = None
     packets: _Count | None = None
@@ -91,15 +91,15 @@ class Report(_Model):
 
 
 class BufferRefusedError(AirtollError):
-    """The kernel's limits do not allow the socket buffer asked for."""
+    """The kernel's limits do not allow the requested socket buffer."""
 
 
 class NotBegunError(AirtollError):
-    """A client's test has not begun: UDP's first datagram, which iperf3 does not repeat, or its answer was lost."""
+    """A client's test has not begun: UDP's first datagram, which iperf3 does not repeat, or the answer was lost."""
 
 
 def parse(output: bytes, stderr: bytes, who: str) -> Report:
-    """One end's report. Raises AirtollError naming that end if it is not whole or tells of a failure."""
+    """Parse one end's report. Raises AirtollError, naming that end, if it is incomplete or reports a failure."""
     report = read_report(Report, output, who, "iperf3", last_words(stderr, output))
     error = report.error
     if error is not None and error.endswith(_AFTER_INTERRUPTION):
@@ -117,7 +117,7 @@ def parse(output: bytes, stderr: bytes, who: str) -> Report:
 
 
 def later(report: Report, by_s: float) -> Report:
-    """The report of a client that began so much later than the clock of all."""
+    """The report of a client, shifted by its start time on the common time scale."""
 
     def moved(interval: _Interval) -> _Interval:
         row = interval.sum
@@ -128,7 +128,7 @@ def later(report: Report, by_s: float) -> Report:
 
 
 def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way: Way) -> list[Sample]:
-    """Throughput of all stations together, in the intervals of the last that began."""
+    """Throughput of all stations together, in the intervals of the station that began last."""
     samples: list[Sample] = []
     for interval in reports[-1].intervals:
         row = interval.sum
@@ -140,7 +140,7 @@ def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way:
 
 
 def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
-    """Mean throughput in a stretch of time; None unless (nearly) all of it was reported."""
+    """Mean throughput over a time span; None unless the report covers more than 90 % of the span."""
     bits, covered_s = 0.0, 0.0
     for interval in report.intervals:
         row = interval.sum
@@ -154,7 +154,7 @@ def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
 def server_samples(
     report: Report, transport: Transport, window: Window, endpoint: str = "ap", way: Way = "up"
 ) -> list[Sample]:
-    """What arrived at an end, a sample for each metric and interval."""
+    """Samples of a receiving end, one per metric and interval."""
     samples: list[Sample] = []
     for interval in report.intervals:
         row = interval.sum
@@ -172,14 +172,14 @@ def server_samples(
 def client_samples(
     report: Report, transport: Transport, window: Window, endpoint: str = "sta", way: Way = "up"
 ) -> list[Sample]:
-    """What an end sent and how its TCP fared, a sample for each metric and interval."""
+    """Samples of a sending end and its TCP, one per metric and interval."""
     samples: list[Sample] = []
     for interval in report.intervals:
         row = interval.sum
         values = [("throughput", "bit/s", row.bits_per_second)]
         if transport == "tcp":
             values.append(("retransmits", "1", row.retransmits))
-            for stream in interval.streams[:1]:  # there is no more than one
+            for stream in interval.streams[:1]:  # there is at most one
                 values += [
                     ("tcp_srtt", "ms", None if stream.rtt is None else stream.rtt / 1000),
                     ("tcp_cwnd", "B", stream.snd_cwnd),
@@ -202,7 +202,7 @@ def _interval_samples(
 
 
 def _process_sample(report: Report, endpoint: str) -> list[Sample]:
-    """Each end's own figure: the one it has of the other end is lost when the test is interrupted."""
+    """CPU load of this end's process. The interruption loses each end's report on the other end."""
     load = report.end.cpu_utilization_percent.host_total
     dur_ns = round(max((interval.sum.end for interval in report.intervals), default=0.0) * NS_PER_S)
     return [Sample("iperf3", "cpu_process", "%", endpoint, "", 0, dur_ns, load)]
@@ -216,16 +216,16 @@ def faults(
     station: str | None = None,
     sent_least: float = 1 / OVERLOAD,
 ) -> list[str]:
-    """Reasons for which the two reports make no valid run. One `station` of several may get little of the air.
+    """Reasons why the run of these two reports is invalid. One `station` of several may get little of the air.
 
-    `sent_least` is the part of the offered load below which the client has not offered it.
+    `sent_least` is the least share of the offered load that the client must send.
     """
     found = []
     if client.start.cookie != server.start.cookie:
         found.append("iperf3: client and server report different tests")
     if client.start.test_start != server.start.test_start:
         found.append("iperf3: client and server used different block sizes")
-    # An interrupted client reports nothing after its last whole interval, and the two clocks differ a little.
+    # An interrupted client reports nothing after its last complete interval, and the two clocks differ slightly.
     sent_b = sum(interval.sum.bytes for interval in client.intervals)
     received_b = sum(interval.sum.bytes for interval in server.intervals[: len(client.intervals) - 1])
     if received_b > sent_b:
@@ -233,7 +233,7 @@ def faults(
 
     measured = _measured(server, window)
     covered_s = sum(row.end - row.start for row in measured)
-    # Intervals do not begin exactly on the window's edges: half of one may be missing at each.
+    # Intervals do not begin exactly at the window's edges: half an interval may be missing at each edge.
     if covered_s < window.duration_s - INTERVAL_S:
         found.append(f"iperf3: short window: {covered_s:.2f} s of {window.duration_s:.2f} s were measured")
     silent = sum(row.bytes == 0 for row in measured)
@@ -252,7 +252,7 @@ def faults(
 
 
 def unfetched_fault(servers: Sequence[Report], unfetched: int) -> list[str]:
-    """That the servers' sockets had no room for so many datagrams, if that is more than a few."""
+    """A fault if more than a few datagrams arrived when the servers' socket buffers were full."""
     rows = [interval.sum for server in servers for interval in server.intervals]
     fetched = sum((row.packets or 0) - (row.lost_packets or 0) for row in rows)
     share = unfetched / max(fetched + unfetched, 1)
@@ -265,7 +265,7 @@ def unfetched_fault(servers: Sequence[Report], unfetched: int) -> list[str]:
 
 
 def _phase(row: _Sum, window: Window) -> Phase | None:
-    """By the interval's middle: its ends are some 0.1 ms off the round times of the window's ends."""
+    """The phase of the interval's middle. Intervals end some 0.1 ms away from the window's ends."""
     return window.phase((row.start + row.end) / 2)
 
 
@@ -274,7 +274,7 @@ def _measured(report: Report, window: Window) -> list[_Sum]:
 
 
 def segment_fault(cell: Cell, segment_b: int | None) -> list[str]:
-    """That the segments have not the size asked for."""
+    """A fault if the segments do not have the requested size."""
     if cell.tcp_size != "mss" or segment_b == cell.packet_size:
         return []
     real = "not known" if segment_b is None else f"{segment_b} B"

@@ -1,21 +1,21 @@
 """Delay in each direction, its variation, round-trip time and loss on an idle link, by irtt.
 
-irtt sends datagrams of the packet size at a fixed interval, whatever becomes of the ones before (isochronous
-round-trip tester), and its server says when each arrived and when the answer left. So it tells the two directions
-apart where a ping-pong cannot. With several stations it is the first that asks, and the others are silent.
+irtt (isochronous round-trip tester) sends datagrams of the packet size at a fixed interval, without waiting for earlier
+ones. Its server reports when each datagram arrived and when the answer left. irtt can therefore separate the two
+directions, unlike a ping-pong. With several stations, only the first one sends.
 
-| metric                     | unit | endpoint, direction | what it is                                            |
+| metric                     | unit | endpoint, direction | meaning                                               |
 |----------------------------|------|---------------------|-------------------------------------------------------|
-| rtt                        | ms   | sta, both           | a round trip, without the time that the server took   |
-| delay_idle                 | ms   | receiver, up/down   | one way, where both hosts read the same clocks        |
-| ipdv                       | ms   | receiver, up/down   | delay less that of the datagram before (RFC 3393)     |
-| datagrams_sent             | 1    | receiver, up/down   | within the window; down: those that had come up       |
-| datagrams_lost             | 1    | receiver, up/down   | of these; sta, both: those not back at the end        |
-| datagrams_late             | 1    | sta, both           | answers that came after that to a later datagram      |
+| rtt                        | ms   | sta, both           | round-trip time without the server's processing time  |
+| delay_idle                 | ms   | receiver, up/down   | one-way delay, if both hosts read the same clock      |
+| ipdv                       | ms   | receiver, up/down   | delay minus the previous datagram's delay (RFC 3393)  |
+| datagrams_sent             | 1    | receiver, up/down   | in the window; down: the datagrams that arrived up    |
+| datagrams_lost             | 1    | receiver, up/down   | of these; sta, both: no answer by the end             |
+| datagrams_late             | 1    | sta, both           | answers that arrived after one to a later datagram    |
 
-A datagram that was lost has no round-trip time and no delay rather than a 0. IPDV needs no common clock, and is
-known only where the datagram before arrived too. Where the hosts' clocks are not the same one, `delay_idle` is
-absent: what the clocks differ by would stand in it.
+A lost datagram has no round-trip time and no delay, rather than 0. IPDV needs no common clock, but requires that the
+previous datagram arrived too. If the hosts have different clocks, `delay_idle` is absent, because it would include the
+difference between the clocks.
 """
 
 import math
@@ -38,26 +38,26 @@ from airtoll.study.cell import Cell, Method
 PORT = 2112
 
 INTERVAL_S = 0.01
-"""Between two datagrams, and the shortest that irtt's server allows by itself."""
+"""Time between two datagrams, and the shortest interval that irtt's server allows by default."""
 
 AIR_SHARE = 0.25
-"""Of the time that the link needs for the datagrams: with longer ones, or a slow link, the interval grows so that the
-link stays nearly idle."""
+"""Highest share of the link's time for the datagrams. With larger datagrams or a slow link, the interval grows, so that
+the link stays nearly idle."""
 
 AFTERWARDS = 10
-"""Datagrams after the window: where one was lost is known from the answer to a later one alone."""
+"""Datagrams after the window: only the answer to a later datagram tells in which direction one was lost."""
 
 WAIT_S = 0.5
-"""For answers after the last datagram; what is not back by then is lost."""
+"""Time to wait for answers after the last datagram. Answers that arrive later count as lost."""
 
 OPEN_TIMEOUTS = "300ms,500ms,1s,2s,4s"
-"""For the answer to the first, the second... request to open the connection."""
+"""Timeouts of the first, second, ... request to open the connection."""
 
 MISSED_MOST_PERCENT = 10.0
-"""Of the times to send; with more of them missed the datagrams were not paced."""
+"""Highest tolerated share of missed send times. Above it, the datagrams were not paced."""
 
 _CLOCK_STEP_NS = 20_000_000
-"""Two clocks that part by so much between two datagrams: one of them was set."""
+"""If two clocks diverge by more than this between two datagrams, one of them was set."""
 
 _Nanos = Annotated[int, Field(ge=-(2**62), le=2**62)]
 _Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -81,7 +81,7 @@ class _Timestamps(_Model):
 
 
 class _Span(_Model):
-    """Nanoseconds; what is not known of a lost datagram is absent."""
+    """Nanoseconds; values unknown for a lost datagram are absent."""
 
     send: _Nanos | None = None
     receive: _Nanos | None = None
@@ -125,7 +125,7 @@ class Report(_Model):
 
 @dataclass(frozen=True)
 class Trips:
-    """irtt's report, read."""
+    """irtt's report, as samples and faults."""
 
     samples: Sequence[Sample]
     faults: Sequence[str]
@@ -137,13 +137,13 @@ class Irtt:
     name = "irtt"
 
     def missing(self) -> str | None:
-        """What must be installed before this probe can work, or None if all is there."""
+        """Return what must be installed before this probe can run, or None."""
         return process.lacking({"irtt": "irtt"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell once. Raises AirtollError when irtt fails, with its own words.
+        """Measure the cell once. Raises AirtollError with irtt's own words if it fails.
 
-        UsageError if the packet size has no room for irtt's header.
+        Raises UsageError if the packet size is too small for irtt's header.
         """
         window = Window.of(method)
         sta, ap = (link.hosts[role] for role in link.pairs[0])
@@ -179,14 +179,14 @@ class Irtt:
 
 
 def interval_s(link: Link, cell: Cell) -> float:
-    """Between two datagrams, a whole number of ms: as long at every security level, by what the open link carries."""
+    """Time between two datagrams, in whole ms: the same at every security level, from the open link's capacity."""
     capacity = link.known.capacity_open_bit_per_s
     there_and_back_s = 2 * 8 * cell.packet_size / capacity if capacity else 0.0
     return max(INTERVAL_S, math.ceil(there_and_back_s / AIR_SHARE * 1000) / 1000)
 
 
 def parse(output: bytes, stderr: bytes, who: str) -> Report:
-    """The client's report. Raises AirtollError naming it, in irtt's words if it has any, unless that is whole."""
+    """Parse the client's report. Raises AirtollError, with irtt's own words if there are any, if it is incomplete."""
     report = process.read_report(Report, output, who, "irtt", _complaint(output, stderr))
     trips = report.round_trips
     if len(trips) != report.stats.packets_sent or any(trip.seqno != at for at, trip in enumerate(trips)):
@@ -199,7 +199,7 @@ def _complaint(stdout: bytes, stderr: bytes) -> str:
 
 
 def read(report: Report, window: Window, *, shared_clocks: bool) -> Trips:
-    """Samples of what was sent up to the window's end, and the faults of the measurement."""
+    """The samples of datagrams sent before the window closes, and the faults of the measurement."""
     samples = [*_trip_samples(report, window, shared_clocks), *_counts(report, window)]
     faults = []
     if not any(sample.metric == "rtt" and sample.phase == "measure" for sample in samples):
@@ -213,7 +213,7 @@ def read(report: Report, window: Window, *, shared_clocks: bool) -> Trips:
 
 
 def _sent_ns(report: Report) -> Iterator[tuple[int, _RoundTrip]]:
-    """Each datagram with the time at which it was sent, from the first."""
+    """Each datagram with its send time, in ns since the first one."""
     for trip in report.round_trips:
         sent = trip.timestamps.client.send.monotonic - report.round_trips[0].timestamps.client.send.monotonic
         yield max(0, sent), trip
@@ -241,7 +241,7 @@ def _trip_samples(report: Report, window: Window, shared_clocks: bool) -> Iterat
 
 
 def _counts(report: Report, window: Window) -> Iterator[Sample]:
-    """What became of the datagrams of the window; of a direction only if irtt knows where each lost one went."""
+    """Datagram counts of the window. Counts per direction are None unless irtt knows the direction of every loss."""
     trips = [trip for t_ns, trip in _sent_ns(report) if window.phase(t_ns / NS_PER_S) == "measure"]
     sent = len(trips)
     fates = {fate: sum(trip.lost == fate for trip in trips) for fate in ("true", "true_up", "true_down")}
@@ -264,7 +264,7 @@ def _counts(report: Report, window: Window) -> Iterator[Sample]:
 
 
 def _late(report: Report, trips: Sequence[_RoundTrip]) -> int:
-    """How many of the answers came after that to a later datagram of the same test."""
+    """Number of answers that arrived after the answer to a later datagram of the same test."""
     arrivals = {
         trip.seqno: t_ns + trip.delay.rtt
         for t_ns, trip in _sent_ns(report)
@@ -279,7 +279,7 @@ def _late(report: Report, trips: Sequence[_RoundTrip]) -> int:
 
 
 def _was_set(report: Report) -> bool:
-    """Whether the wall clock went on by something else than the monotonic one between two datagrams."""
+    """Whether the wall clock stepped relative to the monotonic clock between two datagrams."""
     readings = [trip.timestamps.client.send for trip in report.round_trips]
     ahead = [reading.wall - reading.monotonic for reading in readings]
     return any(abs(after - before) > _CLOCK_STEP_NS for before, after in pairwise(ahead))

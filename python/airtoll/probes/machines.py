@@ -1,4 +1,4 @@
-"""Which of a link's hosts are one machine: namespaces of one kernel share its CPU and its clocks."""
+"""The machines of a link's hosts: namespaces of one kernel share its CPU and its clocks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,19 +7,19 @@ from airtoll.labs.base import Host, Link
 
 
 def machine_of(host: Host) -> str | None:
-    """The kernel that the host runs under, by the identifier that it drew when it booted; None if it is not told."""
+    """The boot identifier of the kernel under which the host runs, or None if unknown."""
     boot_id: Any = host.facts().get("boot_id")
     return boot_id if isinstance(boot_id, str) else None
 
 
 def share_clocks(one: Host, other: Host) -> bool:
-    """Whether both read the same clocks, so that a time of one can be compared with a time of the other."""
+    """Whether both hosts read the same clocks, so that their times can be compared."""
     machine = machine_of(one)
     return machine is not None and machine == machine_of(other)
 
 
 def machines(link: Link) -> Mapping[str, Host]:
-    """One host for each distinct machine, by its role; by "machine" where all hosts are the same one."""
+    """One host per machine, by its role. The key is "machine" if all hosts are on the same machine."""
     found: dict[str, Host] = {}
     seen: set[str] = set()
     for role, host in link.hosts.items():

@@ -1,7 +1,6 @@
-"""Running a measuring tool: a server on one host, a client on another, and an end to both whatever happens.
+"""Runs both ends of a measuring tool, a server on one host and a client on another, and ends both in every case.
 
-The tools' exit statuses are not asked: iperf3 3.12 with -J and sockperf 3.7 end with 0 after most failures.
-What they print decides.
+Only the output decides: iperf3 3.12 with -J and sockperf 3.7 exit with 0 after most failures.
 """
 
 import subprocess
@@ -20,10 +19,10 @@ from airtoll.study.factors import Transport
 ReportT = TypeVar("ReportT", bound=BaseModel)
 
 LISTEN_TIMEOUT_S = 10.0
-"""A server that does not listen by then has failed."""
+"""A server that does not listen within this time has failed."""
 
 GRACE_S = 10.0
-"""How much longer than planned a tool may take before it counts as hung."""
+"""Time that a tool may take beyond its planned time before it counts as hung."""
 
 _POLL_S = 0.005
 _WAITING_STATES: dict[Transport, bytes] = {"tcp": b"0A", "udp": b"07"}  # LISTEN; not connected (proc(5))
@@ -31,7 +30,7 @@ _CONNECTED = b"01"  # ESTABLISHED, also of UDP
 
 
 def lacking(packages: Mapping[str, str]) -> str | None:
-    """What to install so that all commands are there (command -> Debian package), or None."""
+    """Return the package to install for a missing command (command -> Debian package), or None."""
     for command, package in packages.items():
         if which(command) is None:
             return f"the command '{command}' is missing: apt-get install {package}"
@@ -40,7 +39,7 @@ def lacking(packages: Mapping[str, str]) -> str | None:
 
 @contextmanager
 def started(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command on the host; leaving the context kills it if it still runs."""
+    """Start a command on the host. Leaving the context kills the command if it still runs."""
     with host.popen(argv) as process:
         try:
             yield process
@@ -53,11 +52,11 @@ def started(host: Host, argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]
 def serving(
     host: Host, argv: Sequence[str], transport: Transport, port: int, what: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server that waits on the port; the context begins when it does, or when it has ended already.
+    """Start a server and enter the context when the server listens on the port or has already exited.
 
-    The kernel's table is read because neither iperf3 -J nor sockperf says in time that it is ready, and a
-    client that tries too early sends traffic that nobody asked for, or (UDP) is not answered at all. Raises
-    AirtollError if another socket has the port, for a client would talk to that one.
+    The kernel's table is read because neither iperf3 -J nor sockperf reports in time that it is ready. A client that
+    starts too early sends unwanted traffic or, over UDP, gets no answer. Raises AirtollError if another socket has the
+    port, because the client would talk to that socket.
     """
     if _listens(host, transport, port):
         raise AirtollError(f"{what}: port {port} is in use")
@@ -79,28 +78,28 @@ def _tables(host: Host, transport: Transport) -> bytes:
 
 
 def wait_for_peers(host: Host, transport: Transport, port: int, peers: int, until: float) -> None:
-    """Return when so many sockets of a port are connected, or at `until` (time.monotonic) at the latest."""
+    """Wait until that number of sockets of a port are connected, or until `until` (time.monotonic)."""
     while connected(_tables(host, transport), port) < peers and time.monotonic() < until:
         time.sleep(_POLL_S)
 
 
 def connected(tables: bytes, port: int) -> int:
-    """How many sockets of a port have a peer, by the text of /proc/net/tcp, tcp6, udp or udp6."""
+    """Number of connected sockets of a port in the text of /proc/net/tcp, tcp6, udp or udp6."""
     return sum(fields[3] == _CONNECTED for fields in _sockets(tables, port))
 
 
 def unfetched(host: Host) -> int:
-    """UDP datagrams that the host's sockets had no room for, as programs fetched others too late; since it came up."""
+    """UDP datagrams dropped since the host came up because a socket buffer was full (RcvbufErrors)."""
     rows = [
         line.split() for line in output_of(host, ["cat", "/proc/net/snmp", "/proc/net/snmp6"]).splitlines()
     ]
-    ipv4 = [row for row in rows if row[:1] == [b"Udp:"]]  # names, and values under them
+    ipv4 = [row for row in rows if row[:1] == [b"Udp:"]]  # a row of names and a row of values
     ipv6 = dict(row for row in rows if len(row) == 2)
     return int(dict(zip(*ipv4, strict=True))[b"RcvbufErrors"]) + int(ipv6.get(b"Udp6RcvbufErrors", 0))
 
 
 def read_report(model: type[ReportT], output: bytes, who: str, tool: str, complaint: str) -> ReportT:
-    """A tool's report in JSON. AirtollError if it is not whole; of one that printed none, with its complaint."""
+    """Parse a tool's JSON report. Raises AirtollError if it is incomplete, with `complaint` if there is no output."""
     try:
         return model.model_validate_json(output)
     except ValidationError:
@@ -112,7 +111,7 @@ def read_report(model: type[ReportT], output: bytes, who: str, tool: str, compla
 
 
 def output_of(host: Host, argv: Sequence[str]) -> bytes:
-    """All that a short command prints, whether it succeeds or not. AirtollError if it hangs."""
+    """Stdout and stderr of a short command, whether it succeeds or not. Raises AirtollError if it hangs."""
     try:
         done = host.run(argv, GRACE_S)
     except subprocess.TimeoutExpired:
@@ -121,7 +120,7 @@ def output_of(host: Host, argv: Sequence[str]) -> bytes:
 
 
 def wait_until(process: subprocess.Popen[bytes], moment_s: float) -> None:
-    """Return at `moment_s` (time.monotonic), or as soon as the process has ended."""
+    """Wait until `moment_s` (time.monotonic) or until the process ends."""
     try:
         process.wait(timeout=max(0.0, moment_s - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -129,7 +128,7 @@ def wait_until(process: subprocess.Popen[bytes], moment_s: float) -> None:
 
 
 def is_listening(tables: bytes, transport: Transport, port: int) -> bool:
-    """Whether the text of /proc/net/tcp, tcp6, udp or udp6 has a socket that waits on the port."""
+    """Whether the text of /proc/net/tcp, tcp6, udp or udp6 contains a listening socket on the port."""
     return any(fields[3] == _WAITING_STATES[transport] for fields in _sockets(tables, port))
 
 
@@ -142,7 +141,7 @@ def _sockets(tables: bytes, port: int) -> Iterator[list[bytes]]:
 
 
 def finish(process: subprocess.Popen[bytes], timeout_s: float, what: str) -> tuple[bytes, bytes]:
-    """Wait for the end and return stdout and stderr. A process that hangs is killed: AirtollError."""
+    """Wait for the process and return stdout and stderr. Kills a process that hangs and raises AirtollError."""
     try:
         return process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:

@@ -1,18 +1,18 @@
-"""What the radio did: SNR, noise, PHY rate, retries and airtime, over another probe's measured window.
+"""Radio statistics over another probe's measured window: SNR, noise, PHY rate, retries and airtime.
 
-This is no probe of its own, because retries and airtime mean nothing without the traffic that causes them: who makes
-the traffic reads the link's counters at both ends of its window (`cpu.over` does), and `samples` makes samples of them.
+Retries and airtime mean nothing without the traffic that causes them. This is therefore not a probe of its own: a probe
+that generates traffic reads the link's counters at both ends of its window (`cpu.over`) and passes them to `samples`.
 
-| metric   | unit  | what it is                                                                                  |
+| metric   | unit  | meaning                                                                                     |
 |----------|-------|---------------------------------------------------------------------------------------------|
-| snr      | dB    | of the cell; absent where no frame is lost to noise                                         |
-| noise    | dBm   | thermal noise over the channel's width and the receiver's own; absent as SNR is             |
-| phy_rate | bit/s | of data frames, as the link is set                                                          |
-| retries  | %     | share of all transmissions of MPDUs that repeated one, by all senders                       |
-| airtime  | %     | share of the time in which the medium was busy, SIFS within exchanges included               |
+| snr      | dB    | of the cell; absent if no frame is lost to noise                                            |
+| noise    | dBm   | thermal noise over the channel width plus the receiver's noise figure; absent if snr is     |
+| phy_rate | bit/s | configured rate of data frames                                                              |
+| retries  | %     | share of retransmissions among all transmissions of MPDUs, by all senders                   |
+| airtime  | %     | share of time in which the medium was busy, including SIFS within exchanges                 |
 
-What a link does not report (a real radio counts other things) has no sample. SNR, noise and rate of an emulated link
-do not change within a run: then they have one sample.
+A value that a link does not report (a real radio has other counters) has no sample. SNR, noise and rate of an emulated
+link are constant during a run and have one sample each.
 """
 
 import math
@@ -27,22 +27,22 @@ THERMAL_NOISE_DBM_PER_HZ = -174.0
 """At 290 K."""
 
 NOISE_FIGURE_DB = 7.0
-"""Of a receiver that says nothing else: what the medium takes (wlan-air), and ns-3."""
+"""Default noise figure of a receiver, in the medium (wlan-air) and in ns-3."""
 
 _DSSS_WIDTH_MHZ = 22
-"""What an SNR of DSSS refers to (IEEE Std 802.11-2020, 15.4.5.5)."""
+"""Reference bandwidth of a DSSS SNR (IEEE Std 802.11-2020, 15.4.5.5)."""
 
 Value = tuple[str, str, float]
 """Metric, unit, value."""
 
 
 def noise_dbm(width_mhz: float, noise_figure_db: float = NOISE_FIGURE_DB) -> float:
-    """Noise at the receiver over a channel of that width."""
+    """Noise at the receiver over a channel of that width, in dBm."""
     return THERMAL_NOISE_DBM_PER_HZ + 10 * math.log10(width_mhz * 1e6) + noise_figure_db
 
 
 def of_channel(cell: Cell, rate_kbit_per_s: float | None) -> Iterator[Value]:
-    """What stays as it is in a run of the cell."""
+    """The values that are constant during a run of the cell."""
     if cell.snr != "none":
         yield "snr", "dB", float(cell.snr)
         yield "noise", "dBm", noise_dbm(_DSSS_WIDTH_MHZ if cell.phy == "dsss" else cell.bandwidth)
@@ -51,7 +51,7 @@ def of_channel(cell: Cell, rate_kbit_per_s: float | None) -> Iterator[Value]:
 
 
 def retries_percent(mpdus: float, retries: float, drops_retry: float) -> float | None:
-    """Of MPDUs that arrived, were sent again, were given up; None if there were none."""
+    """Share of retransmissions, from counts of delivered, retried and dropped MPDUs; None without transmissions."""
     transmissions = mpdus + retries + drops_retry
     return 100.0 * retries / transmissions if transmissions > 0 else None
 
@@ -64,7 +64,7 @@ def samples(
     t_ns: int,
     dur_ns: int,
 ) -> list[Sample]:
-    """Of a window between two readings of the link's counters."""
+    """Samples of a window between two readings of the link's counters."""
     values = [*of_channel(cell, known.rate_kbit_per_s), *_counted(before, after)]
     return [Sample("radio", metric, unit, "link", "", t_ns, dur_ns, value) for metric, unit, value in values]
 

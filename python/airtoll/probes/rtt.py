@@ -1,22 +1,22 @@
 """Round-trip time by ping-pong: one message of the packet size at a time on an otherwise idle link.
 
-Two tools do the same thing: read the clock, send, block until the message is back, read the clock, send the
-next. On one path their medians agree within a few percent. Each sample's `probe` says which one measured it.
+Two tools measure in the same way: they read the clock, send, wait until the message is back, read the clock and send
+the next message. On the same path, their medians agree within a few percent. A sample's `probe` names its tool.
 
-- sockperf. 3.7 knows IPv4 addresses only (later ones are asked, not assumed), waits without end for the first
-  datagram that is lost, rests two seconds before it begins, and gives no values of its first 0.4 s.
-- pingpong, airtoll's own (crate `airtoll-agent`, module pingpong), for what sockperf cannot do.
+- sockperf. Version 3.7 supports only IPv4 addresses (other versions are tested, not assumed), waits for ever for the
+  first lost datagram, pauses for two seconds before it begins, and gives no values of its first 0.4 s.
+- pingpong, airtoll's own tool (crate `airtoll-agent`, module pingpong), for cells that sockperf does not support.
 
-`tool="auto"` takes sockperf for the IP versions that it speaks, and pingpong for the rest. Where datagrams
-are lost, sockperf's runs end invalid with that as their reason; `tool="pingpong"` measures such links.
+`tool="auto"` uses sockperf for the IP versions that it supports, and pingpong otherwise. If datagrams are lost,
+sockperf's runs are invalid for that reason; `tool="pingpong"` measures such links.
 
-With several stations it is the first that asks, and the others are silent.
+With several stations, only the first one sends.
 
-| metric         | unit | what it is                                                                         |
+| metric         | unit | meaning                                                                            |
 |----------------|------|------------------------------------------------------------------------------------|
-| rtt            | ms   | a round trip, from before the send to after the receive: both stacks and wake-ups  |
+| rtt            | ms   | from before the send to after the receive: includes both stacks and wake-ups       |
 | datagrams_sent | 1    | UDP: messages sent within the window                                               |
-| datagrams_lost | 1    | UDP: those not back within 250 ms; they have no round-trip time rather than a 0    |
+| datagrams_lost | 1    | UDP: no answer within 250 ms; these have no round-trip time, rather than 0         |
 """
 
 import math
@@ -42,16 +42,16 @@ REPLY_TIMEOUT_S = 0.25
 
 SOCKPERF_WARMUP_S = 0.4
 SOCKPERF_COOLDOWN_S = 0.05
-"""What sockperf measures but does not show, at the start and at the end (its Defs.h)."""
+"""Times at the start and at the end that sockperf measures but does not show (its Defs.h)."""
 
 PINGPONG = [
     *(sys.executable, "-I", "-c"),
     "import sys; from airtoll._rust import pingpong; sys.exit(pingpong(sys.argv[1:]))",
 ]
-"""Runs the binding alone, without the packages that the probes need: it starts while the link waits."""
+"""Imports only the binding, not the packages that the probes require, so that it starts fast."""
 
 _COVERED = 0.75
-"""The last round trip must end after this part of the window."""
+"""The last round trip must end after this share of the window."""
 
 _SOCKPERF_VERSION = re.compile(rb"version #(\S+)")
 _SOCKPERF_TOTAL = re.compile(rb"\[Total Run\] RunTime=[\d.]+ sec;(?: Warm up time=(\d{1,9}) msec;)?")
@@ -67,7 +67,7 @@ _PINGPONG_TAIL = re.compile(rb'\{"lost":(\d{1,18}),"sent":(\d{1,18})\}')
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """One tool's output, read."""
+    """The parsed output of one tool."""
 
     version: str
     samples: Sequence[Sample]
@@ -84,18 +84,18 @@ class Rtt:
         self._speaks: dict[Ip, bool] = {"ipv4": True}
 
     def missing(self) -> str | None:
-        """What must be installed before this probe can work, or None if all is there."""
+        """Return what must be installed before this probe can run, or None."""
         return None if self._tool == "pingpong" else process.lacking({"sockperf": "sockperf"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell once. Raises AirtollError when the tool fails, with its own words."""
+        """Measure the cell once. Raises AirtollError with the tool's own words if it fails."""
         tool = self._tool
         if tool == "auto":
             tool = "sockperf" if self._sockperf_speaks(link.hosts[link.pairs[0][0]], cell.ip) else "pingpong"
         return _sockperf(link, cell, method) if tool == "sockperf" else _pingpong(link, cell, method)
 
     def _sockperf_speaks(self, host: Host, ip: Ip) -> bool:
-        """Whether this sockperf takes an IPv6 address: it is told to connect where nobody listens."""
+        """Whether this sockperf accepts an IPv6 address: tries to connect to a port on which nothing listens."""
         if ip not in self._speaks:
             tried = ["sockperf", "ping-pong", "--tcp", "-i", "::1", "-p", "1", "-t", "1"]
             self._speaks[ip] = b"Invalid address" not in process.output_of(host, tried)
@@ -148,7 +148,7 @@ def _exchange(
     client_argv: list[str],
     seconds: float,
 ) -> bytes:
-    """Run server and client; the client's stdout. AirtollError if either fails."""
+    """Run server and client and return the client's stdout. Raises AirtollError if either fails."""
     sta, ap = (link.hosts[role] for role in link.pairs[0])
     tool = "sockperf" if server_argv[0] == "sockperf" else "pingpong"
     who = f"{tool} server on {ap.name}"
@@ -166,7 +166,7 @@ def _exchange(
 
 
 def _complaint(stdout: bytes, stderr: bytes) -> str:
-    """What went wrong in the tool's words: sockperf says it on either stream and goes on talking."""
+    """The tool's error message. sockperf prints it on either stream, followed by other lines."""
     for line in (stderr + b"\n" + stdout).splitlines():
         if b"ERROR:" in line or b"Invalid" in line or b"Is the server down" in line:
             return last_words(line.split(b"ERROR:")[-1].removeprefix(b"sockperf:"))
@@ -174,9 +174,9 @@ def _complaint(stdout: bytes, stderr: bytes) -> str:
 
 
 def parse_sockperf(output: bytes, transport: Transport, window: Window) -> RoundTrips:
-    """Samples from sockperf's output with its full log in it. Raises AirtollError if that is not whole.
+    """Samples from sockperf's output, which includes its full log. Raises AirtollError if the output is incomplete.
 
-    The log begins after sockperf's own warm-up; times count from before that.
+    The log begins after sockperf's own warm-up; times are relative to the start of that warm-up.
     """
     total = _SOCKPERF_TOTAL.search(output)
     if total is None:
@@ -210,13 +210,13 @@ def parse_sockperf(output: bytes, transport: Transport, window: Window) -> Round
 
 
 def _nanoseconds(decimal: bytes) -> int:
-    """Seconds with nine decimals, without the rounding of binary fractions."""
+    """Convert seconds with nine decimals without floating-point rounding."""
     whole, fraction = decimal.split(b".")
     return int(whole) * NS_PER_S + int(fraction.ljust(9, b"0"))
 
 
 def parse_pingpong(output: bytes, transport: Transport, window: Window) -> RoundTrips:
-    """Samples from pingpong's lines of JSON. Raises AirtollError if they are not whole."""
+    """Samples from pingpong's JSON lines. Raises AirtollError if the output is incomplete."""
     head, *lines = output.splitlines() or [b""]
     tail = _PINGPONG_TAIL.fullmatch(lines[-1]) if lines else None
     version = _PINGPONG_HEAD.match(head)
@@ -239,7 +239,7 @@ def parse_pingpong(output: bytes, transport: Transport, window: Window) -> Round
 def _samples(
     probe: str, trips: Sequence[tuple[int, int]], lost: int, transport: Transport, window: Window
 ) -> list[Sample]:
-    """A sample for each round trip (start, length in ns) up to the window's end, and the window's counts."""
+    """One sample per round trip (start, length in ns) that starts before the window closes, and the window's counts."""
     samples = []
     for start_ns, rtt_ns in trips:
         phase = window.phase(start_ns / NS_PER_S)

@@ -1,19 +1,19 @@
-"""The probes of lab sim: the same metrics as those of real tools, from traffic models in virtual time.
+"""The probes of lab sim: the metrics of the real tools, from traffic models in virtual time.
 
-They run no command. What the medium answered is kept verbatim in raw/, so that samples can be made of it again.
+They run no commands. The medium's answer is stored verbatim in raw/, so that samples can be derived again.
 
-| probe      | traffic                                                                                |
-|------------|----------------------------------------------------------------------------------------|
-| throughput | UDP: always a datagram waiting, or the load that is offered;    TCP: always data to send |
-| rtt        | a request and its response, one at a time, as a ping-pong does                          |
-| irtt       | the same, and a datagram at a fixed interval in each direction, of one station          |
-| ftp        | TCP that always has data to send                                                        |
-| video      | the streams that the probe of real hosts plays, with the same metrics                   |
+| probe      | traffic                                                                                 |
+|------------|-----------------------------------------------------------------------------------------|
+| throughput | UDP: saturated, or at the offered load; TCP: saturated                                  |
+| rtt        | one request and its response at a time, like a ping-pong                                |
+| irtt       | the same, and datagrams at a fixed interval in each direction, with one station         |
+| ftp        | saturated TCP                                                                           |
+| video      | the streams of the probe on real hosts, with the same metrics                           |
 
-Each metric has one sample, over the whole window. Where the medium gives a distribution, `rtt` and `delay` are
-its median, and `rtt_p99` and `delay_p99` its 99th percentile; `delay_mean` and `video_rtt` are means. `throughput`
-also tells what the radio did (`radio`).
-There is no transfer with a begin and an end: `ftp_rate` is the rate after slow start, as `ftp_rate_steady` is.
+Each metric has one sample, over the whole window. If the medium gives a distribution, `rtt` and `delay` are its median,
+and `rtt_p99` and `delay_p99` its 99th percentile; `delay_mean` and `video_rtt` are means. `throughput` also gives the
+radio statistics (`radio`). Transfers have no beginning and no end: `ftp_rate`, like `ftp_rate_steady`, is the rate
+after slow start.
 """
 
 import math
@@ -35,7 +35,7 @@ from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Direction
 
 TOOL = "sim"
-"""What the samples name as their probe."""
+"""The probe name in the samples."""
 
 _RECEIVER: Mapping[Direction, str] = {"up": "ap", "down": "sta", "both": "link"}
 
@@ -46,7 +46,7 @@ class SimulatedThroughput:
     name = "throughput"
 
     def missing(self) -> str | None:
-        """Nothing."""
+        """None: this probe requires no tool."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
@@ -64,7 +64,7 @@ class SimulatedRtt:
     name = "rtt"
 
     def missing(self) -> str | None:
-        """Nothing."""
+        """None: this probe requires no tool."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:  # noqa: ARG002  (as every probe)
@@ -74,12 +74,12 @@ class SimulatedRtt:
 
 
 class SimulatedVideo:
-    """Delay, jitter, loss and late frames of HD video; a round trip is that of a frame's last packet and its answer."""
+    """Delay, jitter, loss and late frames of HD video. Round trips are from a frame's last packet to its answer."""
 
     name = "video"
 
     def missing(self) -> str | None:
-        """Nothing."""
+        """None: this probe requires no tool."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
@@ -97,7 +97,7 @@ class SimulatedIrtt:
     name = "irtt"
 
     def missing(self) -> str | None:
-        """Nothing."""
+        """None: this probe requires no tool."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
@@ -124,12 +124,12 @@ class SimulatedIrtt:
 
 
 class SimulatedFtp:
-    """The rate of a file that is long enough for its slow start not to matter."""
+    """The transfer rate of a file so long that slow start does not matter."""
 
     name = "ftp"
 
     def missing(self) -> str | None:
-        """Nothing."""
+        """None: this probe requires no tool."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
@@ -169,7 +169,7 @@ def _measurement(answers: Sequence[Answer], values: Iterable[_Value], method: Me
 
 
 def _radio(values: Mapping[str, Any], cell: Cell) -> Iterator[_Value]:
-    """What the radio did, of what the medium says."""
+    """The radio statistics in the medium's answer."""
     found = [*radio.of_channel(cell, _number(values, "facts", "rate_kbit_per_s"))]
     counts = [_number(values, "counters", key) for key in ("mpdus", "retries", "drops_retry")]
     if None not in counts:

@@ -1,31 +1,31 @@
 """HD video over RTP (RFC 3550): airtoll's own sender and receiver (crate `airtoll-agent`, module video).
 
-Each sender plays a stream of its own with the frame sizes of `wlan_air::traffic::Video`, the generator of lab sim:
-groups of I, P and B frames, 30 a second, in packets of the cell's size, with a mean rate of `cell.offered` Mbit/s of
-pictures. All cells of a block play the same streams. A frame's packets are spread evenly over the time until the next,
-as senders of video calls do; `pacing="burst"` gives them to the stack at once, as the encoder hands them over.
+Each sender plays its own stream with the frame sizes of `wlan_air::traffic::Video`, the generator of lab sim: groups of
+I, P and B frames, 30 frames per second, in packets of the cell's size, with a mean picture rate of `cell.offered`
+Mbit/s. All cells of a block play the same streams. A frame's packets are spread evenly over the time until the next
+frame, as video call senders do. `pacing="burst"` passes them to the stack at once, as the encoder delivers them.
 
-All flows play at the same time. Payload goes as iperf3's does: for direction up the sender runs on the station's host.
+All flows play at the same time. Payload flows as with iperf3: for direction up, the sender runs on the station's host.
 
-| metric                        | unit  | endpoint | what it is                                                     |
+| metric                        | unit  | endpoint | meaning                                                        |
 |-------------------------------|-------|----------|----------------------------------------------------------------|
-| throughput                    | bit/s | ap       | pictures that arrived, without RTP headers                     |
+| throughput                    | bit/s | ap       | received picture data, without RTP headers                     |
 | jitter                        | ms    | ap       | interarrival jitter at the end of the interval (1)             |
-| delay, delay_p99, delay_mean  | ms    | ap       | one-way delays of the packets, from program to program (2)     |
+| delay, delay_p99, delay_mean  | ms    | ap       | one-way packet delays, from program to program (2)             |
 | frame_delay                   | ms    | ap       | capture to last packet's arrival; null if a packet was lost    |
-| video_rtt                     | ms    | sta      | frame's last packet to the receiver's answer; null without (3) |
+| video_rtt                     | ms    | sta      | last packet of a frame to the answer; null without answer (3)  |
 | loss                          | 1     | ap       | packets lost over packets sent                                 |
-| late_frames                   | 1     | ap       | share of frames not there as a whole 100 ms after capture      |
-| datagrams_sent, _lost         | 1     | ap       | what loss is made of, by flow                                  |
-| frames_sent, frames_late      | 1     | ap       | what late_frames is made of, by flow                           |
+| late_frames                   | 1     | ap       | share of frames that are incomplete 100 ms after capture       |
+| datagrams_sent, _lost         | 1     | ap       | terms of loss, per flow                                        |
+| frames_sent, frames_late      | 1     | ap       | terms of late_frames, per flow                                 |
 
-(1) RFC 3550 section 6.4.1, by the moments at which packets were sent (RFC 5450): by their RTP time stamps it would
-contain how the sender spreads a frame. Fact `rtp_jitter_mean_ms` has that, as Wireshark does. (2) Median, 99th
-percentile and mean. They compare the clocks of two hosts, which are one clock here: fact `clocks`. (3) By the clock of
-the sender alone. What is counted over the window is that of the frames captured in it.
+(1) RFC 3550 section 6.4.1, from the actual send times of packets (RFC 5450). From their RTP time stamps, jitter would
+include how the sender spreads a frame; fact `rtp_jitter_mean_ms` is that value, as Wireshark computes it. (2) Median,
+99th percentile and mean. They compare the clocks of two hosts, which are the same clock here: fact `clocks`. (3)
+Measured only by the sender's clock. Counts over the window are those of the frames captured in the window.
 
-The endpoints are those of direction up; for down they change places. Several stations have endpoints like ap/sta1, and
-`throughput`, `loss` and `late_frames` are those of all together.
+The endpoints are those of direction up; for down they change places. With several stations, endpoints are like ap/sta1,
+and `throughput`, `loss` and `late_frames` are those of all stations together.
 """
 
 import math
@@ -49,34 +49,34 @@ from airtoll.probes.window import NS_PER_S, Window
 from airtoll.study.cell import Cell, Method
 
 TOOL = "video"
-"""What the samples name as their probe."""
+"""The probe name in the samples."""
 
 PORT: Final = 5004
-"""RTP's (RFC 3551, 8); each flow after the first has the next even one."""
+"""RTP's port (RFC 3551, 8). Each further flow uses the next even port."""
 
 FRAMES_PER_S: Final = 30
 
 DEADLINE_NS: Final = _rust.VIDEO_DEADLINE_NS
-"""A frame that is not there as a whole so long after its capture is not shown."""
+"""Frames that are incomplete this long after their capture are not shown."""
 
 START_ALLOWANCE_S: Final = 0.5
-"""From the start of the last sender's process to the beginning of all streams."""
+"""Time from the start of the last sender's process to the start of all streams."""
 
 LATE_MOST_NS: Final = 10_000_000
-"""A packet that is given to the stack so much later than it was due was late."""
+"""A packet is late if it is passed to the stack more than this after its due time."""
 
 LATE_SHARE_MOST: Final = 0.1
-"""Of the frames: where more have a late packet, the sender's host and not the link sets the result. A machine that does
-other things stalls now and then, and delays count from when a packet was really sent."""
+"""Highest tolerated share of frames with a late packet: above it, the sender's host, not the link, sets the result. A
+machine that runs other work stalls occasionally, and delays count from the actual send time of a packet."""
 
 UNFETCHED_MOST: Final = 0.01
-"""Of the packets that arrive; when a receiver fetches fewer in time, its own host and not the link sets the result."""
+"""Highest tolerated share of arriving packets that a receiver fetches too late: above it, the host is the limit."""
 
 COMMAND: Final = [
     *(sys.executable, "-I", "-c"),
     "import sys; from airtoll._rust import video; sys.exit(video(sys.argv[1:]))",
 ]
-"""Runs the binding alone, without the packages that the probes need: it starts while the link waits."""
+"""Imports only the binding, not the packages that the probes require, so that it starts fast."""
 
 Pacing = Literal["smooth", "burst"]
 
@@ -96,23 +96,23 @@ class _Delays(_Model):
 
 
 class Sent(_Model):
-    """What a sender prints."""
+    """The output of a sender."""
 
     video: _Version
     ssrc: _Count
-    start_ns: _Time  # of its clock
+    start_ns: _Time  # by the sender's clock
     clip_frames: _Count
     bye_answered: bool
     frames: list[tuple[_Time, _Count, _Count, _Time, _Time | None]] = Field(strict=False)
-    """Captured (ns from the start), packets, octets, late (ns), round-trip time (ns)."""
+    """Capture time (ns from the start), packets, octets, lateness (ns), round-trip time (ns)."""
 
 
 class Received(_Model):
-    """What a receiver prints."""
+    """The output of a receiver."""
 
     video: _Version
     ssrc: _Count | None
-    start_ns: _Time | None  # of the sender's clock: the capture of frame 0
+    start_ns: _Time | None  # by the sender's clock: the capture of frame 0
     buffer_octets: _Count
     bye: bool
     packets: _Count
@@ -120,7 +120,7 @@ class Received(_Model):
     delay_ns: _Delays | None
     rtp_jitter_mean_ns: _Time
     frames: list[tuple[_Count, _Count, _Time]] = Field(strict=False)
-    """Number, packets, delay (ns) of the last of them."""
+    """Number, packets, delay of the last packet (ns)."""
     intervals: list[tuple[_Count, _Count, _Time]] = Field(strict=False)
     """Packets, octets, jitter (ns)."""
     interval_ns: Annotated[int, Field(ge=1_000_000, le=NS_PER_S)]
@@ -131,7 +131,7 @@ _M = TypeVar("_M", bound=_Model)
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame, as both ends saw it."""
+    """A frame, as observed by both ends."""
 
     captured_ns: int  # from the start
     phase: Phase | None
@@ -144,18 +144,18 @@ class Frame:
 
     @property
     def late(self) -> bool:
-        """Whether it was not there as a whole by its deadline."""
+        """Whether the frame was incomplete at its deadline."""
         return self.delay_ns is None or self.delay_ns > DEADLINE_NS
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One flow, read."""
+    """One flow, as observed by both ends."""
 
     frames: Sequence[Frame]
     intervals: Sequence[
         tuple[int, int, int, int]
-    ]  # start (ns from the sender's), packets, octets, jitter (ns)
+    ]  # start (ns from the sender's start), packets, octets, jitter (ns)
     interval_ns: int
     delay_ns: _Delays | None
 
@@ -165,7 +165,7 @@ class Stream:
 
 
 class Video:
-    """Measures a cell by a video stream of each sender, with CPU load taken over the same window."""
+    """Measures a cell by one video stream per sender, with CPU load over the same window."""
 
     name = "video"
 
@@ -173,11 +173,11 @@ class Video:
         self._pacing: Pacing = pacing
 
     def missing(self) -> str | None:
-        """Nothing: it is airtoll's own."""
+        """None: the tool is part of airtoll."""
         return None
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:
-        """Measure the cell once. Raises AirtollError when an end fails, with its own words."""
+        """Measure the cell once. Raises AirtollError with an end's own words if the end fails."""
         offered_bit_per_s = round(offered_mbit_per_s(cell) * 1e6)
         window = Window.of(method)
         flows = flows_of(link, cell)
@@ -229,31 +229,31 @@ class Video:
 
 
 def offered_mbit_per_s(cell: Cell) -> float:
-    """Mean rate of each sender's pictures, in Mbit/s. UsageError where the cell has none: a video has a rate."""
+    """Mean rate of each sender's pictures, in Mbit/s. Raises UsageError if the cell sets no rate."""
     if cell.offered == "max":
         raise UsageError("offered: a video has a data rate: give it for each sender, like '20 Mbit/s'")
     return cell.offered
 
 
 def _seed(link: Link, method: Method) -> int:
-    """The run's where the lab says it, so that lab sim plays the same streams; else the study's."""
+    """The run's seed if the lab has it, so that lab sim plays the same streams; otherwise the study's."""
     return method.seed if link.known.seed is None else link.known.seed
 
 
 _OF_BOTH_CLOCKS = ("delay", "delay_p99", "delay_mean", "frame_delay", "frames_late", "late_frames")
-"""What compares a time of the sender with one of the receiver."""
+"""Metrics that compare a time of the sender with a time of the receiver."""
 
 
 @dataclass(frozen=True)
 class _Done:
-    """What both ends of all flows printed."""
+    """Output of both ends of all flows."""
 
     sent: list[Sent]
     received: list[Received]
     raw: dict[str, bytes]
-    commands: list[tuple[list[str], list[str]]]  # the receiver's and the sender's
+    commands: list[tuple[list[str], list[str]]]  # receiver and sender
     snapshots: list[cpu.Snapshot]
-    unfetched: int  # packets that arrived and found no room at the receivers' sockets
+    unfetched: int  # packets that arrived when the receivers' socket buffers were full
 
 
 def _perform(
@@ -291,7 +291,7 @@ def _perform(
         process.wait_until(senders[-1], start_ns / NS_PER_S + window.opens_s)
         snapshots = cpu.over(link, senders[-1], start_ns / NS_PER_S + window.closes_s)
         sent, received, raw = [], [], {}
-        # Senders first: what one of them complains of is why its receiver waits.
+        # Senders first, because a sender's error is the reason why its receiver waits.
         for flow, sender in zip(flows, senders, strict=True):
             who = _who("sender", flow)
             stdout, stderr = process.finish(sender, 2 * process.GRACE_S, who)
@@ -307,7 +307,7 @@ def _perform(
 
 
 def stream_seed(seed: int, flow: int) -> int:
-    """The seed of a flow's stream, as the flows of lab sim have it from the run's seed."""
+    """The seed of a flow's stream. Lab sim derives the same seed from the run's seed."""
     return seed ^ (flow + 1) * 0x9E37_79B9_7F4A_7C15 % 2**64
 
 
@@ -324,12 +324,12 @@ def _complaint(stderr: bytes) -> str:
 
 
 def parse_sent(stdout: bytes, stderr: bytes, who: str) -> Sent:
-    """What a sender printed. Raises AirtollError with its own words, or if that is not whole."""
+    """Parse a sender's output. Raises AirtollError with its own words if it is empty or incomplete."""
     return _parse(Sent, stdout, stderr, who)
 
 
 def parse_received(stdout: bytes, stderr: bytes, who: str) -> Received:
-    """What a receiver printed. Raises AirtollError with its own words, or if that is not whole."""
+    """Parse a receiver's output. Raises AirtollError with its own words if it is empty or incomplete."""
     return _parse(Received, stdout, stderr, who)
 
 
@@ -345,7 +345,7 @@ def _parse(model: type[_M], stdout: bytes, stderr: bytes, who: str) -> _M:
 
 
 def joined(sent: Sent, received: Received, window: Window) -> Stream:
-    """Both ends' words on one stream."""
+    """Combine the reports of both ends of a stream."""
     came = {number: (packets, delay_ns) for number, packets, delay_ns in received.frames}
     frames = []
     for number, (captured_ns, packets, octets, late_ns, rtt_ns) in enumerate(sent.frames):
@@ -421,7 +421,7 @@ def stream_samples(stream: Stream, window: Window, way: Way) -> list[Sample]:
 
 
 def total_samples(streams: Sequence[Stream], window: Window, way: Way) -> Iterator[Sample]:
-    """Throughput of all flows of one way together, in the intervals of the first."""
+    """Total throughput of all flows in one direction, in the intervals of the first flow."""
     for rows in zip(*(stream.intervals for stream in streams), strict=False):
         t_ns, step_ns = rows[0][0], streams[0].interval_ns
         phase = window.phase((t_ns + step_ns / 2) / NS_PER_S)
@@ -455,13 +455,13 @@ def _over_window(
 
 
 def _sent_bit_per_s(streams: Sequence[Stream], window: Window) -> float:
-    """What all senders together gave to their stacks: the offered load, if all is well."""
+    """Rate that all senders together passed to their stacks: the offered load, unless a sender fell behind."""
     octets = sum(frame.octets for stream in streams for frame in stream.counted())
     return 8 * octets / window.duration_s
 
 
 def faults(sent: Sent, received: Received, stream: Stream, window: Window) -> list[str]:
-    """Reasons for which what both ends say of a stream makes no valid run."""
+    """Reasons why the run of this stream is invalid."""
     if received.packets == 0:
         return ["video: no packet arrived"]
     if sent.ssrc != received.ssrc:

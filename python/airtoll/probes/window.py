@@ -1,4 +1,4 @@
-"""The stretch of a probe's time that counts."""
+"""The measured window of a probe."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True)
 class Window:
-    """From `opens_s` to `closes_s`, in seconds from the start of the probe; what comes before is warm-up."""
+    """From `opens_s` to `closes_s`, in seconds from the start of the probe. Time before the window is warm-up."""
 
     opens_s: float
     closes_s: float
@@ -23,11 +23,11 @@ class Window:
 
     @property
     def duration_s(self) -> float:
-        """Its length."""
+        """Length of the window."""
         return self.closes_s - self.opens_s
 
     def phase(self, moment_s: float) -> Phase | None:
-        """Where a moment belongs; None after the window."""
+        """The phase to which a time belongs, or None after the window."""
         if moment_s < self.opens_s:
             return "warmup"
         return "measure" if moment_s < self.closes_s else None
