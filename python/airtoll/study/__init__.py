@@ -1,21 +1,20 @@
-"""What to measure: from a study file to the list of runs.
+"""From a study file to the list of runs.
 
     studies/*.toml --load--> Study --expand--> Plan --> labs, probes, store
 
-- `quantity`: numbers with units ("1.5 s", "1408 B"), and how a message shows a value.
-- `values`: the values of keys as types; `link`: settings of the link.
+- `quantity`: numbers with units ("1.5 s", "1408 B"), and how messages show values.
+- `values`: types for the values of keys; `link`: settings of the link.
 - `factors`: the declaration of every factor: levels, unit, default, labs, option, words.
 - `probes`: the declaration of every probe that a study can name.
-- `schema`: the file's keys as models, each with its unit; they also make docs/reference/study.schema.json.
-- `rules`: which levels cannot go together; of PHYs, rates and topologies the medium alone knows (`_rust`).
-- `load`: finds, reads and checks a file. Every fault is a UsageError of one line: file, key, what is allowed.
-- `plan`: crosses the factors and orders the runs in randomised paired blocks; `describe` is for people.
+- `schema`: the file's keys as models, each with its unit. docs/reference/study.schema.json derives from them.
+- `rules`: incompatible levels. Only the medium (`_rust`) knows the rules of PHYs, rates and topologies.
+- `load`: finds, reads and checks a file. Every error is a UsageError of one line: file, key, allowed values.
+- `plan`: crosses the factors and orders the runs in randomised paired blocks; `describe` summarises a plan.
 - `cell`: the types that the later stages read: Cell, Run, Method, Plan.
-- `scenario`: one cell in virtual time in the same words, and as JSON for the medium.
+- `scenario`: one cell in virtual time with the same keys, and as JSON for the medium.
 
-All of it is pure but for the reading of the one file: no clock, no random generator, no network. A plan
-follows from the file alone, so it can be made again years later and compared with what a result directory
-says was done.
+Except for reading the one file, everything is pure: no clock, no random generator, no network. A plan depends only on
+the file, so it can be derived again years later and compared with the contents of a result directory.
 """
 
 from airtoll.study.cell import Cell, Method, Plan, Run

@@ -1,4 +1,4 @@
-"""What is measured: a cell, its replicates (runs) and the blocks that pair them."""
+"""The units of measurement: a cell, its replicates (runs) and the blocks that pair them."""
 
 from typing import Annotated, Literal
 
@@ -25,7 +25,7 @@ from airtoll.study.values import key_of
 
 
 def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"]:
-    """Where frames of this security level are sealed and opened."""
+    """The place where frames of this security level are sealed and opened."""
     if crypto_at == "by-suite":
         return "host" if security.startswith("enhanced") else "card"
     return crypto_at
@@ -34,7 +34,7 @@ def sealed_at(crypto_at: CryptoAt, security: Security) -> Literal["host", "card"
 class Cell(BaseModel):
     """One combination of factor levels."""
 
-    # `factors` declares the factors. The order here is the order in records.
+    # `factors` declares the factors. This order is the order in records.
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,10 +46,10 @@ class Cell(BaseModel):
     rate: str  # "54 Mbit/s" for dsss, ofdm and erp, "mcs7" for ht and vht
     transport: Transport
     ip: Ip
-    packet_size: int  # bytes: payload of a UDP datagram, or of one write to a TCP socket
+    packet_size: int  # bytes: payload of a UDP datagram, or size of one write to a TCP socket
     security: Security
-    # The factors with a default came after the first version: a digest omits them at their default (see plan).
-    streams: int = factors.STREAMS.default  # spatial streams; an ht rate of mcs8 or more says itself how many
+    # Factors with a default were added after the first version. A digest omits them at their default (see plan).
+    streams: int = factors.STREAMS.default  # spatial streams; ht rates from mcs8 imply their own number
     stations: int = factors.STATIONS.default
     direction: Direction = factors.DIRECTION.default
     snr: Snr = factors.NOISE.default
@@ -60,7 +60,7 @@ class Cell(BaseModel):
 
     @property
     def sealed_at(self) -> Literal["host", "card"]:
-        """Where the cell's frames are sealed and opened."""
+        """The place where the cell's frames are sealed and opened."""
         return sealed_at(self.crypto_at, self.security)
 
 
@@ -69,16 +69,16 @@ class Run(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    order: int  # 1-based place in the plan; runs are done in this order
-    block: int  # runs of one block differ in nothing but security
+    order: int  # 1-based position in the plan; runs are executed in this order
+    block: int  # runs of a block differ only in security
     replicate: int  # 1-based
-    discard: bool  # one of the first replicates, measured and kept but left out of every figure
-    seed: int  # the same for all runs of a block
+    discard: bool  # one of the first replicates: measured and stored, but excluded from every statistic
+    seed: int  # shared by all runs of a block
     cell: Cell
 
     @property
     def id(self) -> str:
-        """A name that is unique in the plan, sorts in running order and suits a directory."""
+        """A name that is unique in the plan, sorts in execution order and is a valid directory name."""
         c = self.cell
         return f"{self.order:04d}-{c.transport}-{c.ip}-{c.packet_size}-{c.security}"
 
@@ -94,24 +94,22 @@ class Method(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    repeats: int  # replicates of each cell that count; the most of them, where a rule may stop earlier
-    discard_first: int  # replicates before those, measured but left out
+    repeats: int  # counted replicates per cell; with a stopping rule, the maximum
+    discard_first: int  # replicates before those, measured but excluded
     duration: float  # seconds of each probe's measured window
-    warmup: float  # seconds before that window, measured but left out
+    warmup: float  # seconds before that window, measured but excluded
     seed: int
-    # With a default are those that came after the first version.
+    # Keys with a default were added after the first version.
     probes: tuple[ProbeName, ...] = ("throughput", "rtt")
     stop: StopRule = "fixed"
-    least_repeats: int = 2  # before a rule may stop
-    within: float = (
-        5.0  # precision: half width of the interval in % of the mean; agreement: of the larger of two
-    )
+    least_repeats: int = 2  # minimum before a rule may stop
+    within: float = 5.0  # in %: half the interval of the mean; for agreement, the difference
     confidence: float = 95.0  # of that interval, in %
-    udp_load: UdpLoad | float = "overload"  # in one run's method also Mbit/s of payload
+    udp_load: UdpLoad | float = "overload"  # in the method of one run also Mbit/s of payload
 
 
 class Plan(BaseModel):
-    """Every run of a study, in the order in which they are done."""
+    """Every run of a study, in execution order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

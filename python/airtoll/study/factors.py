@@ -42,7 +42,7 @@ Security = Literal[
     "enhanced4",
     "enhanced8",
 ]
-"""Security levels, by hostapd's names where it has them; enhancedN is Enhanced CCMP in N lanes."""
+"""Security levels, with hostapd's names where they exist; enhancedN is Enhanced CCMP with N lanes."""
 
 Transport = Literal["tcp", "udp"]
 Ip = Literal["ipv4", "ipv6"]
@@ -52,30 +52,30 @@ ht 802.11n (19), vht 802.11ac (21)."""
 
 GuardInterval = Literal["long", "short"]
 Topology = Literal["point-to-point", "wired-ap", "through-ap", "stations"]
-"""Where the server is. point-to-point: the AP's host is itself the server, the station is the client;
-wired-ap: behind the AP on a wire; through-ap: another station, so that every packet crosses the air twice;
-stations: the AP's host, with any number of stations."""
+"""The place of the server. point-to-point: the AP's host is the server, the station is the client; wired-ap: on a wire
+behind the AP; through-ap: on another station, so that every packet crosses the air twice; stations: the AP's host, with
+any number of stations."""
 
 Direction = Literal["up", "down", "both"]
-"""Of the data: up is from the station."""
+"""Direction of the data: up is from the station."""
 
 CryptoAt = Literal["host", "card", "by-suite"]
-"""Where frames are sealed and opened: by the host's CPU, or by the processor of the wireless card. by-suite is the
-comparison of Hayajneh et al.: the card seals by the standard's suites, the host by Enhanced CCMP."""
+"""The place where frames are sealed and opened: the host's CPU or the processor of the wireless card. by-suite is the
+comparison of Hayajneh et al.: the card seals the standard's suites, the host seals Enhanced CCMP."""
 
 TcpSize = Literal["write", "mss"]
-"""What the packet size is over TCP: the size of one write to the socket, or the payload of a segment."""
+"""Meaning of the packet size over TCP: the size of one write to the socket, or the payload of a segment."""
 
 Offered = float | Literal["max"]
-"""UDP payload that each sender offers, in Mbit/s; max: all of them together more than the link carries."""
+"""UDP payload per sender, in Mbit/s; max: all senders together offer more than the link carries."""
 
 StackName = str
-"""Which settings the hosts' TCP/IP stacks have: a table [stack.NAME] of the study; default: the hosts' own."""
+"""TCP/IP stack settings of the hosts: a table [stack.NAME] of the study; default: the hosts' own settings."""
 
 Snr = float | Literal["none"]
 """Signal-to-noise ratio in dB; none: no frame is lost to noise."""
 
-# One level of each factor, as a study file writes it.
+# Types of one level of each factor in a study file.
 SecurityLevel = Annotated[Security, *name_of(Security, FORGEABLE)]
 TransportLevel = Annotated[Transport, *name_of(Transport)]
 IpLevel = Annotated[Ip, *name_of(Ip)]
@@ -89,17 +89,17 @@ TcpSizeLevel = Annotated[TcpSize, *name_of(TcpSize)]
 
 @dataclass(frozen=True)
 class Word:
-    """How a scenario says a factor: as one word, which is an option of `airtoll simulate` and `airtoll model`."""
+    """The scenario key of a factor, which is also an option of `airtoll simulate` and `airtoll model`."""
 
-    text: str  # description of the word, and help of the option
-    default: Any  # None: the medium's own choice
-    panel: str  # of the option
-    metavar: str = "NAME"  # of the option
+    text: str  # description of the key, and help of the option
+    default: Any  # None: the medium chooses
+    panel: str  # help panel of the option
+    metavar: str = "NAME"  # placeholder of the option's value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """One factor of a study: what its levels are, and how each part of the program names them."""
+    """One factor of a study: its levels, and its names in each part of the program."""
 
     name: str
     level: Any  # the annotated type that checks one level
@@ -107,23 +107,21 @@ class Factor:
     several: str  # the levels in words, for [quick.factors]: "Packet sizes"
     measured_in: str = ""  # the unit in words, for [quick.factors]: ", in bytes"
     unit: Quantity | None = None  # None: a level is text, or a number without a unit
-    default: Any = None  # the one level if the file names none; None: the key is required
-    first_version: bool = (
-        False  # every cell names it; other factors are named only where not at their default
-    )
-    labs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # levels of a lab that has only some
-    word: Word | None = None  # None: scenarios do not have the word
-    column: str = ""  # head of its column in CSV files, where that is not the name
-    named: Mapping[str, str] = field(default_factory=dict)  # levels in a report's words
-    phrase: str = "{}"  # a level that is not in `named`, in a report
+    default: Any = None  # the single level if the file names none; None: the key is required
+    first_version: bool = False  # every cell names it; other factors are named only when not at their default
+    labs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # levels of labs that support only some
+    word: Word | None = None  # None: scenarios do not have the key
+    column: str = ""  # header of its CSV column, if not the name
+    named: Mapping[str, str] = field(default_factory=dict)  # report texts of levels
+    phrase: str = "{}"  # report text of a level that is not in `named`
 
     def levels(self) -> tuple[Any, Any]:
-        """The key of [factors], as pydantic takes it: type and field."""
+        """Type and field of the key in [factors], for pydantic."""
         default = ... if self.default is None else (self.default,)
         return self._listed(), Field(default, description=self.text)
 
     def kept(self) -> tuple[Any, Any]:
-        """The key of [quick.factors], as pydantic takes it: type and field."""
+        """Type and field of the key in [quick.factors], for pydantic."""
         text = f"{self.several} to keep{self.measured_in}."
         return self._listed() | None, Field(default=None, description=text)
 
@@ -132,21 +130,21 @@ class Factor:
         return Annotated[tuple[level, ...], *LEVELS]  # type: ignore[valid-type]
 
     def spoken(self) -> Any:
-        """The word of a scenario, as a field of pydantic."""
+        """The scenario key, as a pydantic field."""
         assert self.word is not None, self.name
         return Field(default=self.word.default, description=self.word.text)
 
     def choices(self) -> tuple[Any, ...]:
-        """The levels, where they can be listed; else none."""
+        """The levels, if they can be listed; otherwise empty."""
         listed = self.unit.values if self.unit else get_args(get_args(self.level)[0])
         return tuple(listed)
 
     def level_text(self, level: str | float) -> str:
-        """A level as a study file writes it: with its unit where it has one."""
+        """A level in the syntax of a study file: with its unit, if it has one."""
         return str(level) if isinstance(level, str) or self.unit is None else self.unit.text(level)
 
     def phrase_of(self, level: Any) -> str:
-        """A level as a report words it."""
+        """A level as text of a report."""
         return self.named[level] if level in self.named else self.phrase.format(level)
 
 
@@ -288,7 +286,7 @@ STATIONS: Final = Factor(
     text="Stations that contend; several need a topology.",
     several="Numbers of stations",
     default=1,
-    # Each station, or each pair of them with topology through-ap, runs a measuring program on the one machine.
+    # One machine runs a measuring program per station, or per pair of stations with topology through-ap.
     labs={"air": tuple(range(1, 17))},
     word=Word("Stations beside the access point.", 1, "Stations", "N"),
     phrase="stations: {}",
@@ -370,19 +368,19 @@ FACTORS: Final[Mapping[str, Factor]] = {
         *(NOISE, CRYPTO_AT, STACK, TCP_SIZE, OFFERED),
     )
 }
-"""Every factor by its name, in the order of a study file."""
+"""Every factor by name, in the order of a study file."""
 
 LATER_FACTORS: Final[Mapping[str, Any]] = {
     name: factor.default for name, factor in FACTORS.items() if not factor.first_version
 }
-"""The factors that are named only where they are not at their default, with that default."""
+"""Factors that are named only when not at their default, with that default."""
 
 
 def level_text(factor: str, level: str | float) -> str:
-    """A level as a study file writes it: with its unit where it has one. `factor` may be the lab."""
+    """A level in the syntax of a study file: with its unit, if it has one. `factor` may be the lab."""
     return FACTORS[factor].level_text(level) if factor in FACTORS else str(level)
 
 
 def level_order(level: str | float) -> tuple[bool, str | float]:
-    """To sort the levels of a factor by: numbers before names, as those of snr come together."""
+    """Sort key for the levels of a factor: numbers before names, because snr has both."""
     return isinstance(level, str), level

@@ -1,4 +1,4 @@
-"""One level of a factor as text: what the command line, a CSV file and a rule say of a cell."""
+"""Levels of factors as text, on the command line, in CSV files and in rules."""
 
 import re
 from decimal import Decimal
@@ -13,16 +13,16 @@ from airtoll.study.schema import QuickFactors
 from airtoll.study.values import did_you_mean
 
 AUTO_RATE: Final = "auto"
-"""The rate of a link whose stations chose it frame by frame: no study has it, a result from elsewhere may."""
+"""The rate of a link whose stations choose it per frame. Only imported results may have it, never a study."""
 
 CELL_FACTORS: Final = tuple(Cell.model_fields)
-"""The factors of a cell, the lab among them."""
+"""The factors of a cell, including the lab."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def check_factor(name: str) -> str:
-    """The name, if it is a factor's. Raises ValueError with what there is."""
+    """Return the name if it is a factor's. Raises ValueError, with the known factors."""
     if name not in CELL_FACTORS:
         raise ValueError(
             f"{show(name)} is not a factor; there are {', '.join(CELL_FACTORS)}{did_you_mean(name, CELL_FACTORS)}"
@@ -31,9 +31,9 @@ def check_factor(name: str) -> str:
 
 
 def parse_level(factor: str, text: str) -> Any:
-    """The level as a cell holds it; a bare number is in the factor's own unit.
+    """Parse a level to its value in a cell. A bare number is in the factor's own unit.
 
-    Raises ValueError, in one line, for what is no factor or none of its levels.
+    Raises ValueError, in one line, for an unknown factor or level.
     """
     check_factor(factor)
     if factor == "lab" or (factor == "rate" and text == AUTO_RATE):
@@ -51,7 +51,7 @@ def parse_level(factor: str, text: str) -> Any:
 
 
 _SIZE = Quantity("a packet size", "B", "1408 B", Decimal(1), Decimal(2**31), whole=True)
-"""Programs elsewhere write to sockets what they like; what a study can have is less."""
+"""Any write size of a foreign program; studies support a smaller range."""
 
 
 def choice_of(factor: str, levels: list[Any]) -> str:

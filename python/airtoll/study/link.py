@@ -1,6 +1,6 @@
-"""Settings of the link: what is the same in every run of a study and may be changed there.
+"""Settings of the link, which are the same in every run of a study.
 
-A key that is not given leaves the lab's own value, which the run's record says.
+A missing key keeps the lab's own value, which the run's record contains.
 """
 
 from typing import Annotated, Any, Literal
@@ -29,12 +29,12 @@ class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def given(self) -> dict[str, Any]:
-        """The keys that are given, with their values."""
+        """The keys that are set, with their values."""
         return self.model_dump(exclude_none=True)
 
 
 class TcpSettings(_Settings):
-    """How the hosts' TCP is set up, in real and in virtual time."""
+    """TCP settings of the hosts, in real and in virtual time."""
 
     congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = Field(
         default=None, description="Congestion control of TCP: reno or cubic."
@@ -48,7 +48,7 @@ class TcpSettings(_Settings):
 
 
 class SocketSettings(_Settings):
-    """How the stacks of real hosts are set up; what virtual time has no words for."""
+    """TCP/IP settings of real hosts, which virtual time does not have."""
 
     segmentation_offload: _Switch | None = Field(
         default=None,
@@ -68,7 +68,7 @@ class SocketSettings(_Settings):
 
 
 class MediumSettings(TcpSettings):
-    """How the medium and its stations are set up, in real and in virtual time."""
+    """Settings of the medium and its stations, in real and in virtual time."""
 
     preamble: Annotated[Preamble, *name_of(Preamble)] | None = Field(
         default=None, description="PHY preamble of dsss: long or short."
@@ -147,16 +147,16 @@ class MediumSettings(TcpSettings):
 
 
 class Stack(TcpSettings, SocketSettings):
-    """A TCP/IP stack that stands for another system's; what it does not say is as in [link]."""
+    """Settings that reproduce another system's TCP/IP stack. Missing keys are as in [link]."""
 
     system: Title = Field(description="The system that the settings stand for, in words.")
 
 
 class LinkSettings(MediumSettings, SocketSettings):
-    """How the link is set up, the same in every run."""
+    """Settings of the link, the same in every run."""
 
     def with_stack(self, stack: Stack | None) -> "LinkSettings":
-        """The settings with those of a stack in place of its own."""
+        """The settings, with those of a stack in their place."""
         return (
             self
             if stack is None

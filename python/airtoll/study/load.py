@@ -1,4 +1,4 @@
-"""From the name or path of a study file to a checked study; every fault is one line naming file and key."""
+"""Loads and checks a study file by name or path. Every error is one line with file and key."""
 
 import os
 import re
@@ -18,22 +18,21 @@ from airtoll.study.values import PROBLEM, did_you_mean
 class Study(StudyFile):
     """A checked study file: durations in seconds, packet sizes in bytes, bandwidths in MHz."""
 
-    name: str  # the file's name without its ending
+    name: str  # the file's name without suffix
     path: Path
-    text: str  # the file, verbatim
+    text: str  # the file's content, verbatim
 
 
 def shipped_studies() -> list[Path]:
-    """The study files that come with airtoll, by name."""
+    """The study files shipped with airtoll, sorted by name."""
     return sorted((Path(__file__).parents[1] / "studies").glob("*.toml"))
 
 
 def find_study(name_or_path: str | Path) -> Path:
-    """The path of a study file that is named by its path, or by a bare name if it is one that is shipped.
+    """The path of a study file that is given as a path, or as the bare name of a shipped study.
 
-    What has a folder or the ending .toml is a path. A bare name is first looked up among the shipped studies,
-    so that no file that happens to lie in the working directory can take its place. Raises UsageError for an
-    unknown name.
+    An argument with a directory or the suffix .toml is a path. A bare name is looked up among the shipped studies
+    first, so that no file in the working directory can shadow them. Raises UsageError for an unknown name.
     """
     path = Path(name_or_path)
     if path.suffix == ".toml" or os.sep in str(name_or_path):
@@ -41,7 +40,7 @@ def find_study(name_or_path: str | Path) -> Path:
     shipped = {study.stem: study for study in shipped_studies()}
     if path.name in shipped:
         return shipped[path.name]
-    if path.name and os.path.exists(path):  # unlike Path.exists, False for a name that no file can have
+    if path.name and os.path.exists(path):  # unlike Path.exists, returns False for an impossible file name
         return path
     names = f"shipped are {', '.join(shipped)}" if shipped else "none is shipped with this installation"
     hint = did_you_mean(path.name, shipped)
@@ -49,14 +48,14 @@ def find_study(name_or_path: str | Path) -> Path:
 
 
 def load_study(path: str | Path) -> Study:
-    """Read and check a study file. Raises UsageError with one line: file, key, what is allowed."""
+    """Read and check a study file. Raises UsageError with one line: file, key, allowed values."""
     path = Path(path)
     file = one_line(str(path), most=4096)
     text, raw = read_toml(path, "a study file")
     try:
         checked = StudyFile.model_validate(raw)
     except ValidationError as error:
-        # A misspelt key is also a missing one: the misspelling is what to say first.
+        # A misspelt key is also reported as missing: show the misspelling first.
         details = sorted(
             error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden"
         )
@@ -84,7 +83,7 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
             context = detail["ctx"]
             index = context.get("index")
             return (where if index is None else (*where, index)), context["text"]
-        case _:  # no model has a check that ends here; pydantic's own words are better than none
+        case _:  # no model has a check that ends here; pydantic's own message is the fallback
             return where, one_line(detail["msg"], most=200)
 
 
@@ -99,16 +98,16 @@ def _known_keys(where: tuple[str, ...]) -> str:
 
 
 def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:
-    """The place as `TABLES` has it."""
+    """The location as a key of `TABLES`."""
     names = tuple(str(part) for part in where)
     return ("stack", "NAME", *names[2:]) if names[:1] == ("stack",) and len(names) > 1 else names
 
 
 def _key(where: tuple[str | int, ...]) -> str:
-    """A place in the file as its dotted key: factors.packet_size[1]."""
+    """A location in the file as a dotted key: factors.packet_size[1]."""
     text = ""
     for part in where:
-        if part == "[key]":  # pydantic's mark of a key that is wrong by itself
+        if part == "[key]":  # pydantic's marker of an invalid key
             continue
         if isinstance(part, int):
             text += f"[{part}]"

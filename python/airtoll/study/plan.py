@@ -1,15 +1,14 @@
 """From a study to its plan: every run, in randomised paired blocks.
 
-A *block* holds one replicate of every security level of an otherwise equal cell, so that a secured run is
-compared with the open run next to it in time. A *round* holds one block of every such cell. The plan is the
-rounds in turn: a study that is interrupted leaves whole rounds, not one corner of the design measured and the
-rest missing. Blocks are shuffled within their round and security levels within their block, so that drift and
-warming up fall on all levels alike.
+A *block* holds one replicate of every security level of an otherwise equal cell, so that a secured run is compared with
+an open run close to it in time. A *round* holds one block of every such cell. The plan is a sequence of rounds, so that
+an interrupted study leaves complete rounds instead of one measured corner of the design. Blocks are shuffled within
+their round and security levels within their block, so that drift and warm-up affect all levels alike.
 
-The shuffle is a sort by SHA-256 of the seed, the replicate and what is shuffled. Every order is as likely as
-any other, any language can repeat it, no version of Python changes it, and the order of the levels in the
-file does not matter; nor does a further level change the order of the others, nor a factor that a later
-version of airtoll added, as long as it is at its default.
+The shuffle sorts by SHA-256 of the seed, the replicate and the shuffled item. All orders are equally likely, any
+language can reproduce the order, and it does not depend on the version of Python or on the order of levels in the file.
+An additional level does not change the order of the others. Nor does a factor that a later version of airtoll added, as
+long as it is at its default.
 """
 
 import hashlib
@@ -28,17 +27,17 @@ from airtoll.study.quantity import one_line
 _PAIRED = tuple(name for name in FACTORS if name != "security")
 
 OVERHEAD_S = 1.0
-"""Seconds that a run takes beyond its probes' windows: link up and down, tools started, result written."""
+"""Seconds per run beyond its probes' windows: bringing the link up and down, starting tools, writing the result."""
 
 CPU_PROBE_S = 1.0
-"""Seconds that a probe of the CPU alone takes, which has no window, with its process."""
+"""Seconds that a probe of the CPU takes, including its process. It has no window."""
 
 
 def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
-    """Every run of the study, in the order in which to do them.
+    """Every run of the study, in execution order.
 
-    `lab` takes the place of the study's own, and changes neither order nor seeds. `quick` applies the file's
-    [quick] table; UsageError if it has none. The same arguments give the same plan, always and everywhere.
+    `lab` replaces the study's lab without changing order or seeds. `quick` applies the file's [quick] table. Raises
+    UsageError if the file has none. The same arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -55,7 +54,7 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
     ]
     runs: list[Run] = []
     block = 0
-    # The load of UDP comes from TCP's throughput: all rounds of TCP go first.
+    # TCP throughput sets the UDP load, so all TCP rounds run first.
     stages = ("tcp", "udp") if method.udp_load == "tcp" else (None,)
     for stage, replicate in product(stages, range(1, method.discard_first + method.repeats + 1)):
         of_stage = [pair for pair in pairs if stage in (None, pair["transport"])]
@@ -78,10 +77,10 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
 
 
 def _digest(purpose: str, seed: int, replicate: int, levels: Mapping[str, Any]) -> bytes:
-    """SHA-256 of the line 'airtoll plan 1 PURPOSE SEED REPLICATE' and a line 'FACTOR=LEVEL' for each factor.
+    """SHA-256 of the line 'airtoll plan 1 PURPOSE SEED REPLICATE' and one line 'FACTOR=LEVEL' per factor.
 
-    The factors stand in the order of their names, later ones only where they are not at their default; lines
-    are joined by one line feed and encoded in UTF-8.
+    Factors are sorted by name, and later factors are omitted at their default. Lines are joined by a line feed and
+    encoded in UTF-8.
     """
     lines = [f"airtoll plan 1 {purpose} {seed} {replicate}"]
     lines += [f"{name}={level_text(name, levels[name])}" for name in sorted(levels) if _named(name, levels)]
@@ -93,49 +92,49 @@ def _named(name: str, levels: Mapping[str, Any]) -> bool:
 
 
 def _run_seed(seed: int, replicate: int, pair: Mapping[str, Any]) -> int:
-    """The seed of a block's runs: 53 bits, which every JSON reader keeps exact."""
+    """The seed of a block's runs: 53 bits, which every JSON reader represents exactly."""
     return int.from_bytes(_digest("seed", seed, replicate, pair)[:8], "big") >> 11
 
 
 @dataclass(frozen=True)
 class PlanRow:
-    """One run as `airtoll plan` lists it."""
+    """One run in the listing of `airtoll plan`."""
 
     order: int
     block: int
     replicate: int
     discard: bool
-    levels: tuple[str, ...]  # of the description's `columns`
+    levels: tuple[str, ...]  # of the factors in `columns` of the description
 
 
 @dataclass(frozen=True)
 class PlanDescription:
-    """A plan for people to read before it is run."""
+    """A plan as text, to read before it is run."""
 
     columns: tuple[str, ...]  # the factors that vary
-    constants: Mapping[str, str]  # the factors that do not, and the lab, with their one level
+    constants: Mapping[str, str]  # the other factors and the lab, each with its single level
     rows: tuple[PlanRow, ...]
     cells: int
     blocks: int
-    discarded: int  # runs that are measured but left out
+    discarded: int  # runs that are measured but excluded
     estimate_s: float
 
 
 def levels_of(cell: Cell) -> dict[str, str]:
-    """The cell's lab and its levels as a study file writes them; later factors where not at their default."""
+    """The cell's lab and levels in the syntax of a study file. Omits later factors at their default."""
     levels = {name: getattr(cell, name) for name in FACTORS}
     named = {name: level_text(name, level) for name, level in levels.items() if _named(name, levels)}
     return {"lab": cell.lab} | named
 
 
 def varying_factors(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """The factors that have more than one level in these cells, in the order of a study file."""
+    """The factors with more than one level in these cells, in the order of a study file."""
     distinct = set(cells)
     return tuple(name for name in FACTORS if len({getattr(cell, name) for cell in distinct}) > 1)
 
 
 def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
-    """The plan as rows, what varies apart from what does not, and how long it may take."""
+    """The plan as rows, with the varying and the constant factors, and its estimated duration."""
     varying = varying_factors(run.cell for run in plan.runs)
     rows = tuple(
         PlanRow(
@@ -160,9 +159,9 @@ def describe(plan: Plan, overhead_s: float = OVERHEAD_S) -> PlanDescription:
 
 
 def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] | None = None) -> float:
-    """Seconds that the plan, or these runs of it, may take where no rule stops earlier.
+    """Estimated seconds of the plan, or of these runs of it, if no rule stops earlier.
 
-    Its probes' windows, and `overhead_s` for each run.
+    The sum of the probes' windows and of `overhead_s` per run.
     """
     method = plan.method
     window_s = method.warmup + method.duration
@@ -178,8 +177,8 @@ def estimate_s(plan: Plan, overhead_s: float = OVERHEAD_S, runs: Iterable[Run] |
 
 
 def measures(probe: str, cell: Cell) -> bool:
-    """Whether the probe of that name has something to measure in the cell."""
-    if (entry := PROBES.get(probe)) is None:  # a probe that no study can name has no conditions
+    """Whether the probe of that name can measure the cell."""
+    if (entry := PROBES.get(probe)) is None:  # a probe that no study can name has no restrictions
         return True
     if entry.of_cpu:
         return cell.security != "open" and cell.lab != "sim"

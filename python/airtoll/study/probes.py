@@ -1,7 +1,7 @@
 """The probes that a study can name, each declared in one line of `PROBES`.
 
-A new probe is one file, which holds its class (and its traffic model for lab sim), and one line here. Studies, plans,
-verdicts and `airtoll.probes` read the declaration. The class is imported only when it measures.
+A new probe is one file, which contains its class (and its traffic model for lab sim), and one line here. Studies,
+plans, verdicts and `airtoll.probes` read the declaration. The class is imported only for a measurement.
 """
 
 from dataclasses import dataclass
@@ -10,16 +10,14 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeEntry:
-    """What a study has to know of a probe."""
+    """The properties of a probe that studies rely on."""
 
     on_hosts: str  # "module:class" of the probe in labs with hosts
     in_sim: str | None = None  # "module:class" of its traffic model in lab sim
-    transport: str | None = None  # the transport protocol that it needs; None: it measures both
-    paced: bool = (
-        False  # it sends at the rate that `offered` says, and takes the place of throughput over UDP
-    )
-    of_cpu: bool = False  # it measures the host's CPU alone: no traffic, no window, nothing in virtual time
-    least_b: int = 0  # packet size that its own headers fill
+    transport: str | None = None  # required transport protocol; None: any
+    paced: bool = False  # sends at the rate of `offered`, and replaces throughput over UDP
+    of_cpu: bool = False  # measures only the host's CPU: no traffic, no window, nothing in virtual time
+    least_b: int = 0  # smallest packet size, which its own headers fill
 
 
 PROBES: Final[dict[str, ProbeEntry]] = {
@@ -31,7 +29,7 @@ PROBES: Final[dict[str, ProbeEntry]] = {
         on_hosts="airtoll.probes.irtt:Irtt",
         in_sim="airtoll.probes.simulated:SimulatedIrtt",
         transport="udp",
-        least_b=60,  # both time stamps of both clocks, and counts
+        least_b=60,  # two time stamps of two clocks each, and counts
     ),
     "ftp": ProbeEntry(
         on_hosts="airtoll.probes.ftp:Ftp", in_sim="airtoll.probes.simulated:SimulatedFtp", transport="tcp"

@@ -1,4 +1,4 @@
-"""Quantities in a study file: a bare number is in the key's own unit, a string carries its unit."""
+"""Quantities in a study file: a bare number is in the key's own unit, a string contains its unit."""
 
 import math
 import re
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# Bounded, so that no string of digits can exhaust the decimal arithmetic.
+# Bounded, so that long strings of digits cannot exhaust decimal arithmetic.
 _NUMBER_AND_UNIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^0-9\s.].*)?")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a key holds: its unit, the other units that a string may give, and the values that make sense."""
+    """The type of a key's value: its unit, the other units that a string may use, and the valid range."""
 
     noun: str  # with its article: "a duration"
-    unit: str  # of a bare number, and of the value that comes out
+    unit: str  # unit of a bare number and of the parsed value
     example: str
     least: Decimal
     most: Decimal
-    values: tuple[float, ...] = ()  # the only values there are, where they can be listed
-    units: tuple[tuple[str, Decimal], ...] = ()  # further units: (name, what one of it is in `unit`)
+    values: tuple[float, ...] = ()  # all valid values, if they can be listed
+    units: tuple[tuple[str, Decimal], ...] = ()  # further units: (name, size in `unit`)
     whole: bool = False
     why: str = ""  # the reason for the range
 
     def parse(self, value: Any) -> Decimal:
-        """The value in `unit`. ValueError says in one line what is wrong with it and what is allowed."""
+        """Parse a value to `unit`. Raises ValueError with one line: the error and the allowed values."""
         number = self._read(value)
         if self.values and number not in self.values:
             raise ValueError(f"{show(value)} is not {self.noun} there is; {self._allowed()}")
@@ -38,7 +38,7 @@ class Quantity:
         return number
 
     def text(self, number: Decimal | float) -> str:
-        """A number in `unit` as a study file writes it: "5.5 Mbit/s"."""
+        """A number in `unit` in the syntax of a study file: "5.5 Mbit/s"."""
         return f"{_plain(Decimal(str(number)))} {self.unit}"
 
     def choice(self) -> str:
@@ -46,7 +46,7 @@ class Quantity:
         return f"{one_of([str(v) for v in self.values])} {self.unit}"
 
     def json_schema(self) -> dict[str, Any]:
-        """JSON Schema of the number and of the string; it leaves a string's range to the loader."""
+        """JSON Schema of the number and of the string. Only the loader checks the range of a string."""
         if self.values:
             return {"enum": [*(f"{v} {self.unit}" for v in self.values), *self.values]}
         number = {
@@ -95,7 +95,7 @@ PACKET_SIZE = Quantity(
     Decimal(16),
     Decimal(1472),
     whole=True,
-    # iperf3 3.12 refuses UDP blocks under 16 B, which hold its time stamp and 64-bit counter.
+    # iperf3 3.12 refuses UDP blocks below 16 B, the size of its time stamp and 64-bit counter.
     why="sockperf needs 14 B, iperf3 16 B for its header; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
 )
 SIMULATED_SIZE = Quantity(
@@ -107,7 +107,7 @@ SIMULATED_SIZE = Quantity(
     whole=True,
     why="an MSDU of 2304 B (IEEE Std 802.11-2020, 9.2.4.7.1) less 8 B of LLC/SNAP and 28 B of IPv4 and UDP",
 )
-"""In virtual time no program needs a header of its own in the packet, and no host an MTU of 1500 B."""
+"""In virtual time, no program needs a header in the packet, and no host has an MTU of 1500 B."""
 
 
 def _listed(noun: str, unit: str, example: str, values: tuple[float, ...]) -> Quantity:
@@ -117,7 +117,7 @@ def _listed(noun: str, unit: str, example: str, values: tuple[float, ...]) -> Qu
 def _upto(
     noun: str, unit: str, example: str, most: int, units: tuple[tuple[str, Decimal], ...] = ()
 ) -> Quantity:
-    """A quantity that has no sense below 0; what the standard allows of it the medium itself knows."""
+    """A non-negative quantity. The medium itself checks the standard's limits."""
     return Quantity(noun, unit, example, Decimal(0), Decimal(most), units=units)
 
 
@@ -147,7 +147,7 @@ DATA_RATE = Quantity("a data rate", "Mbit/s", "100 Mbit/s", Decimal("0.001"), De
 
 
 def show(value: Any) -> str:
-    """A value of a TOML file as a message shows it: one line, printable, not long."""
+    """Format a value of a TOML file for a message: one printable, short line."""
     match value:
         case bool():
             return str(value).lower()
@@ -157,20 +157,20 @@ def show(value: Any) -> str:
             return "a list"
         case str():
             return f"'{one_line(value)}'"
-        case int() if value.bit_length() > 64:  # Python refuses to print integers of thousands of digits
+        case int() if value.bit_length() > 64:  # Python refuses to print integers with thousands of digits
             return "a number of more than 64 bits"
         case _:
             return one_line(str(value))
 
 
 def one_line(text: str, most: int = 60) -> str:
-    """Text from outside made fit for a message: what does not print is escaped, the rest cut after `most`."""
+    """Make external text fit for a message: escape unprintable characters and truncate after `most`."""
     cut = text if len(text) <= most else text[:most] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
 def one_of(names: Sequence[str]) -> str:
-    """Names as a choice: a, b or c."""
+    """Names as a choice: "a, b or c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 

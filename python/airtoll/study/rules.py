@@ -1,4 +1,4 @@
-"""Which levels go together: factors are crossed, so each level must suit every level of the other factors."""
+"""Rules between factors. Factors are crossed, so each level must be compatible with all levels of the others."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -13,16 +13,16 @@ from airtoll.study.scenario import read_scenario
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
 from airtoll.study.values import STREAMS_MAX
 
-RUNS_MAX = 9999  # a run's name has four digits for its place in the order
+RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
 
-_UDP_IPV6_MAX = 1452  # bytes: MTU 1500 less 40 of IPv6 (RFC 8200, 3) and 8 of UDP (RFC 768)
+_UDP_IPV6_MAX = 1452  # bytes: MTU 1500 minus 40 of IPv6 (RFC 8200, 3) and 8 of UDP (RFC 768)
 
 Problem = tuple[tuple[str | int, ...], str]
-"""Where in the file, and what is wrong there."""
+"""Location in the file, and the error at that location."""
 
 
 def problems(study: StudyFile) -> list[Problem]:
-    """All that is wrong with a study whose every key is right by itself."""
+    """All errors of a study whose keys are valid separately."""
     factors = study.factors
     found = [
         *_medium(study),
@@ -48,11 +48,11 @@ _SUITS: Final = {
     **dict.fromkeys(("security", "rate", "bandwidth", "gi", "streams"), "phy"),
     "stations": "topology",
 }
-"""Factors that are checked against the levels of another factor. The medium alone knows which of them suit."""
+"""Factors to check against the levels of another factor. Only the medium knows the compatible levels."""
 
 
 def _medium(study: StudyFile) -> list[Problem]:
-    """Levels that the medium refuses together, in its own words."""
+    """Combinations of levels that the medium refuses, with its own messages."""
     fallback = study.link.legacy_fallback
     found: list[Problem] = []
     for name, beside in _SUITS.items():
@@ -73,7 +73,7 @@ def _medium(study: StudyFile) -> list[Problem]:
 
 
 def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iterator[str]:
-    """What a study can have instead; `suiting` are its own levels of the other factor that suit."""
+    """Suggestions for a valid study. `suiting` are the study's levels of the other factor that are compatible."""
     beside = _SUITS[name]
     allowed = [each for each in FACTORS[name].choices() if _refusal({name: each, beside: other}) is None]
     if allowed:
@@ -89,9 +89,9 @@ def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iter
 
 
 def _refusal(words: Mapping[str, Any], fallback: bool | None = None) -> str | None:
-    """Why the medium cannot have these levels, whatever the levels of other factors; None if it can."""
+    """Return why the medium refuses these levels with all levels of other factors, or None if it does not."""
     first: str | None = None
-    # What rates there are also depends on width and streams.
+    # The valid rates also depend on width and streams.
     settings = product(BANDWIDTH.values, range(1, STREAMS_MAX + 1)) if "rate" in words else [(20, 1)]
     for bandwidth, streams in settings:
         scenario = read_scenario({"bandwidth": bandwidth, "streams": streams, **words})
@@ -119,8 +119,8 @@ def _datagrams(factors: Factors) -> list[Problem]:
 
 
 _MSS_LEAST_B = 88  # Linux: TCP_MIN_MSS
-_MSS_MOST_B = {"ipv4": 1460, "ipv6": 1440}  # an MTU of 1500 B less IP (RFC 791, RFC 8200) and TCP
-_TIMESTAMPS_B = 12  # RFC 7323, of every segment
+_MSS_MOST_B = {"ipv4": 1460, "ipv6": 1440}  # an MTU of 1500 B minus IP (RFC 791, RFC 8200) and TCP
+_TIMESTAMPS_B = 12  # RFC 7323, per segment
 
 
 def _segments(study: StudyFile) -> list[Problem]:

@@ -1,8 +1,8 @@
-"""One cell in virtual time: every word that it has, in the words of study files, and as JSON for the medium.
+"""A scenario: one cell in virtual time, with all its settings, and as JSON for the medium. Keys are those of studies.
 
-`airtoll simulate` and `model` take the words as options, `airtoll sweep` as keys of a grid, and lab sim makes a
-scenario of a study's cell. Which words go together is for the medium to say (`_rust.check_scenario`): it knows
-the standard's tables.
+`airtoll simulate` and `model` take the keys as options and `airtoll sweep` as keys of a grid. Lab sim creates a
+scenario from a study's cell. Only the medium (`_rust.check_scenario`) checks which values are compatible, because it
+has the standard's tables.
 """
 
 import json
@@ -41,13 +41,13 @@ DEFAULT_RATES: Final = {
     "ht": "mcs7",
     "vht": "mcs8",
 }
-"""The fastest rate that each PHY has at every width on one stream."""
+"""The fastest rate of each PHY that is valid at every width with one stream."""
 
 Matrix = tuple[tuple[float, ...], ...]
 
 
 class WordError(ValueError):
-    """A word of a scenario is wrong: `word`, and what is wrong with its value."""
+    """An invalid scenario key or value: `word` is the key, `text` the error."""
 
     def __init__(self, word: str, text: str) -> None:
         super().__init__(f"{word}: {text}")
@@ -81,7 +81,7 @@ def _path_loss(value: Any) -> dict[str, Any]:
 
 
 class Scenario(MediumSettings):
-    """One simulation. What has no default and is not given is the medium's own choice."""
+    """One simulation. The medium chooses the values of keys that have no default and are not set."""
 
     phy: factors.PhyLevel = factors.PHY.spoken()
     rate: Rate | None = factors.RATE.spoken()
@@ -114,7 +114,7 @@ class Scenario(MediumSettings):
     warmup: Warmup = Field(default=0.2, description="Simulated time before it, in seconds.")
 
     def wire(self) -> dict[str, Any]:
-        """The words as the medium takes them: quantities are plain numbers and their keys carry the unit."""
+        """The scenario as the medium's JSON object: quantities are plain numbers whose keys name the unit."""
         words = self.model_dump(exclude_none=True)
         words["crypto_at"] = cell.sealed_at(self.crypto_at, self.security)
         rate = self.rate or DEFAULT_RATES[self.phy]
@@ -124,7 +124,7 @@ class Scenario(MediumSettings):
         words["topology"] = self.topology or ("stations" if self.stations > 1 else "point-to-point")
         words["traffic"] = self.traffic or ("saturated" if self.offered is None else "cbr")
         if self.streams == 1 and words["phy"] == "ht" and rate not in HT_MCS[:8]:
-            del words["streams"]  # the MCS says how many
+            del words["streams"]  # the MCS implies the number
         if self.snr == "none":
             del words["snr"]
         words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
@@ -135,7 +135,7 @@ class Scenario(MediumSettings):
         return grouped
 
     def _fall_back(self, words: dict[str, Any], rate: str) -> str:
-        """Make an HT or VHT link one of the legacy stations that WEP and TKIP leave; its rate."""
+        """Turn an HT or VHT link into the legacy link that stations with WEP or TKIP use, and return its rate."""
         words["phy"] = "erp" if words.pop("band", None) == "2.4 GHz" else "ofdm"
         words |= {"bandwidth": 20, "gi": "long", "streams": 1}
         for of_ht in ("ampdu", "amsdu"):
@@ -144,15 +144,15 @@ class Scenario(MediumSettings):
         return RATE.text(_LEGACY_RATES[min(index % 8 if self.phy == "ht" else index, 7)])
 
     def to_json(self) -> str:
-        """`wire` as the one text that an equal scenario has."""
+        """`wire` as canonical text: equal scenarios have equal texts."""
         return json.dumps(self.wire(), separators=(",", ":"))
 
 
 NOT_WITH_HT: Final = ("wep40", "wep104", "tkip")
-"""The security levels with which a station has no HT: IEEE Std 802.11-2020, 12.6.3 and 9.4.2.24.2."""
+"""Security levels with which a station must not use HT: IEEE Std 802.11-2020, 12.6.3 and 9.4.2.24.2."""
 
 _LEGACY_RATES: Final = (6, 12, 18, 24, 36, 48, 54, 54)
-"""Mbit/s by HT MCS modulo 8: the fastest OFDM rate that asks for no better a signal than its modulation and coding
+"""Mbit/s by HT MCS modulo 8: the fastest OFDM rate that requires no better signal than the MCS's modulation and coding
 (IEEE Std 802.11-2020, tables 17-4 and 19-27; BPSK 1/2, QPSK 1/2, QPSK 3/4, 16-QAM 1/2 and so on)."""
 
 _UNITS: Final = {
@@ -175,7 +175,7 @@ _GROUPED: Final = {
 
 
 def read_scenario(words: Mapping[str, Any]) -> Scenario:
-    """The scenario of these words and values. Raises WordError for the first that is wrong."""
+    """The scenario with these keys and values. Raises WordError for the first invalid one."""
     for word in words:
         if word not in Scenario.model_fields:
             raise WordError(word, f"no such word{did_you_mean(word, Scenario.model_fields)}")
@@ -188,11 +188,11 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
 
 
 def scenario_of(of: cell.Cell, link: LinkSettings, **words: Any) -> Scenario:
-    """The scenario of a study's cell on a link with these settings; `words` are what a cell does not say."""
+    """The scenario of a study's cell on a link with these settings. `words` are the keys that a cell does not have."""
     levels = of.model_dump(exclude={"lab", "stack", "tcp_size", "offered"})
     if of.offered != "max" and of.transport == "udp":
         levels["offered"] = of.offered
     settings = link.model_dump(include=set(MediumSettings.model_fields))
-    if of.crypto_at == "by-suite" and of.sealed_at == "host":  # its processor is no card
+    if of.crypto_at == "by-suite" and of.sealed_at == "host":  # no card seals these frames
         settings |= {"processor_frame": None, "processor_byte": None, "processor_clock": None}
     return Scenario.model_construct(**{**settings, **levels, **words})

@@ -1,6 +1,6 @@
-"""The study file as models: every key with its type, unit, default and description.
+"""Models of the study file: every key with its type, unit, default and description.
 
-docs/reference/study.schema.json is made from these models and from nothing else:
+docs/reference/study.schema.json derives only from these models:
 `python -c "from airtoll.study import schema_text; print(schema_text(), end='')" > docs/reference/study.schema.json`.
 """
 
@@ -42,7 +42,7 @@ class _Table(BaseModel):
 
 
 class Levels(_Table):
-    """The levels of factors. The tables of factors derive from `airtoll.study.factors`, which declares each of them."""
+    """The levels of factors. The tables of factors derive from the declarations in `airtoll.study.factors`."""
 
     if TYPE_CHECKING:
 
@@ -106,7 +106,7 @@ class MethodTable(_Table):
 
 
 class Quick(_Table):
-    """What a quick run changes; a key that is not named stays as it is."""
+    """Changes of a quick run. Keys that are not named keep their values."""
 
     repeats: Repeats | None = Field(default=None, description="Replicates of each cell that count.")
     discard_first: Discard | None = Field(default=None, description="Replicates before those that count.")
@@ -123,7 +123,7 @@ class Quick(_Table):
 
 
 class StudyFile(_Table):
-    """A study of airtoll: which cells to measure, and how."""
+    """A study of airtoll: the cells to measure, and how to measure them."""
 
     model_config = ConfigDict(title="airtoll study")
 
@@ -161,11 +161,11 @@ TABLES: dict[tuple[str, ...], type[BaseModel]] = {
     ("quick",): Quick,
     ("quick", "factors"): QuickFactors,
 }
-"""The model of each table, by its path; NAME is any."""
+"""The model of each table, by path. NAME is any name."""
 
 
 class _TomlSchema(GenerateJsonSchema):
-    """JSON Schema for TOML, which has no null: a key without a value is left out instead."""
+    """JSON Schema for TOML, which has no null: a key without a value is left out."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -176,18 +176,18 @@ class _TomlSchema(GenerateJsonSchema):
         return super().default_schema(schema)
 
     def tuple_schema(self, schema: core_schema.TupleSchema) -> JsonSchemaValue:
-        return {**super().tuple_schema(schema), "minItems": 1, "uniqueItems": True}  # every list is of levels
+        return {**super().tuple_schema(schema), "minItems": 1, "uniqueItems": True}  # all lists are of levels
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (a title would only repeat the key)
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (a title would repeat the key)
         return False
 
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a study file, for editors.
 
-    It knows keys, types, units and names. What only the loader checks: the range of a quantity that is given
-    as a string, impossible combinations of levels, and that quick levels are levels of the study. Of rates
-    and bandwidths it knows the plain spelling alone ("54 Mbit/s", not "54.0Mbit/s").
+    It covers keys, types, units and names. Only the loader checks the range of a quantity given as a string,
+    incompatible levels, and that quick levels are levels of the study. The schema accepts rates and bandwidths only in
+    their plain spelling ("54 Mbit/s", not "54.0Mbit/s").
     """
     made = StudyFile.model_json_schema(schema_generator=_TomlSchema)
     return {"$schema": GenerateJsonSchema.schema_dialect, **made}

@@ -1,4 +1,4 @@
-"""TOML files from users: read and parsed; every fault is one line naming the file and the place in it."""
+"""Reads and parses users' TOML files. Every error is one line with the file and the location in it."""
 
 import re
 import stat
@@ -11,7 +11,7 @@ from airtoll.study.quantity import one_line
 
 
 def read_toml(path: Path, what: str) -> tuple[str, dict[str, Any]]:
-    """The file's text and its keys. `what` it should be ("a study file") is for the UsageError."""
+    """The file's text and keys. Raises UsageError; `what` describes the expected file ("a study file")."""
     file = one_line(str(path), most=4096)
     text = _read(path, file, what)
     return text, _parse(text, file, what)
@@ -22,7 +22,7 @@ def _read(path: Path, file: str, what: str) -> str:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise UsageError(f"{file}: is a directory; give {what}")
-        if not stat.S_ISREG(mode):  # reading a device or a pipe need not end
+        if not stat.S_ISREG(mode):  # reading a device or a pipe may never end
             raise UsageError(f"{file}: is not a regular file; give {what}")
         content = path.read_bytes()
     except OSError as error:
@@ -41,13 +41,13 @@ def _parse(text: str, file: str, what: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"{file}: is nested too deeply for {what}") from None
-    except ValueError as error:  # TOMLDecodeError, and integers beyond Python's limit on digits
+    except ValueError as error:  # TOMLDecodeError, or an integer beyond Python's limit of digits
         place, reason = _place(str(error), text)
         raise UsageError(f"{file}: {place}not TOML: {one_line(reason, most=200)}") from None
 
 
 def _place(message: str, text: str) -> tuple[str, str]:
-    """A message of tomllib taken apart: 'line 3, column 5: ' (empty where it gives none) and the reason."""
+    """Split a message of tomllib into 'line 3, column 5: ' (empty if it has no location) and the reason."""
     if match := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL):
         return f"line {match[2]}, column {match[3]}: ", match[1]
     reason = message.removesuffix(" (at end of document)")

@@ -1,7 +1,7 @@
-"""The values of keys as types: how each is parsed, what its message says, and its JSON Schema.
+"""Types for the values of keys: how each is parsed, its error message, and its JSON Schema.
 
-A study's factors, its [link] table, a scenario and the grid of a sweep all use these, so that a word means the
-same everywhere.
+A study's factors, its [link] table, a scenario and the grid of a sweep all use these types, so that a key has the same
+meaning everywhere.
 """
 
 import difflib
@@ -16,24 +16,24 @@ from airtoll.study import quantity
 from airtoll.study.quantity import Quantity, one_of, show
 
 HT_MCS = tuple(f"mcs{index}" for index in range(32))
-"""Equal modulation on one to four spatial streams: IEEE Std 802.11-2020, 19.5."""
+"""MCS 0 to 31, equal modulation on one to four spatial streams: IEEE Std 802.11-2020, 19.5."""
 
 VHT_MCS = HT_MCS[:10]
-"""IEEE Std 802.11-2020, 21.5."""
+"""MCS 0 to 9: IEEE Std 802.11-2020, 21.5."""
 
 STATIONS_MAX = 2007
 STREAMS_MAX = 8
-SEED_MAX = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+SEED_MAX = 2**53 - 1  # the largest integer that every JSON reader represents exactly
 
 PROBLEM = "study"
-"""The pydantic error type whose message is this package's own wording; ctx: text, and index within a list."""
+"""The pydantic error type of this package's own messages. ctx: text, and index within a list."""
 
 T = TypeVar("T")
 Validated = tuple[PlainValidator, WithJsonSchema]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """'; did you mean ...?' if one of the known names is near, else nothing."""
+    """'; did you mean ...?' if a known name is similar, otherwise an empty string."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
@@ -43,7 +43,7 @@ def _refuse(text: str, **where: int) -> NoReturn:
 
 
 def key(parse: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> Validated:
-    """A value judged by `parse` alone, whose ValueError is the whole message."""
+    """A value that only `parse` checks. The message of its ValueError is the complete message."""
 
     def validate(value: Any) -> Any:
         try:
@@ -55,12 +55,12 @@ def key(parse: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> Va
 
 
 def name_of(literal: Any, never: Mapping[str, str] | None = None) -> Validated:
-    """One of the names; `never` has those that one may look for among them, and why they are not there."""
+    """One of the names. `never` maps names that users may expect to the reason why they are not allowed."""
     return key_of(dict.fromkeys(get_args(literal)), never)
 
 
 def key_of(known: Mapping[str, Any], never: Mapping[str, str] | None = None) -> Validated:
-    """One of the keys of a table of declarations, as it is when the value is checked."""
+    """One of the keys of a table of declarations, as of the time of the check."""
 
     def parse(value: Any) -> str:
         names = tuple(known)
@@ -75,7 +75,7 @@ def key_of(known: Mapping[str, Any], never: Mapping[str, str] | None = None) -> 
 
 
 def integer(least: int, most: int, why: str = "") -> Validated:
-    """A whole number within the bounds; `why` says what sets them."""
+    """A whole number within the bounds. `why` gives their source."""
     because = f" ({why})" if why else ""
 
     def parse(value: Any) -> int:
@@ -89,7 +89,7 @@ def integer(least: int, most: int, why: str = "") -> Validated:
 
 
 def switch() -> Validated:
-    """Yes or no."""
+    """A boolean."""
 
     def parse(value: Any) -> bool:
         if not isinstance(value, bool):
@@ -115,7 +115,7 @@ def _rate(value: Any) -> str:
 
 
 def or_name(of: Quantity, name: str) -> Callable[[Any], float | str]:
-    """Parses a number of this quantity, or the name that stands for what is none."""
+    """A parser of numbers of this quantity, or of the name that is used instead of a number."""
 
     def parse(value: Any) -> float | str:
         if value == name:
@@ -129,7 +129,7 @@ def or_name(of: Quantity, name: str) -> Callable[[Any], float | str]:
 
 
 parse_snr = or_name(quantity.SNR, "none")
-"""A ratio in dB, or "none"."""
+"""Parses a ratio in dB, or "none"."""
 
 
 def _named(of: Quantity, name: str) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _listed(value: Any) -> Any:
 
 
 def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
-    # Only after parsing are 128 and "128 B" seen to be the same level.
+    # Check after parsing: only then are 128 and "128 B" equal.
     for index, level in enumerate(levels):
         if level in levels[:index]:
             _refuse(f"{show(level)} is there twice; each level may stand once", index=index)
@@ -177,7 +177,7 @@ def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
 
 
 LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
-"""What makes a tuple of values the levels of a factor."""
+"""Validators that turn a tuple of values into the levels of a factor."""
 
 FORGEABLE = {
     "paper-lanes": "is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
