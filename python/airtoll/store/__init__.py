@@ -1,17 +1,17 @@
-"""The result directory is the record: what a study measured, kept to be read years later elsewhere.
+"""The result directory: the record of what a study measured, which stays readable years later on other machines.
 
-- `records`: what `plan.json` and `run.json` hold, and their schema version.
+- `records`: the contents of `plan.json` and `run.json`, and their schema version.
 - `samples`: the table of samples and its Parquet form.
-- `durable`: files that are on the disk as a whole or not at all; the lock; checksums.
+- `durable`: files that are on the disk completely or not at all; the lock; checksums.
 - `result`: `Result`, the directory itself: create, open, resume, write, read.
-- `origin`: which code and which machine make a result, and whether they may change on the way.
-- `check`: what is wrong with a directory, file by file.
-- `verdict`: whether a run counts, and if not, why.
-- `recorder`: performs the runs that are left and writes each as it ends.
-- `importers`: results of other tools' files.
+- `origin`: the version of airtoll and the machine that make a result, and whether they may change within a result.
+- `check`: finds errors in a directory, file by file.
+- `verdict`: decides whether a run is valid, or for which reasons it is not.
+- `recorder`: performs the remaining runs and stores each when it ends.
+- `importers`: results from other tools' files.
 
-A finished run is never changed. It is written under a temporary name, flushed to the disk and renamed, so
-what bears a run's name is whole whatever happened. docs/reference/data-format.md describes every file and key.
+A finished run never changes. It is written under a temporary name, flushed to the disk and renamed, so that every
+directory with a run's name is complete. docs/reference/data-format.md describes every file and key.
 """
 
 from airtoll.store.check import verify

@@ -1,7 +1,6 @@
-"""What is wrong with a result directory, file by file.
+"""Checks a result directory, file by file.
 
-Checksums find what changed by accident. They are no signature: a file changed together with its checksum
-goes unseen.
+Checksums detect accidental changes. They are not signatures: a file changed together with its checksum is not detected.
 """
 
 from pathlib import Path
@@ -15,11 +14,10 @@ from airtoll.study.cell import Run
 
 
 def verify(directory: Path) -> list[str]:
-    """Everything that is wrong, one line a file, names relative to the directory; empty if all is well.
+    """All errors in the directory, one line per file with a relative name; empty if there are none.
 
-    Derived files beside the record, the lock and what a crash left unfinished are not looked at. Runs that
-    are still to be done are no fault. Raises UsageError if the directory is no result or from a newer
-    airtoll.
+    Derived files beside the record, the lock and unfinished files of a crash are ignored. Pending runs are not errors.
+    Raises UsageError if the directory is not a result or was written by a newer airtoll.
     """
     with reporting(f"cannot read {directory}"):
         return _problems(directory)
@@ -59,7 +57,7 @@ def _problems(directory: Path) -> list[str]:
 def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: list[str]) -> None:
     present = durable.files_in(root) - {SUMS}
     whole = _check_sums(root, at, {RUN, SAMPLES}, present, problems)
-    # What differs from its checksum is wrong whatever it says.
+    # A file that does not match its checksum is reported already; its content does not matter.
     if RUN in whole:
         try:
             record = records.parse(RunRecord, read_file(root / RUN), f"{at}{RUN}")
@@ -77,7 +75,7 @@ def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: li
 
 
 def _check_sums(root: Path, at: str, needed: set[str], present: set[str], problems: list[str]) -> set[str]:
-    """The names whose content is as it was written; a problem for every other one."""
+    """Return the names of files that match their checksum, and add a problem for every other file."""
     path = root / SUMS
     if not path.is_file():
         problems.append(f"{at}{SUMS}: missing")

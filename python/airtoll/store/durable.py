@@ -1,7 +1,7 @@
-"""Files that are on the disk as a whole or not at all, the lock, and checksums.
+"""Files that are on the disk completely or not at all, the lock, and checksums.
 
-To publish a directory: write it under a temporary name, flush files and directories to the disk, rename it,
-flush its parent. rename(2) is atomic, and nothing that bears the final name was not flushed before.
+A directory is published in four steps: write it under a temporary name, flush its files and directories to the disk,
+rename it, flush its parent. rename(2) is atomic, and everything with a final name was flushed before.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ from typing import Final
 from airtoll.errors import AirtollError, UsageError
 
 TEMPORARY: Final = ".tmp-"
-"""What the names of unfinished files and directories begin with."""
+"""Prefix of the names of unfinished files and directories."""
 
 LOCK: Final = ".lock"
 SUMS: Final = "SHA256SUMS"
@@ -32,7 +32,7 @@ _SUMS_LINE = re.compile(r"([0-9a-f]{64})  ([^\\\n]+)")
 
 @contextmanager
 def reporting(doing: str) -> Iterator[None]:
-    """Turn what the operating system refuses into one line: what was being done, and why it failed."""
+    """Turn an OSError into one line: the operation and the reason for its failure."""
     try:
         yield
     except OSError as error:
@@ -41,7 +41,7 @@ def reporting(doing: str) -> Iterator[None]:
 
 @contextmanager
 def staging(parent: Path, name: str) -> Iterator[Path]:
-    """A new directory with a temporary name in `parent`; what has not been renamed by the end is removed."""
+    """A new directory with a temporary name in `parent`. It is removed at the end unless it has been renamed."""
     stage = parent / f"{TEMPORARY}{name}.{secrets.token_hex(4)}"
     stage.mkdir()
     try:
@@ -51,7 +51,7 @@ def staging(parent: Path, name: str) -> Iterator[Path]:
 
 
 def publish(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a directory that may have older ones of these names; each is replaced as a whole."""
+    """Write files into a directory. Each replaces an older file of the same name atomically."""
     with staging(directory, "files") as stage:
         for name, content in files.items():
             (stage / name).write_bytes(content)
@@ -62,14 +62,14 @@ def publish(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what a crash left unfinished in the directory. Only for the holder of the lock."""
+    """Remove unfinished files that a crash left in the directory. Only the holder of the lock may call this."""
     for entry in directory.iterdir():
         if entry.name.startswith(TEMPORARY):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it, all of them flushed to the disk. There may be one already."""
+    """Create a directory and its missing parents, and flush them to the disk. The directory may already exist."""
     if not path.exists():
         make_directory(path.parent)
         path.mkdir(exist_ok=True)
@@ -77,9 +77,9 @@ def make_directory(path: Path) -> None:
 
 
 def write_new(path: Path, content: bytes, *, flush: bool = True) -> None:
-    """Write a file that does not exist yet, read-only (less the umask), and flush it to the disk.
+    """Write a new read-only file (subject to the umask) and flush it to the disk.
 
-    Without `flush` the caller flushes, before the file gets its final name.
+    Without `flush`, the caller must flush the file before it gets its final name.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
     try:
@@ -93,7 +93,7 @@ def write_new(path: Path, content: bytes, *, flush: bool = True) -> None:
 
 
 def move_in(source: Path, target: Path) -> None:
-    """Move a finished file to a place of its own, make it read-only and flush it to the disk."""
+    """Move a finished file to its final path, make it read-only and flush it to the disk."""
     shutil.move(source, target)
     target.chmod(stat.S_IMODE(target.stat().st_mode) & 0o444)
     sync(target)
@@ -105,7 +105,7 @@ def sync(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # fsync(2): EINVAL where the file system cannot flush such a file, as some do with directories.
+        # fsync(2): EINVAL if the file system cannot flush such a file; some cannot flush directories.
         if error.errno != errno.EINVAL:
             raise
     finally:
@@ -113,10 +113,10 @@ def sync(path: Path) -> None:
 
 
 def sync_all(directory: Path) -> None:
-    """Flush all that was written to the directory's file system to the disk, in one go."""
+    """Flush the complete file system of the directory to the disk."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:  # syncfs(2), which Python has not
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:  # syncfs(2): not in Python
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
     finally:
@@ -124,24 +124,24 @@ def sync_all(directory: Path) -> None:
 
 
 def sync_directories(root: Path) -> None:
-    """Flush the entries of a directory and of all directories in it."""
+    """Flush the entries of a directory and of all directories below it."""
     for directory, _, _ in os.walk(root, topdown=False):
         sync(Path(directory))
 
 
 def sums(root: Path, names: Iterable[str]) -> str:
-    """The content of a SHA256SUMS, in the format of sha256sum(1), for files named relative to `root`."""
+    """The content of a SHA256SUMS file, in the format of sha256sum(1), for files named relative to `root`."""
     return "".join(f"{sha256(root / name)}  {name}\n" for name in sorted(names))
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256 in hexadecimal."""
+    """SHA-256 of the file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def parse_sums(content: str) -> dict[str, str]:
-    """Digest by name. Raises ValueError at a line that airtoll would not have written."""
+    """Digests by file name. Raises ValueError for a line that airtoll would not have written."""
     digests: dict[str, str] = {}
     if not content.endswith("\n"):
         raise ValueError("the last line is not complete")
@@ -154,7 +154,7 @@ def parse_sums(content: str) -> dict[str, str]:
 
 
 def files_in(root: Path) -> set[str]:
-    """Names, relative to `root`, of everything below it that is not a directory."""
+    """Names, relative to `root`, of all entries below it that are not directories."""
     return {
         (Path(directory) / name).relative_to(root).as_posix()
         for directory, directories, files in os.walk(root)
@@ -163,9 +163,9 @@ def files_in(root: Path) -> set[str]:
 
 
 class Lock:
-    """Keeps every other process from recording into the directory until `release`, or this one's end.
+    """Prevents other processes from recording into the directory, until `release` or the end of this process.
 
-    The kernel drops a flock(2) with its holder, so a lock file that a killed process left is no obstacle.
+    The kernel releases a flock(2) when its holder ends, so the lock file of a killed process blocks nobody.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -174,7 +174,7 @@ class Lock:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The last holder may have removed the file between our opening and locking it.
+                # The last holder may have removed the file between open and lock.
                 if _is_file(path, descriptor):
                     break
             except BlockingIOError:
@@ -187,7 +187,7 @@ class Lock:
         self._finalizer = weakref.finalize(self, _release, path, descriptor)
 
     def release(self) -> None:
-        """Let others record. May be called more than once."""
+        """Release the lock. May be called more than once."""
         self._finalizer()
 
 
@@ -200,8 +200,8 @@ def _is_file(path: Path, descriptor: int) -> bool:
 
 def _release(path: Path, descriptor: int) -> None:
     try:
-        path.unlink()  # while it is still locked: see Lock
+        path.unlink()  # while it is still locked: see __init__
     except OSError:
-        pass  # a left-over lock file is no obstacle
+        pass  # a leftover lock file blocks nobody
     finally:
         os.close(descriptor)

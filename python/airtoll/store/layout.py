@@ -1,4 +1,4 @@
-"""Names of the files of a result directory, and the one that makes a directory a result."""
+"""File names of a result directory, and its plan, which makes a directory a result."""
 
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ RAW: Final = "raw"
 
 
 def read_file(path: Path) -> bytes:
-    """The file's content. Raises AirtollError naming the file."""
+    """The file's content. Raises AirtollError with the file's name."""
     with reporting(f"cannot read {path}"):
         return path.read_bytes()
 
@@ -25,7 +25,7 @@ def read_file(path: Path) -> bytes:
 def read_plan(directory: Path) -> PlanRecord:
     """The plan of a result directory.
 
-    Raises UsageError if there is none or a newer airtoll wrote it, AirtollError if it cannot be read.
+    Raises UsageError if there is no plan or a newer airtoll wrote it, AirtollError if it cannot be read.
     """
     path = directory / PLAN
     try:

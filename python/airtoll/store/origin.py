@@ -1,4 +1,4 @@
-"""What makes a result: the version of airtoll, and the machine's processor and kernel."""
+"""The origin of a result: the version of airtoll, and the machine's processor and kernel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from airtoll.errors import UsageError
 from airtoll.labs.namespace import machine_facts
 
 ALLOW_MIXED = "--allow-mixed"
-"""The option that continues a result of another origin."""
+"""The option that allows continuing a result of another origin."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The code and the machine that results depend on. What is not known is None."""
+    """The code and the machine on which results depend. None is unknown."""
 
     airtoll: str | None
     processor: str | None
@@ -22,16 +22,16 @@ class Origin:
 
     @classmethod
     def of(cls, airtoll: str | None, machine: Mapping[str, Any]) -> Self:
-        """Of that version of airtoll on the machine with these facts."""
+        """The origin of that version of airtoll on the machine with these facts."""
         return cls(airtoll, machine.get("processor"), machine.get("kernel"))
 
     @classmethod
     def here(cls) -> Self:
-        """Of this process on this machine."""
+        """The origin of this process on this machine."""
         return cls.of(_rust.VERSION, machine_facts())
 
     def __str__(self) -> str:
-        """As in "airtoll 0.1.0+g0123456789ab on AMD EPYC, kernel 6.18"."""
+        """For example: "airtoll 0.1.0+g0123456789ab on AMD EPYC, kernel 6.18"."""
         return (
             f"airtoll {self.airtoll or 'of unknown version'} on {self.processor or 'an unknown processor'}, "
             f"kernel {self.kernel or 'unknown'}"
@@ -39,7 +39,7 @@ class Origin:
 
 
 def refuse_mixture(what: str, began: Origin, here: Origin) -> None:
-    """Raise UsageError unless the origin that began a result is the one that would continue it."""
+    """Raise UsageError unless a result would be continued by the origin that created it."""
     if began != here:
         raise UsageError(
             f"{what}: cannot resume: {began} began it, {here} would continue it; {ALLOW_MIXED} continues it and "

@@ -1,4 +1,4 @@
-"""Performs the runs of a plan that are left, one link at a time, and stores them as they end."""
+"""Performs the remaining runs of a plan, one link at a time, and stores each run when it ends."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ COUNTERS_AFTER: Final = "counters-after.json"
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A run begins. `done` of the plan's `total` runs are stored."""
+    """A run starts. `done` of the plan's `total` runs are stored."""
 
     run: Run
     done: int
@@ -44,7 +44,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class ProbeStarted:
-    """A probe begins to measure the run under way."""
+    """A probe starts to measure the current run."""
 
     run: Run
     probe: str
@@ -52,7 +52,7 @@ class ProbeStarted:
 
 @dataclass(frozen=True)
 class RunFinished:
-    """A run is stored, and with it `done` of the plan's `total` runs."""
+    """A run is stored. `done` of the plan's `total` runs, including this run, are stored."""
 
     record: RunRecord
     done: int
@@ -64,27 +64,27 @@ Event = RunStarted | ProbeStarted | RunFinished
 
 BATCH_RUNS: Final = 64
 BATCH_S: Final = 1.0
-"""In virtual time runs are stored together, up to so many, or those of so long: a run that a crash loses takes no
-time to repeat, while flushing each to the disk would take longer than the run."""
+"""Limits of a batch of runs in virtual time, which are stored together: flushing each run to the disk would take longer
+than the run itself, and runs lost in a crash are repeated at once."""
 
 
 class NoLoadError(AirtollError):
-    """A run cannot be measured: its load follows from runs before it, and none of those counts."""
+    """A run cannot be measured: its load follows from earlier runs, and none of them is valid."""
 
 
 class Course(Protocol):
-    """Which runs are left, and how each is to be measured."""
+    """The remaining runs and their methods."""
 
     def left(self) -> Iterator[Run]:
-        """The runs to do, by what is known when each is asked for."""
+        """The remaining runs. Each is decided when it is requested, from the runs recorded until then."""
         ...
 
     def method(self, run: Run) -> Method:
-        """How the run is to be measured. Raises NoLoadError if no run before it says so."""
+        """The method of the run. Raises NoLoadError if no earlier run gives its load."""
         ...
 
     def add(self, run: FinishedRun) -> None:
-        """A run has ended."""
+        """Record a completed run."""
         ...
 
 
@@ -96,10 +96,10 @@ def record(
     pcap: bool = False,
     course: Course | None = None,
 ) -> None:
-    """Perform the runs that the result lacks, as its course has them; without one all of them, as the plan has it.
+    """Perform the runs that the result lacks, in the order of the course; without a course, all of them in plan order.
 
-    Raises UsageError before anything is done if a probe or the lab cannot do one of them, and AirtollError
-    when one fails: it is named and not stored. Whatever ends the recording, finished runs stay.
+    Raises UsageError before the first run if a probe or the lab cannot perform one of the runs. Raises AirtollError
+    when a run fails: the error names the run, which is not stored. Finished runs always remain stored.
     """
     pending = result.pending()
     if lab.name != result.plan_record.lab:
@@ -123,7 +123,7 @@ def record(
 
 
 class _AllPending:
-    """The course of a plan that nothing shortens."""
+    """The course of a plan without stopping rule."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
@@ -131,15 +131,15 @@ class _AllPending:
     def left(self) -> Iterator[Run]:
         return iter(self._result.pending())
 
-    def method(self, run: Run) -> Method:  # noqa: ARG002  (the same for all)
+    def method(self, run: Run) -> Method:  # noqa: ARG002  (all runs have the same method)
         return self._result.plan.method
 
     def add(self, run: FinishedRun) -> None:
-        """Nothing depends on it."""
+        """Do nothing: no later run depends on this one."""
 
 
 class _Batch:
-    """Finished runs that are stored together; at the latest when it is left, whatever the reason."""
+    """Finished runs that are stored together, at the latest when the context ends for any reason."""
 
     def __init__(self, result: Result, on_event: Callable[[Event], None], most: int) -> None:
         self._result = result
@@ -174,7 +174,7 @@ class _Batch:
 
 
 def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
-    """Raise UsageError if the lab cannot do one of the runs, or it or a probe cannot work on this machine."""
+    """Raise UsageError if the lab does not support one of the runs, or if lab or probe cannot run on this machine."""
     if not runs:
         return
     if len({probe.name for probe in probes}) != len(probes):
@@ -188,7 +188,7 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
 
 
 def check_cells(cells: Iterable[Cell], lab: Lab) -> None:
-    """Raise UsageError for the first cell that the lab cannot do, naming its levels if it can do others."""
+    """Raise UsageError for the first cell that the lab does not support, with its levels if it supports others."""
     distinct = tuple(dict.fromkeys(cells))
     for cell in distinct:
         if (obstacle := lab.check(cell)) is None:
@@ -202,7 +202,7 @@ def check_cells(cells: Iterable[Cell], lab: Lab) -> None:
 
 @contextmanager
 def _naming(run: Run) -> Iterator[None]:
-    """Say in the line of an error which run it ended."""
+    """Add the run's name to the message of an error."""
     try:
         yield
     except (AirtollError, OSError, subprocess.SubprocessError) as error:
@@ -211,7 +211,7 @@ def _naming(run: Run) -> Iterator[None]:
 
 
 def _unmeasured(run: Run, why: str) -> FinishedRun:
-    """The record of a run that was passed over: it does not count, and the runs after it go on."""
+    """The record of a skipped run. The run is invalid, and recording continues with the next run."""
     now = datetime.now(UTC)
     verdict = Verdict(valid=False, reasons=(f"{NO_LOAD}: {one_line(why)}",))
     record = RunRecord(
@@ -280,10 +280,10 @@ def _perform(
 
 
 def difference(before: Facts, after: Facts) -> Facts:
-    """What was counted between two readings of a link's counters, key by key.
+    """The change of a link's counters between two readings, key by key.
 
-    A number is a running total: later less earlier, or null if there was no earlier one. A distribution (an
-    object with the key p50) cannot be subtracted and, like all that is no number, stays as read last.
+    A number is a running total: the result is the difference, or null if the first reading lacks the number. Other
+    values are those of the second reading, as is a distribution (an object with the key p50), which has no difference.
     """
     counted: Facts = {}
     for key, value in after.items():

@@ -1,4 +1,4 @@
-"""What `plan.json` and `run.json` hold. Whoever changes a key here raises SCHEMA_VERSION."""
+"""Contents of `plan.json` and `run.json`. A change of a key here requires a higher SCHEMA_VERSION."""
 
 import json
 import platform
@@ -13,7 +13,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.study.cell import Plan, Run
 
 SCHEMA_VERSION: Final = 4
-"""Version of the whole result directory: names, columns, units and meanings."""
+"""Version of the complete result directory: names, columns, units and meanings."""
 
 Facts = dict[str, JsonValue]
 
@@ -21,36 +21,37 @@ Facts = dict[str, JsonValue]
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    # What later versions added has defaults that stand for the earlier ones.
+    # Keys of later versions have defaults that describe results of earlier versions.
     schema_version: Literal[1, 2, 3, 4] = SCHEMA_VERSION
     """Version of the result directory's format."""
 
 
 class Versions(BaseModel):
-    """The programs that made the run."""
+    """The programs that produced the run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     airtoll: str | None
-    """With the commit, as 0.1.0+g0123456789ab, and .dirty if the sources differed from it. Earlier versions recorded
-    no commit, and null for a source tree that was not installed."""
+    """With the commit, such as 0.1.0+g0123456789ab, and .dirty if the sources differed from the commit. Earlier
+    versions
+    recorded no commit, and null for a source tree that was not installed."""
     python: str
     tools: dict[str, str]
-    """By probe, where the probe's facts tell its tool's version."""
+    """By probe, if the probe's facts contain the version of its tool."""
 
     @classmethod
     def current(cls, tools: Mapping[str, str]) -> Self:
-        """Those of this process."""
+        """The versions of this process."""
         return cls(airtoll=_rust.VERSION, python=platform.python_version(), tools=dict(tools))
 
 
 class Verdict(BaseModel):
-    """Whether a run counts."""
+    """Whether a run is valid."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     valid: bool
-    """True exactly when there is no reason against it."""
+    """True exactly if there are no reasons."""
     reasons: tuple[str, ...]
     """One line each, as `name: detail`; docs/reference/data-format.md lists the names."""
 
@@ -62,41 +63,41 @@ class Verdict(BaseModel):
 
 
 class RunRecord(_Record):
-    """What `run.json` says about one finished run. What was not reported is null or absent, never 0."""
+    """The content of `run.json` for one finished run. Values that were not reported are null or absent, never 0."""
 
     run: Run
-    """The run as the plan has it."""
+    """The run as in the plan."""
     started: AwareDatetime
     """UTC, before the link was opened."""
     finished: AwareDatetime
     """UTC, after the link was closed."""
     versions: Versions
     hosts: dict[str, Facts]
-    """What each host says about itself, by role (ap, sta); in virtual time the role is machine."""
+    """Description of each host, by role (ap, sta); in virtual time the role is machine."""
     link: Facts
-    """What the lab says about the link: PHY, rate, cipher, queue."""
+    """The lab's description of the link: PHY, rate, cipher, queue."""
     counters: Facts
-    """What the link counted from before the first probe until after the last."""
+    """The link's counts from before the first probe until after the last."""
     probes: dict[str, Facts]
     """By probe: tool version, command lines, offered load."""
     verdict: Verdict
 
 
 class PlanRecord(_Record):
-    """What `plan.json` says about the whole result."""
+    """The content of `plan.json` for the complete result."""
 
     airtoll: str | None
     """Version of airtoll that created the result, as in `Versions`."""
     machine: Facts = {}
-    """What the machine that created the result says about itself; empty in results of earlier versions."""
+    """Description of the machine that created the result; empty in results of earlier versions."""
     created: AwareDatetime
     """UTC."""
     lab: str
-    """Name of the lab in which the runs are done."""
+    """Name of the lab in which the runs are performed."""
     quick: bool
     """Whether the study was shortened by its [quick] table."""
     plan: Plan
-    """Every run, in the order in which they are done."""
+    """Every run, in execution order."""
 
     @model_validator(mode="after")
     def _has_distinct_runs(self) -> Self:
@@ -108,13 +109,13 @@ class PlanRecord(_Record):
 RecordT = TypeVar("RecordT", PlanRecord, RunRecord)
 
 _REMOVED_FROM_LINK: Final = frozenset({"offered", "dtim_period"})
-"""Keys of `plan.link` in earlier results: `offered` is a factor since version 3, `dtim_period` had no effect."""
+"""Keys of `plan.link` in earlier results: `offered` is a factor since version 3; `dtim_period` had no effect."""
 
 
 def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:
-    """The same facts as JSON can carry them: NaN and infinities, which JSON lacks, become null.
+    """The facts as JSON values. NaN and infinities, which JSON lacks, become null.
 
-    Raises AirtollError if something in them has no JSON form.
+    Raises AirtollError if a value has no JSON form.
     """
     try:
         plain: Facts = from_json(to_json(dict(facts), inf_nan_mode="null"))
@@ -124,12 +125,12 @@ def as_facts(facts: Mapping[str, Any], whose: str) -> Facts:
 
 
 def dump(record: _Record) -> bytes:
-    """The record as the file's content."""
+    """The record as the content of its file."""
     return record.model_dump_json(indent=2).encode() + b"\n"
 
 
 def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
-    """The record in the content of the file `name`.
+    """Parse a record from the content of the file `name`.
 
     Raises UsageError if a newer airtoll wrote it, and AirtollError if it is damaged.
     """
@@ -158,7 +159,7 @@ def parse(kind: type[RecordT], content: bytes, name: str) -> RecordT:
 
 
 def run_schema() -> str:
-    """JSON Schema of `run.json`, as docs/reference/run.schema.json holds it."""
+    """JSON Schema of `run.json`: the content of docs/reference/run.schema.json."""
     schema = RunRecord.model_json_schema(mode="serialization")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(schema, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""`Result`: the directory that keeps what a study measured."""
+"""`Result`: the directory that stores the measurements of a study."""
 
 import os
 import re
@@ -25,44 +25,43 @@ from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
 from airtoll.study.cell import Plan, Run
 
-# Nothing that sha256sum would have to escape, nothing hidden, no way out of the directory.
+# No character that sha256sum would escape, no hidden file, no path out of the directory.
 _RAW_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.,=+-]*)*")
 
 
 def default_directory(study_name: str) -> Path:
-    """A new name for a result of the study: results/STUDY-TIME, the time in UTC."""
+    """A new directory name for a result of the study: results/STUDY-TIME, with the time in UTC."""
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", study_name).strip(".-") or "study"
     return Path("results") / f"{slug}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """All that is stored of one run."""
+    """Everything that is stored for one run."""
 
     record: RunRecord
     values: Sequence[Sample]
-    raw: Mapping[str, bytes | Path]  # by name below raw/: contents, or a file that is moved in
+    raw: Mapping[str, bytes | Path]  # by name below raw/: content, or a file to move in
 
 
 class Result:
     """A result directory, for reading (`open`) or for recording (`create`, `resume`).
 
-    While it is open for recording no other process can record into it; `close`, or the end of a `with`,
-    ends that.
+    While it is open for recording, no other process can record into it. `close` or the end of the context releases it.
     """
 
     def __init__(self, directory: Path, plan_record: PlanRecord, lock: Lock | None) -> None:
-        """Not for callers: see `create`, `open` and `resume`."""
+        """Private: use `create`, `open` or `resume`."""
         self.directory = directory
         self.plan_record = plan_record
         self._lock = lock
 
     @classmethod
     def create(cls, directory: Path, study_text: str, plan: Plan, lab: str, quick: bool) -> Self:
-        """Start a result in a directory that is new or empty.
+        """Create a result in a new or empty directory.
 
-        Raises UsageError if the directory holds anything or is being recorded into, AirtollError if it
-        cannot be written; nothing is left in it then.
+        Raises UsageError if the directory is not empty or another process records into it, AirtollError if it cannot be
+        written. In both cases nothing is left in the directory.
         """
         record = PlanRecord(
             airtoll=_rust.VERSION,
@@ -93,20 +92,20 @@ class Result:
 
     @classmethod
     def open(cls, directory: Path) -> Self:
-        """Open a result for reading; another process may go on recording into it.
+        """Open a result for reading. Another process may continue to record into it.
 
-        Raises UsageError if the directory is not a result or comes from a newer airtoll, AirtollError if its
-        plan cannot be read.
+        Raises UsageError if the directory is not a result or was written by a newer airtoll, AirtollError if its plan
+        cannot be read.
         """
         return cls(directory, read_plan(directory), None)
 
     @classmethod
     def resume(cls, directory: Path, study_text: str, plan: Plan, *, allow_mixed: bool = False) -> Self:
-        """Open a result to record the runs that are left, and remove what a crash left unfinished.
+        """Open a result to record its remaining runs, and remove unfinished files of a crash.
 
-        Raises UsageError as `open` does, if another process is recording into the directory, if study or plan are
-        not the stored ones, and, unless `allow_mixed`, if another version of airtoll or a machine with another
-        processor or kernel created the result.
+        Raises UsageError under the same conditions as `open`; if another process records into the directory; if study
+        or plan differ from the stored ones; and, unless `allow_mixed`, if another version of airtoll, or a machine with
+        another processor or kernel, created the result.
         """
         stored = cls.open(directory)
         if (difference := _first_different_line(stored.study_text, study_text)) is not None:
@@ -134,7 +133,7 @@ class Result:
         return cls(directory, stored.plan_record, lock)
 
     def close(self) -> None:
-        """Let others record into the directory. Reading goes on working."""
+        """Allow other processes to record into the directory. Reading remains possible."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -149,7 +148,7 @@ class Result:
 
     @property
     def plan(self) -> Plan:
-        """Every run of the study, in the order in which they are done."""
+        """Every run of the study, in execution order."""
         return self.plan_record.plan
 
     @cached_property
@@ -158,49 +157,49 @@ class Result:
 
     @property
     def study_text(self) -> str:
-        """The study file, as it was given."""
+        """The study file, verbatim."""
         return read_file(self.directory / STUDY).decode(errors="replace")
 
     def run_directory(self, run_id: str) -> Path:
-        """Where the run is, or will be once it is finished."""
+        """The directory of the run, which exists once the run is finished."""
         return self.directory / RUNS / run_id
 
     def finished(self) -> set[str]:
-        """The ids of the runs of the plan that are stored, valid or not."""
+        """The ids of the stored runs of the plan, valid or not."""
         with reporting(f"cannot read {self.directory / RUNS}"):
             stored = set(os.listdir(self.directory / RUNS))
         return {run.id for run in self.plan.runs} & stored
 
     def pending(self) -> tuple[Run, ...]:
-        """The runs that are left to do, in their order."""
+        """The runs that are not stored, in execution order."""
         finished = self.finished()
         return tuple(run for run in self.plan.runs if run.id not in finished)
 
     def records(self) -> list[RunRecord]:
-        """What is recorded about every finished run, in the order of the plan."""
+        """The records of all finished runs, in plan order."""
         files = [self.run_directory(run_id) / RUN for run_id in self._finished_in_order()]
         return [records.parse(RunRecord, read_file(file), str(file)) for file in files]
 
     def samples(self) -> pl.DataFrame:
-        """Every sample of every finished run, in the order of the plan; columns as in `samples.COLUMNS`."""
+        """All samples of all finished runs, in plan order; columns as in `samples.COLUMNS`."""
         return samples.read([self.run_directory(run_id) / SAMPLES for run_id in self._finished_in_order()])
 
     def verify(self) -> list[str]:
-        """Everything that is wrong with the directory, one line a file; empty if all is well."""
+        """All errors in the directory, one line per file; empty if there are none."""
         return check.verify(self.directory)
 
     def write(self, record: RunRecord, values: Sequence[Sample], raw: Mapping[str, bytes | Path]) -> None:
-        """Store a finished run, as a whole or not at all.
+        """Store a finished run completely or not at all.
 
-        `raw` has, by name below raw/, contents or files; a file is moved in. Raises AirtollError if it cannot
-        be stored; what was stored before stays as it is.
+        `raw` contains, by name below raw/, contents or files; a file is moved in. Raises AirtollError if the run cannot
+        be stored; earlier runs do not change.
         """
         self.write_all([FinishedRun(record, values, raw)])
 
     def write_all(self, runs: Sequence[FinishedRun]) -> None:
-        """Store finished runs, each of them as a whole or not at all, as `write` does one.
+        """Store finished runs like `write`, each completely or not at all.
 
-        Several are flushed to the disk together: where runs take no time, flushing each would take the most.
+        Several runs are flushed to the disk together, because flushing each would dominate runs in virtual time.
         """
         if self._lock is None:
             raise RuntimeError("the result is open for reading only")
@@ -217,7 +216,7 @@ class Result:
                 durable.sync(self.directory / RUNS)
 
     def _checked(self, run: FinishedRun) -> pl.DataFrame:
-        """The run's samples as a table. Raises AirtollError if it is no run of this result."""
+        """The run's samples as a table. Raises AirtollError if the run does not belong to this result."""
         run_id = run.record.run.id
         if self._planned.get(run_id) != run.record.run:
             raise AirtollError(f"run {run_id} is not in the plan of {self.directory}")
@@ -228,7 +227,7 @@ class Result:
         return samples.to_frame(run_id, run.values)
 
     def _stage(self, run: FinishedRun, frame: pl.DataFrame, stack: ExitStack, *, flush: bool) -> Path:
-        """Write the run under a temporary name, which goes with `stack` if it is not renamed."""
+        """Write the run under a temporary name. `stack` removes the directory unless it is renamed."""
         with self._storing(run):
             stage = stack.enter_context(staging(self.directory / RUNS, run.record.run.id))
             durable.write_new(stage / RUN, records.dump(run.record), flush=flush)
@@ -247,7 +246,7 @@ class Result:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A directory, as an absolute path, for files that `write` shall move in; removed at the end."""
+        """A temporary directory, as an absolute path, for files that `write` will move in. Removed at the end."""
         with ExitStack() as stack:
             with reporting(f"cannot write in {self.directory}"):
                 directory = stack.enter_context(staging(self.directory.absolute(), "scratch"))
@@ -274,7 +273,7 @@ def _remove_if_empty(directory: Path) -> None:
 
 
 def _write_head(directory: Path, study_text: str, record: PlanRecord) -> None:
-    """Write all that a result has before its first run; plan.json, which makes it a result, appears last."""
+    """Write the files of a result without runs. plan.json, which makes the directory a result, appears last."""
     published: list[Path] = []
     try:
         with staging(directory, "head") as stage:
@@ -303,7 +302,7 @@ def _write_raw(path: Path, content: bytes | Path, *, flush: bool) -> None:
 
 
 def _first_different_line(stored: str, given: str) -> str | None:
-    """Where two texts differ first, or None if they are the same."""
+    """Describe the first line in which two texts differ, or return None if they are equal."""
     if stored == given:
         return None
     pairs = zip_longest(stored.splitlines(keepends=True), given.splitlines(keepends=True))
@@ -313,7 +312,7 @@ def _first_different_line(stored: str, given: str) -> str | None:
 
 
 def _first_difference(stored: Plan, given: Plan) -> str | None:
-    """The first key in which two plans differ, with both values, or None if they are the same."""
+    """Describe the first key in which two plans differ, with both values, or return None if they are equal."""
     if len(stored.runs) != len(given.runs) and stored.method == given.method:
         return f"it has {len(given.runs)} runs, had {len(stored.runs)}"
     was, now = (dict(_leaves(plan.model_dump(mode="json"))) for plan in (stored, given))

@@ -1,4 +1,4 @@
-"""The table of samples: one row a sample, with the run's id in front, and its Parquet form."""
+"""The table of samples and its Parquet form: one row per sample, with the run's id in the first column."""
 
 import io
 import math
@@ -23,16 +23,16 @@ COLUMNS: Final[dict[str, pl.DataType]] = {
     "value": pl.Float64(),
     "phase": pl.String(),
 }
-"""Every column and its type; only `value` may be null, and it is never NaN."""
+"""Every column and its type. Only `value` may be null; it is never NaN."""
 
 PHASES: Final = get_args(Phase)
 
-# A panic of polars' Rust side is no Exception; a file made to look like Parquet can cause one.
+# A panic in polars' Rust code is not an Exception; a crafted Parquet file can cause one.
 PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def to_frame(run_id: str, samples: Sequence[Sample]) -> pl.DataFrame:
-    """The samples of one run, in the order given. Raises AirtollError for a value that is not finite."""
+    """The samples of one run, in the given order. Raises AirtollError for a value that is not finite."""
     for sample in samples:
         if sample.value is not None and not math.isfinite(sample.value):
             raise AirtollError(
@@ -52,7 +52,7 @@ def to_parquet(frame: pl.DataFrame) -> bytes:
 
 
 def read(files: Sequence[Path]) -> pl.DataFrame:
-    """The rows of all files, in their order. Raises AirtollError naming the file that cannot be read."""
+    """The rows of all files, in order. Raises AirtollError with the name of a file that cannot be read."""
     if not files:
         return pl.DataFrame(schema=COLUMNS)
     try:
@@ -69,12 +69,12 @@ def read(files: Sequence[Path]) -> pl.DataFrame:
 
 
 def _scan(files: Sequence[Path]) -> pl.LazyFrame:
-    # No globbing and no partitions: a result directory may have any name, `a=b[1]` too.
+    # No globbing and no partitions: a result directory may have any name, such as `a=b[1]`.
     return pl.scan_parquet(list(files), schema=COLUMNS, glob=False, hive_partitioning=False)
 
 
 def problem(content: bytes, run_id: str) -> str | None:
-    """What is wrong with the content of the run's samples.parquet, or None."""
+    """Return the error in the content of the run's samples.parquet, or None."""
     try:
         frame = pl.read_parquet(io.BytesIO(content), hive_partitioning=False)
     except PARQUET_ERRORS as error:

@@ -1,7 +1,7 @@
-"""Whether a run counts: a pure function of what was measured and of what the link said about itself.
+"""Decides whether a run is valid: a pure function of the measurements and of the link's facts and counters.
 
-A run that does not count stays stored and is left out by name, so every reason has a name that readers can
-rely on; docs/reference/data-format.md explains them. What a lab does not report is not held against a run: a missing
+An invalid run stays stored and is excluded by name. Each reason therefore has a stable name, which
+docs/reference/data-format.md explains. A value that the lab does not report never makes a run invalid: a missing
 counter is unknown, not zero.
 """
 
@@ -15,7 +15,7 @@ from airtoll.study.cell import Method, Run
 from airtoll.study.probes import PROBES
 
 NO_LOAD: Final = "no load"
-"""The reason of a run that was not measured, since no run before it gave the load to measure it with."""
+"""Reason of a run that was not measured because no earlier run gave its load."""
 
 _OF_MEASURED: Final = (
     "no sample",
@@ -27,7 +27,7 @@ _OF_MEASURED: Final = (
     "open errors",
     "probe fault",
 )
-"""The reasons against a run that was measured, in the order in which a verdict gives them."""
+"""The reasons against a measured run, in the order of a verdict."""
 
 REASONS: Final = (NO_LOAD, *_OF_MEASURED)
 """The names of all reasons."""
@@ -36,14 +36,14 @@ MIN_WINDOW_SHARE: Final = 0.90
 """Share of method.duration that a probe's measured window must cover."""
 
 MAX_LATENESS_P99_US: Final = 1000.0
-"""Bound on the lateness that 99 % of deliveries keep to. It is twice the 500 us that an emulator without
-real-time priority is to keep to: beyond it a run says more about the machine than about the link."""
+"""Limit of the 99th percentile of the lateness of deliveries: twice the 500 us expected of an emulator without
+real-time priority. Above it, a run measures the machine more than the link."""
 
 MAX_EMULATOR_CPU_CORES: Final = 0.90
-"""With more than this of a core in use the emulator, and not the emulated air, is what limits the rate."""
+"""Limit of the emulator's CPU load, in cores. Above it, the emulator limits the rate, not the emulated air."""
 
 THROUGHPUT: Final = "throughput"
-"""The metric whose value in a working run is above zero in every interval."""
+"""The metric that is above zero in every interval of a valid run."""
 
 
 def verdict_of(
@@ -53,7 +53,7 @@ def verdict_of(
     link: Mapping[str, Any],
     counters: Mapping[str, Any],
 ) -> Verdict:
-    """The verdict on a run, from its measurements by probe, the link's facts and its counters over it."""
+    """The verdict on a run, from its measurements by probe, the link's facts, and its counters over the run."""
     measured = {
         probe: [sample for sample in measurement.samples if sample.phase == "measure"]
         for probe, measurement in measurements.items()
@@ -74,7 +74,7 @@ def verdict_of(
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space, line ends among them, as one space."""
+    """The text with each sequence of white space, including line ends, replaced by one space."""
     return " ".join(text.split())
 
 
@@ -104,7 +104,7 @@ def _short(measured: Mapping[str, list[Sample]], method: Method) -> Iterator[str
             continue  # has no window
         valued = [sample for sample in samples if sample.value is not None]
         if not valued:
-            continue  # has "no sample" already
+            continue  # reported as "no sample"
         if (window_s := _window_s(valued)) < wanted_s:
             yield f"{probe} covers {window_s:.3g} s of {method.duration:g} s"
             continue
@@ -151,7 +151,7 @@ def _throughput_series(samples: Iterable[Sample]) -> Iterator[tuple[str, list[Sa
 
 
 def _window_s(samples: Iterable[Sample]) -> float:
-    """Time covered: the union of the stretches, or from first to last where all samples are instants."""
+    """Covered time: the union of the intervals, or from first to last if all samples are instants."""
     spans = sorted((sample.t_ns, sample.t_ns + sample.dur_ns) for sample in samples)
     if all(start == end for start, end in spans):
         return (spans[-1][0] - spans[0][0]) / 1e9

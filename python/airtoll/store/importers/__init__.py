@@ -1,11 +1,11 @@
-"""Importers: what iperf3, irtt and flent recorded elsewhere, as runs of an ordinary result directory.
+"""Importers: measurements that iperf3, irtt and flent recorded elsewhere, as runs of an ordinary result directory.
 
-- `files`: a file read, unpacked within a bound, parsed as JSON.
-- `reading`: what an importer makes of it: `Reading`. `iperf3`, `irtt`, `flent`: the importers.
-- `cells`: the cell that a file belongs to, from what the file says and what its owner says.
-- here: all files to a plan, and each to a run with samples, verdict and the file itself in raw/.
+- `files`: reads a file, unpacks it within a size limit, parses it as JSON.
+- `reading`: the result of an importer: `Reading`. `iperf3`, `irtt`, `flent`: the importers.
+- `cells`: the cell of a file, from the file's own levels and the levels that its owner gives.
+- here: turns all files into a plan, and each file into a run with samples, verdict and the file itself in raw/.
 
-Files are read twice, once to plan and once to store, so that never more than one of them is in memory.
+Files are read twice, once to plan and once to store, so that at most one of them is in memory.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from airtoll.store.verdict import verdict_of
 from airtoll.study.cell import Cell, Method, Plan, ProbeName, Run
 
 MOST_FILES: Final = 9999
-"""A run's name has four digits for its place in the order."""
+"""A run's name has four digits for its position in the plan."""
 
 _STUDY_NOTE: Final = (
     "# Made by airtoll import: other tools measured this, so that there is no study to perform.\n"
@@ -39,7 +39,7 @@ _STUDY_NOTE: Final = (
 
 @dataclass(frozen=True)
 class Planned:
-    """A file whose cell is known; what it measured is read again when it is stored."""
+    """A file whose cell is known. Its measurements are read again when the run is stored."""
 
     given: Given
     cell: Cell
@@ -51,11 +51,11 @@ class Planned:
 def import_files(
     files: Sequence[Given], directory: Path, title: str, *, shared_clocks: bool = False
 ) -> list[RunRecord]:
-    """Make a result directory with one run for each file, in the order in which they were recorded.
+    """Create a result directory with one run per file, in the order in which the files were recorded.
 
-    Raises UsageError, before anything is written, for a file that is none of these or is not whole, for a cell that is
-    not known, and for files of one cell that are no replicates of each other; AirtollError if the result cannot be
-    written. `shared_clocks`: both hosts read the same clock, so that irtt's one-way delays count.
+    Raises UsageError, before anything is written, for an unsupported or incomplete file, for an unknown cell, and for
+    files of one cell that are not replicates of each other. Raises AirtollError if the result cannot be written. Set
+    `shared_clocks` if both hosts read the same clock, so that irtt's one-way delays are valid.
     """
     if not files:
         raise UsageError("there is no file to import")
@@ -98,7 +98,7 @@ _READERS: Final = ((iperf3.is_iperf3, iperf3.read), (flent.is_flent, flent.read)
 
 
 def _refuse_twins(planned: Sequence[Planned]) -> None:
-    """No test twice, and no replicates of a cell that are none."""
+    """Refuse two files of the same test, and files of one cell whose settings differ."""
     tests: dict[str, Planned] = {}
     alike: dict[tuple[Cell, str], Planned] = {}
     for each in planned:
@@ -132,7 +132,7 @@ def _method(planned: Sequence[Planned]) -> Method:
 
 
 def _runs(planned: Sequence[Planned]) -> Iterator[Run]:
-    """The first file of each security level of an otherwise equal cell makes the first block, and so on."""
+    """The runs: the first file of each security level of an otherwise equal cell is in the first block, and so on."""
     replicates: Counter[tuple[Cell, str]] = Counter()
     blocks: dict[tuple[Cell, str, int], int] = {}
     levels: dict[int, set[str]] = defaultdict(set)
@@ -182,7 +182,7 @@ def _finished(run: Run, each: Planned, method: Method, shared_clocks: bool) -> F
 
 
 def _raw_name(path: Path) -> str:
-    """The file's name, as names in raw/ may be."""
+    """The file's name with only the characters that names in raw/ may have."""
     return re.sub(r"[^A-Za-z0-9_.,=+-]+", "_", path.name).lstrip(".,=+-")[-200:].lstrip(".,=+-") or "file"
 
 

@@ -1,4 +1,4 @@
-"""The cell that an imported file belongs to: what the file says, and what its owner says of it; nothing is guessed."""
+"""The cell of an imported file, from the file's own levels and the levels that its owner gives. Nothing is guessed."""
 
 import csv
 import io
@@ -23,12 +23,12 @@ _NEEDED: Final = tuple(name for name in GIVABLE if name not in LATER_FACTORS)
 _ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
     phy: {"bandwidth": 20, "gi": "long"} for phy in ("dsss", "ofdm", "erp")
 }
-"""What follows from a PHY: those before HT have one width and one guard interval (IEEE Std 802.11-2020, 15 to 18)."""
+"""Levels implied by a PHY: PHYs before HT have one width and one guard interval (IEEE Std 802.11-2020, 15 to 18)."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A file to import, and what its owner says of it."""
+    """A file to import, with the levels that its owner gives."""
 
     path: Path
     levels: Mapping[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Given:
 
 
 def given_level(text: str, where: str) -> tuple[str, Any]:
-    """A level as `FACTOR=LEVEL`. Raises UsageError naming the option."""
+    """Parse a level in the form `FACTOR=LEVEL`. Raises UsageError with the name of the option."""
     name, equals, level = (part.strip() for part in text.partition("="))
     if not equals:
         raise UsageError(f"{where}: '{one_line(text)}' is not FACTOR=LEVEL, like phy=ht")
@@ -53,9 +53,9 @@ def _parsed(name: str, level: str, where: str) -> Any:
 
 
 def read_table(table: Path) -> list[Given]:
-    """The files and levels of a CSV table: columns `file`, factors, and `block` if its rows are paired.
+    """The files and levels in a CSV table with the columns `file`, factors, and `block` if its rows are paired.
 
-    A file is named relative to the table. An empty field says nothing. Raises UsageError with the line.
+    File names are relative to the table. An empty field leaves the level open. Raises UsageError with the line number.
     """
     name = one_line(str(table), most=4096)
     try:
@@ -97,12 +97,12 @@ def _row(row: Mapping[str, str], extra: int, table: Path, where: str) -> Given:
 
 
 def swapped(said: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether the owner says the other direction than the file: then its client was on the access point's side."""
+    """Whether the owner's direction is opposite to the file's. If so, the client was on the access point's side."""
     return {said.get("direction"), given.get("direction")} == {"up", "down"}
 
 
 def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell:
-    """The cell. Raises UsageError if the two disagree, if something is left unsaid, or if there is no such cell."""
+    """The cell. Raises UsageError if file and owner disagree, if a level is missing, or if the cell is invalid."""
     for name, level in given.items():
         if name in said and said[name] != level:
             texts = [level_text(name, each) for each in (said[name], level)]
@@ -116,7 +116,7 @@ def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell
             f"{who}: it does not say {', '.join(missing)}: give --level {missing[0]}=LEVEL, or columns of --levels"
         )
     cell = Cell(lab=LAB, **levels)
-    # The words of the link alone: other machines may well send packets that no study has.
+    # Check only the keys of the link: other programs may send packets that studies do not support.
     usual = {"packet_size": 1000, "offered": "max", "transport": "udp", "stack": "default"}
     if cell.rate == AUTO_RATE:
         usual["rate"] = {"dsss": "1 Mbit/s", "ofdm": "6 Mbit/s", "erp": "6 Mbit/s"}.get(cell.phy, "mcs0")
@@ -127,5 +127,5 @@ def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell
 
 
 def unsaid(said: Mapping[str, Any], given: Mapping[str, Any]) -> Sequence[str]:
-    """The factors about which nobody said anything: their levels in the cell are defaults, not facts."""
+    """The factors that neither file nor owner set: their levels in the cell are defaults, not facts."""
     return [name for name in LATER_FACTORS if name not in said and name not in given]

@@ -1,4 +1,4 @@
-"""Files from elsewhere: read whole, unpacked within a bound, parsed as JSON; every fault is one line."""
+"""Reads foreign files: unpacks them within a size limit and parses them as JSON. Every error is one line."""
 
 import bz2
 import gzip
@@ -15,31 +15,31 @@ from airtoll.errors import UsageError
 from airtoll.study.quantity import one_line
 
 MOST_BYTES: Final = 256 << 20
-"""Of a file, packed or not: an hour of irtt at 20 ms takes half of it."""
+"""Size limit of a file, packed and unpacked. An hour of irtt at 20 ms takes half of it."""
 
 _OPENERS: Final = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open))
-"""By the first octets (RFC 1952, 2.3.1; bzip2), whatever the file's name says."""
+"""Decompressors by magic number (RFC 1952, 2.3.1; bzip2), independent of the file's name."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content: as it is on the disk, unpacked, and parsed."""
+    """A file's content: verbatim, unpacked, and parsed."""
 
-    name: str  # as messages show it
+    name: str  # in messages
     content: bytes
     text: bytes
     json: Any
 
 
 def read_document(path: Path) -> Document:
-    """The JSON document in a file, packed by gzip or bzip2 or not. iperf3's stream of events counts as one.
+    """The JSON document in a file, which may be compressed by gzip or bzip2. Accepts iperf3's event streams.
 
-    Raises UsageError for a file that cannot be read, is longer than MOST_BYTES, or holds something else.
+    Raises UsageError if the file cannot be read, is longer than MOST_BYTES, or is not JSON.
     """
     name = one_line(str(path), most=4096)
     try:
         mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):  # reading a device or a pipe need not end
+        if not stat.S_ISREG(mode):  # reading a device or a pipe may never end
             raise UsageError(f"{name}: is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{name}: is longer than {MOST_BYTES >> 20} MiB")
@@ -79,7 +79,7 @@ def _parsed(content: bytes, name: str) -> Any:
 
 
 def _events(content: bytes, name: str) -> dict[str, Any]:
-    """The report that a stream of events (iperf3 --json-stream) tells of, as iperf3 -J would have put it."""
+    """Convert a stream of events (iperf3 --json-stream) to the report of iperf3 -J."""
     report: dict[str, Any] = {"intervals": []}
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():

@@ -1,10 +1,10 @@
 """flent's data files (.flent, .flent.gz, .flent.bz2), of file format 4.
 
-Flent runs netperf, ping, irtt and iperf on one host, the client, and writes what each printed as a series of points:
-`raw_values` as they came, `results` at common times. Throughput comes from netperf's own figures of the whole test,
-`BYTES_RECVD` over `ELAPSED_TIME`: they are of the end that received, while the points of an upload are of the sender.
-Round trips before the load begins are those of an idle link (`rtt`), those meanwhile are not (`rtt_loaded`), and those
-after it meet what its queues still hold: they stay in the file alone.
+Flent runs netperf, ping, irtt and iperf on one host, the client, and writes their output as series of points:
+`raw_values` as measured, `results` at common times. Throughput is computed from netperf's totals over the whole test,
+`BYTES_RECVD` over `ELAPSED_TIME`: they come from the receiver, whereas the points of an upload come from the sender.
+Round trips before the load begins are those of an idle link (`rtt`), later ones are not (`rtt_loaded`). Round trips
+after the load still include its queues and are not imported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ _TOOLS: Final = {
     "PingRunner": "ping",
     "IrttRunner": "irtt",
 }
-"""By flent's runner; the other runners compute series from these, or measure what airtoll does not read."""
+"""Tools by flent's runner. Other runners compute series from these, or measure values that airtoll does not read."""
 
 _LOADS: Final = ("netperf", "iperf")
-# Bounded, so that in ns they stay within 64 bits.
+# Bounded so that values in ns fit into 64 bits.
 _Time = Annotated[float, Field(ge=0, le=9e9)]  # s since 1970
 _Value = Annotated[float, Field(ge=-1e12, le=1e12)]  # ms, Mbit/s
 
@@ -57,7 +57,7 @@ class _Series(FileModel):
 
     @property
     def received_bit_per_s(self) -> float | None:
-        """What arrived at the receiver, over the whole test; None where netperf did not tell."""
+        """Received rate over the whole test; None if netperf did not report it."""
         if self.BYTES_RECVD is None or self.ELAPSED_TIME is None:
             return None
         return 8 * self.BYTES_RECVD / self.ELAPSED_TIME
@@ -87,7 +87,7 @@ def is_flent(json: object) -> bool:
 
 
 def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
-    """The test in a data file, recorded on that end. Raises UsageError for another file format."""
+    """The test in a data file that was recorded on the host `client`. Raises UsageError for another file format."""
     version = document.json.get("version")
     if version != FORMAT:
         raise UsageError(f"{document.name}: file format {version!s:.20} of flent; airtoll reads {FORMAT}")
@@ -131,7 +131,7 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
 
 
 def _by_way(loads: Mapping[str, _Series], up: Way) -> dict[Way, list[str]]:
-    """The series that are a load, by direction; flent's upload is from the host that it runs on."""
+    """The series of the load, by direction. flent's uploads are from the host on which flent runs."""
     ways: dict[Way, list[str]] = {}
     for name in loads:
         way = OTHER_WAY[up] if "download" in name else up
@@ -159,7 +159,7 @@ def _levels(
 def _round_trips(
     file: _File, series: Mapping[str, _Series], began: float, opens_s: float | None, closes_s: float
 ) -> Iterator[Sample]:
-    # irtt's before ping's: where both are there, a run's number is of the first (UDP, as the traffic is).
+    # irtt before ping: if both exist, the run's value is that of irtt, which uses UDP like the traffic.
     for tool in ("irtt", "ping"):
         for name, each in series.items():
             if each.tool != tool or each.UNITS != "ms":
@@ -175,7 +175,7 @@ def _round_trips(
 def _throughput(
     by_way: Mapping[Way, Sequence[str]], loads: Mapping[str, _Series], opens_s: float
 ) -> Iterator[Sample]:
-    """What arrived, of all flows of a direction together; nothing if it is not known of one of them."""
+    """Received rate of all flows of a direction together; nothing if the rate of one flow is unknown."""
     for way, names in by_way.items():
         rates = [loads[name].received_bit_per_s for name in names]
         total = sum(rate for rate in rates if rate is not None)

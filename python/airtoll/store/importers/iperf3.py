@@ -1,7 +1,7 @@
-"""iperf3's JSON report (`-J`, or `--json-stream`) of one test, by its client or by its server.
+"""iperf3's JSON report (`-J` or `--json-stream`) of one test, from its client or its server.
 
-What counts is what arrived. The end that received tells it interval by interval; of what the other end received, a
-client's report has only the sum over the test, which the server told it at the end, and a server's has nothing.
+Only received data counts. A receiver reports it per interval. For data that the other end received, a client's report
+has only the sum over the test, which the server sends at the end, and a server's report has nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,20 +24,20 @@ _Seconds = Annotated[float, Field(ge=0, le=1e6)]
 _Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
 
 _SHORTEST_S: Final = 0.05
-"""What is left after the last whole interval says nothing about a rate."""
+"""A shorter remainder after the last complete interval gives no meaningful rate."""
 
 
 class _Sum(FileModel):
     start: _Seconds
     end: _Seconds
     bytes: _Count
-    bits_per_second: float | None = None  # cJSON prints what is no number as null
+    bits_per_second: float | None = None  # cJSON prints NaN and infinity as null
     jitter_ms: float | None = None
     lost_packets: _Count | None = None
     packets: _Count | None = None
     retransmits: _Count | None = None
     omitted: bool = False
-    sender: bool | None = None  # whether the reporting end sends; versions before 3.7 do not say it
+    sender: bool | None = None  # whether the reporting end sends; missing before 3.7
 
 
 class _Interval(FileModel):
@@ -59,7 +59,7 @@ class _Test(FileModel):
     omit: _Seconds = 0.0
     duration: Annotated[float, Field(gt=0, le=1e6)]
     reverse: int = 0
-    target_bitrate: Annotated[float, Field(ge=0, le=1e15)] | None = None  # of one stream, bit/s; since 3.10
+    target_bitrate: Annotated[float, Field(ge=0, le=1e15)] | None = None  # per stream, bit/s; since 3.10
 
 
 class _Stamp(FileModel):
@@ -77,7 +77,7 @@ class _Start(FileModel):
     connected: tuple[_Connection, ...] = ()
     system_info: str = ""
     cookie: str | None = None
-    connecting_to: dict[str, object] | None = None  # of a client alone
+    connecting_to: dict[str, object] | None = None  # only in a client's report
     target_bitrate: float | None = None
 
 
@@ -89,13 +89,13 @@ class _Report(FileModel):
 
 @dataclass(frozen=True)
 class _Flow:
-    """What went one way through the reporting end."""
+    """Data in one direction, in the report of one end."""
 
     way: Way
-    sends: bool  # the reporting end
+    sends: bool  # whether the reporting end sends
     rows: Sequence[_Sum]
-    received: _Sum | None  # what arrived at the other end, over the whole test
-    counted: _Sum | None  # its count of datagrams
+    received: _Sum | None  # received data of the other end, over the whole test
+    counted: _Sum | None  # datagram counts of the other end
 
 
 def is_iperf3(json: object) -> bool:
@@ -104,7 +104,7 @@ def is_iperf3(json: object) -> bool:
 
 
 def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
-    """The test in a report, whose client ran on that end. Raises UsageError for a test that did not end well."""
+    """The test in a report whose client ran on that end. Raises UsageError for a test that failed."""
     _refuse_failure(document)
     report = checked(_Report, document, "no report of one whole iperf3 test")
     start, test = report.start, report.start.test_start
@@ -150,14 +150,14 @@ def _refuse_failure(document: Document) -> None:
 
 
 def _flows(report: _Report, forth: Way, *, by_client: bool) -> Iterator[_Flow]:
-    """The client's traffic to the server, or the server's to it, and with --bidir both."""
+    """The client's traffic to the server, or the server's traffic to it; with --bidir both."""
     backwards = bool(report.start.test_start.reverse)
     way = OTHER_WAY[forth] if backwards else forth
     first = report.intervals[0]
     sends = first.sum.sender if first.sum.sender is not None else by_client != backwards
     end = report.end
     received = _known(end.sum_received)
-    # Before 3.7 there is but one sum: its octets are the sender's, its counts the receiver's.
+    # Before 3.7 there is only one sum: its octets are the sender's, its counts the receiver's.
     counted = received or (end.sum if by_client else None)
     yield _Flow(way, sends, [interval.sum for interval in report.intervals], received, counted)
     if first.sum_bidir_reverse is not None:
@@ -167,7 +167,7 @@ def _flows(report: _Report, forth: Way, *, by_client: bool) -> Iterator[_Flow]:
 
 
 def _known(total: _Sum | None) -> _Sum | None:
-    """A sum, unless it stands for what this end was not told: a server's of what it sent is 0."""
+    """The sum, or None if this end does not know the sum: a server reports 0 for data that it sent."""
     return total if total is not None and total.bytes > 0 and total.end - total.start >= _SHORTEST_S else None
 
 
@@ -176,7 +176,7 @@ def _samples(flow: _Flow, report: _Report, ends: tuple[str, str]) -> Iterator[Sa
     sender, receiver = ends
     window = Window(test.omit, test.omit + test.duration)
     for row in flow.rows:
-        # Times begin anew after what is omitted.
+        # Times restart at 0 after the omitted intervals.
         opens_s = row.start if row.omitted else row.start + test.omit
         phase = "warmup" if row.omitted else window.phase(opens_s)
         if phase is None or row.end - row.start < _SHORTEST_S:
@@ -216,7 +216,7 @@ def _faults(flows: Sequence[_Flow]) -> Iterator[str]:
 
 
 def _host(system_info: str) -> Facts:
-    """From uname -a: system, name, release."""
+    """Parse the output of uname -a: system, name, release."""
     words = system_info.split()
     if len(words) < 3:
         return {}

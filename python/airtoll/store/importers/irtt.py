@@ -1,4 +1,4 @@
-"""irtt's JSON (`irtt client -o FILE`), which the probe of that name reads too."""
+"""irtt's JSON output (`irtt client -o FILE`), which the probe irtt also reads."""
 
 from datetime import UTC
 
@@ -34,7 +34,7 @@ class _System(FileModel):
 
 
 class _Rest(FileModel):
-    """What the probe itself knows, and its report need not tell it."""
+    """The parts of the report that the probe does not parse."""
 
     config: _Config
     stats: _Stats
@@ -47,7 +47,7 @@ def is_irtt(json: object) -> bool:
 
 
 def read(document: Document, *, shared_clocks: bool) -> Reading:
-    """The test in a report of irtt. Raises UsageError unless it is whole."""
+    """The test in a report of irtt. Raises UsageError if the report is incomplete."""
     rest = checked(_Rest, document, "no irtt report")
     try:
         report = irtt.parse(document.text, b"", document.name)

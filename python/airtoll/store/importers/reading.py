@@ -1,4 +1,4 @@
-"""What an importer makes of a file: the levels and the measurements that it tells of."""
+"""The result of reading a foreign file: the levels and the measurements in it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ OTHER_WAY: Mapping[Way, Way] = {"up": "down", "down": "up"}
 
 
 class FileModel(BaseModel):
-    """A part of a foreign file: what airtoll does not read may be there too."""
+    """A part of a foreign file. Keys that airtoll does not read are allowed."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -32,17 +32,17 @@ class Reading:
 
     tool: str  # iperf3, irtt, flent
     started: datetime  # UTC
-    duration_s: float  # of the measured window, as the tool was told
-    levels: Mapping[str, Any]  # the factors that the file tells, as a cell holds them
+    duration_s: float  # configured length of the measured window
+    levels: Mapping[str, Any]  # the factors in the file, as levels of a cell
     measurements: Mapping[str, Measurement]  # by probe
-    probes: Sequence[ProbeName]  # what the measurements stand for in a method
+    probes: Sequence[ProbeName]  # the probes of a method that correspond to the measurements
     hosts: Mapping[str, Facts] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)  # what replicates of one cell have in common
-    identity: str | None = None  # of the test, where both of its ends may have reported it
+    settings: Mapping[str, Any] = field(default_factory=dict)  # must be equal in replicates of one cell
+    identity: str | None = None  # identifies the test, if both of its ends may have reported it
 
 
 def checked(model: type[ModelT], document: Document, what: str) -> ModelT:
-    """The document as the model has it. Raises UsageError naming the first place that is not."""
+    """Validate the document. Raises UsageError with the first invalid location."""
     try:
         return model.model_validate(document.json)
     except ValidationError as error:
