@@ -1,9 +1,9 @@
-"""What a study's cells should measure by the air's timing alone, and where the cost of security comes from.
+"""Predictions of a study's cells from the air's timing, and the causes of the cost of security.
 
-- `prediction`: every metric of a cell in virtual time, by the same probes and definitions as measured ones.
-- `attribution`: a measured cost split into bytes on the air, symbols, aggregation, processors and what is left.
-- `whatif`: what another engine, other suites or larger frames would change.
-- `card`: the processor of a wireless card fitted to published figures, and how well it predicts the rest of them.
+- `prediction`: every metric of a cell in virtual time, with the probes and definitions of measured metrics.
+- `attribution`: a measured cost split into bytes on the air, symbols, aggregation, processors and the rest.
+- `whatif`: the effect of a different engine, other suites or larger frames.
+- `card`: the processor of a wireless card fitted to published figures, and its prediction errors for other figures.
 
 Everything here is computed from a plan and from numbers; nothing is measured.
 """

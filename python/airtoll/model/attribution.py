@@ -1,17 +1,18 @@
-"""The measured cost of a security level split into where it comes from.
+"""Splits the measured cost of a security level by cause.
 
-Between an open cell and the secured one stand variants in virtual time, each with one thing more:
+Variants in virtual time lead from the open cell to the secured cell. Each variant adds one effect:
 
-| part          | what is added                                                                                      |
+| part          | added effect                                                                                       |
 |---------------|----------------------------------------------------------------------------------------------------|
-| aggregation   | WEP and TKIP forbid HT: every MPDU by itself (IEEE Std 802.11-2020, 12.6.3, 9.4.2.24.2)              |
-| legacy rate   | and at a legacy rate                                                                               |
-| bytes         | the octets of the suite, as if octets took their time at the PHY rate and no more                  |
-| symbols       | what they really take: whole symbols, padded subframes, fewer MPDUs in a PPDU                        |
-| processor     | the time that engine or card takes for each frame                                                  |
-| unexplained   | what is left of the measured cost                                                                  |
+| aggregation   | WEP and TKIP forbid HT: no aggregation of MPDUs (IEEE Std 802.11-2020, 12.6.3, 9.4.2.24.2)           |
+| legacy rate   | and a legacy rate                                                                                  |
+| bytes         | the octets of the suite, each taking exactly its time at the PHY rate                              |
+| symbols       | their real time: whole symbols, padded subframes, fewer MPDUs per PPDU                             |
+| processor     | the time per frame of the engine or the card                                                       |
+| unexplained   | the rest of the measured cost                                                                      |
 
-The parts add up to the measured cost, for each is the difference of two neighbours. A part below 0 is a gain.
+Each part is the difference between two adjacent variants, so the parts add up to the measured cost. A negative part is
+a gain.
 """
 
 from dataclasses import dataclass
@@ -33,21 +34,21 @@ PARTS: Final[tuple[PartName, ...]] = (
 )
 
 ATTRIBUTED: Final = ("throughput", "rtt")
-"""The metrics whose cost is split: of a load below what the link carries, throughput has none."""
+"""The metrics whose cost is split. A load below the link's capacity causes no cost in throughput."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One source of the cost."""
+    """One cause of the cost."""
 
     name: PartName
     change: float
-    """Secured less open, in the metric's unit."""
+    """Secured minus open, in the metric's unit."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """What a metric of a secured cell is by, from the open one on."""
+    """The cost of a secured cell in one metric, with its causes."""
 
     metric: str
     open: float  # measured, in the metric's unit
@@ -61,12 +62,12 @@ class Attribution:
 
     @property
     def change(self) -> float:
-        """Secured less open, as measured."""
+        """Measured change: secured minus open."""
         return self.secured - self.open
 
 
 def chain(secured: Case) -> dict[PartName, Case]:
-    """The variants that are simulated, by the part that each adds; "unexplained" stands for the open cell."""
+    """The simulated variants by the part that each adds; the key "unexplained" is the open cell."""
     cell = secured.cell
     start = secured.with_cell(security="open")
     steps: dict[PartName, Case] = {"unexplained": start}
@@ -79,7 +80,7 @@ def chain(secured: Case) -> dict[PartName, Case]:
 
 
 def _legacy(secured: Case) -> Case:
-    """The open cell at the rate to which the secured one falls back."""
+    """The open cell at the rate to which the secured cell falls back."""
     scenario = scenario_of(secured.cell, secured.link).wire()
     levels = {name: scenario[name] for name in ("phy", "rate", "bandwidth", "gi", "streams")}
     return secured.with_cell(security="open", **levels).with_link(band=None, ampdu=None, amsdu=None)
@@ -88,10 +89,10 @@ def _legacy(secured: Case) -> Case:
 def attribute(
     predictions: Predictions, secured: Case, metric: str, measured_open: float, measured: float
 ) -> Attribution | None:
-    """The parts of a measured cost; None where the medium predicts nothing of the metric.
+    """The parts of a measured cost, or None if the medium does not predict the metric.
 
-    `measured_open` and `measured` are in the metric's unit. The simulations are those of `chain`; whoever attributes
-    many cells asks `Predictions.all` for all of them first.
+    `measured_open` and `measured` are in the metric's unit. The simulations are those of `chain`. To attribute many
+    cells, call `Predictions.all` for all simulations first.
     """
     steps = {name: predictions[case] for name, case in chain(secured).items()}
     if any(metric not in step.values for step in steps.values()):
@@ -117,7 +118,7 @@ def attribute(
 
 
 def modelled(predictions: Predictions, secured: Case, metric: str) -> Attribution | None:
-    """The parts of the cost that the medium predicts by itself: nothing of it is unexplained."""
+    """The parts of the cost that the medium itself predicts; its unexplained part is 0."""
     plain, sealed = (
         predictions[case].values.get(metric) for case in (secured.with_cell(security="open"), secured)
     )
@@ -127,7 +128,7 @@ def modelled(predictions: Predictions, secured: Case, metric: str) -> Attributio
 
 
 def _with_octets(cell: Cell, metric: str, before: float, plain: Prediction, sealed: Prediction) -> float:
-    """The metric `before` if the suite's octets took their time at the PHY rate and no more."""
+    """The metric `before`, changed as if the suite's octets took exactly their time at the PHY rate."""
     assert sealed.mpdu_b is not None
     assert plain.mpdu_b is not None
     assert sealed.phy_rate_bit_per_s is not None

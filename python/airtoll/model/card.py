@@ -1,8 +1,9 @@
 """The processor of a wireless card, fitted to published figures.
 
-A secured packet takes longer than an open one by what its frames spend in processors: a fixed time a frame and a time
-an octet, times what they pass on the way. Fitted to half of a paper's pairs of figures, open and secured, the model
-predicts the other half; how far off it is says how much of the paper's cost is of this kind.
+A secured packet takes longer than an open packet by the time that its frames spend in processors: a fixed time per
+frame plus a time per octet, multiplied by the number of processors on the path. Fitted to half of a paper's pairs of
+figures, open and secured, the model predicts the other half. The prediction error shows how much of the paper's cost is
+of this kind.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from scipy.optimize import nnls
 
 @dataclass(frozen=True)
 class CardPoint:
-    """A pair of published figures: what a packet of this size takes, open and secured."""
+    """A pair of published figures: the time of a packet of this size, open and secured."""
 
     name: str
     packet_size_b: int
@@ -27,7 +28,7 @@ class CardPoint:
     def of_throughput(
         cls, name: str, packet_size_b: int, open_mbps: float, secured_mbps: float
     ) -> "CardPoint":
-        """From throughputs: a packet's time is that of its payload at them."""
+        """From throughputs: a packet takes the time of its payload at that throughput."""
         return cls(name, packet_size_b, 8 * packet_size_b / open_mbps, 8 * packet_size_b / secured_mbps)
 
     @classmethod
@@ -38,38 +39,38 @@ class CardPoint:
 
 @dataclass(frozen=True)
 class Predicted:
-    """A pair that took no part in the fit."""
+    """A pair that was not used in the fit."""
 
     point: CardPoint
     secured_us: float
 
     @property
     def error_percent(self) -> float:
-        """Of the published secured time."""
+        """Error of the prediction, in percent of the published secured time."""
         return 100 * (self.secured_us / self.point.secured_us - 1)
 
 
 @dataclass(frozen=True)
 class CardFit:
-    """A processor that explains the fitted pairs best, and what it makes of the others."""
+    """The processor that best explains the fitted pairs, and its predictions for the other pairs."""
 
     frame_us: float
     byte_ns: float
     fitted: tuple[CardPoint, ...]
     predicted: tuple[Predicted, ...]
-    splits: int  # ways to take half of the pairs
-    rms_error_percent: float  # of what the fitted half says of the other, over all of them
+    splits: int  # number of ways to choose half of the pairs
+    rms_error_percent: float  # of the predictions for the other half, over all splits
 
 
 MIN_POINTS = 4
-"""Two halves of two: a line through fewer is a line through anything."""
+"""Two halves of two pairs: a line fits fewer points exactly."""
 
 
 def fit_card(points: Sequence[CardPoint]) -> CardFit | None:
-    """Fit every second point, in the order of packet sizes, and predict the others; None with fewer than `MIN_POINTS`.
+    """Fit every second point, in order of packet size, and predict the others; None with fewer than `MIN_POINTS`.
 
-    Least squares of the added time with neither term below 0. Which half is fitted is a choice; `rms_error_percent` is
-    over every split into halves.
+    Least squares of the added time, with both terms non-negative. Which half is fitted is arbitrary, so
+    `rms_error_percent` covers every split into halves.
     """
     if len(points) < MIN_POINTS:
         return None
@@ -93,7 +94,7 @@ def fit_card(points: Sequence[CardPoint]) -> CardFit | None:
 
 
 def _fit(points: Sequence[CardPoint]) -> tuple[float, float]:
-    """Time a frame in us, time an octet in ns."""
+    """Time per frame in us and time per octet in ns."""
     matrix = np.array([[1.0, point.packet_size_b / 1e3] for point in points])
     added = np.array([point.secured_us - point.open_us for point in points])
     (frame_us, byte_ns), _ = nnls(matrix, added)

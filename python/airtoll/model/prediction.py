@@ -1,7 +1,8 @@
-"""Every metric of a cell in virtual time: lab sim's probes on the cell's link, by the definitions of measured metrics.
+"""Every metric of a cell in virtual time: lab sim's probes on the cell's link, with the definitions of measured
+metrics.
 
-The medium and its hosts are models (docs/explanation/simulation.md), so that a prediction is the same on every machine.
-UDP offers what the run offered, where that is known, so that loss and delay are those of the same load.
+The medium and its hosts are models (docs/explanation/simulation.md), so a prediction is the same on every machine. UDP
+offers the load of the measured run, if known, so that loss and delay refer to the same load.
 """
 
 import json
@@ -25,36 +26,36 @@ from airtoll.study.scenario import DEFAULT_RATES, Scenario
 
 DURATION_S = 0.5
 WARMUP_S = 0.5
-"""Of a prediction: TCP has found its rate, and the mean backoff is good to some 0.1 %."""
+"""Times of a prediction: TCP has found its rate, and the mean backoff is accurate to some 0.1 %."""
 
 VIDEO_S = 10.0
-"""Of a video, whose groups of pictures differ more than backoffs do."""
+"""Duration for video, whose groups of pictures vary more than backoffs."""
 
 METHOD = Method(repeats=1, discard_first=0, duration=DURATION_S, warmup=WARMUP_S, seed=1)
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What virtual time says of a case."""
+    """The result of a case in virtual time."""
 
     values: Mapping[str, float]  # by metric, in the metric's unit
-    answers: Mapping[str, Mapping[str, Any]]  # the medium's own, by probe
+    answers: Mapping[str, Mapping[str, Any]]  # the medium's answers, by probe
 
     @property
     def mpdu_b(self) -> int | None:
-        """Octets of an MPDU with the cell's packet over UDP, header, security and FCS included."""
+        """Octets of an MPDU with the cell's packet over UDP, including header, security and FCS."""
         octets: int | None = self._fact("mpdu_bytes")
         return octets
 
     @property
     def phy_rate_bit_per_s(self) -> float | None:
-        """The rate of its payload."""
+        """PHY rate of the MPDU."""
         rate_kbit_per_s = self._fact("rate_kbit_per_s")
         return None if rate_kbit_per_s is None else 1e3 * rate_kbit_per_s
 
     @property
     def mpdus_per_bit(self) -> float | None:
-        """MPDUs on the air, acknowledgements of TCP and second hops included, for a bit of payload that arrived."""
+        """MPDUs on the air per bit of received payload, including TCP acknowledgements and second hops."""
         answer, bit_per_s = self.answers.get("throughput"), self.values.get("throughput")
         if answer is None or not bit_per_s:
             return None
@@ -63,7 +64,7 @@ class Prediction:
 
     @property
     def processor(self) -> tuple[float, float] | None:
-        """What sealing or opening a frame takes: us a frame, ns an octet."""
+        """Time to seal or open a frame: us per frame, ns per octet."""
         frame_us, byte_ns = self._fact("processor_frame_us"), self._fact("processor_byte_ns")
         return None if frame_us is None or byte_ns is None else (frame_us, byte_ns)
 
@@ -73,23 +74,23 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Case:
-    """A cell on a link: what is predicted."""
+    """The subject of a prediction: a cell on a link."""
 
     cell: Cell
     link: LinkSettings
-    udp_load_mbps: float | None = None  # payload that each sender offers; None: always a datagram
+    udp_load_mbps: float | None = None  # payload that each sender offers; None: saturated
 
     def with_link(self, **settings: object) -> "Case":
-        """The same with these settings of the link."""
+        """The same case with these settings of the link."""
         return replace(self, link=self.link.model_copy(update=settings))
 
     def with_cell(self, **levels: object) -> "Case":
-        """The same with these levels of the cell."""
+        """The same case with these levels of the cell."""
         return replace(self, cell=self.cell.model_copy(update=levels))
 
 
 def case_of(scenario: Scenario) -> Case | None:
-    """The cell and link of a scenario; None where it says what no cell of a study can."""
+    """The cell and link of a scenario; None if no cell of a study can express the scenario."""
     if scenario.hears is not None or scenario.path_loss is not None or isinstance(scenario.snr, tuple):
         return None
     words = scenario.model_dump()
@@ -112,11 +113,11 @@ class Predictions:
 
     @classmethod
     def of(cls, plan: Plan) -> "Predictions":
-        """For a plan, by its probes and on its link."""
+        """Predictions for a plan, with its probes and its link."""
         return cls(plan.method, plan.link, plan.stacks)
 
     def case(self, cell: Cell, udp_load_mbps: float | None = None) -> Case:
-        """The cell as the plan has it."""
+        """The case of a cell in the plan."""
         case = Case(cell, self.link.with_stack(self.stacks.get(cell.stack)), udp_load_mbps)
         if cell.crypto_at != "by-suite":
             return case
@@ -124,15 +125,15 @@ class Predictions:
         return at if cell.sealed_at == "card" else at.with_link(processor_frame=None, processor_byte=None)
 
     def all(self, cases: Iterable[Case]) -> dict[Case, Prediction]:
-        """The metrics of each case, on all cores; a case that the medium cannot be has none."""
+        """The prediction of each case, computed on all cores; empty for a case that the medium refuses."""
         wanted = list(dict.fromkeys(cases))
         missing = [case for case in wanted if case not in self._known]
-        with ThreadPoolExecutor(cpu_count()) as pool:  # the medium works without the interpreter's lock
+        with ThreadPoolExecutor(cpu_count()) as pool:  # the medium releases the interpreter's lock
             self._known |= dict(zip(missing, pool.map(self._predict, missing), strict=True))
         return {case: self._known[case] for case in wanted}
 
     def __getitem__(self, case: Case) -> Prediction:
-        """The metrics of one case."""
+        """The prediction of one case."""
         return self.all([case])[case]
 
     def _predict(self, case: Case) -> Prediction:
@@ -152,7 +153,7 @@ class Predictions:
                 if measures(probe.name, cell):
                     try:
                         measurement = probe.measure(link, cell, method)
-                    except AirtollError:  # the medium cannot carry this traffic: it predicts nothing
+                    except AirtollError:  # the medium cannot carry this traffic: no prediction
                         continue
                     samples += measurement.samples
                     answers[probe.name] = json.loads(measurement.raw["answer.json"])

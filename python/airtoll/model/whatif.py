@@ -1,4 +1,4 @@
-"""What another engine, other suites or larger frames would change, by prediction."""
+"""Predicted effects of a different engine, other suites or larger frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from airtoll.model.prediction import Case, Predictions
 from airtoll.study.factors import Security
 
 SUITES: Final[tuple[Security, ...]] = ("open", "ccmp", "gcmp", "ccmp256", "gcmp256")
-"""The suites of today's stations, and none."""
+"""The suites of current stations, and open."""
 
 ENGINES: Final = (2, 4, 8)
-"""How many times faster."""
+"""Factors by which the engine is faster."""
 
 AMSDU_B: Final = 7935
 """The longest A-MSDU of HT (IEEE Std 802.11-2020, 9.4.2.55.2)."""
@@ -24,21 +24,21 @@ PACKET_SIZE_MAX_B: Final = {"ipv4": 1472, "ipv6": 1452}
 
 @dataclass(frozen=True)
 class Alternative:
-    """A question, and what the prediction answers."""
+    """A question about a case, and the prediction that answers it."""
 
     question: str
     metric: str
-    now: float  # predicted for the case as it is, in the metric's unit
+    now: float  # predicted for the unchanged case, in the metric's unit
     then: float
 
     @property
     def percent(self) -> float:
-        """The change of the metric."""
+        """The change of the metric in percent."""
         return 100 * (self.then / self.now - 1)
 
 
 def alternatives(predictions: Predictions, case: Case, metric: str) -> tuple[Alternative, ...]:
-    """What each alternative would make of the metric; those that cannot be are left out."""
+    """The predicted effect of each alternative on the metric. Omits alternatives that the medium refuses."""
     asked = _asked(predictions, case)
     predictions.all([case, *(other for _, other in asked)])
     now = predictions[case].values.get(metric)
