@@ -1,8 +1,7 @@
-"""Performs cells on a Dask cluster (the extra airtoll[dask]).
+"""Simulates cells on a Dask cluster (the extra airtoll[dask]).
 
-Cells travel in chunks. A worker that dies takes nothing with it but the chunks that it had not handed over: the
-scheduler gives those to others, and as a cell's answer follows from the cell alone, it does not matter who
-performs it, or whether two do.
+Cells are sent in chunks. If a worker dies, only its unfinished chunks are lost, and the scheduler sends them to other
+workers. A cell's answer depends only on the cell, so it does not matter which worker simulates it, or whether two do.
 """
 
 import logging
@@ -18,24 +17,24 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.sweep.workers import Done, Job, perform
 
 LOCAL = "local"
-"""Stands for a cluster on this machine that lasts as long as the sweep."""
+"""Scheduler name for a cluster on this machine that exists for the duration of the sweep."""
 
 CONNECT_TIMEOUT_S = 10
-_CHUNKS_PER_WORKER = 16  # enough that workers end at about the same time
-_CHUNK_MAX = 100  # cells that are performed again when a worker dies
+_CHUNKS_PER_WORKER = 16  # enough for workers to end at about the same time
+_CHUNK_MAX = 100  # cells that are repeated when a worker dies
 
 
 def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) -> Iterator[Done]:
-    """Perform the jobs on the cluster of that address; they are given as their chunks end, in no order.
+    """Simulate the jobs on the cluster at that address. Yields the cells of each chunk when it ends, in any order.
 
-    Once `stop` says so the chunks that are left are cancelled. Raises UsageError if there is no such cluster or
-    dask.distributed is not installed, AirtollError if a chunk cannot be performed.
+    Cancels the remaining chunks once `stop` returns true. Raises UsageError if there is no cluster or dask.distributed
+    is not installed, AirtollError if a chunk fails.
     """
     try:
-        distributed = import_module("distributed")  # of the extra alone: type checkers need not have it
+        distributed = import_module("distributed")  # optional: type checkers need not have it
     except ImportError:
         raise UsageError("--scheduler needs dask.distributed: pip install 'airtoll[dask]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in one line here
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported in one line below
     with ExitStack() as stack:
         client = stack.enter_context(_client(distributed, scheduler, stack))
         workers = sum(client.nthreads().values()) or 1
@@ -61,13 +60,13 @@ def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) ->
 
 
 def _perform_all(jobs: Sequence[Job]) -> tuple[str, list[Done]]:
-    """On a worker: its airtoll's version, and what came of the jobs."""
+    """Runs on a worker: returns the worker's version of airtoll and the answers to the jobs."""
     return _rust.VERSION, [perform(job, _rust.simulate) for job in jobs]
 
 
 def _client(distributed: Any, scheduler: str, stack: ExitStack) -> Any:
     if scheduler == LOCAL:
-        # A Ctrl-C is for this process, which ends the workers in order: they inherit that it is ignored.
+        # Ctrl-C must reach only this process, which ends the workers in order: workers inherit the ignored signal.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             cluster = distributed.LocalCluster(

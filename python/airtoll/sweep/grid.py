@@ -23,10 +23,10 @@ _KEYS = ("title", "description", "impossible", GRID)
 _IMPOSSIBLE = ("refuse", "skip")
 _RANGE = re.compile(r"([0-9]{1,15})\.\.([0-9]{1,15})")
 _COUNTS = ("stations", "streams", "seed")
-"""The words that take a range, like '1..100'."""
+"""The keys that accept a range such as '1..100'."""
 
 _MATRICES = ("snr", "hears")
-"""The words whose one value may be a list of lists."""
+"""The keys for which a list of lists is a single value."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,21 @@ class Grid:
 
     name: str
     title: str
-    cells: tuple[str, ...]  # scenarios as JSON, each one once, in the order of the file
-    repeated: int  # cells that were left out because they are there already
-    skipped: int  # cells that were left out because the medium cannot be so
-    levels: Mapping[str, int]  # how many levels the words have that have several
+    cells: tuple[str, ...]  # scenarios as JSON, without duplicates, in the order of the file
+    repeated: int  # number of duplicate cells that were omitted
+    skipped: int  # number of cells that were omitted because the medium refuses them
+    levels: Mapping[str, int]  # number of levels of each key that has several
 
     @property
     def digest(self) -> str:
-        """What two grids have in common exactly if they have the same cells in the same order."""
+        """Two grids have the same digest exactly if they have the same cells in the same order."""
         return hashlib.sha256("\n".join(self.cells).encode()).hexdigest()
 
 
 def load_grid(path: Path, check: Check) -> Grid:
-    """Read a grid file and expand it; `check` says which cells cannot be.
+    """Read a grid file and expand it. `check` raises ValueError for an invalid cell.
 
-    Raises UsageError with one line: file, key, what is wrong.
+    Raises UsageError with one line: file, key and error.
     """
     file = one_line(str(path), most=4096)
     _, raw = read_toml(path, "a grid file")
@@ -113,7 +113,7 @@ def _refusal(grid: Mapping[str, Sequence[Any]], values: Sequence[Any], why: str)
 
 
 def _grids(raw: Mapping[str, Any]) -> Iterator[dict[str, tuple[Any, ...]]]:
-    """The levels of every word in each table [[grid]], with the words above the tables in all of them."""
+    """The levels of every key in each table [[grid]]. Keys above the tables apply to all of them."""
     shared = {key: value for key, value in raw.items() if key not in _KEYS}
     tables = raw.get(GRID, [{}])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or not tables:
@@ -127,21 +127,21 @@ def _grids(raw: Mapping[str, Any]) -> Iterator[dict[str, tuple[Any, ...]]]:
                 known = [*Scenario.model_fields, *_KEYS]
                 where = at if word in table else ""
                 raise WordError(f"{where}{one_line(word)}", f"unknown key{did_you_mean(word, known)}")
-        for word in Scenario.model_fields:  # in this order whatever that of the file
+        for word in Scenario.model_fields:  # in this order, independent of the file's
             if word in given:
                 levels[word] = _levels(word, given[word], at if word in table else "")
         yield levels
 
 
 def _levels(word: str, value: Any, at: str) -> tuple[Any, ...]:
-    """The levels of one word, each of them checked."""
+    """The checked levels of one key."""
     several = isinstance(value, list) and not (word in _MATRICES and _depth(value) == 2)
     if several and not value:
         raise WordError(f"{at}{word}", "the list is empty; give at least one level")
     listed = value if several else [value]
     if word in _COUNTS and isinstance(value, str):
         listed = _range(value) or listed
-    levels: dict[str, Any] = {}  # by their text: a matrix or a table has no hash
+    levels: dict[str, Any] = {}  # by text, because a matrix or a table has no hash
     for index, level in enumerate(listed):
         try:
             checked = getattr(read_scenario({word: level}), word)
@@ -154,7 +154,7 @@ def _levels(word: str, value: Any, at: str) -> tuple[Any, ...]:
 
 
 def _range(text: str) -> list[int] | None:
-    """The whole numbers of '1..100', both ends included."""
+    """The whole numbers of '1..100', including both ends; None if the text is not a range."""
     match = _RANGE.fullmatch(text)
     if match is None:
         return None

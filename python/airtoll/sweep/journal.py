@@ -1,11 +1,12 @@
-"""What a sweep has measured so far: one line per cell, in the order in which the cells ended.
+"""The journal: the answers of a sweep so far, one line per cell, in the order in which the cells ended.
 
-The first line says which sweep it is, and which origin began it. A further line that is an object names the origin of
-the cells after it: another origin may continue the sweep if that is allowed, and a cluster may have several machines.
+The first line identifies the sweep and the origin that began it. Each further line that is an object names the origin
+of the cells after it: another origin may continue the sweep if that is allowed, and a cluster may have several
+machines.
 
-A line is appended in one write as its cell ends, so that a killed sweep loses the cells under way and no other: what a
-process has written stays when it is killed, and every second or so it is flushed to the disk, for when the machine
-fails. A last line that is cut off is no line.
+Each line is appended by a single write when its cell ends, so a killed sweep loses only the cells in progress:
+completed writes survive the end of the process. About once per second the file is flushed to the disk, in case the
+machine fails. An incomplete last line is ignored.
 """
 
 import errno
@@ -30,7 +31,7 @@ _LINE = re.compile(r"([0-9]{1,9}) (\{.*\})\n")
 
 
 class Journal:
-    """The journal of one sweep, open for appending; no other process can have it open."""
+    """The journal of one sweep, open for appending. No other process can open it at the same time."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Journal:
         resume: bool,
         allow_mixed: bool = False,
     ) -> None:
-        """Begin the journal of a sweep, or resume it.
+        """Begin or resume the journal of a sweep.
 
         `sweep` identifies the sweep, `origin` the code and the machine. Raises UsageError if a journal exists and
         `resume` is false, if `resume` is true and none exists, if the journal belongs to another sweep, or if another
@@ -103,7 +104,7 @@ class Journal:
             self._origin = done.origin
 
     def append(self, done: Done) -> None:
-        """Keep the answer of a cell; of a cell that is kept already, nothing."""
+        """Append the answer of a cell, unless the journal contains it already."""
         place = done.place
         if place in self.done:
             return
@@ -124,7 +125,7 @@ class Journal:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def cells(self) -> Iterator[Done]:
-        """Every cell that is kept, in the order in which they ended."""
+        """Every cell in the journal, in the order in which the cells ended."""
         with self.path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.startswith("{"):
@@ -138,12 +139,12 @@ class Journal:
                     raise AirtollError(f"{self.path}: line {number} is damaged")
 
     def remove(self) -> None:
-        """Remove it: what it has is in the table."""
+        """Remove the journal after its content has been written to the table."""
         with reporting(f"cannot remove {self.path}"):
             self.path.unlink()
 
     def close(self) -> None:
-        """Flush it and let others have it."""
+        """Flush the journal to the disk and release it."""
         with reporting(f"cannot write {self.path}"):
             os.fsync(self._descriptor)
         os.close(self._descriptor)
@@ -156,5 +157,5 @@ class Journal:
 
 
 def _origin(line: dict[str, Any]) -> Origin:
-    """The origin that a line names; journals of earlier versions name the version alone."""
+    """The origin in a line. Journals of earlier versions contain only the version."""
     return Origin(*(line.get(name) for name in ("airtoll", "processor", "kernel")))

@@ -1,10 +1,10 @@
 """The answers of all cells as one table, and its files.
 
-One row a cell, in the order of the grid. Its columns: `cell` (place in the grid), the words of the scenario as the
-medium takes them, then what it answered, last what performed the cell (`airtoll`, its version; `machine_processor`,
-`machine_kernel`). Objects within the answer become columns of their own (`delay_ms.p99` is
-`delay_ms_p99`), lists become JSON text: `stations` of the answer, one object a station, is `per_station`. What a
-scenario or an answer has not is null; a column that no cell has a value for is not there.
+The table has one row per cell, in the order of the grid. Its columns are: `cell` (position in the grid), the keys of
+the scenario as sent to the medium, the medium's answer, and the origin of the answer (`airtoll`, its version;
+`machine_processor`, `machine_kernel`). Objects within the answer become separate columns (`delay_ms.p99` is
+`delay_ms_p99`), and lists become JSON text. The answer's `stations`, one object per station, is `per_station`. Missing
+values of a scenario or an answer are null. A column without any value is omitted.
 """
 
 import json
@@ -20,7 +20,7 @@ from airtoll.store.durable import TEMPORARY, reporting, sync
 from airtoll.sweep.workers import Done
 
 FORMATS = ("csv", "json")
-"""What a table can be written as beside Parquet."""
+"""File formats of a table besides Parquet."""
 
 _RENAMED = {"stations": "per_station"}
 
@@ -46,13 +46,13 @@ def make_table(cells: Sequence[str], answers: Iterable[Done]) -> pl.DataFrame:
             "machine_kernel": origin.kernel,
         }
         _fill(origins, row, _flat(made))
-    columns = {**origins, **results, **scenarios}  # a word of the scenario has its name to itself
+    columns = {**origins, **results, **scenarios}  # a key of the scenario takes precedence
     ordered = list(dict.fromkeys(["cell", *scenarios, *results, *origins]))
     columns["cell"] = list(places)
     series = []
     for name in ordered:
         values = columns[name] + [None] * (len(places) - len(columns[name]))
-        if any(isinstance(value, float) for value in values):  # JSON may print a whole one without its point
+        if any(isinstance(value, float) for value in values):  # JSON may print whole ones as integers
             values = [float(value) if isinstance(value, int) else value for value in values]
         series.append(pl.Series(name, values))
     return pl.DataFrame(series)
@@ -79,8 +79,8 @@ def _flat(of: Mapping[str, Any], above: str = "", *, matrices: bool = False) -> 
 
 
 def write_table(table: pl.DataFrame, path: Path, formats: Sequence[str] = ()) -> list[Path]:
-    """Write the table as Parquet (zstd), and beside it in further formats; each file as a whole or not at all."""
-    paths = [*(path.with_suffix(f".{name}") for name in formats), path]  # what ends the sweep comes last
+    """Write the table as Parquet (zstd) and in the other formats. Each file appears completely or not at all."""
+    paths = [*(path.with_suffix(f".{name}") for name in formats), path]  # Parquet completes the sweep
     for target in paths:
         with reporting(f"cannot write {target}"):
             stage = target.with_name(f"{TEMPORARY}{target.name}")

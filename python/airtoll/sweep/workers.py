@@ -1,7 +1,7 @@
-"""Performs cells on the cores of this machine.
+"""Simulates cells on the cores of this machine.
 
-Threads: the medium runs without the interpreter's lock, so that they scale as processes do, and nothing is left
-running when airtoll is killed.
+Workers are threads: the medium releases the interpreter's lock, so threads scale like processes, and none remains when
+airtoll is killed.
 """
 
 import os
@@ -16,23 +16,23 @@ from airtoll.labs.sim import Solver
 from airtoll.store.origin import Origin
 
 Job = tuple[int, str]
-"""Place of the cell in the grid, and its scenario as JSON."""
+"""Position of the cell in the grid, and its scenario as JSON."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A cell that was performed."""
+    """A simulated cell."""
 
-    place: int  # in the grid
-    answer: str  # of the medium, as JSON on one line
-    origin: Origin  # that performed it
+    place: int  # position in the grid
+    answer: str  # the medium's answer, as JSON on one line
+    origin: Origin  # code and machine that simulated the cell
 
 
-_AHEAD = 4  # jobs a worker that are handed out: enough that none waits, few enough to stop soon
+_AHEAD = 4  # jobs submitted per worker: enough to keep workers busy, few enough to stop soon
 
 
 def perform(job: Job, solver: Solver) -> Done:
-    """Perform one cell. Raises AirtollError naming it if the medium refuses what it had let pass."""
+    """Simulate one cell. Raises AirtollError with the cell's position if the medium refuses a checked cell."""
     place, scenario = job
     try:
         answer = solver(scenario)
@@ -49,10 +49,10 @@ def _here() -> Origin:
 def on_cores(
     jobs: Sequence[Job], solver: Solver, stop: Callable[[], bool], workers: int | None = None
 ) -> Iterator[Done]:
-    """Perform the jobs; each is given as it ends, in no order.
+    """Simulate the jobs. Yields each cell when it ends, in any order.
 
-    Once `stop` says so no further job begins. Those that have begun are waited for and given: one of them cannot
-    be stopped in its middle.
+    Once `stop` returns true, no further job starts. Jobs in progress cannot be interrupted: they are completed and
+    yielded.
     """
     count = workers or os.cpu_count() or 1
     waiting = iter(jobs)
@@ -71,4 +71,5 @@ def on_cores(
             for future in done:
                 yield future.result()
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # who leaves early does not wait for what is under way
+        # A caller that leaves early does not wait for jobs in progress.
+        pool.shutdown(wait=False, cancel_futures=True)
