@@ -1,11 +1,11 @@
-"""What one result says of another, and whether a result keeps to what was asked of it.
+"""Compares a result with another result, and checks a result against rules.
 
 - `figures`: a result as the numbers of its cells.
-- `difference`: two results, cell by cell: which differ, which are equal within a margin.
-- `setting`: what else is different about them: method, machines, tools.
-- `rule`: the language of rules; `gate`: rules held against a result; `junit`: the outcome as CI systems read it.
+- `difference`: two results, cell by cell: which cells differ, and which are equal within a margin.
+- `setting`: other differences between them: method, machines, tools.
+- `rule`: the language of rules; `gate`: checks a result against rules; `junit`: the outcome for CI systems.
 
-Rules and differences are judged on the runs that count, by the statistics of `airtoll.stats`; no arithmetic of its own.
+Rules and differences use only valid runs and the statistics of `airtoll.stats`; there is no arithmetic here.
 """
 
 from airtoll.judge.difference import CellDifference, Difference, difference

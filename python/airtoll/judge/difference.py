@@ -1,9 +1,9 @@
-"""Two results, cell by cell: how far the second is from the first, and how sure that is.
+"""Two results, cell by cell: how much the second differs from the first, and with which confidence.
 
-Nothing pairs the runs of two results, so that every difference is Welch's (`stats.independent`). A cell differs in a
-metric if its p-value, adjusted by Holm over all cells of that metric, is below 5 %: among any number of cells that are
-alike, one is named by mistake in one comparison of twenty. It is equal if the ratio is 1 within the margin, by two
-one-sided tests; it may be both. Intervals and equivalence hold one by one and are not adjusted.
+The runs of two results are not paired, so every difference is Welch's (`stats.independent`). A cell differs in a metric
+if its p-value, adjusted by Holm over all cells of that metric, is below 5 %: if all cells are equal, at most one
+comparison in twenty names any cell by mistake. A cell is equal if its ratio is 1 within the margin, by two one-sided
+tests. It may be both. Intervals and equivalence hold for each cell separately and are not adjusted.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ FINDINGS: Final[tuple[Finding, ...]] = ("differs", "differs within the margin", 
 class CellDifference:
     """One metric of one cell in both results, in the metric's unit."""
 
-    cell: Cell  # as the second result has it
+    cell: Cell  # the cell of the second result
     metric: Metric
     a: Summary
     b: Summary
@@ -50,7 +50,7 @@ class CellDifference:
 
     @property
     def finding(self) -> Finding:
-        """What can be said. Without any spread equal values are equal, and others differ."""
+        """The finding. Without any spread, equal values are equal and others differ."""
         if self.difference.ci95_t is None:
             return "undecided"
         without_spread = not self.difference.error
@@ -62,7 +62,7 @@ class CellDifference:
 
     @property
     def worse(self) -> bool | None:
-        """Whether the second is the worse one; None if they do not differ."""
+        """Whether the second result is worse; None if the two do not differ."""
         if not self.finding.startswith("differs") or not self.difference.mean:
             return None
         return (self.difference.mean > 0) == (self.metric.better == "lower")
@@ -70,20 +70,18 @@ class CellDifference:
 
 @dataclass(frozen=True)
 class Difference:
-    """What two results have in common and what not."""
+    """The comparison of two results."""
 
     margin_percent: float
     ignored: tuple[str, ...]
-    rows: tuple[CellDifference, ...]  # metric by metric in the order of reports, in it by cell
-    cells: int  # that both have
+    rows: tuple[CellDifference, ...]  # metric by metric in the order of reports, then by cell
+    cells: int  # number of cells in both results
     only_a: tuple[Cell, ...]
     only_b: tuple[Cell, ...]
-    not_compared: tuple[
-        tuple[Cell, str], ...
-    ]  # of the cells in both: one of the two has no number of that metric
+    not_compared: tuple[tuple[Cell, str], ...]  # cells in both, with a metric that one of the results lacks
 
     def counts(self, metric: str | None = None) -> Mapping[Finding, int]:
-        """How many rows there are of each finding, of one metric or of all."""
+        """Number of rows per finding, for one metric or for all."""
         found = Counter(row.finding for row in self.rows if metric in (None, row.metric.name))
         return {finding: found[finding] for finding in FINDINGS}
 
@@ -96,9 +94,9 @@ def difference(
     ignored: Sequence[str] = (),
     margin_percent: float = MARGIN_PERCENT,
 ) -> Difference:
-    """How `b` differs from `a` in the cells that both have, equal in all factors but those that are ignored.
+    """How `b` differs from `a` in their common cells, which are equal in all factors that are not ignored.
 
-    `metrics`: names in METRICS; none means all that both measured. Raises UsageError if there is nothing to compare,
+    `metrics`: names in METRICS; empty means all that both measured. Raises UsageError if there is nothing to compare,
     ValueError unless 0 < margin_percent < 100.
     """
     names = tuple(metrics) or tuple(name for name in METRICS if name in a.metrics and name in b.metrics)
@@ -144,7 +142,7 @@ def _rows(
     ]
     differences = [independent_difference(x, y) for _, x, y in sides]
     ratios = [independent_ratio(x, y) for _, x, y in sides]
-    # Without any spread there is no test, and nothing that could be a mistake.
+    # Without any spread there is no test, and no finding that could be a mistake.
     adjusted = holm([each.p for each in differences])
     summaries_a = describe_all([x for _, x, _ in sides])
     summaries_b = describe_all([y for _, _, y in sides])
@@ -159,6 +157,6 @@ def _rows(
 
 
 def changes(a: Figures, b: Figures, metric: str, ignored: Sequence[str]) -> dict[Cell, CellDifference]:
-    """The change of one metric from `a` to `b` by cell of `b`, where both have it."""
+    """The change of one metric from `a` to `b`, by cell of `b`, where both results have the metric."""
     rows = _rows(METRICS[metric], matching(a, b, ignored), a, b, MARGIN_PERCENT)
     return {row.cell: row for row in rows}

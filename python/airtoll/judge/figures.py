@@ -1,4 +1,4 @@
-"""A result as numbers: of every cell the values of the runs that count, metric by metric."""
+"""A result as numbers: for every cell the values of its valid runs, by metric."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +19,12 @@ from airtoll.study.factors import level_order, level_text
 from airtoll.study.levels import CELL_FACTORS
 
 Key = tuple[tuple[str, Any], ...]
-"""A cell without the factors that are ignored: (factor, level) in the order of a cell."""
+"""A cell without the ignored factors: (factor, level) in the order of a cell."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What judging needs of a result."""
+    """The data of a result that comparisons and rules require."""
 
     directory: Path
     head: PlanRecord
@@ -34,7 +34,7 @@ class Figures:
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """Read the result. Raises UsageError if none of its runs counts, AirtollError if it cannot be read."""
+        """Read the result. Raises UsageError if none of its runs is valid, AirtollError if it cannot be read."""
         records = result.records()
         verdicts = {record.run.id: record.verdict for record in records}
         outcomes = [
@@ -49,7 +49,7 @@ class Figures:
 
     @cached_property
     def numbers(self) -> Mapping[Cell, Mapping[str, Sequence[float]]]:
-        """The values of the runs that count; every planned cell is there, a metric only where it was measured."""
+        """The values of valid runs. Contains every planned cell, but only metrics that were measured."""
         cells = {outcome.run.id: outcome.run.cell for outcome in self.outcomes if outcome.left_out is None}
         planned = {outcome.run.cell for outcome in self.outcomes}
         found: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in sorted(planned, key=_cell_order)}
@@ -60,18 +60,18 @@ class Figures:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that at least one run that counts has, in the order of reports."""
+        """The metrics that at least one valid run has, in the order of reports."""
         known = {metric for metrics in self.numbers.values() for metric in metrics}
         return tuple(name for name in METRICS if name in known)
 
     @cached_property
     def comparison(self) -> Comparison:
-        """Its cells summarised, and its security levels compared in pairs."""
+        """The summaries of its cells, and the paired comparisons of its security levels."""
         return compare(self.values, self.outcomes)
 
     @cached_property
     def left_out(self) -> Mapping[Cell, Mapping[str, int]]:
-        """How many runs of a cell take no part, by reason; cells of which one does are left out here."""
+        """Number of excluded runs by reason, for the cells without any valid run."""
         counts: dict[Cell, dict[str, int]] = defaultdict(dict)
         counting = set()
         for outcome in self.outcomes:
@@ -84,13 +84,13 @@ class Figures:
 
     @cached_property
     def levels(self) -> Mapping[str, Sequence[Any]]:
-        """The levels of each factor that its cells have, the lab among them."""
+        """The levels of each factor in its cells, including the lab."""
         return {
             name: list(dict.fromkeys(getattr(cell, name) for cell in self.numbers)) for name in CELL_FACTORS
         }
 
     def by_key(self, ignored: Iterable[str]) -> dict[Key, Cell]:
-        """Its cells without some factors. Raises UsageError if that makes two of them one."""
+        """Its cells without some factors. Raises UsageError if two cells become equal."""
         left = set(ignored)
         kept = [name for name in CELL_FACTORS if name not in left]
         cells: dict[Key, Cell] = {}
@@ -106,20 +106,20 @@ class Figures:
 
 
 def _cell_order(cell: Cell) -> tuple[Any, ...]:
-    """Factor by factor, security last."""
+    """Sort key: factor by factor, security last."""
     levels = [level_order(getattr(cell, name)) for name in CELL_FACTORS if name != "security"]
     return (*levels, SECURITY_ORDER.index(cell.security))
 
 
 def cell_name(cell: Cell, *, without: Iterable[str] = ()) -> str:
-    """A cell's levels, those that are named, with spaces between: "udp ipv4 1408 B ccmp"."""
+    """The levels in a cell's name, except those in `without`: "udp ipv4 1408 B ccmp"."""
     levels = {name: text for name, text in levels_of(cell).items() if name not in set(without)}
     first = [levels.pop(name) for name in ("transport", "ip", "packet_size", "security") if name in levels]
     return ", ".join([" ".join(first), *(f"{name} {text}" for name, text in levels.items())])
 
 
 def fixed_factors_of(*figures: Figures) -> set[str]:
-    """The factors that have one level in all of these results: a cell's name does without them."""
+    """The factors that have a single level in all of these results, which the names of cells can omit."""
     return {
         name
         for name in CELL_FACTORS
@@ -129,7 +129,7 @@ def fixed_factors_of(*figures: Figures) -> set[str]:
 
 
 def matching(a: Figures, b: Figures, ignored: Iterable[str]) -> list[tuple[Cell, Cell]]:
-    """The cells that both results have, as (of `a`, of `b`). Raises UsageError if there is none."""
+    """The cells of both results, as (of `a`, of `b`). Raises UsageError if there are none."""
     ignored = tuple(ignored)
     of_a, of_b = a.by_key(ignored), b.by_key(ignored)
     both = [(of_a[key], cell) for key, cell in of_b.items() if key in of_a]

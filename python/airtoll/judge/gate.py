@@ -1,11 +1,11 @@
-"""Rules held against a result, cell by cell.
+"""Checks a result against rules, cell by cell.
 
-Of every cell that a rule names, the mean is known with its 95 % interval. The cell passes if the whole interval keeps
-the rule, fails if none of it does, and is undecided between the two: measured again it might turn out either way, so
-that a gate which failed on it would fail by chance. `by mean` asks the mean alone; `surely` fails whatever does not
-pass. Of a single run there is no interval: then the mean decides, but for `surely`, which fails.
+For every cell that a rule names, the mean is known with its 95 % interval. The cell passes if the complete interval
+satisfies the rule, fails if no part of it does, and is undecided otherwise: a repeated measurement might pass or fail,
+so a gate that failed on it would fail at random. `by mean` uses only the mean. `surely` fails every cell that does not
+pass. A single run has no interval: the mean decides, except with `surely`, which fails.
 
-A cell that a rule names and of which no run counts fails: what could not be measured kept no rule.
+A cell that a rule names fails if it has no valid run.
 """
 
 import math
@@ -28,36 +28,36 @@ _ORDER: tuple[State, ...] = ("fail", "undecided", "pass")
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """One cell under one rule; numbers in the unit of the rule's bound."""
+    """The outcome of one rule for one cell; numbers in the unit of the rule's bound."""
 
     cell: Cell
     state: State
     n: int  # runs, or pairs of runs
-    value: float | None  # None if no run counts
+    value: float | None  # None if no run is valid
     ci95: Interval | None
-    note: str = ""  # why there is no number or no interval
+    note: str = ""  # why there is no value or no interval
 
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """One rule under a result."""
+    """The outcome of one rule for a result."""
 
     rule: Rule
-    cells: tuple[CellOutcome, ...]  # the worst first; never empty
-    undecided: Undecided  # what becomes of the undecided
+    cells: tuple[CellOutcome, ...]  # worst first; never empty
+    undecided: Undecided  # outcome of undecided cells
 
     @property
     def state(self) -> State:
-        """That of the worst cell."""
+        """The state of the worst cell."""
         return self.cells[0].state
 
     @property
     def passed(self) -> bool:
-        """Whether the gate lets it pass."""
+        """Whether the rule passes the gate."""
         return self.state == "pass" or (self.state == "undecided" and self.undecided == "pass")
 
     def count(self, state: State) -> int:
-        """How many cells are in that state."""
+        """Number of cells in that state."""
         return sum(cell.state == state for cell in self.cells)
 
 
@@ -69,9 +69,9 @@ def gate(
     ignored: Sequence[str] = (),
     undecided: Undecided = "pass",
 ) -> list[RuleOutcome]:
-    """What becomes of each rule. `ignored` factors need not be equal for a change against another result.
+    """The outcome of each rule. `ignored` factors need not be equal for a change against another result.
 
-    Raises UsageError for a rule that nothing in the result answers: that is no pass.
+    Raises UsageError for a rule that applies to nothing in the result: such a rule does not pass.
     """
     return [RuleOutcome(rule, tuple(_judged(rule, result, against, ignored)), undecided) for rule in rules]
 
@@ -160,7 +160,7 @@ def _change(
     *,
     negative: bool = False,
 ) -> _Figure:
-    """A difference or a change in percent, as the rule has it."""
+    """A difference, or a change in percent if the rule is relative."""
     if difference.mean is None:
         return _Figure(n, None, None, "no pair of runs counts")
     value, ci = (
@@ -205,19 +205,19 @@ def _keeps(operator: Operator, value: float, bound: float) -> bool:
 
 
 def _touches(operator: Operator, ci: Interval, bound: float) -> bool:
-    """Whether any of the interval keeps the rule."""
+    """Whether any part of the interval satisfies the rule."""
     if operator == "=":
         return ci.contains(bound)
     return _keeps(operator, ci.low if operator.startswith("<") else ci.high, bound)
 
 
 def _same(value: float, bound: float) -> bool:
-    """Equal up to what the conversion of units rounds."""
+    """Whether the values are equal up to rounding in the conversion of units."""
     return math.isclose(value, bound, rel_tol=1e-12, abs_tol=0.0)
 
 
 def _slack(rule: Rule, outcome: CellOutcome) -> float:
-    """How far the mean is on the good side; what has no number is worst."""
+    """Distance of the mean from the bound, positive if it satisfies the rule; a cell without a value is worst."""
     if outcome.value is None:
         return -math.inf
     off = outcome.value - rule.bound

@@ -1,4 +1,4 @@
-"""Rules as test cases in JUnit's XML, the form that CI systems read."""
+"""Rules as test cases in JUnit's XML, which CI systems read."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from airtoll.judge.gate import RuleOutcome
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to write (2.2)."""
+"""Characters that XML 1.0 cannot represent (2.2)."""
 
 
 def junit(outcomes: Sequence[RuleOutcome], suite: str, sentence: Callable[[RuleOutcome], str]) -> bytes:
-    """One test case a rule: a missed one has a failure, an undecided one that passes is skipped.
+    """One test case per rule: a failed rule has a failure, an undecided rule that passes is skipped.
 
-    `sentence` says in words how a rule fared.
+    `sentence` describes the outcome of a rule.
     """
     missed = sum(not outcome.passed for outcome in outcomes)
     undecided = sum(outcome.passed and outcome.state == "undecided" for outcome in outcomes)

@@ -1,4 +1,4 @@
-"""The language of rules: what a result is held against.
+"""The language of rules against which a result is checked.
 
     RULE    = SUBJECT ["of" SECURITY] OP VALUE ["where" FACTOR "=" LEVEL {"and" FACTOR "=" LEVEL}] [MODE]
     SUBJECT = METRIC | "cost" "(" METRIC ")" | "change" "(" METRIC ")"
@@ -6,9 +6,9 @@
     VALUE   = number and unit: "800 Mbit/s", "2 ms", "3 %"
     MODE    = "by" "mean" | "surely"
 
-`cost(M)` is how much worse M is than at the baseline level of its block, in percent, or as a difference in M's own
-unit; above 0 is worse. `change(M)` is how much larger M is than in another result ("against baseline" may follow it).
-Clauses may stand in any order after the value. Every fault is a UsageError that says in which column.
+`cost(M)` is how much worse M is than at the baseline level of its block, in percent or as a difference in M's own unit;
+above 0 is worse. `change(M)` is how much larger M is than in another result ("against baseline" may follow it). After
+the value, clauses may be in any order. Every error is a UsageError with the column.
 """
 
 import re
@@ -44,8 +44,8 @@ class Rule:
     metric: Metric
     operator: Operator
     bound: float
-    relative: bool = False  # of a cost or a change: a part of the baseline's value, in percent
-    where: Mapping[str, Any] = field(default_factory=dict)  # factor -> level, as a cell holds it
+    relative: bool = False  # for a cost or a change: `bound` is in percent of the baseline's value
+    where: Mapping[str, Any] = field(default_factory=dict)  # factor -> level of a cell
     mode: Mode = "interval"
 
 
@@ -58,9 +58,9 @@ class RuleFile:
 
 
 def read_rules(path: Path) -> RuleFile:
-    """The rules in a TOML file: `rules`, a list of strings, and `undecided`, `pass` or `fail`.
+    """Read the rules in a TOML file: `rules`, a list of strings, and `undecided`, `pass` or `fail`.
 
-    Raises UsageError naming file, key and column.
+    Raises UsageError with file, key and column.
     """
     _, keys = read_toml(path, "a file of rules")
     name = one_line(str(path), most=4096)
@@ -83,7 +83,7 @@ def read_rules(path: Path) -> RuleFile:
 
 
 def parse_rule(text: str, where: str = "--rule") -> Rule:
-    """The rule in a line of text. Raises UsageError with `where` and the column of the fault, from 1."""
+    """Parse a rule from one line of text. Raises UsageError with `where` and the column of the error, from 1."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError(
             f"{where}: a rule has at most {MOST_CHARACTERS} characters, this one has {len(text)}"
@@ -98,7 +98,7 @@ class _Word:
 
 
 class _Parser:
-    """Reads a rule word by word."""
+    """Parses a rule word by word."""
 
     def __init__(self, text: str, where: str) -> None:
         self._text = text
@@ -264,7 +264,7 @@ _UNITS: Final[Mapping[str, tuple[str, tuple[tuple[str, Decimal], ...]]]] = {
     "dB": ("25 dB", ()),
     "dBm": ("-90 dBm", ()),
 }
-"""By the unit in which a metric is shown: an example, and further units."""
+"""An example and further units, by the unit in which a metric is shown."""
 
 
 def _quantity(metric: Metric) -> Quantity:

@@ -1,4 +1,4 @@
-"""What else is different about two results: how they were measured, where and with what."""
+"""Other differences between two results: method, machines and tools."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from airtoll.report.material.facts import flatten
 Kind = Literal["method", "environment"]
 
 _PASSING: Final = ("boot_id", "hostname", "memory_bytes")
-"""Facts about a host that say nothing about its speed, or change with every boot."""
+"""Host facts that do not affect its speed, or change with every boot."""
 
 
 @dataclass(frozen=True)
 class Unlike:
-    """One thing that is not the same, in words; several values where the runs of one result differ in it."""
+    """One difference, as text. If the runs of a result differ in it, the text lists all their values."""
 
     kind: Kind
     name: str
@@ -23,12 +23,12 @@ class Unlike:
     b: str
 
     def __str__(self) -> str:
-        """One line."""
+        """The difference in one line."""
         return f"{self.name}: {self.a} in A, {self.b} in B"
 
 
 def unlike(a: Figures, b: Figures) -> list[Unlike]:
-    """All that differs, method first. What one result does not say is an en dash."""
+    """All differences, method first. A value that a result lacks is an en dash."""
     return [
         *_compared("method", _method(a), _method(b)),
         *_compared("environment", _environment(a), _environment(b)),
@@ -60,7 +60,7 @@ def _environment(figures: Figures) -> dict[str, str]:
             "tools": record.versions.tools,
             "hosts": {role: _lasting(host) for role, host in record.hosts.items()},
         }
-        # Runs of one result have the same facts nearly always: they are looked at once.
+        # Runs of one result nearly always have the same facts, which are then processed once.
         if (words := repr(facts)) not in seen:
             seen.add(words)
             for name, value in flatten(facts).items():
