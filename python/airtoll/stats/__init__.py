@@ -1,24 +1,23 @@
-"""Statistics: pure functions on arrays and tables, with no I/O, no clock and no randomness but a fixed seed.
+"""Statistics: pure functions on arrays and tables, without I/O, clock or randomness, except for a fixed seed.
 
-The stages, each reading only what stands before it:
+The stages, in order; each uses only earlier stages:
 
 1. `summary`: one set of numbers to mean, standard deviation and 95 % confidence intervals.
-2. `effect`, `sign_flip`, `holm`, `ratio`, `equivalence`: how large an effect is, how sure it is, alone and in a
-   family, and whether it is smaller than matters.
-3. `paired`: two sets of numbers, paired by block, to their difference and ratio with all of that. `independent`: the
-   same of two sets that nothing pairs.
-4. `stopping`: whether a cell has been measured often enough. `stability`: what is not stable about its values.
+2. `effect`, `sign_flip`, `holm`, `ratio`, `equivalence`: the size of an effect, its significance, alone and in a
+   family, and whether it is too small to matter.
+3. `paired`: two sets of numbers, paired by block, to their difference and ratio with all of these statistics.
+   `independent`: the same for two unpaired sets.
+4. `stopping`: whether a cell has enough replicates. `stability`: whether a cell's values are stable.
    `polynomial`: curves through points.
-5. `metrics`: what is measured (unit, scaling, which way is better), and how the samples of one run become one
-   number.
+5. `metrics`: the declaration of metrics (unit, scale, direction), and how the samples of one run become one number.
 6. `comparison`: the numbers of all runs to a summary of every cell and to paired differences between security
    levels.
 
-How often the intervals cover the truth is measured in docs/measurements/coverage.md.
+docs/measurements/coverage.md contains the measured coverage of the intervals.
 
-The run is the unit of replication: the one-second intervals and the round trips inside a run are not
-independent of each other, so they are reduced to one number before any interval is computed. A number that is
-not known is None throughout, never 0 and never NaN.
+The run is the unit of replication. The one-second intervals and the round trips inside a run are not independent of
+each other, so they are reduced to one number before any interval is computed. An unknown number is always None, never 0
+or NaN.
 """
 
 from airtoll.stats.comparison import (

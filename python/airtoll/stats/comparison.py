@@ -1,11 +1,11 @@
 """The numbers of all runs to a summary of every cell, and to the paired differences between security levels.
 
-Which runs count: finished, valid, and not among the first replicates that the method discards. Every other
-run is counted under the reason for which it is left out. A pair is the two runs of one block, one at the
-baseline level and one at another; a block in which either is missing gives no pair and counts as unpaired.
+A run counts if it is finished, valid, and not among the first replicates that the method discards. Every other run is
+excluded and counted by reason. A pair consists of two runs of one block, one at the baseline level and one at another
+level. A block in which either is missing gives no pair and counts as unpaired.
 
-The family of Holm's correction is a metric: all of its pairs, which is what one figure shows. Intervals and verdicts
-of equivalence hold one by one and are not corrected.
+The family of Holm's correction consists of all pairs of a metric, which one figure shows. Intervals and verdicts of
+equivalence hold for each pair separately and are not corrected.
 """
 
 from collections import Counter, defaultdict
@@ -38,16 +38,16 @@ SECURITY_ORDER: tuple[Security, ...] = get_args(Security)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one planned run ended."""
+    """The outcome of one planned run."""
 
     run: Run
     finished: bool
     valid: bool = True
-    reasons: tuple[str, ...] = ()  # why it is not valid, one line each: "name: detail"
+    reasons: tuple[str, ...] = ()  # why the run is invalid, one line each: "name: detail"
 
     @property
     def left_out(self) -> LeftOut | None:
-        """Why the run takes no part in any figure, or None if it does."""
+        """The reason why the run is excluded from all statistics, or None if it counts."""
         if not self.finished:
             return "not finished"
         if self.run.discard:
@@ -62,64 +62,64 @@ class CellSummary:
     cell: Cell
     metric: str
     summary: Summary
-    left_out: Mapping[LeftOut, int]  # replicates that take no part, by reason
-    instabilities: tuple[Instability, ...] = ()  # what is not stable about its values
+    left_out: Mapping[LeftOut, int]  # excluded replicates, by reason
+    instabilities: tuple[Instability, ...] = ()  # of its values
 
 
 @dataclass(frozen=True)
 class PairedRow:
-    """One metric of one cell against the cell that differs in nothing but having the baseline security."""
+    """One metric of one cell against the cell that differs only in having the baseline security."""
 
     cell: Cell
     baseline: Cell
     metric: str
     difference: PairedDifference  # cell - baseline, in the metric's unit
     ratio: PairedRatio  # cell / baseline
-    unpaired: int  # blocks in which one of the two has no number
+    unpaired: int  # blocks in which one of the two cells has no number
     p_holm: float | None  # p of the difference, corrected over all pairs of the metric
     equivalence: Equivalence | None  # of the ratio to 1, within the margin; None if there is no ratio
 
     @property
     def p(self) -> float | None:
-        """P of the paired t test of the difference, two-sided and by itself."""
+        """P-value of the two-sided paired t test of the difference, uncorrected."""
         return self.difference.p
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All figures of a result."""
+    """All statistics of a result."""
 
-    baseline: Security | None  # None if nothing is planned
-    levels: tuple[Security, ...]  # of the plan; the baseline first
-    metrics: tuple[str, ...]  # those that at least one run that counts has
+    baseline: Security | None  # None if the plan is empty
+    levels: tuple[Security, ...]  # of the plan, the baseline first
+    metrics: tuple[str, ...]  # metrics that at least one counted run has
     cells: tuple[CellSummary, ...]
     pairs: tuple[PairedRow, ...]
-    left_out: Mapping[LeftOut, int]  # runs, by reason
-    reasons: Mapping[str, int]  # invalid runs by the name of the reason; one run may have several
+    left_out: Mapping[LeftOut, int]  # excluded runs, by reason
+    reasons: Mapping[str, int]  # invalid runs by name of the reason; a run may have several
 
 
 @dataclass(frozen=True)
 class Span:
-    """How far several changes reach, in their unit."""
+    """The range of several changes, in their unit."""
 
     n: int
     low: float
     high: float
-    resolved: int  # changes whose 95 % t interval leaves out 0
+    resolved: int  # changes whose 95 % t interval excludes 0
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of a planned comparison with the baseline there is; in a study of one level, of a cell."""
+    """Completeness of a planned comparison with the baseline or, in a study of one level, of a cell."""
 
     cell: Cell
-    valid: int  # pairs; of one level runs
+    valid: int  # pairs; runs in a study of one level
     planned: int
     needed: int
 
     @property
     def falls_short(self) -> bool:
-        """Whether there is less than is needed."""
+        """Whether there are fewer than needed."""
         return self.valid < self.needed
 
 
@@ -132,14 +132,14 @@ def compare(
 ) -> Comparison:
     """Summaries of every cell and metric, and paired comparisons with the baseline level.
 
-    `values` is what `metrics.per_run` gives (run, metric, value); runs are found by `Run.id`. The baseline is
-    "open" if the plan has it, else the first of its levels in the order of `Security`. Rows follow the order
+    `values` is the result of `metrics.per_run` (run, metric, value), with runs identified by `Run.id`. The baseline is
+    "open" if the plan contains it, otherwise the plan's first level in the order of `Security`. Rows follow the order
     of cells (factor by factor, security last) and of `METRICS`. A ratio within `margin_percent` of 1 counts as
-    equivalent. `precision_percent` is the half width of the intervals that the study asked for, in percent of the
-    mean; None: it asked for none. Raises ValueError unless 0 < margin_percent < 100.
+    equivalent. `precision_percent` is the study's target half width of the intervals, in percent of the mean, or None
+    without a target. Raises ValueError unless 0 < margin_percent < 100.
     """
     planned = {outcome.run.cell.security for outcome in outcomes}
-    levels = tuple(level for level in SECURITY_ORDER if level in planned)  # "open" stands first there
+    levels = tuple(level for level in SECURITY_ORDER if level in planned)  # "open" is the first
     counting = {outcome.run.id: outcome.run for outcome in outcomes if outcome.left_out is None}
     numbers: dict[str, dict[str, float]] = defaultdict(dict)  # metric -> run -> value
     for run_id, metric, value in values.select("run", "metric", "value").iter_rows():
@@ -166,14 +166,14 @@ def compare(
 
 
 PAIRS_MIN: Final = 2
-"""Fewer pairs give no interval."""
+"""With fewer pairs, there is no interval."""
 
 
 def coverage(outcomes: Sequence[Outcome]) -> tuple[Coverage, ...]:
-    """How many valid pairs each planned comparison has, in the order of cells.
+    """The number of valid pairs of each planned comparison, in the order of cells.
 
-    A comparison needs two pairs, or the one pair that is planned. With one security level nothing is compared: then
-    every cell needs one valid run.
+    A comparison needs two pairs, or one pair if only one is planned. With a single security level nothing is compared,
+    and every cell needs one valid run.
     """
     by_cell: dict[Cell, list[Outcome]] = defaultdict(list)
     for outcome in sorted(outcomes, key=lambda o: _cell_order(o.run.cell)):
@@ -200,7 +200,7 @@ def _valid_blocks(outcomes: Sequence[Outcome]) -> set[int]:
 
 
 def span(changes: Iterable[tuple[float | None, Interval | None]]) -> Span | None:
-    """How far changes, each with its t interval, reach; None if none of them is known."""
+    """The range of changes, each given with its t interval; None if none of them is known."""
     known = [(change, ci) for change, ci in changes if change is not None]
     if not known:
         return None
@@ -210,7 +210,7 @@ def span(changes: Iterable[tuple[float | None, Interval | None]]) -> Span | None
 
 
 def fixed_factors(cells: Iterable[Cell]) -> dict[str, Any]:
-    """The factors that have one level in all cells, with that level."""
+    """The factors that have a single level in all cells, with that level."""
     dumps = [cell.model_dump() for cell in cells]
     if not dumps:
         return {}
@@ -249,7 +249,7 @@ def _cell_summaries(
                 values,
                 [order for order, _ in counting],
                 precision_percent=precision_percent,
-                # Of a share of datagrams that is 0 in most runs a spread in percent would be misread.
+                # A spread in percent is misleading for a share of datagrams that is 0 in most runs.
                 relative=METRICS[metric].unit != "1",
             )
             keys.append((cell, metric, left_out, unstable))
@@ -295,5 +295,5 @@ def _paired_rows(
 
 
 def _blocks(outcomes: Sequence[Outcome]) -> dict[int, str]:
-    """Block -> run, of the runs that the plan does not discard."""
+    """Block -> run, for runs that the plan does not discard."""
     return {outcome.run.block: outcome.run.id for outcome in outcomes if not outcome.run.discard}

@@ -1,9 +1,9 @@
-"""Is there no cost, or was it only not found? Two one-sided tests (TOST) of a ratio against a margin.
+"""Distinguishes an absent cost from an undetected cost: two one-sided tests (TOST) of a ratio against a margin.
 
-A difference that is not resolved says nothing: the runs may have been too few. Schuirmann 1987 (Journal of
-Pharmacokinetics and Biopharmaceutics 15) tests the opposite: the ratio is below 1 - margin, and the ratio is above
-1 + margin; where both are refused at 5 %, which is where the 90 % interval lies within the margin, the cost is smaller
-than the margin. Tests are on logarithms, as everything about ratios is.
+A difference that is not significant proves nothing: there may have been too few runs. Schuirmann 1987 (Journal of
+Pharmacokinetics and Biopharmaceutics 15) tests the opposite hypotheses: the ratio is below 1 - margin, and the ratio is
+above 1 + margin. If both are rejected at 5 %, that is, if the 90 % interval lies within the margin, the cost is smaller
+than the margin. The tests use logarithms, like all statistics of ratios.
 """
 
 import math
@@ -18,30 +18,30 @@ from airtoll.stats.ratio import exp_interval, percent_interval
 from airtoll.stats.summary import Interval
 
 Conclusion = Literal["equivalent", "different", "both", "undecided"]
-"""equivalent: within the margin. different: the 95 % interval leaves out 1. both: a difference, and it is smaller
-than the margin. undecided: too few runs to say either."""
+"""equivalent: within the margin. different: the 95 % interval excludes 1. both: different, but within the margin.
+undecided: too few runs for either."""
 
 MARGIN_PERCENT = 1.0
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """What the tests say about one ratio."""
+    """The result of the tests of one ratio."""
 
     margin_percent: float
     verdict: Conclusion
     ci90: Interval | None = None  # of the ratio; None for a single pair
-    p: float | None = None  # the larger of the two tests'; None without an interval or without spread
+    p: float | None = None  # the larger p-value of the two tests; None without an interval or without spread
 
     @property
     def percent_ci90(self) -> Interval | None:
-        """The 90 % interval of the change in percent: within the margin if the verdict says so."""
+        """The 90 % interval of the change in percent: within the margin if the verdict is equivalent."""
         return percent_interval(self.ci90)
 
 
 @dataclass(frozen=True)
 class LogMean:
-    """A mean logarithm with its standard error and degrees of freedom; NaN where they are not known."""
+    """A mean logarithm with its standard error and degrees of freedom; NaN if unknown."""
 
     mean: float
     error: float
@@ -54,7 +54,7 @@ def equivalences(logs: Sequence[LogMean], margin_percent: float = MARGIN_PERCENT
         raise ValueError(f"the margin of equivalence is between 0 and 100 %, not {margin_percent:g} %")
     lower, upper = math.log1p(-margin_percent / 100), math.log1p(margin_percent / 100)
     mean, error, df = (np.array([getattr(log, name) for log in logs]) for name in ("mean", "error", "df"))
-    with np.errstate(all="ignore"):  # one pair has no error, equal pairs have one of 0
+    with np.errstate(all="ignore"):  # a single pair has no error, and equal pairs have an error of 0
         half90, half95 = special.stdtrit(df, [[0.95], [0.975]]) * error
         p = np.maximum(special.stdtr(df, (lower - mean) / error), special.stdtr(df, (mean - upper) / error))
     result = []

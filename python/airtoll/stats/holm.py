@@ -1,17 +1,17 @@
-"""p-values of a family of tests, adjusted so that one mistake in the whole family is as rare as in one test.
+"""p-values of a family of tests, adjusted so that the family-wise error rate equals that of one test.
 
-Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6: the
-smallest of m p-values is multiplied by m, the next by m - 1, and so on; none may be below the one before it. It asks
-for nothing about how the tests depend on each other, and is never weaker than Bonferroni's.
+Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6: the smallest
+of m p-values is multiplied by m, the next by m - 1, and so on; none may be below the previous one. The procedure makes
+no assumption about the dependence of the tests and is never weaker than Bonferroni's.
 """
 
 from collections.abc import Sequence
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusted p-values in the order given; a test without a p-value (None) stays so and does not count.
+    """Adjusted p-values in the given order. A test without a p-value (None) stays None and is not counted.
 
-    Raises ValueError if one is not between 0 and 1.
+    Raises ValueError if a p-value is not between 0 and 1.
     """
     bad = [p for p in p_values if p is not None and not 0 <= p <= 1]
     if bad:

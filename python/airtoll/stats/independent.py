@@ -1,6 +1,6 @@
-"""Two independent sets of numbers, as of two results: the difference b - a and the ratio b / a.
+"""Two independent sets of numbers, such as those of two results: the difference b - a and the ratio b / a.
 
-Nothing pairs the runs of two results, so their spreads add up, and need not be equal: Welch 1947, "The generalization
+The runs of two results are not paired, so their variances add up and may differ: Welch 1947, "The generalization
 of 'Student's' problem when several different population variances are involved", Biometrika 34.
 """
 
@@ -18,15 +18,15 @@ from airtoll.stats.summary import Floats, Interval, present
 
 @dataclass(frozen=True)
 class IndependentDifference:
-    """The difference of two means, b - a, in the unit of the values; what cannot be known is None."""
+    """The difference of two means, b - a, in the unit of the values; unknown values are None."""
 
     n_a: int
     n_b: int
     mean: float | None = None
     error: float | None = None  # standard error of the difference
-    df: float | None = None  # degrees of freedom by Welch and Satterthwaite; None if no side has any spread
+    df: float | None = None  # degrees of freedom by Welch and Satterthwaite; None without any spread
     ci95_t: Interval | None = None
-    p: float | None = None  # of Welch's t test, two-sided; None without any spread
+    p: float | None = None  # two-sided p-value of Welch's t test; None without any spread
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class IndependentRatio(Ratio[IndependentDifference]):
 
 
 def independent_difference(a: Iterable[float | None], b: Iterable[float | None]) -> IndependentDifference:
-    """Mean of b less mean of a; None and NaN are missing, not counted. Raises ValueError for an infinite value."""
+    """Mean of b minus mean of a. None and NaN are missing values. Raises ValueError for an infinite value."""
     return _welch(present(a), present(b))
 
 
 def independent_ratio(a: Iterable[float | None], b: Iterable[float | None]) -> IndependentRatio:
-    """Geometric mean of b over that of a; None and NaN are missing, not counted.
+    """Geometric mean of b over that of a. None and NaN are missing values.
 
-    A value of 0 or below has no logarithm: then there is no ratio, and `reason` says so. Raises ValueError for an
-    infinite value.
+    A value of 0 or below has no logarithm. In this case there is no ratio, and `reason` says so. Raises ValueError for
+    an infinite value.
     """
     sides = present(a), present(b)
     reason = None
@@ -64,7 +64,7 @@ def independent_equivalence(
     if log.mean is None:
         return None
     error = math.nan if log.error is None else log.error
-    mean = LogMean(log.mean, error, 1.0 if log.df is None else log.df)  # without spread any df gives no width
+    mean = LogMean(log.mean, error, 1.0 if log.df is None else log.df)  # without spread, df is irrelevant
     return equivalences([mean], margin_percent)[0]
 
 
@@ -80,10 +80,10 @@ def _welch(a: Floats, b: Floats) -> IndependentDifference:
     )
     variance = variance_a + variance_b
     if variance == 0:
-        mean = float(b[0] - a[0])  # rounding in the means would give equal values a difference
+        mean = float(b[0] - a[0])  # rounding in the means could give equal values a difference
         return IndependentDifference(n_a, n_b, mean, 0.0, None, Interval(mean, mean))
     error = math.sqrt(variance)
-    # The shares of the variance first: their squares cannot underflow.
+    # Shares of the variance first, because their squares cannot underflow.
     share_a, share_b = variance_a / variance, variance_b / variance
     df = 1 / (share_a**2 / (n_a - 1) + share_b**2 / (n_b - 1))
     half = float(special.stdtrit(df, 0.975)) * error

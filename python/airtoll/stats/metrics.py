@@ -1,12 +1,12 @@
-"""What is measured: each metric is declared once, in `METRICS`.
+"""The metrics, each declared once, in `METRICS`.
 
-A declaration says the unit, how to print a value, which way is better, which probes record the samples, and how the
-samples of a run become its one number. Tables, charts and the reference page of the metrics derive from these
+A declaration contains the unit, the format of values, which direction is better, which probes record the samples, and
+how the samples of a run become its one number. Tables, charts and the reference page of the metrics derive from these
 declarations.
 
 Only samples of the phase "measure" count. A sample without a value was not measured and is ignored. A run in which no
-sample has a value has no number for that metric. If several probes of a run record a metric, the samples of the first
-probe count. A probe that computes the number itself (lab sim: rtt_p99, loss, loss_idle; video: loss, late_frames)
+sample has a value has no number for that metric. If several probes of a run record a metric, only the samples of the
+first probe count. A probe that computes the number itself (lab sim: rtt_p99, loss, loss_idle; video: loss, late_frames)
 records it as a single sample.
 """
 
@@ -21,7 +21,7 @@ from airtoll.errors import AirtollError
 Better = Literal["higher", "lower"]
 
 P99_MIN_ROUND_TRIPS = 100
-"""With fewer round trips the 99th percentile would be the largest of them under another name."""
+"""With fewer round trips, the 99th percentile would equal the largest of them."""
 
 
 @dataclass(frozen=True)
@@ -29,35 +29,35 @@ class Measured:
     """The samples of runs in the phase "measure"."""
 
     every: pl.DataFrame
-    known: pl.DataFrame  # the samples with a value, of the first probe of a run that records the metric
+    known: pl.DataFrame  # samples with a value, from the first probe of a run that records the metric
 
 
 Number = Callable[[Measured, str], pl.DataFrame]
-"""From samples and the name of a metric to one row per run, with the columns run and value; empty if there are none."""
+"""Maps samples and a metric's name to one row per run, with the columns run and value; empty without samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """`unit` is that of samples and of one run's number, `display_unit` that of tables and figures."""
+    """A metric. `unit` is the unit of samples and of a run's number, `display_unit` that of tables and figures."""
 
     name: str
     title: str
-    short: str  # title where there is little room
+    short: str  # title for narrow columns
     unit: str
     display_unit: str
     scale: float = 1.0  # value in display_unit = value in unit * scale
     decimals: int  # digits after the point in display_unit
     better: Better
-    main: bool = True  # False for what a brief table leaves out
-    definition: str  # how one run's samples become its number, for readers
-    numbers: tuple[Number, ...]  # how they do; the samples of a run suit at most one of them
-    probes: tuple[str, ...]  # names in a study of the probes that record the samples; none: only imported
+    main: bool = True  # False: omitted from brief tables
+    definition: str  # how a run's samples become its number, for readers
+    numbers: tuple[Number, ...]  # its implementations; at most one applies to the samples of a run
+    probes: tuple[str, ...]  # study names of the probes that record the samples; empty: only imported
     extreme: bool = False  # reports show its smallest and largest cost
     curve: bool = False  # reports fit a polynomial to it
 
     @property
     def relative(self) -> bool:
-        """Whether changes are told in percent of the baseline: of a percentage that would be misread."""
+        """Whether changes are shown in percent of the baseline, which would be misread for a percentage."""
         return self.display_unit != "%"
 
     def display(self, value: float) -> float:
@@ -67,10 +67,8 @@ class Metric:
 
 _WAYS = ("up", "down")
 _RECEIVER = {"up": "ap", "down": "sta"}
-_LOADS = (
-    "throughput",
-    "video",
-)  # the probes that load the link; they also record CPU load and what the radio did
+# The probes that load the link; they also record CPU load and radio statistics.
+_LOADS = ("throughput", "video")
 _ECHOES = ("rtt", "irtt")
 _ENGINE = ("engine",)
 
@@ -84,7 +82,7 @@ def _median() -> pl.Expr:
 
 
 def _weighted_mean() -> pl.Expr:
-    """Mean of the values weighted by the lengths of their intervals; instants all weigh the same."""
+    """Mean of the values weighted by the lengths of their intervals; instants have equal weights."""
     weight = pl.col("dur_ns").cast(pl.Float64)
     return (
         pl.when(weight.sum() > 0)
@@ -99,7 +97,7 @@ def _p99() -> pl.Expr:
 
 
 def _of(number: pl.Expr, samples: str | None = None, way: str | None = None) -> Number:
-    """A number of the samples with the name of the metric, or with the name `samples`; of one direction or of all."""
+    """A number from the samples named like the metric, or named `samples`, of one direction or of all."""
 
     def of_run(measured: Measured, metric: str) -> pl.DataFrame:
         rows = measured.known.filter(pl.col("metric") == (samples or metric))
@@ -111,7 +109,7 @@ def _of(number: pl.Expr, samples: str | None = None, way: str | None = None) -> 
 
 
 def _received(measured: Measured, metric: str) -> pl.DataFrame:
-    """What the sender reports is what it handed to its own stack: only the receiver knows what arrived."""
+    """Received rate. The sender's samples are excluded: they measure the data passed to its own stack."""
     receiver = pl.col("direction").replace_strict(_RECEIVER, default=None, return_dtype=pl.String)
     return (
         measured.known.filter(pl.col("metric") == metric)
@@ -124,7 +122,7 @@ def _received(measured: Measured, metric: str) -> pl.DataFrame:
 
 
 def _sum(measured: Measured, metric: str) -> pl.DataFrame:
-    """All stations and directions together; each by the end that reports it."""
+    """Sum over all stations and directions, each by its reporting end."""
     return (
         measured.known.filter(pl.col("metric") == metric)
         .group_by("run", "endpoint", "direction")
@@ -135,9 +133,9 @@ def _sum(measured: Measured, metric: str) -> pl.DataFrame:
 
 
 def _lost(tool: str, way: str | None = None) -> Number:
-    """Datagrams lost over datagrams sent, of the counts of one tool; of one direction or of all.
+    """Lost over sent datagrams, from the counts of one tool, for one direction or for all.
 
-    A count that is missing for one interval would bend the ratio of the rest: then the run has no loss.
+    A missing count of one interval would bias the ratio of the others. Such a run has no loss.
     """
 
     def total(counts_of: str) -> pl.Expr:
@@ -494,20 +492,20 @@ METRICS: dict[str, Metric] = {
         _part("open_time", "Opening a frame", "the same at the receiver"),
     )
 }
-"""Every metric that is reported, in the order of reports."""
+"""Every reported metric, in the order of reports."""
 
 OF_ENGINE = tuple(name for name, metric in METRICS.items() if metric.probes == _ENGINE)
-"""What a frame takes on the CPU, by the probe engine."""
+"""CPU times per frame, from the probe engine."""
 
 _SCHEMA = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
 
 
 def per_run(samples: pl.DataFrame) -> pl.DataFrame:
-    """One row per run and metric: run, metric, value in the metric's unit. What was not measured has no row.
+    """One row per run and metric: run, metric, value in the metric's unit. Unmeasured metrics have no row.
 
     `samples` has the columns run, probe, metric, unit, endpoint, direction, t_ns, dur_ns, value and phase
-    (probes.base.Sample). Metrics that are not in `METRICS` are left alone. Raises AirtollError if samples are
-    in another unit than the metric's.
+    (probes.base.Sample). Metrics that are not in `METRICS` are ignored. Raises AirtollError if samples have another
+    unit than the metric.
     """
     value = pl.col("value").cast(pl.Float64)
     measured = samples.filter(pl.col("phase").cast(pl.String) == "measure").with_columns(

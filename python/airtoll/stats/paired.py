@@ -1,7 +1,7 @@
-"""Two sets of numbers in pairs: the difference b - a, the ratio b / a, and the size of the effect.
+"""Two sets of numbers in pairs: the difference b - a, the ratio b / a, and the effect size.
 
-Runs of one block share their place in time, their seed and every factor but one, so what disturbs one
-disturbs the other; the difference within a block is free of it. All intervals are of the mean over blocks.
+Runs of one block are close in time and share their seed and every factor except one. Disturbances affect both runs, so
+the difference within a block does not contain them. All intervals are of the mean over blocks.
 """
 
 import math
@@ -26,15 +26,15 @@ class PairedDifference(Summary):
 
     effect: EffectSize | None = None
     p: float | None = None
-    """Of the paired t test, two-sided; None for one pair and for differences without any spread."""
+    """Two-sided p-value of the paired t test; None for one pair and for differences without any spread."""
 
     p_sign_flip: float | None = None
-    """The same question without asking for normal differences (`sign_flip`); None beyond 20 pairs."""
+    """P-value of `sign_flip`, which does not assume normal differences; None for more than 20 pairs."""
 
 
 @dataclass(frozen=True)
 class PairedRatio(Ratio[Summary]):
-    """The geometric mean of b / a, with intervals computed on ln(b / a) and transformed back."""
+    """The geometric mean of b / a, with intervals computed from ln(b / a) and transformed back."""
 
     n: int = 0  # pairs that have both values
 
@@ -45,7 +45,7 @@ class PairedRatio(Ratio[Summary]):
 
 
 def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> PairedDifference:
-    """Differences b - a of values in pairs; a pair with a missing value (None, NaN) is left out.
+    """Differences b - a of paired values. Excludes pairs with a missing value (None, NaN).
 
     Raises ValueError if the lengths differ or a value is infinite.
     """
@@ -53,10 +53,10 @@ def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> P
 
 
 def paired_ratio(a: Sequence[float | None], b: Sequence[float | None]) -> PairedRatio:
-    """Ratio b / a of values in pairs; a pair with a missing value (None, NaN) is left out.
+    """Ratio b / a of paired values. Excludes pairs with a missing value (None, NaN).
 
-    A value of 0 or below has no logarithm: then there is no ratio, and `reason` says so. Dropping such a pair
-    instead would bias what is left. Raises ValueError if the lengths differ or a value is infinite.
+    A value of 0 or below has no logarithm. In this case there is no ratio, and `reason` says so: excluding only such
+    pairs would bias the ratio. Raises ValueError if the lengths differ or a value is infinite.
     """
     return paired_ratios([(a, b)])[0]
 
@@ -101,7 +101,7 @@ def paired_ratios(sets: Sequence[Pairs]) -> list[PairedRatio]:
 def paired_equivalences(
     ratios: Sequence[PairedRatio], margin_percent: float = MARGIN_PERCENT
 ) -> list[Equivalence | None]:
-    """Whether each ratio is 1 within the margin; None where there is no ratio."""
+    """Whether each ratio is 1 within the margin; None if there is no ratio."""
     known = [i for i, ratio in enumerate(ratios) if ratio.log.n]
     logs = [ratios[i].log for i in known]
     means = [

@@ -1,11 +1,11 @@
-"""Polynomials through measured points by least squares, as the papers draw them (Pacheco et al., Figures 4, 5, 11).
+"""Least-squares polynomials through measured points, as in the papers (Pacheco et al., Figures 4, 5, 11).
 
-y = c0 + c1 x + ... + cd x^d with the smallest sum of squared residuals, which is what a spreadsheet's trend line is.
-The powers of 6 ... 54 Mbit/s differ by ten orders of magnitude at degree 6, so the fit is computed on x moved and
-scaled to -1 ... 1, by QR decomposition, and its coefficients are turned back at the end.
+y = c0 + c1 x + ... + cd x^d has the smallest sum of squared residuals, like a spreadsheet's trend line. At degree 6,
+the powers of 6 ... 54 Mbit/s differ by ten orders of magnitude. The fit is therefore computed by QR decomposition on x
+scaled to -1 ... 1, and the coefficients are transformed back at the end.
 
-Intervals of coefficients are those of normal residuals with one spread for all x; where a point is itself a mean of
-runs, the residuals hold what the polynomial cannot follow as well as noise.
+Intervals of coefficients assume normal residuals with the same spread for all x. If a point is a mean of runs, the
+residuals contain the misfit of the polynomial as well as noise.
 """
 
 import math
@@ -19,41 +19,39 @@ from scipy import special
 from airtoll.stats.summary import Floats, Interval
 
 MOST_DEGREE = 6
-"""Of the trend lines that a spreadsheet offers."""
+"""Highest degree of a spreadsheet's trend lines."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted polynomial; y and everything in its unit are those of the points."""
+    """A fitted polynomial; y and values in its unit have the unit of the points."""
 
     degree: int
     n: int  # points
     coefficients: tuple[float, ...]  # c0, c1, ... of y = c0 + c1 x + c2 x^2 + ...
-    ci95: tuple[Interval, ...] | None  # of the coefficients, one by one; None without degrees of freedom
+    ci95: tuple[Interval, ...] | None  # of the separate coefficients; None without degrees of freedom
     residuals: tuple[float, ...]  # y - fitted y, in the order of the points
     sse: float  # sum of squared residuals
-    r_squared: (
-        float | None
-    )  # 1 - sse / sum of squares about the mean, as a spreadsheet has it; None if all y are equal
+    r_squared: float | None  # 1 - sse / total sum of squares, like a spreadsheet; None if all y are equal
     adjusted_r_squared: float | None  # the same with mean squares; None without degrees of freedom
-    curve: Polynomial  # computed on scaled x, and so to the last digits
+    curve: Polynomial  # computed on scaled x, and therefore accurate
 
     @property
     def df(self) -> int:
-        """Degrees of freedom: points less coefficients."""
+        """Degrees of freedom: points minus coefficients."""
         return self.n - self.degree - 1
 
     def at(self, x: Iterable[float]) -> list[float]:
-        """The polynomial's values."""
+        """Values of the polynomial at `x`."""
         values = self.curve(np.array(list(x), dtype=np.float64))
         return [float(value) for value in values]
 
 
 def fit(x: Sequence[float | None], y: Sequence[float | None], degree: int) -> Fit:
-    """Fit a polynomial to points; a point with a missing value (None, NaN) is left out.
+    """Fit a polynomial to points. Excludes points with a missing value (None, NaN).
 
-    Raises ValueError if the lengths differ, a value is infinite, the degree is below 0 or there are too few
-    different x for it.
+    Raises ValueError if the lengths differ, a value is infinite, the degree is below 0, or there are too few different
+    x for the degree.
     """
     xs, ys = _points(x, y)
     different = len(np.unique(xs))
@@ -72,7 +70,7 @@ def fit(x: Sequence[float | None], y: Sequence[float | None], degree: int) -> Fi
     sse = float(residuals @ residuals)
     about_mean = 0.0 if np.ptp(ys) == 0 else float(((ys - ys.mean()) ** 2).sum())
     df = len(xs) - degree - 1
-    # Column k: the k-th power of scaled x in powers of x.
+    # Column k contains the k-th power of scaled x in powers of x.
     back = np.zeros((degree + 1, degree + 1))
     for power in range(degree + 1):
         column = Polynomial.basis(power, domain=domain).convert().coef
@@ -92,19 +90,18 @@ def fit(x: Sequence[float | None], y: Sequence[float | None], degree: int) -> Fi
 
 
 def choose_degree(x: Sequence[float | None], y: Sequence[float | None], most: int = MOST_DEGREE) -> int:
-    """The degree from 1 to `most` with the lowest AICc, that is the one expected to predict new points best.
+    """The degree from 1 to `most` with the lowest AICc, which is expected to predict new points best.
 
-    AICc = n ln(sse / n) + 2k + 2k (k + 1) / (n - k - 1) with k = degree + 2 parameters, the spread being one (Hurvich
-    and Tsai 1989): R^2 only ever grows with the degree. Degrees with n <= k + 1 are not considered; of points without
-    noise the lowest degree that meets them all is chosen. Raises ValueError as `fit` does, and for fewer than 5 points.
+    AICc = n ln(sse / n) + 2k + 2k (k + 1) / (n - k - 1) with k = degree + 2 parameters, including the spread (Hurvich
+    and Tsai 1989). R^2 cannot be used because it always increases with the degree. Degrees with n <= k + 1 are not
+    considered. For points without noise, the lowest exact degree is chosen. Raises ValueError under the same
+    conditions as `fit`, and for fewer than 5 points.
     """
     xs, ys = _points(x, y)
     n = len(xs)
     if n < 5:
         raise ValueError(f"choosing a degree needs 5 points, there are {n}")
-    nothing = (
-        n * np.finfo(np.float64).eps * float(np.abs(ys).max())
-    ) ** 2  # what rounding leaves of a perfect fit
+    nothing = (n * np.finfo(np.float64).eps * float(np.abs(ys).max())) ** 2  # rounding errors of an exact fit
     best, lowest = 1, math.inf
     for degree in range(1, min(most, n - 4, len(np.unique(xs)) - 1) + 1):
         sse = fit(xs.tolist(), ys.tolist(), degree).sse
@@ -120,7 +117,7 @@ def choose_degree(x: Sequence[float | None], y: Sequence[float | None], most: in
 
 
 def _intervals(coefficients: Floats, root: Floats, sse: float, df: int) -> tuple[Interval, ...]:
-    """`root` times its transpose is the covariance of the coefficients in units of the residuals' variance."""
+    """Intervals of the coefficients. `root @ root.T` is their covariance in units of the residuals' variance."""
     half = special.stdtrit(df, 0.975) * np.sqrt(sse / df) * np.sqrt((root**2).sum(axis=1))
     ends = zip((coefficients - half).tolist(), (coefficients + half).tolist(), strict=True)
     return tuple(Interval(low, high) for low, high in ends)

@@ -1,6 +1,6 @@
 """A ratio of two sets of numbers, from the mean of its logarithm.
 
-Logarithms make a ratio symmetric (twice and half are equally far from 1) and its interval stay above 0.
+Logarithms make a ratio symmetric (twice and half are equally far from 1) and keep its interval above 0.
 """
 
 import math
@@ -11,7 +11,7 @@ from airtoll.stats.summary import Interval
 
 
 class Estimate(Protocol):
-    """A mean with its t interval, both None where they are not known."""
+    """A mean with its t interval, both None if unknown."""
 
     @property
     def mean(self) -> float | None:
@@ -27,10 +27,10 @@ LogT_co = TypeVar("LogT_co", bound=Estimate, covariant=True)
 
 @dataclass(frozen=True)
 class Ratio(Generic[LogT_co]):
-    """A geometric mean of ratios b / a, and the t interval of its logarithm transformed back."""
+    """A geometric mean of ratios b / a, with the back-transformed t interval of its logarithm."""
 
     log: LogT_co
-    """The mean of ln(b / a) or, of two independent sets, the difference of the means of ln b and ln a."""
+    """The mean of ln(b / a) or, for two independent sets, the difference of the means of ln b and ln a."""
 
     reason: str | None = None  # why there is no ratio
 
@@ -56,22 +56,22 @@ class Ratio(Generic[LogT_co]):
 
 
 def exp_or_inf(value: float) -> float:
-    """E to the value; infinity where a double cannot hold it."""
+    """E to the power of the value, or infinity if the result exceeds a double."""
     try:
         return math.exp(value)
-    except OverflowError:  # two pairs of very unlike ratios: t(1) is 12.7
+    except OverflowError:  # possible for two pairs with very different ratios, because t(1) is 12.7
         return math.inf
 
 
 def exp_interval(interval: Interval | None) -> Interval | None:
-    """The interval of a logarithm as that of the ratio."""
+    """Convert the interval of a logarithm to that of the ratio."""
     if interval is None:
         return None
     return Interval(exp_or_inf(interval.low), exp_or_inf(interval.high))
 
 
 def percent_interval(ratio: Interval | None) -> Interval | None:
-    """The interval of a ratio as that of a change in percent."""
+    """Convert the interval of a ratio to that of a change in percent."""
     if ratio is None:
         return None
     return Interval(100 * (ratio.low - 1), 100 * (ratio.high - 1))

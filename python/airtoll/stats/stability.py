@@ -1,14 +1,14 @@
-"""Results that are not stable, by name: what is wrong and how much.
+"""Detects unstable results, by kind and with details:
 
-- spread: the standard deviation is 10 % of the mean or more, as `pyperf check` has it;
-- spread of the papers: it is above 3 % of the mean, which Kolahi et al. give as their bound (not named twice);
-- outlier: the smallest or largest value is 50 % or more off the mean, again as pyperf has it;
-- too few: the interval of the mean is wider than the precision asked for, and how many runs would do;
-- drift: the values rise or fall with the order of runs (Mann 1945, Kendall's tau), at p < 0.01: of a hundred cells
-  without any drift one is named, too. That takes 6 runs: 5 happen to be sorted more often.
+- spread: the standard deviation is at least 10 % of the mean, the limit of `pyperf check`;
+- spread of the papers: it is above 3 % of the mean, the limit of Kolahi et al. (not reported in addition to spread);
+- outlier: the smallest or largest value differs from the mean by at least 50 %, also pyperf's limit;
+- too few: the interval of the mean is wider than the requested precision; reports how many runs would suffice;
+- drift: the values rise or fall with the order of runs (Mann 1945, Kendall's tau), at p < 0.01: one in a hundred cells
+  without drift is reported, too. This requires 6 runs, because 5 runs are sorted by chance more often.
 
-The first four are shares of the mean, and are asked only where the mean is above 0 and `relative` allows it. Nothing
-is ever dropped for being named here.
+The first four are shares of the mean. They are checked only if the mean is above 0 and `relative` is set. Unstable
+values are never dropped.
 """
 
 import math
@@ -29,12 +29,12 @@ PAPERS_SPREAD_PERCENT = 3.0
 OUTLIER_PERCENT = 50.0
 DRIFT_P = 0.01
 MOST_RUNS = 10_000
-"""Beyond, the runs that would do are not worth counting."""
+"""Highest number of runs that `runs_needed` reports."""
 
 
 @dataclass(frozen=True)
 class Instability:
-    """One thing that makes a result unstable; `str` is a line that says what and how much."""
+    """One kind of instability of a result; `str` is a line with the details."""
 
     kind: Kind
     detail: str
@@ -50,10 +50,10 @@ def instabilities(
     precision_percent: float | None = None,
     relative: bool = True,
 ) -> tuple[Instability, ...]:
-    """What is not stable about the values of one cell, taken at the places `orders` of the plan.
+    """The instabilities of one cell's values, which were measured at the positions `orders` of the plan.
 
-    `precision_percent` is the half width of the 95 % interval asked for, in percent of the mean; None: none was.
-    None and NaN are missing. Raises ValueError if the lengths differ or a value is infinite.
+    `precision_percent` is the requested half width of the 95 % interval, in percent of the mean, or None. None and NaN
+    are missing values. Raises ValueError if the lengths differ or a value is infinite.
     """
     taken = sorted(
         (order, value)
@@ -75,12 +75,12 @@ def instabilities(
 
 
 def runs_needed(mean: float, sd: float, percent: float) -> int | None:
-    """The runs whose 95 % t interval reaches `percent` of the mean to each side, if the spread stays what it is.
+    """Number of runs whose 95 % t interval extends by `percent` of the mean to each side, with the same spread.
 
-    None beyond `MOST_RUNS`.
+    None for more than `MOST_RUNS`.
     """
     target = percent / 100 * abs(mean)
-    low, high = 1, MOST_RUNS  # low is too few, high is enough; the width falls with every run
+    low, high = 1, MOST_RUNS  # low is too few, high is enough; the width decreases with every run
     if sd == 0:
         return 2
     if target <= 0 or t_half_width(sd, high) > target:
@@ -128,13 +128,13 @@ def _too_few(n: int, mean: float, sd: float, percent: float) -> Instability | No
 
 def _drift(values: Floats) -> Instability | None:
     n = len(values)
-    if 2 / math.factorial(n) >= DRIFT_P:  # of all orders, the two that are sorted
+    if 2 / math.factorial(n) >= DRIFT_P:  # two of all orders are sorted
         return None
     rises = float(np.sign(values[None, :] - values[:, None])[_upper(n)].sum())
-    # The normal approximation sorts out quickly what is far from any drift; kendalltau takes a hundred times as long.
+    # The normal approximation quickly excludes values without drift; kendalltau takes a hundred times as long.
     if abs(rises) < 1.5 * math.sqrt(_variance(values)):
         return None
-    from scipy import stats  # takes a second, which most results need not wait for
+    from scipy import stats  # imported here: it takes a second, and most results do not need it
 
     test = stats.kendalltau(np.arange(n), values)
     if not test.pvalue < DRIFT_P:
@@ -150,7 +150,7 @@ def _upper(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 def _variance(values: Floats) -> float:
-    """Variance of the pairs that rise less those that fall; ties make it smaller (Kendall 1970, chapter 4)."""
+    """Variance of the number of rising minus falling pairs, reduced by ties (Kendall 1970, chapter 4)."""
     n = len(values)
     whole = n * (n - 1) * (2 * n + 5)
     if len(set(values.tolist())) < n:

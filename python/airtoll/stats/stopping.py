@@ -1,9 +1,9 @@
-"""When a cell has been measured often enough: rules on its values so far, in the order of its replicates.
+"""Stopping rules: whether a cell has enough replicates, from its values so far, in the order of its replicates.
 
-`enough` says whether to stop, `outcome` also whether what was asked for was reached. A rule that looks at the values
-bends what is computed from them afterwards: runs end when the spread happens to look small, so that the interval of
-what was measured is too narrow. docs/measurements/coverage.md says how much for each rule. Many values before the
-first look keep it small: `Precision` from 10 values on covers the mean about as often as a fixed number of runs.
+`enough` returns whether to stop, `outcome` also whether the rule was satisfied. A rule that uses the values biases the
+statistics computed from them: runs end when the spread happens to be small, so the interval is too narrow.
+docs/measurements/coverage.md gives the bias of each rule. Many values before the first check keep it small: `Precision`
+from 10 values covers the mean about as often as a fixed number of runs.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Progress = Literal["reached", "not reached", "going on"]
 
 @dataclass(frozen=True)
 class Fixed:
-    """A number of values; what they are does not matter. The intervals are those of the textbook."""
+    """A fixed number of values, independent of the values. The intervals are exact."""
 
     n: int
 
@@ -26,25 +26,25 @@ class Fixed:
 
     @property
     def least(self) -> int:
-        """Values before the rule may stop."""
+        """Number of values before the rule may stop."""
         return self.n
 
     @property
     def most(self) -> int:
-        """Values after which the rule stops in any case."""
+        """Number of values after which the rule always stops."""
         return self.n
 
     def reached(self, values: Floats) -> bool:
-        """Whether there are as many values as asked for."""
+        """Whether there are enough values."""
         return len(values) >= self.n
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Until the t interval of the mean reaches no further than `percent` of the mean to each side.
+    """Stops when the t interval of the mean extends by at most `percent` of the mean to each side.
 
-    That is netperf's rule, with another measure: its `-I 99,5` asks for an interval that is 5 % wide, +- 2.5 %, which
-    is Precision(percent=2.5, confidence=99); its `-i 30,10` is most=30, least=10 (netperf manual, global options).
+    This is netperf's rule with a different measure: its `-I 99,5` requests an interval 5 % wide, +- 2.5 %, which is
+    Precision(percent=2.5, confidence=99); its `-i 30,10` is most=30, least=10 (netperf manual, global options).
     """
 
     percent: float
@@ -58,16 +58,16 @@ class Precision:
         _check_range(self.least, self.most)
 
     def reached(self, values: Floats) -> bool:
-        """Whether the interval is as narrow as asked for."""
+        """Whether the interval is narrow enough."""
         half = t_half_width(float(values.std(ddof=1)), len(values), self.confidence / 100)
         return half <= self.percent / 100 * abs(float(values.mean()))
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Until the last two values differ by no more than `within_percent` of the larger (Tepsic et al.).
+    """Stops when the last two values differ by at most `within_percent` of the larger one (Tepsic et al.).
 
-    Their rule is least=5, within_percent=10. It says nothing about the mean: two values agree by chance, too.
+    Their rule is least=5, within_percent=10. It gives no precision of the mean: two values may agree by chance.
     """
 
     within_percent: float = 10.0
@@ -89,12 +89,12 @@ Rule = Fixed | Precision | Agreement
 
 
 def enough(rule: Rule, values: Sequence[float]) -> bool:
-    """Whether the cell needs no further value. Raises ValueError for an infinite one; NaN does not count."""
+    """Whether the cell needs no further value. Raises ValueError for an infinite value; NaN does not count."""
     return outcome(rule, values) != "going on"
 
 
 def outcome(rule: Rule, values: Sequence[float]) -> Progress:
-    """Whether what the rule asks for is reached, or not within its most values, or may still be."""
+    """Whether the rule is satisfied, not satisfied within its maximum number of values, or may still be satisfied."""
     array = present(values)
     if len(array) >= rule.least and rule.reached(array):
         return "reached"

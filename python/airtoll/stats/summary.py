@@ -1,18 +1,18 @@
-"""One set of numbers: mean, standard deviation, and the 95 % confidence interval of the mean in two ways.
+"""One set of numbers: mean, standard deviation, and two 95 % confidence intervals of the mean.
 
-- Student's t: mean +- t(0.975, n-1) * s / sqrt(n). Exact for normal values, and the interval shown first.
+- Student's t: mean +- t(0.975, n-1) * s / sqrt(n). Exact for normal values; shown first.
 - BCa, the bias-corrected and accelerated bootstrap (Efron 1987, "Better bootstrap confidence intervals",
-  JASA 82), with a fixed seed: the same values always give the same interval. It asks for no distribution, but
-  for many values: of 5 it covers the mean in 84 of 100 experiments (docs/measurements/coverage.md), which is why it is
-second.
+  JASA 82), with a fixed seed: the same values always give the same interval. It assumes no distribution but requires
+  many values: with 5 values it covers the mean in 84 of 100 experiments (docs/measurements/coverage.md). It is
+  therefore shown second.
 
 Degenerate cases, all without a warning:
 - n = 0: everything is None. n = 1: the mean is the value, the rest is None.
-- n < `BCA_MIN_N`: no BCa interval. With n = 3 the resample that repeats the smallest value alone has the
-  probability 1/27 = 3.7 %, so the bootstrap distribution has no 2.5 % quantile of its own and "95 %" would be
-  the range of the data.
-- all values equal: s = 0 and the t interval has no width (the spread is below the resolution of the
-  measurement, which is not certainty); the acceleration of BCa is 0/0, so there is none.
+- n < `BCA_MIN_N`: no BCa interval. With n = 3, the resample that repeats only the smallest value has the probability
+  1/27 = 3.7 %, so the bootstrap distribution has no 2.5 % quantile of its own, and "95 %" would be the range of the
+  data.
+- all values equal: s = 0, and the t interval has no width (the spread is below the resolution of the measurement, which
+  is not certainty); the acceleration of BCa is 0/0, so there is no BCa interval.
 """
 
 import math
@@ -28,7 +28,7 @@ from scipy import special
 BCA_RESAMPLES = 4999
 BCA_MIN_N = 4
 _BCA_SEED = 20_070_610
-_BCA_CHUNK = 1 << 18  # resampled means held at a time: 2 MiB an array stay in the cache
+_BCA_CHUNK = 1 << 18  # resampled means processed at a time: arrays of 2 MiB stay in the cache
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Interval:
 
     @property
     def half_width(self) -> float:
-        """Half the distance between the ends: what stands behind the +- of a symmetric interval."""
+        """Half the distance between the ends: the number after the +- of a symmetric interval."""
         return (self.high - self.low) / 2
 
     def contains(self, value: float) -> bool:
@@ -52,7 +52,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Summary:
-    """What n independent values say about their mean; what cannot be known is None (see the module)."""
+    """Statistics of the mean of n independent values; unknown values are None (see the module)."""
 
     n: int
     mean: float | None = None
@@ -62,7 +62,7 @@ class Summary:
 
 
 def present(values: Iterable[float | None]) -> Floats:
-    """The values without None and NaN, in their order; raises ValueError if one is infinite."""
+    """The values without None and NaN, in order. Raises ValueError for an infinite value."""
     array = np.array(list(values), dtype=np.float64)  # None becomes NaN
     if np.isinf(array).any():
         raise ValueError("a value is infinite")
@@ -70,12 +70,12 @@ def present(values: Iterable[float | None]) -> Floats:
 
 
 def describe(values: Iterable[float | None]) -> Summary:
-    """Summarise the values; None and NaN are missing, not counted. Raises ValueError for an infinite one."""
+    """Summarise the values. None and NaN are missing values. Raises ValueError for an infinite value."""
     return describe_all([values])[0]
 
 
 def describe_all(sets: Sequence[Iterable[float | None]]) -> list[Summary]:
-    """`describe` for many sets of values at once, in a fraction of the time and with equal results up to rounding."""
+    """`describe` for many sets of values at once: much faster, with equal results up to rounding."""
     arrays = [present(values) for values in sets]
     summaries = [Summary(n=0)] * len(arrays)
     for indices, rows in _stacks(arrays):
@@ -90,7 +90,7 @@ def t_half_width(sd: float, n: int, confidence: float = 0.95) -> float:
 
 
 def _stacks(arrays: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
-    """Sets of one size, as the rows of one array, and which they are; empty sets are left out."""
+    """Sets of equal size as the rows of one array, with their indices. Omits empty sets."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for index, array in enumerate(arrays):
         if len(array):
@@ -104,7 +104,7 @@ def _stacks(arrays: Sequence[Floats]) -> Iterator[tuple[list[int], Floats]]:
 
 def _summaries(rows: Floats) -> Iterator[Summary]:
     n = rows.shape[1]
-    # rounding in the mean would give equal values a spread of their own
+    # Rounding in the mean could give equal values a spread.
     equal = rows.min(axis=1) == rows.max(axis=1)
     means = np.where(equal, rows[:, 0], rows.mean(axis=1))
     if n == 1:
@@ -124,10 +124,10 @@ def _summaries(rows: Floats) -> Iterator[Summary]:
 
 @lru_cache(maxsize=64)
 def _resamples(n: int) -> tuple[Floats, npt.NDArray[np.int64] | None]:
-    """Resamples of n values as the share of each value in them, and how often each was drawn; None: all once.
+    """Resamples of n values as the share of each value, and how often each resample was drawn; None: each once.
 
-    The draws are those of scipy.stats.bootstrap with this seed. Of few values there are few distinct ones: 126
-    of 5 values, which saves most of the work.
+    The draws are those of scipy.stats.bootstrap with this seed. Few values have few distinct resamples: 5 values have
+    126, which saves most of the work.
     """
     drawn = np.random.default_rng(_BCA_SEED).integers(0, n, size=(BCA_RESAMPLES, n))
     counts = np.stack([np.bincount(draw, minlength=n) for draw in drawn])
@@ -136,14 +136,14 @@ def _resamples(n: int) -> tuple[Floats, npt.NDArray[np.int64] | None]:
 
 
 def _bca(rows: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
-    """Low and high ends of the BCa intervals of the rows' means (Efron 1987, equation 2.3); NaN where there is none.
+    """Low and high ends of the BCa intervals of the rows' means (Efron 1987, equation 2.3); NaN if there is none.
 
-    Of a mean, every bootstrap value is a product of shares and values, and the jackknife's influence of a value is
-    its distance from the mean; so a stack of sets is one product of matrices.
+    Every bootstrap mean is a product of shares and values, and a value's jackknife influence on the mean is its
+    distance from the mean. A stack of sets is therefore a single matrix product.
     """
     n = rows.shape[1]
     shares, repeats = _resamples(n)
-    with np.errstate(all="ignore"):  # of nearly equal values some are NaN, which is the answer wanted
+    with np.errstate(all="ignore"):  # nearly equal values may give NaN, which is the correct result
         scores = (rows - means[:, None]) / sds[:, None]
         resampled = scores @ shares.T
         if repeats is None:
@@ -153,7 +153,7 @@ def _bca(rows: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
             order = np.argsort(resampled, axis=1)
             resampled = np.take_along_axis(resampled, order, axis=1)
             ranks = np.cumsum(repeats[order], axis=1)
-        # A resample with the mean of the values counts half as below it. Rounding must not decide which is one.
+        # A resample with the mean of the values counts half as below it; rounding must not decide which ones do.
         tie = 4 * n * np.finfo(np.float64).eps * np.abs(rows).max(axis=1) / sds
         below = _drawn_up_to(resampled < -tie[:, None], ranks) + _drawn_up_to(
             resampled <= tie[:, None], ranks
@@ -169,7 +169,7 @@ def _bca(rows: Floats, means: Floats, sds: Floats) -> tuple[Floats, Floats]:
 
 
 def _drawn_up_to(chosen: npt.NDArray[np.bool_], ranks: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
-    """How many draws the first elements of each row, those that are chosen, stand for."""
+    """Number of draws of the chosen elements, which are the first elements of each row."""
     count: npt.NDArray[np.int64] = np.count_nonzero(chosen, axis=1)
     if ranks is None:
         return count
@@ -177,7 +177,7 @@ def _drawn_up_to(chosen: npt.NDArray[np.bool_], ranks: npt.NDArray[np.int64] | N
 
 
 def _quantile(ranked: Floats, ranks: npt.NDArray[np.int64] | None, fraction: Floats) -> Floats:
-    """A quantile of each row by linear interpolation; element i of a row stands for ranks[i] - ranks[i-1] draws."""
+    """A quantile of each row by linear interpolation. Element i of a row was drawn ranks[i] - ranks[i-1] times."""
     place = np.nan_to_num(fraction) * (BCA_RESAMPLES - 1)
     floor = np.floor(place)
 
