@@ -8,16 +8,16 @@ def emulate() -> int: ...
 def pingpong(argv: list[str]) -> int: ...
 def video(argv: list[str]) -> int: ...
 
-VIDEO_DEADLINE_NS: int  # after its capture a frame is late
-VIDEO_HEADER_B: int  # octets of a packet before the picture
+VIDEO_DEADLINE_NS: int  # a frame is late this long after its capture
+VIDEO_HEADER_B: int  # octets of a packet before the picture data
 
-def link_overhead(suite: str) -> int: ...  # octets a packet; ValueError if there is no such suite
+def link_overhead(suite: str) -> int: ...  # octets per packet; ValueError for an unknown suite
 def run_link(access_point: bool, config: Path) -> None: ...  # ValueError, RuntimeError: one line
-def check_scenario(scenario: str) -> None: ...  # ValueError: one line, what cannot be and the clause
-def simulate(scenario: str) -> str: ...  # JSON to JSON, without the interpreter's lock
+def check_scenario(scenario: str) -> None: ...  # ValueError: one line with the error and the clause
+def simulate(scenario: str) -> str: ...  # JSON to JSON; releases the interpreter's lock
 def model(scenario: str) -> str: ...
 def suites() -> list[str]: ...
-def temporal_key_len(suite: str) -> int: ...  # ValueError if there is no such suite
+def temporal_key_len(suite: str) -> int: ...  # ValueError for an unknown suite
 def backends() -> list[str]: ...
 
 class ReplayWindow:
@@ -43,11 +43,11 @@ class Protection:
 
 class CaptureStation:
     bssid: str
-    station: str | None  # None: what is group addressed
+    station: str | None  # None: group-addressed frames
     ssid: bytes | None
     akm: str | None
     cipher: str | None
-    messages: list[int]  # of 4-way handshakes, by number
+    messages: list[int]  # counts of 4-way handshake messages 1 to 4
     keys: int
     finding: str
     decrypted: int
@@ -66,14 +66,14 @@ def decrypt_capture(
     progress: Callable[[int], object],
 ) -> tuple[int, int, int, dict[str, int], str | None, list[CaptureStation], list[bytes]]: ...
 
-SPEED_BATCH: int  # frames of a batch that is measured
+SPEED_BATCH: int  # frames per measured batch
 
 class SpeedHost:
     cpu_model: str | None
     ghz: float | None
-    backends: list[str]  # the slowest first
+    backends: list[str]  # slowest first
     libraries: list[tuple[str, str | None, str | None]]  # name, version, why it is absent
-    cycles_per_aes_round: float | None  # of one block, at the throughput of the widest instructions
+    cycles_per_aes_round: float | None  # per block, at the throughput of the widest instructions
     cycles_of_aes_latency: float | None
 
 class Speed:
@@ -87,7 +87,7 @@ class Speed:
 class SpeedCase:
     payload_b: float
     limit_cycles_per_byte: float | None
-    speeds: list[Speed]  # the fastest first
+    speeds: list[Speed]  # fastest first
 
 def speed_host() -> SpeedHost: ...
 def speed_suites() -> list[str]: ...
@@ -103,10 +103,10 @@ def measure_speed(
 
 class PartSpeed:
     part: str  # mic, cipher, seal, open
-    us: float  # a frame, median
+    us: float  # per frame, median
     us_quartiles: tuple[float, float]
-    slices: int  # of the measurement, that count
-    cycles: float | None  # of the core, a frame
+    slices: int  # number of valid measurement slices
+    cycles: float | None  # of the core, per frame
 
 def measure_parts(  # ValueError, RuntimeError: one line
     suite: str, payload_b: int, backend: str, within_s: float
