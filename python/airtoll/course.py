@@ -96,7 +96,7 @@ class Course:
             return method
         bits = self._values[cell.model_copy(update={"transport": "tcp"})]["throughput"].values()
         if not bits:
-            raise NoLoadError("no run over TCP in the same cell counts, whose rate it would be")
+            raise NoLoadError("no valid TCP run of the same cell, whose rate would set the load")
         return method.model_copy(update={"udp_load": sum(bits) / len(bits) / 1e6})
 
     def _is_needed(self, run: Run) -> bool:

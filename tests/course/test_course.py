@@ -167,7 +167,7 @@ def test_without_a_valid_run_of_tcp_there_is_no_load_for_udp() -> None:
     course = Course(made)
     for run in course.left():
         if run.cell.transport == "udp":
-            with pytest.raises(NoLoadError, match="no run over TCP in the same cell counts"):
+            with pytest.raises(NoLoadError, match="no valid TCP run of the same cell"):
                 course.method(run)
             break
         course.add(finished(run, 10.0, ("probe fault: x",)))

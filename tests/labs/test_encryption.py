@@ -239,4 +239,4 @@ def test_an_end_of_the_link_that_dies_is_named(
 
 def test_a_link_has_no_key_management_of_wpa2(cell: Callable[..., Cell]) -> None:
     reason = Air(LinkSettings(wpa_key_mgmt="wpa-psk")).check(cell(security="enhanced4"))
-    assert reason == "wpa_key_mgmt 'wpa-psk': a link of enhanced frames has sae and wpa-psk-sha256"
+    assert reason == "wpa_key_mgmt 'wpa-psk': Enhanced CCMP on the host requires sae or wpa-psk-sha256"

@@ -92,7 +92,7 @@ class TestFaults:
         return ftp.faults(*ends, window, 0.0, alone=alone)
 
     def test_a_transfer_that_was_broken_off(self, recorded: Recorded) -> None:
-        assert self.faults(recorded, complete=False) == ["ftp: the transfer did not end in order"]
+        assert self.faults(recorded, complete=False) == ["ftp: the transfer did not complete"]
 
     def test_bytes_that_got_lost(self, recorded: Recorded) -> None:
         sent = json.loads(recorded("ftp-up-client.json"))["size_upload"]

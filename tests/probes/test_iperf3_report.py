@@ -260,9 +260,9 @@ def test_segments_of_another_size_than_asked_for_are_a_fault(cell: Callable[...,
     asked = cell(transport="tcp", packet_size=1460, ip="ipv6", tcp_size="mss")
     assert iperf3.segment_fault(asked, 1460) == []
     assert iperf3.segment_fault(asked, 1428) == [
-        "iperf3: the payload of TCP segments is 1428 B where 1460 B were asked for"
+        "iperf3: the payload of TCP segments is 1428 B, expected 1460 B"
     ]
     assert iperf3.segment_fault(asked, None) == [
-        "iperf3: the payload of TCP segments is not known where 1460 B were asked for"
+        "iperf3: the payload of TCP segments is unknown, expected 1460 B"
     ]
     assert iperf3.segment_fault(cell(transport="tcp", packet_size=128), 1448) == []

@@ -194,7 +194,9 @@ class TestThroughput:
             f'case "$1" in -s) exec {which("iperf3")} "$@";; esac; '
             f"head -c 4000 {RECORDED}/iperf3-udp-ipv4-client.json",
         )
-        with pytest.raises(AirtollError, match=r"^iperf3 client on sta: its report of 4000 bytes is cut off"):
+        with pytest.raises(
+            AirtollError, match=r"^iperf3 client on sta: its output of 4000 bytes is truncated"
+        ):
             Throughput().measure(link, cell(), method)
 
     def test_a_client_that_hangs_is_killed(
@@ -333,7 +335,7 @@ class TestIrtt:
             "irtt",
             f'case "$1" in server) exec {which("irtt")} "$@";; esac; head -c 4000 {RECORDED}/irtt-ipv4.json',
         )
-        with pytest.raises(AirtollError, match=r"^irtt client on sta: its report of 4000 bytes is cut off"):
+        with pytest.raises(AirtollError, match=r"^irtt client on sta: its output of 4000 bytes is truncated"):
             Irtt().measure(link, cell(), method)
 
 

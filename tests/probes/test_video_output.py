@@ -131,7 +131,7 @@ def test_streams_add_up() -> None:
     [
         ({}, {"packets": 0, "frames": [], "intervals": []}, "video: no packet arrived"),
         ({}, {"ssrc": 8}, "video: sender and receiver report different streams"),
-        ({}, {"frames": [[7, 3, 0]]}, "video: more packets of a frame arrived than had been sent"),
+        ({}, {"frames": [[7, 3, 0]]}, "video: more packets of a frame arrived than were sent"),
         ({"frames": sent()["frames"][:18]}, {}, "video: short window: 12 of 15 frames were sent"),
         ({}, {"bye": False}, "video: the receiver did not see the end of the stream"),
         (
@@ -153,7 +153,7 @@ def test_an_end_that_failed_is_told_of_in_its_own_words() -> None:
 
 def test_a_video_without_a_rate_is_refused(cell: Any) -> None:
     of: Cell = cell()
-    with pytest.raises(UsageError, match=r"^offered: a video has a data rate"):
+    with pytest.raises(UsageError, match=r"^offered: probe video requires a data rate"):
         offered_mbit_per_s(of)
     assert offered_mbit_per_s(cell(offered=19.4)) == 19.4
 

@@ -282,7 +282,7 @@ def test_finished_runs_without_hosts_have_an_environment(make: Make) -> None:
 
 
 def test_runs_that_were_all_passed_over_are_finished(make: Make) -> None:
-    why = ["no load: no run over TCP in the same cell counts"]
+    why = ["no load: no valid TCP run of the same cell"]
     page = written(
         make(make_plan(repeats=2), invalid=lambda _: why, hosts={}, link={}, probes={}, counters={})
     )

@@ -103,19 +103,19 @@ class Air:
         for factor, declared in FACTORS.items():
             level, levels = getattr(cell, factor), declared.labs.get(self.name)
             if levels is not None and level not in levels:
-                yield f"{factor} '{level_text(factor, level)}': lab air has {_levels(factor, levels)}"
+                yield f"{factor} '{level_text(factor, level)}': lab air supports {_levels(factor, levels)}"
         most = _datagram_senders(cell)
         if cell.transport == "udp" and cell.stations > most:
             yield (
-                f"stations '{cell.stations}': over udp lab air has up to {most} of them with topology "
-                f"'{cell.topology}' and direction '{cell.direction}', as iperf3 begins no stream on a link that others "
-                "fill; lab sim has any number"
+                f"stations '{cell.stations}': lab air supports at most {most} over UDP with topology "
+                f"'{cell.topology}' and direction '{cell.direction}', because iperf3 cannot start a stream on a link "
+                "that other streams fill; lab sim has no limit"
             )
         if _is_sealed_by_link(cell) and settings.wpa_key_mgmt == "wpa-psk":
-            yield "wpa_key_mgmt 'wpa-psk': a link of enhanced frames has sae and wpa-psk-sha256"
+            yield "wpa_key_mgmt 'wpa-psk': Enhanced CCMP on the host requires sae or wpa-psk-sha256"
         of_processor = [word for word in ("processor_frame", "processor_byte") if word in given]
         if of_processor and cell.crypto_at == "host" and cell.security != "open":
-            yield f"link.{of_processor[0]}: the host's CPU takes as long as it takes in lab air; take crypto_at card"
+            yield f"link.{of_processor[0]}: requires crypto_at card in lab air; with host, the real CPU sets the time"
 
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
@@ -264,12 +264,12 @@ def missing() -> str | None:
             return f"lab air needs the command '{command}': apt-get install {package}"
     tun = Path("/dev/net/tun")
     if not tun.exists():
-        return "lab air needs /dev/net/tun: modprobe tun, or give the container the device"
+        return "lab air needs /dev/net/tun: modprobe tun, or pass the device to the container"
     if not os.access(tun, os.R_OK | os.W_OK):
-        return "lab air may not open /dev/net/tun: run as root, or chmod 0666 /dev/net/tun"
+        return "lab air cannot open /dev/net/tun: run as root, or chmod 0666 /dev/net/tun"
     if _unshare_options() is None:
         return (
-            "lab air may not make network namespaces: run as root, or allow user namespaces "
+            "lab air cannot create network namespaces: run as root, or allow user namespaces "
             "(sysctl kernel.unprivileged_userns_clone=1; "
             "on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0)"
         )
@@ -356,7 +356,7 @@ class _Emulator:
     def __init__(self, config: dict[str, Any]) -> None:
         way = _unshare_options()
         if way is None:
-            raise UsageError(missing() or "lab air may not make network namespaces")
+            raise UsageError(missing() or "lab air cannot create network namespaces")
         self._user_namespace = bool(way)
         self._process = subprocess.Popen(
             ["unshare", *way, "--net", "--pid", "--fork", "--kill-child", "--", *_EMULATOR],
@@ -419,7 +419,7 @@ class _Emulator:
             while b"\n" not in self._unread:
                 if not selector.select(_ANSWER_TIMEOUT_S):
                     raise AirtollError(
-                        f"lab air: the emulator has not answered for {_ANSWER_TIMEOUT_S:.0f} s"
+                        f"lab air: the emulator did not answer within {_ANSWER_TIMEOUT_S:.0f} s"
                     )
                 chunk = os.read(self._process.stdout.fileno(), 65536)
                 if not chunk:

@@ -148,7 +148,7 @@ class _End:
                     return
             self._check_running()
             if time.monotonic() > deadline:
-                raise AirtollError(f"the link's end on {self._host} was not connected in time")
+                raise AirtollError(f"the link's end on {self._host} did not connect in time")
             time.sleep(0.01)
 
     def cpu_s(self) -> float:

@@ -103,7 +103,7 @@ class Sim:
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[SimulatedLink]:
         """A link in virtual time. It brings nothing up and takes nothing down."""
         if pcap is not None:
-            raise UsageError("lab sim builds no frames, so that there is no capture of them")
+            raise UsageError("lab sim builds no frames, so it cannot capture them")
 
         def ask(**words: Any) -> Answer:
             try:

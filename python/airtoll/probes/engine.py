@@ -119,7 +119,7 @@ def parse(output: bytes) -> Report:
         where = ".".join(str(part) for part in first["loc"]) or "report"
         raise AirtollError(f"engine: its output of {len(output)} bytes: {where}: {first['msg']}") from None
     if len({one.part for one in report.parts}) != len(report.parts):
-        raise AirtollError(f"engine: its output of {len(output)} bytes has a part twice")
+        raise AirtollError(f"engine: its output of {len(output)} bytes has a duplicate part")
     return report
 
 

@@ -207,7 +207,7 @@ def _perform(
             server = running.enter_context(process.serving(transfer.server, argv, "tcp", transfer.port, who))
             if server.poll() is not None:
                 stdout, stderr = process.finish(server, process.GRACE_S, who)
-                raise AirtollError(f"{who} ended before a client came: {last_words(stderr, stdout)}")
+                raise AirtollError(f"{who} exited before a client connected: {last_words(stderr, stdout)}")
             servers.append(server)
         for transfer, (_, argv) in zip(transfers, argvs, strict=True):
             started_s.append(time.monotonic())
@@ -304,7 +304,7 @@ def faults(
     """Reasons why a transfer is invalid. Set `alone` if it has the air to itself and must therefore make progress."""
     found = []
     if not server.complete:
-        found.append("ftp: the transfer did not end in order")
+        found.append("ftp: the transfer did not complete")
     moved = client.size_upload if server.direction == "up" else client.size_download
     if server.direction == "up" and moved != server.octets:
         found.append(f"ftp: the client sent {moved} bytes, and the server received {server.octets}")

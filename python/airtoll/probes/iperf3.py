@@ -333,7 +333,7 @@ def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
     capacity = link.known.capacity_open_bit_per_s
     if capacity is None:
         raise AirtollError(
-            "the lab does not say how much the open link carries, so no UDP load can be chosen"
+            "the lab does not know the capacity of the open link, so no UDP load can be chosen"
         )
     return round(OVERLOAD * capacity * share)
 
@@ -341,7 +341,7 @@ def offered_load_bit_per_s(link: Link, share: float = 1.0) -> int:
 def _refuse_early_end(stdout: bytes, stderr: bytes, host: Host) -> None:
     who = _who("server", host)
     parse(stdout, stderr, who)
-    raise AirtollError(f"{who} ended before a client came: {last_words(stderr, stdout)}")
+    raise AirtollError(f"{who} exited before a client connected: {last_words(stderr, stdout)}")
 
 
 def _who(end: str, host: Host) -> str:

@@ -113,7 +113,7 @@ def parse(output: bytes, stderr: bytes, who: str) -> Report:
     if "Address already in use" in error:
         raise AirtollError(f"{who}: port {PORT} is in use")
     words = " ".join(error.removeprefix("error - ").split())
-    raise AirtollError(f"{who}: {words or 'it failed without a word'}")
+    raise AirtollError(f"{who}: {words or 'it failed without an error message'}")
 
 
 def later(report: Report, by_s: float) -> Report:
@@ -277,5 +277,5 @@ def segment_fault(cell: Cell, segment_b: int | None) -> list[str]:
     """A fault if the segments do not have the requested size."""
     if cell.tcp_size != "mss" or segment_b == cell.packet_size:
         return []
-    real = "not known" if segment_b is None else f"{segment_b} B"
-    return [f"iperf3: the payload of TCP segments is {real} where {cell.packet_size} B were asked for"]
+    real = "unknown" if segment_b is None else f"{segment_b} B"
+    return [f"iperf3: the payload of TCP segments is {real}, expected {cell.packet_size} B"]

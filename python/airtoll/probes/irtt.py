@@ -206,9 +206,9 @@ def read(report: Report, window: Window, *, shared_clocks: bool) -> Trips:
         faults.append(f"irtt: no datagram sent in the window came back within {WAIT_S} s of its end")
     missed = report.stats.timer_miss_percent or 0.0
     if missed > MISSED_MOST_PERCENT:
-        faults.append(f"irtt: {missed:.1f} % of the times to send were missed: the datagrams were not paced")
+        faults.append(f"irtt: {missed:.1f} % of the send times were missed: the datagrams were not paced")
     if shared_clocks and _was_set(report):
-        faults.append("irtt: the clock that delays are read from was set meanwhile")
+        faults.append("irtt: the clock used for delays was set during the run")
     return Trips(samples, faults)
 
 

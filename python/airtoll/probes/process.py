@@ -105,7 +105,7 @@ def read_report(model: type[ReportT], output: bytes, who: str, tool: str, compla
     except ValidationError:
         if output.strip():
             raise AirtollError(
-                f"{who}: its report of {len(output)} bytes is cut off or no {tool} report"
+                f"{who}: its output of {len(output)} bytes is truncated or not a {tool} report"
             ) from None
         raise AirtollError(f"{who}: {complaint}") from None
 

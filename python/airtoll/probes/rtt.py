@@ -155,7 +155,7 @@ def _exchange(
     with process.serving(ap, server_argv, transport, port, who) as server:
         if server.poll() is not None:
             output = process.finish(server, process.GRACE_S, who)
-            raise AirtollError(f"{who} ended before a client came: {_complaint(*output)}")
+            raise AirtollError(f"{who} exited before a client connected: {_complaint(*output)}")
         with process.started(sta, client_argv) as client:
             stdout, stderr = process.finish(
                 client, seconds + 2 * process.GRACE_S, f"{tool} client on {sta.name}"
@@ -185,7 +185,7 @@ def parse_sockperf(output: bytes, transport: Transport, window: Window) -> Round
     valid = _SOCKPERF_VALID.search(output)
     shown = int(valid[2]) if valid else 0
     if (valid is None and b"No valid observations found" not in output) or len(rows) != shown:
-        raise AirtollError(f"sockperf: its output of {len(output)} bytes is cut off")
+        raise AirtollError(f"sockperf: its output of {len(output)} bytes is truncated")
     hidden_ns = int(total[1] or 0) * 1_000_000
     sent_ns = [_nanoseconds(row[0]) for row in rows]
     trips = [(hidden_ns + sent - sent_ns[0], _nanoseconds(row[1]) // 1_000_000)
@@ -196,7 +196,9 @@ def parse_sockperf(output: bytes, transport: Transport, window: Window) -> Round
     last_ns = max((start_ns + rtt_ns for start_ns, rtt_ns in trips), default=0)
     if last_ns < (window.opens_s + _COVERED * window.duration_s) * NS_PER_S:
         reason = (
-            "sockperf waits without end for a datagram that was lost" if transport == "udp" else "too little"
+            "sockperf waits for ever for a lost datagram"
+            if transport == "udp"
+            else "the round trips ended early"
         )
         measured_s = max(0.0, last_ns / NS_PER_S - window.opens_s)
         faults.append(f"sockperf: short window: {measured_s:.2f} s of {window.duration_s:.2f} s: {reason}")
@@ -222,7 +224,7 @@ def parse_pingpong(output: bytes, transport: Transport, window: Window) -> Round
     version = _PINGPONG_HEAD.match(head)
     rows = [_PINGPONG_ROW.fullmatch(line) for line in lines[:-1]]
     if version is None or tail is None or None in rows or len(rows) != int(tail[2]):
-        raise AirtollError(f"pingpong: its output of {len(output)} bytes is cut off")
+        raise AirtollError(f"pingpong: its output of {len(output)} bytes is truncated")
     trips, lost = [], 0
     for row in rows:
         assert row is not None

@@ -148,7 +148,7 @@ _Value = tuple[str, str, str, str, float | None]
 
 def simulated(link: Link, method: Method, **words: Any) -> Answer:
     if not isinstance(link, SimulatedLink):
-        raise AirtollError("a simulated probe measures links of lab sim alone")
+        raise AirtollError("a simulated probe can only measure links of lab sim")
     return link.simulate(duration=method.duration, warmup=method.warmup, **words)
 
 

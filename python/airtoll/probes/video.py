@@ -231,7 +231,7 @@ class Video:
 def offered_mbit_per_s(cell: Cell) -> float:
     """Mean rate of each sender's pictures, in Mbit/s. Raises UsageError if the cell sets no rate."""
     if cell.offered == "max":
-        raise UsageError("offered: a video has a data rate: give it for each sender, like '20 Mbit/s'")
+        raise UsageError("offered: probe video requires a data rate per sender, such as '20 Mbit/s'")
     return cell.offered
 
 
@@ -278,7 +278,7 @@ def _perform(
             receiver = running.enter_context(process.serving(flow.server, argv, "udp", port, who))
             if receiver.poll() is not None:
                 _, stderr = process.finish(receiver, process.GRACE_S, who)
-                raise AirtollError(f"{who} ended before a sender came: {_complaint(stderr)}")
+                raise AirtollError(f"{who} exited before a sender connected: {_complaint(stderr)}")
             receivers.append(receiver)
             commands.append((argv, [*COMMAND, "send", where, *common]))
         hosts = {flow.server.name: flow.server for flow in flows}.values()
@@ -341,7 +341,7 @@ def _parse(model: type[_M], stdout: bytes, stderr: bytes, who: str) -> _M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = "".join(f" at {part}" for part in first["loc"][:1])
-        raise AirtollError(f"{who}: its output of {len(stdout)} bytes is not whole{where}") from None
+        raise AirtollError(f"{who}: its output of {len(stdout)} bytes is incomplete{where}") from None
 
 
 def joined(sent: Sent, received: Received, window: Window) -> Stream:
@@ -472,7 +472,7 @@ def faults(sent: Sent, received: Received, stream: Stream, window: Window) -> li
         for number, packets, _ in received.frames
         if number < len(sent.frames)
     ):
-        found.append("video: more packets of a frame arrived than had been sent")
+        found.append("video: more packets of a frame arrived than were sent")
     counted = stream.counted()
     wanted = round(window.duration_s * FRAMES_PER_S)
     if len(counted) < wanted - 1:
