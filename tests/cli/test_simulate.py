@@ -72,7 +72,7 @@ def test_models_stand_beside_each_other(airtoll: Airtoll) -> None:
         (["--phy", "vht", "--mcs", "10"], "no MCS 10"),
         (["--phy", "ht", "--mcs", "40"], "--mcs: 'mcs40' is not"),
         (["--phy", "he"], "--phy: 'he' is not allowed; use dsss, ofdm, erp, ht or vht"),
-        (["--rate", "55"], "--rate: 55 is not a rate there is"),
+        (["--rate", "55"], "--rate: 55 is not a valid rate"),
         (["--rate", "54", "--mcs", "7"], "--mcs and --rate exclude each other"),
         (["--stations", "0"], "--stations: 0 is not allowed; give a whole number from 1 to 2007"),
         (["--packet-size", "1472 kB"], "--packet-size: '1472 kB' has the wrong unit"),

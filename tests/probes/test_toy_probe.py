@@ -83,7 +83,7 @@ def test_what_it_declares_is_checked(
     with pytest.raises(Exception, match="512 B with probe toy is impossible: its headers take 600 B"):
         load_study(path)
     monkeypatch.setitem(PROBES, "toy", replace(toy, transport="tcp"))
-    with pytest.raises(Exception, match="toy needs transport tcp"):
+    with pytest.raises(Exception, match="toy requires transport tcp"):
         load_study(path)
 
 

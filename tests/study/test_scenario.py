@@ -90,8 +90,8 @@ def test_equal_scenarios_have_one_text() -> None:
     [
         ({"stations": 0}, "stations", "9.4.1.8"),
         ({"packet_size": 2269}, "packet_size", "MSDU of 2304 B"),
-        ({"rate": 55}, "rate", "55 is not a rate there is"),
-        ({"securty": "open"}, "securty", "no such word; did you mean 'security'?"),
+        ({"rate": 55}, "rate", "55 is not a valid rate"),
+        ({"securty": "open"}, "securty", "unknown key; did you mean 'security'?"),
         ({"security": "paper-lanes"}, "security", "forgeable"),
         ({"snr": "loud"}, "snr", "or 'none'"),
         ({"snr": [[0, 1], [2]]}, "snr", "not a square matrix"),

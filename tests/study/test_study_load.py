@@ -128,13 +128,13 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
             "not a list",
         ),
         (('["open", "ccmp"]', "[]"), "factors.security", "at least one level"),
-        (('["open", "ccmp"]', '["open", "ccmp", "open"]'), "factors.security[2]", "'open' is there twice"),
-        (('["128 B", "1408 B"]', '["128 B", 128]'), "factors.packet_size[1]", "twice"),
+        (('["open", "ccmp"]', '["open", "ccmp", "open"]'), "factors.security[2]", "'open' is a duplicate"),
+        (('["128 B", "1408 B"]', '["128 B", 128]'), "factors.packet_size[1]", "is a duplicate"),
         (('"open", "ccmp"', '["open"], "ccmp"'), "factors.security[0]", "a list is not allowed"),
         (
             ("[quick]\nrepeats = 1\n[quick.factors]", "[[quick]]\n[quick.x]"),
             "quick",
-            "a table is needed: [quick]",
+            "is not a table: expected [quick]",
         ),
         # names
         (('"ccmp"', '"cmp"'), "factors.security[1]", "use open, wep40,"),
@@ -146,7 +146,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         ),
         (('"udp"', '"sctp"'), "factors.transport[0]", "use tcp or udp"),
         (('"ofdm"', '"he"'), "factors.phy[0]", "use dsss, ofdm, erp, ht or vht"),
-        (('"air"', '"Air lab"'), "lab", "names are of a-z, 0-9 and -"),
+        (('"air"', '"Air lab"'), "lab", "names consist of a-z, 0-9 and -"),
         (('"A study"', '"  "'), "title", "one line of text"),
         (('"A study"', "1979-05-27"), "title", "1979-05-27 is not a string"),
         # whole numbers
@@ -172,7 +172,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
             "factors.packet_size[0]",
             "'128 kB' has the wrong unit; give a string in B",
         ),
-        (('"128 B"', "15"), "factors.packet_size[0]", "sockperf needs 14 B, iperf3 16 B"),
+        (('"128 B"', "15"), "factors.packet_size[0]", "sockperf needs 14 B and iperf3 16 B"),
         (('"128 B"', "1473"), "factors.packet_size[0]", "1472 B at an MTU of 1500 B"),
         (('"128 B"', "128.5"), "factors.packet_size[0]", "not a whole number of B"),
         (
@@ -191,7 +191,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         (
             ('"ofdm"', '"ht"'),
             "factors.rate[0]",
-            "with phy ht: '54 Mbit/s' is not one of mcs0 to mcs31; rate 54 Mbit/s needs phy ofdm or erp",
+            "with phy ht: '54 Mbit/s' is not one of mcs0 to mcs31; rate 54 Mbit/s requires phy ofdm or erp",
         ),
         (
             ('"54 Mbit/s"', '"mcs7"'),
@@ -231,7 +231,7 @@ def test_what_the_standard_forbids_with_ht_is_said_with_its_clause_and_a_way_out
     assert line.startswith(f"factors.security[1]: security {security} with phy ht is impossible: ")
     assert f"IEEE Std 802.11-2020, {clause}" in line
     assert "use open, ccmp, ccmp256, gcmp, gcmp256, enhanced1," in line
-    assert f"security {security} needs phy dsss, ofdm or erp" in line
+    assert f"security {security} requires phy dsss, ofdm or erp" in line
     assert "link.legacy_fallback = true" in line
 
 
@@ -304,7 +304,7 @@ def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_pat
             "54",
             'snr = ["loud"]',
             "factors.snr[0]",
-            "like '25 dB', or a plain number (in dB), or 'none'",
+            "such as '25 dB', or a plain number (in dB), or 'none'",
         ),
         ("ofdm", "54", "[link]\nqueue = 'red'", "link.queue", "use fifo or fq_codel"),
         ("ofdm", "54", "[link]\nqueue_limit = 0", "link.queue_limit", "from 1 to"),
@@ -342,7 +342,7 @@ txop_limit = "1504 us"
     assert study.factors.snr == ("none", 25.0, -3.5)
     assert study.link.given() == {"beacon_interval": 100, "txop_limit": 1504.0}
     dsss = changed(('"ofdm"', '"dsss"'), ('"54 Mbit/s"', '1, "2 Mbit/s", 5.5, "5.50 Mbit/s", 11'))
-    assert refusal(written(tmp_path, dsss)).startswith("factors.rate[3]: '5.5 Mbit/s' is there twice")
+    assert refusal(written(tmp_path, dsss)).startswith("factors.rate[3]: '5.5 Mbit/s' is a duplicate")
     dsss = dsss.replace(' "5.50 Mbit/s",', "")
     assert load_study(written(tmp_path, dsss)).factors.rate == (
         "1 Mbit/s",
@@ -520,23 +520,23 @@ def test_a_path_is_taken_as_it_stands_and_a_near_name_is_suggested(
             "factors.tcp_size[0]: 'segment' is not allowed; use write or mss",
         ),
         ("factors", 'offered = ["much"]', "factors.offered[0]: 'much' is not a data rate"),
-        ("method", 'probes = ["ftp"]', "method.probes[0]: ftp needs transport tcp"),
-        ("method", 'probes = ["video"]', "factors.offered: a video has a data rate"),
+        ("method", 'probes = ["ftp"]', "method.probes[0]: ftp requires transport tcp"),
+        ("method", 'probes = ["video"]', "factors.offered: probe video requires a data rate"),
         (
             "method",
             'probes = ["throughput", "video"]',
-            "method.probes: video and throughput measure the same",
+            "method.probes: video and throughput both measure throughput over udp",
         ),
         ("factors", 'direction = ["sideways"]', "factors.direction[0]: 'sideways' is not allowed"),
-        ("method", 'udp_load = "tcp"', "method.udp_load: tcp needs both transports"),
+        ("method", 'udp_load = "tcp"', "method.udp_load: tcp requires both transports"),
         ("method", 'stop = "agreement"\nleast_repeats = 4', "method.least_repeats: 4 is not allowed"),
         ("method", 'stop = "precision"\nwithin = "0 %"', "method.within: '0 %' is outside 0.01 % to 100 %"),
         ("method", 'stop = "precision"', "quick.least_repeats: 2 is not allowed with stop precision"),
-        ("method", 'probes = ["rtt", "rtt"]', "method.probes[1]: 'rtt' is there twice"),
-        ("stack.default", 'system = "Plan 9"', "stack.default: this is the name of the hosts' own stack"),
+        ("method", 'probes = ["rtt", "rtt"]', "method.probes[1]: 'rtt' is a duplicate"),
+        ("stack.default", 'system = "Plan 9"', "stack.default: is reserved for the hosts' own stack"),
         ("stack.other", 'system = "Plan 9"', "stack.other: no level of factors.stack has this name"),
         ("stack.other", "sack = true", "stack.other.system: missing key"),
-        ("stack.other", 'system = "x"\ncolour = 1', "stack.other.colour: unknown key; known here are"),
+        ("stack.other", 'system = "x"\ncolour = 1', "stack.other.colour: unknown key; known keys:"),
         ("stack.Other", 'system = "x"', "stack.Other: 'Other' is not a name"),
     ],
 )

@@ -191,14 +191,14 @@ IP: Final = Factor(
 SIZE: Final = Factor(
     name="packet_size",
     level=PacketSize,
-    text="Packet sizes in bytes: the payload of a UDP datagram, or of one write to a TCP socket; "
-    "16 B to 1472 B, and to 1452 B for UDP over IPv6.",
+    text="Packet sizes in bytes: the payload of a UDP datagram, or the size of one write to a TCP socket; "
+    "16 B to 1472 B, or to 1452 B for UDP over IPv6.",
     several="Packet sizes",
     measured_in=", in bytes",
     unit=PACKET_SIZE,
     first_version=True,
     word=Word(
-        "UDP payload in bytes, as for iperf3's -l; bulk TCP sends full segments at every size.",
+        "UDP payload in bytes, like iperf3's -l; bulk TCP sends full segments at every size.",
         1472,
         "Traffic",
         "BYTES",
@@ -220,13 +220,13 @@ RATE: Final = Factor(
     name="rate",
     level=Rate,
     text="PHY data rates: in Mbit/s for dsss (1, 2, 5.5, 11), ofdm and erp (6, 9, 12, 18, 24, 36, 48, "
-    "54), mcs0 to mcs31 for ht, mcs0 to mcs9 for vht. Every PHY of the study must have every rate.",
+    "54), mcs0 to mcs31 for ht, mcs0 to mcs9 for vht. Every PHY of the study must support every rate.",
     several="PHY data rates",
     measured_in=", in Mbit/s or as mcs0 to mcs31",
     first_version=True,
     word=Word(
         "PHY rate: in Mbit/s for dsss, ofdm and erp, mcs0 to mcs31 for ht, mcs0 to mcs9 for vht; "
-        "else 11, 54, 54 Mbit/s, mcs7, mcs8.",
+        "default: 11, 54, 54 Mbit/s, mcs7, mcs8.",
         None,
         "PHY",
         "RATE",
@@ -236,7 +236,7 @@ RATE: Final = Factor(
 WIDTH: Final = Factor(
     name="bandwidth",
     level=Bandwidth,
-    text="Channel widths in MHz; 40 MHz needs phy ht or vht, 80 and 160 MHz vht.",
+    text="Channel widths in MHz; 40 MHz requires phy ht or vht, 80 and 160 MHz require vht.",
     several="Channel widths",
     measured_in=", in MHz",
     unit=BANDWIDTH,
@@ -249,7 +249,7 @@ WIDTH: Final = Factor(
 GI: Final = Factor(
     name="gi",
     level=GiLevel,
-    text="Guard intervals: long is 0.8 us, short is 0.4 us and needs phy ht or vht.",
+    text="Guard intervals: long is 0.8 us; short is 0.4 us and requires phy ht or vht.",
     several="Guard intervals",
     default="long",
     first_version=True,
@@ -259,13 +259,13 @@ GI: Final = Factor(
 TOPOLOGY: Final = Factor(
     name="topology",
     level=TopologyLevel,
-    text="Where the server is: point-to-point and stations: on the access point's host, with one "
-    "station or with any number; wired-ap: behind the access point; through-ap: on another station.",
+    text="Place of the server: point-to-point and stations: on the access point's host, with one "
+    "station or any number; wired-ap: behind the access point; through-ap: on another station.",
     several="Topologies",
     default="point-to-point",
     first_version=True,
     word=Word(
-        "Where the server is: point-to-point, wired-ap, through-ap or stations; else point-to-point "
+        "Place of the server: point-to-point, wired-ap, through-ap or stations; default: point-to-point "
         "for one station, stations for several.",
         None,
         "Stations",
@@ -274,7 +274,7 @@ TOPOLOGY: Final = Factor(
 STREAMS: Final = Factor(
     name="streams",
     level=Streams,
-    text="Spatial streams, 1 to 8; ht has 4 and may say them in the rate instead (mcs8 to mcs31).",
+    text="Spatial streams, 1 to 8; at most 4 for ht, whose rates mcs8 to mcs31 imply their number.",
     several="Numbers of spatial streams",
     default=1,
     word=Word("Spatial streams, 1 to 8.", 1, "PHY", "N"),
@@ -283,33 +283,33 @@ STREAMS: Final = Factor(
 STATIONS: Final = Factor(
     name="stations",
     level=Stations,
-    text="Stations that contend; several need a topology.",
+    text="Contending stations; more than one requires a topology.",
     several="Numbers of stations",
     default=1,
     # One machine runs a measuring program per station, or per pair of stations with topology through-ap.
     labs={"air": tuple(range(1, 17))},
-    word=Word("Stations beside the access point.", 1, "Stations", "N"),
+    word=Word("Number of stations, without the access point.", 1, "Stations", "N"),
     phrase="stations: {}",
 )
 DIRECTION: Final = Factor(
     name="direction",
     level=DirectionLevel,
-    text="Which way the data goes: up is from the stations, down to them, or both.",
+    text="Direction of the data: up is from the stations, down is to them, or both.",
     several="Directions",
     default="up",
-    word=Word("Which way the data goes: up is from the stations; down; both.", "up", "Stations"),
+    word=Word("Direction of the data: up (from the stations), down or both.", "up", "Stations"),
     phrase="direction: {}",
 )
 NOISE: Final = Factor(
     name="snr",
     level=SnrLevel,
-    text="Signal-to-noise ratios in dB; none loses no frame to noise.",
+    text="Signal-to-noise ratios in dB; with none, no frame is lost to noise.",
     several="Signal-to-noise ratios",
     measured_in=", in dB",
     unit=SNR,
     default="none",
     word=Word(
-        "Signal-to-noise ratio in dB, or a matrix of them (from, to); none loses no frame to noise.",
+        "Signal-to-noise ratio in dB, or a matrix of ratios (from, to); with none, no frame is lost to noise.",
         "none",
         "Channel",
         "DB",
@@ -320,8 +320,8 @@ NOISE: Final = Factor(
 CRYPTO_AT: Final = Factor(
     name="crypto_at",
     level=CryptoAtLevel,
-    text="Where frames are sealed and opened: by the host's CPU or by the card's processor; by-suite is by "
-    "the card but for Enhanced CCMP.",
+    text="Where frames are sealed and opened: host is the host's CPU, card the card's processor; by-suite is the "
+    "host for Enhanced CCMP and the card otherwise.",
     several="Places of the crypto",
     default="host",
     word=Word("Where frames are sealed and opened: host or card.", "host", "Security"),
@@ -330,14 +330,14 @@ CRYPTO_AT: Final = Factor(
 STACK: Final = Factor(
     name="stack",
     level=Name,
-    text="TCP/IP stacks of the hosts: default is their own, others are tables [stack.NAME].",
+    text="TCP/IP stacks of the hosts: default is their own; others are tables [stack.NAME].",
     several="TCP/IP stacks",
     default="default",
 )
 TCP_SIZE: Final = Factor(
     name="tcp_size",
     level=TcpSizeLevel,
-    text="What the packet size is over TCP: write is the size of one write to the socket, mss the payload "
+    text="Meaning of the packet size over TCP: write is the size of one write to the socket, mss is the payload "
     "of a segment.",
     several="Meanings of TCP's packet size",
     default="write",
@@ -346,13 +346,13 @@ TCP_SIZE: Final = Factor(
 OFFERED: Final = Factor(
     name="offered",
     level=OfferedLevel,
-    text="UDP payload that each sender offers, in Mbit/s; max is more than the link carries.",
+    text="UDP payload that each sender offers, in Mbit/s; max exceeds the link's capacity.",
     several="Offered loads",
     measured_in=", in Mbit/s",
     unit=DATA_RATE,
     default="max",
     word=Word(
-        "UDP payload that each sender offers in Mbit/s, instead of always a datagram.",
+        "UDP payload that each sender offers, in Mbit/s; default: saturated.",
         None,
         "Traffic",
         "MBIT/S",

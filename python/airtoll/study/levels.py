@@ -25,7 +25,7 @@ def check_factor(name: str) -> str:
     """Return the name if it is a factor's. Raises ValueError, with the known factors."""
     if name not in CELL_FACTORS:
         raise ValueError(
-            f"{show(name)} is not a factor; there are {', '.join(CELL_FACTORS)}{did_you_mean(name, CELL_FACTORS)}"
+            f"{show(name)} is not a factor; known factors: {', '.join(CELL_FACTORS)}{did_you_mean(name, CELL_FACTORS)}"
         )
     return name
 

@@ -43,7 +43,7 @@ class TcpSettings(_Settings):
     delayed_ack: _Switch | None = Field(default=None, description="Whether TCP delays acknowledgements.")
     coalesce: _Switch | None = Field(
         default=None,
-        description="Whether packets of one flow that arrive together are handed up joined, as a card with GRO does.",
+        description="Whether hosts receive packets of one flow that arrive together as one, as with GRO.",
     )
 
 
@@ -52,18 +52,18 @@ class SocketSettings(_Settings):
 
     segmentation_offload: _Switch | None = Field(
         default=None,
-        description="Whether hosts leave the segmentation of TCP and UDP to their cards, as with TSO.",
+        description="Whether hosts leave segmentation of TCP and UDP to their cards, as with TSO.",
     )
     timestamps: _Switch | None = Field(
-        default=None, description="Whether TCP has time stamps (RFC 7323), 12 bytes of every segment."
+        default=None, description="Whether TCP uses time stamps (RFC 7323), 12 bytes per segment."
     )
     sack: _Switch | None = Field(
-        default=None, description="Whether TCP has selective acknowledgements (RFC 2018)."
+        default=None, description="Whether TCP uses selective acknowledgements (RFC 2018)."
     )
     udp_buffer: _Octets | None = Field(default=None, description="Buffers of UDP sockets in bytes.")
     ip_fragments: _Switch | None = Field(
         default=None,
-        description="Whether UDP datagrams may be longer than a packet of IP, which then fragments them.",
+        description="Whether UDP datagrams may exceed the IP packet size, so that IP fragments them.",
     )
 
 
@@ -77,49 +77,49 @@ class MediumSettings(TcpSettings):
         default=None, description="Frequency band of ht: 2.4 GHz or 5 GHz."
     )
     wpa_key_mgmt: Annotated[KeyManagement, *name_of(KeyManagement)] | None = Field(
-        default=None, description="What the keys come from: wpa-psk, wpa-psk-sha256 or sae."
+        default=None, description="Key management: wpa-psk, wpa-psk-sha256 or sae."
     )
     ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = Field(
         default=None, description="Protection of management frames: disabled, optional or required."
     )
-    beacon_prot: _Switch | None = Field(default=None, description="Whether beacons are protected too.")
+    beacon_prot: _Switch | None = Field(default=None, description="Whether beacons are protected as well.")
     access_category: Annotated[AccessCategory, *name_of(AccessCategory)] | None = Field(
         default=None, description="EDCA access category of the data: be, bk, vi or vo."
     )
     txop_limit: Annotated[float, *number(quantity.TXOP_LIMIT, float)] | None = Field(
-        default=None, description="TXOP limit in us; 0 is one frame exchange a TXOP."
+        default=None, description="TXOP limit in us; 0 allows one frame exchange per TXOP."
     )
     retry_limit: Annotated[int, *integer(1, 255, "IEEE Std 802.11-2020, Annex C")] | None = Field(
         default=None, description="Transmissions of a frame before it is dropped."
     )
     rate_control: Annotated[RateControl, *name_of(RateControl)] | None = Field(
-        default=None, description="fixed keeps to the rate, minstrel falls back from it."
+        default=None, description="Rate control: fixed uses one rate, minstrel falls back to lower rates."
     )
-    ampdu: _Switch | None = Field(default=None, description="Whether MPDUs are joined to A-MPDUs.")
+    ampdu: _Switch | None = Field(default=None, description="Whether MPDUs are aggregated to A-MPDUs.")
     amsdu: _Octets | None = Field(
-        default=None, description="Longest A-MSDU in bytes that MSDUs are joined to; 0 joins none."
+        default=None, description="Maximum A-MSDU size in bytes; 0 disables A-MSDUs."
     )
     rts_threshold: _Octets | None = Field(
-        default=None, description="Frames of more bytes than this are preceded by RTS and CTS."
+        default=None, description="RTS and CTS precede frames with more bytes than this."
     )
     fragmentation_threshold: _Octets | None = Field(
-        default=None, description="Frames of more bytes than this are sent in fragments."
+        default=None, description="Frames with more bytes than this are fragmented."
     )
     protection: Annotated[Protection, *name_of(Protection)] | None = Field(
-        default=None, description="Protection from older stations: none, cts-to-self or rts-cts."
+        default=None, description="Protection of frames from older stations: none, cts-to-self or rts-cts."
     )
     beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = Field(
-        default=None, description="Time between beacons in TU (1024 us); 0 sends none."
+        default=None, description="Time between beacons in TU (1024 us); 0 sends no beacons."
     )
     error_model: Annotated[ErrorModel, *name_of(ErrorModel)] | None = Field(
         default=None,
-        description="How noise loses frames: none, nist or yans; nist where an SNR or a path loss is given.",
+        description="Model of frame errors: none, nist or yans; default: nist if an SNR or a path loss is given.",
     )
     queue: Annotated[Queue, *name_of(Queue)] | None = Field(
         default=None, description="Queue discipline of every sender: fifo or fq_codel."
     )
     queue_limit: Annotated[int, *integer(1, 1_000_000)] | None = Field(
-        default=None, description="Packets that each queue holds."
+        default=None, description="Capacity of each queue in packets."
     )
     wired_rate: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
         default=None, description="Data rate of the wire behind the access point in Mbit/s."
@@ -129,27 +129,27 @@ class MediumSettings(TcpSettings):
     )
     processor_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = Field(
         default=None,
-        description="Time in us that the card's processor takes for a frame; in virtual time also the host's.",
+        description="Time in us that the card's processor takes per frame; in virtual time also the host's.",
     )
     processor_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = Field(
         default=None,
-        description="Time in ns that the card's processor takes for a byte; in virtual time also the host's.",
+        description="Time in ns that the card's processor takes per byte; in virtual time also the host's.",
     )
     processor_clock: Annotated[float, *number(quantity.CLOCK, float)] | None = Field(
         default=None,
-        description="Clock in MHz of the card's processor, whose cycles are a model; 400 MHz where it is not given.",
+        description="Clock in MHz of the card's processor, whose cycle counts are modelled; default: 400 MHz.",
     )
     legacy_fallback: _Switch | None = Field(
         default=None,
-        description="Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, as hostapd's "
-        "stations do; else they are refused there.",
+        description="Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, like "
+        "hostapd's stations; otherwise they are refused.",
     )
 
 
 class Stack(TcpSettings, SocketSettings):
     """Settings that reproduce another system's TCP/IP stack. Missing keys are as in [link]."""
 
-    system: Title = Field(description="The system that the settings stand for, in words.")
+    system: Title = Field(description="The system that the settings reproduce, in words.")
 
 
 class LinkSettings(MediumSettings, SocketSettings):

@@ -42,7 +42,9 @@ def find_study(name_or_path: str | Path) -> Path:
         return shipped[path.name]
     if path.name and os.path.exists(path):  # unlike Path.exists, returns False for an impossible file name
         return path
-    names = f"shipped are {', '.join(shipped)}" if shipped else "none is shipped with this installation"
+    names = (
+        f"shipped studies: {', '.join(shipped)}" if shipped else "this installation has no shipped studies"
+    )
     hint = did_you_mean(path.name, shipped)
     raise UsageError(f"{show(str(name_or_path))} is neither a study nor a file; {names}{hint}")
 
@@ -78,7 +80,7 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
         case "extra_forbidden":
             return where, f"unknown key; {_known_keys(_names(where))}"
         case "model_type":
-            return where, f"{show(detail['input'])} where a table is needed: [{_key(where)}]"
+            return where, f"{show(detail['input'])} is not a table: expected [{_key(where)}]"
         case kind if kind == PROBLEM:
             context = detail["ctx"]
             index = context.get("index")
@@ -94,7 +96,7 @@ def _known_keys(where: tuple[str, ...]) -> str:
         f"[{'.'.join(path)}]" for path, model in TABLES.items() if path and key in model.model_fields
     ]
     hint = f"; it belongs in {one_of(elsewhere)}" if elsewhere else did_you_mean(key, here)
-    return f"known here are {', '.join(here)}{hint}"
+    return f"known keys: {', '.join(here)}{hint}"
 
 
 def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class Quantity:
         """Parse a value to `unit`. Raises ValueError with one line: the error and the allowed values."""
         number = self._read(value)
         if self.values and number not in self.values:
-            raise ValueError(f"{show(value)} is not {self.noun} there is; {self._allowed()}")
+            raise ValueError(f"{show(value)} is not a valid {self.noun.split(' ', 1)[1]}; {self._allowed()}")
         if self.whole and number != number.to_integral_value():
             raise ValueError(f"{show(value)} is not a whole number of {self.unit}")
         if not self.least <= number <= self.most:
@@ -78,9 +78,9 @@ class Quantity:
 
     def _allowed(self) -> str:
         if self.values:
-            return f"use {self.choice()}, like '{self.example}'"
+            return f"use {self.choice()}, such as '{self.example}'"
         units = one_of(list(self._factors()))
-        return f"give a string in {units}, like '{self.example}', or a plain number (in {self.unit})"
+        return f"give a string in {units}, such as '{self.example}', or a plain number (in {self.unit})"
 
 
 _TIMES = (("ms", Decimal("0.001")), ("min", Decimal(60)))
@@ -96,7 +96,7 @@ PACKET_SIZE = Quantity(
     Decimal(1472),
     whole=True,
     # iperf3 3.12 refuses UDP blocks below 16 B, the size of its time stamp and 64-bit counter.
-    why="sockperf needs 14 B, iperf3 16 B for its header; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
+    why="sockperf needs 14 B and iperf3 16 B for its header; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
 )
 SIMULATED_SIZE = Quantity(
     "a packet size",
@@ -105,7 +105,7 @@ SIMULATED_SIZE = Quantity(
     Decimal(1),
     Decimal(2268),
     whole=True,
-    why="an MSDU of 2304 B (IEEE Std 802.11-2020, 9.2.4.7.1) less 8 B of LLC/SNAP and 28 B of IPv4 and UDP",
+    why="an MSDU of 2304 B (IEEE Std 802.11-2020, 9.2.4.7.1) minus 8 B of LLC/SNAP and 28 B of IPv4 and UDP",
 )
 """In virtual time, no program needs a header in the packet, and no host has an MTU of 1500 B."""
 

@@ -39,7 +39,7 @@ def problems(study: StudyFile) -> list[Problem]:
     cells = prod(len(getattr(factors, name)) for name in FACTORS)
     runs = cells * (study.method.discard_first + study.method.repeats)
     if runs > RUNS_MAX:
-        text = f"{cells} cells make {runs} runs with their repeats; a study may have {RUNS_MAX}"
+        text = f"{cells} cells make {runs} runs with their repeats; a study may have at most {RUNS_MAX}"
         found.append((("factors",), text))
     return found
 
@@ -83,9 +83,9 @@ def _ways_out(name: str, level: Any, other: str, suiting: Sequence[str]) -> Iter
     elif beside == "phy":
         have = [each for each in FACTORS[beside].choices() if _refusal({name: level, beside: each}) is None]
         if have:
-            yield f"{name} {level_text(name, level)} needs {beside} {one_of(have)}"
+            yield f"{name} {level_text(name, level)} requires {beside} {one_of(have)}"
     if name == "security" and _refusal({name: level, beside: other}, fallback=True) is None:
-        yield "link.legacy_fallback = true lets its stations fall back to legacy rates, as real ones do"
+        yield "link.legacy_fallback = true makes its stations fall back to legacy rates, like real stations"
 
 
 def _refusal(words: Mapping[str, Any], fallback: bool | None = None) -> str | None:
@@ -148,13 +148,13 @@ def _stacks(study: StudyFile) -> list[Problem]:
     found: list[Problem] = [
         (
             ("factors", "stack", index),
-            f"{show(name)} has no table [stack.{name}]; there are {', '.join(sorted(known))}",
+            f"{show(name)} has no table [stack.{name}]; known stacks: {', '.join(sorted(known))}",
         )
         for index, name in enumerate(study.factors.stack)
         if name not in known
     ]
     if "default" in study.stack:
-        found.append((("stack", "default"), "this is the name of the hosts' own stack; take another"))
+        found.append((("stack", "default"), "is reserved for the hosts' own stack; use another name"))
     found += [
         (("stack", name), "no level of factors.stack has this name")
         for name in study.stack
@@ -169,7 +169,7 @@ def _probes(study: StudyFile) -> list[Problem]:
     found: list[Problem] = [
         (
             ("method", "probes", index),
-            f"{name} needs transport {probes[name].transport}, which is no level of the study",
+            f"{name} requires transport {probes[name].transport}, which is not a level of the study",
         )
         for index, name in enumerate(names)
         if probes[name].transport not in (None, *factors.transport)
@@ -184,7 +184,7 @@ def _probes(study: StudyFile) -> list[Problem]:
     ]
     paced = [name for name in names if probes[name].paced]
     if paced and "throughput" in probes and "udp" in factors.transport:
-        text = f"{paced[0]} and throughput measure the same of udp: take one of them"
+        text = f"{paced[0]} and throughput both measure throughput over udp: use only one of them"
         found.append((("method", "probes"), text))
     found += [
         (
@@ -196,12 +196,12 @@ def _probes(study: StudyFile) -> list[Problem]:
         if size < probe.least_b
     ]
     if paced and "max" in factors.offered:
-        text = f"a {paced[0]} has a data rate: give it for each sender, like '20 Mbit/s'"
+        text = f"probe {paced[0]} requires a data rate per sender, such as '20 Mbit/s'"
         found.append((("factors", "offered"), text))
     if study.method.udp_load == "tcp" and len(factors.transport) < 2:
-        found.append((("method", "udp_load"), "tcp needs both transports, tcp and udp, in the study"))
+        found.append((("method", "udp_load"), "tcp requires both transports, tcp and udp, in the study"))
     if study.method.udp_load == "tcp" and "throughput" not in probes:
-        found.append((("method", "udp_load"), "tcp needs the probe throughput"))
+        found.append((("method", "udp_load"), "tcp requires the probe throughput"))
     return found
 
 

@@ -76,7 +76,7 @@ def _hears(value: Any) -> Matrix:
 
 def _path_loss(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{show(value)} is not a table of its parameters")
+        raise ValueError(f"{show(value)} is not a table of parameters")
     return dict(value)
 
 
@@ -99,7 +99,7 @@ class Scenario(MediumSettings):
     offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = factors.OFFERED.spoken()
     traffic: Annotated[Traffic, *name_of(Traffic)] | None = Field(
         default=None,
-        description="saturated, cbr, request-response or video; else saturated, or cbr where a load is offered.",
+        description="saturated, cbr, request-response or video; default: saturated, or cbr if a load is offered.",
     )
     snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
     path_loss: Annotated[dict[str, Any], *key(_path_loss)] | None = Field(
@@ -107,11 +107,11 @@ class Scenario(MediumSettings):
     )
     hears: Annotated[Matrix, *key(_hears)] | None = Field(
         default=None,
-        description="Matrix of 0 and 1: who (row) hears whom (column); the access point is first.",
+        description="Matrix of 0 and 1: which station (row) hears which (column); the access point is first.",
     )
-    seed: Seed = Field(default=1, description="From it follow all random numbers.")
-    duration: Duration = Field(default=1.0, description="Simulated time that counts, in seconds.")
-    warmup: Warmup = Field(default=0.2, description="Simulated time before it, in seconds.")
+    seed: Seed = Field(default=1, description="Seed of all random numbers.")
+    duration: Duration = Field(default=1.0, description="Measured simulated time, in seconds.")
+    warmup: Warmup = Field(default=0.2, description="Simulated time before the measured time, in seconds.")
 
     def wire(self) -> dict[str, Any]:
         """The scenario as the medium's JSON object: quantities are plain numbers whose keys name the unit."""
@@ -178,7 +178,7 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
     """The scenario with these keys and values. Raises WordError for the first invalid one."""
     for word in words:
         if word not in Scenario.model_fields:
-            raise WordError(word, f"no such word{did_you_mean(word, Scenario.model_fields)}")
+            raise WordError(word, f"unknown key{did_you_mean(word, Scenario.model_fields)}")
     try:
         return Scenario.model_validate(dict(words))
     except ValidationError as error:

@@ -62,7 +62,7 @@ else:
     QuickFactors = create_model(
         "QuickFactors",
         __base__=Levels,
-        __doc__="For a quick run, the levels to keep; a factor that is not named keeps all of its levels.",
+        __doc__="Levels to keep in a quick run; a factor that is not named keeps all its levels.",
         **{name: factor.kept() for name, factor in FACTORS.items()},
     )
 
@@ -70,55 +70,56 @@ else:
 class MethodTable(_Table):
     """How each cell is measured."""
 
-    repeats: Repeats = Field(description="Replicates of each cell that count.")
+    repeats: Repeats = Field(description="Counted replicates per cell.")
     discard_first: Discard = Field(
-        default=0, description="Replicates before those that count; they are measured and kept, but left out."
+        default=0,
+        description="Replicates before the counted ones; they are measured and stored, but excluded.",
     )
-    duration: Duration = Field(description="Measured time of each probe in a run, in seconds.")
+    duration: Duration = Field(description="Measured time per probe and run, in seconds.")
     warmup: Warmup = Field(
         default=0.2,
-        description="Time before the measured time of each probe, in seconds; measured, but left out.",
+        description="Time before each probe's measured time, in seconds; measured, but excluded.",
     )
     seed: Seed = Field(
-        default=1, description="From it follow the order of the runs and the random numbers of each run."
+        default=1, description="Seed of the order of the runs and of the random numbers of each run."
     )
     probes: Probes = Field(
         default=("throughput", "rtt"),
-        description="What is measured, one after the other: " + one_of(tuple(PROBES)) + ".",
+        description="Probes, which measure one after the other: " + one_of(tuple(PROBES)) + ".",
     )
     stop: Annotated[cell.StopRule, *name_of(cell.StopRule)] = Field(
         default="fixed",
-        description="When a cell has enough replicates: fixed is after `repeats`; precision when the interval of the "
-        "mean is narrow enough; agreement when the last two agree; `repeats` is then the most.",
+        description="When a cell has enough replicates: fixed, after `repeats`; precision, when the interval of "
+        "the mean is narrow enough; agreement, when the last two agree. `repeats` is then the maximum.",
     )
-    least_repeats: Repeats = Field(default=2, description="Replicates that count before a rule may stop.")
+    least_repeats: Repeats = Field(default=2, description="Counted replicates before a rule may stop.")
     within: Percent = Field(
         default=5.0,
-        description="What the rule wants, in percent: half the width of the interval, of the mean; the difference of "
-        "the last two, of the larger.",
+        description="Limit of the rule, in percent: half the width of the interval, of the mean; or the difference of "
+        "the last two, of the larger one.",
     )
     confidence: Confidence = Field(default=95.0, description="Confidence of that interval, in percent.")
     udp_load: Annotated[cell.UdpLoad, *name_of(cell.UdpLoad)] = Field(
         default="overload",
-        description="What UDP offers where `offered` is max: overload is 1.25 times what the open link carries, tcp "
-        "the mean throughput of TCP in the same cell, which is measured first.",
+        description="UDP load if `offered` is max: overload is 1.25 times the capacity of the open link, tcp is the "
+        "mean TCP throughput of the same cell, which is measured first.",
     )
 
 
 class Quick(_Table):
     """Changes of a quick run. Keys that are not named keep their values."""
 
-    repeats: Repeats | None = Field(default=None, description="Replicates of each cell that count.")
-    discard_first: Discard | None = Field(default=None, description="Replicates before those that count.")
+    repeats: Repeats | None = Field(default=None, description="Counted replicates per cell.")
+    discard_first: Discard | None = Field(default=None, description="Replicates before the counted ones.")
     duration: Duration | None = Field(
-        default=None, description="Measured time of each probe in a run, in seconds."
+        default=None, description="Measured time per probe and run, in seconds."
     )
     warmup: Warmup | None = Field(default=None, description="Time before the measured time, in seconds.")
     least_repeats: Repeats | None = Field(
-        default=None, description="Replicates that count before a rule may stop."
+        default=None, description="Counted replicates before a rule may stop."
     )
     factors: QuickFactors = Field(
-        default_factory=QuickFactors, description="Levels to keep, each of them a level of the study."
+        default_factory=QuickFactors, description="Levels to keep, each a level of the study."
     )
 
 
@@ -128,27 +129,27 @@ class StudyFile(_Table):
     model_config = ConfigDict(title="airtoll study")
 
     title: Title = Field(description="One line that names the study.")
-    description: Text = Field(default="", description="What the study is for, in any number of lines.")
+    description: Text = Field(default="", description="Purpose of the study, in any number of lines.")
     published: Annotated[cell.PublicationName, *name_of(cell.PublicationName)] | None = Field(
         default=None,
-        description="The publication that the study repeats, whose figures its report shows: "
+        description="The publication that the study repeats, whose values its report shows: "
         + one_of(get_args(cell.PublicationName))
         + ".",
     )
     lab: LabName = Field(
         default="air",
-        description="Where it is measured: air is the emulated link, in real time; sim the same in virtual time.",
+        description="The lab: air is the emulated link in real time, sim the same link in virtual time.",
     )
     factors: Factors = Field(description="The levels of each factor; every combination of them is a cell.")
     method: MethodTable = Field(description="How each cell is measured.")
     link: LinkSettings = Field(
-        default_factory=LinkSettings, description="How the link is set up, the same in every run."
+        default_factory=LinkSettings, description="Settings of the link, the same in every run."
     )
     stack: dict[Name, Stack] = Field(
-        default_factory=dict, description="TCP/IP stacks that stand for other systems, by name."
+        default_factory=dict, description="TCP/IP stacks that reproduce other systems, by name."
     )
     quick: Quick | None = Field(
-        default=None, description="What a quick run changes; without it there is none."
+        default=None, description="Changes of a quick run; without this table, the study has no quick run."
     )
 
 

@@ -138,7 +138,9 @@ def _named(of: Quantity, name: str) -> dict[str, Any]:
 
 def _bare(value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(_NAME, value):
-        raise ValueError(f"{show(value)} is not a name; names are of a-z, 0-9, . and -, like 'windows-8'")
+        raise ValueError(
+            f"{show(value)} is not a name; names consist of a-z, 0-9, . and -, such as 'windows-8'"
+        )
     return value
 
 
@@ -156,13 +158,13 @@ def _title(value: Any) -> str:
 
 def _lab(value: Any) -> str:
     if not re.fullmatch(_LAB, _text(value)):
-        raise ValueError(f"{show(value)} is not the name of a lab; names are of a-z, 0-9 and -, like 'air'")
+        raise ValueError(f"{show(value)} is not a lab name; names consist of a-z, 0-9 and -, such as 'air'")
     return str(value)
 
 
 def _listed(value: Any) -> Any:
     if not isinstance(value, list | tuple):
-        _refuse(f"{show(value)} is not a list; a factor is a list of its levels, even of one: [...]")
+        _refuse(f"{show(value)} is not a list; a factor is a list of levels, even with one level: [...]")
     if not value:
         _refuse("the list is empty; a factor needs at least one level")
     return value
@@ -172,7 +174,7 @@ def _distinct(levels: tuple[T, ...]) -> tuple[T, ...]:
     # Check after parsing: only then are 128 and "128 B" equal.
     for index, level in enumerate(levels):
         if level in levels[:index]:
-            _refuse(f"{show(level)} is there twice; each level may stand once", index=index)
+            _refuse(f"{show(level)} is a duplicate; levels must be unique", index=index)
     return levels
 
 
