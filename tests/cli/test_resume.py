@@ -60,7 +60,7 @@ def test_a_result_of_another_origin_is_refused_in_one_line_that_names_both(
     began = (
         f"airtoll {there['airtoll']} on {there['machine']['processor']}, kernel {there['machine']['kernel']}"
     )
-    assert f"{began} began it, {here} would continue it" in one_line(done)
+    assert f"{began} created it, {here} would continue it" in one_line(done)
     assert len(list((interrupted / "runs").iterdir())) == 2
 
 
@@ -100,7 +100,7 @@ def test_a_sweep_of_another_origin_is_refused_unless_it_is_allowed(airtoll: Airt
     done = airtoll("sweep", "grid.toml", "--out", "t.parquet", "--resume")
     assert done.returncode == 2
     words = one_line(done)
-    assert f"airtoll {OTHER} on Another CPU, kernel 3.2.1 began it" in words
+    assert f"airtoll {OTHER} on Another CPU, kernel 3.2.1 created it" in words
     assert f"airtoll {_rust.VERSION} on {machine_facts()['processor']}" in words
     assert journal.exists()
     done = airtoll("sweep", "grid.toml", "--out", "t.parquet", "--resume", "--allow-mixed")

@@ -42,12 +42,12 @@ def refusal(file: Path) -> str:
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"throughput: 5\n", "is cut off or no JSON"),
-        (b"[1, 2]", "is no report of iperf3 or irtt and no data file of flent"),
+        (b"throughput: 5\n", "is truncated or not JSON"),
+        (b"[1, 2]", "is not an iperf3 or irtt report or a flent data file"),
         (b'{"start": {}, "intervals": [], "end": {}}', "start.version: Field required"),
-        (b"[" * 100_000, "is cut off or no JSON"),
-        (b'{"event":"start","data":{}}\n{"event":"inter', "line 2: is cut off or no JSON"),
-        (b'{"version": 3, "metadata": {}, "raw_values": {}}', "file format 3 of flent; airtoll reads 4"),
+        (b"[" * 100_000, "is truncated or not JSON"),
+        (b'{"event":"start","data":{}}\n{"event":"inter', "line 2: is truncated or not JSON"),
+        (b'{"version": 3, "metadata": {}, "raw_values": {}}', "flent file format 3; airtoll reads only 4"),
         (b"\x1f\x8b\x08\x00 no gzip", "cannot be unpacked"),
         (gzip.compress(b'{"a": 1}')[:-4], "cannot be unpacked"),
         (b"BZh9 no bzip2", "cannot be unpacked"),
@@ -74,7 +74,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
     file = tmp_path / "bomb.gz"
     file.write_bytes(gzip.compress(b" " * (1 << 22)))
-    assert "longer than 1 MiB when it is unpacked" in refusal(file)
+    assert "longer than 1 MiB after unpacking" in refusal(file)
     (tmp_path / "long").write_bytes(b" " * ((1 << 20) + 1))
     assert "is longer than 1 MiB" in refusal(tmp_path / "long")
 
@@ -155,13 +155,13 @@ def test_any_value_anywhere_is_imported_or_refused(tmp_path: Path, name: str, at
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("", "line 1: there is no column 'file'"),
-        ("path,phy\n", "line 1: there is no column 'file'"),
+        ("", "line 1: missing column 'file'"),
+        ("path,phy\n", "line 1: missing column 'file'"),
         ("file,phi\n", "line 1: 'phi' is not a factor"),
-        ("file,phy,phy\n", "line 1: a column is there twice"),
+        ("file,phy,phy\n", "line 1: duplicate column"),
         ("file,phy\na,hq\n", "line 2: phy: 'hq' is not allowed"),
         ("file,phy\n,ht\n", "line 2: names no file"),
-        ("file,phy\na,ht,20\n", "line 2: has 1 fields more than line 1"),
+        ("file,phy\na,ht,20\n", "line 2: has 1 more fields than line 1"),
         ("file,block\na,x\n", "line 2: block: 'x' is not a whole number"),
         ("file,lab\na,air\n", "line 2: lab: the lab of an imported result is imported"),
         ("file,packet_size\na,0 B\n", "line 2: packet_size: '0 B' is outside"),

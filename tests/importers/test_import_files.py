@@ -111,7 +111,7 @@ def test_throughput_is_what_iperf3_says_arrived(imported: Import, name: str, sum
 def test_a_report_of_what_was_sent_alone_makes_no_valid_run(imported: Import, name: str) -> None:
     (record,) = imported(name).records()
     assert not record.verdict.valid
-    assert "not what arrived" in record.verdict.reasons[0]
+    assert "not the data received" in record.verdict.reasons[0]
 
 
 def test_loss_and_jitter_of_udp_are_the_receivers(imported: Import) -> None:
@@ -135,7 +135,7 @@ def test_a_report_from_before_the_receivers_sum_has_its_counts_alone(tmp_path: P
     file = tmp_path / "old.json"
     file.write_text(json.dumps(report))
     (record,) = import_files([Given(file, LEVELS)], tmp_path / "result", "Old")
-    assert "not what arrived" in record.verdict.reasons[0]
+    assert "not the data received" in record.verdict.reasons[0]
     found = numbers(Result.open(tmp_path / "result"))
     assert found == {"loss": pytest.approx(0.01), "jitter": 0.5}
 
@@ -182,7 +182,7 @@ def test_round_trips_under_flents_load_are_kept_apart(imported: Import) -> None:
 
 
 def test_flents_ping_needs_to_be_told_what_it_was(imported: Import) -> None:
-    with pytest.raises(UsageError, match="does not say transport, packet_size"):
+    with pytest.raises(UsageError, match="missing levels: transport, packet_size"):
         imported("ping.flent.gz")
     result = imported("ping.flent.gz", transport="udp", packet_size=64)
     owd = told("ping.flent.gz")["metadata"]["SERIES_META"]["Ping (ms) UDP"]
@@ -191,7 +191,7 @@ def test_flents_ping_needs_to_be_told_what_it_was(imported: Import) -> None:
 
 def test_flents_udp_flood_does_not_tell_what_arrived(imported: Import) -> None:
     (record,) = imported("udp_flood.flent.gz", packet_size=1470).records()
-    assert any("does not tell what arrived up" in reason for reason in record.verdict.reasons)
+    assert any("does not contain the received data up" in reason for reason in record.verdict.reasons)
 
 
 def test_the_record_says_when_where_and_by_whose_word(imported: Import) -> None:
@@ -242,7 +242,7 @@ def test_files_of_two_levels_are_paired_in_the_order_of_their_times(tmp_path: Pa
 
 
 def test_both_ends_of_a_test_are_one_test(imported: Import) -> None:
-    with pytest.raises(UsageError, match="tell of the same test"):
+    with pytest.raises(UsageError, match="report the same test"):
         imported("iperf3-tcp-client.json", "iperf3-tcp-server.json")
 
 
@@ -253,7 +253,7 @@ def test_files_that_are_no_replicates_are_refused(tmp_path: Path) -> None:
     longer = tmp_path / "longer.json"
     longer.write_text(json.dumps(report))
     files = [Given(RECORDED / "iperf3-tcp-client.json", LEVELS), Given(longer, LEVELS)]
-    with pytest.raises(UsageError, match=r"of one cell, but with duration_s"):
+    with pytest.raises(UsageError, match=r"have the same cell, but duration_s is"):
         import_files(files, tmp_path / "result", "Mixed")
     assert not (tmp_path / "result").exists()
 
@@ -275,7 +275,7 @@ def test_levels_that_cannot_be_are_refused(imported: Import, levels: dict[str, A
 def test_nothing_is_guessed_but_what_follows_from_the_phy(tmp_path: Path) -> None:
     file = RECORDED / "iperf3-tcp-client.json"
     with pytest.raises(
-        UsageError, match=r"does not say topology, phy, bandwidth, gi, rate, security: give --level"
+        UsageError, match=r"missing levels: topology, phy, bandwidth, gi, rate, security: give --level"
     ):
         import_files([Given(file)], tmp_path / "none", "None")
     some = {"security": "open", "topology": "wired-ap", "phy": "ofdm", "rate": "auto"}

@@ -186,7 +186,7 @@ def make_record(run: Run, reasons: Sequence[str] = (), **fields: Any) -> RunReco
 
 
 INVALID = {
-    7: ("emulation late: p99 of the lateness 4212 us, bound 1000 us, 3 slips",),
+    7: ("emulation late: p99 of the lateness 4212 us, limit 1000 us, 3 slips",),
     20: ("zero interval: iperf3 throughput ap up: 1 of 4 intervals, the first at 0.5 s",),
     33: ("short window: sockperf covers 0.61 s of 1 s", "open errors: 2 frames failed to open"),
 }

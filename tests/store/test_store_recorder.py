@@ -259,7 +259,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_measured(result: Result)
         ),
         (FakeLab(cannot="security 'ccmp': lab fake has open"), [FakeProbe()], "lab fake has open"),
         (FakeLab(name="other"), [FakeProbe()], "is recorded in lab fake, not in other"),
-        (FakeLab(), [FakeProbe(), FakeProbe()], "a probe is given twice"),
+        (FakeLab(), [FakeProbe(), FakeProbe()], "duplicate probe"),
     ]
     for lab, probes, message in cases:
         with pytest.raises(UsageError, match=message):

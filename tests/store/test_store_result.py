@@ -168,7 +168,7 @@ def test_a_stored_run_is_never_written_again(tmp_path: Path) -> None:
     result = create(tmp_path / "r")
     write_all(result)
     before = content_of(result.directory / "runs")
-    with pytest.raises(AirtollError, match=f"run {result.plan.runs[0].id} is stored in .* already"):
+    with pytest.raises(AirtollError, match=f"run {result.plan.runs[0].id} is already stored in "):
         result.write(make_record(result.plan.runs[0]), [], {})
     assert content_of(result.directory / "runs") == before
 
@@ -182,7 +182,7 @@ def test_a_run_that_is_not_in_the_plan_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_value_that_is_no_number_is_refused(tmp_path: Path, value: float) -> None:
     result = create(tmp_path / "r")
-    with pytest.raises(AirtollError, match=f"iperf3 gave {value} for throughput"):
+    with pytest.raises(AirtollError, match=f"iperf3 returned {value} for throughput"):
         result.write(make_record(result.plan.runs[0]), [sample(value=value)], {})
     assert os.listdir(result.directory / "runs") == []
 
@@ -203,7 +203,7 @@ def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
 
 def test_create_refuses_what_is_there_and_names_resume(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(UsageError, match=r"is not empty: --resume"):
+    with pytest.raises(UsageError, match=r"is not empty: use --resume"):
         create(tmp_path)
     assert content_of(tmp_path) == {"mine.txt": b"keep"}
     with pytest.raises(UsageError, match="is not a directory"):
@@ -311,7 +311,7 @@ def test_what_another_origin_began_is_continued_only_if_allowed(tmp_path: Path, 
     path.write_text(json.dumps(document))
     with pytest.raises(UsageError) as refused:
         Result.resume(tmp_path / "r", STUDY, make_plan())
-    assert f"{began} began it, {here} would continue it; --allow-mixed" in str(refused.value)
+    assert f"{began} created it, {here} would continue it; --allow-mixed" in str(refused.value)
     assert "\n" not in str(refused.value)
     with Result.resume(tmp_path / "r", STUDY, make_plan(), allow_mixed=True) as result:
         write_all(result)
@@ -404,7 +404,7 @@ def test_of_runs_written_together_none_is_stored_if_one_cannot_be(tmp_path: Path
     result = Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False)
     good = FinishedRun(make_record(plan.runs[0]), throughput_samples(), RAW)
     bad = FinishedRun(make_record(plan.runs[1]), [sample(value=float("nan"))], RAW)
-    with pytest.raises(AirtollError, match="gave nan"):
+    with pytest.raises(AirtollError, match="returned nan"):
         result.write_all([good, bad])
     assert result.finished() == set()
     assert os.listdir(result.directory / "runs") == []

@@ -133,20 +133,20 @@ def test_a_window_may_be_cut_into_any_intervals(cuts: list[int]) -> None:
 def test_an_emulation_that_ran_late() -> None:
     counters = {"lateness_us": {"p99": 1000.4}, "slips": 4}
     assert reasons(counters=counters) == [
-        "emulation late: p99 of the lateness 1000 us, bound 1000 us, 4 slips"
+        "emulation late: p99 of the lateness 1000 us, limit 1000 us, 4 slips"
     ]
     assert reasons(counters={"lateness_us": {"p99": 2000}}) == [
-        "emulation late: p99 of the lateness 2000 us, bound 1000 us"
+        "emulation late: p99 of the lateness 2000 us, limit 1000 us"
     ]
 
 
 def test_an_emulator_short_of_cpu() -> None:
     counters = {"emulator_cpu_s": 9.1, "elapsed_s": 10.0}
-    assert reasons(counters=counters) == ["emulator saturated: used 0.91 of a core, bound 0.90"]
+    assert reasons(counters=counters) == ["emulator saturated: used 0.91 of a core, limit 0.90"]
 
 
 def test_another_cipher_than_asked_for() -> None:
-    assert reasons(link={"cipher": "open"}) == ["wrong cipher: link uses open, asked for ccmp"]
+    assert reasons(link={"cipher": "open"}) == ["wrong cipher: link uses open, expected ccmp"]
     good = {"iperf3": Measurement(samples=throughput_samples())}
     assert verdict_of(OPEN, METHOD, good, {"cipher": "open"}, {}).valid
 

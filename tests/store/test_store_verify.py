@@ -115,7 +115,7 @@ def test_a_run_in_another_ones_place_is_found(directory: Path) -> None:
     shutil.rmtree(second)
     shutil.copytree(directory / RUN, second)
     assert verify(directory) == [
-        f"runs/{second.name}/run.json: is of run {PLAN.runs[0].id}",
+        f"runs/{second.name}/run.json: belongs to run {PLAN.runs[0].id}",
         f"runs/{second.name}/samples.parquet: has rows of another run",
     ]
 
@@ -146,7 +146,7 @@ def edit(changes: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
         (edit({"verdict": {"valid": True, "reasons": ["no sample: x"]}}), "verdict: "),
         (
             edit({"run": PLAN.runs[0].model_copy(update={"seed": 1}).model_dump()}),
-            "its run is not as the plan has it",
+            "its run differs from the plan",
         ),
         (
             lambda document: {key: value for key, value in document.items() if key != "hosts"},
@@ -175,7 +175,7 @@ def test_a_run_json_that_means_something_else_is_found(
         (pl.lit(float("nan")).alias("value"), "column value has a NaN"),
         (pl.lit(None, pl.Int64).alias("t_ns"), "column t_ns has a row without a value"),
         (pl.lit("other").alias("run"), "has rows of another run"),
-        (pl.lit("cool-down").alias("phase"), "column phase has something else than warmup, measure"),
+        (pl.lit("cool-down").alias("phase"), "column phase has a value other than warmup, measure"),
     ],
 )
 def test_samples_of_another_form_are_found(directory: Path, change: pl.Expr, problem: str) -> None:

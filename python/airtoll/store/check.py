@@ -65,9 +65,9 @@ def _check_run(root: Path, at: str, planned: dict[str, Run] | None, problems: li
             problems.append(str(error))
         else:
             if record.run.id != root.name:
-                problems.append(f"{at}{RUN}: is of run {record.run.id}")
+                problems.append(f"{at}{RUN}: belongs to run {record.run.id}")
             elif planned is not None and record.run != planned[root.name]:
-                problems.append(f"{at}{RUN}: its run is not as the plan has it")
+                problems.append(f"{at}{RUN}: its run differs from the plan")
     if SAMPLES in whole:
         problem = samples.problem(read_file(root / SAMPLES), root.name)
         if problem is not None:

@@ -42,6 +42,6 @@ def refuse_mixture(what: str, began: Origin, here: Origin) -> None:
     """Raise UsageError unless a result would be continued by the origin that created it."""
     if began != here:
         raise UsageError(
-            f"{what}: cannot resume: {began} began it, {here} would continue it; {ALLOW_MIXED} continues it and "
+            f"{what}: cannot resume: {began} created it, {here} would continue it; {ALLOW_MIXED} continues it and "
             "records the origin of each part"
         )

@@ -178,7 +178,7 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
     if not runs:
         return
     if len({probe.name for probe in probes}) != len(probes):
-        raise UsageError(f"a probe is given twice: {', '.join(probe.name for probe in probes)}")
+        raise UsageError(f"duplicate probe: {', '.join(probe.name for probe in probes)}")
     for probe in probes:
         if (missing := probe.missing()) is not None:
             raise UsageError(f"probe {probe.name}: {missing}")

@@ -58,7 +58,7 @@ class Verdict(BaseModel):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.valid == bool(self.reasons):
-            raise ValueError("a run is invalid for at least one reason, and valid without any")
+            raise ValueError("an invalid run must have a reason, and a valid run must have none")
         return self
 
 

@@ -110,14 +110,16 @@ class Result:
         stored = cls.open(directory)
         if (difference := _first_different_line(stored.study_text, study_text)) is not None:
             raise UsageError(
-                f"{directory}: cannot resume: the study file is not the stored one: {difference}"
+                f"{directory}: cannot resume: the study file differs from the stored one: {difference}"
             )
         if (difference := _first_difference(stored.plan, plan)) is not None:
-            raise UsageError(f"{directory}: cannot resume: the plan is not the stored one: {difference}")
+            raise UsageError(
+                f"{directory}: cannot resume: the plan differs from the stored one: {difference}"
+            )
         if stored.plan_record.schema_version != SCHEMA_VERSION:
             raise UsageError(
                 f"{directory}: cannot resume: it has schema version {stored.plan_record.schema_version}, this airtoll "
-                f"writes {SCHEMA_VERSION}: the one that began it can complete it"
+                f"writes {SCHEMA_VERSION}: resume it with the version that created it"
             )
         if not allow_mixed:
             head = stored.plan_record
@@ -223,7 +225,7 @@ class Result:
         if (name := next((name for name in run.raw if not _RAW_NAME.fullmatch(name)), None)) is not None:
             raise AirtollError(f"run {run_id}: '{name}' cannot be the name of a file in {RAW}/")
         if self.run_directory(run_id).exists():
-            raise AirtollError(f"run {run_id} is stored in {self.directory} already")
+            raise AirtollError(f"run {run_id} is already stored in {self.directory}")
         return samples.to_frame(run_id, run.values)
 
     def _stage(self, run: FinishedRun, frame: pl.DataFrame, stack: ExitStack, *, flush: bool) -> Path:
@@ -262,8 +264,8 @@ def _refuse_unless_empty(directory: Path) -> None:
         raise UsageError(f"{directory} exists and is not a directory")
     if set(os.listdir(directory)) - {LOCK}:
         raise UsageError(
-            f"{directory} exists and is not empty: --resume does what is left of an interrupted run, "
-            "another --out starts a new one"
+            f"{directory} exists and is not empty: use --resume to continue an interrupted study, "
+            "or another --out to start a new one"
         )
 
 

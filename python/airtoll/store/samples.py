@@ -36,8 +36,8 @@ def to_frame(run_id: str, samples: Sequence[Sample]) -> pl.DataFrame:
     for sample in samples:
         if sample.value is not None and not math.isfinite(sample.value):
             raise AirtollError(
-                f"run {run_id}: {sample.probe} gave {sample.value} for {sample.metric} at {sample.t_ns} ns "
-                "(what was not measured has no value)"
+                f"run {run_id}: {sample.probe} returned {sample.value} for {sample.metric} at {sample.t_ns} ns "
+                "(a value that was not measured must be None)"
             )
     fields = [name for name in COLUMNS if name != "run"]
     columns = {name: [getattr(sample, name) for sample in samples] for name in fields}
@@ -82,14 +82,14 @@ def problem(content: bytes, run_id: str) -> str | None:
     if list(frame.schema.items()) != list(COLUMNS.items()):
         found = ", ".join(f"{name} {dtype}" for name, dtype in frame.schema.items())
         wanted = ", ".join(f"{name} {dtype}" for name, dtype in COLUMNS.items())
-        return f"has the columns {found}; should have {wanted}"
+        return f"has the columns {found}; expected {wanted}"
     incomplete = [name for name in COLUMNS if name != "value" and frame[name].null_count()]
     if incomplete:
         return f"column {incomplete[0]} has a row without a value"
     faults = {
         "column value has a NaN or an infinity": frame["value"].is_finite().not_(),
         "has rows of another run": frame["run"] != run_id,
-        f"column phase has something else than {', '.join(PHASES)}": frame["phase"].is_in(PHASES).not_(),
+        f"column phase has a value other than {', '.join(PHASES)}": frame["phase"].is_in(PHASES).not_(),
     }
     return next((fault for fault, rows in faults.items() if rows.any()), None)
 

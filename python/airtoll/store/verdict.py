@@ -118,19 +118,19 @@ def _late(counters: Mapping[str, Any]) -> Iterator[str]:
     if p99_us is not None and p99_us > MAX_LATENESS_P99_US:
         slips = _number(counters, "slips")
         slipped = "" if slips is None else f", {slips:g} slips"
-        yield f"p99 of the lateness {p99_us:.0f} us, bound {MAX_LATENESS_P99_US:.0f} us{slipped}"
+        yield f"p99 of the lateness {p99_us:.0f} us, limit {MAX_LATENESS_P99_US:.0f} us{slipped}"
 
 
 def _saturated(counters: Mapping[str, Any]) -> Iterator[str]:
     cpu_s, elapsed_s = _number(counters, "emulator_cpu_s"), _number(counters, "elapsed_s")
     if cpu_s is not None and elapsed_s and cpu_s / elapsed_s > MAX_EMULATOR_CPU_CORES:
-        yield f"used {cpu_s / elapsed_s:.2f} of a core, bound {MAX_EMULATOR_CPU_CORES:.2f}"
+        yield f"used {cpu_s / elapsed_s:.2f} of a core, limit {MAX_EMULATOR_CPU_CORES:.2f}"
 
 
 def _wrong_cipher(run: Run, link: Mapping[str, Any]) -> Iterator[str]:
     cipher = link.get("cipher")
     if cipher is not None and cipher != run.cell.security:
-        yield f"link uses {cipher}, asked for {run.cell.security}"
+        yield f"link uses {cipher}, expected {run.cell.security}"
 
 
 def _open_errors(counters: Mapping[str, Any]) -> Iterator[str]:

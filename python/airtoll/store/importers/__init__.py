@@ -33,7 +33,7 @@ MOST_FILES: Final = 9999
 """A run's name has four digits for its position in the plan."""
 
 _STUDY_NOTE: Final = (
-    "# Made by airtoll import: other tools measured this, so that there is no study to perform.\n"
+    "# Created by airtoll import: other tools made the measurements, so there is no study to run.\n"
 )
 
 
@@ -58,9 +58,9 @@ def import_files(
     `shared_clocks` if both hosts read the same clock, so that irtt's one-way delays are valid.
     """
     if not files:
-        raise UsageError("there is no file to import")
+        raise UsageError("no files to import")
     if len(files) > MOST_FILES:
-        raise UsageError(f"{len(files)} files are too many: at most {MOST_FILES} make a result")
+        raise UsageError(f"{len(files)} files are too many: a result has at most {MOST_FILES}")
     planned = sorted((_plan(each, shared_clocks) for each in files), key=lambda each: each.reading.started)
     _refuse_twins(planned)
     plan = Plan(study=_name(directory), method=_method(planned), runs=tuple(_runs(planned)))
@@ -87,7 +87,7 @@ def _read(given: Given, shared_clocks: bool) -> tuple[Document, Reading]:
         return document, irtt.read(document, shared_clocks=shared_clocks)
     reader = next((each for test, each in _READERS if test(document.json)), None)
     if reader is None:
-        raise UsageError(f"{document.name}: is no report of iperf3 or irtt and no data file of flent")
+        raise UsageError(f"{document.name}: is not an iperf3 or irtt report or a flent data file")
     reading = reader(document, "sta")
     if swapped(reading.levels, given.levels):
         reading = reader(document, "ap")
@@ -105,13 +105,13 @@ def _refuse_twins(planned: Sequence[Planned]) -> None:
         for identity in (each.sha256, each.reading.identity):
             if identity is not None and (twin := tests.setdefault(identity, each)) is not each:
                 raise UsageError(
-                    f"{each.given.path} and {twin.given.path} tell of the same test: import one of them"
+                    f"{each.given.path} and {twin.given.path} report the same test: import only one of them"
                 )
         first = alike.setdefault((each.cell, each.reading.tool), each)
         for name, value in each.reading.settings.items():
             if first.reading.settings.get(name) != value:
                 raise UsageError(
-                    f"{each.given.path} and {first.given.path} are of one cell, but with {name} {value} and "
+                    f"{each.given.path} and {first.given.path} have the same cell, but {name} is {value} and "
                     f"{first.reading.settings.get(name)}: import them into two results"
                 )
 
@@ -154,7 +154,7 @@ def _runs(planned: Sequence[Planned]) -> Iterator[Run]:
 def _finished(run: Run, each: Planned, method: Method, shared_clocks: bool) -> FinishedRun:
     document, reading = _read(each.given, shared_clocks)
     if hashlib.sha256(document.content).hexdigest() != each.sha256:
-        raise AirtollError(f"{document.name}: has changed while it was imported")
+        raise AirtollError(f"{document.name}: has changed during the import")
     link = {
         "imported": True,
         "file": each.given.path.name,

@@ -39,7 +39,7 @@ def given_level(text: str, where: str) -> tuple[str, Any]:
     """Parse a level in the form `FACTOR=LEVEL`. Raises UsageError with the name of the option."""
     name, equals, level = (part.strip() for part in text.partition("="))
     if not equals:
-        raise UsageError(f"{where}: '{one_line(text)}' is not FACTOR=LEVEL, like phy=ht")
+        raise UsageError(f"{where}: '{one_line(text)}' is not FACTOR=LEVEL, such as phy=ht")
     return name, _parsed(name, level, where)
 
 
@@ -63,12 +63,12 @@ def read_table(table: Path) -> list[Given]:
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise UsageError(f"{name}: is no CSV: {one_line(str(error))}") from None
+        raise UsageError(f"{name}: is not CSV: {one_line(str(error))}") from None
     heads = [head.strip() for head in rows[0]] if rows else []
     if "file" not in heads:
-        raise UsageError(f"{name}: line 1: there is no column 'file'")
+        raise UsageError(f"{name}: line 1: missing column 'file'")
     if len(set(heads)) != len(heads):
-        raise UsageError(f"{name}: line 1: a column is there twice")
+        raise UsageError(f"{name}: line 1: duplicate column")
     for head in heads:
         if head not in ("file", "block"):
             try:
@@ -84,7 +84,7 @@ def read_table(table: Path) -> list[Given]:
 
 def _row(row: Mapping[str, str], extra: int, table: Path, where: str) -> Given:
     if extra > 0:
-        raise UsageError(f"{where}: has {extra} fields more than line 1")
+        raise UsageError(f"{where}: has {extra} more fields than line 1")
     told = {name: text.strip() for name, text in row.items() if text.strip()}
     if "file" not in told:
         raise UsageError(f"{where}: names no file")
@@ -113,7 +113,7 @@ def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell
     missing = [name for name in _NEEDED if name not in levels]
     if missing:
         raise UsageError(
-            f"{who}: it does not say {', '.join(missing)}: give --level {missing[0]}=LEVEL, or columns of --levels"
+            f"{who}: missing levels: {', '.join(missing)}: give --level {missing[0]}=LEVEL, or columns of --levels"
         )
     cell = Cell(lab=LAB, **levels)
     # Check only the keys of the link: other programs may send packets that studies do not support.

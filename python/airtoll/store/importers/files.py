@@ -62,7 +62,7 @@ def _unpacked(content: bytes, name: str) -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{name}: cannot be unpacked: {one_line(str(error))}") from None
     if len(unpacked) > MOST_BYTES:
-        raise UsageError(f"{name}: is longer than {MOST_BYTES >> 20} MiB when it is unpacked")
+        raise UsageError(f"{name}: is longer than {MOST_BYTES >> 20} MiB after unpacking")
     return unpacked
 
 
@@ -75,7 +75,7 @@ def _parsed(content: bytes, name: str) -> Any:
         first, _, rest = content.lstrip().partition(b"\n")
         if rest.strip() and b'"event"' in first:
             return _events(content, name)
-        raise UsageError(f"{name}: is cut off or no JSON: {one_line(str(error), most=100)}") from None
+        raise UsageError(f"{name}: is truncated or not JSON: {one_line(str(error), most=100)}") from None
 
 
 def _events(content: bytes, name: str) -> dict[str, Any]:
@@ -87,9 +87,9 @@ def _events(content: bytes, name: str) -> dict[str, Any]:
         try:
             event = from_json(line, allow_inf_nan=False)
         except ValueError:
-            raise UsageError(f"{name}: line {number}: is cut off or no JSON") from None
+            raise UsageError(f"{name}: line {number}: is truncated or not JSON") from None
         if not isinstance(event, dict) or not isinstance(event.get("event"), str) or "data" not in event:
-            raise UsageError(f"{name}: line {number}: is no event of iperf3 --json-stream")
+            raise UsageError(f"{name}: line {number}: is not an event of iperf3 --json-stream")
         if event["event"] == "interval":
             report["intervals"].append(event["data"])
         else:

@@ -90,12 +90,12 @@ def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
     """The test in a data file that was recorded on the host `client`. Raises UsageError for another file format."""
     version = document.json.get("version")
     if version != FORMAT:
-        raise UsageError(f"{document.name}: file format {version!s:.20} of flent; airtoll reads {FORMAT}")
-    file = checked(_File, document, "no data file of flent")
+        raise UsageError(f"{document.name}: flent file format {version!s:.20}; airtoll reads only {FORMAT}")
+    file = checked(_File, document, "not a flent data file")
     head = file.metadata
     began = min((point.t for points in file.raw_values.values() for point in points), default=None)
     if began is None:
-        raise UsageError(f"{document.name}: has no point")
+        raise UsageError(f"{document.name}: contains no points")
     series = {
         name: each for name, each in head.SERIES_META.items() if each.tool and file.raw_values.get(name)
     }
@@ -194,7 +194,7 @@ def _faults(
     for way, names in by_way.items():
         unknown = [name for name in names if loads[name].received_bit_per_s is None]
         if unknown:
-            yield f"flent: the file does not tell what arrived {way} of {', '.join(unknown)}"
+            yield f"flent: the file does not contain the received data {way} of {', '.join(unknown)}"
 
 
 def _host(head: _Metadata) -> Facts:

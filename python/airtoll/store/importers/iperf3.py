@@ -106,7 +106,7 @@ def is_iperf3(json: object) -> bool:
 def read(document: Document, client: Literal["sta", "ap"]) -> Reading:
     """The test in a report whose client ran on that end. Raises UsageError for a test that failed."""
     _refuse_failure(document)
-    report = checked(_Report, document, "no report of one whole iperf3 test")
+    report = checked(_Report, document, "not a complete report of one iperf3 test")
     start, test = report.start, report.start.test_start
     if not report.intervals:
         raise UsageError(f"{document.name}: the test ended before it began")
@@ -212,7 +212,7 @@ def _udp(row: _Sum) -> list[tuple[str, str, float | None]]:
 def _faults(flows: Sequence[_Flow]) -> Iterator[str]:
     for flow in flows:
         if flow.sends and flow.received is None:
-            yield f"iperf3: the report tells what was sent {flow.way}, and not what arrived: import the other end's"
+            yield f"iperf3: the report has the data sent {flow.way} but not the data received: import the other end's"
 
 
 def _host(system_info: str) -> Facts:

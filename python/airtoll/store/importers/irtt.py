@@ -48,7 +48,7 @@ def is_irtt(json: object) -> bool:
 
 def read(document: Document, *, shared_clocks: bool) -> Reading:
     """The test in a report of irtt. Raises UsageError if the report is incomplete."""
-    rest = checked(_Rest, document, "no irtt report")
+    rest = checked(_Rest, document, "not an irtt report")
     try:
         report = irtt.parse(document.text, b"", document.name)
     except AirtollError as error:
