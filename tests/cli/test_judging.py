@@ -98,7 +98,7 @@ def test_a_comparison_as_json_and_markdown(airtoll: Airtoll, results: Path) -> N
     ("arguments", "words"),
     [
         (["a", "nowhere"], "nowhere: not a result directory"),
-        (["a", "slower"], "rate: 54 Mbit/s in one, 36 Mbit/s in the other; --ignore rate"),
+        (["a", "slower"], "rate: 54 Mbit/s in the first, 36 Mbit/s in the second; use --ignore rate"),
         (["a", "again", "--metric", "troughput"], "did you mean 'throughput'"),
         (["a", "again", "--ignore", "labs"], "did you mean 'lab'"),
         (["a", "again", "--margin", "1 s"], "--margin: '1 s' has the wrong unit"),
@@ -150,8 +150,8 @@ def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: P
             "--rule 2: column 1: 'los' is not a metric; did you mean",
         ),
         (["--rule", "jitter <= 1 ms where packet_size=99 B"], "its packet_size is 256 B or 1408 B"),
-        (["--rule", "ftp_rate >= 1 kbyte/s"], "ftp_rate was not measured there"),
-        (["--rule", "change(rtt) <= 1 %"], "needs --against DIR"),
+        (["--rule", "ftp_rate >= 1 kbyte/s"], "ftp_rate was not measured in these cells"),
+        (["--rule", "change(rtt) <= 1 %"], "requires --against DIR"),
         (
             ["--rule", "loss = 0 %", "--undecided", "maybe"],
             "--undecided: 'maybe' is not allowed; use pass or fail",
@@ -221,8 +221,8 @@ def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--out", "x"], "there is no file to import"),
-        (["FILE", "--out", "x"], "does not say topology, phy, bandwidth, gi, rate, security"),
+        (["--out", "x"], "no files to import"),
+        (["FILE", "--out", "x"], "missing levels: topology, phy, bandwidth, gi, rate, security"),
         (["FILE", "--out", "x", "--level", "phy"], "--level: 'phy' is not FACTOR=LEVEL"),
         (["FILE", "--out", "x", "--level", "fy=ht"], "--level: fy: 'fy' is not a factor"),
         (["FILE", "--out", "x", "--security", "wpa3"], "--security: security: 'wpa3' is not allowed"),
@@ -232,7 +232,7 @@ def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) ->
         ),
         (["FILE", "--out", "x", "--security", "open", "--level", "security=ccmp"], "security is said twice"),
         (["FILE", "--out", "x", "--levels", "none.csv"], "none.csv"),
-        ([str(Path(__file__)), "--out", "x"], "is cut off or no JSON"),
+        ([str(Path(__file__)), "--out", "x"], "is truncated or not JSON"),
     ],
 )
 def test_a_wrong_import_is_one_line_and_leaves_nothing(

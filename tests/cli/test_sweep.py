@@ -101,7 +101,7 @@ def test_an_interrupted_sweep_keeps_what_is_measured_and_is_resumed(
         assert stderr.rstrip().endswith("the same command with --out t.parquet --resume does the rest")
     again = airtoll("sweep", grid, "--out", "t.parquet")
     assert again.returncode == 2
-    assert "--resume does what is left of it" in one_line(
+    assert "use --resume to continue it" in one_line(
         subprocess.CompletedProcess([], 2, "", again.stderr.splitlines()[-1] + "\n")
     )
     done = airtoll("sweep", grid, "--out", "t.parquet", "--resume")
@@ -117,7 +117,7 @@ def test_another_grid_does_not_resume_it(airtoll: Airtoll, grid: Path) -> None:
     grid.write_text(GRID.replace("[6]", "[12]"))
     done = airtoll("sweep", grid, "--out", "t.parquet", "--resume")
     assert done.returncode == 2
-    assert "it is of another sweep" in one_line(done)
+    assert "it belongs to another sweep" in one_line(done)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_another_grid_does_not_resume_it(airtoll: Airtoll, grid: Path) -> None:
         (["grid.toml", "--out", "x.csv"], "does not end in .parquet"),
         (["grid.toml", "--out", "there.parquet"], "there.parquet exists"),
         (["grid.toml", "--workers", "2", "--scheduler", "local"], "exclude each other"),
-        (["grid.toml", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers there"),
+        (["grid.toml", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers at this address"),
         (["bad.toml"], "bad.toml: grid[0].rate[1]: 55 is not a rate"),
         (["vht.toml"], "21.5"),
     ],

@@ -102,7 +102,7 @@ def test_a_metric_that_one_of_two_cells_lacks_is_named(tmp_path: Path) -> None:
 def test_results_of_two_labs_meet_where_the_lab_is_ignored(tmp_path: Path) -> None:
     values = {"throughput": noisy(3e7, 1e5, 4)}
     a, b = [(OPEN, values)], [(make_cell(lab="sim"), values)]
-    with pytest.raises(UsageError, match="lab: air in one, sim in the other; --ignore lab"):
+    with pytest.raises(UsageError, match="lab: air in the first, sim in the second; use --ignore lab"):
         compared(tmp_path / "strict", a, b)
     found = compared(tmp_path / "ignored", a, b, ignored=["lab"])
     assert [row.finding for row in found.rows] == ["equal"]
@@ -111,13 +111,13 @@ def test_results_of_two_labs_meet_where_the_lab_is_ignored(tmp_path: Path) -> No
 def test_a_factor_by_which_cells_differ_cannot_be_ignored(tmp_path: Path) -> None:
     values = {"rtt": [2.0, 2.1]}
     with pytest.raises(
-        UsageError, match=r"security cannot be ignored: its cells differ in it \(open, ccmp\)"
+        UsageError, match=r"security cannot be ignored: the cells differ in this factor \(open, ccmp\)"
     ):
         compared(tmp_path, [(OPEN, values), (CCMP, values)], [(OPEN, values)], ignored=["security"])
 
 
 def test_a_metric_that_was_not_measured_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="jitter was not measured; it has rtt"):
+    with pytest.raises(UsageError, match="jitter was not measured; measured metrics: rtt"):
         compared(tmp_path / "x", [(OPEN, {"rtt": [2.0]})], [(OPEN, {"rtt": [2.0]})], metrics=["jitter"])
     with pytest.raises(UsageError, match="no metric in common"):
         compared(tmp_path / "y", [(OPEN, {"rtt": [2.0]})], [(OPEN, {"jitter": [2.0]})])

@@ -141,7 +141,7 @@ def test_a_change_is_from_another_result(tmp_path: Path, rule: str, state: str) 
     before = store(tmp_path / "before", [(OPEN, {"throughput": noisy(30e6, 1e4, 5)})])
     after = store(tmp_path / "after", [(OPEN, {"throughput": noisy(28.5e6, 1e4, 4)})])
     assert held(after, rule, before).state == state
-    with pytest.raises(UsageError, match="a change needs --against DIR"):
+    with pytest.raises(UsageError, match="a change requires --against DIR"):
         held(after, rule)
 
 
@@ -164,18 +164,18 @@ def test_a_cell_of_which_no_run_counts_fails(tmp_path: Path) -> None:
     )
     pair = [(OPEN, {"rtt": [2.0, 2.0, 2.0]}), (CCMP, {"rtt": [2.0, 2.0, 2.0]})]
     unpaired = store(tmp_path / "u", pair, invalid=lambda run: (run.cell == OPEN) == (run.replicate == 1))
-    with pytest.raises(UsageError, match="no pair of these cells"):
+    with pytest.raises(UsageError, match="no pairs of these cells"):
         held(unpaired, "cost(rtt) <= 3 ms")
 
 
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("jitter <= 1 ms", "jitter was not measured there; .* has rtt"),
+        ("jitter <= 1 ms", "jitter was not measured in these cells; .* has rtt"),
         ("rtt <= 1 ms where security=wep40", "its security is open or ccmp"),
         ("rtt <= 1 ms where security=ccmp and packet_size=128", "its packet_size is 1408 B"),
-        ("cost(rtt) of open <= 1 %", "no pair of these cells with open"),
-        ("cost(jitter) <= 1 %", "no pair of these cells"),
+        ("cost(rtt) of open <= 1 %", "no pairs of these cells with open"),
+        ("cost(jitter) <= 1 %", "no pairs of these cells"),
     ],
 )
 def test_a_rule_that_nothing_answers_is_a_fault(tmp_path: Path, rule: str, words: str) -> None:

@@ -61,7 +61,7 @@ def test_a_last_line_that_is_cut_off_is_no_line(path: Path, cut: int) -> None:
         (b"", UsageError, "is not the journal of a sweep"),
         (b"[]\n", UsageError, "is not the journal of a sweep"),
         (b"PAR1\n", UsageError, "is not the journal of a sweep"),
-        (json.dumps({**BEGUN, "grid": "other"}).encode() + b"\n", UsageError, "of another sweep"),
+        (json.dumps({**BEGUN, "grid": "other"}).encode() + b"\n", UsageError, "belongs to another sweep"),
         (json.dumps(BEGUN).encode() + b"\n1 {}\nx\n", AirtollError, "line 3 is damaged"),
         (json.dumps(BEGUN).encode() + b"\n1 {}\n{\n", AirtollError, "line 3 is damaged"),
     ],
@@ -81,7 +81,7 @@ def test_another_origin_continues_only_if_allowed_and_each_cell_keeps_its_own(pa
     begun(path, 2)
     with pytest.raises(UsageError) as refused:
         Journal(path, SWEEP, other, resume=True)
-    assert f"{HERE} began it, {other} would continue it; --allow-mixed" in str(refused.value)
+    assert f"{HERE} created it, {other} would continue it; --allow-mixed" in str(refused.value)
     assert "\n" not in str(refused.value)
     with Journal(path, SWEEP, other, resume=True, allow_mixed=True) as journal:
         journal.append(done(0, other))
@@ -92,7 +92,9 @@ def test_another_origin_continues_only_if_allowed_and_each_cell_keeps_its_own(pa
 
 def test_a_journal_of_an_earlier_version_can_be_continued_if_allowed(path: Path) -> None:
     path.write_text(json.dumps({"airtoll": "0.1.0", **SWEEP}) + '\n1 {"p":1}\n')
-    with pytest.raises(UsageError, match=r"airtoll 0\.1\.0 on an unknown processor, kernel unknown began it"):
+    with pytest.raises(
+        UsageError, match=r"airtoll 0\.1\.0 on an unknown processor, kernel unknown created it"
+    ):
         Journal(path, SWEEP, HERE, resume=True)
     with Journal(path, SWEEP, HERE, resume=True, allow_mixed=True) as journal:
         assert list(journal.cells()) == [done(1, Origin("0.1.0", None, None))]

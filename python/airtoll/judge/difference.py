@@ -104,7 +104,7 @@ def difference(
         for each in (a, b):
             if name not in each.metrics:
                 raise UsageError(
-                    f"{each.directory}: {name} was not measured; it has {', '.join(each.metrics)}"
+                    f"{each.directory}: {name} was not measured; measured metrics: {', '.join(each.metrics)}"
                 )
     if not names:
         raise UsageError(f"{a.directory} and {b.directory} have no metric in common")

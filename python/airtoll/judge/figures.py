@@ -99,7 +99,7 @@ class Figures:
             if (twin := cells.setdefault(key, cell)) != cell:
                 name = next(each for each in CELL_FACTORS if getattr(cell, each) != getattr(twin, each))
                 raise UsageError(
-                    f"{self.directory}: {name} cannot be ignored: its cells differ in it "
+                    f"{self.directory}: {name} cannot be ignored: the cells differ in this factor "
                     f"({level_text(name, getattr(twin, name))}, {level_text(name, getattr(cell, name))})"
                 )
         return cells
@@ -140,9 +140,9 @@ def matching(a: Figures, b: Figures, ignored: Iterable[str]) -> list[tuple[Cell,
             if name not in ignored and not set(a.levels[name]) & set(b.levels[name])
         ]
         hint = "; ".join(
-            f"{name}: {_listed(a, name)} in one, {_listed(b, name)} in the other" for name in unlike
+            f"{name}: {_listed(a, name)} in the first, {_listed(b, name)} in the second" for name in unlike
         )
-        remedy = f"; --ignore {' --ignore '.join(unlike)} leaves that aside" if unlike else ""
+        remedy = f"; use --ignore {' --ignore '.join(unlike)} to compare them" if unlike else ""
         raise UsageError(
             f"{a.directory} and {b.directory} have no cell in common{': ' if hint else ''}{hint}{remedy}"
         )

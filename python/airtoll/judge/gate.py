@@ -114,17 +114,19 @@ def _matching(rule: Rule, result: Figures) -> list[Cell]:
     for factor, level in rule.where.items():
         if level not in result.levels[factor]:
             choice = choice_of(factor, list(result.levels[factor]))
-            raise UsageError(f"rule '{rule.text}': no cell of {result.directory}: its {factor} is {choice}")
+            raise UsageError(
+                f"rule '{rule.text}': no cell of {result.directory} matches: its {factor} is {choice}"
+            )
     raise UsageError(f"rule '{rule.text}': no cell of {result.directory} has all of these levels")
 
 
 def _nothing(rule: Rule, result: Figures) -> str:
     if rule.subject == "cost":
         baseline = result.comparison.baseline
-        return f"{result.directory} has no pair of these cells with {baseline} in {rule.metric.name}"
+        return f"{result.directory} has no pairs of these cells with {baseline} for {rule.metric.name}"
     if rule.subject == "change":
         return f"no cell of both results has {rule.metric.name}"
-    return f"{rule.metric.name} was not measured there; {result.directory} has {', '.join(result.metrics)}"
+    return f"{rule.metric.name} was not measured in these cells; {result.directory} has {', '.join(result.metrics)}"
 
 
 def _figures(
@@ -145,7 +147,7 @@ def _figures(
             if pair.metric == name and any(name in result.numbers[c] for c in (pair.cell, pair.baseline))
         }
     if against is None:
-        raise UsageError(f"rule '{rule.text}': a change needs --against DIR, the result to compare with")
+        raise UsageError(f"rule '{rule.text}': a change requires --against DIR, the result to compare with")
     return {
         cell: _change(rule, min(row.a.n, row.b.n), row.difference, row.ratio)
         for cell, row in changes(against, result, name, ignored).items()
@@ -162,13 +164,13 @@ def _change(
 ) -> _Figure:
     """A difference, or a change in percent if the rule is relative."""
     if difference.mean is None:
-        return _Figure(n, None, None, "no pair of runs counts")
+        return _Figure(n, None, None, "no valid pair of runs")
     value, ci = (
         (ratio.percent, ratio.percent_ci95_t) if rule.relative else (difference.mean, difference.ci95_t)
     )
     if value is None:
         raise UsageError(
-            f"rule '{rule.text}': there is no percentage: {ratio.reason}; give {rule.metric.display_unit} instead"
+            f"rule '{rule.text}': no percentage: {ratio.reason}; use a bound in {rule.metric.display_unit} instead"
         )
     if negative:
         value, ci = -value, None if ci is None else Interval(-ci.high, -ci.low)

@@ -67,10 +67,10 @@ def read_rules(path: Path) -> RuleFile:
     for key in keys:
         if key not in ("rules", "undecided"):
             hint = did_you_mean(key, ("rules", "undecided"))
-            raise UsageError(f"{name}: {one_line(key)}: unknown key; known are rules and undecided{hint}")
+            raise UsageError(f"{name}: {one_line(key)}: unknown key; known keys: rules, undecided{hint}")
     rules = keys.get("rules")
     if not isinstance(rules, list) or not rules:
-        raise UsageError(f"{name}: rules: give a list of rules, like ['loss <= 0.1 %']")
+        raise UsageError(f"{name}: rules: give a list of rules, such as ['loss <= 0.1 %']")
     undecided = keys.get("undecided")
     if undecided not in (None, *get_args(Undecided)):
         raise UsageError(f"{name}: undecided: {show(undecided)} is not allowed; use pass or fail")
@@ -124,13 +124,13 @@ class _Parser:
                     self._conditions(where)
                 case "by" | "surely":
                     if mode is not None:
-                        self._fail(word, "it is said already how the interval counts")
+                        self._fail(word, "duplicate mode; use only one of 'by mean' and 'surely'")
                     mode = self._mode()
                 case "against":
                     self._against(subject)
                 case _:
                     hint = did_you_mean(word.text, _KEYWORDS)
-                    self._fail(word, f"{show(word.text)} where {one_of(_KEYWORDS)} may follow{hint}")
+                    self._fail(word, f"unexpected {show(word.text)}; expected {one_of(_KEYWORDS)}{hint}")
         text = " ".join(self._text.split())
         return Rule(text, subject, metric, operator, bound, relative, where, mode or "interval")
 
@@ -140,22 +140,20 @@ class _Parser:
             return "value", self._metric(word)
         if word.text not in ("cost", "change"):
             hint = did_you_mean(word.text, ("cost", "change"))
-            self._fail(
-                word, f"{show(word.text)} is nothing that is done to a metric; use cost or change{hint}"
-            )
+            self._fail(word, f"{show(word.text)} is not a function of a metric; use cost or change{hint}")
         self._at += 1
         metric = self._metric(self._take("a metric", "("))
         closing = self._take(")", metric.name)
         if closing.text != ")":
-            self._fail(closing, f"{show(closing.text)} where ) is missing")
+            self._fail(closing, f"unexpected {show(closing.text)}; expected )")
         return ("cost" if word.text == "cost" else "change"), metric
 
     def _metric(self, word: _Word) -> Metric:
         metric = METRICS.get(word.text)
         if metric is None:
             if word.text in ("cost", "change"):
-                self._fail(word, f"{word.text} of what? write {word.text}(METRIC)")
-            hint = did_you_mean(word.text.lower(), METRICS) or f"; there are {', '.join(METRICS)}"
+                self._fail(word, f"{word.text} requires a metric: {word.text}(METRIC)")
+            hint = did_you_mean(word.text.lower(), METRICS) or f"; known metrics: {', '.join(METRICS)}"
             self._fail(word, f"{show(word.text)} is not a metric{hint}")
         return metric
 
@@ -164,7 +162,7 @@ class _Parser:
         operators: tuple[Operator, ...] = get_args(Operator)
         found = next((each for each in operators if each == word.text), None)
         if found is None:
-            self._fail(word, f"{show(word.text)} where one of {', '.join(operators)} is needed")
+            self._fail(word, f"unexpected {show(word.text)}; expected one of {', '.join(operators)}")
         return found
 
     def _bound(self, subject: Subject, metric: Metric) -> tuple[float, bool]:
@@ -191,7 +189,7 @@ class _Parser:
                 self._fail(factor, str(error))
             equals = self._take("=", factor.text)
             if equals.text not in ("=", "=="):
-                self._fail(equals, f"{show(equals.text)} where = is needed: a factor has one level")
+                self._fail(equals, f"unexpected {show(equals.text)}; expected = (a factor has one level)")
             self._level(where, factor.text, self._take("a level", "="))
             if not self._next_is("and"):
                 return
@@ -203,7 +201,7 @@ class _Parser:
             self._at += 1
         text = self._text[first.column - 1 : last.column - 1 + len(last.text)]
         if factor in where:
-            self._fail(first, f"{factor} is said twice")
+            self._fail(first, f"duplicate factor {factor}")
         try:
             where[factor] = parse_level(factor, " ".join(text.split()))
         except ValueError as error:
@@ -215,16 +213,16 @@ class _Parser:
         by = self._take("by", None)
         word = self._take("mean", by.text)
         if word.text != "mean":
-            self._fail(word, f"{show(word.text)} where mean is needed: 'by mean'")
+            self._fail(word, f"unexpected {show(word.text)}; expected mean, as in 'by mean'")
         return "mean"
 
     def _against(self, subject: Subject) -> None:
         against = self._take("against", None)
         word = self._take("baseline", against.text)
         if word.text != "baseline":
-            self._fail(word, f"{show(word.text)} where baseline is needed: the result is named by --against")
+            self._fail(word, f"unexpected {show(word.text)}; expected baseline (--against names the result)")
         if subject != "change":
-            self._fail(against, "only a change is against another result: change(METRIC)")
+            self._fail(against, "against requires a change: change(METRIC)")
 
     def _peek(self) -> _Word | None:
         return self._words[self._at] if self._at < len(self._words) else None
@@ -241,7 +239,8 @@ class _Parser:
         if word is None:
             behind = f" after '{after}'" if after else ""
             self._fail(
-                _Word("", len(self._text.rstrip()) + 1), f"the rule ends where {what} is needed{behind}"
+                _Word("", len(self._text.rstrip()) + 1),
+                f"unexpected end of the rule; expected {what}{behind}",
             )
         self._at += 1
         return word

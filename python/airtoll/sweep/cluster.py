@@ -33,7 +33,7 @@ def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) ->
     try:
         distributed = import_module("distributed")  # optional: type checkers need not have it
     except ImportError:
-        raise UsageError("--scheduler needs dask.distributed: pip install 'airtoll[dask]'") from None
+        raise UsageError("--scheduler requires dask.distributed: pip install 'airtoll[dask]'") from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported in one line below
     with ExitStack() as stack:
         client = stack.enter_context(_client(distributed, scheduler, stack))
@@ -50,7 +50,7 @@ def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) ->
                 raise AirtollError(f"--scheduler {scheduler}: {type(error).__name__}: {error}") from error
             if version != _rust.VERSION:
                 raise AirtollError(
-                    f"--scheduler {scheduler}: a worker has airtoll {version}, here is {_rust.VERSION}"
+                    f"--scheduler {scheduler}: a worker has airtoll {version}, this is {_rust.VERSION}"
                 )
             yield from done
             future.release()
@@ -81,4 +81,4 @@ def _client(distributed: Any, scheduler: str, stack: ExitStack) -> Any:
     try:
         return distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)
     except (OSError, TimeoutError, ValueError) as error:
-        raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there") from error
+        raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers at this address") from error

@@ -69,7 +69,7 @@ def _expand(raw: Mapping[str, Any], name: str, check: Check) -> Grid:
     grids = list(_grids(raw))
     count = sum(prod(len(levels) for levels in grid.values()) for grid in grids)
     if count > CELLS_MAX:
-        raise WordError(GRID, f"it makes {count} cells; a sweep may have {CELLS_MAX}")
+        raise WordError(GRID, f"expands to {count} cells; a sweep may have at most {CELLS_MAX}")
     cells: dict[str, None] = {}
     skipped = 0
     for grid in grids:
@@ -87,7 +87,7 @@ def _expand(raw: Mapping[str, Any], name: str, check: Check) -> Grid:
                 continue
             cells[cell] = None
     if not cells:
-        raise WordError(GRID, "none of its cells is possible")
+        raise WordError(GRID, "contains no valid cell")
     several: dict[str, set[str]] = {}
     for grid in grids:
         for word, levels in grid.items():
@@ -109,7 +109,7 @@ def _refusal(grid: Mapping[str, Sequence[Any]], values: Sequence[Any], why: str)
         if len(levels) > 1
     ]
     which = f" ({', '.join(several)})" if several else ""
-    return WordError(GRID, f'{why}{which}; with impossible = "skip" such cells are left out')
+    return WordError(GRID, f'{why}{which}; impossible = "skip" omits such cells')
 
 
 def _grids(raw: Mapping[str, Any]) -> Iterator[dict[str, tuple[Any, ...]]]:
@@ -117,7 +117,7 @@ def _grids(raw: Mapping[str, Any]) -> Iterator[dict[str, tuple[Any, ...]]]:
     shared = {key: value for key, value in raw.items() if key not in _KEYS}
     tables = raw.get(GRID, [{}])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or not tables:
-        raise WordError(GRID, "a grid is a table of its own: [[grid]]")
+        raise WordError(GRID, "must be a list of tables: [[grid]]")
     for number, table in enumerate(tables):
         at = f"{GRID}[{number}]." if GRID in raw else ""
         levels: dict[str, tuple[Any, ...]] = {}
@@ -148,7 +148,10 @@ def _levels(word: str, value: Any, at: str) -> tuple[Any, ...]:
         except WordError as error:
             raise WordError(f"{at}{word}{f'[{index}]' if several else ''}", error.text) from None
         if repr(checked) in levels:
-            raise WordError(f"{at}{word}{f'[{index}]' if several else ''}", f"{show(level)} is there twice")
+            raise WordError(
+                f"{at}{word}{f'[{index}]' if several else ''}",
+                f"{show(level)} is a duplicate; levels must be unique",
+            )
         levels[repr(checked)] = checked
     return tuple(levels.values())
 

@@ -55,7 +55,7 @@ class Journal:
         try:
             self._descriptor = os.open(path, flags, 0o644)
         except FileExistsError:
-            raise UsageError(f"{path} is of an interrupted sweep: --resume does what is left of it") from None
+            raise UsageError(f"{path} belongs to an interrupted sweep: use --resume to continue it") from None
         except FileNotFoundError:
             raise UsageError(f"{path}: there is no interrupted sweep to resume") from None
         except OSError as error:
@@ -93,7 +93,7 @@ class Journal:
         for key, value in sweep.items():
             if begun.get(key) != value:
                 raise UsageError(
-                    f"{self.path}: cannot resume: {key} is {value}, was {begun.get(key)}: it is of another sweep"
+                    f"{self.path}: cannot resume: {key} is {value}, was {begun.get(key)}: it belongs to another sweep"
                 )
         if origin is not None:
             refuse_mixture(str(self.path), _origin(begun), origin)
