@@ -102,7 +102,7 @@ def test_too_few_runs_for_the_precision_asked_for_are_named(make: Make) -> None:
     spread = exactly(throughput=lambda run: 30e6 * (1 + 0.02 * (run.replicate - 2)))
     grid = stability.grid(ReportData.of(make(plan, samples=spread, invalid=lambda _: ())))
     assert grid.rows
-    assert all("1 % would take about" in row[-1] for row in grid.rows)
+    assert all("1 % would require about" in row[-1] for row in grid.rows)
 
 
 AGREEMENT = {"stop": "agreement", "within": 10.0, "least_repeats": 2}

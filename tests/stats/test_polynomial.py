@@ -128,10 +128,10 @@ def test_the_mean_is_a_polynomial_of_degree_0_even_of_one_point() -> None:
 @pytest.mark.parametrize(
     ("x", "degree", "message"),
     [
-        ([6.0, 12.0], 2, "a polynomial of degree 2 needs 3 different x, there are 2"),
-        ([6.0, 6.0, 6.0], 1, "a polynomial of degree 1 needs 2 different x, there are 1"),
-        ([], 0, "needs 1 different x, there are 0"),
-        ([6.0], -1, "a degree of 0 or more, not -1"),
+        ([6.0, 12.0], 2, "a polynomial of degree 2 requires 3 different x, got 2"),
+        ([6.0, 6.0, 6.0], 1, "a polynomial of degree 1 requires 2 different x, got 1"),
+        ([], 0, "requires 1 different x, got 0"),
+        ([6.0], -1, "must be at least 0, not -1"),
         ([math.inf, 6.0], 1, "infinite"),
     ],
 )
@@ -166,7 +166,7 @@ def test_the_criterion_is_aicc() -> None:
 
 
 def test_a_degree_cannot_be_chosen_from_too_few_points() -> None:
-    with pytest.raises(ValueError, match="choosing a degree needs 5 points, there are 4"):
+    with pytest.raises(ValueError, match="choosing a degree requires 5 points, got 4"):
         choose_degree([6, 9, 12, 18], [1, 2, 3, 4])
-    with pytest.raises(ValueError, match="needs 2 different x, there are 1"):
+    with pytest.raises(ValueError, match="requires 2 different x, got 1"):
         choose_degree([6.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0])

@@ -51,7 +51,7 @@ def test_too_few_runs_for_the_precision_asked_says_how_many_would_do() -> None:
     # s = 6 %, n = 6: half width 2.571 * 6 / sqrt(6) = 6.3 %; 2 % requires 38 runs: 2.026 * 6 / sqrt(38) = 1.97
     assert (
         found(with_spread(6.0), precision_percent=2.0)["too few"]
-        == "6 runs tell the mean to 6.3 %; 2 % would take about 38"
+        == "6 runs give the mean to within 6.3 %; 2 % would require about 38"
     )
     assert "too few" not in found(with_spread(6.0), precision_percent=6.4)
     assert "too few" not in found(with_spread(6.0))

@@ -86,9 +86,9 @@ def test_values_that_are_missing_do_not_count() -> None:
         (lambda: Precision(0.0), "above 0 %"),
         (lambda: Precision(5.0, confidence=100.0), "between 0 and 100 %"),
         (lambda: Precision(5.0, least=1), "at least 2 values, not 1"),
-        (lambda: Precision(5.0, least=20, most=10), "at most 10 values are fewer than at least 20"),
-        (lambda: Agreement(100.0), "less than 100 %"),
-        (lambda: Agreement(10.0, least=5, most=4), "fewer than at least 5"),
+        (lambda: Precision(5.0, least=20, most=10), "the maximum of 10 values is below the minimum of 20"),
+        (lambda: Agreement(100.0), "between 0 and 100 %"),
+        (lambda: Agreement(10.0, least=5, most=4), "below the minimum of 5"),
     ],
 )
 def test_a_rule_that_cannot_be_kept_is_refused(make: Callable[[], Rule], message: str) -> None:

@@ -51,7 +51,7 @@ class LogMean:
 def equivalences(logs: Sequence[LogMean], margin_percent: float = MARGIN_PERCENT) -> list[Equivalence]:
     """Verdicts on ratios with the mean logarithms `logs`. Raises ValueError unless 0 < margin_percent < 100."""
     if not 0 < margin_percent < 100:
-        raise ValueError(f"the margin of equivalence is between 0 and 100 %, not {margin_percent:g} %")
+        raise ValueError(f"the margin of equivalence must be between 0 and 100 %, not {margin_percent:g} %")
     lower, upper = math.log1p(-margin_percent / 100), math.log1p(margin_percent / 100)
     mean, error, df = (np.array([getattr(log, name) for log in logs]) for name in ("mean", "error", "df"))
     with np.errstate(all="ignore"):  # a single pair has no error, and equal pairs have an error of 0

@@ -15,7 +15,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """
     bad = [p for p in p_values if p is not None and not 0 <= p <= 1]
     if bad:
-        raise ValueError(f"a p-value is between 0 and 1, not {bad[0]:g}")
+        raise ValueError(f"a p-value must be between 0 and 1, not {bad[0]:g}")
     ranked = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     least = 0.0

@@ -56,10 +56,10 @@ def fit(x: Sequence[float | None], y: Sequence[float | None], degree: int) -> Fi
     xs, ys = _points(x, y)
     different = len(np.unique(xs))
     if degree < 0:
-        raise ValueError(f"a polynomial has a degree of 0 or more, not {degree}")
+        raise ValueError(f"the degree of a polynomial must be at least 0, not {degree}")
     if different <= degree:
         raise ValueError(
-            f"a polynomial of degree {degree} needs {degree + 1} different x, there are {different}"
+            f"a polynomial of degree {degree} requires {degree + 1} different x, got {different}"
         )
     half = float(np.ptp(xs)) / 2 or 1.0
     middle = float(xs.min()) + float(np.ptp(xs)) / 2
@@ -100,7 +100,7 @@ def choose_degree(x: Sequence[float | None], y: Sequence[float | None], most: in
     xs, ys = _points(x, y)
     n = len(xs)
     if n < 5:
-        raise ValueError(f"choosing a degree needs 5 points, there are {n}")
+        raise ValueError(f"choosing a degree requires 5 points, got {n}")
     nothing = (n * np.finfo(np.float64).eps * float(np.abs(ys).max())) ** 2  # rounding errors of an exact fit
     best, lowest = 1, math.inf
     for degree in range(1, min(most, n - 4, len(np.unique(xs)) - 1) + 1):
@@ -112,7 +112,7 @@ def choose_degree(x: Sequence[float | None], y: Sequence[float | None], most: in
         if aicc < lowest:
             best, lowest = degree, aicc
     if math.isinf(lowest):
-        raise ValueError(f"a polynomial of degree 1 needs 2 different x, there are {len(np.unique(xs))}")
+        raise ValueError(f"a polynomial of degree 1 requires 2 different x, got {len(np.unique(xs))}")
     return best
 
 

@@ -122,7 +122,7 @@ def _too_few(n: int, mean: float, sd: float, percent: float) -> Instability | No
         return None
     needed = runs_needed(mean, sd, percent)
     runs = f"more than {MOST_RUNS}" if needed is None else f"about {needed}"
-    detail = f"{n} runs tell the mean to {reached:.2g} %; {percent:g} % would take {runs}"
+    detail = f"{n} runs give the mean to within {reached:.2g} %; {percent:g} % would require {runs}"
     return Instability("too few", detail)
 
 

@@ -22,7 +22,7 @@ class Fixed:
     n: int
 
     def __post_init__(self) -> None:
-        _check(self.n >= 1, f"a cell is measured at least once, not {self.n} times")
+        _check(self.n >= 1, f"a cell must be measured at least once, not {self.n} times")
 
     @property
     def least(self) -> int:
@@ -53,8 +53,10 @@ class Precision:
     most: int = 30
 
     def __post_init__(self) -> None:
-        _check(self.percent > 0, f"precision is a part of the mean above 0 %, not {self.percent:g} %")
-        _check(0 < self.confidence < 100, f"confidence is between 0 and 100 %, not {self.confidence:g} %")
+        _check(self.percent > 0, f"precision must be above 0 % of the mean, not {self.percent:g} %")
+        _check(
+            0 < self.confidence < 100, f"confidence must be between 0 and 100 %, not {self.confidence:g} %"
+        )
         _check_range(self.least, self.most)
 
     def reached(self, values: Floats) -> bool:
@@ -76,7 +78,7 @@ class Agreement:
 
     def __post_init__(self) -> None:
         within = self.within_percent
-        _check(0 < within < 100, f"agreement is within more than 0 and less than 100 %, not {within:g} %")
+        _check(0 < within < 100, f"agreement must be between 0 and 100 %, not {within:g} %")
         _check_range(self.least, self.most)
 
     def reached(self, values: Floats) -> bool:
@@ -102,8 +104,8 @@ def outcome(rule: Rule, values: Sequence[float]) -> Progress:
 
 
 def _check_range(least: int, most: int) -> None:
-    _check(least >= 2, f"a rule that looks at the spread needs at least 2 values, not {least}")
-    _check(most >= least, f"at most {most} values are fewer than at least {least}")
+    _check(least >= 2, f"a rule that uses the spread requires at least 2 values, not {least}")
+    _check(most >= least, f"the maximum of {most} values is below the minimum of {least}")
 
 
 def _check(holds: bool, message: str) -> None:
