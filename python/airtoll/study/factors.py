@@ -322,7 +322,7 @@ CRYPTO_AT: Final = Factor(
     level=CryptoAtLevel,
     text="Where frames are sealed and opened: host is the host's CPU, card the card's processor; by-suite is the "
     "host for Enhanced CCMP and the card otherwise.",
-    several="Places of the crypto",
+    several="Crypto locations",
     default="host",
     word=Word("Where frames are sealed and opened: host or card.", "host", "Security"),
     named={"host": "crypto on the host", "card": "crypto on the card", "by-suite": "crypto by suite"},

@@ -43,7 +43,7 @@ class TcpSettings(_Settings):
     delayed_ack: _Switch | None = Field(default=None, description="Whether TCP delays acknowledgements.")
     coalesce: _Switch | None = Field(
         default=None,
-        description="Whether hosts receive packets of one flow that arrive together as one, as with GRO.",
+        description="Whether hosts receive packets of one flow coalesced, as with GRO.",
     )
 
 
@@ -95,7 +95,7 @@ class MediumSettings(TcpSettings):
     rate_control: Annotated[RateControl, *name_of(RateControl)] | None = Field(
         default=None, description="Rate control: fixed uses one rate, minstrel falls back to lower rates."
     )
-    ampdu: _Switch | None = Field(default=None, description="Whether MPDUs are aggregated to A-MPDUs.")
+    ampdu: _Switch | None = Field(default=None, description="Whether MPDUs are aggregated into A-MPDUs.")
     amsdu: _Octets | None = Field(
         default=None, description="Maximum A-MSDU size in bytes; 0 disables A-MSDUs."
     )

@@ -74,7 +74,7 @@ def read_table(table: Path) -> list[Given]:
             try:
                 check_factor(head)
             except ValueError as error:
-                raise UsageError(f"{name}: line 1: {error}, and file and block") from None
+                raise UsageError(f"{name}: line 1: {error} (other columns: file, block)") from None
     return [
         _row(dict(zip(heads, row, strict=False)), len(row) - len(heads), table, f"{name}: line {number}")
         for number, row in enumerate(rows[1:], start=2)
