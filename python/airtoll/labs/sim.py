@@ -108,7 +108,7 @@ class Sim:
         def ask(**words: Any) -> Answer:
             try:
                 return simulate(self._scenario(cell, seed=seed, **words), self._solver)
-            except UsageError as error:  # `check` has let it pass
+            except UsageError as error:  # although `check` accepted it
                 raise AirtollError(f"lab sim: {error}") from error
 
         yield SimulatedLink(

@@ -5,7 +5,7 @@ Variants in virtual time lead from the open cell to the secured cell. Each varia
 | part          | added effect                                                                                       |
 |---------------|----------------------------------------------------------------------------------------------------|
 | aggregation   | WEP and TKIP forbid HT: no aggregation of MPDUs (IEEE Std 802.11-2020, 12.6.3, 9.4.2.24.2)           |
-| legacy rate   | and a legacy rate                                                                                  |
+| legacy rate   | in addition, a legacy rate                                                                         |
 | bytes         | the octets of the suite, each taking exactly its time at the PHY rate                              |
 | symbols       | their real time: whole symbols, padded subframes, fewer MPDUs per PPDU                             |
 | processor     | the time per frame of the engine or the card                                                       |

@@ -18,7 +18,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import Transport
 
 OVERLOAD = 1.25
-"""Enough to keep a queue of 128 MPDUs full after 0.2 s."""
+"""UDP load over the capacity of the open link: enough to keep a queue of 128 MPDUs full after 0.2 s."""
 
 INTERVAL_S = 0.1  # the shortest interval that iperf3 supports
 

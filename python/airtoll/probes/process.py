@@ -26,7 +26,7 @@ GRACE_S = 10.0
 
 _POLL_S = 0.005
 _WAITING_STATES: dict[Transport, bytes] = {"tcp": b"0A", "udp": b"07"}  # LISTEN; not connected (proc(5))
-_CONNECTED = b"01"  # ESTABLISHED, also of UDP
+_CONNECTED = b"01"  # ESTABLISHED; connected UDP sockets have it too
 
 
 def lacking(packages: Mapping[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""The numbers of all runs to a summary of every cell, and to the paired differences between security levels.
+"""From the numbers of all runs to a summary of every cell and to paired differences between security levels.
 
 A run counts if it is finished, valid, and not among the first replicates that the method discards. Every other run is
 excluded and counted by reason. A pair consists of two runs of one block, one at the baseline level and one at another

@@ -1,4 +1,4 @@
-"""p-values of a family of tests, adjusted so that the family-wise error rate equals that of one test.
+"""p-values of a family of tests, adjusted so that the error rate of the family is at most that of one test.
 
 Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6: the smallest
 of m p-values is multiplied by m, the next by m - 1, and so on; none may be below the previous one. The procedure makes
