@@ -1,7 +1,7 @@
-"""The command `airtoll`: parsing and printing only.
+"""The `airtoll` command: parsing and printing only.
 
-Every command imports the stages it needs when it runs, so that `--help` answers at once; so does one whose options
-are those of a stage. Exit status: 0 fine, 1 something failed, 2 what was asked for cannot be done as asked.
+Every command imports the stages it needs when it runs, so that `--help` is fast. Commands with the options of a stage
+import that stage when they are called. Exit status: 0 success, 1 failure, 2 invalid request.
 """
 
 import os
@@ -22,7 +22,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class _Commands(TyperGroup):
-    """The commands; `simulate` and `model` get their options, the words of a scenario, when they are called."""
+    """The commands; `simulate` and `model` load their options, the keys of a scenario, when they are called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -35,7 +35,7 @@ class _Commands(TyperGroup):
 
 
 def _take_help_literally(command: Any) -> None:
-    """Escape the help of a command and of those below it: typer would read "[link]" as markup and print nothing."""
+    """Escape the help of a command and its subcommands: typer would take "[link]" for markup and not print it."""
     for described in (command, *command.params):
         if "[" in (text := getattr(described, "help", None) or ""):
             from rich.markup import escape
@@ -95,7 +95,7 @@ def airtoll(
 
 @app.command()
 def doctor() -> None:
-    """Say what this machine can and cannot do, and what to install."""
+    """Check what this machine can measure, and list what to install."""
     from airtoll.cli.doctor import examine
 
     raise typer.Exit(examine())
@@ -103,7 +103,7 @@ def doctor() -> None:
 
 @studies.callback(invoke_without_command=True)
 def list_or_ask(context: typer.Context) -> None:
-    """List the studies that come with airtoll; or what was published of one."""
+    """List the studies shipped with airtoll, or print the published figures of one."""
     if context.invoked_subcommand is None:
         from airtoll.cli.planning import list_studies
 
@@ -118,7 +118,7 @@ def print_publication(
     csv: Annotated[bool, typer.Option("--csv", help="Print the points as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Print the figures that a study published, and what comes out when they are computed again."""
+    """Print the published figures of a study and the findings of recomputing them."""
     from airtoll.cli.published import print_published
 
     print_published(name, as_csv=csv, as_json=as_json)
@@ -126,7 +126,7 @@ def print_publication(
 
 @app.command()
 def plan(study: StudyArgument, lab: LabOption = None, quick: QuickOption = False) -> None:
-    """Print the runs of a study without doing them."""
+    """Print the runs of a study without performing them."""
     from airtoll.cli.planning import print_plan
 
     print_plan(study, lab, quick=quick)
@@ -151,9 +151,9 @@ def run(
 ) -> None:
     """Perform a study: measure every run, keep the record, print the table and write the report.
 
-    Exit status: 0 if every planned comparison has two valid pairs of runs, or the one pair that is planned (with one
-    security level, if every cell has a valid run); 1 if not, which the last line tells after the report is written, or
-    if the study could not be completed; 2 if it cannot be done as asked.
+    Exit status: 0 if every planned comparison has at least two valid pairs of runs, or one if only one is planned (a
+    study of one security level needs one valid run per cell); 1 if a comparison has fewer, or if the study could not
+    be completed; 2 if the request is invalid. With status 1 the report is written if the study was completed.
     """
     from airtoll.cli.running import perform
 
@@ -162,12 +162,12 @@ def run(
 
 @app.command()
 def simulate() -> None:
-    """Run one cell in virtual time: throughput, delay, jitter, loss and where the airtime goes."""
+    """Run one cell in virtual time: throughput, delay, jitter, loss and airtime shares."""
 
 
 @app.command()
 def model() -> None:
-    """Print what closed forms say of one cell: one station, many stations, the cost of security."""
+    """Predict one cell by closed forms: one station, many stations, the cost of security."""
 
 
 @app.command()
@@ -203,7 +203,7 @@ def sweep(
         ),
     ] = None,
 ) -> None:
-    """Run a grid of cells in virtual time, on all cores or on a Dask cluster, into one table."""
+    """Run a grid of cells in virtual time, on all cores or on a Dask cluster, and write one table."""
     from airtoll.cli.sweeping import perform_sweep
 
     formats = [name for name, wanted in (("csv", csv), ("json", as_json)) if wanted]
@@ -248,7 +248,7 @@ def report(
         ),
     ] = False,
 ) -> None:
-    """Write the report of a result: HTML, Markdown and CSV; of several results, a page that leads to them too."""
+    """Write the report of a result as HTML, Markdown and CSV; for several results, also an index page."""
     from airtoll.cli.results import report_results
 
     report_results(directories, out, paper=paper)
@@ -324,13 +324,13 @@ def decrypt(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Decrypt a capture: write its Ethernet frames to a pcap file, and print what became of every frame.
+    """Decrypt a capture: write its Ethernet frames to a pcap file and print the number of frames per outcome.
 
     WEP frames are decrypted with --key. For TKIP, CCMP and GCMP the 4-way handshake of each station must be in the
     capture, before its frames.
 
-    Exit status: 0 if frames were decrypted; 1 if none was, and there is no output then; 2 if a file or a key cannot
-    be used, or if the capture breaks off: what comes before that is decrypted.
+    Exit status: 0 if frames were decrypted; 1 if no frame was decrypted (no output is written); 2 if a file or a key
+    is invalid, or if the capture is truncated (the frames before that point are decrypted).
     """
     from airtoll.cli.decrypt import decrypt_file, read_secrets
 
@@ -373,7 +373,7 @@ def ciphers(
         typer.Option("--figure", metavar="FILE", help="Draw speed over size too: .svg, .png or .html."),
     ] = None,
 ) -> None:
-    """Measure how fast this machine protects frames, beside OpenSSL and libipsec-mb (half a minute)."""
+    """Measure how fast this machine protects frames, compared with OpenSSL and libipsec-mb (half a minute)."""
     from airtoll.cli.ciphers import benchmark
 
     benchmark(suite or (), size or (), backend, as_json=json, as_markdown=markdown, figure=figure)
@@ -385,9 +385,9 @@ app.add_typer(rtl, name="rtl")
 
 
 def main() -> None:
-    """Entry point: every way to fail ends in one line on stderr and an exit status."""
+    """Entry point: every failure ends with one line on stderr and an exit status."""
     if isinstance(sys.stdout, TextIOWrapper):
-        # A file's name may be no UTF-8; it is printed as it is.
+        # A file name may be invalid UTF-8; its bytes are printed unchanged.
         sys.stdout.reconfigure(errors="surrogateescape")
     try:
         app()
@@ -396,7 +396,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:
-        # The reader of our output has gone (as `airtoll plan | head` does): nothing is wrong.
+        # The reader closed the pipe, as in `airtoll plan | head`: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:

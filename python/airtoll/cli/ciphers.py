@@ -1,4 +1,4 @@
-"""`airtoll ciphers`: how fast this machine protects frames, in tables, as JSON and as a figure."""
+"""`airtoll ciphers`: measures how fast this machine protects frames; prints tables or JSON, draws a figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from airtoll.ciphers.speed import Host, Measurement, Speeds, Way
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
 
-_WIDTH = 100  # of a table; where no terminal says otherwise Rich would take 80
+_WIDTH = 100  # of a table; without a terminal, rich would use 80
 _NAMES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "ipsec-mb"}
 _ONE_SIZE_B = 1500
-_FEW_SIZES = 2  # with more, the ways other than the usual one are shown at one size
+_FEW_SIZES = 2  # with more sizes, every mode except the usual one is shown at one size
 _NONE = "\N{EN DASH}"
 
 
@@ -29,7 +29,7 @@ def benchmark(
     as_markdown: bool,
     figure: Path | None,
 ) -> None:
-    """Measure and print; what was measured before Ctrl-C is printed too."""
+    """Measure and print; on Ctrl-C, print the measurements up to that point."""
     if as_json and as_markdown:
         raise UsageError("--json and --markdown exclude each other")
     if figure is not None and figure.suffix not in SUFFIXES:
@@ -80,15 +80,15 @@ def _measure(cases: Sequence[speed.Case], host: Host) -> Speeds:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A table before it is printed: one way to protect frames."""
+    """A table before it is printed: one mode of protecting frames."""
 
     title: str
-    columns: tuple[tuple[str, str], ...]  # whose, and what
-    rows: list[tuple[str, ...]]  # an empty first cell: the suite of the row before
+    columns: tuple[tuple[str, str], ...]  # implementation, quantity
+    rows: list[tuple[str, ...]]  # an empty first cell means the suite of the row above
 
 
 def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
-    """The usual way at all sizes, then every other way; at one size if there are many."""
+    """The usual mode at all sizes, then the other modes, at one size if there are many sizes."""
     sizes = list(dict.fromkeys(m.size_b for m in speeds.measurements))
     if len(sizes) <= _FEW_SIZES:
         shown = sizes
@@ -107,7 +107,7 @@ def _sheet(way: Way, measurements: Sequence[Measurement]) -> _Sheet:
     by_case: dict[tuple[str, int | None], dict[str, Measurement]] = {}
     for m in measurements:
         by_case.setdefault((m.suite, m.size_b), {})[m.implementation] = m
-    # A frame on its own is what lanes are for: there the engine is compared with its own standard too.
+    # Lanes exist for single frames: this table also compares the enhanced suites with the engine's own CCMP.
     lanes = way.batch == 1 and any(suite == "ccmp" for suite, _ in by_case)
     columns = [
         ("", "suite"),
@@ -167,14 +167,14 @@ def _rate(m: Measurement | None) -> tuple[str, str]:
 
 
 def _number(value: float | None) -> str:
-    """Three digits that count."""
+    """A value with about three significant digits."""
     if value is None:
         return _NONE
     return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def _ratio(ours: Measurement | None, other: Measurement | None) -> str:
-    """How many times as fast airtoll is."""
+    """The speed of airtoll divided by the speed of the other implementation."""
     if ours is None or other is None:
         return _NONE
     return f"{ours.gbit_per_s / other.gbit_per_s:.2f}x"
@@ -249,7 +249,7 @@ def _markdown(speeds: Speeds) -> str:
 
 
 def _headings(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Each with whose it is, as a heading of one line needs it: "OpenSSL c/B"."""
+    """One-line headings: each quantity with its implementation, as in "OpenSSL c/B"."""
     headings, whose = [], ""
     for above, what in columns:
         whose = above or whose

@@ -1,4 +1,4 @@
-"""`airtoll compare`: two results cell by cell, as tables, Markdown or JSON."""
+"""`airtoll compare`: compares two results cell by cell; prints tables, Markdown or JSON."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from airtoll.study.values import did_you_mean
 
 _HEADS: Final = ("cell", "A", "B", "B - A [95 % CI]", "change [95 % CI]", "p", "finding")
 _NAMED_MOST: Final = 12
-"""Cells of one result alone, and unlike things, that are named; JSON has all."""
+"""A list names at most this many cells or differences; JSON has all."""
 
 
 def compare_results(
@@ -34,7 +34,7 @@ def compare_results(
     as_markdown: bool,
     fail_on_difference: bool,
 ) -> int:
-    """Print how the second result differs from the first; the exit status."""
+    """Print how the second result differs from the first, and return the exit status."""
     if as_json and as_markdown:
         raise UsageError("--json and --markdown exclude each other")
     percent = _margin(margin)

@@ -1,4 +1,4 @@
-"""What a scenario's security costs, where that comes from, and what would change it, for `airtoll model`."""
+"""The cost of a scenario's security, its causes, and alternatives that change it, for `airtoll model`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ _ASKED = "throughput"
 
 @dataclass(frozen=True)
 class Cost:
-    """What virtual time says."""
+    """A cost and its alternatives, predicted in virtual time."""
 
     attributions: Sequence[Attribution]
     alternatives: Sequence[Alternative]
 
     def to_json(self) -> dict[str, Any]:
-        """As keys of the answer; changes are in the metric's unit: bit/s, ms."""
+        """The keys of the JSON answer; changes are in the metric's unit: bit/s, ms."""
         return {
             "cost": {of.metric: {part.name: part.change for part in _parts(of)} for of in self.attributions},
             "alternatives": [
@@ -41,7 +41,7 @@ class Cost:
         }
 
     def print(self, console: Console) -> None:
-        """As tables."""
+        """Print the cost and the alternatives as tables."""
         if self.attributions:
             heads = (
                 "cost of security",
@@ -61,7 +61,7 @@ class Cost:
 
 
 def cost_of(scenario: Scenario) -> Cost | None:
-    """The cost of a scenario's security; None where it says what no cell of a study can (matrices, path loss)."""
+    """The cost of a scenario's security; None if no cell can express the scenario (matrices, path loss)."""
     case = case_of(scenario)
     if case is None:
         return None

@@ -1,4 +1,4 @@
-"""`airtoll decrypt`: a capture decrypted, and what became of every frame of it."""
+"""`airtoll decrypt`: decrypts a capture and counts its frames by outcome."""
 
 import json
 import os
@@ -40,7 +40,7 @@ REASONS: Final = {
     "damaged": "damaged: too short, wrong FCS, no 802.11 header",
     "other_link_type": "not 802.11: of another interface of the capture",
 }
-"""Why a frame was not decrypted, in words."""
+"""Why a frame was not decrypted."""
 
 
 FINDINGS: Final = {
@@ -53,16 +53,16 @@ FINDINGS: Final = {
     "not_of_passphrase": "its PMK is not made of the passphrase: --pmk is needed",
     "unknown_suites": "a key management that has no PSK, or an unknown cipher",
 }
-"""Why a station's keys are known, or why not, in words."""
+"""Why a station's keys are known or unknown."""
 
 MAX_NAMED: Final = 3
-"""Stations that one line names."""
+"""The number of stations that one line names."""
 
 
 def read_secrets(
     keys: Sequence[str], psk: str | None, psk_file: Path | None, ssid: str | None, pmks: Sequence[str]
 ) -> Secrets:
-    """What the options say; UsageError if they go against each other, or there are none."""
+    """The secrets in the options. Raises UsageError if options conflict or no secret is given."""
     if psk is not None and psk_file is not None:
         raise UsageError("--psk and --psk-file: one of them is enough")
     if not (keys or pmks or psk is not None or psk_file is not None):
@@ -83,9 +83,9 @@ def read_secrets(
 
 
 def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: bool) -> None:
-    """Decrypt, print the counts, and say in an error what they do not."""
+    """Decrypt a capture and print the counts. Raises AirtollError if it is truncated or no frame was decrypted."""
     target = out or _beside(capture)
-    # As Ctrl-C does, it leaves no temporary file behind.
+    # SIGTERM must remove the temporary file, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _showing_progress(capture) as progress:
@@ -104,7 +104,7 @@ def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: 
 
 
 def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
-    """Why there is not one frame, in one clause that says what to do."""
+    """Why no frame was decrypted, and what to do, in one clause."""
     nothing = "nothing decrypted"
     if not secrets.learns:
         return nothing
@@ -130,7 +130,7 @@ def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
 
 
 def _named(stations: Sequence[Station]) -> str:
-    """The first of some stations, with their networks."""
+    """The first few stations, with their networks."""
     names = [
         f"{station.station} with {station.bssid}"
         + (f" (SSID {_shown(station.ssid)})" if station.ssid is not None else "")
@@ -141,13 +141,13 @@ def _named(stations: Sequence[Station]) -> str:
 
 
 def _shown(ssid: bytes | None) -> str:
-    """An SSID, which may hold any octets, on one line."""
+    """An SSID, which may contain any octets, as one printable line."""
     text = (ssid or b"").decode("utf-8", "backslashreplace")
     return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) + '"'
 
 
 def _beside(capture: Path) -> Path:
-    """Where the output goes unless the user says: there is a place for it only beside a file."""
+    """The default output path, beside the capture. Raises UsageError if the capture is not a regular file."""
     if os.path.isdir(capture):
         raise UsageError(f"{capture}: Is a directory")
     if os.path.exists(capture) and not os.path.isfile(capture):
@@ -157,11 +157,11 @@ def _beside(capture: Path) -> Path:
 
 @contextmanager
 def _showing_progress(capture: Path) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; on stderr, for stdout is for the counts."""
+    """A progress bar if stderr is a terminal; stdout is for the counts."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    # Loading it takes longer than decrypting a hundred megabytes.
+    # Importing rich takes longer than decrypting a hundred megabytes.
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -199,7 +199,7 @@ def _print(decrypted: Decrypted, written: Path | None) -> None:
 
 
 def _station_lines(stations: Sequence[Station]) -> Iterator[str]:
-    """A line a station: what was learned, how many frames that opened, and how many not; as wide as it must be."""
+    """One aligned line per station: keys learned, frames decrypted, frames not decrypted."""
     rows: list[tuple[str, ...]] = [
         ("access point", "station", "SSID", "cipher", "keys", "decrypted", "too early", "wrong key", "")
     ]

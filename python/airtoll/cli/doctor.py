@@ -1,4 +1,4 @@
-"""`airtoll doctor`: what this machine can and cannot do, and what to install."""
+"""`airtoll doctor`: what this machine can and cannot measure, and what to install."""
 
 import os
 import platform
@@ -20,12 +20,12 @@ from airtoll.probes import DEFAULT_PROBES, PROBES, probes_of
 class _Finding:
     subject: str
     works: bool
-    needed: bool  # for the quickstart; what is not needed is worth having
-    words: str  # what was found, or what to do
+    needed: bool  # by the quickstart; other findings are recommendations
+    words: str  # the finding, or what to do
 
 
 def examine() -> int:
-    """Print what was found; 0 if the quickstart can run here, 1 if not."""
+    """Print the findings; return 0 if the quickstart can run on this machine, 1 if not."""
     findings = list(_findings())
     table = Table(box=None, pad_edge=False, show_header=False)
     for finding in findings:

@@ -1,4 +1,4 @@
-"""`airtoll metrics`: a result as OpenMetrics text."""
+"""`airtoll metrics`: exports a result as OpenMetrics text."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from airtoll.store.durable import make_directory, publish, reporting
 
 
 def export_metrics(directory: Path, out: Path | None) -> None:
-    """Print the text, or write it to a file as a whole, as the textfile collector of Prometheus needs it."""
+    """Print the text, or write it to a file atomically, as the textfile collector of Prometheus requires."""
     content = openmetrics(ReportData.of(Result.open(directory)))
     if out is None:
         typer.echo(content, nl=False)

@@ -1,4 +1,4 @@
-"""`airtoll gate`: rules held against a result, a line each."""
+"""`airtoll gate`: checks a result against rules; prints one line per rule."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from airtoll.store.durable import make_directory, publish, reporting
 from airtoll.study.levels import check_factor
 
 _SHOWN_MOST: Final = 20
-"""Cells of the table; JSON has all."""
+"""The table has at most this many cells; JSON has all."""
 
 
 def gate_result(
@@ -32,7 +32,7 @@ def gate_result(
     as_json: bool,
     junit_file: Path | None,
 ) -> int:
-    """Print how each rule fares, write JUnit's XML if that is asked for; the exit status."""
+    """Print the outcome of each rule, write JUnit XML if requested, and return the exit status."""
     parsed = [parse_rule(rule, f"--rule {number}") for number, rule in enumerate(rules, start=1)]
     default: Undecided = "pass"
     if rule_file is not None:
@@ -110,7 +110,7 @@ def _word(outcome: RuleOutcome) -> str:
 
 
 def _sentence(outcome: RuleOutcome, fixed: set[str]) -> str:
-    """How a rule fared: cells by state, and the worst of them."""
+    """The outcome of a rule: the number of cells per state, and the worst cell."""
     worst = outcome.cells[0]
     counts = [
         (outcome.count("pass"), "pass"),
@@ -137,7 +137,7 @@ def _value(rule: Rule, cell: CellOutcome) -> str:
 
 
 def _decimals(bound: float) -> int:
-    """Digits after the point that a reader needs to tell a value from the bound."""
+    """The number of decimals that distinguishes a value from the bound."""
     return 0 if bound == 0 or abs(bound) >= 1 else min(9, 2 - math.floor(math.log10(abs(bound))))
 
 

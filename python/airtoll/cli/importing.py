@@ -1,4 +1,4 @@
-"""`airtoll import`: files of other tools as a result directory."""
+"""`airtoll import`: converts files of other tools into a result directory."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ def import_into(
     table: Path | None,
     shared_clocks: bool,
 ) -> None:
-    """Make the result, and say of each file what it became."""
+    """Write the result and print the run and the verdict of each file."""
     given = _with_security(_with_table(files, table), security)
     for_all = _distinct([given_level(level, "--level") for level in levels])
     given = [_with_levels(each, for_all) for each in given]

@@ -1,4 +1,4 @@
-"""The options of `airtoll compare`, `gate`, `import` and `metrics`; what they do is imported when they are called."""
+"""The options of `airtoll compare`, `gate`, `import` and `metrics`; each command imports its code when it is called."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +42,7 @@ def compare(
         ),
     ] = False,
 ) -> None:
-    """Compare two results: which cells differ, by how much, and how sure that is."""
+    """Compare two results: which cells differ, by how much, and with what certainty."""
     from airtoll.cli.comparing import compare_results
 
     raise typer.Exit(
@@ -113,9 +113,9 @@ def gate(
         ),
     ] = None,
 ) -> None:
-    """Hold a result against rules, for CI.
+    """Check a result against rules, for CI.
 
-    Exit status: 0 if all are kept; 1 if one is missed; 2 if a rule is wrong, or if nothing in the result answers it.
+    Exit status: 0 if all rules are met; 1 if a rule is broken; 2 if a rule is invalid or matches nothing in the result.
     """
     from airtoll.cli.gating import gate_result
 
@@ -179,7 +179,7 @@ def import_(
         bool, typer.Option("--shared-clocks", help="Both hosts read one clock: irtt's one-way delays count.")
     ] = False,
 ) -> None:
-    """Make a result of what iperf3, irtt and flent recorded elsewhere, a run a file."""
+    """Import recorded files of iperf3, irtt and flent as a result, one run per file."""
     from airtoll.cli.importing import import_into
 
     import_into(

@@ -1,4 +1,4 @@
-"""`airtoll link`: one end of a protected link, and what it says of itself."""
+"""`airtoll link`: runs one end of a protected link, or prints the status of a running link."""
 
 import json
 from pathlib import Path
@@ -28,13 +28,13 @@ ConfigArgument = Annotated[
 
 @link.command("ap")
 def access_point(config: ConfigArgument) -> None:
-    """Be the access point of a link, until SIGINT or SIGTERM."""
+    """Run the access point of a link until SIGINT or SIGTERM."""
     _run(access_point=True, config=config)
 
 
 @link.command("sta")
 def station(config: ConfigArgument) -> None:
-    """Be a station of a link, until SIGINT or SIGTERM."""
+    """Run a station of a link until SIGINT or SIGTERM."""
     _run(access_point=False, config=config)
 
 
@@ -52,7 +52,7 @@ def status(
     ] = None,
     openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Print OpenMetrics text.")] = False,
 ) -> None:
-    """Print what a running link says of itself, as JSON."""
+    """Print the status of a running link as JSON."""
     answer = _ask(at or _only_socket(), "openmetrics" if openmetrics else "status")
     typer.echo(answer.rstrip("\n") if openmetrics else json.dumps(json.loads(answer), indent=2))
 

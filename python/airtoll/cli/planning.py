@@ -1,4 +1,4 @@
-"""`airtoll studies` and `airtoll plan`: what there is to measure, and in which order."""
+"""`airtoll studies` and `airtoll plan`: the available studies, and the runs of a study in their order."""
 
 from rich.table import Table
 
@@ -10,7 +10,7 @@ from airtoll.study import describe, expand, find_study, load_study, shipped_stud
 
 
 def list_studies() -> None:
-    """One row a study: its name, its title and its size."""
+    """Print one row per study: name, number of runs and title."""
     table = Table(box=None, pad_edge=False)
     for heading in ("study", "runs", "title"):
         table.add_column(heading)
@@ -21,7 +21,7 @@ def list_studies() -> None:
 
 
 def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
-    """Every run in its order, and how long all of them will take."""
+    """Print all runs in order, and their estimated total duration."""
     plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick)
     where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     check_cells((run.cell for run in plan.runs), where)

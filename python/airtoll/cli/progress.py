@@ -1,4 +1,4 @@
-"""Progress of work that is counted in runs or cells."""
+"""Progress bars for runs and cells."""
 
 from rich.console import Console
 from rich.progress import (
@@ -12,7 +12,7 @@ from rich.progress import (
 
 
 def counting(console: Console) -> Progress:
-    """A bar with what is done of how many, and the time that it took and will take; nothing but on a terminal."""
+    """A bar with the number done, the total, the time elapsed and the time left; shown only on a terminal."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -26,7 +26,7 @@ def counting(console: Console) -> Progress:
 
 
 def duration(seconds: float) -> str:
-    """How long something takes, as a person says it: "40 s", "12 min", "5.9 h"."""
+    """A duration for people: "40 s", "12 min", "5.9 h"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

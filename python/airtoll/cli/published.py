@@ -1,4 +1,4 @@
-"""`airtoll studies published`: a study's published figures, and their arithmetic computed again."""
+"""`airtoll studies published`: a study's published figures, with their arithmetic checked."""
 
 import json
 
@@ -18,7 +18,7 @@ _LISTS = (
 
 
 def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
-    """Print a publication's points and findings; as CSV the points alone."""
+    """Print a publication's points and findings; CSV contains only the points."""
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other")
     publication = published(name)
@@ -31,7 +31,7 @@ def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
 
 
 def _json(publication: Publication) -> str:
-    """All of it; numbers are strings of the printed digits."""
+    """The complete publication; numbers are strings of the printed digits."""
     return json.dumps(
         {
             **publication.model_dump(mode="json"),

@@ -14,7 +14,7 @@ from airtoll.store import Result, verify
 
 
 def verify_result(directory: Path) -> int:
-    """Print each problem of the result, or that there is none; the exit status."""
+    """Print each problem of the result, or that it has none, and return the exit status."""
     console = plain_console(soft_wrap=True)
     problems = verify(directory)
     for problem in problems:
@@ -35,7 +35,7 @@ def verify_result(directory: Path) -> int:
 
 
 def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool) -> None:
-    """Write the report of each result, print its table and where the files are; of several, an index too."""
+    """Write the report of each result, print its table and its files; for several results, also write an index."""
     console = plain_console(soft_wrap=True)
     results = [Result.open(directory) for directory in directories]
     for result in results:
@@ -53,13 +53,13 @@ def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool
 
 
 def print_summary(console: Console, result: Result) -> None:
-    """The comparison table of a result, and how many of its runs count."""
+    """Print the comparison table of a result and the number of its invalid runs."""
     comparison = table(result)
     printed = Table(title=result.plan.study)
     for number, heading in enumerate(comparison.columns):
         printed.add_column(heading, justify="left" if number == 0 else "right")
     for row in comparison.cells:
-        if not any(row[1:]):  # the name of a flow
+        if not any(row[1:]):  # a row with only the name of a flow
             printed.add_section()
         printed.add_row(*row)
     console.print(printed)
@@ -74,5 +74,5 @@ def print_summary(console: Console, result: Result) -> None:
 
 
 def _also(count: int, what: str) -> str:
-    """The rest of a sentence, where there is something to say."""
+    """The end of a sentence: a count, or nothing if it is zero."""
     return f", {count} {what}" if count else ""

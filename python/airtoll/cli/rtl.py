@@ -1,4 +1,4 @@
-"""`airtoll rtl`: what the hardware half measured."""
+"""`airtoll rtl`: measurements of the hardware."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ rtl = typer.Typer(
 
 @rtl.callback()
 def _rtl() -> None:
-    """CCMP in hardware: what its designs take and reach."""
+    """CCMP in hardware: size, power and speed of the designs."""
 
 
 @rtl.command("report")
@@ -38,7 +38,7 @@ def report(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the same as CSV.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
 ) -> None:
-    """Print logic, timing, power and rate of the CCMP core's designs, beside what Hayajneh et al. published."""
+    """Print logic, timing, power and rate of the CCMP designs, beside the figures of Hayajneh et al."""
     from airtoll.rtl import DesignFigures, all_figures, default_file, load
 
     if as_json + as_csv + markdown > 1:

@@ -1,4 +1,4 @@
-"""`airtoll run`: a study performed, with its progress shown and its table printed."""
+"""`airtoll run`: performs a study, shows the progress and prints the table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def perform(
     allow_mixed: bool,
     pcap: bool,
 ) -> None:
-    """Measure every run that the result has not yet, then print the table and write the report."""
+    """Measure all runs missing from the result, then write the report and print the table."""
     if allow_mixed and not resume:
         raise UsageError(f"{ALLOW_MIXED} needs --resume")
     study = load_study(find_study(study_name))
@@ -69,7 +69,7 @@ def perform(
 
 
 def _too_little(result: Result) -> str | None:
-    """Which planned comparisons have too few valid pairs to say anything; None if none."""
+    """A message that names the planned comparisons with too few valid pairs; None if there are none."""
     records = {record.run.id: record for record in result.records()}
     every = coverage([ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs])
     short = [each for each in every if each.falls_short]
@@ -93,7 +93,7 @@ def _too_little(result: Result) -> str | None:
 
 
 def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe], *, pcap: bool) -> None:
-    """Perform what is left; however it ends, say what is kept and how to go on."""
+    """Perform the remaining runs. Every error reports the number of runs kept and how to continue."""
     total = len(result.plan.runs)
     course = Course.of(result)
     left = len(result.pending()) - len(course.unneeded())
@@ -120,7 +120,7 @@ def _kept(result: Result) -> str:
 
 
 class _Display:
-    """A progress bar on a terminal, a line a run elsewhere."""
+    """A progress bar on a terminal, otherwise one line per run."""
 
     def __init__(self, console: Console, total: int, finished: int) -> None:
         self._console = console
@@ -140,7 +140,7 @@ class _Display:
     def show(self, event: Event) -> None:
         match event:
             case RunStarted(run=run):
-                # Whatever stands before it is done, or not needed any more.
+                # All earlier runs are done or no longer needed.
                 self._progress.update(self._task, description=run.id, completed=run.order - 1)
             case ProbeStarted(run=run, probe=probe):
                 self._progress.update(self._task, description=f"{run.id} {probe}")

@@ -1,4 +1,4 @@
-"""`airtoll simulate` and `airtoll model`: one scenario, its words as options, its answer as tables or JSON."""
+"""`airtoll simulate` and `airtoll model`: one scenario, with its keys as options, answered in tables or JSON."""
 
 import inspect
 import json
@@ -30,7 +30,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
     "Channel": ("error_model", "path_loss"),
     "Run": ("duration", "warmup", "seed"),
 }
-"""The words that are no factors, by the panel of `--help` that shows them. A factor's declaration names its panel."""
+"""Keys that are not factors, by their panel in `--help`. The declaration of a factor names its panel."""
 
 _METAVARS = {
     word: metavar
@@ -53,7 +53,7 @@ _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def command_of(name: str, settings: dict[str, Any]) -> Any:
-    """The command of that name, `simulate` or `model`, with an option for every word of a scenario."""
+    """The command `simulate` or `model`, with one option per key of a scenario."""
     perform = {"simulate": simulate_scenario, "model": model_scenario}[name]
     parameters = [
         parameter for panel in _PANELS for word in _words_of(panel) for parameter in _parameters(panel, word)
@@ -78,7 +78,7 @@ def _words_of(panel: str) -> list[str]:
 
 
 def _parameters(panel: str, word: str) -> Iterator[inspect.Parameter]:
-    """The option of a word, and after --rate also --mcs."""
+    """The option of a key; --rate is followed by --mcs."""
     field = Scenario.model_fields[word]
     flag = f"--{word.replace('_', '-')}"
     default = field.get_default()
@@ -103,7 +103,7 @@ def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Paramet
 
 
 def scenario_from(options: Mapping[str, Any]) -> Scenario:
-    """The scenario of the options given. Raises UsageError naming the option that is wrong."""
+    """The scenario described by the options. Raises UsageError that names the invalid option."""
     words = dict(options)
     if (mcs := words.pop("mcs", None)) is not None:
         if "rate" in words:
@@ -117,7 +117,7 @@ def scenario_from(options: Mapping[str, Any]) -> Scenario:
 
 
 def _value(word: str, text: str | bool) -> Any:
-    """What a study file would have there: a number where it looks like one, TOML where it opens a bracket."""
+    """The value that a study file would contain: text like a number is a number, text that opens a bracket is TOML."""
     if isinstance(text, bool):
         return text
     if _PLAIN_NUMBER.fullmatch(text):
@@ -131,11 +131,11 @@ def _value(word: str, text: str | bool) -> Any:
 
 
 def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
-    """Run one cell in virtual time: throughput, delay, jitter, loss and where the airtime goes.
+    """Run one cell in virtual time: throughput, delay, jitter, loss and airtime shares.
 
-    A quantity is a number, or a number with its unit: --duration 2, --duration '500 ms'.
+    A quantity is a number, optionally with its unit: --duration 2, --duration '500 ms'.
     """
-    scenario = scenario_from(options)  # what can be said without the simulator is said first
+    scenario = scenario_from(options)  # reports invalid options before the simulator is imported
     from airtoll.labs.sim import simulate
 
     answer = simulate(scenario)
@@ -173,9 +173,9 @@ def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
 
 
 def model_scenario(options: dict[str, Any], as_json: bool) -> None:
-    """Print what closed forms say of one cell, what its security costs and why, and what would change that.
+    """Predict one cell by closed forms, with the cost of its security, the causes of that cost and alternatives.
 
-    Closed forms: a single station, Bianchi's fixed point. Costs and changes are predicted in virtual time.
+    Closed forms: a single station, Bianchi's fixed point. Costs and alternatives are predicted in virtual time.
     """
     scenario = scenario_from(options)
     from airtoll.cli.cost import cost_of
@@ -192,7 +192,7 @@ def model_scenario(options: dict[str, Any], as_json: bool) -> None:
     rows = [(_words(name), *(figure(of.get(name)) for of in models.values())) for name in figures]
     console.print(plain_table(("", *map(_words, models)), rows))
     for name, value in answer.values.items():
-        if not isinstance(value, dict):  # a model that says nothing here, or a remark
+        if not isinstance(value, dict):  # a model that does not apply, or a remark
             console.print(f"{_words(name)}: {figure(value)}", soft_wrap=True)
     if cost is not None:
         cost.print(console)
@@ -203,7 +203,7 @@ def _print_json(scenario: str, values: dict[str, Any]) -> None:
 
 
 def _summary(scenario: Scenario) -> str:
-    """What was asked for, in one line."""
+    """The scenario in one line."""
     words = scenario.wire()
     width = f"{scenario.bandwidth} MHz, {scenario.streams} x" if scenario.phy in ("ht", "vht") else ""
     stations = f"{scenario.stations} station{'s' if scenario.stations > 1 else ''}"

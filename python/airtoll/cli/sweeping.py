@@ -1,4 +1,4 @@
-"""`airtoll sweep`: a grid of cells in virtual time, with progress, resume and one table at the end."""
+"""`airtoll sweep`: runs a grid of cells in virtual time, with progress and resume, and writes one table."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def perform_sweep(
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """Perform every cell that is not measured yet, then write the table."""
+    """Run all remaining cells, then write the table."""
     if resume and out is None:
         raise UsageError("--resume needs --out FILE, the sweep to complete")
     if allow_mixed and not resume:
@@ -85,7 +85,7 @@ def _about(grid: Grid, path: Path) -> str:
 def _perform(
     grid: Grid, journal: Journal, console: Console, workers: int | None, scheduler: str | None, path: Path
 ) -> None:
-    """Perform what is left; however it ends, say what is kept and how to go on."""
+    """Run the remaining cells. Every error reports the number of cells kept and how to continue."""
     jobs = [(place, cell) for place, cell in enumerate(grid.cells) if place not in journal.done]
     try:
         with counting(console) as progress, _stopping(console) as stop:
@@ -99,12 +99,12 @@ def _perform(
                 progress.update(task, completed=len(journal.done))
     except UsageError:
         if not journal.done:
-            journal.remove()  # nothing was begun
+            journal.remove()  # it has no cell
         raise
     except AirtollError as error:
         raise AirtollError(f"{error}; {_kept(grid, journal, path)}") from error
     except KeyboardInterrupt:
-        # A cell under way cannot be stopped, and the interpreter would wait for it.
+        # A cell in progress cannot be stopped, and the interpreter would wait for it.
         typer.echo(f"airtoll: interrupted; {_kept(grid, journal, path)}", err=True)
         os._exit(StoppedError.exit_code)
     if len(journal.done) < len(grid.cells):
@@ -131,7 +131,7 @@ class _Stop:
 
 @contextmanager
 def _stopping(console: Console) -> Iterator[_Stop]:
-    """The first Ctrl-C lets the cells under way end, so that they are kept; a second one does not."""
+    """The first Ctrl-C lets the cells in progress finish, which keeps them; a second Ctrl-C drops them."""
     stop = _Stop()
 
     def interrupted(_signal: int, _frame: object) -> None:

@@ -1,4 +1,4 @@
-"""Tables without lines, and numbers with as many digits as a reader wants."""
+"""Borderless tables, and numbers rounded for reading."""
 
 import json
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from rich.console import Console
 from rich.table import Table
 
 NONE = "\N{EN DASH}"
-"""Stands for what there is not."""
+"""The placeholder for a missing value."""
 
 
 def plain_console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
-    """A console that prints text verbatim: rich would read brackets in paths, titles and messages as markup."""
+    """A console that prints text verbatim: rich would take brackets in paths, titles and messages for markup."""
     return Console(
         stderr=stderr, soft_wrap=soft_wrap, width=width, highlight=False, markup=False, emoji=False
     )
 
 
 def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    """The rows under their headings, if there are any; numbers to the right."""
+    """A table of the rows, with a header if there are headings; numbers are right-aligned."""
     table = Table(box=None, pad_edge=False, show_header=bool(headings))
     for number in range(max(map(len, [headings, *rows]), default=0)):
         unit = not headings and number == 2
@@ -34,7 +34,7 @@ def plain_table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> T
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table of long rows: as wide as they are, but on a terminal."""
+    """Print a table of long rows: as wide as the terminal, at least 200 columns elsewhere."""
     width = console.width
     if not console.is_terminal:
         console.width = max(width, 200)
@@ -43,7 +43,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def figure(value: Any) -> str:
-    """A value of an answer in words."""
+    """A value of an answer as text."""
     match value:
         case None:
             return NONE
