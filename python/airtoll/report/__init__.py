@@ -1,21 +1,21 @@
-"""What a reader sees of a result: HTML, Markdown, CSV and the table in the terminal; no arithmetic here.
+"""Reports of a result: HTML, Markdown, CSV and the table in the terminal. This package does no arithmetic.
 
-Each sub-package imports only those above it:
+Each sub-package imports only the sub-packages above it:
 
-1. `material`: what a report is made of. `data`: a result to `ReportData`: runs, records, and what `airtoll.stats` and
-   `airtoll.model` make of them. `text`: numbers, intervals and factor levels as words. `grid`: a table of words.
-   `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change. `facts`: what is known
-   about machines, tools and link, and where runs differ in it.
-2. `charts`: how charts look. `chart`: a Vega-Lite specification, its title and its description. `forms`: what figures
-   are drawn against, and what colour means.
-3. `parts`: one part of a report each. `sentences`: what was found, and how, in words. `extremes`: where levels differ
-   most. `averages`, `curves`, `engine`, `explained`, `publications`, `hardware`, `stability`: tables and figures of one
-   subject. `figures`, `changes`: charts of cells and runs, never of raw samples.
-4. `pages`: what is written. `tables`, `drawn`: all tables and all figures in their order. `page`: the self-contained
-   HTML page. `markdown`. `files`: CSV, and writing all of it. `paper`: figures and tables as a paper takes them.
-   `index`: a page that leads to several reports. `openmetrics`.
+1. `material`: the content of a report. `data`: a result as `ReportData`: runs, records and the figures of
+   `airtoll.stats` and `airtoll.model`. `text`: numbers, intervals and factor levels as text. `grid`: a table of text.
+   `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change. `facts`: recorded facts
+   about machines, tools and link, and the facts in which runs differ.
+2. `charts`: the form of charts. `chart`: a Vega-Lite specification, its title and its description. `forms`: the x axis
+   of figures and the meaning of colours.
+3. `parts`: one module per part of a report. `sentences`: findings and method in sentences. `extremes`: the largest
+   differences between levels. `averages`, `curves`, `engine`, `explained`, `publications`, `hardware`, `stability`:
+   tables and figures of one subject. `figures`, `changes`: charts of cells and runs, never of raw samples.
+4. `pages`: the files. `tables`, `drawn`: all tables and all figures in their order. `page`: the self-contained HTML
+   page. `markdown`. `files`: CSV, and writing all files. `paper`: figures and tables for a paper. `index`: an index of
+   several reports. `openmetrics`.
 
-Charts and templates are imported when a report is written, so that printing a table does not wait for them.
+Charts and templates are imported when a report is written, so that a table is printed without loading them.
 """
 
 from collections.abc import Sequence

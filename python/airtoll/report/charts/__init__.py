@@ -1,1 +1,1 @@
-"""How charts look: their specification, what they are drawn against, and what colour means."""
+"""The form of charts: their specification, their x axis and the meaning of colours."""

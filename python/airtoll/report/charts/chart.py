@@ -1,4 +1,4 @@
-"""What all charts of a report are: a Vega-Lite specification, its title, and words that stand for it."""
+"""The chart of a report: a Vega-Lite specification, a title and a text alternative."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import Any
 import altair as alt
 
 FIT = alt.AutoSizeParams(type="fit-x", contains="padding")
-"""As wide as the page lets it be."""
+"""As wide as the page allows."""
 
 GREY = "#808a94"
-"""Tells shapes apart on light and dark paper alike."""
+"""Visible on light and dark backgrounds, for legends of shapes."""
 
 IP_DASHES = ([1, 0], [5, 4])
-"""Of lines, in the order of IP versions: as a scale it would dash the symbols of the legend, too."""
+"""Dashes of lines, in the order of IP versions. As a Vega scale they would also dash the legend's symbols."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One Vega-Lite chart and the words that stand for it."""
+    """One Vega-Lite chart and its text alternative."""
 
     id: str
     title: str
-    description: str  # what a reader who cannot see it is told
+    description: str  # for readers who cannot see the chart
     spec: dict[str, Any]
 
 
@@ -33,25 +33,25 @@ class Figure:
     title: str
     caption: str
     charts: tuple[Chart, ...]
-    main: bool = True  # False: of a metric that a page folds away
+    main: bool = True  # False: the metric is not a main metric; the page folds the figure away
 
 
 def named(name: str) -> Any:
-    """A chart of data that `spec_of` adds: Altair would copy and check every row at every step."""
+    """A chart of data that `spec_of` adds later: Altair would copy and check every row at every step."""
     return alt.Chart(alt.NamedData(name=name))
 
 
 def spec_of(chart: Any, **datasets: list[dict[str, Any]]) -> dict[str, Any]:
     """The chart's specification with its data.
 
-    Not checked against Vega-Lite's schema, which takes longer than all else about a chart: tests do that.
+    It is not checked against Vega-Lite's schema, the slowest step of making a chart; the tests check it.
     """
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return {**spec, "datasets": datasets}
 
 
 def ip_shapes(ips: Sequence[str]) -> Any:
-    """IP versions by shape, with a legend where there are several; lines tell them by dash (`IP_DASHES`)."""
+    """IP versions as shapes, with a legend if there are several; lines show them as dashes (`IP_DASHES`)."""
     legend = alt.Legend(
         symbolOpacity=1, symbolStrokeWidth=1.8, symbolStrokeColor=GREY, symbolFillColor="transparent"
     )

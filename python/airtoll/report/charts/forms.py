@@ -1,4 +1,4 @@
-"""In which form a study's figures are drawn: against what, in which charts, and what colour tells."""
+"""The form of a study's figures: the x axis, the charts of a figure and the meaning of colours."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ TITLES: Final[dict[Axis, str]] = {
 }
 
 FEW: Final = 3
-"""Levels on an axis with which several security levels are bars of their own, as in Hayajneh et al., Figures 5 to 7."""
+"""With at most this many levels on the axis, security levels are bars, as in Hayajneh et al., Figures 5 to 7."""
 
 SERIES_COLOURS: Final = ("#c27a00", "#2f6fb5", "#6d8f33", "#a13d63")
-"""Of series that are not levels; told apart on light and dark paper alike."""
+"""Colours of series that are not security levels; distinguishable on light and dark backgrounds."""
 
 
 def axis(data: ReportData) -> Axis:
-    """The first of packet size, rate and load that varies; security where it has levels and they have few."""
+    """The first of packet size, rate and load that varies; security if that factor has few levels and security many."""
     cells = {run.run.cell for run in data.runs}
     against: tuple[Axis, ...] = ("packet_size", "rate", "offered")
     counts: dict[Axis, int] = {name: len({getattr(cell, name) for cell in cells}) for name in against}
@@ -34,39 +34,39 @@ def axis(data: ReportData) -> Axis:
 
 
 def tick(name: Axis, cell: Cell) -> str:
-    """The level on the axis, as its labels have it."""
+    """The axis label of a cell's level."""
     level = getattr(cell, name)
     return text.factor(name, level) if isinstance(level, str) else f"{level:g}"
 
 
 def in_order(ticks: Iterable[str]) -> list[str]:
-    """Levels by their number."""
+    """The labels in numerical order."""
     return sorted(set(ticks), key=text.natural)
 
 
 @dataclass(frozen=True)
 class Colouring:
-    """What the colours of a figure tell, and hence what its charts differ in."""
+    """The factor that the colours of a figure show."""
 
     factor: Literal["security", "stack"]
     title: str
     levels: tuple[str, ...]  # in words
-    range: str | Sequence[str]  # of Vega: colours, or the name of the page's own
-    fill: str | Sequence[str]  # the same, with the first level hollow
+    range: str | Sequence[str]  # a Vega range: colours, or the name of a range of the page
+    fill: str | Sequence[str]  # the same range, with the first level hollow
 
     def of(self, cell: Cell) -> str:
-        """The cell's level in words."""
+        """The cell's level as text."""
         return text.factor(self.factor, getattr(cell, self.factor))
 
 
 def by_security(data: ReportData) -> Colouring:
-    """The usual one: security in the page's colours."""
+    """The default: security levels in the page's colours."""
     levels = tuple(text.level(level) for level in data.comparison.levels)
     return Colouring("security", "Security", levels, "category", "ordinal")
 
 
 def by_stack(data: ReportData) -> Colouring | None:
-    """Hosts' stacks in colour and security levels in charts of their own; None where there is one stack."""
+    """Stacks of the hosts as colours, security levels as separate charts; None if there is only one stack."""
     if "stack" not in data.varying:
         return None
     names = list(dict.fromkeys(sorted(run.run.cell.stack for run in data.runs)))
@@ -81,7 +81,7 @@ def by_stack(data: ReportData) -> Colouring | None:
 
 
 def panel(data: ReportData, cell: Cell, against: Axis, colouring: Colouring) -> str:
-    """The chart of a figure that a cell belongs to, by its title."""
+    """The title of the chart that a cell belongs to."""
     names = ["transport", *data.varying]
     if colouring.factor != "security":
         names.append("security")

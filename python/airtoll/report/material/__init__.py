@@ -1,1 +1,1 @@
-"""What a report is made of: a result with its statistics, rows of the comparison, facts, words and tables of words."""
+"""The content of a report: a result with its statistics, rows of the comparison, facts, text and tables of text."""

@@ -1,4 +1,4 @@
-"""A result to what a report is made of: its runs, and the figures that `airtoll.stats` makes of them."""
+"""The data of a report: the runs of a result, and the figures that `airtoll.stats` computes from them."""
 
 import tomllib
 from collections import Counter, defaultdict
@@ -38,17 +38,17 @@ State = Literal["valid", "invalid", "discarded", "not finished", "not needed"]
 
 @dataclass(frozen=True)
 class ReportRun:
-    """One planned run and, if it is finished, what was recorded about it."""
+    """One planned run and, if it is finished, its record."""
 
     run: Run
     record: RunRecord | None
     values: Mapping[str, float]  # by metric, in the metric's unit
     files: tuple[str, ...] = ()  # stored files, relative to the result's directory
-    needed: bool = True  # False: its cell had enough replicates before, by the stopping rule
+    needed: bool = True  # False: the stopping rule ended its cell before this run
 
     @property
     def outcome(self) -> Outcome:
-        """The run as statistics see it."""
+        """The run as an input of `airtoll.stats`."""
         if self.record is None:
             return Outcome(self.run, finished=False)
         verdict = self.record.verdict
@@ -56,7 +56,7 @@ class ReportRun:
 
     @property
     def state(self) -> State:
-        """Whether the run counts, or why not."""
+        """Whether the run is counted, or why not."""
         if not self.needed:
             return "not needed"
         left_out = self.outcome.left_out
@@ -64,13 +64,13 @@ class ReportRun:
 
     @property
     def is_invalid(self) -> bool:
-        """Whether the run is stored and not valid, discarded or not."""
+        """Whether the run is stored but not valid, whether discarded or not."""
         return self.record is not None and not self.record.verdict.valid
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What the model expects of one metric of a cell, in the metric's unit, and what was measured."""
+    """The model's prediction of one metric of a cell, in the metric's unit, and the ratio measured / predicted."""
 
     value: float
     measured_to_expected: PairedRatio
@@ -78,7 +78,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Explained:
-    """A measured change against the baseline level, split into where it comes from."""
+    """A measured change against the baseline level, split into its causes."""
 
     cell: Cell
     attribution: Attribution
@@ -86,7 +86,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that a report says something about."""
+    """All data of a report."""
 
     study: str
     lab: str
@@ -135,16 +135,16 @@ class ReportData:
 
     @property
     def title(self) -> str:
-        """The study's title; its name if the study file has none that can be read."""
+        """The study's title, or its name if the study file has no readable title."""
         title = self._study_keys.get("title")
         return title if isinstance(title, str) else self.study
 
     @cached_property
     def publication(self) -> str | None:
-        """The publication that the study says it repeats, by its name; None if it names none.
+        """The name of the publication that the study repeats; None if it names none.
 
-        Results recorded before studies had the key have a shipped study without it. A file that only has the name of
-        a shipped study repeats no publication.
+        Results recorded before the key `published` existed contain a shipped study without the key. A study that
+        shares only its name with a shipped study repeats no publication.
         """
         named = self._study_keys.get("published")
         for path in shipped_studies() if named is None else ():
@@ -167,7 +167,7 @@ class ReportData:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The figures of all cells and pairs; runs that were not needed are no part of it."""
+        """The figures of all cells and pairs, without the runs that were not needed."""
         method = self.method
         return compare(
             self.values,
@@ -182,11 +182,11 @@ class ReportData:
 
     @cached_property
     def pairs(self) -> Mapping[tuple[Cell, str], PairedRow]:
-        """What each cell is against the one at the baseline level, by cell and metric."""
+        """The comparison of each cell with its cell at the baseline level, by cell and metric."""
         return {(pair.cell, pair.metric): pair for pair in self.comparison.pairs}
 
     def means(self, metric: str) -> dict[Cell, float]:
-        """The mean of each cell that has one, in the metric's unit."""
+        """The mean of each cell that has a mean, in the metric's unit."""
         return {
             cell.cell: cell.summary.mean
             for cell in self.comparison.cells
@@ -200,43 +200,43 @@ class ReportData:
 
     @cached_property
     def counting(self) -> tuple[ReportRun, ...]:
-        """The runs that figures are made of."""
+        """The runs that are counted: all figures are computed from them."""
         return tuple(run for run in self.runs if run.state == "valid")
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics that at least one run that counts has, in the order of reports."""
+        """The metrics that at least one counted run has, in the order of reports."""
         return tuple(METRICS[name] for name in self.comparison.metrics)
 
     @cached_property
     def recorded_metrics(self) -> tuple[Metric, ...]:
-        """The metrics that any run has, whether it counts or not."""
+        """The metrics that any run has, counted or not."""
         return tuple(
             metric for name, metric in METRICS.items() if any(name in run.values for run in self.runs)
         )
 
     @cached_property
     def fixed(self) -> dict[str, str]:
-        """The factors that are the same in every run, as words; later ones where not at their default."""
+        """The factors that are equal in all runs, as text; `LATER_FACTORS` only if not at their default."""
         levels = fixed_factors(run.run.cell for run in self.runs)
         usual = {name for name, default in LATER_FACTORS.items() if levels.get(name) == default}
         return {name: text.factor(name, value) for name, value in levels.items() if name not in usual}
 
     @cached_property
     def varying(self) -> tuple[str, ...]:
-        """The factors that vary, besides security and those that name a flow."""
+        """The factors that vary, except security and the factors that name a flow."""
         fixed = fixed_factors(run.run.cell for run in self.runs)
         named = {*text.IN_FLOW, "security", *fixed}
         return tuple(name for name in Cell.model_fields if name not in named) if self.runs else ()
 
     @cached_property
     def model(self) -> Predictions:
-        """What the medium in virtual time says of the study's cells."""
+        """Predictions of the study's cells by the medium in virtual time."""
         return Predictions.of(self.plan)
 
     @cached_property
     def cases(self) -> Mapping[Cell, Case]:
-        """The cells of the runs that count, as they are predicted; none of a simulation, nor of an unknown link."""
+        """The cells of the counted runs, as cases to predict; none if the lab is `sim` or the result is imported."""
         if self.lab in ("sim", "imported"):
             return {}
         return {
@@ -245,7 +245,7 @@ class ReportData:
 
     @cached_property
     def expected(self) -> Mapping[tuple[Cell, str], Expected]:
-        """What the model expects, by cell and metric, where it says something and there is a measurement."""
+        """The model's predictions by cell and metric, for metrics that are both predicted and measured."""
         predicted = self.model.all(self.cases.values())
         pairs: dict[tuple[Cell, str], list[tuple[float, float]]] = defaultdict(list)
         for run in self.counting if self.cases else ():
@@ -261,7 +261,7 @@ class ReportData:
 
     @cached_property
     def explained(self) -> tuple[Explained, ...]:
-        """Where the changes against the open level come from, of the metrics that can be split."""
+        """The causes of the changes against the open level, for the metrics in `ATTRIBUTED`."""
         if not self.cases or self.comparison.baseline != "open":
             return ()
         rows = [
@@ -281,7 +281,7 @@ class ReportData:
 
     @cached_property
     def leading_cells(self) -> tuple[Cell, ...]:
-        """Of each transport and security level but the baseline, the cell with the largest and fastest packets."""
+        """For each transport and level except the baseline, the cell with the largest and fastest packets."""
         best: dict[tuple[str, str], tuple[tuple[float, float], Cell]] = {}
         for cell in self.cases:
             expected = self.expected.get((cell, "throughput"))
@@ -294,28 +294,28 @@ class ReportData:
         return tuple(cell for _, cell in best.values())
 
     def _saturated_case(self, cell: Cell) -> Case:
-        """Its throughput is what the link carries, whatever is offered."""
+        """The cell with a saturating load, so that its throughput is the capacity of the link."""
         return self.model.case(cell)
 
     def _is_saturated(self, row: PairedRow) -> bool:
-        """Whether throughput says what the link carries: not what a lower load is."""
+        """Whether the throughput is the capacity of the link; at a lower load it is only the load."""
         limited = row.cell.transport == "udp" and (
             row.cell.offered != "max" or self.method.udp_load != "overload"
         )
         return row.metric != "throughput" or not limited
 
     def flow(self, cell: Cell) -> str:
-        """What a cell is besides its security, in words."""
+        """A cell without its security, as text."""
         return text.flow(cell, self.varying)
 
     def short_flow(self, cell: Cell) -> str:
-        """The same by the factors that vary alone, for the labels of charts."""
+        """A cell without its security, by the factors that vary, for chart labels."""
         naming = [name for name in text.IN_FLOW if name not in self.fixed]
         return text.flow(cell, self.varying, naming) or text.flow(cell)
 
 
 def _toml(text: str) -> Mapping[str, Any]:
-    """The keys of a file; none if it cannot be read."""
+    """The keys of a TOML text; none if it is invalid."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -323,7 +323,7 @@ def _toml(text: str) -> Mapping[str, Any]:
 
 
 def _load_mbps(run: ReportRun) -> float | None:
-    """UDP payload that each sender offered, if that is known and the cell does not say it."""
+    """The UDP payload rate that each sender offered, if it is recorded and the cell does not fix it."""
     facts = run.record.probes.get("throughput", {}) if run.record else {}
     offered = facts.get("offered_bit_per_s")
     return offered / 1e6 if isinstance(offered, int | float) and run.run.cell.offered == "max" else None

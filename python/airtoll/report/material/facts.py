@@ -1,4 +1,4 @@
-"""What is known about machines, tools and link: what all runs share, and what differs between them."""
+"""Facts about machines, tools and link: facts that all runs share, and facts that differ between runs."""
 
 import json
 import shlex
@@ -12,18 +12,18 @@ from airtoll.report.material.data import ReportData, ReportRun
 _HOST = "Host "
 
 Facts = Mapping[str, str]
-"""Dotted path -> value as words, in the order in which they were recorded."""
+"""Dotted path -> value as text, in the order of recording."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Facts by title ("Host ap", "Link"): what all finished runs share, and the names of what differs."""
+    """Facts by title ("Host ap", "Link"): facts that all finished runs share, and the names of differing facts."""
 
     shared: Mapping[str, Facts]
     differing: Mapping[str, Sequence[str]]
 
     def of_run(self, run: ReportRun) -> Mapping[str, Facts]:
-        """The facts of the run that are not shared by all, and its counters."""
+        """The facts of the run that are not shared by all runs, and its counters."""
         sections = {
             title: {name: value for name, value in facts.items() if name in self.differing.get(title, ())}
             for title, facts in _sections(run).items()
@@ -33,7 +33,7 @@ class Environment:
 
 
 def environment(data: ReportData) -> Environment:
-    """The environment of the finished runs; runs that were passed over tell little, and are left out beside others."""
+    """The environment of the finished runs; runs without facts of hosts or link are ignored if others have them."""
     finished = [run for run in data.runs if run.record]
     measured = [run for run in finished if run.record and (run.record.hosts or run.record.link)]
     of_runs = [_sections(run) for run in measured or finished]
@@ -50,7 +50,7 @@ def environment(data: ReportData) -> Environment:
 
 
 def _hosts_alike(shared: dict[str, Facts]) -> dict[str, Facts]:
-    """Hosts about which the same is known as one section: namespaces of one machine say everything twice."""
+    """Merge the sections of hosts with equal facts: namespaces of one machine have the same facts."""
     hosts = [title for title in shared if title.startswith(_HOST)]
     if len(hosts) < 2 or any(shared[title] != shared[hosts[0]] for title in hosts):
         return shared
@@ -61,7 +61,7 @@ def _hosts_alike(shared: dict[str, Facts]) -> dict[str, Facts]:
 
 
 def flatten(facts: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Nested facts as one level: {"cpu": {"cores": 2}} to {"cpu.cores": "2"}."""
+    """Flatten nested facts: {"cpu": {"cores": 2}} becomes {"cpu.cores": "2"}."""
     flat: dict[str, str] = {}
     for name, value in facts.items():
         path = f"{above}.{name}" if above else str(name)

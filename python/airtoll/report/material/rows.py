@@ -1,4 +1,4 @@
-"""The rows that HTML, Markdown, CSV and the terminal share."""
+"""The rows of the comparison, shared by HTML, Markdown, CSV and the terminal."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -17,13 +17,13 @@ SIGNIFICANT: Final = 0.05
 
 
 def is_resolved(pair: PairedRow) -> bool:
-    """Whether a change is told from none among all changes of its metric."""
+    """Whether a change is significant after Holm's correction over all changes of its metric."""
     return pair.p_holm is not None and pair.p_holm < SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of one flow: the baseline level against one other level."""
+    """One metric of one flow: the baseline level compared with one other level."""
 
     flow: str
     metric: Metric
@@ -33,12 +33,12 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The metric with the unit in which the row's figures are."""
+        """The metric, with the unit of the row's figures."""
         return f"{self.metric.title}, {self.metric.display_unit}"
 
     @property
     def short_label(self) -> str:
-        """The same where there is little room."""
+        """The short form of `label`."""
         return f"{self.metric.short}, {self.metric.display_unit}"
 
     @property
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def baseline_ci(self) -> str:
-        """Half-width of its 95 % t interval, as +-."""
+        """Half-width of the 95 % t interval of the baseline mean, as +-."""
         return _half_width(self.baseline, self.metric)
 
     @property
@@ -58,7 +58,7 @@ class Row:
 
     @property
     def other_ci(self) -> str:
-        """Half-width of its 95 % t interval, as +-."""
+        """Half-width of the 95 % t interval of the other mean, as +-."""
         return _half_width(self.other, self.metric)
 
     @property
@@ -69,35 +69,35 @@ class Row:
 
     @property
     def difference_ci(self) -> str:
-        """Its 95 % t interval."""
+        """The 95 % t interval of the difference."""
         ci = self.pair.difference.ci95_t if self.pair else None
         return text.interval(scaled(ci, self.metric), self.metric.decimals, sign=True)
 
     @property
     def change(self) -> str:
-        """The paired ratio as a change in percent, where that can be told without confusion."""
+        """The paired ratio as a change in percent; missing for metrics in percent."""
         percent = self.pair.ratio.percent if self.pair and self.metric.relative else None
         return text.signed_percent(percent)
 
     @property
     def change_ci(self) -> str:
-        """Its 95 % t interval."""
+        """The 95 % t interval of the change."""
         ci = self.pair.ratio.percent_ci95_t if self.pair and self.metric.relative else None
         return text.percent_interval(ci)
 
     @property
     def p(self) -> str:
-        """P of the difference by itself."""
+        """The p-value of the difference, uncorrected."""
         return text.p_value(self.pair.p if self.pair else None)
 
     @property
     def p_holm(self) -> str:
-        """The same, corrected over all pairs of the metric."""
+        """The p-value of the difference, corrected over all pairs of the metric."""
         return text.p_value(self.pair.p_holm if self.pair else None)
 
     @property
     def effect(self) -> str:
-        """d_z with Hedges' correction, and its 95 % interval."""
+        """The effect size d_z with Hedges' correction, and its 95 % interval."""
         effect = self.pair.difference.effect if self.pair else None
         if effect is None:
             return text.MISSING
@@ -107,13 +107,13 @@ class Row:
 
     @property
     def equivalence(self) -> str:
-        """Whether the change is smaller than the margin."""
+        """The verdict whether the change is smaller than the margin."""
         equivalence = self.pair.equivalence if self.pair and self.metric.relative else None
         return text.MISSING if equivalence is None else equivalence.verdict
 
     @property
     def equivalence_ci(self) -> str:
-        """The 90 % interval of the change in percent, by which that is judged."""
+        """The 90 % interval of the change in percent, which decides equivalence."""
         equivalence = self.pair.equivalence if self.pair and self.metric.relative else None
         ci = equivalence.percent_ci90 if equivalence else None
         return text.percent_interval(ci) or text.MISSING
@@ -130,7 +130,7 @@ class Row:
 
     @property
     def pairs(self) -> str:
-        """How many blocks give a pair, and how many do not."""
+        """The number of pairs, and of blocks if some blocks have no pair: "4 of 5"."""
         if self.pair is None:
             return text.MISSING
         n, unpaired = self.pair.difference.n, self.pair.unpaired
@@ -138,7 +138,7 @@ class Row:
 
     @property
     def tone(self) -> Tone:
-        """Whether security makes it worse, as far as the interval of the difference can tell."""
+        """Whether security makes the metric worse, according to the interval of the difference."""
         if self.pair is None or self.pair.difference.mean is None:
             return "none"
         ci = self.pair.difference.ci95_t
@@ -148,7 +148,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether that remains after Holm's correction over all pairs of the metric."""
+        """Whether the change is significant after Holm's correction over all pairs of the metric."""
         return self.pair is not None and is_resolved(self.pair)
 
     def _display(self, value: float | None) -> float | None:
@@ -157,7 +157,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The comparison of every flow and metric: typed rows, and the same as words."""
+    """The comparison of every flow and metric: typed rows, and the same rows as text."""
 
     rows: tuple[Row, ...]
     baseline: str | None
@@ -176,9 +176,9 @@ class Table:
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:
-        """The main metrics as words, narrow enough for 80 columns.
+        """The main metrics as text, narrow enough for 80 columns.
 
-        Each flow begins with a line that has nothing but its name in the first column.
+        Each flow begins with a line that has only the name of the flow, in the first column.
         """
         lines: list[tuple[str, ...]] = []
         for flow, rows in self.by_flow(main=True).items():
@@ -190,12 +190,12 @@ class Table:
 
     @property
     def pairs(self) -> str:
-        """How many pairs every row is over, if it is the same of all; nothing if they differ."""
+        """The number of pairs per row if it is the same for all rows; empty if rows differ."""
         found = {row.pairs for row in self.rows if row.pair is not None}
         return next(iter(found)) if len(found) == 1 and "of" not in next(iter(found)) else ""
 
     def by_flow(self, *, main: bool | None = None) -> dict[str, list[Row]]:
-        """The rows of each flow, in their order; of main metrics or of the others alone, where that is said."""
+        """The rows of each flow, in order. `main` selects only main metrics or only the others."""
         flows: dict[str, list[Row]] = {}
         for row in self.rows:
             if main is None or row.metric.main == main:
@@ -203,7 +203,7 @@ class Table:
         return flows
 
     def full(self, note: str) -> Grid:
-        """All metrics with every interval, for wider pages."""
+        """All metrics with all intervals, for wide pages."""
         _, *columns = self.columns
         if self.levels:
             columns = [*columns[:-1], "Change [95 % CI]", "p (Holm)", "Pairs"]
@@ -235,7 +235,7 @@ def table(result: Result) -> Table:
 
 
 def tests(data: ReportData, table: Table) -> Grid:
-    """What statistics say of each change of a main metric, beside its interval."""
+    """The statistical tests of each change of a main metric."""
     lines = tuple(
         (
             row.flow,
@@ -278,7 +278,7 @@ def tests(data: ReportData, table: Table) -> Grid:
 
 
 def build(data: ReportData) -> Table:
-    """The comparison as rows: flow by flow, in each by metric and then by level."""
+    """The comparison as rows, ordered by flow, metric and level."""
     comparison, summaries, pairs = data.comparison, data.summaries, data.pairs
     flows: dict[Cell, list[Cell]] = {}  # the flow's cell at the baseline level -> its cells at other levels
     for c in comparison.cells:
@@ -308,7 +308,7 @@ def scaled(ci: Interval | None, metric: Metric) -> Interval | None:
 
 
 def expectation(found: Expected, metric: Metric) -> tuple[str, str]:
-    """What the model expects, in the metric's display unit, and how far the measurement is from it."""
+    """The model's prediction in the metric's display unit, and the measurement's deviation from it."""
     ratio = found.measured_to_expected
     expected = text.number(metric.display(found.value), metric.decimals)
     off = text.signed_percent(ratio.percent)
@@ -325,7 +325,7 @@ def _half_width(cell: CellSummary | None, metric: Metric) -> str:
 
 
 def plus_minus(ci: Interval | None, decimals: int) -> str:
-    """Half of a symmetric interval, as +-; nothing if it is not known."""
+    """The half-width of a symmetric interval, as +-; empty if the interval is unknown."""
     return "" if ci is None else f"\N{PLUS-MINUS SIGN} {text.number(ci.half_width, decimals)}"
 
 

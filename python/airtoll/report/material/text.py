@@ -1,4 +1,4 @@
-"""Numbers, intervals and factor levels as words."""
+"""Numbers, intervals and factor levels as text."""
 
 import math
 import re
@@ -13,11 +13,11 @@ MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
 IN_FLOW = ("transport", "ip", "packet_size")
-"""The factors that name a flow; others are named only where they vary."""
+"""The factors that name a flow; other factors are named only if they vary."""
 
 
 def level(security: str) -> str:
-    """A security level as the standard writes it."""
+    """A security level in the spelling of the standard."""
     return SECURITY.phrase_of(security)
 
 
@@ -27,7 +27,7 @@ def factor(name: str, value: Any) -> str:
 
 
 def flow(cell: Cell, varying: Iterable[str] = (), naming: Iterable[str] = IN_FLOW) -> str:
-    """What a cell is besides its security: "UDP IPv4 1408 B", and after commas the other factors that vary."""
+    """A cell without its security: "UDP IPv4 1408 B", followed by the other factors that vary, with commas."""
     name = " ".join(factor(each, getattr(cell, each)) for each in naming)
     return ", ".join(
         part for part in (name, *(factor(each, getattr(cell, each)) for each in varying)) if part
@@ -35,7 +35,7 @@ def flow(cell: Cell, varying: Iterable[str] = (), naming: Iterable[str] = IN_FLO
 
 
 def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
-    """A number with that many digits after the point; never "-0.00"."""
+    """A number with `decimals` digits after the point; never "-0.00"."""
     if value is None or math.isnan(value):
         return MISSING
     if math.isinf(value):
@@ -45,14 +45,14 @@ def number(value: float | None, decimals: int, *, sign: bool = False) -> str:
 
 
 def interval(ci: Interval | None, decimals: int, *, sign: bool = False) -> str:
-    """An interval as "[low, high]"; nothing if it is not known."""
+    """An interval as "[low, high]"; empty if it is unknown."""
     if ci is None:
         return ""
     return f"[{number(ci.low, decimals, sign=sign)}, {number(ci.high, decimals, sign=sign)}]"
 
 
 def joined(*parts: str) -> str:
-    """The parts that are not empty, with spaces between them."""
+    """The non-empty parts, separated by spaces."""
     return " ".join(part for part in parts if part)
 
 
@@ -62,24 +62,24 @@ def counted(n: int, noun: str) -> str:
 
 
 def listing(parts: Iterable[str]) -> str:
-    """The parts as a sentence lists them: "a, b and c"."""
+    """The parts as a list in a sentence: "a, b and c"."""
     *first, last = list(parts) or [MISSING]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 _LARGEST_PERCENT = 9999
-"""Of two unlike pairs an interval may end at millions of percent, whose digits would say nothing."""
+"""The interval of two very different pairs may end at millions of percent; such digits mean nothing."""
 
 
 def percent(value: float | None, decimals: int = 2, *, sign: bool = True) -> str:
-    """A percentage without its sign: fewer digits of large ones, and a bound of what is larger than all sense."""
+    """A percentage without the percent sign: fewer digits if it is large, a bound if it exceeds `_LARGEST_PERCENT`."""
     if value is None or abs(value) < 100 or math.isnan(value):
         return number(value, decimals, sign=sign)
     return f"> {_LARGEST_PERCENT}" if value > _LARGEST_PERCENT else number(value, 0, sign=sign)
 
 
 def percent_interval(ci: Interval | None, *, sign: bool = True) -> str:
-    """An interval of percentages; nothing if it is not known."""
+    """An interval of percentages; empty if it is unknown."""
     return "" if ci is None else f"[{percent(ci.low, sign=sign)}, {percent(ci.high, sign=sign)}]"
 
 
@@ -94,14 +94,14 @@ def within(title: str) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """A p-value with two digits; very small ones as a bound."""
+    """A p-value with two digits; a bound if it is very small."""
     if p is None:
         return MISSING
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
 def natural(words: str) -> list[tuple[float, str]]:
-    """To sort words by, their numbers as numbers: "128 B" before "1408 B", "mcs9" before "mcs10"."""
+    """A sort key that orders numbers in text by value: "128 B" before "1408 B", "mcs9" before "mcs10"."""
     parts = re.split(r"([0-9]+(?:\.[0-9]+)?)", words)
     return [(float(part), "") if place % 2 else (0.0, part) for place, part in enumerate(parts)]
 

@@ -1,4 +1,4 @@
-"""All figures of a report, in the order of its page."""
+"""All figures of a report, in the order of the page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from airtoll.report.parts.publications import BesidePublication
 
 @dataclass(frozen=True)
 class Drawn:
-    """The figures by the place that a page has for them."""
+    """The figures by their section of the page."""
 
     main: tuple[Figure, ...]  # of main metrics: against an axis, curves, changes
     explained: tuple[Figure, ...]
@@ -19,7 +19,7 @@ class Drawn:
 
     @classmethod
     def of(cls, data: ReportData, paper: BesidePublication | None) -> "Drawn":
-        """All of a result."""
+        """All figures of a result."""
         both = (*figures.measured(data, paper), *curves.figures(data), *changes.differences(data))
         return cls(
             main=tuple(figure for figure in both if figure.main),
@@ -29,6 +29,6 @@ class Drawn:
 
     @property
     def charts(self) -> Iterator[Chart]:
-        """Their charts."""
+        """The charts of all figures."""
         for figure in (*self.main, *self.explained, *self.others):
             yield from figure.charts

@@ -1,4 +1,4 @@
-"""CSV, and the writing of all files of a report."""
+"""CSV, and writing of all files of a report."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ _LEFT_OUT: Final[tuple[LeftOut, ...]] = ("discarded", "not finished", "invalid",
 
 @dataclass(frozen=True)
 class ReportPaths:
-    """Where the parts of a report are."""
+    """The paths of a report's files."""
 
     html: Path
     markdown: Path
-    csv: Path  # cells.csv: one row a cell and metric
-    runs_csv: Path  # one row a run and metric
+    csv: Path  # cells.csv: one row per cell and metric
+    runs_csv: Path  # one row per run and metric
 
 
 def write_report(result: Result, directory: Path) -> ReportPaths:
-    """Write report.html, report.md, cells.csv and runs.csv into the directory, each as a whole or not at all.
+    """Write report.html, report.md, cells.csv and runs.csv into the directory, each atomically.
 
     Raises AirtollError if the result cannot be read or a file cannot be written.
     """
@@ -62,7 +62,7 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
 
 
 def runs_csv(data: ReportData) -> str:
-    """One row per run and metric, in the metric's unit. What was not measured is empty."""
+    """One row per run and metric, in the metric's unit. A missing measurement is an empty field."""
     heads = list(_HEADS.values())
     lines: list[list[Any]] = [
         ["run", "order", "block", "replicate", "state", "reasons", *heads, "metric", "unit", "value"]
@@ -87,7 +87,7 @@ def cells_csv(data: ReportData) -> str:
 
 
 def _columns(data: ReportData, c: CellSummary, unneeded: int) -> Iterator[tuple[str, Any]]:
-    """The columns of a cell's row, with their values."""
+    """The columns of a cell's row and their values."""
     s, found = c.summary, data.expected.get((c.cell, c.metric))
     for name in _FACTORS:
         yield _HEADS[name], getattr(c.cell, name)
@@ -106,7 +106,7 @@ def _columns(data: ReportData, c: CellSummary, unneeded: int) -> Iterator[tuple[
 
 
 def _paired(pair: PairedRow | None) -> Iterator[tuple[str, Any]]:
-    """Columns of a paired comparison with their values; empty ones without it."""
+    """The columns of a paired comparison and their values; without a comparison the values are None."""
     d, r = (pair.difference, pair.ratio) if pair else (None, None)
     effect, equal = (d.effect if d else None), (pair.equivalence if pair else None)
     yield from (

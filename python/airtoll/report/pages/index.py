@@ -1,4 +1,4 @@
-"""One page that leads to the reports of several studies."""
+"""An index page with links to the reports of several studies."""
 
 import base64
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from airtoll.store.durable import make_directory, publish, reporting
 
 @dataclass(frozen=True)
 class Entry:
-    """A study on the page."""
+    """One study on the page."""
 
     data: ReportData
     link: str
@@ -31,7 +31,7 @@ class Entry:
 
 
 def write_index(results: Sequence[Result], directory: Path) -> Path:
-    """Write index.html, which leads to the report.html in the directory of each result.
+    """Write index.html, which links to the report.html in the directory of each result.
 
     Raises AirtollError if a result cannot be read or the file cannot be written.
     """

@@ -11,7 +11,7 @@ from airtoll.report.parts import extremes, sentences
 
 
 def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) -> str:
-    """The same as the page, for a text editor or a wiki: without charts and the facts of every run."""
+    """The content of the page for a text editor or a wiki, without the charts and the facts of single runs."""
     found = sentences.find(data)
     parts = [f"# {_md(data.title)}", "", f"**{_md(found.headline)}**", ""]
     parts += _list(found.others)
@@ -40,7 +40,7 @@ def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) 
 
 
 def grid_lines(grid: Grid) -> list[str]:
-    """A section of one table."""
+    """The lines of a section with one table."""
     return [f"## {_md(grid.title)}", "", *_md_table(grid.columns, grid.rows), "", _md(grid.note), ""]
 
 
@@ -49,7 +49,7 @@ def _list(lines: Iterable[str]) -> list[str]:
 
 
 def _md(words: str) -> str:
-    """Words that come from files, so that no part of them is taken for Markdown or HTML."""
+    """Text from files, escaped for Markdown and HTML."""
     plain = " ".join(words.split())
     plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", plain)

@@ -1,8 +1,8 @@
-"""A result as OpenMetrics text, for Prometheus' textfile collector and what draws from it.
+"""A result as OpenMetrics text, for Prometheus' textfile collector.
 
-Every metric is four gauges: the mean, the two ends of its 95 % interval, and the number of runs behind it, with one
-label for each factor. Units are the base units of OpenMetrics 1.0: seconds, bits, bytes, ratios. Samples have no time
-stamps, and no family is of a type that the older text format of Prometheus lacks: the textfile collector takes neither.
+Every metric has four gauges: the mean, the two limits of its 95 % interval and the number of runs, with one label per
+factor. Units are the base units of OpenMetrics 1.0: seconds, bits, bytes, ratios. The output has no time stamps and no
+types that the older text format of Prometheus lacks, because the textfile collector accepts neither.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,24 +22,24 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "dB": ("decibels", 1.0),
     "dBm": ("decibel_milliwatts", 1.0),
 }
-"""By the metric's unit: the base unit, and what one of the metric's is in it."""
+"""Per unit of a metric: the base unit, and the factor that converts to it."""
 
 _ROUND: Final = 12
-"""Significant digits: more would only show what the conversion of units rounds."""
+"""Significant digits; more digits would only show rounding errors of the unit conversion."""
 
 Labels = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class _Family:
-    name: str  # with its unit behind it, where it has one
+    name: str  # ends with the unit, if there is one
     unit: str
     help: str
     samples: Sequence[tuple[Labels, float]]
 
 
 def openmetrics(data: ReportData) -> str:
-    """All of it, families in the order of reports."""
+    """The complete text, with families in the order of reports."""
     families = [*_about(data), *(family for metric in data.metrics for family in _families(data, metric))]
     return "".join(line for family in families for line in _lines(family)) + "# EOF\n"
 
@@ -97,7 +97,7 @@ def _end(cell: CellSummary, at: str) -> float | None:
 
 
 def _labels(data: ReportData, cell: Cell) -> Labels:
-    """The study, and all factors of a cell: packet_size in bytes, bandwidth in MHz, snr in dB."""
+    """The study and all factors of a cell: packet_size in bytes, bandwidth in MHz, snr in dB."""
     return (("study", data.study), *((name, f"{getattr(cell, name)}") for name in Cell.model_fields))
 
 

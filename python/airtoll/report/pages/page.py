@@ -1,7 +1,7 @@
-"""The HTML page: one file that needs no network, years later as today.
+"""The HTML page: one self-contained file that works without a network.
 
-Everything that comes from files is escaped by the template. Should something slip through, the page's own
-content security policy stands behind it: only scripts whose hashes it names run, and nothing is loaded.
+The template escapes everything that comes from files. The page's content security policy is a second defence: it
+allows only scripts with known hashes and loads nothing.
 """
 
 import base64
@@ -27,7 +27,7 @@ from airtoll.report.parts import explained, extremes, publications, sentences, s
 from airtoll.study.factors import level_order
 
 MAX_RUNS_WITH_FACTS = 500
-"""With more runs the page names the facts' files instead of repeating them."""
+"""With more runs, the page names the files of the facts instead of including the facts."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _FILTERED = ("transport", "ip", "packet_size", "security")
@@ -35,7 +35,7 @@ _FILTERED = ("transport", "ip", "packet_size", "security")
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run as the page lists it."""
+    """A run in the list of runs."""
 
     run: ReportRun
     flow: str
@@ -53,7 +53,7 @@ def html(
     tables: Tables,
     surroundings: facts.Environment,
 ) -> str:
-    """The page, to be written into `directory`; links to raw files lead from there to the result."""
+    """The page. Its links to raw files are relative to `directory`, the directory of the page."""
     table = tables.comparison
     drawn = Drawn.of(data, paper)
     charts = {chart.id: chart.spec for chart in drawn.charts}
@@ -104,18 +104,18 @@ def html(
 
 @cache
 def _bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed as one script, without what would end a script element."""
+    """Vega, Vega-Lite and Vega-Embed as one script; text that would end the script element is escaped."""
     source: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return _verbatim(source.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
 def own(name: str) -> Markup:
-    """A script or style of the templates."""
+    """A script or style sheet from the directory of templates."""
     return _verbatim((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def _verbatim(source: str) -> Markup:
-    """A script or style as a browser will see it: it turns CR LF into LF before it compares hashes."""
+    """A script or style as a browser hashes it: browsers turn CR LF into LF before they compare hashes."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     return Markup(source)  # noqa: S704 - our own files and a library, not input
 
@@ -131,7 +131,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """The templates; what comes from files is escaped."""
+    """The templates, with automatic escaping."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -174,7 +174,7 @@ def _short(run: ReportRun, file: str) -> str:
 
 
 def _filters(data: ReportData) -> list[dict[str, Any]]:
-    """The factors by which the list of runs can be filtered, with their levels."""
+    """The factors that can filter the list of runs, with their levels."""
     levels: dict[str, dict[str, str]] = {}
     for name in (*_FILTERED, *data.varying):
         if name in data.fixed:
@@ -194,23 +194,23 @@ def _filters(data: ReportData) -> list[dict[str, Any]]:
 
 
 def _folded(data: ReportData) -> str:
-    """The metrics that a page folds away, in words; nothing if there is none."""
+    """The metrics that are not main metrics, as text; empty if there are none."""
     titles = [metric.title for metric in data.metrics if not metric.main]
     return text.listing(map(text.within, titles)) if titles else ""
 
 
 def relative(data: ReportData, directory: Path) -> str:
-    """The result's directory as seen from the report."""
+    """The result's directory relative to the report."""
     return Path(os.path.relpath(data.directory.resolve(), directory.resolve())).as_posix()
 
 
 def _away(data: ReportData, directory: Path) -> str:
-    """The same as a word of a shell."""
+    """The result's directory relative to the report, quoted for a shell."""
     return shlex.quote(relative(data, directory))
 
 
 def _sums_commands(data: ReportData, directory: Path) -> tuple[str, ...]:
-    """Shell lines that check the record without airtoll, run where the report is."""
+    """Shell commands that check the record without airtoll, to be run in the directory of the report."""
     away = _away(data, directory)
     enter = () if away == "." else (f"cd {away}",)
     return (

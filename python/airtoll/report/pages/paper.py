@@ -1,6 +1,6 @@
-"""A report's figures and tables as a paper takes them: SVG and PDF, CSV and LaTeX.
+"""A report's figures and tables for a paper: SVG and PDF, CSV and LaTeX.
 
-Figures are those of the page in its printed colours; tables want the LaTeX package booktabs.
+The figures are those of the page, in its printed colours. The tables require the LaTeX package booktabs.
 """
 
 import re
@@ -22,14 +22,14 @@ from airtoll.store import Result
 from airtoll.store.durable import make_directory, publish, reporting
 
 FIGURE_WIDTH_PX: Final = 360
-"""A column of a paper, at 96 px an inch, with its axis."""
+"""The width of a column of a paper at 96 px per inch, including the axis."""
 
 _STYLE = Path(__file__).parent / "templates" / "report.css"
 _COLOUR = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]+);")
 
 
 def write_paper(result: Result, directory: Path) -> list[Path]:
-    """Write every figure as SVG and PDF and every table as CSV and LaTeX; the files, each whole or not there.
+    """Write every figure as SVG and PDF and every table as CSV and LaTeX, each file atomically; return the paths.
 
     Raises AirtollError if the result cannot be read or a file cannot be written.
     """
@@ -51,7 +51,7 @@ def write_paper(result: Result, directory: Path) -> list[Path]:
 
 
 def latex(grid: Grid) -> str:
-    """The table as a float for booktabs; what LaTeX takes for commands is written out."""
+    """The table as a float for booktabs, with LaTeX's special characters escaped."""
     places = "l" * grid.words + "r" * (len(grid.columns) - grid.words)
     lines = [
         "\\begin{table}",
@@ -92,12 +92,12 @@ def _tex(words: str) -> str:
 
 
 def _tex_row(cells: Iterable[str]) -> str:
-    # A row that begins with a bracket would be an argument of the \\ before it.
+    # LaTeX takes a bracket at the start of a row as an argument of the \\ before it.
     return " & ".join("{}" + _tex(cell) if cell.startswith("[") else _tex(cell) for cell in cells) + r" \\"
 
 
 def still(data: ReportData, chart: Chart) -> dict[str, Any]:
-    """The chart as one picture: a width of its own, and the page's colours for paper."""
+    """The chart as a picture, with a fixed width and the page's colours for print."""
     colours = [_colours()[f"level-{level}"] for level in data.comparison.levels]
     ink, muted, line = (_colours()[name] for name in ("ink", "muted", "line"))
     axis = {
@@ -129,5 +129,5 @@ def still(data: ReportData, chart: Chart) -> dict[str, Any]:
 
 @cache
 def _colours() -> dict[str, str]:
-    """The page's colours by name, as they are printed: the last of each in its style sheet."""
+    """The page's print colours by name: the last definition of each colour in the style sheet."""
     return dict(_COLOUR.findall(_STYLE.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""The tables of a report, made once for its page and for Markdown, and in the order in which a paper has them."""
+"""The tables of a report, made once for HTML, Markdown and papers, in the order of the report."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from airtoll.report.parts.publications import BesidePublication
 
 @dataclass(frozen=True)
 class Tables:
-    """All tables; one without rows has nothing to say."""
+    """All tables of a report; a table without rows is not shown."""
 
     comparison: rows.Table
     full: Grid  # the comparison with all metrics and intervals
@@ -28,7 +28,7 @@ class Tables:
 
     @classmethod
     def of(cls, data: ReportData, paper: BesidePublication | None) -> "Tables":
-        """Of a result, beside the paper whose study it is of."""
+        """The tables of a result; `paper` is the paper that its study repeats."""
         comparison = rows.build(data)
         return cls(
             comparison=comparison,
@@ -46,7 +46,7 @@ class Tables:
 
     @property
     def grids(self) -> Iterator[Grid]:
-        """Those that have a row."""
+        """The tables that have rows."""
         published = () if self.published is None else (self.published,)
         before = (self.full, self.tests, *self.averages, self.curves, *self.engine, self.predictions)
         return (

@@ -1,7 +1,7 @@
 """Averages over all rates or packet sizes with their intervals, as in Pacheco et al., Table I.
 
 The run is the unit of replication: each replicate gives one average over the rates, and the interval is over
-replicates. A replicate that lacks a rate gives none.
+replicates. A replicate that lacks a rate gives no average.
 """
 
 from collections import defaultdict
@@ -17,16 +17,16 @@ from airtoll.report.material.rows import plus_minus, scaled
 from airtoll.stats import METRICS, Metric, Summary, describe_all
 from airtoll.study.cell import Cell
 
-_LEAST: Final = 3  # levels: of fewer an average tells nothing
+_LEAST: Final = 3  # an average over fewer levels is meaningless
 
 Key = tuple[Cell, str]
-"""A cell with `ANY` for what is averaged over, and a metric."""
+"""A cell whose averaged factor has the level `ANY`, and a metric."""
 
 ANY: Final[dict[str, object]] = {"packet_size": 0, "rate": "", "offered": "max"}
 
 
 def over(data: ReportData) -> Axis | None:
-    """What averages are over: the axis of the figures, where it has enough levels."""
+    """The factor to average over: the axis of the figures, if it has enough levels."""
     against = axis(data)
     if against == "security":
         return None
@@ -55,12 +55,12 @@ def averages(data: ReportData) -> dict[Key, Summary]:
 
 
 def without(cell: Cell, against: Axis) -> Cell:
-    """The cell with any level of a factor."""
+    """The cell with the level `ANY` of a factor."""
     return cell.model_copy(update={against: ANY[against]})
 
 
 def words(summary: Summary | None, metric: Metric) -> str:
-    """The average and half of its interval."""
+    """The average and the half-width of its interval."""
     if summary is None or summary.mean is None:
         return text.MISSING
     mean = text.number(metric.display(summary.mean), metric.decimals)
@@ -68,7 +68,10 @@ def words(summary: Summary | None, metric: Metric) -> str:
 
 
 def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
-    """A row a metric and chart, a column a level, and beside it what a paper prints; nothing without an average."""
+    """One row per metric and chart, one column per level, with the printed average beside it if there is one.
+
+    Yields no table if there is no average.
+    """
     against, found = over(data), averages(data)
     if against is None or not found:
         return

@@ -1,4 +1,4 @@
-"""Paired changes of every flow against the baseline level, each with its interval; as bars where levels are."""
+"""Paired changes of every flow against the baseline level, with intervals; bars if security is the axis."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,12 +16,12 @@ from airtoll.stats import Metric, PairedRow
 _ROW_HEIGHT: Final = 26
 _SUBROW_HEIGHT: Final = 18
 _GAP: Final = 8
-_FRAME: Final = 3  # times the usual interval
-_SHAPES: Final = 4  # that can be told apart
+_FRAME: Final = 3  # multiple of the usual interval
+_SHAPES: Final = 4  # distinguishable shapes
 
 
 def differences(data: ReportData) -> list[Figure]:
-    """Changes of main metrics and of the others; where levels are bars, times above the baseline too."""
+    """Changes of the main metrics and of the others; if levels are bars, also delays above the baseline."""
     baseline = text.level(data.comparison.baseline or "")
     bars = axis(data) == "security"
     figures = []
@@ -56,7 +56,7 @@ def differences(data: ReportData) -> list[Figure]:
 def _figure(
     data: ReportData, metrics: Sequence[Metric], kind: str, title: str, caption: str, *, main: bool = True
 ) -> Figure:
-    """What is the same in all pairs has no chart, but is named; without any pair there is no caption."""
+    """A metric equal in all pairs is named in the caption and has no chart; without pairs there is no caption."""
     charts, same = [], []
     for metric in metrics:
         rows = [p for p in data.comparison.pairs if p.metric == metric.name and p.difference.mean is not None]
@@ -74,7 +74,7 @@ def _figure(
 def _charts_of(
     data: ReportData, metric: Metric, rows: Sequence[PairedRow]
 ) -> Iterator[tuple[str, str, Sequence[PairedRow]]]:
-    """Number, title and rows of the charts of a metric: one, or one a flow where levels are the rows."""
+    """Number, title and rows of a metric's charts: one chart, or one per flow if levels are the rows."""
     if axis(data) != "security":
         yield "", metric.title, rows
         return
@@ -88,7 +88,7 @@ def _charts_of(
 def _forest(
     data: ReportData, metric: Metric, rows: Sequence[PairedRow], name: str, title: str, *, percent: bool
 ) -> Chart:
-    """Percent for a metric of which every flow has a ratio; otherwise differences in its unit."""
+    """A forest plot: in percent if every flow has a ratio, otherwise differences in the metric's unit."""
     percent = percent and all(row.ratio.percent is not None for row in rows)
     points = "percentage points" if metric.display_unit == "%" else metric.display_unit
     unit = "%" if percent else points
@@ -178,10 +178,10 @@ def _value(
 
 
 def _frame(values: Sequence[dict[str, Any]]) -> list[float] | None:
-    """Ends of the frame if some intervals would squash all others, else None.
+    """The ends of the frame if some intervals would squash all others, else None.
 
-    With few pairs an interval of ratios can end at some 10,000 %. It is then drawn up to the frame's edge. Where most
-    intervals are of that kind, the means say how far the frame reaches.
+    With few pairs an interval of ratios can end at about 10,000 %. Such an interval is drawn up to the frame's edge. If
+    most intervals are that wide, the means determine the frame.
     """
     intervals = [(v["low"], v["high"]) for v in values if v["low"] is not None]
     reach = sorted(max(abs(low), abs(high)) for low, high in intervals)

@@ -1,7 +1,7 @@
 """Curves of throughput and FTP rate over the PHY rate with their equations and R^2 (Pacheco et al., Figures 4, 5, 11).
 
-As there, a curve is fitted to the means at the rates; the degree is that with the lowest AICc, since the paper does not
-say which it took. With fewer than five rates, too few to choose by, it leaves one degree of freedom.
+As in the paper, a curve is fitted to the means at the rates. The paper does not state the degree; this module uses the
+degree with the lowest AICc. Fewer than five rates are too few for that choice: then one degree of freedom is left.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from airtoll.study.cell import Cell
 
 CURVED: Final = tuple(name for name, metric in METRICS.items() if metric.curve)
 
-_LEAST: Final = 3  # rates: fewer are no curve
+_LEAST: Final = 3  # rates; fewer do not make a curve
 _CHOSEN_FROM: Final = 5
 _UNIT: Final = " Mbit/s"
 _STEPS: Final = 60
@@ -29,7 +29,7 @@ _SUPERSCRIPTS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve of one series: of one metric, security level, IP version and chart."""
+    """The curve of one series: one metric, security level, IP version and chart."""
 
     metric: Metric
     panel: str
@@ -40,12 +40,12 @@ class Curve:
 
     @property
     def series(self) -> str:
-        """What it is of, besides metric and level."""
+        """The series without its metric and level."""
         return f"{self.panel}, {self.ip}"
 
     @property
     def equation(self) -> str:
-        """The polynomial with four digits, highest power last: y = c0 + c1 x + ..."""
+        """The polynomial with four significant digits, highest power last: y = c0 + c1 x + ..."""
         terms: list[str] = []
         for power, value in enumerate(self.fit.coefficients):
             x = "" if power == 0 else " x" if power == 1 else f" x{str(power).translate(_SUPERSCRIPTS)}"
@@ -55,7 +55,7 @@ class Curve:
 
 
 def curves(data: ReportData) -> tuple[Curve, ...]:
-    """The curves of all series; none where figures are not drawn against rates in Mbit/s."""
+    """The curves of all series; none unless the x axis of the figures is a rate in Mbit/s."""
     rates = {run.run.cell.rate for run in data.runs}
     if axis(data) != "rate" or len(rates) < _LEAST or not all(rate.endswith(_UNIT) for rate in rates):
         return ()
@@ -66,7 +66,7 @@ def curves(data: ReportData) -> tuple[Curve, ...]:
         for cell, mean in data.means(name).items():
             key = cell.model_copy(update={"rate": ""})
             series.setdefault(key, {})[float(cell.rate.removesuffix(_UNIT))] = metric.display(mean)
-        # UDP offers what the study gives it: its throughput is no property of the link.
+        # The study sets the UDP load, so UDP throughput is not a property of the link.
         with_tcp = any(cell.transport == "tcp" for cell in series)
         for cell, means in series.items():
             if len(means) < _LEAST or (with_tcp and cell.transport != "tcp"):
@@ -87,9 +87,9 @@ def curves(data: ReportData) -> tuple[Curve, ...]:
 
 
 def figures(data: ReportData) -> list[Figure]:
-    """Points and curves over the rate to scale: a chart a level with its PHYs, as in the paper; nothing without one.
+    """Points and curves over the rate, to scale: one chart per level with its PHYs, as in the paper.
 
-    Where each level has one curve they share a chart.
+    If each level has one curve, all levels share a chart. Without curves the list is empty.
     """
     groups: dict[tuple[str, str], list[Curve]] = {}
     found = curves(data)
@@ -106,7 +106,7 @@ def figures(data: ReportData) -> list[Figure]:
 
 
 def grid(data: ReportData) -> Grid:
-    """The equations."""
+    """The table of equations."""
     return Grid(
         "curves",
         "Equations of the curves",
@@ -129,7 +129,7 @@ def grid(data: ReportData) -> Grid:
 
 
 def _digits(value: float) -> str:
-    """Four digits; powers of ten as they are written by hand."""
+    """A value with four significant digits; powers of ten in superscript, as in 1.2·10⁻³."""
     mantissa, _, exponent = f"{value:.4g}".partition("e")
     if not exponent:
         return mantissa

@@ -12,11 +12,11 @@ from airtoll.stats.metrics import OF_ENGINE
 from airtoll.study.cell import Cell
 
 STANDARD: Final = ("ccmp", "enhanced1")
-"""The levels that stand for the paper's "standard", to which its parallel settings are compared."""
+"""The levels that correspond to the paper's "standard", the reference of its parallel settings."""
 
 
 def grids(data: ReportData) -> list[Grid]:
-    """A table for each time that was measured: rows are levels, with the speed-up against standard CCMP."""
+    """One table per measured time: rows are levels, with the speed-up against standard CCMP."""
     return [_grid(data, name) for name in OF_ENGINE if name in data.comparison.metrics]
 
 

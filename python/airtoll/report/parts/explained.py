@@ -1,4 +1,4 @@
-"""Where the cost comes from, as a waterfall and a table; what else would change it."""
+"""The parts of a cost as a waterfall and a table, and the alternatives that would change the cost."""
 
 from collections.abc import Sequence
 
@@ -32,23 +32,23 @@ _COLOURS = {
     "processor": "#c27a00",
     "unexplained": "#808a94",
 }
-"""Told apart on light and dark paper alike."""
+"""Distinguishable on light and dark backgrounds."""
 
 MAX_FLOWS = 8
-"""With more flows a waterfall is longer than a screen."""
+"""A waterfall of more flows is longer than a screen."""
 
 _BAR_HEIGHT = 9
 _GAP = 14
 
 
 def shown_parts(data: ReportData) -> tuple[PartName, ...]:
-    """The parts that any of the study's costs has, in their order."""
+    """The parts that at least one cost of the study has, in order."""
     there = {part.name for explained in data.explained for part in explained.attribution.parts}
     return tuple(name for name in PARTS if name in there)
 
 
 def splits(data: ReportData) -> Grid:
-    """Every cost and its parts, each as a change in the metric's unit and as a share of the open value."""
+    """Every cost and its parts, each as a change in the metric's unit and as a percentage of the open value."""
     names = shown_parts(data)
     return Grid(
         "explained",
@@ -94,7 +94,7 @@ def _percent(of: Attribution, change: float) -> float:
 
 
 def waterfalls(data: ReportData) -> list[Figure]:
-    """A chart for each metric and level: from open to secured, a step a part; nothing if nothing is explained."""
+    """One chart per metric and level, from open to secured with one step per part; empty if no cost is explained."""
     groups: dict[tuple[str, str], list[Explained]] = {}
     for explained in _drawn(data):
         key = explained.attribution.metric, explained.cell.security
@@ -116,7 +116,7 @@ def _are_many(data: ReportData) -> bool:
 
 
 def _drawn(data: ReportData) -> list[Explained]:
-    """The costs that a figure has room for."""
+    """The costs to draw: all, or those at both ends of the axis if there are many flows."""
     if not _are_many(data):
         return list(data.explained)
     against = axis(data)
@@ -175,7 +175,7 @@ def _waterfall(data: ReportData, metric: Metric, level: str, group: Sequence[Exp
 
 
 def answers(data: ReportData) -> list[Grid]:
-    """What alternatives would change, for the flow with the largest packets of each transport and level."""
+    """The effect of alternatives on the flow with the largest packets, per transport and level."""
     found = []
     for cell in data.leading_cells:
         for name in ("throughput", "delay"):
@@ -205,13 +205,13 @@ def _answers(title: str, metric: Metric, asked: Sequence[Alternative]) -> Grid:
 
 
 def _question(of: Alternative) -> str:
-    """A level as the standard writes it."""
+    """The question, with a security level in the spelling of the standard."""
     kind, _, level = of.question.partition(" ")
     return text.level(level) if kind == "security" else of.question
 
 
 def predictions(data: ReportData, table: Table) -> Grid:
-    """What the model expects of each cell's main metrics, and how far the measurement is from it."""
+    """The predictions of each cell's main metrics, and the measurement's deviation from them."""
     cells: dict[Cell, None] = {}
     for row in table.rows:
         cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}

@@ -1,6 +1,6 @@
-"""Where levels differ most: the sentences that the papers make of their figures, in both conventions of percent.
+"""The largest differences between levels, in sentences like those of the papers, in both conventions of percent.
 
-A percent of a difference is of the larger or of the smaller of two values; papers print either without saying which.
+The percentage of a difference refers to the larger or to the smaller of two values; papers rarely say to which.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from airtoll.study.cell import Cell
 Compared = Literal["security", "ip", "stack"]
 
 COMPARED: Final[tuple[Compared, ...]] = ("security", "ip", "stack")
-"""The factors by whose levels the papers compare."""
+"""The factors whose levels the papers compare."""
 
 METRICS_COMPARED: Final = tuple(name for name, metric in METRICS.items() if metric.extreme)
 
@@ -34,7 +34,7 @@ class Extreme:
 
     @property
     def difference(self) -> float:
-        """Of the two means, never below 0."""
+        """The absolute difference of the two means."""
         return abs(self.second_mean - self.first_mean)
 
     @property
@@ -51,7 +51,7 @@ class Extreme:
 
 
 def extremes(data: ReportData) -> tuple[Extreme, ...]:
-    """The largest differences of each metric, factor by factor; of security, against the baseline level."""
+    """The largest differences of each metric and factor; security levels are compared with the baseline level."""
     return tuple(
         extreme
         for name in METRICS_COMPARED
@@ -85,7 +85,7 @@ def _of(
 
 
 def by_metric(data: ReportData) -> dict[str, list[str]]:
-    """The sentences, by the metric's title with its unit."""
+    """The sentences, by the metric's title and unit."""
     found: dict[str, list[str]] = {}
     for extreme in extremes(data):
         title = f"{extreme.metric.title}, {extreme.metric.display_unit}"
@@ -94,7 +94,7 @@ def by_metric(data: ReportData) -> dict[str, list[str]]:
 
 
 def sentence(data: ReportData, extreme: Extreme) -> str:
-    """The difference in words, as a percent of each of the two."""
+    """The difference as a sentence, in percent of each of the two means."""
     metric = extreme.metric
 
     def shown(value: float) -> str:
@@ -105,7 +105,7 @@ def sentence(data: ReportData, extreme: Extreme) -> str:
 
     unit = "points" if metric.display_unit == "%" else metric.display_unit
     flow = data.flow(extreme.first)
-    if extreme.factor != "security":  # what is compared stands behind the numbers
+    if extreme.factor != "security":  # the compared levels follow the numbers
         flow = f"{flow}, {text.level(extreme.first.security)}"
     head = (
         f"{flow}: {shown(extreme.first_mean)} with {named(extreme.first)}, {shown(extreme.second_mean)} with "

@@ -1,8 +1,8 @@
-"""Figures of each metric against packet size, rate or load, as the papers have them; or bars by security level.
+"""Figures of each metric against packet size, rate or load, as in the papers, or bars by security level.
 
-Every figure is of cells and runs, never of samples, so its size follows the plan. Colours come from the page
-(config.range, light or dark) in the order of levels. What colour tells is told again by filled and hollow points, and
-IP versions by shape and dash: the figures hold in grey too.
+Figures show cells and runs, never samples, so their size follows the plan. Colours come from the page (config.range,
+light or dark) in the order of levels. Filled and hollow points repeat the meaning of colour, and shapes and dashes show
+IP versions, so that the figures are readable in grey.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,28 +32,28 @@ from airtoll.stats import CellSummary, Metric
 from airtoll.study.cell import Cell
 
 MAX_DOTS = 3000
-"""With more runs in one chart the dots of single runs would hide the figure and weigh down the page."""
+"""With more runs in one chart, the dots of single runs are left out: they would hide the figure and slow the page."""
 
-_RUNS = " runs"  # single runs stand beside their mean, in a slot of their own
+_RUNS = " runs"  # single runs are drawn in their own slot, beside their mean
 _PANEL_HEIGHT = 230
-_FRAME = 1.3  # times the largest value
+_FRAME = 1.3  # multiple of the largest value
 _BAR_HEIGHT = 24
 _CROSS: dict[str, Any] = {"shape": "cross", "size": 70, "filled": True, "style": ["expected"], "angle": 45}
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """The cells of one chart and what they are drawn against."""
+    """The cells of one chart and their x axis."""
 
     data: ReportData
     metric: Metric
     against: Axis
     colouring: Colouring
     cells: Sequence[CellSummary]
-    marks: Mapping[Cell, float]  # what a paper prints, in the metric's unit
+    marks: Mapping[Cell, float]  # values printed by a paper, in the metric's unit
 
     def series(self, cell: Cell, slot: str = "") -> dict[str, Any]:
-        """Where a cell is drawn."""
+        """The fields that determine a cell's position in the chart."""
         ip, level = text.factor("ip", cell.ip), self.colouring.of(cell)
         return {"x": tick(self.against, cell), "ip": ip, "level": level, "slot": f"{ip} {level}{slot}"}
 
@@ -70,7 +70,7 @@ class _Panel:
 
     @cached_property
     def datasets(self) -> dict[str, list[dict[str, Any]]]:
-        """The rows of each layer; those of single runs only where they do not hide the figure."""
+        """The rows of each layer; single runs only if there are at most `MAX_DOTS`."""
         metric, shown = self.metric, {cell.cell for cell in self.cells}
         dots = [
             {
@@ -110,7 +110,7 @@ class _Panel:
 
     @property
     def scale(self) -> Any:
-        """From 0 on; intervals of few runs that would squash all else go on beyond the frame."""
+        """A scale from 0. Very wide intervals of few runs are truncated, so that they do not squash the rest."""
         metric = self.metric
         names = {"means": "mean", "dots": "value", "expected": "expected", "printed": "printed"}
         top = _FRAME * max(row[field] for name, field in names.items() for row in self.datasets[name])
@@ -119,7 +119,7 @@ class _Panel:
         return alt.Scale(domainMin=0, domainMax=top) if beyond else alt.Scale(domainMin=0)
 
     def description(self, title: str) -> str:
-        """The figures of the chart as words."""
+        """The figures of the chart as text."""
         numbers = (
             f"{text.factor(self.against, getattr(cell.cell, self.against))} {text.factor('ip', cell.cell.ip)} "
             f"{self.colouring.of(cell.cell)}: "
@@ -133,9 +133,9 @@ class _Panel:
 
 
 def measured(data: ReportData, paper: BesidePublication | None) -> Iterator[Figure]:
-    """One figure a metric, against packet size, rate or load, or by level; one chart for each other factor's levels.
+    """One figure per metric, against packet size, rate, load or security; one chart per level of the other factors.
 
-    Where hosts' stacks vary, main metrics have a second figure that has them side by side.
+    If the hosts' stacks vary, main metrics have a second figure that compares the stacks.
     """
     usual, stacks = by_security(data), by_stack(data)
     for metric in data.metrics:
@@ -221,7 +221,7 @@ def _points(shown: _Panel, chart_id: str, title: str) -> Chart:
 
 
 def _axis_title(metric: Metric) -> str:
-    """A chart may be taken out of its page, so that its axis says what it is of."""
+    """The axis names the metric, because a chart may be copied out of its page."""
     return f"{metric.short}, {metric.display_unit}"
 
 
@@ -251,7 +251,7 @@ def _told_of_means(shown: _Panel) -> list[Any]:
 def _point_layers(shown: _Panel, *, lines: bool) -> list[Any]:
     metric, colouring = shown.metric, shown.colouring
     base = named("means")
-    # No metric can be below 0, even where the interval of few runs reaches there: it is clipped at the axis.
+    # No metric is negative, although the interval of few runs may reach below 0: it is clipped at the axis.
     y = alt.Y("mean:Q", title=_axis_title(metric), scale=shown.scale)
     colour = _colour(colouring)
     layers: list[Any] = []
@@ -280,7 +280,7 @@ def _point_layers(shown: _Panel, *, lines: bool) -> list[Any]:
 
 
 def _bars(shown: _Panel, chart_id: str, title: str) -> Chart:
-    """A bar a level, and one an IP version within it."""
+    """One bar per level and IP version."""
     metric, ips, datasets = shown.metric, shown.ips, shown.datasets
     x = alt.X("mean:Q", title=_axis_title(metric), scale=shown.scale)
     colour = _colour(shown.colouring, legend=False)

@@ -1,4 +1,4 @@
-"""Tables III, IV and V of Hayajneh et al. of our hardware, and our designs beside each other (`airtoll rtl report`)."""
+"""Tables III, IV and V of Hayajneh et al. for our hardware, and a comparison of our designs (`airtoll rtl report`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _POWER: Final = "make -C rtl power"
 
 @dataclass(frozen=True)
 class _Printed:
-    """What the text prints of its two designs; its tables are not in it."""
+    """The paper's figures of its two designs, from its text; its tables are not available."""
 
     standard_ns: float
     parallel_ns: float
@@ -44,7 +44,7 @@ class _Printed:
 
 
 def grids(results: Results) -> list[Grid]:
-    """All tables. What was not measured is a dash, and the note says what measures it."""
+    """All tables. A missing measurement is a dash, and the note names the command that measures it."""
     every, printed = all_figures(results), _Printed.of(published(PAPER))
     return [
         _resources(every, printed),
@@ -56,7 +56,7 @@ def grids(results: Results) -> list[Grid]:
 
 
 def shipped_grids() -> list[Grid]:
-    """Of the results that come with airtoll."""
+    """All tables of the results shipped with airtoll."""
     return grids(load(default_file()))
 
 
@@ -139,7 +139,7 @@ def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed)
 
 
 def _what_frame(results: Results, timed: Iterable[DesignFigures], printed: _Printed) -> str:
-    """Of what size the frame would be that takes as long as the paper's."""
+    """The frame size at which our standard design takes as long as the paper's."""
     found = []
     for one in timed:
         if one.group == "standard":
@@ -250,7 +250,7 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
 
 
 def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
-    """The two ratios that the paper prints, of every number of lanes."""
+    """The two ratios that the paper prints, for every number of lanes."""
     lanes = [one for one in every if one.group == "paper"]
     rows: list[tuple[str, ...]] = [("Published", _PRINTED_PART, printed.speed_up, printed.elements)]
     rows += [
@@ -281,7 +281,7 @@ def _placed(every: Iterable[DesignFigures], target: TargetName) -> bool:
 
 
 def _absent(*values: tuple[str, Iterable[float | None]]) -> str:
-    """What measures the values that are not there."""
+    """The commands that measure the missing values."""
     commands = [command for command, measured in values if any(value is None for value in measured)]
     return (
         f" {text.MISSING}: not measured ({text.listing(commands)}), or too large for the part."

@@ -1,4 +1,4 @@
-"""What a paper printed beside what was measured here and what the model predicts, point by point."""
+"""Published values of a paper beside the measured and the predicted values, point by point."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,54 +23,54 @@ _STATISTICS: Final[Mapping[str, Callable[[Collection[float]], float]]] = {
     "below": max,
     "at-least": min,
 }
-"""How the values of several cells become the one that a point is of."""
+"""How the values of several cells become the value of a point."""
 
 CARD_METRICS: Final = ("throughput", "rtt")
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A printed number, and what stands beside it, in the metric's unit; of a change, as a multiple of open."""
+    """A printed value with the measured and predicted values, in the metric's unit (a change: as a ratio to open)."""
 
     point: Point
     metric: Metric
-    cells: int  # of which `measured` is a value or a mean
+    cells: int  # `measured` is the value of one cell or the statistic of several
     measured: float
-    interval: Interval | None  # 95 % t interval, of one cell or of an average over one factor
+    interval: Interval | None  # 95 % t interval of one cell or of an average over one factor
     expected: float | None
 
     @property
     def published(self) -> float:
-        """The printed number in the same unit."""
+        """The printed value in the same unit."""
         value = float(self.point.standard_value)
         return value if self.point.change is not None else value / self.metric.scale
 
     @property
     def percent(self) -> float | None:
-        """How far the measured value is from the printed one."""
+        """The deviation of the measured value from the printed value, in percent."""
         return 100 * (self.measured / self.published - 1) if self.published else None
 
 
 @dataclass(frozen=True)
 class BesidePublication:
-    """All that a report says of the paper whose study it is of."""
+    """Everything a report contains about the paper that its study repeats."""
 
     data: ReportData
     publication: Publication
 
     @classmethod
     def of(cls, data: ReportData) -> "BesidePublication | None":
-        """The paper that the study repeats; None if it repeats none."""
+        """Compare with the paper that the study repeats; None if it repeats none."""
         return None if data.publication is None else cls(data, published(data.publication))
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """The paper's own, printed before implied."""
+        """The paper's own points, without quoted ones; printed points come before implied points."""
         return tuple(p for p in (*self.publication.points, *implied_points(self.publication)) if not p.quoted)
 
     @cached_property
     def beside(self) -> tuple[Beside, ...]:
-        """The points of which this study has something to show; a PHY's rate is set here, not measured."""
+        """The points that this study measured. PHY rates are excluded: they are settings here, not measurements."""
         found = (
             self._beside(point)
             for point in self.points
@@ -80,19 +80,19 @@ class BesidePublication:
 
     @cached_property
     def inconsistencies(self) -> tuple[Finding, ...]:
-        """What does not hold in the paper's own arithmetic."""
+        """Inconsistencies in the paper's own arithmetic."""
         return tuple(finding for finding in findings(self.publication) if not finding.consistent)
 
     @cached_property
     def cards(self) -> Mapping[str, CardFit]:
-        """The processor that explains half of the paper's pairs of a metric best, by metric."""
+        """The processor that best explains half of the paper's pairs of a metric, by metric."""
         fits = {name: fit_card(_card_points(self.points, name)) for name in CARD_METRICS}
         return {name: fit for name, fit in fits.items() if fit is not None}
 
     def marks(self, metric: str) -> dict[Cell, float]:
         """The printed values of single cells, in the metric's unit, for figures."""
         found: dict[Cell, float] = {}
-        for point in reversed(self.points):  # what is printed goes before what is implied
+        for point in reversed(self.points):  # printed values overwrite implied values
             if point.metric == metric and point.change is None and not point.over:
                 agreeing = [cell for cell in self.data.means(metric) if self._is_of(point, cell)]
                 if len(agreeing) == 1:
@@ -101,7 +101,7 @@ class BesidePublication:
 
     @cached_property
     def printed_averages(self) -> Mapping[averages.Key, str]:
-        """What is printed of averages over one factor, by the cells it is of, in words."""
+        """The printed averages over one factor as text, by cells and metric."""
         over = averages.over(self.data)
         found: dict[averages.Key, str] = {}
         for cell, name in self._averages:
@@ -155,7 +155,7 @@ class BesidePublication:
         return average.ci95_t if average else None
 
     def _is_of(self, point: Point, cell: Cell, but: str | None = None) -> bool:
-        """Whether a point is of a cell, or of one whose level of the factor `but` is any."""
+        """Whether a point belongs to a cell, ignoring the factor `but`."""
         return point.condition.agrees(cell.model_dump(exclude={"lab", but or "lab"}))
 
     def _changes(self, metric: str) -> Mapping[Cell, float]:
@@ -166,7 +166,7 @@ class BesidePublication:
         }
 
     def grid(self) -> Grid:
-        """Published beside measured and expected."""
+        """The published values beside the measured and the predicted values."""
         modelled = any(one.expected is not None for one in self.beside)
         rows = []
         for one in self.beside:
@@ -204,7 +204,7 @@ class BesidePublication:
         )
 
     def card_sentences(self) -> dict[str, str]:
-        """What the fitted processors say, by the metric's title."""
+        """A sentence about each fitted processor, by the metric's title."""
         return {METRICS[name].title: _of_card(fit) for name, fit in self.cards.items()}
 
 
@@ -221,7 +221,7 @@ def _of_card(fit: CardFit) -> str:
 
 
 def printed(point: Point, metric: Metric) -> str:
-    """A printed value with its uncertainty, in the metric's display unit; with the printed digits where it is in it."""
+    """A printed value and its uncertainty in the metric's display unit; the printed digits stay if the unit does."""
     value = float(point.value)
     scale = float(point.standard_value) / value if value else 1.0
 
@@ -246,7 +246,7 @@ def _measured(one: Beside) -> str:
 
 
 def shown(one: Beside, value: float | None) -> str:
-    """A value of the line as words; of a change, as a percent of open."""
+    """A value as text; a change in percent of open."""
     if value is None:
         return text.MISSING
     if one.point.change is not None:
@@ -255,7 +255,7 @@ def shown(one: Beside, value: float | None) -> str:
 
 
 def condition(data: ReportData, one: Beside) -> str:
-    """What a printed number is of, in words: by the factors that vary in the study."""
+    """The condition of a printed value as text, by the factors that vary in the study."""
     levels = one.point.condition.given()
     words = [text.factor(name, level) for name, level in levels.items() if name not in data.fixed]
     factors = text.listing(f"{name.replace('_', ' ')}s" for name in one.point.over)
@@ -267,7 +267,7 @@ def condition(data: ReportData, one: Beside) -> str:
 
 
 def _card_points(points: Sequence[Point], metric: str) -> list[CardPoint]:
-    """Pairs of values, open and secured, that are alike in all else."""
+    """Pairs of an open and a secured value under otherwise equal conditions."""
     values = [
         p
         for p in points

@@ -1,4 +1,4 @@
-"""The sentences of a report: what was found, with its numbers and their intervals, and how."""
+"""The sentences of a report: the findings, with their values and intervals, and the method."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ _TRANSPORTS = ("udp", "tcp")  # UDP first: it shows the link's capacity, TCP als
 
 @dataclass(frozen=True)
 class Findings:
-    """What the top of a report says."""
+    """The content at the top of a report."""
 
     headline: str
-    others: tuple[str, ...]  # the same for other transports and levels
-    reaches: tuple["Reach", ...]  # how far each metric changes over all flows
+    others: tuple[str, ...]  # the headline's sentence for other transports and levels
+    reaches: tuple["Reach", ...]  # the range of each metric's change over all flows
 
     def by_metric(self) -> dict[str, dict[str, "Reach"]]:
         """The reaches by the metric's short title and then by level."""
@@ -31,31 +31,32 @@ class Findings:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far one metric changes over all flows."""
+    """The range of one metric's change over all flows."""
 
     metric: Metric
     level: str
     change: str
-    n: int  # flows
-    resolved: int  # of which the interval leaves out 0
-    by_holm: int  # and those that remain after Holm's correction
-    named: bool  # whether the level must be said, since there are several
+    n: int  # number of flows
+    resolved: int  # flows whose interval excludes 0
+    by_holm: int  # flows significant after Holm's correction
+    named: bool  # whether to name the level, because there are several
 
     @property
     def flows(self) -> str:
-        """Over how many flows, and in how many of them it is resolved."""
+        """The number of flows, and of flows in which the change is resolved."""
         return f"{text.counted(self.n, 'flow')}, resolved in {self.resolved}; {self.by_holm} by Holm"
 
     @property
     def what(self) -> str:
-        """The metric, and the level where there are several."""
+        """The metric, and the level if there are several."""
         return f"{self.metric.title}, {self.level}" if self.named else self.metric.title
 
 
 def find(data: ReportData) -> Findings:
-    """The headline is the change of throughput in the flow with the largest and fastest packets, UDP over TCP.
+    """The findings of a result.
 
-    Where every sender offers less than the link carries, throughput says what was offered: then it is that of a delay.
+    The headline is the throughput change of the flow with the largest and fastest packets, UDP before TCP. If every
+    sender offers less than the link carries, throughput is only the load, and the headline is a delay instead.
     """
     comparison = data.comparison
     if not data.counting:
@@ -83,7 +84,7 @@ def table_note(data: ReportData) -> str:
 
 
 def subject(data: ReportData) -> str:
-    """What was measured, in one sentence."""
+    """One sentence about the security levels and the flows."""
     if not data.runs:
         return "Nothing was planned."
     levels = text.listing(text.level(level) for level in data.comparison.levels)
@@ -94,7 +95,7 @@ def subject(data: ReportData) -> str:
 
 
 def run_counts(data: ReportData) -> str:
-    """How many runs are planned, how many count, and why the others do not."""
+    """The number of runs planned and counted, and the reasons why the others are not counted."""
     left_out = text.reasons(data.comparison.left_out)
     parts = [f"{text.counted(len(data.runs), 'run')} planned, {len(data.counting)} counted"]
     parts += [f"left out: {left_out}"] if left_out else []
@@ -103,7 +104,7 @@ def run_counts(data: ReportData) -> str:
 
 
 def method(data: ReportData) -> list[str]:
-    """How the figures came about, from the plan."""
+    """How the figures were measured and computed, from the plan."""
     m = data.method
     lines = [
         "Each block holds one run of every security level of an otherwise equal cell, in random order, so "
@@ -152,7 +153,7 @@ def _replicates(m: Method) -> str:
 
 
 def _loads(data: ReportData) -> Iterator[str]:
-    """What UDP offers, and what a packet is over TCP."""
+    """The offered load of UDP, and the meaning of packet size over TCP."""
     cells = {run.run.cell for run in data.runs}
     offered = {cell.offered for cell in cells if cell.transport == "udp"}
     if "max" in offered:
@@ -173,7 +174,7 @@ def _loads(data: ReportData) -> Iterator[str]:
 
 
 def _stacks(data: ReportData) -> Iterator[str]:
-    """Settings of one TCP/IP stack that stand for other systems, and that they do no more than that."""
+    """Which operating systems the stack settings imitate, and the limits of that imitation."""
     stacks = data.plan.stacks
     if not stacks:
         return
@@ -185,7 +186,7 @@ def _stacks(data: ReportData) -> Iterator[str]:
 
 
 def verdicts(data: ReportData) -> list[str]:
-    """How the runs ended, and each run that does not count for a reason of its own."""
+    """The number of runs by outcome, and every invalid run with its reasons."""
     return [
         run_counts(data),
         *(f"{run.run.id}: {'; '.join(run.outcome.reasons)}" for run in data.runs if run.is_invalid),
@@ -199,7 +200,7 @@ def _headline_metric(data: ReportData) -> Metric:
 
 
 def _leading(data: ReportData, rows: Iterable[PairedRow]) -> list[PairedRow]:
-    """For each transport and level the flow with the largest packets, IPv4 before IPv6, and the highest throughput."""
+    """Per transport and level, the flow with the largest packets, IPv4 before IPv6, then the highest throughput."""
     throughput = data.means("throughput")
     best: dict[tuple[str, str], tuple[tuple[float, bool, float], PairedRow]] = {}
     for row in rows:
@@ -237,7 +238,7 @@ def _change(data: ReportData, metric: Metric, row: PairedRow) -> str:
 
 
 def _reaches(data: ReportData) -> list[Reach]:
-    """Of the main metrics: in percent where every flow has a ratio, otherwise in their unit."""
+    """The ranges of the main metrics: in percent if every flow has a ratio, otherwise in the metric's unit."""
     reaches = []
     several = len(data.comparison.levels) > 2
     for security in data.comparison.levels[1:]:

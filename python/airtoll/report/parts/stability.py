@@ -1,4 +1,4 @@
-"""What is not stable about the values of a cell, by name: a section of its own, and a sign beside the figure."""
+"""Unstable cells and the reasons: a section of the report, and a mark beside each figure."""
 
 from collections import Counter
 from typing import Final
@@ -19,12 +19,12 @@ KINDS: Final[dict[Kind, str]] = {
 
 
 def unstable(data: ReportData) -> list[CellSummary]:
-    """The cells that are not stable in a main metric."""
+    """The cells that are unstable in a main metric."""
     return [cell for cell in data.comparison.cells if cell.instabilities and METRICS[cell.metric].main]
 
 
 def grid(data: ReportData) -> Grid:
-    """A line for each thing that is not stable."""
+    """A table with one row per sign of instability."""
     found = unstable(data)
     order = list(KINDS)
     lines = [(order.index(each.kind), cell, each.detail) for cell in found for each in cell.instabilities]
@@ -54,5 +54,5 @@ def grid(data: ReportData) -> Grid:
 
 
 def details(cell: CellSummary | None) -> str:
-    """What is not stable about a figure, in one line; nothing if it is."""
+    """The signs of instability of a figure, in one line; empty if it is stable."""
     return "" if cell is None else "; ".join(each.detail for each in cell.instabilities)

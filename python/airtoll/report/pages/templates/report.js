@@ -6,7 +6,7 @@
   const narrow = window.matchMedia("(max-width: 520px), print");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // Charts. Their colours are those of the page, so they follow light, dark and print.
+  // Charts use the page's colours, so they follow light, dark and print.
   function theme() {
     const ink = css("--ink"), muted = css("--muted"), line = css("--line"), font = css("--font");
     const colours = config.levels.map((level) => css("--level-" + level));
@@ -32,7 +32,7 @@
       style: { expected: { color: ink }, zero: { color: muted, strokeDash: [3, 3] } },
     };
   }
-  // What is folded away has no width to draw in: it is drawn when it opens.
+  // A folded chart has no width: it is drawn when it opens.
   const views = new Map();
   function drawOne(place, again) {
     if (place.closest("details:not([open])") || (views.has(place.id) && !again)) return;
@@ -63,7 +63,7 @@
     document.getElementById("comparison").classList.toggle("show-sd", deviations.checked);
   });
 
-  // The list of runs: filters, and rows that open.
+  // The list of runs: filters and expandable rows.
   const table = document.getElementById("runs-table");
   if (!table) return;
   const bodies = Array.from(table.tBodies);
