@@ -1,8 +1,8 @@
-"""Frame protection by itself: every cipher suite of 802.11 on batches of whole MPDUs, captures, and speed.
+"""Frame protection: every cipher suite of 802.11 on batches of complete MPDUs, captures, and benchmarks.
 
-`Protection` seals and opens; `ReplayWindow` keeps the receiver's counters. `capture` decrypts capture files. `speed`
-measures what this machine does beside other libraries, and `figure` draws it. The cryptography is the Rust crate
-`wlan-ciphers`, the measuring `wlan-peers`; nothing here but conversions.
+`Protection` seals (encrypts) and opens (decrypts); `ReplayWindow` keeps the receiver's counters. `capture` decrypts
+capture files. `speed` benchmarks this machine against other libraries, and `figure` plots the results. The cryptography
+is in the Rust crate `wlan-ciphers`, the benchmarks are in `wlan-peers`; this package only converts.
 """
 
 from airtoll.ciphers.capture import (

@@ -1,4 +1,4 @@
-"""Capture files decrypted: from protected Data frames to the Ethernet frames within, as airdecap-ng does it."""
+"""Decryption of capture files: protected Data frames to Ethernet frames, like airdecap-ng."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,46 +9,46 @@ from airtoll import _rust
 from airtoll.errors import UsageError
 
 MAX_SECRET_B = 1024
-"""What a file with a passphrase may hold, at most."""
+"""The maximum size of a file with a passphrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a user knows of the networks in a capture."""
+    """The user's secrets of the networks in a capture."""
 
     wep_keys: Sequence[bytes] = ()
     """Tried on every WEP frame."""
     passphrase: bytes | None = field(default=None, repr=False)
-    """8 to 63 characters, or 64 hexadecimal digits: the PSK that they make with an SSID."""
+    """A passphrase of 8 to 63 characters, or the PSK itself in 64 hexadecimal digits."""
     pmks: Sequence[bytes] = field(default=(), repr=False)
-    """Pairwise master keys, of any network."""
+    """Pairwise master keys of any network."""
     ssid: bytes | None = None
-    """The network that the passphrase is of; without it all whose SSIDs are in the capture."""
+    """The network of the passphrase; None: all networks whose SSIDs are in the capture."""
 
     @property
     def learns(self) -> bool:
-        """Whether handshakes tell keys to whoever has these."""
+        """Whether these secrets derive keys from handshakes."""
         return self.passphrase is not None or bool(self.pmks)
 
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """What became of the frames between an access point and a station, or of those to a group."""
+    """The outcome of the frames between an access point and a station, or of its group addressed frames."""
 
     bssid: str
     station: str | None
     """None: the group addressed frames of the access point."""
     ssid: bytes | None
     akm: str | None
-    """Key management, by hostapd's name, or its selector, where a message 2 said so."""
+    """Key management from message 2: hostapd's name or the suite selector; None without a message 2."""
     cipher: str | None
-    """Of the key that was learned last."""
+    """The cipher of the last key learned."""
     messages: tuple[int, ...]
-    """Messages 1 to 4 of 4-way handshakes that were seen."""
+    """The messages of 4-way handshakes that were seen, 1 to 4."""
     keys: int
-    """Keys that were learned."""
+    """The number of keys learned."""
     finding: str
-    """Why they are known, or why not: a stable name."""
+    """Why the keys are known or unknown: a stable name."""
     decrypted: int
     without_key: int
     """Frames before a key was learned."""
@@ -58,31 +58,31 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Decrypted:
-    """What became of the frames of a capture."""
+    """The outcome of the frames of a capture."""
 
     frames: int
-    """Records of the capture."""
+    """The number of records in the capture."""
     decrypted: int
     ethernet_frames: int
-    """Written to the output: more than were decrypted where these held A-MSDUs. If 0 there is no output."""
+    """Ethernet frames written to the output; with A-MSDUs more than `decrypted`. If 0, no output is written."""
     not_decrypted: Mapping[str, int]
-    """The others by reason, a stable name; see `airtoll decrypt` for what each means."""
+    """Frames that were not decrypted, by reason. Reasons are stable names; `airtoll decrypt` describes them."""
     broken: str | None
-    """Where the capture breaks off, if it does; the counts are about what comes before."""
+    """Where the capture is truncated, if it is; the counts are of the frames before that point."""
     stations: Sequence[Station] = ()
-    """By address; none without anything to learn keys with."""
+    """The stations by address; empty if the secrets derive no keys from handshakes."""
     ssids: Sequence[bytes] = ()
-    """Of the networks in the capture, likewise."""
+    """The SSIDs of the networks in the capture; empty if the secrets derive no keys from handshakes."""
 
     @property
     def data_frames(self) -> int:
-        """Frames that are known to be Data frames with a body."""
+        """The number of Data frames with a body."""
         others = ("not_data", "cut_short", "damaged", "other_link_type")
         return self.frames - sum(self.not_decrypted.get(reason, 0) for reason in others)
 
 
 def parse_wep_key(text: str) -> bytes:
-    """A WEP key in hexadecimal digits, octets separated by colons or not; UsageError if it is none."""
+    """Parse a WEP key in hexadecimal digits, with or without colons. Raises UsageError if it is invalid."""
     key = _parse_hex("--key", text, "1f2e3d4c5b or 1f:2e:3d:4c:5b")
     if len(key) not in (5, 13):
         raise UsageError(
@@ -92,7 +92,7 @@ def parse_wep_key(text: str) -> bytes:
 
 
 def parse_pmk(text: str) -> bytes:
-    """A PMK in hexadecimal digits; UsageError if it is none."""
+    """Parse a PMK in hexadecimal digits. Raises UsageError if it is invalid."""
     pmk = _parse_hex("--pmk", text, "f42c6fc5...")
     if len(pmk) not in (32, 48, 64):
         raise UsageError(
@@ -108,7 +108,7 @@ def _parse_hex(option: str, text: str, example: str) -> bytes:
 
 
 def parse_passphrase(text: bytes, source: str) -> bytes:
-    """A passphrase, or a PSK in 64 hexadecimal digits, as wpa_supplicant takes them; UsageError if it is neither."""
+    """Check a passphrase, or a PSK in 64 hexadecimal digits, like wpa_supplicant. Raises UsageError if invalid."""
     try:
         _rust.check_passphrase(text)
     except ValueError as error:
@@ -117,7 +117,7 @@ def parse_passphrase(text: bytes, source: str) -> bytes:
 
 
 def read_passphrase(path: Path) -> bytes:
-    """The passphrase that is the one line of a file; UsageError if there is none."""
+    """Read a passphrase from a file of one line. Raises UsageError if the file is unreadable or invalid."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_SECRET_B + 1)
@@ -130,7 +130,7 @@ def read_passphrase(path: Path) -> bytes:
 
 
 def parse_ssid(text: bytes) -> bytes:
-    """An SSID; UsageError if it is none."""
+    """Check an SSID. Raises UsageError if its length is invalid."""
     if not 1 <= len(text) <= 32:
         raise UsageError(f"--ssid: an SSID has 1 to 32 octets, not {len(text)} (IEEE 802.11-2020 9.4.2.2)")
     return text
@@ -141,9 +141,9 @@ def decrypt_capture(
 ) -> Decrypted:
     """Decrypt a pcap or pcapng capture into a pcap capture of Ethernet frames.
 
-    `progress` is told now and then how many octets of the capture were read. An `out` that is there is replaced, when
-    all is done: whatever goes wrong before, it stays as it was. Raises UsageError if the capture holds no 802.11 frames
-    or one of the files cannot be used.
+    `progress` is called repeatedly with the number of octets read so far. An existing `out` is replaced at the end and
+    stays unchanged if an error occurs. Raises UsageError if the capture contains no 802.11 frames or if a file cannot
+    be read or written.
     """
     try:
         frames, decrypted, written, reasons, broken, stations, ssids = _rust.decrypt_capture(

@@ -1,4 +1,4 @@
-"""Speed over payload size, one small panel a suite, in the look of the reports."""
+"""A figure of speed over payload size, with one small panel per suite, in the style of the reports."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ SUFFIXES = (".svg", ".png", ".html")
 _SERIES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "libipsec-mb"}
 _LIMIT = "limit of the AES unit"
 _STANDARD = "airtoll on ccmp"
-# Those of the report for ccmp, open and tkip; grey for what nobody measured.
+# The report's colours of ccmp, open and tkip; grey for the limit, which is not measured.
 _COLOURS = {
     "airtoll": "#123f7a",
     "OpenSSL": "#c27a00",
@@ -33,7 +33,7 @@ _TICKS_B = [64, 256, 1024, 4096]
 
 
 def write_figure(speeds: Speeds, path: Path) -> None:
-    """Draws the figure into a file whose suffix says how."""
+    """Write the figure to a file; the suffix selects the format."""
     spec = _spec(speeds)
     match path.suffix:
         case ".svg":
@@ -53,7 +53,7 @@ def _spec(speeds: Speeds) -> dict[str, Any]:
     if standard:
         panels.append((USUAL, standard, f"Sealing {USUAL.batch} frames at a time, one key"))
     if enhanced:
-        # What lanes gain shows in a frame on its own, beside CCMP.
+        # Lanes speed up single frames, so they are compared with CCMP one frame at a time.
         beside = [suite for suite in standard if suite == "ccmp"]
         panels.append((ONE_BY_ONE, beside + enhanced, "Sealing one frame at a time"))
     rows = [_block_rows(speeds, way, shown) for way, shown, _ in panels]
@@ -183,7 +183,7 @@ def _block(
 
 
 def _rows(m: Measurement) -> list[dict[str, Any]]:
-    """A point, and beside airtoll's the limit, at the clock that the measurement ran at."""
+    """The row of a measurement; for airtoll also the row of the limit, at the clock rate of that measurement."""
     low, high = m.gbit_per_s_quartiles
     rows = [_row(m, _SERIES[m.implementation], m.gbit_per_s, low=low, high=high)]
     if m.implementation == "airtoll" and m.share_of_limit is not None:

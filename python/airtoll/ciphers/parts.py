@@ -1,7 +1,7 @@
-"""What one frame takes on this CPU, part by part: its MIC, its cipher, sealing and opening; a process of its own.
+"""A process that measures the processing time of one frame on this CPU: MIC, cipher, sealing and opening.
 
-The process stays on one core where that is allowed, measures in turns (`docs/explanation/ciphers.md`) and prints one
-JSON object. It is what the probe `engine` runs on a host; nothing is imported that takes long.
+The process is pinned to one core if permitted, measures in turns (`docs/explanation/ciphers.md`) and prints one JSON
+object. The probe `engine` runs it on a host, so this module imports nothing that loads slowly.
 """
 
 import json
@@ -18,13 +18,13 @@ COMMAND = (
     *(sys.executable, "-I", "-c"),
     "import sys; from airtoll.ciphers.parts import main; sys.exit(main(sys.argv[1:]))",
 )
-"""Takes the suite, the octets of the payload and the seconds that measuring may take."""
+"""The command; its arguments are the suite, the payload in octets and the time limit in seconds."""
 
 
 def measure(suite: str, payload_b: int, within_s: float) -> dict[str, Any]:
-    """The parts of a suite on frames of one payload, with the machine that they were measured on.
+    """Measure the parts of a suite on frames of one payload size, and describe the machine.
 
-    Keeps the calling thread on one core. Raises ValueError for what is no suite.
+    Pins the calling thread to one core. Raises ValueError for an unknown suite.
     """
     core = _pin()
     host = _rust.speed_host()
@@ -56,7 +56,7 @@ def measure(suite: str, payload_b: int, within_s: float) -> dict[str, Any]:
 
 
 def _pin() -> int | None:
-    """Keep this thread on the last core that it may use, the one that interrupts come to least; None if it may not."""
+    """Pin this thread to its last permitted core, which gets the fewest interrupts; None if that is not permitted."""
     try:
         core = max(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {core})
@@ -66,7 +66,7 @@ def _pin() -> int | None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure and print; the exit status."""
+    """Measure, print the result and return the exit status."""
     try:
         suite, payload_b, within_s = argv
         measured = measure(suite, int(payload_b), float(within_s))

@@ -1,4 +1,4 @@
-"""Sealing and opening whole MPDUs in batches (IEEE 802.11-2020 clause 12).
+"""Sealing and opening complete MPDUs in batches (IEEE 802.11-2020 clause 12).
 
     ccmp = Protection("ccmp", key)
     mpdus = ccmp.seal(frames, range(1, 1 + len(frames)))
@@ -6,8 +6,8 @@
         if isinstance(frame, Refused):
             print(frame.reason, frame.message)
 
-A *frame* is a MAC header and its plaintext, an *MPDU* what goes over the air, both without FCS. How long the header
-is follows from its Frame Control.
+A *frame* is a MAC header with plaintext, an *MPDU* is its protected form on the air, both without FCS. The Frame
+Control field determines the length of the header.
 """
 
 from collections.abc import Iterable
@@ -20,30 +20,30 @@ _MAX_PN: Final = (1 << 48) - 1
 
 
 def suites() -> list[str]:
-    """The names of all cipher suites: those of the security levels, `enhanced1` to `enhanced8` by their lanes, BIP."""
+    """The names of all cipher suites: the security levels, `enhanced1` to `enhanced8` (number of lanes), and BIP."""
     return _rust.suites()
 
 
 def backends() -> list[str]:
-    """What this CPU can run CCMP, GCMP and Enhanced CCMP on, the slowest first; the last is the default."""
+    """The backends of CCMP, GCMP and Enhanced CCMP that this CPU supports, slowest first; the last is the default."""
     return _rust.backends()
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An MPDU that did not open, and why. Nothing of its plaintext is given."""
+    """An MPDU that was refused, with the reason and without any plaintext."""
 
     reason: str
-    """short, long, not_protected, bad_header, key_mismatch, icv, mic or replay: stable, for programs."""
+    """A stable name for programs: short, long, not_protected, bad_header, key_mismatch, icv, mic or replay."""
     message: str
-    """One line, for people."""
+    """One line for people."""
 
 
 class ReplayWindow:
-    """The receiver's replay counters of one key: one a TID and one for management frames (12.5.3.4.4)."""
+    """The receiver's replay counters of one key: one per TID and one for management frames (12.5.3.4.4)."""
 
     def __init__(self, start: int = 0) -> None:
-        """Counters that stand at `start`: 0 for a new pairwise key, the Key RSC for a group key.
+        """Start all counters at `start`: 0 for a new pairwise key, the Key RSC for a group key.
 
         Raises ValueError unless `start` is in 0 to 2^48 - 1.
         """
@@ -51,9 +51,9 @@ class ReplayWindow:
 
 
 class Protection:
-    """One key of one cipher suite, expanded; it can be used by several threads at once.
+    """One expanded key of one cipher suite; several threads may use it at once.
 
-    The copy in Rust is wiped when the object goes; the `bytes` that were given are the caller's.
+    The Rust copy of the key is wiped when the object is deleted; the caller's `bytes` are not.
     """
 
     def __init__(
@@ -65,39 +65,38 @@ class Protection:
         authenticator: str | None = None,
         spp_amsdu: bool = False,
     ) -> None:
-        """Take a key: 5 octets (wep40), 13 (wep104), 16 or 32.
+        """Expand a key of 5 octets (wep40), 13 (wep104), 16 or 32.
 
-        The 32 octets of tkip are the temporal key (16), then the Michael keys of the access point's frames (8) and of
-        the station's (8) (12.8.1); which of the two a frame needs follows from its FromDS bit. Frames with four
-        addresses have that bit in both directions: the first key is that of the `authenticator`, a MAC address such as
-        "02:00:00:00:00:01", and without it these frames are refused.
+        The 32 octets of a TKIP key are the temporal key (16), the Michael key of frames from the access point (8) and
+        the Michael key of frames from the station (8) (12.8.1). The FromDS bit of a frame selects the Michael key.
+        Frames with four addresses have FromDS set in both directions: the first Michael key belongs to the
+        `authenticator`, a MAC address such as "02:00:00:00:00:01". Without `authenticator` these frames are refused.
 
-        `backend` is one of `backends()`, for the suites that have a choice: ccmp, ccmp256, gcmp, gcmp256 and enhanced.
-        For these suites, `spp_amsdu` says that both stations are capable of SPP A-MSDUs (9.4.2.24.4): the MIC then
-        covers A-MSDU Present of QoS Control (12.5.3.3.3).
+        `backend` is one of `backends()`, for ccmp, ccmp256, gcmp, gcmp256 and enhanced. For these suites, `spp_amsdu`
+        means that both stations support SPP A-MSDUs (9.4.2.24.4): the MIC then covers the A-MSDU Present bit of QoS
+        Control (12.5.3.3.3).
 
-        Raises ValueError, in one line, for an unknown suite, a key of another length, an `authenticator` that is no
-        MAC address, an argument that the suite does not have, and a backend that does not exist or that this CPU cannot
-        run.
+        Raises ValueError with a message of one line for an unknown suite, a wrong key length, an invalid MAC address,
+        an argument that the suite does not support, and a backend that is unknown or not supported by this CPU.
         """
         self._key = _rust.Protection(suite, key, backend, authenticator, spp_amsdu)
         self.suite = suite
         self.backend: str | None = self._key.backend
-        """What it runs on; None where there is no choice."""
+        """The backend in use; None if the suite has only one."""
         self.overhead_b: int = self._key.overhead_b
-        """Octets that sealing adds to a frame."""
+        """The number of octets that sealing adds to a frame."""
 
     def __repr__(self) -> str:
         return f"Protection({self.suite!r}, backend={self.backend!r})"
 
     def seal(self, frames: Iterable[bytes], pns: Iterable[int], key_id: int | None = None) -> list[bytes]:
-        """Seal each frame, a whole MSDU or management frame, under its packet number (of WEP: the IV).
+        """Seal each frame, a complete MSDU or management frame, with its packet number (WEP: the IV).
 
-        No packet number may be used twice under one key. `key_id` is 0 to 3, and 0 unless given; BIP has 4 and 5, and
-        takes 4. The Protected bit is set as the suite wants it.
+        A packet number must not be used twice with one key. `key_id` is 0 to 3, default 0; for BIP it is 4 or 5,
+        default 4. The Protected bit is set as the suite requires.
 
-        Raises ValueError, and seals nothing, if a frame cannot be protected by this suite, or a number does not fit 48
-        bits (24 for WEP); the message says which.
+        Raises ValueError, and seals nothing, if this suite cannot protect a frame or if a packet number exceeds 48 bits
+        (WEP: 24 bits). The message names the frame or the number.
         """
         numbers = [_packet_number(f"pns[{at}]", pn) for at, pn in enumerate(pns)]
         return self._key.seal(list(frames), numbers, self._key_id(key_id))
@@ -105,10 +104,10 @@ class Protection:
     def open(
         self, mpdus: Iterable[bytes], key_id: int | None = None, *, window: ReplayWindow | None = None
     ) -> list[bytes | Refused]:
-        """Open each MPDU: the frame that it protects, with the Protected bit clear, or why it was refused.
+        """Open each MPDU: return its frame with the Protected bit cleared, or the reason for the refusal.
 
-        With a window, packet numbers are checked against replay and the counters move, in the order of the list and for
-        frames that opened only. A fragment sealed by TKIP opens with its part of the MIC, which is not verified.
+        With a window, packet numbers are checked for replay in the order of the list, and only frames that open advance
+        the counters. A fragment sealed by TKIP opens with its part of the MIC, which is not verified.
 
         Raises ValueError for a `key_id` that the suite does not have, and for a window with WEP, which has no replay
         protection.

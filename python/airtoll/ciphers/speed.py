@@ -1,7 +1,7 @@
-"""How fast this machine protects frames, with airtoll's engine and with the libraries that are here.
+"""Benchmarks of frame protection on this machine, with airtoll's engine and the installed libraries.
 
-`docs/explanation/ciphers.md` says how it is measured and what the figures count. A case is one suite, payload size and
-way; a measurement is what one implementation does with it.
+`docs/explanation/ciphers.md` describes the method and the figures. A case is one suite, payload size and way; a
+measurement is the result of one implementation on one case.
 """
 
 import itertools
@@ -21,17 +21,17 @@ Operation = Literal["seal", "open"]
 IMPLEMENTATIONS: tuple[Implementation, ...] = ("airtoll", "openssl", "ipsec-mb")
 SUITES = tuple(_rust.speed_suites())
 ENHANCED = "enhanced"
-"""Stands for this suite with every number of lanes."""
+"""Selects this suite with every number of lanes."""
 BACKENDS = ("portable", "aesni", "vaes256", "vaes512")
 IMIX = "imix"
 SIZES: tuple[int | None, ...] = (64, 128, 256, 512, 1024, 1408, 1500, 2304, 7935, None)
-"""Octets of the payload; None is IMIX: of every twelve 7 of 64, 4 of 576 and 1 of 1500 octets."""
+"""Payload sizes in octets; None is IMIX: of every twelve payloads, 7 have 64, 4 have 576 and 1 has 1500 octets."""
 MOST_SIZE_B = 7935
 """The longest A-MSDU of 802.11n (IEEE 802.11-2020 9.4.2.55.2)."""
 BATCH = _rust.SPEED_BATCH
 
 _BUDGET_S = 24.0
-_MOST_S = 0.15  # no case gains from more
+_MOST_S = 0.15  # more time per case does not improve the result
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Way:
     """How the frames of a case are protected."""
 
     operation: Operation
-    batch: int  # 1: each frame is done before the next starts
-    keys: int  # one for all frames, or one for each
+    batch: int  # 1: each frame completes before the next one starts
+    keys: int  # 1: one key for all frames; otherwise one key per frame
 
 
 WAYS = (
@@ -53,7 +53,7 @@ ONE_BY_ONE = WAYS[-2]
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured at one go."""
+    """One suite, payload size and way, measured together."""
 
     suite: str
     size_b: int | None  # None: IMIX
@@ -61,31 +61,31 @@ class Case:
 
 
 class Library(BaseModel):
-    """A library beside the engine."""
+    """A library compared with the engine."""
 
     model_config = ConfigDict(frozen=True)
 
     version: str | None
-    absent: str | None  # why there are no measurements of it
+    absent: str | None  # why it was not measured
 
 
 class Host(BaseModel):
-    """What the figures were measured on."""
+    """The machine and the software of the measurements."""
 
     model_config = ConfigDict(frozen=True)
 
     airtoll_version: str
     cpu_model: str | None
     architecture: str
-    ghz: float | None  # the core's clock while nothing else was measured
-    backend: str  # the engine's
+    ghz: float | None  # clock rate of the core, measured separately
+    backend: str  # of the engine
     libraries: dict[str, Library]
-    cycles_per_aes128_block: float | None  # at the throughput of the widest AES instructions
-    cycles_per_aes128_block_in_a_chain: float | None  # where each block waits for the one before
+    cycles_per_aes128_block: float | None  # throughput of the widest AES instructions
+    cycles_per_aes128_block_in_a_chain: float | None  # latency: each block depends on the previous one
 
 
 class Measurement(BaseModel):
-    """One implementation on one case; medians, with first and third quartile."""
+    """One implementation on one case: medians with first and third quartiles."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -100,9 +100,9 @@ class Measurement(BaseModel):
     keys: int
     gbit_per_s: float  # of payload
     gbit_per_s_quartiles: tuple[float, float]
-    cycles_per_byte: float | None  # core cycles; null where they cannot be counted
+    cycles_per_byte: float | None  # core cycles; null if they cannot be counted
     cycles_per_byte_quartiles: tuple[float, float] | None
-    limit_cycles_per_byte: float | None  # what this CPU's AES unit allows, for all alike; null without AES
+    limit_cycles_per_byte: float | None  # limit of this CPU's AES unit, the same for all; null without AES
 
     @property
     def way(self) -> Way:
@@ -111,7 +111,7 @@ class Measurement(BaseModel):
 
     @property
     def share_of_limit(self) -> float | None:
-        """1 where nothing but AES rounds takes time."""
+        """The limit divided by the measured cycles per byte: 1 if only AES rounds take time."""
         if self.limit_cycles_per_byte is None or self.cycles_per_byte is None:
             return None
         return self.limit_cycles_per_byte / self.cycles_per_byte
@@ -124,12 +124,12 @@ class Speeds(BaseModel):
 
     schema_version: Literal[1] = 1
     host: Host
-    complete: bool  # false: it was stopped before all was measured
+    complete: bool  # false: interrupted before all cases were measured
     measurements: tuple[Measurement, ...]
 
 
 def look(backend: str | None = None) -> Host:
-    """The machine, with the engine's backend: the fastest, or the one asked for. UsageError if there is none."""
+    """The machine and the engine's backend: `backend` or the fastest. Raises UsageError if it is not available."""
     found = _rust.speed_host()
     if backend is not None and backend not in BACKENDS:
         raise UsageError(f"--backend: '{backend}' is not one of {', '.join(BACKENDS)}")
@@ -154,7 +154,7 @@ def _rounds(cycles: float | None) -> float | None:
 
 
 def choose_suites(names: Iterable[str]) -> tuple[str, ...]:
-    """The suites of these names, in the usual order; all if there are none. UsageError for an unknown one."""
+    """The named suites in the usual order; all suites without names. Raises UsageError for an unknown name."""
     chosen = set()
     for name in names:
         found = [
@@ -167,7 +167,7 @@ def choose_suites(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def choose_sizes(words: Iterable[str]) -> tuple[int | None, ...]:
-    """The sizes that these words are, the smallest first and IMIX last; all if there are none. UsageError."""
+    """The given sizes in ascending order, IMIX last; all sizes without words. Raises UsageError for an invalid size."""
     chosen = {_size(word) for word in words}
     sizes = (*sorted(size for size in chosen if size is not None), *([None] if None in chosen else []))
     return sizes or SIZES
@@ -182,14 +182,14 @@ def _size(word: str) -> int | None:
 
 
 def plan(suites: Sequence[str], sizes: Sequence[int | None]) -> list[Case]:
-    """Every suite at every size in every way."""
+    """Every combination of suite, size and way."""
     return [Case(*one) for one in itertools.product(suites, sizes, WAYS)]
 
 
 def measure(cases: Sequence[Case], backend: str) -> Iterator[tuple[Case, list[Measurement]]]:
-    """Measures one case after the other, in the order given; what every implementation does with it.
+    """Measure the cases in order; yield each case with the measurements of all implementations.
 
-    The outputs of all are compared before time is taken; AirtollError if they are not the same.
+    The outputs of all implementations are compared before they are timed. Raises AirtollError if they differ.
     """
     within_s = min(_BUDGET_S / max(len(cases), 1), _MOST_S)
     for case in cases:
