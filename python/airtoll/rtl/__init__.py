@@ -1,10 +1,10 @@
-"""What the hardware half measured of its designs.
+"""Measurements of the hardware designs.
 
-1. `results`: `results.json` as models; `load` reads it, `amend` replaces it as a whole.
-2. `figures`: times, rates and ratios that follow, a record for each design point on each target.
+1. `results`: models of `results.json`; `load` reads it, `amend` replaces it atomically.
+2. `figures`: derived times, rates and ratios, one record per design point and target.
 
-What measures is not here: `rtl/syn/synthesise.py` does (logic, timing, cycles), and `rtl/power` (toggles). What shows
-it is `airtoll.report.parts.hardware`.
+`rtl/syn/synthesise.py` measures logic, timing and cycles, `rtl/power` measures toggles, and
+`airtoll.report.parts.hardware` prints the figures.
 """
 
 from airtoll.rtl.figures import PAYLOAD_B, DesignFigures, all_figures, payload_of

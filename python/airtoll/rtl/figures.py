@@ -1,4 +1,4 @@
-"""What follows from the measurements: times, rates, and ratios against the standard design on the same target."""
+"""Figures derived from the measurements: times, rates, and ratios to the standard design on the same target."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -9,21 +9,21 @@ from pydantic import BaseModel, ConfigDict
 from airtoll.rtl.results import Group, OneWay, Point, Results, TargetName
 
 PAYLOAD_B: Final = 1500
-"""Of the frames that rates are of."""
+"""The payload of the frames to which rates refer."""
 
 _COUNTS: Final = ("lut", "carry_lut", "ff", "ram_blocks", "logic_elements")
 
 BLOCK_B: Final = 16
-"""A payload of one block of AES."""
+"""A payload of one AES block."""
 
 STANDARD: Final = "standard"
-"""The group whose design the others are compared with."""
+"""The group of the design that the others are compared with."""
 
 
 class DesignFigures(BaseModel):
-    """A design point on a target. Where something was not measured, what follows from it is None.
+    """A design point on a target. A figure is None if a measurement that it requires is missing.
 
-    Rates and times of a frame are of `PAYLOAD_B` and of the slower way, sealing or opening; clock rates are medians.
+    Rates and times refer to frames of `PAYLOAD_B` and to the slower of sealing and opening; clock rates are medians.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,18 +46,18 @@ class DesignFigures(BaseModel):
     tco_ns: float | None
     clk_to_clk_ns: float | None
     cycles_a_frame: float | None
-    frame_ns: float | None  # of each of many frames
-    single_block_ns: float | None  # of one frame of BLOCK_B alone, from the first word in to the last one out
-    single_frame_ns: float | None  # the same of one of PAYLOAD_B
+    frame_ns: float | None  # time per frame in a continuous stream
+    single_block_ns: float | None  # latency of a single frame of BLOCK_B, first word in to last word out
+    single_frame_ns: float | None  # latency of a single frame of PAYLOAD_B
     gbit_per_s: float | None
     mbit_per_s_per_lut: float | None
     toggles_per_payload_bit: float | None
-    lut_toggles: float | None  # of these
+    lut_toggles: float | None  # part of toggles_per_payload_bit
     ff_toggles: float | None
     clock_toggles: float | None
-    toggles_per_ns: float | None  # what power goes with
+    toggles_per_ns: float | None  # proportional to power
     pj_per_payload_bit: float | None
-    # Against the standard design
+    # Ratios to the standard design
     speed_up: float | None
     lut_ratio: float | None
     logic_element_ratio: float | None
@@ -67,7 +67,7 @@ class DesignFigures(BaseModel):
 
 
 def all_figures(results: Results) -> tuple[DesignFigures, ...]:
-    """Of every design point on every target that it was mapped to; parts in the order of `TargetName`."""
+    """The figures of every design point on every target that it was mapped to, targets in the order of `TargetName`."""
     standard = next((point for point in results.points.values() if point.group == STANDARD), None)
     found = []
     for name, point in results.points.items():
@@ -98,7 +98,7 @@ def all_figures(results: Results) -> tuple[DesignFigures, ...]:
 
 
 def payload_of(point: Point, target: TargetName, single_ns: float) -> float | None:
-    """The payload of a frame that takes that time alone, sealed; None outside the sizes that were measured."""
+    """The payload of a single frame that takes `single_ns` to seal; None outside the range of measured sizes."""
     fmax_mhz = point.targets[target].fmax_mhz if target in point.targets else None
     if fmax_mhz is None or point.cycles is None:
         return None

@@ -1,8 +1,8 @@
 """`results.json`: the measurements of each design point, with their tools and sources.
 
-Every measurement says by `made` what it is of, so that one whose sources and tools are still the same is not done
-again. What was not measured is not there: null or left out, never 0. The file is `rtl/syn/results.json` in a checkout,
-which `rtl/syn` and `rtl/power` write; packages carry a copy.
+`made` identifies the sources and tools of every measurement, so that a measurement is repeated only if they change. A
+missing measurement is null or left out, never 0. In a checkout the file is `rtl/syn/results.json`, written by `rtl/syn`
+and `rtl/power`; packages contain a copy.
 """
 
 import json
@@ -18,7 +18,7 @@ from airtoll.errors import AirtollError, UsageError
 SCHEMA_VERSION: Final = 1
 
 Group = Literal["standard", "paper", "repaired", "turns", "pipeline"]
-"""One AES that does all; the paper's lanes as printed; those of `enhanced`; frames taking turns; all rounds at once."""
+"""One AES core for everything; the paper's lanes as printed; the lanes of `enhanced`; frames in turn; a pipeline."""
 
 TargetName = Literal["ecp5", "gw2a18", "ice40", "cycloneive"]
 
@@ -33,54 +33,54 @@ class _Record(BaseModel):
 
 
 class Made(_Record):
-    """What a measurement is of, and what made it."""
+    """The sources and tools of a measurement."""
 
-    sha256: str  # of sources, parameters and recipe
-    tools: dict[str, str]  # version by name
+    sha256: str  # hash of sources, parameters and recipe
+    tools: dict[str, str]  # versions by name
 
 
 class Run(_Record):
-    """One placement and routing. Times are of the slowest path of each kind."""
+    """One run of placement and routing. Each time is that of the slowest path of its kind."""
 
     seed: int
-    fmax_mhz: Positive  # of the slowest of all paths, those between the core and registers beside it too
+    fmax_mhz: Positive  # of the slowest path, including paths between the core and the registers around it
     clk_to_clk_ns: Positive  # register to register within the core, clock-to-output and setup included
     tsu_ns: Positive | None = None  # input of the core to register, setup included
     tco_ns: Positive | None = None  # register to output of the core, clock-to-output included
 
 
 class Target(_Record):
-    """A design point mapped to an FPGA; with `runs`, placed and routed."""
+    """A design point mapped to an FPGA; with `runs`, also placed and routed."""
 
     made: Made
-    lut: Count  # LUTs of four inputs, with those that carry chains take
-    carry_lut: Count  # of these
+    lut: Count  # LUTs of four inputs, including the LUTs of carry chains
+    carry_lut: Count  # LUTs of carry chains
     ff: Count
     ram_blocks: Count
-    logic_elements: Count  # a LUT, a register, or a LUT with the register that it alone drives
+    logic_elements: Count  # each is a LUT, a register, or a LUT with the only register that it drives
     runs: tuple[Run, ...] = ()
 
     @property
     def fmax_mhz(self) -> float | None:
-        """Median over the seeds."""
+        """The median over the seeds."""
         return median(run.fmax_mhz for run in self.runs) if self.runs else None
 
     def median_ns(self, name: Literal["clk_to_clk_ns", "tsu_ns", "tco_ns"]) -> float | None:
-        """Median over the seeds of one of a run's times."""
+        """The median over the seeds of one of the times of a run."""
         values = [value for run in self.runs if (value := getattr(run, name)) is not None]
         return median(values) if values else None
 
 
 class OneWay(_Record):
-    """Clock cycles of sealing, or of opening, QoS Data frames of one size."""
+    """Clock cycles to seal or to open QoS Data frames of one size."""
 
-    cycles_a_frame: Positive  # one after the other without end
-    first_in_to_last_out: Count  # one frame in an idle core
-    first_in_to_verdict: Count  # which comes when the MIC is known
+    cycles_a_frame: Positive  # in a continuous stream of frames
+    first_in_to_last_out: Count  # of one frame in an idle core
+    first_in_to_verdict: Count  # of one frame, until the MIC is known
 
 
 class FrameCycles(_Record):
-    """Both ways of one size."""
+    """Sealing and opening frames of one size."""
 
     payload_b: Count  # MSDU or A-MSDU, with LLC/SNAP
     seal: OneWay
@@ -88,18 +88,18 @@ class FrameCycles(_Record):
 
 
 class Cycles(_Record):
-    """Clock cycles as simulated."""
+    """Clock cycles by simulation."""
 
     made: Made
     frames: tuple[FrameCycles, ...]
 
     def of(self, payload_b: int) -> FrameCycles | None:
-        """Those of that size."""
+        """The cycles of a payload size; None if it was not simulated."""
         return next((one for one in self.frames if one.payload_b == payload_b), None)
 
 
 class Toggles(_Record):
-    """Changes of signals, each weighted by its fan-out, by what drives the signal."""
+    """Toggles of signals, weighted by fan-out, by the driver of the signal."""
 
     lut: Annotated[float, Field(ge=0)]
     ff: Annotated[float, Field(ge=0)]
@@ -107,21 +107,21 @@ class Toggles(_Record):
 
     @property
     def total(self) -> float:
-        """All of them."""
+        """The sum of all toggles."""
         return self.lut + self.ff + self.clock
 
 
 class Energy(_Record):
-    """An estimate from a simulation of the gates, glitches included."""
+    """An estimate from a gate-level simulation, including glitches."""
 
     made: Made
-    target: TargetName  # whose netlist was simulated
+    target: TargetName  # the target of the simulated netlist
     operation: Operation
-    payload_b: Count  # of each frame
-    frames: Count  # that were counted
+    payload_b: Count  # per frame
+    frames: Count  # number of frames counted
     toggles_per_payload_bit: Toggles
-    glitch_share: Annotated[float, Field(ge=0, le=1)] | None = None  # of the toggles
-    pj_per_payload_bit: Positive | None = None  # a conversion, by `conversion`
+    glitch_share: Annotated[float, Field(ge=0, le=1)] | None = None  # fraction of the toggles
+    pj_per_payload_bit: Positive | None = None  # converted from toggles as `conversion` describes
     conversion: str | None = None
 
 
@@ -137,24 +137,24 @@ class Point(_Record):
 
     @property
     def lanes(self) -> int | None:
-        """Of the paper's and the repaired designs."""
+        """The number of lanes of a paper or repaired design; None for other groups."""
         return self.parameters.get("LANES") if self.group in ("paper", "repaired") else None
 
 
 class Results(_Record):
-    """All that was measured, by the names of rtl/syn/points.toml."""
+    """All measurements, by the names of rtl/syn/points.toml."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     points: dict[str, Point] = {}
 
 
 def default_file() -> Path:
-    """The results that come with airtoll; in a checkout a link to those of `rtl/syn`."""
+    """The results shipped with airtoll; in a checkout, a link to the results of `rtl/syn`."""
     return Path(__file__).with_name("results.json")
 
 
 def load(file: Path) -> Results:
-    """Read results. Raises UsageError if there are none, or if they cannot be read."""
+    """Read results. Raises UsageError if the file is missing, unreadable or invalid."""
     try:
         document = json.loads(file.read_bytes())
         return Results.model_validate(document)
@@ -169,13 +169,13 @@ def load(file: Path) -> Results:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Where a document is wrong first, and how."""
+    """The location and the message of the first error in a document."""
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}"
 
 
 def amend(file: Path, change: Callable[[Results], Results]) -> Results:
-    """Replace the file, as a whole or not at all, by what `change` makes of its present content; what it made."""
+    """Apply `change` to the results in the file, replace the file atomically, and return the new results."""
     from airtoll.store.durable import publish
 
     results = change(load(file) if file.exists() else Results())
