@@ -1,17 +1,17 @@
-"""The published figures: what five studies of WLAN security print, as data, with their arithmetic computed again.
+"""The published figures of five studies of WLAN security as data, with their arithmetic checked.
 
-    data/NAME.toml --load--> Publication --implied--> points that its claims imply --findings--> what holds, what not
+    data/NAME.toml --load--> Publication --implied--> points that its claims imply --findings--> confirmed, contradicted
 
 - `words`: metrics, units and conditions as models, in the words of study files.
-- `publication`: the file as models: points, operands, claims, notes, settings.
-- `load`: the files by name.
+- `publication`: models of the file: points, operands, claims, notes, settings.
+- `load`: publications by name.
 - `arithmetic`: printed numbers with the interval that their rounding allows.
-- `implied`: a difference and a percent give both operands.
-- `claims`, `checks`: every claim and every statement computed again; `findings` puts them together.
-- `lookup`: the points beside a measured cell; `table`: rows and lines for people and for CSV.
+- `implied`: both operands from a difference and its percentage.
+- `claims`, `checks`: recomputation of every claim and statement; `findings` collects the results.
+- `lookup`: the points of a measured cell; `table`: rows and lines for people and for CSV.
 
-Facts only. Nothing computed is typed into the data: it has what is printed and, as notes, what needs judgement.
-Numbers are Decimals from the printed digits, so that "0.40" keeps its zero, and results are equal on every platform.
+The data contains only facts: printed numbers, and notes where judgement is required. It contains no computed values.
+Numbers are Decimals from the printed digits, so that "0.40" keeps its zero and results are equal on every platform.
 """
 
 from airtoll.published.findings import findings

@@ -1,4 +1,4 @@
-"""Printed numbers as intervals: what rounding leaves open, and what may be computed from it."""
+"""Interval arithmetic on printed numbers: the intervals that their rounding allows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from airtoll.published.publication import Convention, Operand, Point
 from airtoll.published.words import METRICS, convert
 
 Cut = Literal["rounded", "cut"]
-"""How digits were left out: to the nearest, or all that follow dropped."""
+"""How digits were removed: rounded to the nearest, or truncated ("cut")."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A number and the interval of the values that could have been printed so."""
+    """A printed number and the interval of values that it may stem from."""
 
     value: Decimal
     low: Decimal
@@ -25,20 +25,20 @@ class Span:
 
 
 def unit_in_last_place(printed: Decimal, *, approximate: bool = False) -> Decimal:
-    """What one more in the last digit is worth. An approximate 850 is one of tens: its zero says nothing."""
+    """The unit in the last place. For an approximate 850 this is 10, because its zero is not significant."""
     exponent = (printed.normalize() if approximate and printed else printed).as_tuple().exponent
-    assert isinstance(exponent, int)  # no Printed is infinite or no number
+    assert isinstance(exponent, int)  # a Printed is finite
     return Decimal(1).scaleb(exponent)
 
 
 def span(printed: Decimal, *, approximate: bool = False, cut: bool = False) -> Span:
-    """The values that are printed so when rounded to the nearest, and with `cut` also when digits are dropped."""
+    """The values that are printed as `printed` if rounded to the nearest; with `cut`, also if truncated."""
     unit = unit_in_last_place(printed, approximate=approximate)
     return Span(printed, max(Decimal(0), printed - unit / 2), printed + (unit if cut else unit / 2))
 
 
 def standard_span(point: Point) -> Span:
-    """The interval of a point in the unit of its metric; of a change, as a multiple of open."""
+    """The interval of a point in the unit of its metric (a change: as a multiple of open)."""
     if point.implied is not None:
         return Span(point.value, point.implied.low, point.implied.high)
     around = span(point.value, approximate=point.approximate)
@@ -51,19 +51,19 @@ def standard_span(point: Point) -> Span:
 
 
 def to_standard(around: Span, unit: str, of: Operand) -> Span:
-    """An interval in a printed unit in the unit of the metric of `of`."""
+    """Convert an interval from a printed unit to the unit of the metric of `of`."""
     to = METRICS[of.metric].unit
     return Span(*(convert(value, unit, to) for value in (around.value, around.low, around.high)))
 
 
 def combined(of: Callable[[Decimal, Decimal], Decimal], a: Span, b: Span) -> Span:
-    """A function of two numbers; it must be monotonic in each over their intervals."""
+    """Apply a function of two numbers; it must be monotonic in each number over its interval."""
     corners = [of(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return Span(of(a.value, b.value), min(corners), max(corners))
 
 
 def difference(a: Span, b: Span) -> Span:
-    """How far apart two numbers are, never below 0."""
+    """The absolute difference of two numbers."""
     apart = combined(lambda x, y: x - y, a, b)
     if apart.value < 0:
         apart = Span(-apart.value, -apart.high, -apart.low)
@@ -85,7 +85,7 @@ def ratio(a: Span, b: Span) -> Span:
 
 
 def operands(apart: Span, percent_: Span, convention: Convention) -> tuple[Span, Span]:
-    """The larger and the smaller of two numbers, from their difference and what percent that is of one."""
+    """The larger and the smaller of two numbers, from their difference and its percentage of one of them."""
 
     def base(d: Decimal, p: Decimal) -> Decimal:
         return 100 * d / p
@@ -96,7 +96,7 @@ def operands(apart: Span, percent_: Span, convention: Convention) -> tuple[Span,
 
 
 def printed_as(value: Decimal, printed: Decimal) -> Cut | None:
-    """How `value` came to be printed as `printed`, if it did."""
+    """How `value` was shortened to `printed`; None if `printed` is not `value` shortened."""
     unit = unit_in_last_place(printed)
     if value.quantize(unit, ROUND_HALF_UP) == printed:
         return "rounded"
@@ -104,7 +104,7 @@ def printed_as(value: Decimal, printed: Decimal) -> Cut | None:
 
 
 def shown(value: Decimal, like: Decimal | None = None) -> str:
-    """A computed number with the digits of a printed one, two decimals at least; else with four significant ones."""
+    """A computed number with the decimals of `like`, at least two; without `like`, with four significant digits."""
     if like is not None:
         unit = Decimal(1).scaleb(min(-2, int(like.as_tuple().exponent)))
         return f"{value.quantize(unit, ROUND_HALF_UP):f}"

@@ -1,4 +1,4 @@
-"""What only shows when numbers and claims are held against each other."""
+"""Checks that compare numbers and claims with each other."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from airtoll.published.words import METRICS, Condition
 
 
 class Pair(NamedTuple, Generic[AnyOperand]):
-    """Two numbers that differ in one factor alone, the difference in the unit of their metric."""
+    """Two numbers that differ in exactly one factor, with their difference in the unit of their metric."""
 
     a: AnyOperand
     b: AnyOperand
@@ -25,7 +25,7 @@ class Pair(NamedTuple, Generic[AnyOperand]):
 
 
 def check_orderings(publication: Publication) -> Iterator[Finding]:
-    """Levels said to be better throughout, against every pair of values."""
+    """Check claims that a level is better everywhere against every pair of values."""
     pairs = list(_value_pairs(publication))
     for claim in publication.claims:
         if isinstance(claim, Ordering):
@@ -33,7 +33,7 @@ def check_orderings(publication: Publication) -> Iterator[Finding]:
 
 
 def check_trends(publication: Publication) -> Iterator[Finding]:
-    """Metrics said to rise or fall with packet size, against values at several sizes."""
+    """Check claims that a metric rises or falls with packet size against the values at several sizes."""
     values = _values(publication)
     for claim in publication.claims:
         if isinstance(claim, Trend):
@@ -41,7 +41,7 @@ def check_trends(publication: Publication) -> Iterator[Finding]:
 
 
 def check_largest(publication: Publication) -> Iterator[Finding]:
-    """Differences called the largest over the packet sizes, against all others of the same factor."""
+    """Check differences called the largest over the packet sizes against all differences of the same factor."""
     pairs: list[Pair[Any]] = [*_value_pairs(publication), *_claimed_pairs(publication)]
     for claim in publication.claims:
         if isinstance(claim, Comparison) and claim.called == "largest" and claim.difference is not None:
@@ -49,7 +49,7 @@ def check_largest(publication: Publication) -> Iterator[Finding]:
 
 
 def check_repeated(publication: Publication) -> Iterator[Finding]:
-    """The same comparison told more than once: with other digits, or as something else."""
+    """Find comparisons that are printed more than once with different digits or as different statistics."""
     told: dict[frozenset[str], list[Comparison]] = defaultdict(list)
     for claim in publication.claims:
         if isinstance(claim, Comparison):
@@ -59,7 +59,7 @@ def check_repeated(publication: Publication) -> Iterator[Finding]:
 
 
 def check_quotes(publication: Publication) -> Iterator[Finding]:
-    """Other works' numbers, against what the other publications quote of the same work."""
+    """Check numbers quoted from other works against the quotes of the same work in other publications."""
     for ours in publication.points:
         theirs = [
             (point, name)
@@ -79,7 +79,7 @@ def check_quotes(publication: Publication) -> Iterator[Finding]:
 
 
 def check_percents(findings: tuple[Finding, ...]) -> Iterator[Finding]:
-    """What a publication's percents are relative to, and how they were rounded."""
+    """Find which value a publication's percentages refer to, and whether they are rounded or truncated."""
     percents = [f for f in findings if f.unit == "%" and len(f.outcomes) == 2 and f.fits]
     best = [next((o for o in f.outcomes if o.printed_as), None) for f in percents]
     known = [(f, o) for f, o in zip(percents, best, strict=True) if o is not None]
@@ -110,7 +110,7 @@ def check_percents(findings: tuple[Finding, ...]) -> Iterator[Finding]:
 
 
 def check_points_as_percents(publication: Publication, findings: tuple[Finding, ...]) -> Iterator[Finding]:
-    """Differences of a percentage told as percents beside percents that are relative."""
+    """Find differences in percentage points that are printed as percent, beside relative percentages."""
     points = [f for f in findings if "percentage points" in f.text]
     relative = [f for f in findings if f.unit == "%" and len(f.outcomes) == 2]
     if points and relative:
@@ -123,7 +123,7 @@ def check_points_as_percents(publication: Publication, findings: tuple[Finding, 
 
 
 def check_uncertainties(publication: Publication) -> Iterator[Finding]:
-    """Uncertainties that are one and the same share of every value."""
+    """Find uncertainties that are the same percentage of every value."""
     told: dict[str, list[Point]] = defaultdict(list)
     for point in publication.points:
         if point.uncertainty is not None:
@@ -138,7 +138,7 @@ def check_uncertainties(publication: Publication) -> Iterator[Finding]:
         if len(points) > 2 and low <= high:
             share = " to ".join(dict.fromkeys((shown(low), shown(high))))
             text = f"all {len(points)} uncertainties of {metric} may be the same share of their values, {share} %"
-            # One digit can be a share of nearly anything; several say that no spread of runs is behind it.
+            # One digit matches nearly any percentage. With several digits, the uncertainty is not a spread of runs.
             telling = all(
                 len(p.uncertainty.as_tuple().digits) > 1 for p in points if p.uncertainty is not None
             )
@@ -151,7 +151,7 @@ def check_uncertainties(publication: Publication) -> Iterator[Finding]:
 
 
 def check_streams(publication: Publication) -> Iterator[Finding]:
-    """How many spatial streams the highest throughput takes."""
+    """Compute how many spatial streams the highest throughput requires."""
     own = [
         p
         for p in publication.points
@@ -184,7 +184,7 @@ def _values(publication: Publication) -> list[Point]:
 
 
 def _differing(a: Operand, b: Operand) -> str | None:
-    """The one factor in which two numbers of one kind differ."""
+    """The single factor in which two numbers of the same kind differ; None if there is none or several."""
     if (a.metric, a.statistic, a.over, a.subject) != (b.metric, b.statistic, b.over, b.subject):
         return None
     x, y = a.condition.given(), b.condition.given()
@@ -199,7 +199,7 @@ def _value_pairs(publication: Publication) -> Iterator[Pair[Point]]:
 
 
 def _apart(publication: Publication, a: Point, b: Point) -> Span:
-    """The difference of two points; of two that follow from their difference, that one."""
+    """The difference of two points: the printed one if both points are implied by it."""
     if a.implied is not None and b.implied is not None and a.implied.claim == b.implied.claim:
         claim = publication.claim(a.implied.claim)
         if isinstance(claim, Comparison) and claim.difference is not None and claim.unit is not None:
@@ -208,7 +208,7 @@ def _apart(publication: Publication, a: Point, b: Point) -> Span:
 
 
 def _claimed_pairs(publication: Publication) -> Iterator[Pair[Operand]]:
-    """Pairs of which only the difference is printed."""
+    """Pairs of numbers whose difference is printed, but not the numbers."""
     for claim in publication.claims:
         if isinstance(claim, Comparison) and claim.difference is not None and claim.unit is not None:
             a, b = (publication.number(name) for name in claim.of)
@@ -378,7 +378,7 @@ def _quote_the_same(ours: Point, theirs: Point) -> bool:
 
 
 def _told_otherwise(ours: Point, theirs: Point) -> bool:
-    """Another value of the same statistic, or the same value as another statistic."""
+    """Whether the two quotes give different values of the same statistic, or the same value as different statistics."""
     agree = standard_span(ours).overlaps(standard_span(theirs))
     return agree is not (ours.statistic == theirs.statistic)
 

@@ -1,4 +1,4 @@
-"""Each claim computed again from the points it is of."""
+"""Recomputation of each claim from its points."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -27,7 +27,7 @@ CONVENTIONS: Final[tuple[Convention, ...]] = ("larger", "smaller")
 
 
 def check_claims(publication: Publication) -> Iterator[Finding]:
-    """Every claim that is about particular numbers."""
+    """Check every claim about particular numbers."""
     for claim in publication.claims:
         match claim:
             case Comparison():
@@ -43,7 +43,7 @@ def check_claims(publication: Publication) -> Iterator[Finding]:
 
 
 def in_words(number: Operand) -> str:
-    """A number as the text has it: "673 Mbps", "about 20 % higher"."""
+    """A number as the paper prints it: "673 Mbps", "about 20 % higher"."""
     if not isinstance(number, Point):
         return "an unprinted number"
     unit = {"1": "", "x": " times"}.get(number.unit, f" {number.unit}")
@@ -149,7 +149,7 @@ def _ratio(claim: Comparison, a: Point, b: Point) -> Finding:
 
 
 def _implied(publication: Publication, claim: Comparison) -> Finding:
-    """Both operands in both conventions, the wording's first."""
+    """Both operands in both conventions, the literal convention first."""
     metric = publication.number(claim.of[0]).metric
     unit = METRICS[metric].unit
     parts = []
@@ -233,14 +233,14 @@ _SYMBOL_US: Final = Fraction(36, 10)
 def phy_rate_mbps(phy: str, bandwidth_mhz: int, streams: int) -> Decimal:
     """The highest rate of HT (64-QAM 5/6) or VHT (256-QAM 5/6) with short guard interval.
 
-    Data subcarriers times bits over 3.6 us: IEEE Std 802.11-2020, 19.3.6 and 19.5 (HT), 21.3.6 and 21.5 (VHT).
+    Data subcarriers times bits per 3.6 us: IEEE Std 802.11-2020, 19.3.6 and 19.5 (HT), 21.3.6 and 21.5 (VHT).
     """
     rate = _DATA_SUBCARRIERS[bandwidth_mhz] * _BITS_A_SUBCARRIER[phy] * streams / _SYMBOL_US
     return Decimal(rate.numerator) / Decimal(rate.denominator)
 
 
 def streams_needed(throughput_mbps: Decimal, phy: str, bandwidth_mhz: int) -> int:
-    """The fewest spatial streams whose PHY rate is not below that throughput."""
+    """The smallest number of spatial streams whose PHY rate is at least the throughput."""
     return ceil(throughput_mbps / phy_rate_mbps(phy, bandwidth_mhz, 1))
 
 
@@ -281,7 +281,7 @@ def _frame_rate(publication: Publication, claim: FrameRate) -> Finding:
 
 
 def _baseline(a: Point, b: Point) -> Convention | None:
-    """Which of the two is the open one, if they differ in security."""
+    """Whether the open value is the larger or the smaller one; None unless exactly one of the two is open."""
     levels = (a.condition.security, b.condition.security)
     if levels.count("open") != 1:
         return None

@@ -1,4 +1,4 @@
-"""All that comes out when a publication is computed again."""
+"""All findings of recomputing a publication."""
 
 from airtoll.published import checks
 from airtoll.published.claims import check_claims
@@ -9,7 +9,7 @@ _ORDER = ("contradicts", "noted", "holds", "implied")
 
 
 def findings(publication: Publication) -> tuple[Finding, ...]:
-    """What was checked: what numbers contradict, what takes judgement, what holds, what follows; in this order."""
+    """All findings, ordered by verdict: contradicts, noted, holds, implied."""
     of_claims = tuple(check_claims(publication))
     noted = (
         Finding(verdict="noted", about=(note.id, *note.concerns), place=note.place, text=note.text)

@@ -1,7 +1,7 @@
-"""Values that are not printed but follow: a difference and its percent give both operands.
+"""Values that are implied but not printed: a difference and its percentage determine both operands.
 
-In which convention is the text's wording: "8 % higher than" is literally of the smaller value, "8 % lower than" of the
-larger. Both are computed; the wording's is the one that `implied_points` gives unless asked for the other.
+The wording gives the convention: "8 % higher than" refers literally to the smaller value, "8 % lower than" to the
+larger value. `implied_points` uses the literal convention, or on request the opposite one.
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from airtoll.published.words import METRICS
 
 
 def wording(claim: Comparison) -> Convention:
-    """What the claim's percent is relative to if its words are taken literally."""
+    """The value that the claim's percentage refers to, read literally."""
     return "smaller" if claim.wording == "higher" else "larger"
 
 
 def implied_points(publication: Publication, *, other: bool = False) -> tuple[Point, ...]:
-    """The values that claims imply, in the unit of their metric; `other`: in the convention not of the wording."""
+    """The values that claims imply, in the unit of their metric; `other` selects the opposite convention."""
     return tuple(_all(publication, other=other))
 
 
 def implies(publication: Publication, claim: Comparison) -> bool:
-    """Whether the claim gives both of its operands, neither of which is printed."""
+    """Whether the claim determines both of its operands and neither is printed."""
     return (
         claim.difference is not None
         and claim.percent is not None
@@ -46,7 +46,7 @@ def _pair(publication: Publication, claim: Comparison, convention: Convention) -
     apart = to_standard(span(claim.difference), claim.unit, first)
     values = operands(apart, span(claim.percent, cut=True), convention)
     better = METRICS[first.metric].better
-    # The first of the two is the better one, so the larger where more is better.
+    # The first number is the better one: the larger one if higher is better.
     for number, value in zip((first, second), values if better == "higher" else values[::-1], strict=True):
         yield Point.model_validate(
             {

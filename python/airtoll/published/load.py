@@ -1,4 +1,4 @@
-"""Publications by name, from the data that comes with airtoll."""
+"""Publications by name, from the data shipped with airtoll."""
 
 from functools import cache
 from pathlib import Path
@@ -15,13 +15,13 @@ AnyOperand = TypeVar("AnyOperand", bound=Operand)
 
 
 def names() -> tuple[str, ...]:
-    """The publications there are, by the names of their studies."""
+    """The names of all publications, which are the names of their studies."""
     return tuple(sorted(path.stem for path in _data().glob("*.toml")))
 
 
 @cache
 def published(name: str) -> Publication:
-    """The publication of that study. Raises UsageError for a name that is none."""
+    """The publication of a study. Raises UsageError for an unknown name."""
     if name not in names():
         raise UsageError(
             f"{show(name)} is no publication; there are {', '.join(names())}{did_you_mean(name, names())}"
@@ -37,7 +37,7 @@ def published(name: str) -> Publication:
 
 
 def _based(items: tuple[AnyOperand, ...], base: Condition) -> tuple[AnyOperand, ...]:
-    """What holds for all numbers of the study, in each that is its own."""
+    """The items with the condition of the study added to each item that is not quoted."""
     return tuple(
         item
         if item.source is not None

@@ -1,4 +1,4 @@
-"""The published points beside a measured cell."""
+"""The published points of a measured cell."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,10 @@ def matching(
     *,
     changes: bool = False,
 ) -> tuple[Point, ...]:
-    """The study's own points of that metric, printed before implied, whose condition agrees with a cell's levels.
+    """The study's own points of a metric whose condition agrees with a cell's levels, printed before implied.
 
-    A factor that either leaves open is no difference. A mean or an extreme over a factor is no value of one of its
-    levels: it agrees only with levels that leave that factor open. `changes`: percents of open instead of values.
+    A factor that is missing on either side agrees. A mean or an extreme over a factor is not the value of one level, so
+    it agrees only if `levels` does not contain that factor. `changes` selects percentages of open instead of values.
     """
     return tuple(
         point

@@ -1,4 +1,4 @@
-"""What comes out when a publication's arithmetic is computed again."""
+"""The results of recomputing a publication's arithmetic."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from airtoll.published.arithmetic import Cut
 
 ClaimVerdict = Literal["holds", "contradicts", "noted", "implied"]
-"""holds: the arithmetic confirms it; contradicts: it does not; noted: it takes judgement; implied: a value follows."""
+"""holds: confirmed by the arithmetic; contradicts: refuted; noted: requires judgement; implied: a value follows."""
 
 
 class ClaimOutcome(BaseModel):
@@ -17,17 +17,17 @@ class ClaimOutcome(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    convention: Literal["larger", "smaller", "value"]  # value: there is but one way
-    of_baseline: bool | None = None  # whether that is the open one; None where neither is open
+    convention: Literal["larger", "smaller", "value"]  # value: only one way of computing exists
+    of_baseline: bool | None = None  # whether it refers to the open value; None without an open value
     value: Decimal
     low: Decimal
     high: Decimal
-    fits: bool  # the printed digits are within the interval
-    printed_as: Cut | None = None  # how the printed digits come from the printed operands, if they do
+    fits: bool  # whether the printed digits are within the interval
+    printed_as: Cut | None = None  # how the value was shortened to the printed digits, if they match
 
 
 class Finding(BaseModel):
-    """One thing that was checked: what is printed, what comes out, and a line for people."""
+    """The result of one check: the printed number, the computed values and a line for people."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,16 +41,16 @@ class Finding(BaseModel):
 
     @property
     def consistent(self) -> bool:
-        """Whether it is no inconsistency."""
+        """Whether the finding is not an inconsistency."""
         return self.verdict in ("holds", "implied")
 
     @property
     def fits(self) -> tuple[str, ...]:
-        """The conventions in which the printed number comes out."""
+        """The conventions that reproduce the printed number."""
         return tuple(outcome.convention for outcome in self.outcomes if outcome.fits)
 
 
 def listing(parts: Iterable[str]) -> str:
-    """a, b and c."""
+    """The parts as a list in a sentence: "a, b and c"."""
     *first, last = list(parts)
     return f"{', '.join(first)} and {last}" if first else last

@@ -1,4 +1,4 @@
-"""A publication's data file as models: every key with its type and what it holds."""
+"""Models of a publication's data file: every key with its type and meaning."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -40,17 +40,17 @@ UnitName = Annotated[str, _among(UNITS)]
 FactorName = Annotated[str, _among(FACTORS)]
 
 Printed = Annotated[Decimal, BeforeValidator(_printed)]
-"""A number with the digits that are printed: "0.40" is not "0.4"."""
+"""A number with its printed digits: "0.40" is not "0.4"."""
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Place = Annotated[
     str, StringConstraints(pattern=r"^(abstract|table [IVX]+|([^,]+), (paragraph|item|list item) [0-9a-z]+)$")
 ]
-"""Section and paragraph of the text: "IV, paragraph 4". Captions and running titles are no paragraphs."""
+"""Section and paragraph of the text: "IV, paragraph 4". Captions and running titles do not count as paragraphs."""
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Convention = Literal["larger", "smaller"]
-"""What a percent of two numbers is relative to."""
+"""Which of two numbers a percentage refers to."""
 
 
 class _Table(BaseModel):
@@ -58,7 +58,7 @@ class _Table(BaseModel):
 
 
 class Operand(_Table):
-    """A number that the text speaks of: a bar or a dot of a figure. Without a value it is not printed."""
+    """A number that the text mentions but does not print, such as a bar or a dot of a figure."""
 
     id: Id
     place: Place
@@ -66,11 +66,11 @@ class Operand(_Table):
     metric: MetricName
     unit: UnitName  # as printed
     condition: Condition = Condition()
-    subject: str | None = None  # what no factor says: a design, a make
+    subject: str | None = None  # a property that is not a factor: a design, a vendor
     statistic: Literal["mean", "maximum", "minimum", "below", "at-least"] | None = None  # over `over`
-    over: tuple[FactorName, ...] = ()  # factors it is the mean or extreme over
-    change: Literal["lower", "higher"] | None = None  # than open, in % or times; else the metric itself
-    source: str | None = None  # whose number it is, if it is quoted
+    over: tuple[FactorName, ...] = ()  # the factors of the mean or extreme
+    change: Literal["lower", "higher"] | None = None  # than open, in % or x; None: the metric itself
+    source: str | None = None  # the publication that the number is quoted from
 
     @model_validator(mode="after")
     def _unit_is_of_metric(self) -> Self:
@@ -84,7 +84,7 @@ class Operand(_Table):
 
 
 class Implied(_Table):
-    """Where a number comes from that is not printed."""
+    """The origin of a number that is implied but not printed."""
 
     claim: Id
     convention: Convention
@@ -93,21 +93,21 @@ class Implied(_Table):
 
 
 class Point(Operand):
-    """A number with its condition and its place."""
+    """A printed or implied number with its condition and its place."""
 
     value: Printed
-    approximate: bool = False  # the text says about
-    uncertainty: Printed | None = None  # the +- beside it
+    approximate: bool = False  # the text says "about"
+    uncertainty: Printed | None = None  # the printed +-
     implied: Implied | None = None
 
     @property
     def quoted(self) -> bool:
-        """Whether it is another publication's number."""
+        """Whether the number is quoted from another publication."""
         return self.source is not None
 
     @property
     def standard_value(self) -> Decimal:
-        """The value in the unit of its metric (METRICS); of a change, as a multiple of open."""
+        """The value in the unit of its metric (METRICS); a change: as a multiple of open."""
         if self.change is None:
             return convert(self.value, self.unit, METRICS[self.metric].unit)
         if self.unit == "x":
@@ -116,7 +116,7 @@ class Point(Operand):
 
 
 class Comparison(_Table):
-    """Two numbers compared; what is printed of their difference."""
+    """A comparison of two numbers, with the printed figures of their difference."""
 
     kind: Literal["comparison"]
     id: Id
@@ -127,13 +127,13 @@ class Comparison(_Table):
     percent: Printed | None = None
     ratio: Printed | None = None
     approximate: bool = False
-    wording: Literal["higher", "lower"] | None = None  # "n % higher" is literally of the smaller value
+    wording: Literal["higher", "lower"] | None = None  # "n % higher" refers literally to the smaller value
     called: Literal["largest", "mean"] | None = None  # over the packet sizes
-    better: Id | None = None  # the one that the text calls better
+    better: Id | None = None  # the number that the text calls better
 
 
 class Ordering(_Table):
-    """One level said to be better than another throughout."""
+    """A claim that one level is better than another everywhere."""
 
     kind: Literal["ordering"]
     id: Id
@@ -147,7 +147,7 @@ class Ordering(_Table):
 
 
 class Trend(_Table):
-    """A metric said to rise or fall with packet size."""
+    """A claim that a metric rises or falls with packet size."""
 
     kind: Literal["trend"]
     id: Id
@@ -158,18 +158,18 @@ class Trend(_Table):
 
 
 class Same(_Table):
-    """Numbers that stand for one and the same thing."""
+    """Numbers that describe the same quantity."""
 
     kind: Literal["same"]
     id: Id
     place: Place
     of: tuple[Id, ...] = Field(min_length=2)
-    almost: bool = False  # the text says so
-    why: str | None = None  # why they must be the same, where the text does not say so itself
+    almost: bool = False  # the text says "almost the same"
+    why: str | None = None  # the reason that they must be equal, if the text does not state it
 
 
 class Agreement(_Table):
-    """Two numbers said to agree within their uncertainties, or not to."""
+    """A claim that two numbers agree within their uncertainties, or that they differ."""
 
     kind: Literal["agreement"]
     id: Id
@@ -179,7 +179,7 @@ class Agreement(_Table):
 
 
 class PhyRate(_Table):
-    """The highest rate of a PHY as the text has it."""
+    """The highest rate of a PHY, as printed."""
 
     kind: Literal["phy-rate"]
     id: Id
@@ -191,7 +191,7 @@ class PhyRate(_Table):
 
 
 class FrameRate(_Table):
-    """Frames a second that a time a frame leaves room for."""
+    """Frames per second that a printed time per frame allows."""
 
     kind: Literal["frames-per-second"]
     id: Id
@@ -205,7 +205,7 @@ Claim = Annotated[
 
 
 class Note(_Table):
-    """What does not fit and takes judgement to see."""
+    """An inconsistency that requires judgement."""
 
     id: Id
     place: Place
@@ -214,7 +214,7 @@ class Note(_Table):
 
 
 class Setting(_Table):
-    """A number that the study set: part of its method."""
+    """A setting of the study: part of its method."""
 
     id: Id
     place: Place
@@ -224,24 +224,24 @@ class Setting(_Table):
 
 
 class Word(_Table):
-    """A word of the text and what it is in ours."""
+    """A word of the paper and our word for it."""
 
     printed: Text
-    is_: str | None = Field(default=None, alias="is")  # none where no word of ours fits
+    is_: str | None = Field(default=None, alias="is")  # None if we have no word for it
     why: Text
 
 
 class Publication(_Table):
-    """What one study prints."""
+    """The printed contents of one study."""
 
     name: Id
     title: Text
-    title_from: str | None = None  # where the title is from, if it does not stand in the text
+    title_from: str | None = None  # the source of the title, if the text does not contain it
     authors: tuple[Text, ...]
     venue: str | None = None
     year: int | None = None
     measured: Text
-    condition: Condition = Condition()  # of all its own points and operands
+    condition: Condition = Condition()  # shared by all its own points and operands
     words: tuple[Word, ...] = Field(default=(), alias="word")
     settings: tuple[Setting, ...] = Field(default=(), alias="setting")
     points: tuple[Point, ...] = Field(alias="point")

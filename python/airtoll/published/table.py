@@ -35,8 +35,8 @@ COLUMNS: Final = (
     "standard_unit",
     *FACTORS,
 )
-"""Columns of the CSV: `value` and `unit` as printed, `standard_value` in the unit of the metric (of a change: times
-open), `low` and `high` of implied values alone, then one a factor; what is not said is empty."""
+"""Columns of the CSV: `value` and `unit` as printed, `standard_value` in the unit of the metric (a change: as a
+multiple of open), `low` and `high` only for implied values, then one column per factor. Missing values are empty."""
 
 
 def all_points(publication: Publication) -> tuple[Point, ...]:
@@ -45,7 +45,7 @@ def all_points(publication: Publication) -> tuple[Point, ...]:
 
 
 def points_csv(publication: Publication) -> str:
-    """All points as CSV (RFC 4180 but for line feeds alone)."""
+    """All points as CSV (RFC 4180, except that lines end with LF alone)."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -90,12 +90,12 @@ def _row(publication: Publication, point: Point) -> dict[str, object]:
 
 
 def value_text(point: Point) -> str:
-    """The value as printed; of an implied one four digits."""
+    """The value as printed; an implied value with four significant digits."""
     return shown(point.value) if point.implied else f"{point.value:f}"
 
 
 def point_rows(publication: Publication) -> list[tuple[str, ...]]:
-    """For people: figure, metric, condition, value, unit and place of every point."""
+    """Rows for people: figure, metric, condition, value, unit and place of every point."""
     return [
         (
             point.figure or "",
@@ -129,12 +129,12 @@ def _value(point: Point) -> str:
 
 
 def finding_lines(publication: Publication, *, consistent: bool) -> list[str]:
-    """One line a finding: the inconsistencies, or what holds and what follows."""
+    """One line per finding: either the inconsistencies, or the confirmed and implied values."""
     return [line(finding) for finding in findings(publication) if finding.consistent is consistent]
 
 
 def line(finding: Finding) -> str:
-    """A finding in one line: where, what, and which ids it is about first."""
+    """A finding in one line: its place, if any, and its text."""
     return ": ".join(_parts(finding))
 
 

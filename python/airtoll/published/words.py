@@ -1,4 +1,4 @@
-"""Metrics, units and conditions: the words of a publication's data, which are those of study files."""
+"""Metrics, units and conditions of a publication's data, in the words of study files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from airtoll.study.values import Bandwidth, PacketSize, Rate, SnrLevel, Stations
 
 @dataclass(frozen=True, kw_only=True)
 class MetricWords:
-    """A metric as published numbers are told in: its unit, and which way is better."""
+    """A metric of published numbers: its unit, and the direction that is better."""
 
     unit: str
     better: Literal["higher", "lower"]
 
 
 METRICS: Final[dict[str, MetricWords]] = {
-    "crypto_time": MetricWords(unit="us", better="lower"),  # to seal a frame or to compute its MIC
-    "hardware_time": MetricWords(unit="ns", better="lower"),  # of a design in simulation
+    "crypto_time": MetricWords(unit="us", better="lower"),  # time to seal a frame or to compute its MIC
+    "hardware_time": MetricWords(unit="ns", better="lower"),  # time of a design in simulation
     "hardware_rate": MetricWords(unit="Mbit/s", better="higher"),
     "hardware_area": MetricWords(unit="1", better="lower"),  # logic elements or slices
     "clock": MetricWords(unit="MHz", better="higher"),
-    "speed": MetricWords(unit="1", better="higher"),  # only ever as a ratio
-    "overhead": MetricWords(unit="B", better="lower"),  # a packet
-    "traffic_rate": MetricWords(unit="Mbit/s", better="higher"),  # offered
+    "speed": MetricWords(unit="1", better="higher"),  # always a ratio
+    "overhead": MetricWords(unit="B", better="lower"),  # per packet
+    "traffic_rate": MetricWords(unit="Mbit/s", better="higher"),  # offered load
     "tx_power": MetricWords(unit="dBm", better="higher"),
     "radius": MetricWords(unit="m", better="higher"),
     **{
@@ -36,12 +36,12 @@ METRICS: Final[dict[str, MetricWords]] = {
         for name, metric in stats.METRICS.items()
     },
 }
-"""The metrics of `airtoll.stats`, in the units in which they are shown, and those that only publications have."""
+"""The metrics of `airtoll.stats`, in their display units, and metrics that only publications have."""
 
 UNITS: Final[dict[str, tuple[str, Decimal]]] = {
     **{name: ("bit/s", Decimal(10) ** 6) for name in ("Mbit/s", "Mbps", "Mb/s")},
     **{name: ("bit/s", Decimal(10) ** 9) for name in ("Gbps", "Gb/s")},
-    "kbyte/s": ("byte/s", Decimal(1000)),  # or 1024: no text says which, so it turns into no other unit
+    "kbyte/s": ("byte/s", Decimal(1000)),  # possibly 1024: no paper says, so it is never converted
     "ms": ("s", Decimal("1e-3")),
     "us": ("s", Decimal("1e-6")),
     "ns": ("s", Decimal("1e-9")),
@@ -53,13 +53,13 @@ UNITS: Final[dict[str, tuple[str, Decimal]]] = {
     "MHz": ("Hz", Decimal(10) ** 6),
     "m": ("m", Decimal(1)),
     "dBm": ("dBm", Decimal(1)),
-    "mW": ("dBm", Decimal(1)),  # by its logarithm
+    "mW": ("dBm", Decimal(1)),  # logarithmic, see `convert`
 }
-"""Units as printed, with what they measure and how much of it one is."""
+"""Units as printed, with the standard unit of their quantity and the factor that converts to it."""
 
 
 def convert(value: Decimal, unit: str, to: str) -> Decimal:
-    """A value in one printed unit as a value in another of the same quantity."""
+    """Convert a value from one printed unit to another of the same quantity."""
     if unit == "mW" and to == "dBm":
         return 10 * value.log10()
     return value * UNITS[unit][1] / UNITS[to][1]
@@ -70,7 +70,7 @@ Stack = Annotated[str, StringConstraints(pattern=r"^[a-z]+(-[a-z]+)*(-[0-9]+(\.[
 
 
 class Condition(BaseModel):
-    """The factor levels a number is for. What the text leaves open is None."""
+    """The factor levels of a number; None if the text does not state the level."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,19 +91,19 @@ class Condition(BaseModel):
     stack: Stack | None = None
 
     def given(self) -> dict[str, Any]:
-        """The factors that are not left open, with their levels."""
+        """The stated factors with their levels."""
         return self.model_dump(exclude_none=True)
 
     def agrees(self, levels: Mapping[str, Any]) -> bool:
-        """Whether no factor has another level there than here; one that either leaves open is no difference."""
+        """Whether every stated factor that is in `levels` has the same level there."""
         return all(levels.get(name, level) == level for name, level in self.given().items())
 
     def with_base(self, base: "Condition") -> "Condition":
-        """The same condition with the levels of `base` where it leaves them open."""
+        """The condition with the levels of `base` added for factors that are not stated."""
         return Condition.model_validate({**base.given(), **self.given()})
 
     def text(self, apart_from: "Condition | None" = None) -> str:
-        """The levels in words, without those that a base condition says already."""
+        """The levels as text, without levels that the base condition states already."""
         known = {} if apart_from is None else apart_from.given()
         return " ".join(
             level_text(name, level) for name, level in self.given().items() if known.get(name) != level
