@@ -15,7 +15,7 @@ def test_paths_and_titles_with_brackets_are_printed_whole(airtoll: Airtoll, tmp_
     assert done.stdout.count("[red]x") == 2  # the head and the table's title
     report = airtoll("report", out)
     assert str(out / "report.html") in report.stdout
-    assert f"{out}: sound" in airtoll("verify", out).stdout
+    assert f"{out}: no problems" in airtoll("verify", out).stdout
     refused = airtoll("run", "[red]x.toml", "--lab", "sim", "--out", "of [link]/[bold]")
     assert "of [link]/[bold] exists" in refused.stderr
 

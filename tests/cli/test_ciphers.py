@@ -137,9 +137,9 @@ def test_markdown_and_figures(airtoll: Airtoll, tmp_path: Path) -> None:
         (["--size", "-5"], "--size: '-5'"),
         (["--size", "big"], "--size: 'big'"),
         (["--backend", "neon"], "--backend: 'neon' is not one of portable, aesni"),
-        (["--figure", "speed.gif"], "--figure: 'speed.gif' does not end in .svg, .png, .html"),
-        (["--figure", "nowhere/speed.svg"], "--figure: there is no directory"),
-        (["--json", "--markdown"], "exclude each other"),
+        (["--figure", "speed.gif"], "--figure: 'speed.gif' must end in .svg, .png or .html"),
+        (["--figure", "nowhere/speed.svg"], "--figure: directory"),
+        (["--json", "--markdown"], "mutually exclusive"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_status_2(
@@ -208,7 +208,7 @@ def test_ctrl_c_ends_it_with_130() -> None:
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert stderr.startswith("airtoll: interrupted; what is printed is partial: ")
+    assert stderr.startswith("airtoll: interrupted; the output is partial: ")
     assert json.loads(stdout)["complete"] is False
 
 

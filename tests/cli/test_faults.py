@@ -31,7 +31,7 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
     [
         (["run", "no-such-study"], 2, "no-such-study"),
         (["run", "small.toml", "--lab", "moon"], 2, "lab: 'moon' is not one of air, sim"),
-        (["run", "small.toml", "--resume"], 2, "--resume needs --out DIR"),
+        (["run", "small.toml", "--resume"], 2, "--resume requires --out DIR"),
         (["run", "small.toml", "--quick"], 2, "[quick]"),
         (["verify", "nowhere"], 2, "nowhere"),
         (["report", "."], 2, "."),

@@ -61,7 +61,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_results_are_compared(airtoll: Airtoll, results: Path) -> None:
     done = airtoll("compare", results / "a", results / "slower", "--ignore", "rate", "--metric", "throughput")
     assert done.returncode == 0, done.stderr
-    assert "4 cells compared, whatever their rate; margin 1 %" in done.stdout
+    assert "4 cells compared, ignoring rate; margin 1 %" in done.stdout
     assert "Throughput: 4 differ (4 worse in B), 0 equal within the margin, 0 undecided" in done.stdout
     assert done.stdout.count("differs, worse") == 4
 
@@ -91,7 +91,7 @@ def test_a_comparison_as_json_and_markdown(airtoll: Airtoll, results: Path) -> N
     markdown = airtoll(*arguments, "--markdown").stdout
     assert "### Throughput, Mbit/s" in markdown
     assert markdown.count("\n| udp ipv4") == 4
-    assert "exclude each other" in one_line(airtoll(*arguments, "--markdown", "--json"))
+    assert "mutually exclusive" in one_line(airtoll(*arguments, "--markdown", "--json"))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_rules_that_are_kept_pass(airtoll: Airtoll, results: Path) -> None:
     lines = done.stdout.splitlines()
     assert [line.split(None, 1)[0] for line in lines[:4]] == ["pass"] * 4
     assert "worst udp ipv4 256 B ccmp: " in lines[0]
-    assert lines[-1] == "4 of 4 rules kept"
+    assert lines[-1] == "4 of 4 rules met"
 
 
 def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: Path, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: P
     assert done.stdout.startswith(
         "FAIL      throughput >= 20 Mbit/s: 4 cells, 2 pass, 2 fail; worst udp ipv4 256 B ccmp"
     )
-    assert "1 of 2 rules kept" in done.stdout
+    assert "1 of 2 rules met" in done.stdout
     root = ET.fromstring((tmp_path / "ci" / "gate.xml").read_text())  # noqa: S314  (our own)
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
     answer = json.loads(airtoll("gate", results / "a", "--rules", file, "--json").stdout)
@@ -144,7 +144,7 @@ def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: P
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "there is no rule: give --rule RULE"),
+        ([], "no rule given: use --rule RULE"),
         (
             ["--rule", "loss = 0 %", "--rule", "los = 0 %"],
             "--rule 2: column 1: 'los' is not a metric; did you mean",
@@ -230,7 +230,10 @@ def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) ->
             ["FILE", "--out", "x", "--security", "open", "--security", "ccmp"],
             "--security: given 2 times for 1 file",
         ),
-        (["FILE", "--out", "x", "--security", "open", "--level", "security=ccmp"], "security is said twice"),
+        (
+            ["FILE", "--out", "x", "--security", "open", "--level", "security=ccmp"],
+            "conflicting levels of security: open and ccmp",
+        ),
         (["FILE", "--out", "x", "--levels", "none.csv"], "none.csv"),
         ([str(Path(__file__)), "--out", "x"], "is truncated or not JSON"),
     ],

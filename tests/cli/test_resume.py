@@ -127,4 +127,4 @@ def test_the_option_is_for_resuming_alone(airtoll: Airtoll, tmp_path: Path, comm
     (tmp_path / "grid.toml").write_text("seed = 1\n")
     done = airtoll(*command, "--allow-mixed")
     assert done.returncode == 2
-    assert one_line(done) == "--allow-mixed needs --resume"
+    assert one_line(done) == "--allow-mixed requires --resume"

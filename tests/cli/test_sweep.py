@@ -98,7 +98,7 @@ def test_an_interrupted_sweep_keeps_what_is_measured_and_is_resumed(
     assert 20 <= before < CELLS
     if how == signal.SIGINT:
         assert f"airtoll: interrupted; {before} of {CELLS} cells are kept" in stderr
-        assert stderr.rstrip().endswith("the same command with --out t.parquet --resume does the rest")
+        assert stderr.rstrip().endswith("repeat the command with --out t.parquet --resume to continue")
     again = airtoll("sweep", grid, "--out", "t.parquet")
     assert again.returncode == 2
     assert "use --resume to continue it" in one_line(
@@ -124,13 +124,13 @@ def test_another_grid_does_not_resume_it(airtoll: Airtoll, grid: Path) -> None:
     ("arguments", "words"),
     [
         (["none.toml"], "none.toml: cannot be read: No such file"),
-        (["grid.toml", "--resume"], "--resume needs --out FILE"),
+        (["grid.toml", "--resume"], "--resume requires --out FILE"),
         (["grid.toml", "--resume", "--out", "x.parquet"], "there is no interrupted sweep to resume"),
-        (["grid.toml", "--out", "x.csv"], "does not end in .parquet"),
+        (["grid.toml", "--out", "x.csv"], "must end in .parquet"),
         (["grid.toml", "--out", "there.parquet"], "there.parquet exists"),
-        (["grid.toml", "--workers", "2", "--scheduler", "local"], "exclude each other"),
+        (["grid.toml", "--workers", "2", "--scheduler", "local"], "mutually exclusive"),
         (["grid.toml", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers at this address"),
-        (["bad.toml"], "bad.toml: grid[0].rate[1]: 55 is not a rate"),
+        (["bad.toml"], "bad.toml: grid[0].rate[1]: 55 is not a"),
         (["vht.toml"], "21.5"),
     ],
 )

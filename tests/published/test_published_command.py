@@ -69,7 +69,7 @@ def test_the_json_has_all_of_it(airtoll: Command) -> None:
     ("arguments", "words"),
     [
         (["kolahi-11"], "'kolahi-11' is no publication; "),
-        (["kolahi-11ac", "--csv", "--json"], "--csv and --json exclude each other"),
+        (["kolahi-11ac", "--csv", "--json"], "--csv and --json are mutually exclusive"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_status_2(

@@ -17,7 +17,7 @@ def test_verify_counts_runs_that_were_not_needed_apart(
     result = make(plan, finished=lambda run: run.replicate < 3, invalid=lambda _: ())
     assert verify_result(result.directory) == 0
     assert capsys.readouterr().out.endswith(
-        "sound; 32 of 48 runs finished, 32 of them valid, 16 not needed\n"
+        "no problems; 32 of 48 runs finished, 32 of them valid, 16 not needed\n"
     )
 
 
@@ -25,7 +25,9 @@ def test_verify_tells_what_is_left_to_do(make: Make, capsys: pytest.CaptureFixtu
     plan = make_plan(method=AGREEMENT)
     result = make(plan, finished=lambda run: run.replicate < 2, invalid=lambda _: ())
     assert verify_result(result.directory) == 0
-    assert capsys.readouterr().out.endswith("sound; 16 of 48 runs finished, 16 of them valid, 32 to do\n")
+    assert capsys.readouterr().out.endswith(
+        "no problems; 16 of 48 runs finished, 16 of them valid, 32 remaining\n"
+    )
 
 
 def test_reports_of_several_results_have_an_index_and_a_paper_if_asked(

@@ -58,21 +58,23 @@ studies = typer.Typer(context_settings=_SETTINGS)
 
 StudyArgument = Annotated[
     str,
-    typer.Argument(metavar="STUDY", help="A study file, or the name of one that `airtoll studies` lists."),
+    typer.Argument(
+        metavar="STUDY", help="A study file, or the name of a study that `airtoll studies` lists."
+    ),
 ]
 LabOption = Annotated[
-    str | None, typer.Option("--lab", metavar="LAB", help="Measure in this lab instead of the study's own.")
+    str | None, typer.Option("--lab", metavar="LAB", help="Measure in this lab instead of the study's lab.")
 ]
 AllowMixedOption = Annotated[
     bool,
     typer.Option(
         "--allow-mixed",
-        help="With --resume: continue what another version, commit, CPU or kernel began. "
+        help="With --resume: continue even if the version, commit, CPU or kernel has changed. "
         "Every part records its own.",
     ),
 ]
 QuickOption = Annotated[
-    bool, typer.Option("--quick", help="Fewer and shorter runs, as the study's [quick] says.")
+    bool, typer.Option("--quick", help="Fewer and shorter runs, as in the study's [quick] table.")
 ]
 
 
@@ -112,9 +114,7 @@ def list_or_ask(context: typer.Context) -> None:
 
 @studies.command("published")
 def print_publication(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A study that was published, like kolahi-11ac.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A published study, such as kolahi-11ac.")],
     csv: Annotated[bool, typer.Option("--csv", help="Print the points as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -142,11 +142,11 @@ def run(
         typer.Option("--out", metavar="DIR", help="Result directory.", show_default="results/STUDY-TIME"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Do what is left of an interrupted run in --out DIR.")
+        bool, typer.Option("--resume", help="Complete an interrupted run in --out DIR.")
     ] = False,
     allow_mixed: AllowMixedOption = False,
     pcap: Annotated[
-        bool, typer.Option("--pcap", help="Keep a capture of the air of every run (radiotap, LINKTYPE 127).")
+        bool, typer.Option("--pcap", help="Capture the air in every run (radiotap, LINKTYPE 127).")
     ] = False,
 ) -> None:
     """Perform a study: measure every run, keep the record, print the table and write the report.
@@ -178,27 +178,31 @@ def sweep(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Output (Parquet).",
+            help="Output file (Parquet).",
             readable=False,
             show_default="results/GRID-TIME.parquet",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Do what is left of an interrupted sweep to --out FILE.")
+        bool, typer.Option("--resume", help="Complete an interrupted sweep to --out FILE.")
     ] = False,
     allow_mixed: AllowMixedOption = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Write the table as CSV too, beside it.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write the table as JSON too, beside it.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Also write the table as CSV, beside FILE.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Also write the table as JSON, beside FILE.")
+    ] = False,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="N", min=1, help="Cells at a time.", show_default="one a core"),
+        typer.Option(
+            "--workers", metavar="N", min=1, help="Number of cells in parallel.", show_default="one per core"
+        ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
             "--scheduler",
             metavar="ADDRESS|local",
-            help="Run on this Dask cluster, or on one made here; needs airtoll[dask].",
+            help="Run on this Dask cluster, or on a local one; requires airtoll[dask].",
             show_default=False,
         ),
     ] = None,
@@ -236,7 +240,7 @@ def report(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where to write it; of several results, where to write the page that leads to their reports.",
+            help="Directory of the report; for several results, directory of the index page.",
             show_default="the result directory",
         ),
     ] = None,
@@ -244,7 +248,7 @@ def report(
         bool,
         typer.Option(
             "--paper",
-            help="Write the figures as SVG and PDF and the tables as CSV and LaTeX too, into DIR/paper.",
+            help="Also write the figures as SVG and PDF and the tables as CSV and LaTeX, into DIR/paper.",
         ),
     ] = False,
 ) -> None:
@@ -279,8 +283,8 @@ def decrypt(
         typer.Option(
             "--psk",
             metavar="PASSPHRASE",
-            help="The passphrase of the network, or 64 hexadecimal digits: the PSK itself. Others can see it in the "
-            "list of processes: --psk-file.",
+            help="The passphrase of the network, or its PSK as 64 hexadecimal digits. Other users can see it in the "
+            "list of processes; --psk-file avoids that.",
             show_default=False,
         ),
     ] = None,
@@ -289,7 +293,7 @@ def decrypt(
         typer.Option(
             "--psk-file",
             metavar="FILE",
-            help="The same, as the one line of a file.",
+            help="A file with the passphrase or PSK as its only line.",
             readable=False,
             show_default=False,
         ),
@@ -299,7 +303,7 @@ def decrypt(
         typer.Option(
             "--ssid",
             metavar="SSID",
-            help="The network that the passphrase is of.",
+            help="The network of the passphrase.",
             show_default="every network whose SSID is in CAPTURE",
         ),
     ] = None,
@@ -308,7 +312,7 @@ def decrypt(
         typer.Option(
             "--pmk",
             metavar="HEX",
-            help="A pairwise master key, such as SAE and OWE agree on; may be given repeatedly.",
+            help="A pairwise master key, for example from SAE or OWE; may be given repeatedly.",
             show_default=False,
         ),
     ] = None,
@@ -317,7 +321,7 @@ def decrypt(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Output.",
+            help="Output file (pcap).",
             readable=False,
             show_default="NAME-dec.pcap beside CAPTURE",
         ),
@@ -362,7 +366,7 @@ def ciphers(
         str | None,
         typer.Option(
             metavar="BACKEND",
-            help="Instructions of the engine: portable, aesni, vaes256 or vaes512.",
+            help="Backend of the engine: portable, aesni, vaes256 or vaes512.",
             show_default="the fastest",
         ),
     ] = None,
@@ -370,7 +374,7 @@ def ciphers(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", metavar="FILE", help="Draw speed over size too: .svg, .png or .html."),
+        typer.Option("--figure", metavar="FILE", help="Also plot speed over size: .svg, .png or .html."),
     ] = None,
 ) -> None:
     """Measure how fast this machine protects frames, compared with OpenSSL and libipsec-mb (half a minute)."""

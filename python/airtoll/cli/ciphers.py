@@ -31,11 +31,11 @@ def benchmark(
 ) -> None:
     """Measure and print; on Ctrl-C, print the measurements up to that point."""
     if as_json and as_markdown:
-        raise UsageError("--json and --markdown exclude each other")
+        raise UsageError("--json and --markdown are mutually exclusive")
     if figure is not None and figure.suffix not in SUFFIXES:
-        raise UsageError(f"--figure: '{figure}' does not end in {', '.join(SUFFIXES)}")
+        raise UsageError(f"--figure: '{figure}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if figure is not None and not figure.absolute().parent.is_dir():
-        raise UsageError(f"--figure: there is no directory {figure.absolute().parent}")
+        raise UsageError(f"--figure: directory {figure.absolute().parent} does not exist")
     cases = speed.plan(speed.choose_suites(suites), speed.choose_sizes(sizes))
     speeds = _measure(cases, speed.look(backend))
     if as_json:
@@ -46,7 +46,7 @@ def benchmark(
         _print(speeds)
     if not speeds.complete:
         done = len({(m.suite, m.size_b, m.way) for m in speeds.measurements})
-        raise StoppedError(f"interrupted; what is printed is partial: {done} of {len(cases)} cases")
+        raise StoppedError(f"interrupted; the output is partial: {done} of {len(cases)} cases")
     if figure is not None:
         write_figure(speeds, figure)
         if not as_json and not as_markdown:
@@ -217,8 +217,8 @@ def _facts(host: Host) -> Iterator[str]:
         yield f"{_NAMES[name]:<10}{library.version or f'left out: {library.absent}'}"
     if host.cycles_per_aes128_block is not None and host.cycles_per_aes128_block_in_a_chain is not None:
         yield (
-            f"AES-128   {host.cycles_per_aes128_block:.2f} cycles a block at best, "
-            f"{host.cycles_per_aes128_block_in_a_chain:.1f} where each waits for the one before"
+            f"AES-128   {host.cycles_per_aes128_block:.2f} cycles per block at best, "
+            f"{host.cycles_per_aes128_block_in_a_chain:.1f} if each block waits for the previous one"
         )
 
 
@@ -235,7 +235,7 @@ def _notes(speeds: Speeds) -> Iterator[str]:
 
 def _markdown(speeds: Speeds) -> str:
     """The first section of docs/measurements/ciphers.md."""
-    lines = ["## On this machine", "", "Made by `airtoll ciphers --markdown`.", ""]
+    lines = ["## On this machine", "", "Output of `airtoll ciphers --markdown`.", ""]
     lines += [f"    {line}" for line in _facts(speeds.host)]
     for sheet in _sheets(speeds):
         headings = _headings(sheet.columns)

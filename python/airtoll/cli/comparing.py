@@ -36,7 +36,7 @@ def compare_results(
 ) -> int:
     """Print how the second result differs from the first, and return the exit status."""
     if as_json and as_markdown:
-        raise UsageError("--json and --markdown exclude each other")
+        raise UsageError("--json and --markdown are mutually exclusive")
     percent = _margin(margin)
     _check_names(metrics, ignored)
     a, b = (Figures.of(Result.open(directory)) for directory in (first, second))
@@ -57,14 +57,14 @@ def _margin(margin: str) -> float:
     except ValueError as error:
         raise UsageError(f"--margin: {error}") from None
     if percent >= 100:
-        raise UsageError(f"--margin: '{margin}' is not below 100 %")
+        raise UsageError(f"--margin: '{margin}' is out of range (expected less than 100 %)")
     return percent
 
 
 def _check_names(metrics: Sequence[str], ignored: Sequence[str]) -> None:
     for name in metrics:
         if name not in METRICS:
-            hint = did_you_mean(name, METRICS) or f"; there are {', '.join(METRICS)}"
+            hint = did_you_mean(name, METRICS) or f" (expected one of {', '.join(METRICS)})"
             raise UsageError(f"--metric: '{name}' is not a metric{hint}")
     for name in ignored:
         try:
@@ -81,7 +81,7 @@ def _print(a: Figures, b: Figures, found: Difference, apart: Sequence[Unlike], *
         console.print(f"\n{metric.title}, {metric.display_unit}")
         print_table(console, plain_table(_HEADS, [_row(row, _fixed(a, b)) for row in rows]))
     if not show_all and len(found.rows) > found.counts()["differs"]:
-        console.print("\n--all shows the cells that do not differ too")
+        console.print("\nuse --all to show the cells that do not differ as well")
 
 
 def _head(a: Figures, b: Figures) -> list[str]:
@@ -92,7 +92,7 @@ def _head(a: Figures, b: Figures) -> list[str]:
 
 
 def _summary(found: Difference) -> list[str]:
-    ignored = f", whatever their {', '.join(found.ignored)}" if found.ignored else ""
+    ignored = f", ignoring {', '.join(found.ignored)}" if found.ignored else ""
     lines = [f"{text.counted(found.cells, 'cell')} compared{ignored}; margin {found.margin_percent:g} %"]
     for name in dict.fromkeys(row.metric.name for row in found.rows):
         counts = found.counts(name)
@@ -100,7 +100,7 @@ def _summary(found: Difference) -> list[str]:
         worse = sum(row.worse is True for row in differ)
         within = counts["differs within the margin"]
         told = (
-            f" ({worse} worse in B{f', {within} of them less than the margin' if within else ''})"
+            f" ({worse} worse in B{f', {within} of them within the margin' if within else ''})"
             if differ
             else ""
         )
@@ -113,7 +113,7 @@ def _summary(found: Difference) -> list[str]:
             lines.append(f"only in {which}: {_listed([cell_name(cell) for cell in cells])}")
     if found.not_compared:
         lines.append(
-            "not compared, for one of the two has no number: "
+            "not compared, because one of the results has no value: "
             + _listed([f"{metric} of {cell_name(cell)}" for cell, metric in found.not_compared])
         )
     return lines
@@ -123,10 +123,10 @@ def _warnings(apart: Sequence[Unlike]) -> list[str]:
     lines = []
     method = [str(each) for each in apart if each.kind == "method"]
     if method:
-        lines.append(f"warning: not measured alike: {_listed(method)}")
+        lines.append(f"warning: the methods differ: {_listed(method)}")
     environment = [str(each) for each in apart if each.kind == "environment"]
     if environment:
-        lines.append(f"warning: not the same machines or tools: {_listed(environment)}")
+        lines.append(f"warning: machines or tools differ: {_listed(environment)}")
     return lines
 
 

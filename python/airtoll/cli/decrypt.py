@@ -26,19 +26,19 @@ from airtoll.ciphers import (
 from airtoll.errors import AirtollError, StoppedError, UsageError
 
 REASONS: Final = {
-    "not_data": "not a data frame with a body: beacons, acknowledgements, Null",
+    "not_data": "not a data frame with a body: beacon, acknowledgement, Null, ...",
     "not_encrypted": "not encrypted",
-    "no_wep_key": "WEP, and no WEP key given",
+    "no_wep_key": "WEP, but no WEP key given",
     "other_cipher": "another cipher: TKIP, CCMP or GCMP",
-    "no_key_yet": "no handshake that was understood came before them",
-    "wrong_key": "ICV or MIC wrong: another key, or damaged",
-    "forged": "MIC wrong behind a right ICV: forged",
-    "retransmission": "retransmission of a frame decrypted already",
-    "fragment": "fragment, decrypted and counted with the last one of its frame",
-    "no_msdu": "decrypted, but no packet in it",
-    "cut_short": "cut short by the capture's snap length",
-    "damaged": "damaged: too short, wrong FCS, no 802.11 header",
-    "other_link_type": "not 802.11: of another interface of the capture",
+    "no_key_yet": "no usable handshake before the frame",
+    "wrong_key": "wrong ICV or MIC: wrong key, or damaged frame",
+    "forged": "wrong MIC with a correct ICV: forged",
+    "retransmission": "retransmission of a frame that is already decrypted",
+    "fragment": "fragment, decrypted and counted with the last fragment of its frame",
+    "no_msdu": "decrypted, but contains no packet",
+    "cut_short": "truncated by the capture's snap length",
+    "damaged": "damaged: too short, wrong FCS or no 802.11 header",
+    "other_link_type": "not 802.11: from another interface of the capture",
 }
 """Why a frame was not decrypted."""
 
@@ -46,12 +46,12 @@ REASONS: Final = {
 FINDINGS: Final = {
     "learned": "key learned",
     "no_handshake": "no 4-way handshake",
-    "half_handshake": "half a 4-way handshake: message 2 and one of 1 and 3 are needed",
-    "wrong_passphrase": "handshake with another passphrase: its MIC is wrong",
-    "no_ssid": "hides its SSID: --ssid is needed",
+    "half_handshake": "incomplete 4-way handshake: message 2 and message 1 or 3 are required",
+    "wrong_passphrase": "wrong passphrase: the MIC of the handshake does not match",
+    "no_ssid": "hidden SSID: --ssid is required",
     "other_network": "another network",
-    "not_of_passphrase": "its PMK is not made of the passphrase: --pmk is needed",
-    "unknown_suites": "a key management that has no PSK, or an unknown cipher",
+    "not_of_passphrase": "PMK not derived from a passphrase: --pmk is required",
+    "unknown_suites": "key management without a PSK, or unknown cipher",
 }
 """Why a station's keys are known or unknown."""
 
@@ -64,16 +64,16 @@ def read_secrets(
 ) -> Secrets:
     """The secrets in the options. Raises UsageError if options conflict or no secret is given."""
     if psk is not None and psk_file is not None:
-        raise UsageError("--psk and --psk-file: one of them is enough")
+        raise UsageError("--psk and --psk-file are mutually exclusive")
     if not (keys or pmks or psk is not None or psk_file is not None):
-        raise UsageError("no key given: --key HEX is needed for WEP, --psk PASSPHRASE for all other ciphers")
+        raise UsageError("no key given: use --key HEX for WEP, --psk PASSPHRASE for all other ciphers")
     passphrase = None
     if psk is not None:
         passphrase = parse_passphrase(os.fsencode(psk), "--psk")
     elif psk_file is not None:
         passphrase = read_passphrase(psk_file)
     if ssid is not None and passphrase is None:
-        raise UsageError("--ssid says what network a passphrase is of: --psk or --psk-file is needed")
+        raise UsageError("--ssid requires a passphrase: use --psk or --psk-file")
     return Secrets(
         wep_keys=[parse_wep_key(key) for key in keys],
         passphrase=passphrase,
@@ -100,7 +100,7 @@ def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: 
     if decrypted.broken:
         raise UsageError(f"{capture}: {decrypted.broken}")
     if written is None:
-        raise AirtollError(f"{capture}: {_why_nothing(decrypted, secrets)}, so no output is written")
+        raise AirtollError(f"{capture}: {_why_nothing(decrypted, secrets)}; no output is written")
 
 
 def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
@@ -113,15 +113,15 @@ def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
         found.setdefault(station.finding, []).append(station)
 
     what = "passphrase" if secrets.passphrase is not None else "PMK"
-    which = f"SSID {_shown(secrets.ssid)} or the {what}" if secrets.ssid is not None else what
+    which = f"SSID {_shown(secrets.ssid)} or {what}" if secrets.ssid is not None else what
     clauses = {
-        "learned": f"{nothing}: no frame that can be decrypted comes after the handshake of ",
-        "wrong_passphrase": f"wrong {which}: the MIC of no handshake fits, of ",
-        "no_ssid": "the SSID is not in the capture, and is needed: --ssid SSID; handshake of ",
-        "not_of_passphrase": "the PMK of SAE or OWE is not made of a passphrase: --pmk is needed; ",
-        "unknown_suites": "a key management that has no PSK, or an unknown cipher: ",
-        "half_handshake": "only half of a 4-way handshake: message 2 and one of 1 and 3 are needed, of ",
-        "other_network": f"no handshake of SSID {_shown(secrets.ssid)}: those are of ",
+        "learned": f"{nothing}: no frame that can be decrypted follows the handshake of ",
+        "wrong_passphrase": f"wrong {which}: MIC mismatch in the handshake of ",
+        "no_ssid": "the SSID is not in the capture: use --ssid SSID; handshake of ",
+        "not_of_passphrase": "the PMK of SAE or OWE is not derived from a passphrase: use --pmk; ",
+        "unknown_suites": "key management without a PSK, or unknown cipher: ",
+        "half_handshake": "incomplete 4-way handshake: message 2 and message 1 or 3 are required; ",
+        "other_network": f"no handshake of SSID {_shown(secrets.ssid)}, only of ",
     }
     for finding, clause in clauses.items():
         if stations := [one for one in found.get(finding, ()) if one.station]:
@@ -151,7 +151,7 @@ def _beside(capture: Path) -> Path:
     if os.path.isdir(capture):
         raise UsageError(f"{capture}: Is a directory")
     if os.path.exists(capture) and not os.path.isfile(capture):
-        raise UsageError(f"{capture}: not a regular file, so --out FILE is needed")
+        raise UsageError(f"{capture}: not a regular file, so --out FILE is required")
     return capture.with_name(f"{capture.stem}-dec.pcap")
 
 

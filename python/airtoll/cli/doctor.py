@@ -57,9 +57,7 @@ def _findings() -> Iterator[_Finding]:
         "cores",
         works=cores >= 2,
         needed=False,
-        words=f"{cores}"
-        if cores >= 2
-        else "with one core the emulator and the traffic fight for it: expect late runs",
+        words=f"{cores}" if cores >= 2 else "1; the emulator and the traffic share it, so expect late frames",
     )
     reason = air.missing()
     yield _Finding("lab air", works=reason is None, needed=True, words=reason or _air_words())
@@ -67,7 +65,7 @@ def _findings() -> Iterator[_Finding]:
         lacking = probe.missing()
         needed = probe.name in DEFAULT_PROBES
         yield _Finding(f"probe {probe.name}", works=lacking is None, needed=needed, words=lacking or "ready")
-    use = "reads and decrypts the captures that --pcap keeps"
+    use = "reads and decrypts the captures of --pcap"
     found = which("tshark") is not None
     yield _Finding(
         "tshark", works=found, needed=False, words=use if found else f"{use}: apt-get install tshark"
@@ -80,6 +78,4 @@ def _air_words() -> str:
     done = subprocess.run(["chrt", "--fifo", "1", "true"], capture_output=True, check=False)
     if done.returncode == 0:
         return "ready, in a user namespace, with real-time priority"
-    return (
-        "ready, in a user namespace; without real-time priority, so frames arrive a little later than as root"
-    )
+    return "ready, in a user namespace, without real-time priority: frames arrive slightly later than as root"

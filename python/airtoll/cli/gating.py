@@ -40,7 +40,7 @@ def gate_result(
         parsed += of_file.rules
         default = of_file.undecided or default
     if not parsed:
-        raise UsageError("there is no rule: give --rule RULE, or --rules FILE")
+        raise UsageError("no rule given: use --rule RULE or --rules FILE")
     for name in ignored:
         try:
             check_factor(name)
@@ -98,9 +98,9 @@ def _print(outcomes: Sequence[RuleOutcome], fixed: set[str]) -> None:
             console, plain_table(("cell", "rule", "mean [95 % CI]", "n", "state"), rows[:_SHOWN_MOST])
         )
         if len(rows) > _SHOWN_MOST:
-            console.print(f"and {len(rows) - _SHOWN_MOST} more: --json has all")
+            console.print(f"and {len(rows) - _SHOWN_MOST} more; --json prints all cells")
     missed = sum(not outcome.passed for outcome in outcomes)
-    console.print(f"{len(outcomes) - missed} of {text.counted(len(outcomes), 'rule')} kept")
+    console.print(f"{len(outcomes) - missed} of {text.counted(len(outcomes), 'rule')} met")
 
 
 def _word(outcome: RuleOutcome) -> str:

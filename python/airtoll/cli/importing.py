@@ -26,7 +26,7 @@ def import_into(
     given = [_with_levels(each, for_all) for each in given]
     name = title or f"Imported: {', '.join(dict.fromkeys(each.path.name for each in given[:3]))}"
     if not name.isprintable():
-        raise UsageError("--title: give one line of text")
+        raise UsageError("--title: expected one line of printable text")
     records = import_files(given, out, name, shared_clocks=shared_clocks)
     console = plain_console(soft_wrap=True)
     invalid = [record for record in records if not record.verdict.valid]
@@ -44,13 +44,13 @@ def _with_table(files: Sequence[Path], table: Path | None) -> list[Given]:
     for row in rows:
         path = row.path.absolute().resolve()
         if path in by_path:
-            raise UsageError(f"{table}: names {row.path} twice")
+            raise UsageError(f"{table}: duplicate row for {row.path}")
         by_path[path] = row
     if not files:
         return rows
     missing = [file for file in files if file.absolute().resolve() not in by_path]
     if missing:
-        raise UsageError(f"{table}: has no row for {missing[0]}")
+        raise UsageError(f"{table}: no row for {missing[0]}")
     return [by_path[file.absolute().resolve()] for file in files]
 
 
@@ -58,7 +58,7 @@ def _with_security(given: list[Given], security: Sequence[str]) -> list[Given]:
     if len(security) not in (0, 1, len(given)):
         raise UsageError(
             f"--security: given {len(security)} times for {text.counted(len(given), 'file')}; "
-            "give it once, or once a file"
+            "give it once, or once per file"
         )
     each = list(security) * (len(given) if len(security) == 1 else 1)
     levels = [given_level(f"security={level}", "--security") for level in each]
@@ -72,7 +72,7 @@ def _with_security(given: list[Given], security: Sequence[str]) -> list[Given]:
 def _with_levels(given: Given, levels: Mapping[str, Any]) -> Given:
     for name, level in levels.items():
         if given.levels.get(name, level) != level:
-            raise UsageError(f"{given.path}: {name} is said twice, {given.levels[name]} and {level}")
+            raise UsageError(f"{given.path}: conflicting levels of {name}: {given.levels[name]} and {level}")
     return Given(given.path, {**given.levels, **levels}, given.block)
 
 
@@ -80,5 +80,5 @@ def _distinct(levels: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, level in levels:
         if found.setdefault(name, level) != level:
-            raise UsageError(f"--level: {name} is said twice, {found[name]} and {level}")
+            raise UsageError(f"--level: conflicting levels of {name}: {found[name]} and {level}")
     return found

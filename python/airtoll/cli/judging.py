@@ -10,16 +10,16 @@ ResultArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A result di
 
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="A result directory.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="The one that is compared with it.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The result directory to compare with A.")],
     margin: Annotated[
-        str, typer.Option("--margin", metavar="PERCENT", help="Differences below it are as good as none.")
+        str, typer.Option("--margin", metavar="PERCENT", help="Smaller differences count as equivalent.")
     ] = "1 %",
     metric: Annotated[
         list[str] | None,
         typer.Option(
             "--metric",
             metavar="METRIC",
-            help="Compare this one; may be given repeatedly.",
+            help="Compare this metric; may be given repeatedly.",
             show_default="all",
         ),
     ] = None,
@@ -28,18 +28,16 @@ def compare(
         typer.Option(
             "--ignore",
             metavar="FACTOR",
-            help="Cells may differ in this factor, like lab; may be given repeatedly.",
+            help="Match cells that differ in this factor, such as lab; may be given repeatedly.",
             show_default=False,
         ),
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Show the cells that do not differ too.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Also show the cells that do not differ.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the comparison as Markdown.")] = False,
     fail_on_difference: Annotated[
         bool,
-        typer.Option(
-            "--fail-on-difference", help="Exit with 1 if a cell differs, unless by less than the margin."
-        ),
+        typer.Option("--fail-on-difference", help="Exit with 1 if a cell differs, except within the margin."),
     ] = False,
 ) -> None:
     """Compare two results: which cells differ, by how much, and with what certainty."""
@@ -67,20 +65,20 @@ def gate(
         typer.Option(
             "--rule",
             metavar="RULE",
-            help="Like 'cost(throughput) of ccmp <= 3 %'; may be given repeatedly.",
+            help="A rule, such as 'cost(throughput) of ccmp <= 3 %'; may be given repeatedly.",
             show_default=False,
         ),
     ] = None,
     rules: Annotated[
         Path | None,
         typer.Option(
-            "--rules", metavar="FILE", help="Rules in a TOML file.", readable=False, show_default=False
+            "--rules", metavar="FILE", help="A TOML file with rules.", readable=False, show_default=False
         ),
     ] = None,
     against: Annotated[
         Path | None,
         typer.Option(
-            "--against", metavar="DIR", help="The result that a change is measured from.", show_default=False
+            "--against", metavar="DIR", help="The baseline of rules about changes.", show_default=False
         ),
     ] = None,
     ignore: Annotated[
@@ -88,7 +86,7 @@ def gate(
         typer.Option(
             "--ignore",
             metavar="FACTOR",
-            help="Cells of the two may differ in this factor; may be given repeatedly.",
+            help="Match cells of the two results that differ in this factor; may be given repeatedly.",
             show_default=False,
         ),
     ] = None,
@@ -97,7 +95,7 @@ def gate(
         typer.Option(
             "--undecided",
             metavar="pass|fail",
-            help="What a rule does whose interval reaches over its bound.",
+            help="The verdict on a cell whose interval includes the bound.",
             show_default="pass",
         ),
     ] = None,
@@ -107,7 +105,7 @@ def gate(
         typer.Option(
             "--junit",
             metavar="FILE",
-            help="Write the outcome as JUnit XML too.",
+            help="Also write the outcome as JUnit XML.",
             readable=False,
             show_default=False,
         ),
@@ -139,20 +137,20 @@ def import_(
         list[Path] | None,
         typer.Argument(
             metavar="FILE...",
-            help="JSON of iperf3 or irtt, or data files of flent; packed or not.",
-            show_default="all that --levels names",
+            help="JSON files of iperf3 or irtt, or data files of flent; compressed or not.",
+            show_default="all files in the table of --levels",
         ),
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option("--title", metavar="TITLE", help="What the result is of.", show_default=False),
+        typer.Option("--title", metavar="TITLE", help="Title of the result.", show_default=False),
     ] = None,
     security: Annotated[
         list[str] | None,
         typer.Option(
             "--security",
             metavar="LEVEL",
-            help="Of all files; or of each, in their order.",
+            help="Security level of all files; or given once per file, in their order.",
             show_default=False,
         ),
     ] = None,
@@ -161,7 +159,7 @@ def import_(
         typer.Option(
             "--level",
             metavar="FACTOR=LEVEL",
-            help="What the files do not say, like phy=ht; may be given repeatedly.",
+            help="A level that the files do not contain, such as phy=ht; may be given repeatedly.",
             show_default=False,
         ),
     ] = None,
@@ -170,13 +168,13 @@ def import_(
         typer.Option(
             "--levels",
             metavar="FILE",
-            help="A CSV table: a row a file, with columns file, factors, block.",
+            help="A CSV table with one row per file; columns: file, factors, block.",
             readable=False,
             show_default=False,
         ),
     ] = None,
     shared_clocks: Annotated[
-        bool, typer.Option("--shared-clocks", help="Both hosts read one clock: irtt's one-way delays count.")
+        bool, typer.Option("--shared-clocks", help="Both hosts share one clock: use irtt's one-way delays.")
     ] = False,
 ) -> None:
     """Import recorded files of iperf3, irtt and flent as a result, one run per file."""
@@ -200,9 +198,9 @@ def metrics(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Output, replaced as a whole.",
+            help="Output file, replaced atomically.",
             readable=False,
-            show_default="printed",
+            show_default="standard output",
         ),
     ] = None,
 ) -> None:

@@ -11,7 +11,7 @@ from airtoll.errors import AirtollError, UsageError
 _RUN: Final = Path("/run/airtoll")
 
 link = typer.Typer(
-    help="Protect an open Wi-Fi or Ethernet between hosts: keys and ciphers on the CPU.",
+    help="Protect an open Wi-Fi or Ethernet network between hosts, with keys and ciphers on the CPU.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -20,7 +20,7 @@ ConfigArgument = Annotated[
     Path,
     typer.Argument(
         metavar="CONFIG",
-        help="A configuration in TOML: docs/how-to/protect-an-open-network.md.",
+        help="Configuration file (TOML), see docs/how-to/protect-an-open-network.md.",
         readable=False,
     ),
 ]
@@ -34,7 +34,7 @@ def access_point(config: ConfigArgument) -> None:
 
 @link.command("sta")
 def station(config: ConfigArgument) -> None:
-    """Run a station of a link until SIGINT or SIGTERM."""
+    """Run one station of a link until SIGINT or SIGTERM."""
     _run(access_point=False, config=config)
 
 
@@ -45,9 +45,9 @@ def status(
         typer.Option(
             "--socket",
             metavar="PATH",
-            help="The link's status socket.",
+            help="Status socket of the link.",
             readable=False,
-            show_default="the one in /run/airtoll",
+            show_default="the only socket in /run/airtoll",
         ),
     ] = None,
     openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Print OpenMetrics text.")] = False,
@@ -73,10 +73,8 @@ def _only_socket() -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(
-            f"no link runs here: there is no socket in {_RUN}; --socket PATH names one elsewhere"
-        )
-    raise UsageError(f"several links run here: --socket {' or '.join(map(str, found))}")
+        raise UsageError(f"no link is running: no socket in {_RUN}; use --socket PATH for a socket elsewhere")
+    raise UsageError(f"several links are running: use --socket {' or '.join(map(str, found))}")
 
 
 def _ask(path: Path, request: str) -> str:
@@ -87,5 +85,5 @@ def _ask(path: Path, request: str) -> str:
     except OSError as error:
         raise AirtollError(f"{path}: {error.strerror or error}") from None
     if not answer:
-        raise AirtollError(f"{path}: no answer")
+        raise AirtollError(f"{path}: the link did not answer")
     return answer

@@ -13,14 +13,14 @@ from airtoll.published.publication import Publication
 _HEADINGS = ("figure", "metric", "condition", "value", "unit", "place")
 _LISTS = (
     ("Inconsistencies", False),
-    ("What holds and what follows", True),
+    ("Confirmed and implied", True),
 )
 
 
 def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
     """Print a publication's points and findings; CSV contains only the points."""
     if as_csv and as_json:
-        raise UsageError("--csv and --json exclude each other")
+        raise UsageError("--csv and --json are mutually exclusive")
     publication = published(name)
     if as_csv:
         typer.echo(points_csv(publication), nl=False)
@@ -48,7 +48,7 @@ def _print(publication: Publication) -> None:
     about = (", ".join(publication.authors), publication.venue, publication.year and str(publication.year))
     console.print(". ".join(part for part in about if part))
     if base := publication.condition.text():
-        console.print(f"Its own numbers: {base}")
+        console.print(f"Condition of its own numbers: {base}")
     table = Table(box=None, pad_edge=False)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right" if heading == "value" else "left", overflow="fold")

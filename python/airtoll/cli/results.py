@@ -27,8 +27,8 @@ def verify_result(directory: Path) -> int:
     spared = len(unneeded(result))
     left = len(result.pending()) - spared
     console.print(
-        f"{directory}: sound; {len(records)} of {len(result.plan.runs)} runs finished, {valid} of them valid"
-        f"{_also(spared, 'not needed')}{_also(left, 'to do')}",
+        f"{directory}: no problems; {len(records)} of {len(result.plan.runs)} runs finished, {valid} of them valid"
+        f"{_also(spared, 'not needed')}{_also(left, 'remaining')}",
         markup=False,
     )
     return 0

@@ -9,7 +9,7 @@ import typer
 from airtoll.errors import UsageError
 
 rtl = typer.Typer(
-    help="CCMP in hardware: what its designs take and reach.",
+    help="CCMP in hardware: size, power and speed of the designs.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -27,22 +27,22 @@ def report(
         typer.Option(
             "--results",
             metavar="FILE",
-            help="What was measured.",
+            help="File with the measurements.",
             readable=False,
             show_default="the results shipped with airtoll",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print every figure as JSON, a record a design and part.")
+        bool, typer.Option("--json", help="Print every figure as JSON, one record per design and part.")
     ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the same as CSV.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print every figure as CSV.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
 ) -> None:
     """Print logic, timing, power and rate of the CCMP designs, beside the figures of Hayajneh et al."""
     from airtoll.rtl import DesignFigures, all_figures, default_file, load
 
     if as_json + as_csv + markdown > 1:
-        raise UsageError("--json, --csv and --markdown exclude each other")
+        raise UsageError("--json, --csv and --markdown are mutually exclusive")
     found = load(results or default_file())
     if as_json:
         typer.echo(json.dumps([one.model_dump() for one in all_figures(found)], indent=2))

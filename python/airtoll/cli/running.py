@@ -43,12 +43,12 @@ def perform(
 ) -> None:
     """Measure all runs missing from the result, then write the report and print the table."""
     if allow_mixed and not resume:
-        raise UsageError(f"{ALLOW_MIXED} needs --resume")
+        raise UsageError(f"{ALLOW_MIXED} requires --resume")
     study = load_study(find_study(study_name))
     plan = expand(study, lab=lab_name, quick=quick)
     lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     if pcap and lab.virtual:
-        raise UsageError(f"--pcap: lab {lab.name} builds no frames, so that there is no capture of them")
+        raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
     console = plain_console()
     probes = probes_of(plan.method.probes, lab.name)
     check_ready(plan.runs, lab, probes)
@@ -58,7 +58,7 @@ def perform(
     elif out is not None:
         result = Result.resume(out, study.text, plan, allow_mixed=allow_mixed)
     else:
-        raise UsageError("--resume needs --out DIR, the result to complete")
+        raise UsageError("--resume requires --out DIR, the result to complete")
     with result:
         _record(console, result, lab, probes, pcap=pcap)
         paths = write_report(result, result.directory)
@@ -115,8 +115,8 @@ def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe],
 
 def _kept(result: Result) -> str:
     done = len(result.finished())
-    again = f"the same command with --out {result.directory} --resume does the rest"
-    return f"{done} of {len(result.plan.runs)} runs are kept, {again}"
+    again = f"repeat the command with --out {result.directory} --resume to continue"
+    return f"{done} of {len(result.plan.runs)} runs are kept; {again}"
 
 
 class _Display:

@@ -107,7 +107,7 @@ def scenario_from(options: Mapping[str, Any]) -> Scenario:
     words = dict(options)
     if (mcs := words.pop("mcs", None)) is not None:
         if "rate" in words:
-            raise UsageError("--mcs and --rate exclude each other")
+            raise UsageError("--mcs and --rate are mutually exclusive")
         words["rate"] = f"mcs{mcs}"
     try:
         return read_scenario({word: _value(word, value) for word, value in words.items()})
@@ -126,7 +126,7 @@ def _value(word: str, text: str | bool) -> Any:
         try:
             return tomllib.loads(f"value = {text}")["value"]
         except (ValueError, RecursionError):
-            raise WordError(word, f"{show(text)} is not a list or table of TOML") from None
+            raise WordError(word, f"{show(text)} is not a TOML list or table") from None
     return text
 
 

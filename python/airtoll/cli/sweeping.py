@@ -36,17 +36,17 @@ def perform_sweep(
 ) -> None:
     """Run all remaining cells, then write the table."""
     if resume and out is None:
-        raise UsageError("--resume needs --out FILE, the sweep to complete")
+        raise UsageError("--resume requires --out FILE, the sweep to complete")
     if allow_mixed and not resume:
-        raise UsageError(f"{ALLOW_MIXED} needs --resume")
+        raise UsageError(f"{ALLOW_MIXED} requires --resume")
     if workers is not None and scheduler is not None:
-        raise UsageError("--workers and --scheduler exclude each other: a cluster has its own workers")
+        raise UsageError("--workers and --scheduler are mutually exclusive: a cluster has its own workers")
     grid = load_grid(grid_file, _rust.check_scenario)
     path = out or default_directory(grid.name).with_suffix(".parquet")
     if path.suffix != ".parquet":
-        raise UsageError(f"--out: '{path}' does not end in .parquet")
+        raise UsageError(f"--out: '{path}' must end in .parquet")
     if path.exists():
-        raise UsageError(f"{path} exists: another --out starts a new sweep")
+        raise UsageError(f"{path} already exists: use another --out for a new sweep")
     console = plain_console(stderr=True)
     with reporting(f"cannot write {path}"):
         make_directory(path.absolute().parent)
@@ -112,8 +112,8 @@ def _perform(
 
 
 def _kept(grid: Grid, journal: Journal, path: Path) -> str:
-    again = f"the same command with --out {path} --resume does the rest"
-    return f"{len(journal.done)} of {len(grid.cells)} cells are kept, {again}"
+    again = f"repeat the command with --out {path} --resume to continue"
+    return f"{len(journal.done)} of {len(grid.cells)} cells are kept; {again}"
 
 
 class _Stop:
@@ -138,7 +138,7 @@ def _stopping(console: Console) -> Iterator[_Stop]:
         stop.ask()
         signal.signal(signal.SIGINT, before)
         if console.is_terminal:
-            console.print("stopping when the cells under way are done; Ctrl-C again drops them")
+            console.print("stopping after the cells in progress; press Ctrl-C again to drop them")
 
     before = signal.signal(signal.SIGINT, interrupted)
     try:
