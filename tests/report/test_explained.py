@@ -67,7 +67,7 @@ def test_of_many_flows_the_ends_of_the_axis_are_drawn(make: Make) -> None:
     (figure,) = explained.waterfalls(found)
     sizes = {value["flow"].split()[-2] for value in figure.charts[0].spec["datasets"]["values"]}
     assert sizes == {"128", "1408"}
-    assert "those at both ends of the axis" in figure.caption
+    assert "flows at both ends of the axis" in figure.caption
     assert len(explained.splits(found).rows) == 32
 
 
@@ -84,10 +84,10 @@ def test_only_main_metrics_stand_beside_the_model(data: ReportData) -> None:
 def test_what_would_change_it_names_levels_as_tables_do(data: ReportData) -> None:
     udp = next(grid for grid in explained.answers(data) if grid.title.startswith("UDP"))
     questions = [row[0] for row in udp.rows]
-    assert questions[0] == "as it is"
+    assert questions[0] == "no change"
     assert {"open", "GCMP-256", "an engine that takes no time"} <= set(questions)
     by_question = {row[0]: row for row in udp.rows}
-    assert float(by_question["open"][1]) >= float(by_question["as it is"][1])
+    assert float(by_question["open"][1]) >= float(by_question["no change"][1])
 
 
 def test_what_was_simulated_itself_is_not_explained(make: Make) -> None:

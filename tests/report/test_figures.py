@@ -85,7 +85,7 @@ def test_hosts_stacks_have_a_figure_with_them_side_by_side(make: Make) -> None:
         "UDP, ubuntu-13.04",
         "UDP, windows-8",
     ]
-    stacked = by_title["Throughput, Mbit/s, by the hosts' TCP/IP stacks"]
+    stacked = by_title["Throughput, Mbit/s, by TCP/IP stack of the hosts"]
     assert [chart.title for chart in stacked.charts] == ["TCP, CCMP", "TCP, open", "UDP, CCMP", "UDP, open"]
     assert {row["level"] for row in rows(stacked.charts[0], "means")} == set(stacks)
 
@@ -103,7 +103,7 @@ def test_what_is_0_in_every_run_is_told_without_a_chart(make: Make) -> None:
     data = ReportData.of(make(make_plan(transports=("udp",)), samples=numbers, invalid=lambda _: ()))
     _, jitter = measured(data)
     assert jitter.charts == ()
-    assert jitter.caption.endswith("Without a chart, for it was 0 in every run: UDP.")
+    assert jitter.caption.endswith("No chart, because all values are 0: UDP.")
     (change,) = changes.differences(data)
     assert change.charts == ()
     assert change.caption == "No change at all in throughput; jitter."

@@ -85,7 +85,7 @@ def test_measured_throughput_stands_beside_what_the_model_expects(directory: Pat
     assert float(expected["udp", "throughput"]) == pytest.approx(1, abs=0.02)
     assert float(expected["udp", "rtt"]) == pytest.approx(1, abs=0.1)
     assert expected["udp", "cpu_system"] == ""  # virtual time has no CPU
-    assert "Measured against the model" in (directory / "report.html").read_text()
+    assert "Measurement and model" in (directory / "report.html").read_text()
 
 
 def test_markdown_has_the_headline_and_a_whole_table(directory: Path, quickstart: Result) -> None:

@@ -268,7 +268,7 @@ def test_a_level_named_like_markup_stays_text_in_charts(make: Make) -> None:
 
 def test_nothing_is_finished(make: Make) -> None:
     page = written(make(finished=lambda _: False))
-    assert page.all("h1")[0].text == "No run of 48 planned is finished: there is nothing to report yet."
+    assert page.all("h1")[0].text == "None of 48 planned runs is finished: there is nothing to report yet."
     assert len([e for e in page.all("tbody") if "id" in e.attributes]) == 48
 
 
@@ -292,7 +292,7 @@ def test_runs_that_were_all_passed_over_are_finished(make: Make) -> None:
 
 def test_no_run_is_valid(make: Make) -> None:
     page = written(make(invalid=lambda run: [f"emulation late: p99 of the lateness {run.order} us"]))
-    assert page.all("h1")[0].text == "No run counts, so there are no figures: 48 invalid."
+    assert page.all("h1")[0].text == "No run is counted, so there are no figures: 48 invalid."
     assert not json.loads(page.with_id("config").text)["charts"]
 
 
@@ -330,7 +330,7 @@ def test_a_metric_that_some_runs_lack_is_missing_there_and_not_zero(make: Make) 
 
 def test_one_replicate_has_numbers_and_no_intervals(make: Make) -> None:
     page = written(make(make_plan(repeats=1), invalid=lambda _: ()))
-    assert page.all("h1")[0].text.endswith("one pair of runs has no interval.")
+    assert page.all("h1")[0].text.endswith("a single pair of runs has no interval.")
     assert "\N{PLUS-MINUS SIGN} half" in page.text
     assert not re.search(r"\[[+\N{MINUS SIGN}]?\d", page.text.partition("Method")[0])
 

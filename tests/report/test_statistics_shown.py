@@ -82,9 +82,10 @@ def test_what_is_not_stable_is_named_and_marked(make: Make) -> None:
     assert grid.rows == (
         ("UDP IPv4 128 B", "CCMP", "Throughput", "The standard deviation is 40 % of the mean"),
     )
-    assert "1 are not stable" in grid.note
+    assert grid.note.startswith("1 of ")
+    assert "with at least two runs is unstable" in grid.note
     page = write_report(result, result.directory).html.read_text()
-    assert page.count("not stable: the standard deviation is 40 % of the mean") == 1
+    assert page.count("unstable: the standard deviation is 40 % of the mean") == 1
     (row,) = [row for row in cells(result, result.directory) if row["unstable"]]
     assert (row["security"], row["unstable"]) == ("ccmp", "spread")
 
@@ -116,7 +117,7 @@ def test_runs_that_a_stopping_rule_did_not_need_are_a_state_of_their_own(make: M
     found = cells(result, result.directory)
     assert {(row["not_needed"], row["not_finished"]) for row in found} == {("1", "0")}
     page = (result.directory / "report.html").read_text()
-    assert page.count("Not needed: its cell had enough replicates before, by the stopping rule.") == 16
+    assert page.count("Not needed: the stopping rule already had enough replicates of this cell.") == 16
     assert "Not finished" not in page
 
 
@@ -134,29 +135,29 @@ def method(make: Make, **options: object) -> str:
 def test_the_method_tells_the_stopping_rule(make: Make) -> None:
     said = method(make, method={**AGREEMENT, "repeats": 20, "least_repeats": 5, "discard_first": 2})
     assert (
-        "until its last two replicates differ by no more than 10 % of the larger, 5 to 20 replicates" in said
+        "until its last two replicates differ by at most 10 % of the larger, with 5 to 20 replicates" in said
     )
-    assert "2 before them are measured, kept and left out" in said
+    assert "after 2 discarded replicates" in said
 
 
 def test_the_method_tells_the_precision(make: Make) -> None:
     said = method(make, method={"stop": "precision", "within": 2.5, "confidence": 99.0})
-    assert "until the 99 % interval of its mean reaches no further than 2.5 % of the mean" in said
+    assert "until the 99 % interval of its mean extends at most 2.5 % of the mean to each side" in said
 
 
 def test_the_method_tells_what_is_corrected_and_what_not(make: Make) -> None:
     said = method(make)
-    assert "corrected by Holm's method over all changes of a metric" in said
-    assert "not widened for the number of comparisons" in said
+    assert "adjusted by Holm's method over all changes of a metric" in said
+    assert "not adjusted for the number of comparisons" in said
 
 
 def test_the_method_tells_loads_sizes_and_probes(make: Make) -> None:
     said = method(
         make, method={"udp_load": "tcp", "probes": ("throughput", "ftp")}, factors={"tcp_size": ("mss",)}
     )
-    assert "UDP offers the mean throughput of TCP in the same cell" in said
+    assert "UDP offers the mean TCP throughput of the same cell" in said
     assert "the payload of a segment (MSS)" in said
-    assert "throughput (of UDP with jitter and loss) and transfers by FTP" in said
+    assert "throughput (for UDP also jitter and loss) and FTP transfers" in said
 
 
 def test_the_method_tells_offered_loads(make: Make) -> None:
@@ -169,7 +170,7 @@ def test_the_method_tells_offered_loads(make: Make) -> None:
 def test_the_method_says_that_stacks_are_stand_ins(make: Make) -> None:
     stacks = {"windows-8": Stack(system="Windows 8: NewReno", congestion_control="reno")}
     said = method(make, stacks=stacks, factors={"stack": ("windows-8",)})
-    assert "not the systems themselves" in said
+    assert "other differences between the systems are not measured" in said
     assert "windows-8: Windows 8: NewReno" in said
 
 

@@ -42,7 +42,7 @@ def test_averages_stand_beside_the_paper_s_own_with_their_uncertainty(make: Make
     paper = BesidePublication.of(data)
     assert paper is not None
     (grid,) = averages.grids(data, paper.printed_averages)
-    assert grid.columns == ("Metric", "Of what", "open", "published", "CCMP", "published")
+    assert grid.columns == ("Metric", "Series", "open", "published", "CCMP", "published")
     lines = {row[1]: row[2:] for row in grid.rows}
     mean = "25.00 \N{PLUS-MINUS SIGN} 2.48"
     assert lines["TCP, 802.11a, IPv4"] == (
@@ -106,12 +106,14 @@ def test_the_largest_difference_is_told_in_both_conventions_of_percent(make: Mak
     data = ReportData.of(make(plan, samples=exactly(throughput=cost), invalid=lambda _: ()))
     found = extremes.by_metric(data)["Throughput, Mbit/s"]
     assert found[:2] == [
-        "UDP IPv4 1408 B: 100.00 with open, 80.00 with CCMP, 20.00 Mbit/s apart: 20.00 % of the larger, 25.00 % of the "
-        "smaller.",
-        "UDP IPv6 1408 B: 100.00 with open, 90.00 with CCMP, 10.00 Mbit/s apart: 10.00 % of the larger, 11.11 % of the "
-        "smaller.",
+        "UDP IPv4 1408 B: 100.00 with open, 80.00 with CCMP; difference 20.00 Mbit/s (20.00 % of the larger value, "
+        "25.00 % of the smaller).",
+        "UDP IPv6 1408 B: 100.00 with open, 90.00 with CCMP; difference 10.00 Mbit/s (10.00 % of the larger value, "
+        "11.11 % of the smaller).",
     ]
-    assert found[2].startswith("UDP IPv4 1408 B, CCMP: 80.00 with IPv4, 90.00 with IPv6, 10.00 Mbit/s apart")
+    assert found[2].startswith(
+        "UDP IPv4 1408 B, CCMP: 80.00 with IPv4, 90.00 with IPv6; difference 10.00 Mbit/s"
+    )
     assert len(found) == 3  # open has the same throughput over both IP versions
 
 
@@ -120,4 +122,4 @@ def test_differences_of_percentages_are_in_points(make: Make) -> None:
     plan = make_plan(transports=("udp",), sizes=(128, 1408))
     data = ReportData.of(make(plan, samples=shares, invalid=lambda _: ()))
     found = extremes.by_metric(data)["CPU, whole machine, %"]
-    assert all(line.endswith("1.00 points apart.") for line in found)
+    assert all(line.endswith("; difference 1.00 points.") for line in found)

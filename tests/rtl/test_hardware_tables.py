@@ -99,7 +99,7 @@ def test_tables_have_our_figures() -> None:
         "Tsu": "2.00",
         "Tco": "3.00",
         "Clk-Clk": "10.00",
-        "Cycles a frame": "2000",
+        "Cycles per frame": "2000",
         "Total, 16 B": "1000",
         "Total, 1500 B": "20840",
         "Total, as printed": "\N{EN DASH}",
@@ -108,12 +108,12 @@ def test_tables_have_our_figures() -> None:
     ratios = row(grid(found, "rtl-ratios"), "2 lanes", "ECP5-85F")
     assert (ratios["Time ratio"], ratios["LE ratio"]) == ("2.00", "3.00")
     designs = row(grid(found, "rtl-designs-ecp5"), "Two lanes")
-    assert (designs["Gbit/s"], designs["Speed-up"], designs["Energy a bit"]) == ("1.20", "2.00", "0.75")
+    assert (designs["Gbit/s"], designs["Speed-up"], designs["Energy per bit"]) == ("1.20", "2.00", "0.75")
 
 
 def test_the_note_tells_of_what_frame_the_paper_s_time_would_be() -> None:
     # 283 cycles: one block, and 183 of the 1984 further cycles
-    assert "2830 ns for one of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
+    assert "2830 ns for a frame of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
 
 
 def test_a_dash_comes_with_the_command_that_measures_it() -> None:

@@ -13,7 +13,7 @@ Axis = Literal["packet_size", "rate", "offered", "security"]
 TITLES: Final[dict[Axis, str]] = {
     "packet_size": "Packet size, B",
     "rate": "PHY rate",
-    "offered": "Offered by each sender, Mbit/s",
+    "offered": "Offered load per sender, Mbit/s",
     "security": "Security",
 }
 

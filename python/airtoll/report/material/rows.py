@@ -257,10 +257,10 @@ def tests(data: ReportData, table: Table) -> Grid:
     return Grid(
         "tests",
         "Tests of every change",
-        "p: of the paired t test, by itself and by Holm's correction over all changes of the metric. Effect: d_z, the "
-        "mean difference over the standard deviation of differences, with Hedges' correction and its 95 % interval. "
-        f"No cost within {margin:g} %: equivalent where the 90 % interval of the change lies within the margin, "
-        "different where its 95 % interval leaves out 0, both where it is so and within the margin, else undecided.",
+        "p: p-value of the paired t test, unadjusted and adjusted by Holm over all changes of the metric. Effect: d_z, "
+        "the mean difference divided by the standard deviation of the differences, with Hedges' correction and a 95 % "
+        f"interval. Within {margin:g} %: equivalent if the 90 % interval of the change lies within the margin, "
+        "different if its 95 % interval excludes 0, both if both conditions hold, otherwise undecided.",
         (
             "Flow",
             "Metric",

@@ -33,8 +33,8 @@ def markdown(data: ReportData, tables: Tables, surroundings: facts.Environment) 
     parts += [
         "## Reproduce",
         "",
-        f"Study file, plan and every run are in the result directory. `airtoll verify DIR` checks it; "
-        f"seed {data.method.seed} gives the same plan again.",
+        f"The result directory has the study file, the plan and every run. `airtoll verify DIR` checks it. "
+        f"Seed {data.method.seed} gives the same plan again.",
     ]
     return "\n".join(parts) + "\n"
 

@@ -47,12 +47,12 @@ def openmetrics(data: ReportData) -> str:
 def _about(data: ReportData) -> Iterator[_Family]:
     of_result: Labels = (("study", data.study), ("lab", data.lab))
     about = (*of_result, ("airtoll", data.airtoll or ""), ("quick", "true" if data.quick else "false"))
-    yield _Family("airtoll_result_info", "", "The result that the other metrics are of.", [(about, 1.0)])
+    yield _Family("airtoll_result_info", "", "The result of the other metrics.", [(about, 1.0)])
     created = data.created.timestamp()
     yield _Family(
         "airtoll_result_created_seconds",
         "seconds",
-        "When the result was begun, since 1970.",
+        "Creation time of the result, since 1970.",
         [(of_result, created)],
     )
     states = ("valid", "invalid", "discarded", "not finished")
@@ -60,13 +60,13 @@ def _about(data: ReportData) -> Iterator[_Family]:
         ((*of_result, ("state", state)), float(sum(run.state == state for run in data.runs)))
         for state in states
     ]
-    yield _Family("airtoll_runs", "", "Planned runs, by what became of them.", counts)
+    yield _Family("airtoll_runs", "", "Planned runs by state.", counts)
     reasons = [
         ((*of_result, ("reason", reason)), float(count))
         for reason, count in sorted(data.comparison.reasons.items())
     ]
     if reasons:
-        yield _Family("airtoll_invalid_runs", "", "Invalid runs, by reason; one may have several.", reasons)
+        yield _Family("airtoll_invalid_runs", "", "Invalid runs by reason; a run may have several.", reasons)
 
 
 def _families(data: ReportData, metric: Metric) -> Iterator[_Family]:
@@ -86,9 +86,9 @@ def _families(data: ReportData, metric: Metric) -> Iterator[_Family]:
     for kind, what, at in (("_ci95_low", "lower", "low"), ("_ci95_high", "upper", "high")):
         ends = [_end(each, at) for each in cells]
         if any(end is not None for end in ends):
-            yield of(kind, f"{what} end of the 95 % interval of the mean", ends)
+            yield of(kind, f"{what} limit of the 95 % interval of the mean", ends)
     runs = [(_labels(data, each.cell), float(each.summary.n)) for each in cells]
-    yield _Family(f"{name}_runs", "", f"{metric.title}: runs behind the mean.", runs)
+    yield _Family(f"{name}_runs", "", f"{metric.title}: number of counted runs.", runs)
 
 
 def _end(cell: CellSummary, at: str) -> float | None:

@@ -79,7 +79,7 @@ def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
     beside = {
         cell.security for cell, name in printed if (cell, name) in found
     }  # levels with a printed average
-    columns = ["Metric", "Of what"]
+    columns = ["Metric", "Series"]
     for level in levels:
         columns.append(text.level(level))
         if level in beside:
@@ -104,8 +104,8 @@ def grids(data: ReportData, printed: Mapping[Key, str]) -> Iterator[Grid]:
     yield Grid(
         "averages",
         f"Averages over all {_PLURALS[against]}",
-        f"Means over {count} {_PLURALS[against]} and over runs \N{PLUS-MINUS SIGN} half of their 95 % confidence "
-        "intervals (Student's t) over replicates.",
+        f"Means over {count} {_PLURALS[against]} and over runs \N{PLUS-MINUS SIGN} half of the 95 % confidence "
+        "interval (Student's t) over replicates.",
         tuple(columns),
         tuple(rows),
         words=2,

@@ -33,8 +33,8 @@ def differences(data: ReportData) -> list[Figure]:
                 times,
                 "above",
                 f"Above {baseline}",
-                f"By how much delay and jitter are above those of {baseline}: means of paired differences, and their "
-                "95 % confidence intervals (Student's t).",
+                f"Delay and jitter above {baseline}: means of the paired differences with 95 % confidence intervals "
+                "(Student's t).",
             )
         )
     for main in (True, False):
@@ -44,9 +44,9 @@ def differences(data: ReportData) -> list[Figure]:
                 [m for m in data.metrics if m.main == main],
                 "change",
                 f"Change against {baseline}",
-                f"Each row is one flow: the mean of its paired differences from {baseline} and its 95 % confidence "
-                "interval (Student's t). An interval that crosses the line at 0 leaves open if there is a change; "
-                "one that reaches the edge of its frame goes on beyond it.",
+                f"Each row is one flow: the mean of its paired differences from {baseline} with a 95 % confidence "
+                "interval (Student's t). If an interval includes zero, the change is not significant. Intervals that "
+                "reach the edge of the plot are truncated.",
                 main=main,
             )
         )

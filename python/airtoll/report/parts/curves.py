@@ -101,7 +101,9 @@ def figures(data: ReportData) -> list[Figure]:
         _chart(number, f"{metric}, {of}", group, colouring)
         for number, ((metric, of), group) in enumerate(groups.items())
     )
-    caption = "Points: means over runs; lines: polynomials fitted to them by least squares, with the equations below."
+    caption = (
+        "Points: means over runs; lines: polynomials fitted to the means by least squares (equations below)."
+    )
     return [Figure("Curves over the PHY rate", caption, charts)] if charts else []
 
 
@@ -110,9 +112,9 @@ def grid(data: ReportData) -> Grid:
     return Grid(
         "curves",
         "Equations of the curves",
-        f"y in the metric's unit, x: PHY rate in Mbit/s. The degree from 1 to 6 is that with the lowest AICc, of fewer "
-        f"than {_CHOSEN_FROM} rates two less than there are rates. R² as in a spreadsheet.",
-        ("Of what", "Metric", "Security", "Equation", "R²", "R² adjusted"),
+        "y: the metric in its unit; x: PHY rate in Mbit/s. The degree, from 1 to 6, is the one with the lowest AICc; "
+        f"with fewer than {_CHOSEN_FROM} rates it is the number of rates minus two. R² as in a spreadsheet.",
+        ("Series", "Metric", "Security", "Equation", "R²", "R² adjusted"),
         tuple(
             (
                 curve.series,

@@ -45,8 +45,8 @@ def _grid(data: ReportData, name: str) -> Grid:
     return Grid(
         name.replace("_", "-"),
         metric.title,
-        f"{metric.definition[0].upper()}{metric.definition[1:]}. Speed-up: how many times as fast as the standard, "
-        "which is CCMP or else the first level; geometric mean over replicates and its 95 % confidence interval.",
+        f"{metric.definition[0].upper()}{metric.definition[1:]}. Speed-up: relative to the standard (CCMP if measured, "
+        "otherwise the first level); geometric mean over replicates with its 95 % confidence interval.",
         ("Flow", "Security", f"Time, {metric.display_unit}", "Speed-up [95 % CI]"),
         tuple(rows),
         words=2,

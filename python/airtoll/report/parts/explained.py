@@ -53,8 +53,8 @@ def splits(data: ReportData) -> Grid:
     return Grid(
         "explained",
         "Where the cost comes from",
-        "What the measured change against open is made of, by the air's timing in virtual time: the change, and in "
-        "brackets its share of the open value. The parts add up to the measured change.",
+        "The parts of the measured change against open, by the air's timing in virtual time: each change, and in "
+        "brackets its percentage of the open value. The parts add up to the measured change.",
         (
             "Flow",
             "Metric",
@@ -102,11 +102,13 @@ def waterfalls(data: ReportData) -> list[Figure]:
     charts = tuple(
         _waterfall(data, METRICS[metric], level, group) for (metric, level), group in groups.items()
     )
-    some = " Of many flows, those at both ends of the axis; the table has all." if _are_many(data) else ""
+    some = (
+        " Only flows at both ends of the axis are shown; the table has all flows." if _are_many(data) else ""
+    )
     caption = (
-        "From the open value at 0 to the secured one, a step for each part. Bytes: the suite's octets at the PHY rate. "
-        "Whole symbols: what those octets really take, in whole symbols and with fewer MPDUs a PPDU. Processor: what "
-        f"the engine or card takes for a frame. Unexplained: what is left of the measured change.{some}"
+        "From the open value at 0 to the secured value, one step per part. Bytes: the suite's octets at the PHY rate. "
+        "Whole symbols: the real airtime of these octets, in whole symbols and with fewer MPDUs per PPDU. Processor: "
+        f"time of the engine or card per frame. Unexplained: the remainder of the measured change.{some}"
     )
     return [Figure("Where the cost comes from", caption, charts)] if charts else []
 
@@ -198,7 +200,7 @@ def _answers(title: str, metric: Metric, asked: Sequence[Alternative]) -> Grid:
         "",
         ("With", f"{metric.short}, {metric.display_unit}", "Change"),
         (
-            ("as it is", value(asked[0].now), ""),
+            ("no change", value(asked[0].now), ""),
             *((_question(each), value(each.then), text.signed_percent(each.percent)) for each in asked),
         ),
     )
@@ -217,10 +219,10 @@ def predictions(data: ReportData, table: Table) -> Grid:
         cells |= {cell.cell: None for cell in (row.baseline, row.other) if cell is not None}
     return Grid(
         "predictions",
-        "Measured against the model",
-        "What the medium in virtual time makes of each cell, with models of traffic and hosts, and how far the "
-        "measurement is from it (geometric mean over runs, 95 % confidence interval).",
-        ("Flow", "Metric", "Security", "Expected", "Measured against it"),
+        "Measurement and model",
+        "Predictions of each cell by the medium in virtual time, with models of traffic and hosts. Deviation: the "
+        "measured value compared with the prediction (geometric mean over runs, 95 % confidence interval).",
+        ("Flow", "Metric", "Security", "Predicted", "Deviation"),
         tuple(
             (
                 data.flow(cell),

@@ -109,9 +109,9 @@ def sentence(data: ReportData, extreme: Extreme) -> str:
         flow = f"{flow}, {text.level(extreme.first.security)}"
     head = (
         f"{flow}: {shown(extreme.first_mean)} with {named(extreme.first)}, {shown(extreme.second_mean)} with "
-        f"{named(extreme.second)}, {shown(extreme.difference)} {unit} apart"
+        f"{named(extreme.second)}; difference {shown(extreme.difference)} {unit}"
     )
     if not metric.relative or extreme.percent_of_larger is None or extreme.percent_of_smaller is None:
         return f"{head}."
     larger, smaller = (text.number(p, 2) for p in (extreme.percent_of_larger, extreme.percent_of_smaller))
-    return f"{head}: {larger} % of the larger, {smaller} % of the smaller."
+    return f"{head} ({larger} % of the larger value, {smaller} % of the smaller)."

@@ -104,7 +104,7 @@ class _Panel:
             "mean": self.metric.display(cell.summary.mean),
             "low": ci.low if ci else None,
             "high": ci.high if ci else None,
-            "interval": text.interval(ci, self.metric.decimals) or "not known",
+            "interval": text.interval(ci, self.metric.decimals) or "unknown",
             "n": cell.summary.n,
         }
 
@@ -163,7 +163,7 @@ def _figure(
             sorted(panels.items(), key=lambda item: text.natural(item[0]))
         )
     )
-    by = "" if colouring.factor == "security" else ", by the hosts' TCP/IP stacks"
+    by = "" if colouring.factor == "security" else ", by TCP/IP stack of the hosts"
     return Figure(
         f"{metric.title}, {metric.display_unit}{by}",
         _caption(data, metric, against, nothing, marks=bool(marks)),
@@ -175,15 +175,13 @@ def _figure(
 def _caption(data: ReportData, metric: Metric, against: Axis, nothing: Sequence[str], *, marks: bool) -> str:
     what = "Bars: mean over runs; lines" if against == "security" else "Points: mean over runs; bars"
     caption = (
-        f"One run's number: {metric.definition}. {what}: its 95 % confidence interval "
+        f"Value of a run: {metric.definition}. {what}: 95 % confidence interval "
         f"(Student's t); small dots: single runs. {metric.better.capitalize()} is better."
     )
     if any(name == metric.name for _, name in data.expected):
-        caption += " Thin lines across: what the model expects."
-    caption += " Crosses: what the paper prints." if marks else ""
-    return caption + (
-        f" Without a chart, for it was 0 in every run: {'; '.join(nothing)}." if nothing else ""
-    )
+        caption += " Thin lines: predictions of the model."
+    caption += " Crosses: published values." if marks else ""
+    return caption + (f" No chart, because all values are 0: {'; '.join(nothing)}." if nothing else "")
 
 
 def _points(shown: _Panel, chart_id: str, title: str) -> Chart:

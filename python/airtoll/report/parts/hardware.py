@@ -81,10 +81,10 @@ def _resources(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     return Grid(
         "rtl-resources",
         "Resource utilization (Table III)",
-        "The whole core: framing, keys and memories too. A logic element is a LUT of four inputs, a register, or a LUT "
-        "with the register that it alone drives. LUTs have those of carry chains in them. The ratio is to the standard "
-        "design on the same part. Published: only the ratio stands in the text, without the number of lanes."
-        + _absent((_SYNTH, [one.logic_element_ratio for one in every])),
+        "The complete core, including framing, keys and memories. A logic element is a LUT of four inputs, a register, "
+        "or a LUT with the only register that it drives. LUT4 includes the LUTs of carry chains. The ratio is relative "
+        "to the standard design on the same part. Published: the text prints only the ratio, without the number of "
+        "lanes." + _absent((_SYNTH, [one.logic_element_ratio for one in every])),
         ("Design", "Part", "LE", "LUT4", "of carry", "FF", "RAM blocks", "LE ratio"),
         tuple(rows),
         words=2,
@@ -116,9 +116,9 @@ def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed)
         "rtl-timing",
         "Timing analysis in nanoseconds (Table IV)",
         "After placement and routing, medians over the seeds: the slowest paths from an input to a register (Tsu, "
-        "with the wire and the setup), from a register to an output (Tco, with the wire) and from register to "
-        f"register. Cycles are of each {PAYLOAD_B} B frame among many; the total time is of one frame in an idle core, "
-        "from its first word in to its last word out, by simulation."
+        "including wire and setup), from a register to an output (Tco, including the wire) and from register to "
+        f"register (Clk-Clk). Cycles are per {PAYLOAD_B} B frame in a continuous stream. The total time is that of a "
+        "single frame in an idle core, from its first word in to its last word out, by simulation."
         + _what_frame(results, timed, printed)
         + _absent((_SYNTH, [value for one in timed for value in (one.fmax_mhz, one.cycles_a_frame)])),
         (
@@ -128,7 +128,7 @@ def _timing(results: Results, every: Sequence[DesignFigures], printed: _Printed)
             "Tsu",
             "Tco",
             "Clk-Clk",
-            "Cycles a frame",
+            "Cycles per frame",
             "Total, 16 B",
             f"Total, {PAYLOAD_B} B",
             "Total, as printed",
@@ -149,9 +149,9 @@ def _what_frame(results: Results, timed: Iterable[DesignFigures], printed: _Prin
     if not found:
         return ""
     return (
-        " The text does not say of what frame its times are: our standard design takes "
-        f"{printed.standard_ns:.0f} ns for one of {text.listing(found)}. To compare times is to take the frame to be "
-        "of that size, and the parts as fast as each other; to compare ratios of times is to take neither."
+        " The text does not state the frame size of its times. Our standard design takes "
+        f"{printed.standard_ns:.0f} ns for a frame of {text.listing(found)}. A comparison of times assumes that frame "
+        "size and parts of equal speed; a comparison of time ratios assumes neither."
     )
 
 
@@ -178,13 +178,13 @@ def _power(every: Sequence[DesignFigures]) -> Grid:
     return Grid(
         "rtl-power",
         "Power and energy (Table V)",
-        "An estimate: toggles of all signals in a simulation of the mapped gates, glitches included, weighted by "
-        "fan-out, for each bit of payload: of combinational logic, of registers, and of the clock at every register, "
-        "whether that changes or not. Energy is as many of them, power is that at the rate that the design reaches; "
-        "both against the standard design. What a clock costs depends on how a part spreads it, so that energy is "
-        "told without it too. Joules are a conversion of them, no measurement. Published: that "
-        "the parallel design takes more power and less energy, in words (V-B, paragraph 7)."
-        + ("" if estimated else f" Nothing is estimated yet: {_POWER}.")
+        "An estimate: toggles of all signals per bit of payload, in a simulation of the mapped gates, including "
+        "glitches and weighted by fan-out. Clock: toggles of the clock at every register, whether or not the register "
+        "changes. Energy is proportional to the sum of the toggles, power to that sum at the rate of the design; both "
+        "are relative to the standard design. The energy of a clock depends on the clock network of the part, so the "
+        "energy without the clock is given too. Joules are converted from toggles, not measured. Published: the text "
+        "says that the parallel design takes more power and less energy (V-B, paragraph 7)."
+        + ("" if estimated else f" Not estimated yet: {_POWER}.")
         + (_absent((_SYNTH, [one.power_ratio for one in estimated])) if estimated else ""),
         (
             "Design",
@@ -195,7 +195,7 @@ def _power(every: Sequence[DesignFigures]) -> Grid:
             "Power ratio",
             "Energy ratio",
             "Energy ratio without clock",
-            "pJ a bit",
+            "pJ per bit",
         ),
         tuple(rows),
         words=2,
@@ -224,9 +224,9 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
     return Grid(
         f"rtl-designs-{target}",
         f"Our designs on {_PART[target]}",
-        "The whole core, after placement and routing, median clock rate over the seeds. Gbit/s are of payload, in "
-        f"frames of {PAYLOAD_B} B without end, sealed or opened, whichever is slower. Speed-up, LUTs and energy (an "
-        "estimate, as in Table V) are against our standard design."
+        "The complete core after placement and routing, at the median clock rate over the seeds. Gbit/s of payload, in "
+        f"a continuous stream of {PAYLOAD_B} B frames, the slower of sealing and opening. Speed-up, LUT ratio and "
+        "energy (an estimate, as in Table V) are relative to our standard design."
         + _absent(
             (_SYNTH, [v for one in here for v in (one.gbit_per_s, one.speed_up)]),
             (_POWER, [one.energy_ratio for one in here]),
@@ -241,8 +241,8 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
             "Gbit/s",
             "Speed-up",
             "LUT ratio",
-            "Mbit/s a LUT",
-            "Energy a bit",
+            "Mbit/s per LUT",
+            "Energy per bit",
             "without clock",
         ),
         rows,
@@ -264,10 +264,10 @@ def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     ]
     return Grid(
         "rtl-ratios",
-        "The paper's comparison: its lanes against the standard design",
-        f"Time ratio: time of a frame of {PAYLOAD_B} B, of the standard design by that of the lanes, each at its clock "
-        "rate after routing; Cyclone IV E is only counted. LE ratio: logic elements of the whole core. The text does "
-        "not say how many lanes its design has."
+        "The paper's comparison: its lanes and the standard design",
+        f"Time ratio: time per {PAYLOAD_B} B frame of the standard design, divided by the time of the lanes, each at "
+        "its clock rate after routing. For Cyclone IV E only the logic is counted. LE ratio: logic elements of the "
+        "complete core. The text does not state the number of lanes of its design."
         + (f" Not measured yet: {_SYNTH}." if not lanes else "")
         + _absent((_SYNTH, [one.speed_up for one in lanes if one.target != "cycloneive"])),
         ("Lanes", "Part", "Time ratio", "LE ratio"),

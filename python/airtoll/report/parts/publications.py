@@ -186,18 +186,18 @@ class BesidePublication:
         return Grid(
             "published",
             f"{', '.join(self.publication.authors)}: published and measured",
-            "What the text prints beside what was measured here"
-            + (" and what the model expects of the same cells." if modelled else ".")
-            + " Another place, other machines and another year: what agrees is telling, what does not is no error of "
-            "either.",
+            "The published values beside the values measured here"
+            + (" and the model's predictions of the same cells." if modelled else ".")
+            + " Deviation: the measured value compared with the published value. The hardware, location and year "
+            "differ, so disagreement does not mean that either value is wrong.",
             (
                 "Figure",
-                "Of what",
+                "Condition",
                 "Metric",
                 "Published",
                 "Measured here",
                 *(("Model",) if modelled else ()),
-                "Measured against it",
+                "Deviation",
             ),
             tuple(rows),
             words=3,
@@ -213,10 +213,11 @@ def _of_card(fit: CardFit) -> str:
         f"{text.signed_percent(one.error_percent, 1)} ({one.point.name})" for one in fit.predicted
     )
     return (
-        f"Of {len(fit.fitted) + len(fit.predicted)} pairs, open and secured, {len(fit.fitted)} were fitted: "
-        f"{text.number(fit.frame_us, 2)} \N{MICRO SIGN}s a packet and {text.number(fit.byte_ns, 2)} ns a byte more "
-        f"explain them best. For the others the model is off by {off}; over all {fit.splits} ways to take half of them "
-        f"its error is {text.number(fit.rms_error_percent, 1)} % (root mean square) of the secured time."
+        f"{len(fit.fitted)} of {len(fit.fitted) + len(fit.predicted)} pairs of open and secured values were fitted. "
+        f"The best fit is an additional {text.number(fit.frame_us, 2)} \N{MICRO SIGN}s per packet and "
+        f"{text.number(fit.byte_ns, 2)} ns per byte. The model's errors for the other pairs are {off}. Over all "
+        f"{fit.splits} ways to choose half of the pairs, its root mean square error is "
+        f"{text.number(fit.rms_error_percent, 1)} % of the secured time."
     )
 
 

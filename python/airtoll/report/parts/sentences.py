@@ -68,15 +68,15 @@ def find(data: ReportData) -> Findings:
     sentences = [_change(data, metric, row) for row in _leading(data, rows)]
     if not sentences:
         sentences = [
-            f"No block has a pair of valid runs with a {text.within(metric.title)}, so security levels cannot be "
-            "compared."
+            f"No block has a pair of valid runs that measured {text.within(metric.title)}, so security levels cannot "
+            "be compared."
         ]
     return Findings(sentences[0], tuple(sentences[1:]), tuple(_reaches(data)))
 
 
 def table_note(data: ReportData) -> str:
     """How to read the table."""
-    note = "Mean over runs \N{PLUS-MINUS SIGN} half of its 95 % confidence interval (Student's t)."
+    note = "Mean over runs \N{PLUS-MINUS SIGN} half of the 95 % confidence interval (Student's t)."
     if len(data.comparison.levels) > 1:
         baseline = text.level(data.comparison.baseline or "")
         note += f" Differences and changes are means over pairs of runs within blocks, against {baseline}."
@@ -86,7 +86,7 @@ def table_note(data: ReportData) -> str:
 def subject(data: ReportData) -> str:
     """One sentence about the security levels and the flows."""
     if not data.runs:
-        return "Nothing was planned."
+        return "No runs are planned."
     levels = text.listing(text.level(level) for level in data.comparison.levels)
     fixed = ", ".join(word for name, word in data.fixed.items() if name not in (*text.IN_FLOW, "security"))
     count = len({run.run.cell.model_copy(update={"security": "open"}) for run in data.runs})
@@ -107,20 +107,20 @@ def method(data: ReportData) -> list[str]:
     """How the figures were measured and computed, from the plan."""
     m = data.method
     lines = [
-        "Each block holds one run of every security level of an otherwise equal cell, in random order, so "
-        "that levels are compared in pairs that are close in time.",
+        "Each block contains one run of every security level of an otherwise equal cell, in random order, so "
+        "that the runs of a pair are close in time.",
         _replicates(m),
-        f"Measured one after the other: {text.listing(_PROBES.get(probe, probe) for probe in m.probes)}; each probe "
-        f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that does not count.",
+        f"Probes, in this order: {text.listing(_PROBES.get(probe, probe) for probe in m.probes)}. Each probe "
+        f"measures for {m.duration:g} s after a warm-up of {m.warmup:g} s that is not counted.",
         *_loads(data),
         *_stacks(data),
-        f"The order of runs comes from the seed {m.seed}.",
-        "The run is the unit of replication: a run gives one number a metric, and intervals are over runs. "
-        "Intervals and verdicts of equivalence hold one by one; they are not widened for the number of comparisons. "
-        "p-values are corrected by Holm's method over all changes of a metric, which is what one figure shows.",
+        f"Seed {m.seed} determines the order of runs.",
+        "The run is the unit of replication: each run gives one value per metric, and intervals are over runs. "
+        "Intervals and equivalence verdicts apply to each change separately; they are not adjusted for the number of "
+        "comparisons. p-values are adjusted by Holm's method over all changes of a metric, which share one figure.",
         "Changes in percent are geometric means of ratios within blocks; their intervals are computed on "
         "logarithms.",
-        "Invalid and discarded runs stay stored and take no part in any figure.",
+        "Invalid and discarded runs are stored, but no figure includes them.",
     ]
     if data.quick:
         lines.append("The study was shortened by its [quick] table.")
@@ -128,27 +128,28 @@ def method(data: ReportData) -> list[str]:
 
 
 _PROBES: Final = {
-    "throughput": "throughput (of UDP with jitter and loss)",
+    "throughput": "throughput (for UDP also jitter and loss)",
     "rtt": "round-trip times",
-    "irtt": "delays and their variation without a load (irtt)",
-    "ftp": "transfers by FTP",
+    "irtt": "delays and delay variation on an unloaded link (irtt)",
+    "ftp": "FTP transfers",
     "video": "HD video streams",
-    "engine": "the engine's times on this CPU",
+    "engine": "times of the engine on this CPU",
 }
 
 
 def _replicates(m: Method) -> str:
-    kept = f"; {m.discard_first} before them are measured, kept and left out" if m.discard_first else ""
+    kept = f", after {text.counted(m.discard_first, 'discarded replicate')}" if m.discard_first else ""
     if m.stop == "fixed":
-        return f"{text.counted(m.repeats, 'replicate')} of each cell count{kept}."
+        return f"{text.counted(m.repeats, 'replicate')} of each cell{kept}."
     until = (
-        f"the {m.confidence:g} % interval of its mean reaches no further than {m.within:g} % of the mean to each side"
+        f"the {m.confidence:g} % interval of its mean extends at most {m.within:g} % of the mean to each side"
         if m.stop == "precision"
-        else f"its last two replicates differ by no more than {m.within:g} % of the larger"
+        else f"its last two replicates differ by at most {m.within:g} % of the larger"
     )
     return (
-        f"Each cell is measured until {until}, {m.least_repeats} to {m.repeats} replicates{kept}; all levels of a "
-        "block go on until each has enough, judged by the cell's first metric. Further runs were not needed."
+        f"Each cell is measured until {until}, with {m.least_repeats} to {m.repeats} replicates{kept}. The first "
+        "metric of the cell decides. All levels of a block continue until each has enough replicates; further runs "
+        "are not needed."
     )
 
 
@@ -158,18 +159,18 @@ def _loads(data: ReportData) -> Iterator[str]:
     offered = {cell.offered for cell in cells if cell.transport == "udp"}
     if "max" in offered:
         yield (
-            "UDP offers the mean throughput of TCP in the same cell, which is measured first."
+            "UDP offers the mean TCP throughput of the same cell, which is measured first."
             if data.method.udp_load == "tcp"
-            else "UDP offers 1.25 times what the open link could carry, the same for every level of a block."
+            else "UDP offers 1.25 times the capacity of the open link, the same load for every level of a block."
         )
     if loads := sorted(load for load in offered if load != "max"):
         shown = text.listing(f"{load:g}" for load in loads)
         yield f"Each sender offers {shown} Mbit/s of UDP payload."
     for size in sorted({cell.tcp_size for cell in cells if cell.transport == "tcp"}, reverse=True):
         yield (
-            "Over TCP the packet size is that of one write to the socket; segments are as long as TCP makes them."
+            "For TCP, the packet size is the size of one write to the socket; TCP chooses the length of segments."
             if size == "write"
-            else "Over TCP the packet size is the payload of a segment (MSS)."
+            else "For TCP, the packet size is the payload of a segment (MSS)."
         )
 
 
@@ -180,8 +181,8 @@ def _stacks(data: ReportData) -> Iterator[str]:
         return
     systems = "; ".join(f"{name}: {stack.system}" for name, stack in stacks.items())
     yield (
-        "Operating systems are stand-ins: settings of the hosts' one TCP/IP stack, not the systems themselves; what "
-        f"else differs between those does not show. {systems}."
+        "Operating systems are imitated by settings of the hosts' TCP/IP stack; other differences between the systems "
+        f"are not measured. {systems}."
     )
 
 
@@ -224,10 +225,10 @@ def _change(data: ReportData, metric: Metric, row: PairedRow) -> str:
     than = "" if row.baseline.security == "open" else f" against {text.level(row.baseline.security)}"
     if ci is None:
         amount = text.signed_percent(percent)
-        return f"{who} changes {what} {where}{than} by {amount}; one pair of runs has no interval."
+        return f"{who} changes {what} {where}{than} by {amount}; a single pair of runs has no interval."
     if ci.contains(0):
         amount = f"{text.signed_percent(percent)} {text.percent_interval(ci)}"
-        return f"A cost of {who}{than} in {what} {where} is not resolved: {amount}."
+        return f"{who} has no measurable effect on {what} {where}{than}: {amount}."
     below = Interval(-ci.high, -ci.low)
     size, shown = (percent, ci) if percent > 0 else (-percent, below)
     amount = f"{text.percent(size, sign=False)} % {text.percent_interval(shown, sign=False)}"
@@ -300,5 +301,5 @@ def _nothing_counts(data: ReportData) -> str:
     if not data.runs:
         return "The plan has no runs."
     if all(run.record is None for run in data.runs):
-        return f"No run of {len(data.runs)} planned is finished: there is nothing to report yet."
-    return f"No run counts, so there are no figures: {text.reasons(data.comparison.left_out)}."
+        return f"None of {text.counted(len(data.runs), 'planned run')} is finished: there is nothing to report yet."
+    return f"No run is counted, so there are no figures: {text.reasons(data.comparison.left_out)}."

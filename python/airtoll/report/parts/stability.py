@@ -11,7 +11,7 @@ from airtoll.stats.stability import Kind
 
 KINDS: Final[dict[Kind, str]] = {
     "spread": "spread of 10 % or more",
-    "outlier": "value far off",
+    "outlier": "outlying value",
     "too few": "too few runs",
     "drift": "drift",
     "spread of the papers": "spread above the papers' 3 %",
@@ -34,12 +34,13 @@ def grid(data: ReportData) -> Grid:
     return Grid(
         "stability",
         "Stability",
-        f"Of {text.counted(asked, 'figure')} of cells with two runs or more, {len(found)} are not stable"
-        + (f" ({named})." if found else " by any of these signs.")
-        + " Spread and value far off as pyperf has them: a standard deviation of 10 % of the mean or more, a value "
-        "50 % off it; 3 % of the mean is the bound that Kolahi et al. give; drift: values rise or fall with the order "
-        "of runs (p < 0.01). Nothing is left out for being named here.",
-        ("Flow", "Security", "Metric", "What"),
+        f"{len(found)} of {text.counted(asked, 'figure')} with at least two runs {'is' if len(found) == 1 else 'are'} "
+        "unstable"
+        + (f" ({named})." if found else ".")
+        + " Spread and outlying values by the criteria of pyperf: a standard deviation of at least 10 % of the mean, a "
+        "value 50 % off the mean. 3 % of the mean is the limit of Kolahi et al. Drift: values rise or fall with the "
+        "order of runs (p < 0.01). Unstable values are not left out.",
+        ("Flow", "Security", "Metric", "Reason"),
         tuple(
             (
                 data.flow(cell.cell),
