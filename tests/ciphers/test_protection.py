@@ -261,7 +261,7 @@ ACK = b"\xd4\x00" + bytes(12)
         ),
         ("spp_amsdu: tkip does not protect the header", lambda: Protection("tkip", bytes(32), spp_amsdu=True)),
         ("pns[1]: 281474976710656 is no", lambda: Protection("ccmp", bytes(16)).seal([FRAME] * 2, [1, 2**48])),
-        ("pns[0]: -1 is no packet number", lambda: Protection("ccmp", bytes(16)).seal([FRAME], [-1])),
+        ("pns[0]: -1 is not a packet number", lambda: Protection("ccmp", bytes(16)).seal([FRAME], [-1])),
         ("1 packet numbers for 2 frames", lambda: Protection("ccmp", bytes(16)).seal([FRAME] * 2, [1])),
         ("frame 1: the IV is out of range", lambda: Protection("wep40", bytes(5)).seal([FRAME] * 2, [1, 2**24])),
         ("frame 0: the MPDU is too short", lambda: Protection("ccmp", bytes(16)).seal([FRAME[:23]], [1])),
@@ -270,7 +270,7 @@ ACK = b"\xd4\x00" + bytes(12)
         ("key_id: 4 is not 0 to 3", lambda: Protection("ccmp", bytes(16)).open([], 4)),
         ("key_id: 0 is not 4 to 7", lambda: Protection("bip-cmac-128", bytes(16)).open([], 0)),
         ("key_id: -1 is out of range", lambda: Protection("ccmp", bytes(16)).open([], -1)),
-        ("start: -1 is no packet number", lambda: ReplayWindow(-1)),
+        ("start: -1 is not a packet number", lambda: ReplayWindow(-1)),
         ("WEP has no replay protection", lambda: Protection("wep40", bytes(5)).open([], window=ReplayWindow())),
     ],
 )  # fmt: skip

@@ -156,7 +156,7 @@ def test_a_backend_that_the_cpu_lacks_is_named(monkeypatch: pytest.MonkeyPatch) 
         backends = ("portable",)
 
     monkeypatch.setattr(speed._rust, "speed_host", Bare)
-    with pytest.raises(speed.UsageError, match="this CPU cannot run vaes512, only portable"):
+    with pytest.raises(speed.UsageError, match="this CPU does not support vaes512, only portable"):
         speed.look("vaes512")
 
 

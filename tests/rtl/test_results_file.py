@@ -13,12 +13,12 @@ from airtoll.rtl import Results, amend, default_file, load
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("{", "not JSON"),
+        ("{", "invalid JSON"),
         ("[]", "should be"),
         ('{"schema_version": 2}', "schema_version: input should be 1"),
         ('{"points": {"a": {}}}', "points.a.title: field required"),
         ('{"point": {}}', "point: extra inputs"),
-        (b"\xff", "not JSON"),
+        (b"\xff", "invalid JSON"),
     ],
 )
 def test_a_fault_is_one_line_with_its_place(tmp_path: Path, content: str | bytes, fault: str) -> None:

@@ -95,15 +95,13 @@ def parse_pmk(text: str) -> bytes:
     """Parse a PMK in hexadecimal digits. Raises UsageError if it is invalid."""
     pmk = _parse_hex("--pmk", text, "f42c6fc5...")
     if len(pmk) not in (32, 48, 64):
-        raise UsageError(
-            f"--pmk: {len(pmk)} octets; a PMK has 32, or with OWE as many as the hash of its group: 48 or 64"
-        )
+        raise UsageError(f"--pmk: {len(pmk)} octets; a PMK has 32, or with the larger groups of OWE 48 or 64")
     return pmk
 
 
 def _parse_hex(option: str, text: str, example: str) -> bytes:
     if not re.fullmatch(r"[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2})*", text):
-        raise UsageError(f"{option}: not pairs of hexadecimal digits, as in {example}")
+        raise UsageError(f"{option}: expected pairs of hexadecimal digits, such as {example}")
     return bytes.fromhex(text.replace(":", ""))
 
 
@@ -125,7 +123,7 @@ def read_passphrase(path: Path) -> bytes:
         raise UsageError(f"{path}: {error.strerror}") from None
     line = text.removesuffix(b"\n").removesuffix(b"\r")
     if b"\n" in line or len(text) > MAX_SECRET_B:
-        raise UsageError(f"{path}: more than one line; a passphrase is one of 8 to 63 characters")
+        raise UsageError(f"{path}: more than one line; expected a passphrase of 8 to 63 characters")
     return parse_passphrase(line, str(path))
 
 

@@ -126,5 +126,5 @@ class Protection:
 
 def _packet_number(name: str, value: int) -> int:
     if not 0 <= value <= _MAX_PN:
-        raise ValueError(f"{name}: {value} is no packet number, which has 48 bits")
+        raise ValueError(f"{name}: {value} is not a packet number of 48 bits")
     return value

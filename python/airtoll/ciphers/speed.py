@@ -134,7 +134,7 @@ def look(backend: str | None = None) -> Host:
     if backend is not None and backend not in BACKENDS:
         raise UsageError(f"--backend: '{backend}' is not one of {', '.join(BACKENDS)}")
     if backend is not None and backend not in found.backends:
-        raise UsageError(f"--backend: this CPU cannot run {backend}, only {', '.join(found.backends)}")
+        raise UsageError(f"--backend: this CPU does not support {backend}, only {', '.join(found.backends)}")
     return Host(
         airtoll_version=_rust.VERSION,
         cpu_model=found.cpu_model,

@@ -159,13 +159,13 @@ def load(file: Path) -> Results:
         document = json.loads(file.read_bytes())
         return Results.model_validate(document)
     except FileNotFoundError:
-        raise UsageError(f"{file}: there are no results; `make -C rtl synth` measures them") from None
+        raise UsageError(f"{file}: no results; `make -C rtl synth` measures them") from None
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except ValidationError as error:
         raise UsageError(f"{file}: {first_fault(error)}") from None
     except ValueError as error:
-        raise UsageError(f"{file}: not JSON: {error}") from None
+        raise UsageError(f"{file}: invalid JSON: {error}") from None
 
 
 def first_fault(error: ValidationError) -> str:
