@@ -68,7 +68,7 @@ def test_the_json_has_all_of_it(airtoll: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["kolahi-11"], "'kolahi-11' is no publication; "),
+        (["kolahi-11"], "'kolahi-11' is not a publication; "),
         (["kolahi-11ac", "--csv", "--json"], "--csv and --json are mutually exclusive"),
     ],
 )

@@ -22,7 +22,9 @@ def test_the_five_studies_are_there() -> None:
 
 
 def test_an_unknown_name_is_one_line_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"^'tepsic-11' is no publication; .*; did you mean 'tepsic-11n'\?$"):
+    with pytest.raises(
+        UsageError, match=r"^'tepsic-11' is not a publication; .*; did you mean 'tepsic-11n'\?$"
+    ):
         published("tepsic-11")
 
 
@@ -108,16 +110,16 @@ SMALL = {
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"unit": "Mbps"}, "rtt is not told in Mbps"),
+        ({"unit": "Mbps"}, "Mbps is not a unit of rtt"),
         ({"unit": "furlong"}, "'furlong' is not one of"),
         ({"metric": "speediness"}, "'speediness' is not one of"),
-        ({"value": 0.4}, "digits as printed"),
-        ({"value": "fast"}, "digits as printed"),
+        ({"value": 0.4}, "expected the printed digits"),
+        ({"value": "fast"}, "expected the printed digits"),
         ({"place": "somewhere"}, "pattern"),
         ({"condition": {"security": "wpa"}}, "'wpa' is not allowed"),
         ({"condition": {"rate": "55 Mbit/s"}}, "55 Mbit/s"),
         ({"colour": "red"}, "Extra inputs"),
-        ({"unit": "ms", "change": "lower"}, "a change is in % or x"),
+        ({"unit": "ms", "change": "lower"}, "unit of a change must be % or x"),
     ],
 )
 def test_faulty_data_is_refused(change: dict[str, object], words: str) -> None:
@@ -128,12 +130,12 @@ def test_faulty_data_is_refused(change: dict[str, object], words: str) -> None:
 
 def test_a_claim_of_what_is_not_there_is_refused() -> None:
     claim = {"kind": "same", "id": "c", "place": "abstract", "of": ["a", "b"]}
-    with pytest.raises(ValidationError, match="c: there is no 'b'"):
+    with pytest.raises(ValidationError, match="c: unknown id 'b'"):
         Publication.model_validate({**SMALL, "claim": [claim]})
 
 
 def test_an_id_given_twice_is_refused() -> None:
-    with pytest.raises(ValidationError, match="a: is there twice"):
+    with pytest.raises(ValidationError, match="a: duplicate id"):
         Publication.model_validate({**SMALL, "point": [SMALL["point"][0], SMALL["point"][0]]})  # type: ignore[index]
 
 

@@ -173,8 +173,8 @@ def check_streams(publication: Publication) -> Iterator[Finding]:
         verdict="implied",
         about=(point.id,),
         place=point.place,
-        text=f"{in_words(point)}{twice} takes {need} spatial streams or more: one {phy} stream at {bandwidth} MHz has "
-        f"{shown(phy_rate_mbps(phy, bandwidth, 1))} Mbit/s",
+        text=f"{in_words(point)}{twice} requires at least {need} spatial streams: one {phy} stream at {bandwidth} MHz "
+        f"has {shown(phy_rate_mbps(phy, bandwidth, 1))} Mbit/s",
     )
 
 

@@ -24,7 +24,8 @@ def published(name: str) -> Publication:
     """The publication of a study. Raises UsageError for an unknown name."""
     if name not in names():
         raise UsageError(
-            f"{show(name)} is no publication; there are {', '.join(names())}{did_you_mean(name, names())}"
+            f"{show(name)} is not a publication; expected one of {', '.join(names())}"
+            f"{did_you_mean(name, names())}"
         )
     _, raw = read_toml(_data() / f"{name}.toml", "a publication")
     read = Publication.model_validate({"name": name, **raw})

@@ -22,7 +22,7 @@ def _printed(value: Any) -> Any:
     if isinstance(value, Decimal):
         return value
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
-        raise ValueError("give the digits as printed, as a string")
+        raise ValueError("expected the printed digits as a string")
     return value
 
 
@@ -77,9 +77,9 @@ class Operand(_Table):
         unit = METRICS[self.metric].unit
         if self.change is not None:
             if self.unit not in ("%", "x"):
-                raise ValueError(f"{self.id}: a change is in % or x")
+                raise ValueError(f"{self.id}: the unit of a change must be % or x")
         elif UNITS[self.unit][0] != UNITS[unit][0]:
-            raise ValueError(f"{self.id}: {self.metric} is not told in {self.unit}")
+            raise ValueError(f"{self.id}: {self.unit} is not a unit of {self.metric}")
         return self
 
 
@@ -254,7 +254,7 @@ class Publication(_Table):
         seen: set[str] = set()
         for item in (*self.points, *self.operands, *self.claims, *self.notes, *self.settings):
             if item.id in seen:
-                raise ValueError(f"{item.id}: is there twice")
+                raise ValueError(f"{item.id}: duplicate id; ids must be unique")
             seen.add(item.id)
         points = {item.id for item in self.points}
         numbers = points | {item.id for item in self.operands}
@@ -291,4 +291,4 @@ def _operands_of(claim: Claim) -> tuple[str, ...]:
 def _known(where: str, names: Iterable[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            raise ValueError(f"{where}: there is no '{name}'")
+            raise ValueError(f"{where}: unknown id '{name}'")
