@@ -179,7 +179,7 @@ def _caption(data: ReportData, metric: Metric, against: Axis, nothing: Sequence[
         f"(Student's t); small dots: single runs. {metric.better.capitalize()} is better."
     )
     if any(name == metric.name for _, name in data.expected):
-        caption += " Thin lines: predictions of the model."
+        caption += " Thin lines across: predictions of the model."
     caption += " Crosses: published values." if marks else ""
     return caption + (f" No chart, because all values are 0: {'; '.join(nothing)}." if nothing else "")
 
