@@ -92,7 +92,7 @@ class Protection:
     def seal(self, frames: Iterable[bytes], pns: Iterable[int], key_id: int | None = None) -> list[bytes]:
         """Seal each frame, a complete MSDU or management frame, with its packet number (WEP: the IV).
 
-        A packet number must not be used twice with one key. `key_id` is 0 to 3, default 0; for BIP it is 4 or 5,
+        A packet number must not be used twice with one key. `key_id` is 0 to 3, default 0; for BIP it is 4 to 7,
         default 4. The Protected bit is set as the suite requires.
 
         Raises ValueError, and seals nothing, if this suite cannot protect a frame or if a packet number exceeds 48 bits

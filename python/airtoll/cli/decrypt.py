@@ -47,11 +47,11 @@ FINDINGS: Final = {
     "learned": "key learned",
     "no_handshake": "no 4-way handshake",
     "half_handshake": "incomplete 4-way handshake: message 2 and message 1 or 3 are required",
-    "wrong_passphrase": "wrong passphrase: the MIC of the handshake does not match",
+    "wrong_passphrase": "MIC mismatch in the handshake: wrong passphrase or PMK",
     "no_ssid": "hidden SSID: --ssid is required",
     "other_network": "another network",
     "not_of_passphrase": "PMK not derived from a passphrase: --pmk is required",
-    "unknown_suites": "key management without a PSK, or unknown cipher",
+    "unknown_suites": "unsupported key management or cipher",
 }
 """Why a station's keys are known or unknown."""
 
@@ -118,9 +118,9 @@ def _why_nothing(decrypted: Decrypted, secrets: Secrets) -> str:
         "learned": f"{nothing}: no frame that can be decrypted follows the handshake of ",
         "wrong_passphrase": f"wrong {which}: MIC mismatch in the handshake of ",
         "no_ssid": "the SSID is not in the capture: use --ssid SSID; handshake of ",
-        "not_of_passphrase": "the PMK of SAE or OWE is not derived from a passphrase: use --pmk; ",
-        "unknown_suites": "key management without a PSK, or unknown cipher: ",
-        "half_handshake": "incomplete 4-way handshake: message 2 and message 1 or 3 are required; ",
+        "not_of_passphrase": "no passphrase for this PMK (SAE, OWE or 802.1X): use --pmk; handshake of ",
+        "unknown_suites": "unsupported key management or cipher of ",
+        "half_handshake": "incomplete 4-way handshake (message 2 and message 1 or 3 are required) of ",
         "other_network": f"no handshake of SSID {_shown(secrets.ssid)}, only of ",
     }
     for finding, clause in clauses.items():
