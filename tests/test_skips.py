@@ -44,16 +44,25 @@ def test_a_skip_fails_where_all_tests_are_required(
     assert (done.returncode in (1, 2)) == fails, done.stdout
 
 
-def test_a_toolchain_without_miri_is_always_a_skip(tmp_path: Path) -> None:
-    cargo = tmp_path / "cargo"
-    cargo.write_text("#!/bin/sh\nexit 1\n")
-    cargo.chmod(0o755)
+@pytest.mark.parametrize(
+    ("script", "absent", "lacks", "install"),
+    [
+        ("miri.sh", "cargo", "Miri", "rustup component add --toolchain nightly miri rust-src"),
+        ("no-std.sh", "rustc", "libraries for x86_64-unknown-none", "rustup target add x86_64-unknown-none"),
+    ],
+)
+def test_a_toolchain_without_a_part_is_always_a_skip(
+    tmp_path: Path, script: str, absent: str, lacks: str, install: str
+) -> None:
+    program = tmp_path / absent
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
     done = subprocess.run(
-        [Path(__file__).parents[1] / "tools" / "miri.sh"],
+        [Path(__file__).parents[1] / "tools" / script],
         env={**os.environ, "AIRTOLL_REQUIRE_ALL": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.startswith("skipped: this toolchain has no Miri")
-    assert "rustup component add --toolchain nightly miri rust-src" in done.stdout
+    assert done.stdout.startswith(f"skipped: this toolchain has no {lacks}")
+    assert install in done.stdout

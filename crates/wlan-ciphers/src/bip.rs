@@ -18,8 +18,8 @@
 //! [`ReplayWindow`]: crate::ReplayWindow
 //! [`Priority::Management`]: crate::Priority::Management
 
-use std::fmt;
-use std::ops::Range;
+use core::fmt;
+use core::ops::Range;
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit, consts::U16};
 use aes::{Aes128, Aes256};

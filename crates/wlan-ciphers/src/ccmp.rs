@@ -7,7 +7,7 @@
 //!                        PN0  PN1  0    bits 6-7 key ID, bit 5 Ext IV    PN2  PN3  PN4  PN5
 //! ```
 
-use std::ops::Range;
+use core::ops::Range;
 
 use wlan_frames::FrameControl;
 

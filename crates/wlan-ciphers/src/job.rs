@@ -1,6 +1,6 @@
 //! The jobs of a batch. Each holds one MPDU in the caller's buffer, without FCS.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::{KeyId, PacketNumber, Priority};
 

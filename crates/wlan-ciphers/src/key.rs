@@ -10,8 +10,8 @@
 // The flags of B0 fit an octet.
 #![allow(clippy::cast_possible_truncation)]
 
-use std::fmt;
-use std::ops::Range;
+use core::fmt;
+use core::ops::Range;
 
 use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
@@ -259,7 +259,7 @@ impl Ccmp {
     }
 }
 
-impl std::ops::Deref for Ccmp {
+impl core::ops::Deref for Ccmp {
     type Target = TemporalKey;
 
     fn deref(&self) -> &TemporalKey {

@@ -26,7 +26,7 @@ impl ByLength {
         }
         // Usually all frames have the same length and need no sorting.
         if !keyed[..len].is_sorted_by(|a, b| a.0 >= b.0) {
-            keyed[..len].sort_unstable_by_key(|&(length, _)| std::cmp::Reverse(length));
+            keyed[..len].sort_unstable_by_key(|&(length, _)| core::cmp::Reverse(length));
         }
         ByLength {
             order: keyed.map(|(_, index)| index),
@@ -35,7 +35,7 @@ impl ByLength {
     }
 
     /// The indices in groups of `lanes`; the last group may be smaller.
-    pub(crate) fn groups(&self, lanes: usize) -> std::slice::Chunks<'_, u8> {
+    pub(crate) fn groups(&self, lanes: usize) -> core::slice::Chunks<'_, u8> {
         self.order[..self.len].chunks(lanes)
     }
 }

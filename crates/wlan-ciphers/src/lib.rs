@@ -28,6 +28,12 @@
 //!
 //! A private module builds the AAD and nonces of CCMP, GCMP and Enhanced CCMP (12.5.3.3.3, 12.5.3.3.4).
 //!
+//! # Features
+//!
+//! With the default feature `std`, [`Backend::detect`] asks the CPU which instructions it has. Without `std` the crate
+//! requires neither the standard library nor an allocator, and uses only the instructions that the program is compiled
+//! for (`-C target-feature`).
+//!
 //! # Limits
 //!
 //! The key schedule is wiped when a key is dropped. MICs are compared in constant time. AES has no secret-dependent
@@ -35,6 +41,11 @@
 //! caller keeps or that a move leaves on the stack. Frame lengths and transmission times are not hidden. RC4 and the
 //! S-box of TKIP use secret-dependent table lookups and do not run in constant time; WEP and TKIP are broken anyway and
 //! exist for measurement and study.
+
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+
+#[macro_use]
+mod cpu;
 
 mod aad;
 pub mod bip;

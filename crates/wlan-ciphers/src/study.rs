@@ -179,7 +179,7 @@ impl PaperLanes {
         for lane in &lanes {
             add(&mut sum, lane);
         }
-        std::array::from_fn(|octet| sum[octet])
+        core::array::from_fn(|octet| sum[octet])
     }
 
     /// Index, among `total` blocks beginning with B0, of the block that a lane processes at a step.

@@ -28,7 +28,7 @@
 
 mod mixing;
 
-use std::fmt;
+use core::fmt;
 
 use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
@@ -88,7 +88,7 @@ impl Tkip {
             Role::Supplicant => (supplicant, authenticator),
         };
         Tkip {
-            tk: std::array::from_fn(|n| u16::from_le_bytes(words[n])),
+            tk: core::array::from_fn(|n| u16::from_le_bytes(words[n])),
             transmit,
             receive,
         }
@@ -112,8 +112,8 @@ impl Tkip {
     /// The job's fault; the job is then unchanged.
     #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
-        check_whole(std::iter::once(&*job)).map_err(|error| error.fault)?;
-        seal_checked(std::iter::once((self, job)), Some(half));
+        check_whole(core::iter::once(&*job)).map_err(|error| error.fault)?;
+        seal_checked(core::iter::once((self, job)), Some(half));
         Ok(())
     }
 

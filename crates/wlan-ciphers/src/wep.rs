@@ -17,7 +17,7 @@
 //! Opening supports Data frames only. The third frame of shared key authentication, the only other frame that WEP
 //! encrypts, is not opened.
 
-use std::fmt;
+use core::fmt;
 
 use arrayvec::ArrayVec;
 use wlan_frames::{DataFrame, fcs};
@@ -106,7 +106,7 @@ impl Wep {
     #[cfg(feature = "study")]
     pub fn seal_half(&self, half: Half, job: &mut SealJob<'_>) -> Result<(), SealFault> {
         check(job)?;
-        seal_checked(std::iter::once((self, job)), Some(half));
+        seal_checked(core::iter::once((self, job)), Some(half));
         Ok(())
     }
 

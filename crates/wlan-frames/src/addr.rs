@@ -1,7 +1,8 @@
 //! 48-bit MAC addresses.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
 
 /// A 48-bit MAC address in transmission order (IEEE 802.11-2020 9.2.4.3.2), written `aa:bb:cc:dd:ee:ff`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -46,7 +47,7 @@ impl FromStr for MacAddr {
     type Err = AddrError;
 
     fn from_str(text: &str) -> Result<Self, AddrError> {
-        let wrong = || AddrError(text.to_owned());
+        let wrong = || AddrError(String::from(text));
         let mut octets = [0; 6];
         let mut parts = text.split(':');
         for octet in &mut octets {

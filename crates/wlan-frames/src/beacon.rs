@@ -8,6 +8,8 @@
 //! ```
 //! Lengths exclude the FCS. All management frames share this header. Beacons here have no HT Control field.
 
+use alloc::vec::Vec;
+
 use crate::bytes::{array, get_addr, get_u16, put};
 use crate::error::need;
 use crate::frame_control::SUBTYPE_BEACON;
@@ -162,8 +164,8 @@ pub fn push_element(elements: &mut Vec<u8>, id: u8, body: &[u8]) {
 /// Iterates over elements as pairs of element ID and body. A truncated element ends the iteration with an error.
 pub fn elements(octets: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), FrameError>> {
     let mut left = octets;
-    std::iter::from_fn(move || {
-        let octets = std::mem::take(&mut left);
+    core::iter::from_fn(move || {
+        let octets = core::mem::take(&mut left);
         if octets.is_empty() {
             return None;
         }

@@ -10,8 +10,8 @@
 //! Prism headers use the byte order of the capturing machine, AVS headers are big-endian, and all other headers are
 //! little-endian.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use alloc::borrow::Cow;
+use core::ops::Range;
 
 use crate::bytes::{array, get_u16};
 use crate::error::need;

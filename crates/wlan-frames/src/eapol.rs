@@ -17,7 +17,8 @@
 //! ```
 //! Numbers are big-endian, except in KDEs and in the RSC, which is a packet number.
 
-use std::fmt;
+use alloc::vec::Vec;
+use core::fmt;
 
 use crate::beacon::elements;
 use crate::bytes::{array, get_u16, put};

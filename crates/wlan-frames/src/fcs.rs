@@ -2,6 +2,8 @@
 //!
 //! The FCS is the CRC-32 of IEEE 802.3. In memory, its least significant octet comes first.
 
+use alloc::vec::Vec;
+
 use crate::FrameError;
 use crate::error::need;
 

@@ -1,6 +1,6 @@
 //! Frame types.
 
-use std::fmt;
+use core::fmt;
 
 /// The type of a frame, IEEE 802.11-2020 Table 9-1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -33,9 +33,14 @@
 //! is shorter than `len()` or if fields contradict each other (documented for each type). Both are errors of the
 //! caller, never of a received frame.
 //!
+//! Without the default feature `std` the crate requires only `alloc`.
+//!
 //! Frames are MPDUs *without* their FCS unless a function states otherwise.
 
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod addr;
 mod bytes;

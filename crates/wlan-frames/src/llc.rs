@@ -7,7 +7,7 @@
 //! ```
 //! RFC 1042. IEEE 802.11-2020 5.1.4 requires this encapsulation for EtherType protocols.
 
-use std::fmt;
+use core::fmt;
 
 use crate::FrameError;
 use crate::bytes::{array, put};

@@ -9,8 +9,8 @@
 
 mod ng;
 
-use std::collections::BTreeSet;
-use std::iter;
+use alloc::collections::BTreeSet;
+use core::iter;
 
 use crate::bytes::{array, put};
 

@@ -11,7 +11,7 @@
 //! Numbers are little-endian, lengths are in octets. Both elements are read and written with their ID and length,
 //! because the 4-way handshake compares complete elements octet for octet (12.7.6.3, 12.7.6.4).
 
-use std::fmt;
+use core::fmt;
 
 use crate::FrameError;
 use crate::bytes::{array, get_u16, put};

@@ -1,9 +1,9 @@
 //! AES-NI and PCLMULQDQ: one frame per register, eight per group.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
-use std::arch::x86_64::*;
-use std::ops::Range;
+use core::arch::asm;
+use core::arch::x86_64::*;
+use core::ops::Range;
 
 use super::Schedule;
 use super::machine::{Addresses, AesRounds, MAX_LANES, Machine, RoundKeys};
@@ -22,11 +22,7 @@ super::entries!(
 impl AesNi {
     /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<AesNi> {
-        (is_x86_feature_detected!("aes")
-            && is_x86_feature_detected!("pclmulqdq")
-            && is_x86_feature_detected!("ssse3")
-            && is_x86_feature_detected!("sse4.1"))
-        .then_some(AesNi(()))
+        cpu_has!("aes", "pclmulqdq", "ssse3", "sse4.1").then_some(AesNi(()))
     }
 
     /// This CPU, without detection.

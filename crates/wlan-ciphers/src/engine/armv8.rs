@@ -4,9 +4,9 @@
 //! step earlier than on x86: whitening is part of the first round, and the last key is only added.
 #![allow(unsafe_code)]
 
-use std::arch::aarch64::*;
-use std::arch::{asm, is_aarch64_feature_detected};
-use std::ops::Range;
+use core::arch::aarch64::*;
+use core::arch::asm;
+use core::ops::Range;
 
 use super::Schedule;
 use super::machine::{Addresses, Keys, MAX_LANES, Machine};
@@ -25,10 +25,7 @@ super::entries!(
 impl Armv8 {
     /// This CPU, if it has the instructions. Big-endian CPUs are excluded because they swap the halves of a register.
     pub(super) fn detect() -> Option<Armv8> {
-        (cfg!(target_endian = "little")
-            && is_aarch64_feature_detected!("aes")
-            && is_aarch64_feature_detected!("pmull"))
-        .then_some(Armv8(()))
+        (cfg!(target_endian = "little") && crate::cpu::has_aes_and_pmull()).then_some(Armv8(()))
     }
 }
 

@@ -4,7 +4,7 @@
 //! four blocks: bit `16 * row + 4 * column + block` (FIPS 197 section 3.4 for rows and columns). The S-box is the
 //! circuit of Boyar and Peralta (A small depth-16 circuit for the AES S-box, 2012).
 
-use std::ops::{BitAnd, BitXor, Not};
+use core::ops::{BitAnd, BitXor, Not};
 
 /// Blocks per call of the cipher.
 pub(super) const BLOCKS: usize = 16;
@@ -23,7 +23,7 @@ impl Plane {
 
     #[inline(always)]
     fn zip(self, other: Plane, f: impl Fn(u64, u64) -> u64) -> Plane {
-        Plane(std::array::from_fn(|word| f(self.0[word], other.0[word])))
+        Plane(core::array::from_fn(|word| f(self.0[word], other.0[word])))
     }
 }
 
@@ -163,8 +163,8 @@ fn shift_rows(state: &Planes) -> Planes {
 #[inline(always)]
 fn mix_columns(a: &Planes) -> Planes {
     let next = a.map(|plane| plane.map(|x| x.rotate_right(16)));
-    let sum: Planes = std::array::from_fn(|bit| a[bit] ^ next[bit]);
-    std::array::from_fn(|bit| {
+    let sum: Planes = core::array::from_fn(|bit| a[bit] ^ next[bit]);
+    core::array::from_fn(|bit| {
         let others = next[bit] ^ sum[bit].map(|x| x.rotate_right(32));
         // Twice the sum of the two octets: the top bit is reduced to 0x1b.
         let doubled = match bit {
@@ -179,9 +179,9 @@ fn mix_columns(a: &Planes) -> Planes {
 /// SubWord of the key expansion (FIPS 197 5.2).
 pub(super) fn sub_word(word: [u8; 4]) -> [u8; 4] {
     let planes: [u8; 8] =
-        std::array::from_fn(|bit| (0..4).fold(0, |plane, i| plane | (word[i] >> bit & 1) << i));
+        core::array::from_fn(|bit| (0..4).fold(0, |plane, i| plane | (word[i] >> bit & 1) << i));
     let planes = s_box(planes);
-    std::array::from_fn(|i| (0..8).fold(0, |octet, bit| octet | (planes[bit] >> i & 1) << bit))
+    core::array::from_fn(|i| (0..8).fold(0, |octet, bit| octet | (planes[bit] >> i & 1) << bit))
 }
 
 /// The S-box on eight planes, with the paper's variable names.
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn slicing_back_and_forth_is_the_identity() {
-        let blocks = std::array::from_fn(|i| std::array::from_fn(|j| (i * 31 + j * 7) as u8));
+        let blocks = core::array::from_fn(|i| core::array::from_fn(|j| (i * 31 + j * 7) as u8));
         assert_eq!(unslice(slice(&blocks)), blocks);
     }
 

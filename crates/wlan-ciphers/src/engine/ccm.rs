@@ -13,8 +13,8 @@
 //! keys.
 #![allow(unsafe_code)]
 
-use std::mem::offset_of;
-use std::ops::Range;
+use core::mem::offset_of;
+use core::ops::Range;
 
 use super::BlocksInOrder;
 use super::machine::{Group, Keys, MAX_LANES, Machine};
@@ -243,7 +243,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
     let counts = keys.counts_ahead(m, m.counters((ctr_at / 16 + 1) as u16));
     for b in 0..M::LANES {
         let begin = || -> [M::Block; N] {
-            std::array::from_fn(|g| {
+            core::array::from_fn(|g| {
                 // SAFETY: `g` is a register of the group and `b` is below `LANES`. The block is not written here.
                 let base = unsafe { group.block(g, b, offset_of!(BlocksInOrder, counter)) };
                 m.xor(m.splat(base), counts)
@@ -254,7 +254,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
         let aside = absorbs && enciphers && 2 * N <= M::CHAINS;
         let mut stream = if aside { begin() } else { [m.zero(); N] };
         if absorbs {
-            let column: [M::Block; N] = std::array::from_fn(|g| {
+            let column: [M::Block; N] = core::array::from_fn(|g| {
                 if KIND == EDGE {
                     text[g][b]
                 } else {
@@ -262,7 +262,7 @@ unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const K
                     unsafe { m.gather(&group.payload[g], mac_at + 16 * b) }
                 }
             });
-            let due = std::array::from_fn(|g| due[g][b]);
+            let due = core::array::from_fn(|g| due[g][b]);
             let beside = aside.then_some((&mut stream, K::AHEAD));
             absorb(m, keys, 0, mac, &column, (KIND == EDGE).then_some(&due), beside);
         }
@@ -323,7 +323,7 @@ unsafe fn columns<
     }
     let begin = |block: usize| -> [M::Block; N] {
         let count = m.counter((block + 1) as u16);
-        std::array::from_fn(|g| m.xor(s.base[g], count))
+        core::array::from_fn(|g| m.xor(s.base[g], count))
     };
     if EDGE && PASS == OPEN {
         // Octets after the end of a frame must be zeroed before they enter the MAC.
@@ -344,7 +344,7 @@ unsafe fn columns<
     next_due.copy_from_slice(&s.due[..N]);
     for block in blocks.clone() {
         let b = if EDGE { block - blocks.start } else { 0 };
-        let column: [M::Block; N] = std::array::from_fn(|g| {
+        let column: [M::Block; N] = core::array::from_fn(|g| {
             if EDGE {
                 text[g][b]
             } else {
@@ -352,7 +352,7 @@ unsafe fn columns<
                 unsafe { m.gather(&group.payload[g], 16 * block) }
             }
         });
-        let column_due = std::array::from_fn(|g| due[g][b]);
+        let column_due = core::array::from_fn(|g| due[g][b]);
         if PASS != OPEN {
             (next, next_due) = (column, column_due);
         }

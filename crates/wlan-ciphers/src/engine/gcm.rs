@@ -17,8 +17,8 @@
 //! by the power given by the distance of its last block from the end of the frame, and the lanes are summed.
 #![allow(unsafe_code)]
 
-use std::mem::offset_of;
-use std::ops::Range;
+use core::mem::offset_of;
+use core::ops::Range;
 
 use super::BlocksInOrder;
 use super::machine::{Keys, Machine, Row, Rows};

@@ -12,8 +12,8 @@
 //! The MAC runs one chunk behind CTR, so that opening has the same structure as sealing.
 #![allow(unsafe_code)]
 
-use std::mem::offset_of;
-use std::ops::Range;
+use core::mem::offset_of;
+use core::ops::Range;
 
 use super::machine::{Keys, MAX_LANES, Machine, Row};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
@@ -267,7 +267,7 @@ pub(super) fn lanes_portable<const PASS: Pass>(frame: &mut Frame<'_, '_>, lanes:
     let mut mask = 0;
     for chunk in 0..(AHEAD + payload.len()).div_ceil(16 * lanes) {
         let mut state = [mac];
-        let mut stream = [std::array::from_fn(|lane| {
+        let mut stream = [core::array::from_fn(|lane| {
             let count = ((chunk * lanes + lane) as u16).wrapping_sub(1);
             (counter ^ u128::from(count.swap_bytes()).to_le() << 112).to_ne_bytes()
         })];

@@ -5,8 +5,8 @@
 //! them, so CBC-MAC, serial within a frame, is parallel across frames.
 #![allow(unsafe_code)]
 
-use std::marker::PhantomData;
-use std::ops::{IndexMut, Range};
+use core::marker::PhantomData;
+use core::ops::{IndexMut, Range};
 
 use super::{BlocksInOrder, Frame, Schedule};
 
@@ -322,8 +322,8 @@ impl<'g, const G: usize> Group<'g, G> {
     pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8], lanes: usize) -> Group<'g, G> {
         let mut group = Group {
             registers: order.len().div_ceil(lanes),
-            blocks_of: [[std::ptr::null_mut(); MAX_LANES]; G],
-            payload: [[std::ptr::null_mut(); MAX_LANES]; G],
+            blocks_of: [[core::ptr::null_mut(); MAX_LANES]; G],
+            payload: [[core::ptr::null_mut(); MAX_LANES]; G],
             len: [[0; MAX_LANES]; G],
             keys: [[frames[usize::from(order[0])].key; MAX_LANES]; G],
             whole: [0; G],
@@ -424,14 +424,14 @@ impl<'g, const G: usize> Rows<'g, G> {
     /// `order` contains no frame twice. Each payload is at most as long as the previous one.
     #[inline(always)]
     pub(super) unsafe fn new(frames: &'g mut [Frame<'_, '_>], order: &[u8]) -> Rows<'g, G> {
-        let mut payloads = [std::ptr::null_mut(); G];
+        let mut payloads = [core::ptr::null_mut(); G];
         for (payload, &member) in payloads.iter_mut().zip(order) {
             let frame = &mut frames[usize::from(member)];
             *payload = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
         }
         let frames = &*frames;
         Rows {
-            rows: std::array::from_fn(|g| {
+            rows: core::array::from_fn(|g| {
                 let g = g.min(order.len() - 1);
                 let frame = &frames[usize::from(order[g])];
                 Row {

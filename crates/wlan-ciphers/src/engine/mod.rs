@@ -42,8 +42,8 @@ mod vaes256;
 #[cfg(target_arch = "x86_64")]
 mod vaes512;
 
-use std::fmt;
-use std::ops::Range;
+use core::fmt;
+use core::ops::Range;
 
 #[cfg(target_arch = "aarch64")]
 use armv8::Armv8;
@@ -177,7 +177,7 @@ impl BlocksInOrder {
     fn as_octets(&self) -> &[[u8; 16]; 4] {
         const { assert!(size_of::<BlocksInOrder>() == 64) };
         // SAFETY: four numbers without padding are 64 readable octets, and octets need no alignment.
-        unsafe { &*std::ptr::from_ref(self).cast() }
+        unsafe { &*core::ptr::from_ref(self).cast() }
     }
 }
 
@@ -241,7 +241,7 @@ impl<'a, 'k> Frame<'a, 'k> {
     /// Whether both frames have the same kind and length.
     #[inline]
     pub(crate) fn is_like(&self, other: &Frame<'_, '_>) -> bool {
-        self.len == other.len && (std::ptr::eq(self.key, other.key) || self.kind() == other.kind())
+        self.len == other.len && (core::ptr::eq(self.key, other.key) || self.kind() == other.kind())
     }
 
     /// Octets of the payload.
@@ -271,7 +271,7 @@ macro_rules! with_machine {
 /// Makes a pass over one frame.
 pub(crate) fn protect_one<const PASS: Pass>(frame: &mut Frame<'_, '_>) {
     let kind = frame.kind();
-    let frames = std::slice::from_mut(frame);
+    let frames = core::slice::from_mut(frame);
     // SAFETY: a single frame satisfies the order.
     with_machine!(kind, m => unsafe { group::<_, PASS, true>(m, kind, frames, &[0]) });
 }
@@ -297,7 +297,7 @@ unsafe fn groups<M: Entries, const PASS: Pass>(m: M, kind: Kind, frames: &mut [F
     for order in order.chunks(most) {
         let of = |&member: &u8| &frames[usize::from(member)];
         let Frame { key, len, .. } = of(&order[0]);
-        let shared = order.iter().all(|member| std::ptr::eq(of(member).key, *key));
+        let shared = order.iter().all(|member| core::ptr::eq(of(member).key, *key));
         // Frames with lanes share a group only if it is full and all have the same number of whole chunks.
         let alone = match kind.mode {
             Mode::Lanes(lanes) => {

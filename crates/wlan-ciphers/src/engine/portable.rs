@@ -1,7 +1,7 @@
 //! Any CPU: bit-sliced AES, eight frames per group.
 #![allow(unsafe_code)]
 
-use std::ops::Range;
+use core::ops::Range;
 
 use super::Schedule;
 use super::bitslice::{self, BLOCKS, Planes};
@@ -42,17 +42,17 @@ impl Machine for Portable {
     }
 
     fn turn(self, square: [Lanes; MAX_LANES]) -> [Lanes; MAX_LANES] {
-        std::array::from_fn(|a| std::array::from_fn(|b| square[b][a]))
+        core::array::from_fn(|a| core::array::from_fn(|b| square[b][a]))
     }
 
     fn xor(self, a: Lanes, b: Lanes) -> Lanes {
-        std::array::from_fn(|lane| {
+        core::array::from_fn(|lane| {
             (u128::from_ne_bytes(a[lane]) ^ u128::from_ne_bytes(b[lane])).to_ne_bytes()
         })
     }
 
     fn select(self, lanes: u8, yes: Lanes, no: Lanes) -> Lanes {
-        std::array::from_fn(|lane| {
+        core::array::from_fn(|lane| {
             if lanes >> lane & 1 == 1 {
                 yes[lane]
             } else {
@@ -67,7 +67,7 @@ impl Machine for Portable {
 
     unsafe fn gather(self, at: &Addresses, offset: usize) -> Lanes {
         // SAFETY: the caller promises that these octets are readable.
-        std::array::from_fn(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
+        core::array::from_fn(|lane| unsafe { at[lane].add(offset).cast::<[u8; 16]>().read() })
     }
 
     unsafe fn scatter(self, at: &Addresses, offset: usize, block: Lanes) {
@@ -92,7 +92,7 @@ impl Machine for Portable {
         let octets = &mut blocks.as_flattened_mut()[span.clone()];
         // SAFETY: the caller promises that these octets are readable.
         unsafe {
-            std::ptr::copy_nonoverlapping(at.add(span.start), octets.as_mut_ptr(), octets.len());
+            core::ptr::copy_nonoverlapping(at.add(span.start), octets.as_mut_ptr(), octets.len());
         }
         blocks
     }
@@ -100,7 +100,7 @@ impl Machine for Portable {
     unsafe fn store_span(self, at: *mut u8, span: Range<usize>, mut blocks: Lanes) -> Lanes {
         let octets = &blocks.as_flattened()[span.clone()];
         // SAFETY: the caller promises that these octets are writable.
-        unsafe { std::ptr::copy_nonoverlapping(octets.as_ptr(), at.add(span.start), octets.len()) };
+        unsafe { core::ptr::copy_nonoverlapping(octets.as_ptr(), at.add(span.start), octets.len()) };
         blocks.as_flattened_mut()[..span.start].fill(0);
         blocks.as_flattened_mut()[span.end..].fill(0);
         blocks
@@ -119,7 +119,7 @@ impl Machine for Portable {
     }
 
     fn counters(self, n: u16) -> Lanes {
-        std::array::from_fn(|lane| (u128::from(n) + lane as u128).to_be_bytes())
+        core::array::from_fn(|lane| (u128::from(n) + lane as u128).to_be_bytes())
     }
 
     fn add_lanes(self, blocks: Lanes) -> Lanes {
@@ -146,7 +146,7 @@ impl Machine for Portable {
     }
 
     fn multiply(self, sum: [Product; MAX_LANES], x: Lanes, power: Lanes) -> [Product; MAX_LANES] {
-        std::array::from_fn(|lane| {
+        core::array::from_fn(|lane| {
             polyval::add_product(
                 sum[lane],
                 u128::from_le_bytes(x[lane]),
@@ -166,8 +166,8 @@ pub(super) struct SlicedKeys<const KEYS: usize>([Planes; KEYS]);
 impl<const KEYS: usize> SlicedKeys<KEYS> {
     /// Round keys with the key `key(place)` at each of the sixteen places.
     fn places<'k>(key: impl Fn(usize) -> &'k Schedule) -> Self {
-        SlicedKeys(std::array::from_fn(|round| {
-            bitslice::slice(&std::array::from_fn(|place| key(place).rounds[round]))
+        SlicedKeys(core::array::from_fn(|round| {
+            bitslice::slice(&core::array::from_fn(|place| key(place).rounds[round]))
         }))
     }
 

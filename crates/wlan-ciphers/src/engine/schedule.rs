@@ -136,7 +136,7 @@ mod tests {
     /// FIPS 197 appendix C: plaintext 00112233... under keys 000102...
     #[test]
     fn aes_agrees_with_fips_197_appendix_c() {
-        let plaintext: [u8; 16] = std::array::from_fn(|i| i as u8 * 0x11);
+        let plaintext: [u8; 16] = core::array::from_fn(|i| i as u8 * 0x11);
         let key: Vec<u8> = (0..32).collect();
         let encrypt = |key| {
             let schedule = Schedule::new(key, Mode::Ccm, Backend::Portable).unwrap();

@@ -1,9 +1,9 @@
 //! AVX2 with VAES and VPCLMULQDQ: two frames per register, sixteen per group.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
-use std::arch::x86_64::*;
-use std::ops::Range;
+use core::arch::asm;
+use core::arch::x86_64::*;
+use core::ops::Range;
 
 use super::Schedule;
 use super::aesni::{AesNi, load_edge, store_edge};
@@ -23,11 +23,7 @@ super::entries!(
 impl Vaes256 {
     /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<Vaes256> {
-        (AesNi::detect().is_some()
-            && is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("vaes")
-            && is_x86_feature_detected!("vpclmulqdq"))
-        .then_some(Vaes256(()))
+        (AesNi::detect().is_some() && cpu_has!("avx2", "vaes", "vpclmulqdq")).then_some(Vaes256(()))
     }
 
     /// This CPU, without detection.

@@ -1,9 +1,9 @@
 //! AVX-512 with VAES and VPCLMULQDQ: four frames per register, sixteen per group.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
-use std::arch::x86_64::*;
-use std::ops::Range;
+use core::arch::asm;
+use core::arch::x86_64::*;
+use core::ops::Range;
 
 use super::Schedule;
 use super::aesni::AesNi;
@@ -24,13 +24,8 @@ super::entries!(
 impl Vaes512 {
     /// This CPU, if it has the instructions.
     pub(super) fn detect() -> Option<Vaes512> {
-        (Vaes256::detect().is_some()
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl"))
-        .then_some(Vaes512(()))
+        (Vaes256::detect().is_some() && cpu_has!("bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"))
+            .then_some(Vaes512(()))
     }
 
     /// The machine with 256-bit registers on this CPU.
@@ -77,7 +72,7 @@ impl Machine for Vaes512 {
     #[inline(always)]
     fn from_lanes(self, blocks: &[&[u8; 16]; MAX_LANES]) -> __m512i {
         // SAFETY: `self` proves the CPU's features. It reads the 16 octets of each block.
-        unsafe { load4(std::array::from_fn(|lane| blocks[lane].as_ptr())) }
+        unsafe { load4(core::array::from_fn(|lane| blocks[lane].as_ptr())) }
     }
 
     #[inline(always)]
@@ -132,7 +127,7 @@ impl Machine for Vaes512 {
     #[inline(always)]
     unsafe fn gather(self, at: &Addresses, offset: usize) -> __m512i {
         // SAFETY: `self` proves the CPU's features. The caller promises that the octets are readable.
-        unsafe { load4(std::array::from_fn(|lane| at[lane].add(offset).cast_const())) }
+        unsafe { load4(core::array::from_fn(|lane| at[lane].add(offset).cast_const())) }
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::fmt;
+use core::fmt;
 
 use wlan_frames::{DataFrame, MacAddr};
 use zeroize::{Zeroize, ZeroizeOnDrop};

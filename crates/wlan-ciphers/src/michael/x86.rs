@@ -14,7 +14,7 @@ pub(crate) struct Avx512(());
 
 impl Avx512 {
     pub(super) fn detect() -> Option<Avx512> {
-        (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")).then_some(Avx512(()))
+        cpu_has!("avx512f", "avx512bw").then_some(Avx512(()))
     }
 
     pub(super) fn mics(self, lanes: &[&Message<'_>; avx512::LANES]) -> [[u8; MIC_LEN]; avx512::LANES] {
@@ -29,7 +29,7 @@ pub(crate) struct Avx2(());
 
 impl Avx2 {
     pub(super) fn detect() -> Option<Avx2> {
-        is_x86_feature_detected!("avx2").then_some(Avx2(()))
+        cpu_has!("avx2").then_some(Avx2(()))
     }
 
     pub(super) fn mics(self, lanes: &[&Message<'_>; avx2::LANES]) -> [[u8; MIC_LEN]; avx2::LANES] {
@@ -111,7 +111,7 @@ kernel!(mics_avx2, avx2, "avx2");
 
 /// Vectors of sixteen words.
 mod avx512 {
-    use std::arch::x86_64::*;
+    use core::arch::x86_64::*;
 
     use super::PAD;
 
@@ -233,7 +233,7 @@ mod avx512 {
 
 /// Vectors of eight words.
 mod avx2 {
-    use std::arch::x86_64::*;
+    use core::arch::x86_64::*;
 
     use super::PAD;
 

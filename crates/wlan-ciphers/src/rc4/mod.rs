@@ -87,11 +87,11 @@ fn apply_with(backend: Backend, texts: &mut [Text<'_>]) {
 #[cfg(target_arch = "x86_64")]
 fn apply_group<const N: usize>(avx: x86::Avx, window: &mut [Text<'_>], group: &[u8]) {
     let mut keys = [[0; KEY_LEN]; N];
-    let mut texts: [&mut [u8]; N] = std::array::from_fn(|_| Default::default());
+    let mut texts: [&mut [u8]; N] = core::array::from_fn(|_| Default::default());
     for (lane, &index) in group.iter().enumerate() {
         let text = &mut window[usize::from(index)];
         keys[lane] = text.key;
-        texts[lane] = std::mem::take(&mut text.text);
+        texts[lane] = core::mem::take(&mut text.text);
     }
     avx.apply(&keys, &mut texts);
     for (text, &index) in texts.into_iter().zip(group) {
@@ -223,7 +223,7 @@ mod tests {
                 .iter()
                 .zip(&mut keystreams)
                 .map(|(v, text)| Text {
-                    key: std::array::from_fn(|n| v.key.0[n % v.key.0.len()]),
+                    key: core::array::from_fn(|n| v.key.0[n % v.key.0.len()]),
                     text,
                 })
                 .collect();
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn every_number_of_streams_and_every_end_of_a_block() {
         let keys: [[u8; KEY_LEN]; 13] =
-            std::array::from_fn(|n| std::array::from_fn(|m| (17 * n + m).to_le_bytes()[0]));
+            core::array::from_fn(|n| core::array::from_fn(|m| (17 * n + m).to_le_bytes()[0]));
         for count in 1..=keys.len() {
             for len in 1..=34 {
                 // Each text is one octet shorter than the previous one, so streams end in different places.

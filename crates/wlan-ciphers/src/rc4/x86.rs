@@ -8,8 +8,8 @@
 //! Each stream's keystream is collected in a vector register and never stored.
 #![allow(unsafe_code)]
 
-use std::arch::asm;
-use std::arch::x86_64::*;
+use core::arch::asm;
+use core::arch::x86_64::*;
 
 use super::{KEY_LEN, wipe};
 
@@ -24,7 +24,7 @@ pub(crate) struct Avx(());
 
 impl Avx {
     pub(super) fn detect() -> Option<Avx> {
-        is_x86_feature_detected!("avx").then_some(Avx(()))
+        cpu_has!("avx").then_some(Avx(()))
     }
 
     /// Encrypts or decrypts every text in place under its key. The duration is that of the longest text.
@@ -162,7 +162,7 @@ impl Index {
     #[inline(always)]
     fn get(self) -> usize {
         // SAFETY: `new` makes indices below 256, and `add` keeps their upper bits zero.
-        unsafe { std::hint::assert_unchecked(self.0 < 256) };
+        unsafe { core::hint::assert_unchecked(self.0 < 256) };
         self.0
     }
 

@@ -36,7 +36,7 @@ impl<'k> Mixer<'k> {
         let high = u32::from_be_bytes([a, b, c, d]);
         // Keys are compared by address, so no secret is read.
         let known = self.of.is_some_and(|(key, address, bits)| {
-            std::ptr::eq(key, tk) && address == transmitter && bits == high
+            core::ptr::eq(key, tk) && address == transmitter && bits == high
         });
         if !known {
             self.ttak.zeroize();
@@ -157,7 +157,7 @@ mod tests {
         let vectors: Vec<Vector> = load("tkip/mixing.json");
         assert_eq!(vectors.len(), 8);
         for v in vectors {
-            let tk = std::array::from_fn(|n| u16::from_le_bytes([v.tk.0[2 * n], v.tk.0[2 * n + 1]]));
+            let tk = core::array::from_fn(|n| u16::from_le_bytes([v.tk.0[2 * n], v.tk.0[2 * n + 1]]));
             let transmitter = MacAddr(v.transmitter.0[..].try_into().unwrap());
             let tsc = PacketNumber::from_be_octets(v.tsc.0[..].try_into().unwrap());
             let mut mixer = Mixer::default();

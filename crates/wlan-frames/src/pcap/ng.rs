@@ -12,7 +12,8 @@
 //! ```
 //! A section has the byte order of its header and numbers its interfaces from 0. Blocks of other types are skipped.
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 use super::{MAX_SNAP_LEN, PcapError, Record, Step, word};
 use crate::bytes::array;
