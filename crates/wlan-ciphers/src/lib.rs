@@ -31,8 +31,8 @@
 //! # Features
 //!
 //! With the default feature `std`, [`Backend::detect`] asks the CPU which instructions it has. Without `std` the crate
-//! requires neither the standard library nor an allocator, and uses only the instructions that the program is compiled
-//! for (`-C target-feature`).
+//! requires only `alloc`, and [`Backend::detect`] considers only the instructions that the program is compiled for
+//! (`-C target-feature`).
 //!
 //! # Limits
 //!
@@ -70,6 +70,10 @@ pub mod wep;
 
 #[cfg(test)]
 mod vectors;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub use aad::Priority;
 pub use bip::{Bip, IntegrityKeyId};

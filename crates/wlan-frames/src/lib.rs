@@ -63,6 +63,10 @@ pub mod pcap;
 pub mod radiotap;
 pub mod rsn;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub use addr::{AddrError, MacAddr};
 pub use data::{AckPolicy, DataFrame, DataHeader, QosControl, SequenceControl};
 pub use eapol::{EapolKey, KeyData};

@@ -67,6 +67,10 @@ mod testing;
 #[path = "../../../vectors/reader.rs"]
 mod vectors;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 use rand_core::CryptoRng;
 
 pub use association::{Association, Elements, Mismatch, Policy};
