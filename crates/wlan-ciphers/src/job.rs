@@ -29,6 +29,7 @@ pub struct SealJob<'a> {
 
 /// Why a job cannot be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SealFault {
     /// The suite never protects frames of this kind: control, Null, beacons and other public management frames, or
     /// another protocol version.

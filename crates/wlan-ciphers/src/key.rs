@@ -34,6 +34,7 @@ const WINDOW_OF_ONE_LENGTH: usize = 48;
 
 /// Why a key cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// The key does not have the suite's length.
     #[error("invalid key length: expected {} octets for {}, got {found}", suite.key_len(), suite.name())]

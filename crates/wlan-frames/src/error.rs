@@ -4,6 +4,7 @@ use crate::FrameType;
 
 /// The reason why octets do not parse as the expected frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FrameError {
     /// The octets end before the end of a field.
     #[error("{what} needs {needed} octets, got {have}")]

@@ -68,6 +68,7 @@ pub struct Management<'a> {
 
 /// The body of a management frame. Elements are concatenated and complete: see [`elements`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Body<'a> {
     /// Searches for networks (9.3.3.9).
     ProbeRequest {

@@ -105,6 +105,7 @@ pub fn record_header(ts_ns: u64, caplen: usize) -> [u8; RECORD_HEADER_LEN] {
 
 /// The reason why a file is not a valid capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PcapError {
     /// The first octets match no known format.
     #[error("not a pcap capture: it starts with {0:02x?}")]

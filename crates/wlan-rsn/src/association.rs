@@ -157,6 +157,7 @@ impl Elements {
 
 /// The reason why two ends cannot associate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Mismatch {
     /// An element is missing or malformed.
     #[error("the {0} has no valid RSN or WPA element (IEEE 802.11-2020 9.4.2.24)")]

@@ -30,6 +30,7 @@ pub(crate) type Element = Octets<MAX_ELEMENT_LEN>;
 
 /// A supported finite cyclic group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Group {
     /// Group 19, which every SAE and OWE station must support.
     P256,

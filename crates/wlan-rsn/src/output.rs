@@ -104,6 +104,7 @@ pub enum Output {
 
 /// The reason why a handshake failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The peer has another key. An attacker who forges frames can turn [`Failure::NoAnswer`] into this, but not a
     /// success.
@@ -149,6 +150,7 @@ impl Failure {
 /// or handshake state. A packet that ends a handshake is not discarded: it has a valid MIC, so its sender holds the
 /// key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Discard {
     /// The packet is not an EAPOL-Key packet.
     #[error(transparent)]

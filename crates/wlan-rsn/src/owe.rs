@@ -23,6 +23,7 @@ const DH_PARAMETER: u8 = 32;
 
 /// The reason why there is no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OweError {
     /// The element is malformed.
     #[error(transparent)]

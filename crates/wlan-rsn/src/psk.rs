@@ -11,6 +11,7 @@ const ROUNDS: u32 = 4096;
 
 /// The reason why a passphrase or an SSID is invalid. The error does not contain the passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PskError {
     /// The passphrase is too short or too long.
     #[error("a passphrase has 8 to 63 characters, not {0} (IEEE 802.11-2020 J.4.1)")]

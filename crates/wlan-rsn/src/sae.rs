@@ -116,6 +116,7 @@ pub enum State {
 
 /// The reason why an exchange cannot start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// The password has no element for any offered group.
     #[error("the SAE password supports none of the offered groups")]
@@ -145,6 +146,7 @@ pub enum Event {
 
 /// The reason why an exchange failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The peer did not answer, or stopped answering.
     #[error("the peer did not answer")]

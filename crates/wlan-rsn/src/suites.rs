@@ -50,6 +50,7 @@ impl Protocol {
 
 /// An authentication and key management suite (9.4.2.24.3), named as in hostapd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Akm {
     /// A pre-shared key, with SHA-1.
     WpaPsk,

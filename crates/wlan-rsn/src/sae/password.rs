@@ -19,6 +19,7 @@ const MAX_SSID_LEN: usize = 32;
 
 /// The reason why a password is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PasswordError {
     /// The SSID is longer than 32 octets.
     #[error("an SSID has at most 32 octets, not {0} (IEEE 802.11-2020 9.4.2.2)")]
