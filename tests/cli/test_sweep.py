@@ -127,7 +127,7 @@ def test_another_grid_does_not_resume_it(airtoll: Airtoll, grid: Path) -> None:
         (["grid.toml", "--resume"], "--resume requires --out FILE"),
         (["grid.toml", "--resume", "--out", "x.parquet"], "there is no interrupted sweep to resume"),
         (["grid.toml", "--out", "x.csv"], "must end in .parquet"),
-        (["grid.toml", "--out", "there.parquet"], "there.parquet exists"),
+        (["grid.toml", "--out", "there.parquet"], "there.parquet already exists"),
         (["grid.toml", "--workers", "2", "--scheduler", "local"], "mutually exclusive"),
         (["grid.toml", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers at this address"),
         (["bad.toml"], "bad.toml: grid[0].rate[1]: 55 is not a"),

@@ -296,7 +296,7 @@ def test_ofdm_and_ht_in_one_study_are_an_impossible_combination_of_rates(tmp_pat
             "factors.rate[0]",
             "with phy dsss: '54 Mbit/s' is not one of 1, 2, 5.5, 11 Mbit/s",
         ),
-        ("ofdm", "54", "stations = [1, 5]", "factors.stations[1]", "take topology stations"),
+        ("ofdm", "54", "stations = [1, 5]", "factors.stations[1]", "use topology stations"),
         ("ofdm", "54", "stations = [0]", "factors.stations[0]", "9.4.1.8"),
         ("vht", '"mcs7"', "streams = [9]", "factors.streams[0]", "from 1 to 8"),
         (
