@@ -32,6 +32,10 @@ pub mod tcp;
 mod time;
 pub mod traffic;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub use access::{Access, Aggregation, Category, Countdown, Framing};
 pub use medium::{
     Airtime, Beacons, Counters, Delivery, Event, Fragment, Gone, Hearing, Kind, Medium, MediumConfig,
@@ -44,6 +48,7 @@ use phy::Mode;
 
 /// An invalid [`MediumConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The medium has no station.
     #[error("no stations: a medium requires at least one")]

@@ -25,6 +25,7 @@ use crate::phy::{Bss, Mode};
 
 /// The algorithm that chooses the rate of a station's data PPDUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RateControl {
     /// A fixed mode.
     Fixed(Mode),

@@ -23,6 +23,7 @@ use crate::{Access, Aggregation, Countdown, Nanos};
 
 /// The countdown rule that a model assumes for the slots after a busy period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ContentionModel {
     /// Bianchi (2000): a busy period is an ordinary slot. EDCA counts down this way
     /// ([`Countdown::PerBoundary`]); for DCF the error is 3 % with 50 stations.

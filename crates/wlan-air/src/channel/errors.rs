@@ -31,6 +31,7 @@ const CCK_MWORDS: f64 = 1.375;
 
 /// The probability that a receiver decodes an MPDU or a PHY header, given the SNR at its antenna.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorModel {
     /// No errors at any SNR.
     None,

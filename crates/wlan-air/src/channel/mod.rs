@@ -26,6 +26,7 @@ const THERMAL_NOISE_DBM_HZ: f64 = -174.0;
 
 /// An invalid [`ChannelConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChannelError {
     /// A matrix does not have one row per station.
     #[error("the matrix of {what} has {rows} rows for {stations} stations: one row per station is required")]
@@ -275,6 +276,7 @@ pub enum Snr {
 /// Fast changes of the received power: flat over the channel, one independent draw per pair and block of
 /// coherence time, mean gain 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Fading {
     /// No fading.
     None,

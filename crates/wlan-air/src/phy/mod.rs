@@ -51,6 +51,7 @@ pub const VHT_MPDU_LENS_B: [usize; 3] = [3_895, 7_991, 11_454];
 
 /// An invalid PHY rate or BSSBasicRateSet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PhyError {
     /// The rate is not defined in clauses 15 and 16.
     #[error("802.11b has no rate of {} Mbit/s (clauses 15, 16); allowed: 1, 2, 5.5, 11", dsss::Mbps(*.0))]
@@ -148,6 +149,7 @@ pub enum Class {
 
 /// Modulation of one carrier or subcarrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Modulation {
     /// 1 Mbit/s of clause 15: differential BPSK, Barker code.
     Dbpsk,
@@ -171,6 +173,7 @@ pub enum Modulation {
 
 /// Rate of the convolutional code, R (17.3.5.6, 19.3.11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CodeRate {
     /// No code: DSSS and HR/DSSS.
     Uncoded,

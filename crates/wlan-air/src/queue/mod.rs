@@ -83,6 +83,7 @@ impl FqCodelConfig {
 
 /// The order in which a queue sends and drops packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Discipline {
     /// First in, first out; a packet that arrives at a full queue is dropped.
     Fifo,
@@ -93,6 +94,7 @@ pub enum Discipline {
 
 /// An invalid configuration of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum QueueError {
     /// The limit is zero.
     #[error("a queue must hold at least one packet")]

@@ -103,6 +103,7 @@ pub struct Flow {
 
 /// The traffic of a flow.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Source {
     /// Datagrams as fast as the first station on the path accepts them. A datagram that would be lost at a
     /// full queue is not offered.
@@ -173,6 +174,7 @@ pub struct Tcp {
 
 /// An invalid [`Scenario`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScenarioError {
     /// The medium is invalid.
     #[error(transparent)]

@@ -6,6 +6,7 @@ use crate::Nanos;
 
 /// A congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CongestionControl {
     /// Grows by one segment per round trip, halves after a loss (RFC 5681).
     Reno,

@@ -191,6 +191,7 @@ impl Segment {
 
 /// Invalid parameters of an end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TcpError {
     /// The MSS is too small, or exceeds an IP packet.
     #[error("MSS of {0} octets: must be from 48 (smallest datagram of RFC 791) to 65495")]

@@ -31,6 +31,7 @@ pub struct Departure {
 
 /// Invalid parameters of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrafficError {
     /// The packet is empty.
     #[error("a packet must carry at least 1 octet")]
