@@ -178,7 +178,7 @@ def test_every_mpdu_of_a_batch_has_its_own_verdict(suite: str) -> None:
     (mismatch,) = protection.open([mpdu], other)
     assert isinstance(mismatch, Refused)
     assert mismatch.reason == "key_mismatch"
-    assert f"not {other}" in mismatch.message
+    assert f"expected {other}" in mismatch.message
     assert protection.open([]) == []
 
 

@@ -424,7 +424,7 @@ fn check(key: &Bip, mpdu: &[u8], expected: IntegrityKeyId) -> Result<Opened, Ref
     let (_, found) = key.peek(mpdu).map_err(refused)?;
     if found != expected {
         let (found, expected) = (found.get(), expected.get());
-        let words = format!("the MPDU is protected with key {found}, not {expected}");
+        let words = format!("the MPDU is protected with key ID {found}, expected {expected}");
         return Err(("key_mismatch", words));
     }
     let checked = key.check(mpdu).map_err(refused)?;

@@ -468,7 +468,7 @@ fn what_cannot_be_opened_says_why_in_one_line() {
                 transport: udp(100, mac(1)),
                 ..good.clone()
             },
-            "MTU",
+            "for packets",
         ),
         (
             Config {
