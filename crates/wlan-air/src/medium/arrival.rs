@@ -65,7 +65,7 @@ impl<F> Medium<F> {
                 };
                 self.actions.push((end + self.spans.sifs, answer));
             }
-            _ => self.await_in_vain(&air.ppdu, readable),
+            _ => self.time_out(&air.ppdu, readable),
         }
         received
     }
@@ -123,13 +123,13 @@ impl<F> Medium<F> {
                 self.stations[station].eifs = true;
                 self.reschedule(station);
             }
-            self.await_in_vain(ppdu, readable);
+            self.time_out(ppdu, readable);
         }
         received
     }
 
     /// No station answers this PPDU: its sender times out.
-    fn await_in_vain(&mut self, ppdu: &Ppdu, readable: bool) {
+    fn time_out(&mut self, ppdu: &Ppdu, readable: bool) {
         if !readable {
             self.counters.stations[ppdu.sender].collisions += 1;
         }
@@ -153,14 +153,13 @@ impl<F> Medium<F> {
             ..
         } = self;
         let station = &config.stations[ppdu.sender];
-        let threshold_b = station.threshold_b();
         let flow = &mut stations[ppdu.sender].contenders[exchange.contender].flows[exchange.flow];
         let counters = &mut counters.stations[ppdu.sender];
         let channel = config.channel.as_ref().zip(ppdu.receiver);
         let mut known: Option<(usize, f64)> = None;
         let mut any = false;
         for slot in flow.window.iter_mut().filter(|slot| slot.on_air) {
-            let (len_b, last) = slot.next_mpdu(&station.framing, threshold_b);
+            let (len_b, last) = slot.next_mpdu(station);
             if let Some((channel, to)) = channel {
                 let success = match known {
                     Some((for_len_b, success)) if for_len_b == len_b => success,

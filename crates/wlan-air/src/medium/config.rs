@@ -77,6 +77,13 @@ impl StationConfig {
         self.protection == Protection::RtsCts
             || self.rts_threshold_b.is_some_and(|limit_b| psdu_len_b > limit_b)
     }
+
+    /// The threshold above which its MSDUs are fragmented, if any. MSDUs under an HT-immediate block ack
+    /// agreement are not fragmented (10.4).
+    pub(super) fn threshold_b(&self) -> Option<usize> {
+        self.fragmentation_threshold_b
+            .filter(|_| self.aggregation.max_mpdus == 1)
+    }
 }
 
 /// The frame that a station sends before a data PPDU that not all stations can decode (10.27.2).

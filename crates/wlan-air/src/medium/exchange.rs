@@ -8,15 +8,66 @@ use crate::queue::{Discipline, Packet};
 use crate::rate::Choice;
 use crate::{Nanos, StationConfig};
 
+/// A transmission opportunity: the right of a contender to start exchanges.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Txop {
+    pub station: usize,
+    pub contender: usize,
+    /// Start of the next exchange: now for the first exchange, a SIFS later for the following exchanges.
+    pub exchange_start: Nanos,
+    /// End of the TXOP; none if it ends with the next exchange.
+    pub end: Option<Nanos>,
+    /// The only flow that may send, because its MSDU has fragments left.
+    pub only_flow: Option<usize>,
+}
+
+impl Txop {
+    /// Whether the next exchange is the first of the TXOP.
+    fn begins(&self, now: Nanos) -> bool {
+        self.exchange_start == now
+    }
+}
+
 impl<F> Medium<F> {
     /// A countdown of the station ends.
     pub(super) fn start_exchange(&mut self, at: Nanos, index: usize) -> Event {
         let Spans { slot, pifs, eifs, .. } = self.spans;
-        let station = &mut self.stations[index];
-        let Some((_, winner)) = station.next_start(eifs, slot, pifs) else {
+        let Some((_, winner)) = self.stations[index].next_start(eifs, slot, pifs) else {
             self.starts[index] = Nanos::MAX;
             return Event::Elapsed { at };
         };
+        self.collide_internally(at, index, winner);
+        if self.on_air.is_empty() {
+            self.counters.transmissions += 1;
+        }
+        if winner == BEACON {
+            return self.send_beacon(at, index);
+        }
+        let contender = &mut self.stations[index].contenders[winner];
+        contender.backoff = None;
+        let limit = contender.access.txop_limit;
+        let txop = Txop {
+            station: index,
+            contender: winner,
+            exchange_start: at,
+            end: (limit > Nanos::ZERO).then(|| at + limit),
+            only_flow: None,
+        };
+        let Some(exchange) = self.prepare(&txop) else {
+            // The queue's discipline dropped all waiting MSDUs.
+            self.stations[index].contenders[winner].committed = None;
+            self.reschedule(index);
+            return Event::Elapsed { at };
+        };
+        self.counters.stations[index].txops += 1;
+        self.begin(at, index, exchange)
+    }
+
+    /// The contenders of the station other than `winner` whose countdown has ended behave as after a collision
+    /// (10.23.2.4).
+    fn collide_internally(&mut self, at: Nanos, index: usize, winner: usize) {
+        let Spans { slot, eifs, .. } = self.spans;
+        let station = &mut self.stations[index];
         let (free, from) = (station.is_free(), station.access_from(eifs));
         for (at_contender, contender) in station.contenders.iter_mut().enumerate() {
             let start = if free {
@@ -24,8 +75,6 @@ impl<F> Medium<F> {
             } else {
                 contender.committed
             };
-            // An internal collision: the contender of lower priority behaves as after a collision
-            // (10.23.2.4).
             if at_contender != winner && start.is_some_and(|start| start <= at) {
                 contender.committed = None;
                 if winner != BEACON {
@@ -34,24 +83,6 @@ impl<F> Medium<F> {
                 contender.draw(&mut self.backoffs);
             }
         }
-        if self.on_air.is_empty() {
-            self.counters.transmissions += 1;
-        }
-        if winner == BEACON {
-            return self.send_beacon(at, index);
-        }
-        let contender = &mut station.contenders[winner];
-        contender.backoff = None;
-        let limit = contender.access.txop_limit;
-        let txop_end = (limit > Nanos::ZERO).then(|| at + limit);
-        let Some(exchange) = self.prepare(index, winner, at, txop_end, None) else {
-            // The queue's discipline dropped all waiting MSDUs.
-            self.stations[index].contenders[winner].committed = None;
-            self.reschedule(index);
-            return Event::Elapsed { at };
-        };
-        self.counters.stations[index].txops += 1;
-        self.begin(at, index, exchange)
     }
 
     fn send_beacon(&mut self, at: Nanos, index: usize) -> Event {
@@ -72,94 +103,72 @@ impl<F> Medium<F> {
         self.transmit(ppdu, ppdu.end, Some(BEACON))
     }
 
-    /// Prepares the exchange of a contender that starts at `start`: chooses the flow, or uses the flow
-    /// `only`, and marks its MPDUs. None if no MSDU is left, or if the exchange does not fit the rest of the
-    /// TXOP.
-    pub(super) fn prepare(
-        &mut self,
-        index: usize,
-        winner: usize,
-        start: Nanos,
-        txop_end: Option<Nanos>,
-        only: Option<usize>,
-    ) -> Option<Exchange> {
-        let planned = self.plan(index, winner, start, txop_end, only);
-        let prepared =
-            planned.map(|(flow, choice)| self.commit(index, winner, start, txop_end, flow, choice));
-        self.count_dropped(index, winner);
+    /// Prepares an exchange: chooses its flow and its rate, and takes its MPDUs. None if no MSDU is left, or if
+    /// the exchange does not fit the rest of the TXOP.
+    pub(super) fn prepare(&mut self, txop: &Txop) -> Option<Exchange> {
+        let planned = self.plan(txop);
+        let prepared = planned.map(|(flow, choice)| self.commit(txop, flow, choice));
+        self.count_dropped(txop.station, txop.contender);
         prepared
     }
 
-    /// The next flow to send and its rate. None if no flow has an MSDU, or if its exchange would exceed the
-    /// TXOP in progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that
-    /// `CoDel` drops MSDUs that waited too long.
-    fn plan(
-        &mut self,
-        index: usize,
-        winner: usize,
-        start: Nanos,
-        txop_end: Option<Nanos>,
-        only: Option<usize>,
-    ) -> Option<(usize, Choice)> {
+    /// The flow to send and its rate. None if no flow has an MSDU, or if its exchange would exceed the TXOP in
+    /// progress (10.23.2.9). An abandoned plan changes no flow's turn, rate or queue, except that `CoDel` drops
+    /// MSDUs that waited too long.
+    fn plan(&mut self, txop: &Txop) -> Option<(usize, Choice)> {
+        let flow = self.choose_flow(txop)?;
+        let contender = &self.stations[txop.station].contenders[txop.contender];
+        let choice = contender.flows[flow].rate.choose(self.now);
+        let must_fit = !txop.begins(self.now) && txop.only_flow.is_none();
+        match txop.end {
+            Some(end) if must_fit && self.shortest_end(txop, flow, &choice.mode)? > end => None,
+            _ => Some((flow, choice)),
+        }
+    }
+
+    /// The next flow with an MSDU, in round robin; with a FIFO, the flow with the oldest MSDU.
+    fn choose_flow(&mut self, txop: &Txop) -> Option<usize> {
         let now = self.now;
-        let config = &self.config.stations[index];
-        let bss = &self.config.bss;
-        let contender = &mut self.stations[index].contenders[winner];
+        let is_fifo = self.config.stations[txop.station].discipline == Discipline::Fifo;
+        let contender = &mut self.stations[txop.station].contenders[txop.contender];
         let flows = contender.flows.len();
-        let mut chosen: Option<(Nanos, usize)> = None;
         // A flow keeps its TXOP to the end. If the next flow's turn began within the TXOP, it would get only
         // the rest.
-        let first = usize::from(start == now);
+        let first = contender.served + usize::from(txop.begins(now));
+        let mut chosen: Option<(Nanos, usize)> = None;
         for turn in first..first + flows {
-            let at = (contender.served + turn) % flows;
-            if only.is_some_and(|only| only != at) {
+            let at = turn % flows;
+            if txop.only_flow.is_some_and(|only| only != at) {
                 continue;
             }
             let Some(oldest) = contender.flows[at].oldest(now, &mut self.dropped) else {
                 continue;
             };
+            if !is_fifo {
+                return Some(at);
+            }
             if chosen.is_none_or(|(earliest, _)| oldest < earliest) {
                 chosen = Some((oldest, at));
             }
-            if config.discipline != Discipline::Fifo {
-                break; // round robin
-            }
         }
-        let (_, at) = chosen?;
-        let flow = &mut contender.flows[at];
-        let choice = flow.rate.choose(now);
-        if let Some(txop_end) = txop_end
-            && start > now
-            && only.is_none()
-        {
-            let threshold_b = config.threshold_b();
-            let mut psdu = Psdu::new(&config.aggregation, &choice.mode, Nanos::MAX);
-            psdu.join(flow.next_mpdu_len_b(now, &config.framing, threshold_b, &mut self.dropped)?);
-            let ppdu = choice.mode.ppdu_duration(psdu.len_b());
-            if start + ppdu + self.spans.sifs + bss.ack_duration(&choice.mode) > txop_end {
-                return None;
-            }
-        }
-        Some((at, choice))
+        chosen.map(|(_, at)| at)
+    }
+
+    /// End of the shortest possible exchange of a flow, with one MPDU and its Ack. None if the flow has no MSDU.
+    fn shortest_end(&mut self, txop: &Txop, flow: usize, mode: &Mode) -> Option<Nanos> {
+        let config = &self.config.stations[txop.station];
+        let flow = &mut self.stations[txop.station].contenders[txop.contender].flows[flow];
+        let mut psdu = Psdu::new(&config.aggregation, mode, Nanos::MAX);
+        psdu.join(flow.next_mpdu_len_b(self.now, config, &mut self.dropped)?);
+        let ppdu = mode.ppdu_duration(psdu.len_b());
+        Some(txop.exchange_start + ppdu + self.spans.sifs + self.config.bss.ack_duration(mode))
     }
 
     /// Takes the MPDUs of an exchange.
-    fn commit(
-        &mut self,
-        index: usize,
-        winner: usize,
-        start: Nanos,
-        txop_end: Option<Nanos>,
-        at: usize,
-        choice: Choice,
-    ) -> Exchange {
-        let now = self.now;
-        let config = &self.config.stations[index];
-        let bss = &self.config.bss;
-        let contender = &mut self.stations[index].contenders[winner];
-        contender.served = at;
-        let flow = &mut contender.flows[at];
+    fn commit(&mut self, txop: &Txop, flow: usize, choice: Choice) -> Exchange {
         let mode = choice.mode;
+        let room = self.room(txop, &mode);
+        let config = &self.config.stations[txop.station];
         // A sample risks one MPDU, not a whole A-MPDU.
         let aggregation = Aggregation {
             max_mpdus: if choice.sample {
@@ -169,35 +178,14 @@ impl<F> Medium<F> {
             },
             ..config.aggregation
         };
-        let room = txop_end.map_or(Nanos::MAX, |end| {
-            let guard = if start == now {
-                guard_duration(config, bss, &mode)
-            } else {
-                Nanos::ZERO
-            };
-            end.saturating_sub(start + guard + self.spans.sifs + bss.block_ack_duration(&mode))
-        });
-        let mut psdu = Psdu::new(&aggregation, &mode, room);
         let max_amsdu_b = aggregation.max_amsdu_b(&mode, &config.framing, room);
-        let threshold_b = config.threshold_b();
-        let mut next = 0;
-        while !psdu.is_full() {
-            if next == flow.window.len() && !flow.pull(now, max_amsdu_b, &mut self.dropped) {
-                break;
-            }
-            let slot = &mut flow.window[next];
-            next += 1;
-            if slot.acked {
-                continue;
-            }
-            if !psdu.join(slot.next_mpdu(&config.framing, threshold_b).0) {
-                break;
-            }
-            slot.on_air = true;
-        }
+        let mut psdu = Psdu::new(&aggregation, &mode, room);
+        let contender = &mut self.stations[txop.station].contenders[txop.contender];
+        contender.served = flow;
+        contender.flows[flow].fill(&mut psdu, self.now, config, max_amsdu_b, &mut self.dropped);
         Exchange {
-            contender: winner,
-            flow: at,
+            contender: txop.contender,
+            flow,
             mode,
             kind: Payload::Data {
                 mpdus: psdu.mpdus(),
@@ -205,8 +193,22 @@ impl<F> Medium<F> {
             },
             psdu_len_b: psdu.len_b(),
             payload_sent: false,
-            txop_end,
+            txop_end: txop.end,
         }
+    }
+
+    /// Time that the TXOP leaves for the PPDU of an exchange, before its SIFS and its `BlockAck`.
+    fn room(&self, txop: &Txop, mode: &Mode) -> Nanos {
+        let Some(end) = txop.end else {
+            return Nanos::MAX;
+        };
+        let bss = &self.config.bss;
+        let guard = if txop.begins(self.now) {
+            guard_duration(&self.config.stations[txop.station], bss, mode)
+        } else {
+            Nanos::ZERO
+        };
+        end.saturating_sub(txop.exchange_start + guard + self.spans.sifs + bss.block_ack_duration(mode))
     }
 
     /// Counts the MSDUs that the discipline of a queue dropped.

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use super::StationConfig;
 use super::fragment::{Fragment, mpdu};
 use crate::Nanos;
-use crate::access::{BLOCK_ACK_WINDOW, Framing, amsdu_len_b};
+use crate::access::{BLOCK_ACK_WINDOW, Psdu, amsdu_len_b};
 use crate::queue::{Packet, Queue};
 use crate::rate::Rate;
 
@@ -46,39 +47,116 @@ pub(super) struct Slot<F> {
     pub on_air: bool,
 }
 
+/// The end of an exchange, for the MPDUs that it contained.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExchangeEnd<'c> {
+    /// Whether the MPDUs were sent. They were not if the RTS before them was not answered, but the exchange
+    /// still counts towards their retry limit (10.3.4.4).
+    pub payload_sent: bool,
+    /// Whether the answer arrived.
+    pub answered: bool,
+    pub retry_limit: u8,
+    /// The configuration of the sender.
+    pub config: &'c StationConfig,
+}
+
+/// What an exchange did to one of its MPDUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// The sender retransmits it.
+    Retransmit,
+    /// It was acknowledged, and its MSDU continues with the next fragment.
+    NextFragment,
+    /// It was acknowledged, and its MSDUs are complete.
+    Acknowledged,
+    /// It reached the retry limit and leaves the window.
+    Dropped,
+    /// It reached the retry limit after its receiver got it. It stays in the window until the receiver has
+    /// delivered it in order (10.25.6).
+    DroppedReceived,
+}
+
+/// The sums over the MPDUs of an exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// MPDUs sent, and MPDUs among them that had been sent before.
+    pub sent: u32,
+    pub resent: u32,
+    /// MPDUs acknowledged.
+    pub acked: u32,
+    /// MSDUs that were completely acknowledged, and MSDUs dropped at the retry limit.
+    pub msdus_acked: usize,
+    pub msdus_dropped: usize,
+}
+
 impl<F> Slot<F> {
+    /// Number of MSDUs in the MPDU.
     pub fn msdus(&self) -> usize {
         1 + self.joined.len()
     }
 
+    /// Whether its receiver has all of it.
     pub fn arrived(&self) -> bool {
         self.receipt != Receipt::Missing
     }
-}
 
-impl<F> Slot<F> {
     /// The next fragment; none if the MPDU is sent as a whole, as A-MSDUs are (10.11).
-    pub fn fragment(&self, framing: &Framing, threshold_b: Option<usize>) -> Option<Fragment> {
+    pub fn fragment(&self, config: &StationConfig) -> Option<Fragment> {
         Fragment::of(
-            framing,
+            &config.framing,
             self.body_b,
             self.fragments_done,
-            self.threshold_b(threshold_b),
+            self.threshold_b(config),
         )
     }
 
     /// The next MPDU: its octets, and whether it is the last of the MSDU.
-    pub fn next_mpdu(&self, framing: &Framing, threshold_b: Option<usize>) -> (usize, bool) {
+    pub fn next_mpdu(&self, config: &StationConfig) -> (usize, bool) {
         mpdu(
-            framing,
+            &config.framing,
             self.body_b,
             self.fragments_done,
-            self.threshold_b(threshold_b),
+            self.threshold_b(config),
         )
     }
 
-    fn threshold_b(&self, threshold_b: Option<usize>) -> Option<usize> {
-        threshold_b.filter(|_| self.joined.is_empty())
+    fn threshold_b(&self, config: &StationConfig) -> Option<usize> {
+        config.threshold_b().filter(|_| self.joined.is_empty())
+    }
+
+    /// Counts a transmission of the MPDU. Returns whether it had been sent before.
+    fn count_transmission(&mut self) -> bool {
+        let resent = self.sent > 0;
+        self.sent = self.sent.saturating_add(1);
+        resent
+    }
+
+    /// Applies the end of an exchange that contained this MPDU.
+    fn settle(&mut self, end: &ExchangeEnd<'_>) -> Fate {
+        if end.answered && self.fragment_received {
+            let (_, last) = self.next_mpdu(end.config);
+            if last {
+                self.acked = true;
+                return Fate::Acknowledged;
+            }
+            self.fragments_done += 1;
+            self.fragment_received = false;
+            self.retries = 0;
+            self.sent = 0;
+            return Fate::NextFragment;
+        }
+        self.retries += 1;
+        if self.retries < end.retry_limit {
+            return Fate::Retransmit;
+        }
+        match self.receipt {
+            Receipt::Held | Receipt::Ready => {
+                self.acked = true;
+                self.given_up = true;
+                Fate::DroppedReceived
+            }
+            Receipt::Missing | Receipt::Taken => Fate::Dropped,
+        }
     }
 }
 
@@ -118,20 +196,46 @@ impl<F> Flow<F> {
     pub fn next_mpdu_len_b(
         &mut self,
         now: Nanos,
-        framing: &Framing,
-        threshold_b: Option<usize>,
+        config: &StationConfig,
         dropped: &mut Vec<Packet<F>>,
     ) -> Option<usize> {
         if let Some(slot) = self.window.iter().find(|slot| !slot.acked) {
-            return Some(slot.next_mpdu(framing, threshold_b).0);
+            return Some(slot.next_mpdu(config).0);
         }
         let head = self.queue.head(now, dropped)?;
-        Some(mpdu(framing, head.len_b, 0, threshold_b).0)
+        Some(mpdu(&config.framing, head.len_b, 0, config.threshold_b()).0)
+    }
+
+    /// Fills a PSDU with MPDUs of the window and then of the queue, and marks them as on the air. A-MSDUs have
+    /// at most `max_amsdu_b` octets.
+    pub fn fill(
+        &mut self,
+        psdu: &mut Psdu,
+        now: Nanos,
+        config: &StationConfig,
+        max_amsdu_b: usize,
+        dropped: &mut Vec<Packet<F>>,
+    ) {
+        let mut next = 0;
+        while !psdu.is_full() {
+            if next == self.window.len() && !self.pull(now, max_amsdu_b, dropped) {
+                break;
+            }
+            let slot = &mut self.window[next];
+            next += 1;
+            if slot.acked {
+                continue;
+            }
+            if !psdu.join(slot.next_mpdu(config).0) {
+                break;
+            }
+            slot.on_air = true;
+        }
     }
 
     /// Moves MSDUs from the queue to a new slot of the window: one MSDU, or as many as fit an A-MSDU of
     /// `max_amsdu_b` octets. Returns false if the queue is empty or the window is full.
-    pub fn pull(&mut self, now: Nanos, max_amsdu_b: usize, dropped: &mut Vec<Packet<F>>) -> bool {
+    fn pull(&mut self, now: Nanos, max_amsdu_b: usize, dropped: &mut Vec<Packet<F>>) -> bool {
         if self.window.len() == BLOCK_ACK_WINDOW || self.queue.head(now, dropped).is_none() {
             return false;
         }
@@ -167,6 +271,39 @@ impl<F> Flow<F> {
         }
         self.window.push_back(slot);
         true
+    }
+
+    /// Ends an exchange for the MPDUs on the air. `drop` gets the frames that leave the window.
+    pub fn settle(&mut self, end: &ExchangeEnd<'_>, mut drop: impl FnMut(F)) -> Tally {
+        let mut tally = Tally::default();
+        let mut at = 0;
+        while let Some(slot) = self.window.get_mut(at) {
+            at += 1;
+            if !std::mem::take(&mut slot.on_air) {
+                continue;
+            }
+            if end.payload_sent {
+                tally.sent += 1;
+                tally.resent += u32::from(slot.count_transmission());
+            }
+            let msdus = slot.msdus();
+            match slot.settle(end) {
+                Fate::Retransmit => {}
+                Fate::NextFragment => tally.acked += 1,
+                Fate::Acknowledged => {
+                    tally.acked += 1;
+                    tally.msdus_acked += msdus;
+                }
+                Fate::DroppedReceived => tally.msdus_dropped += msdus,
+                Fate::Dropped => {
+                    tally.msdus_dropped += msdus;
+                    at -= 1;
+                    let slot = self.window.remove(at).expect("the index is in the window");
+                    self.dissolve(slot, &mut drop);
+                }
+            }
+        }
+        tally
     }
 
     /// Takes the frames out of a slot that has left the window.

@@ -1,18 +1,9 @@
 //! The fragments of a medium's stations (10.4).
 
+use super::Medium;
 use super::fragment::Fragment;
 use super::station::Exchange;
-use super::{Medium, StationConfig};
 use crate::Nanos;
-
-impl StationConfig {
-    /// The threshold above which its MSDUs are fragmented, if any. MSDUs under an HT-immediate block ack
-    /// agreement are not fragmented (10.4).
-    pub(super) fn threshold_b(&self) -> Option<usize> {
-        self.fragmentation_threshold_b
-            .filter(|_| self.aggregation.max_mpdus == 1)
-    }
-}
 
 impl<F> Medium<F> {
     /// The fragment that the exchange of `sender` sends, and its MSDU, from the start of the exchange until
@@ -35,9 +26,8 @@ impl<F> Medium<F> {
         config.fragmentation_threshold_b?;
         let contender = self.stations[sender].contenders.get(exchange.contender)?;
         let flow = contender.flows.get(exchange.flow)?;
-        let threshold_b = config.threshold_b();
         let index = flow.window.iter().position(|slot| slot.on_air)?;
-        Some((index, flow.window[index].fragment(&config.framing, threshold_b)?))
+        Some((index, flow.window[index].fragment(config)?))
     }
 
     /// The additional time that a fragment and its Ack reserve for the next fragment and its Ack; zero after

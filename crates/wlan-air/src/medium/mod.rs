@@ -355,7 +355,7 @@ impl<F> Medium<F> {
             take(*at, Next::Act(index));
         }
         if next.is_none_or(|(at, _)| self.stale_from < at) {
-            self.reckon_stale();
+            self.reschedule_stale();
         }
         let earliest = self.starts.iter().copied().min().unwrap_or(Nanos::MAX);
         if earliest < Nanos::MAX && next.is_none_or(|(at, _)| earliest < at) {
@@ -383,7 +383,8 @@ impl<F> Medium<F> {
         self.stale_from = self.stale_from.min(end + self.spans.soonest);
     }
 
-    fn reckon_stale(&mut self) {
+    /// Computes the next start of each stale station.
+    fn reschedule_stale(&mut self) {
         if self.stale_from == Nanos::MAX {
             return;
         }

@@ -1,7 +1,8 @@
 //! The end of an exchange: its MPDUs are acknowledged, retransmitted or dropped, and the station continues or
 //! draws a backoff.
 
-use super::flow::Receipt;
+use super::exchange::Txop;
+use super::flow::{ExchangeEnd, Receipt};
 use super::station::{Exchange, Payload};
 use super::{Action, Gone, Medium, Outcome};
 use crate::Nanos;
@@ -20,7 +21,7 @@ impl<F> Medium<F> {
         } else {
             contender.fail();
         }
-        if answered && self.goes_on(at, index, &exchange) {
+        if answered && self.continue_txop(at, index, &exchange) {
             return;
         }
         let station = &mut self.stations[index];
@@ -31,83 +32,43 @@ impl<F> Medium<F> {
         self.reschedule(index);
     }
 
-    /// Settles the MPDUs of an exchange. After an unanswered RTS the MPDUs were not sent, but the exchange
-    /// counts towards their retry limit (10.3.4.4).
+    /// Settles the MPDUs of an exchange.
     fn settle_mpdus(&mut self, index: usize, exchange: &Exchange, answered: bool) {
-        let &Exchange {
-            contender,
-            flow: at_flow,
-            kind,
-            payload_sent,
-            ..
-        } = exchange;
-        let Payload::Data { choice, .. } = kind else {
+        let Payload::Data { choice, .. } = exchange.kind else {
             return;
         };
-        let config = &self.config.stations[index];
-        let sender = &mut self.stations[index].contenders[contender];
-        let flow = &mut sender.flows[at_flow];
-        let counters = &mut self.counters.stations[index];
-        let threshold_b = config.threshold_b();
-        let (mut sent, mut acked, mut given_up, mut at) = (0_u32, 0_u32, 0, 0);
-        while at < flow.window.len() {
-            let slot = &mut flow.window[at];
-            at += 1;
-            let was_on_air = std::mem::take(&mut slot.on_air);
-            if was_on_air && payload_sent {
-                sent += 1;
-                counters.retries += u64::from(slot.sent > 0);
-                slot.sent = slot.sent.saturating_add(1);
-            }
-            if slot.acked || !was_on_air {
-                continue;
-            }
-            if answered && slot.fragment_received {
-                acked += 1;
-                let (_, last) = slot.next_mpdu(&config.framing, threshold_b);
-                if last {
-                    slot.acked = true;
-                    sender.backlog -= slot.msdus();
-                } else {
-                    slot.fragments_done += 1;
-                    slot.fragment_received = false;
-                    slot.retries = 0;
-                    slot.sent = 0;
-                }
-                continue;
-            }
-            slot.retries += 1;
-            if slot.retries < sender.access.retry_limit {
-                continue;
-            }
-            given_up += 1;
-            sender.backlog -= slot.msdus();
-            counters.drops_retry += slot.msdus() as u64;
-            if matches!(slot.receipt, Receipt::Held | Receipt::Ready) {
-                // The MPDU did arrive, so the receiver delivers it in order (10.25.6).
-                slot.acked = true;
-                slot.given_up = true;
-                continue;
-            }
-            at -= 1;
-            let slot = flow.window.remove(at).expect("the index is in the window");
-            flow.dissolve(slot, |frame| {
-                self.gone.push(Gone {
-                    station: index,
-                    frame,
-                    outcome: Outcome::Retries,
-                });
+        let contender = &mut self.stations[index].contenders[exchange.contender];
+        let flow = &mut contender.flows[exchange.flow];
+        let end = ExchangeEnd {
+            payload_sent: exchange.payload_sent,
+            answered,
+            retry_limit: contender.access.retry_limit,
+            config: &self.config.stations[index],
+        };
+        let tally = flow.settle(&end, |frame| {
+            self.gone.push(Gone {
+                station: index,
+                frame,
+                outcome: Outcome::Retries,
             });
+        });
+        contender.backlog -= tally.msdus_acked + tally.msdus_dropped;
+        let counters = &mut self.counters.stations[index];
+        counters.retries += u64::from(tally.resent);
+        counters.drops_retry += tally.msdus_dropped as u64;
+        let dropped = tally.msdus_dropped > 0;
+        if exchange.payload_sent {
+            let report = Report {
+                sent: tally.sent,
+                acked: tally.acked,
+                retried: !answered && !dropped,
+            };
+            flow.rate.report(self.now, &choice, report);
         }
-        if payload_sent {
-            let retried = !answered && given_up == 0;
-            flow.rate
-                .report(self.now, &choice, Report { sent, acked, retried });
+        if dropped && flow.settle_order() {
+            self.fresh = Some((index, exchange.contender, exchange.flow));
         }
-        if given_up > 0 && flow.settle_order() {
-            self.fresh = Some((index, contender, at_flow));
-        }
-        self.reap(index, contender, at_flow);
+        self.reap(index, exchange.contender, exchange.flow);
     }
 
     /// Removes the MPDUs that are settled at both ends.
@@ -136,27 +97,29 @@ impl<F> Medium<F> {
 
     /// After an answered exchange, the station may continue after a SIFS with the next fragment or with an
     /// exchange that fits the TXOP limit. Returns whether it continues.
-    fn goes_on(&mut self, at: Nanos, index: usize, exchange: &Exchange) -> bool {
-        let &Exchange {
-            contender,
-            flow,
-            txop_end,
-            ..
-        } = exchange;
-        let fragments = self.stations[index].contenders[contender].flows[flow]
+    fn continue_txop(&mut self, at: Nanos, index: usize, exchange: &Exchange) -> bool {
+        let contender = &self.stations[index].contenders[exchange.contender];
+        let in_fragments = contender.flows[exchange.flow]
             .window
             .iter()
             .any(|slot| slot.fragments_done > 0 && !slot.acked);
-        let more = txop_end.is_some() && self.stations[index].contenders[contender].backlog > 0;
-        if !fragments && !more {
+        let has_more = exchange.txop_end.is_some() && contender.backlog > 0;
+        if !in_fragments && !has_more {
             return false;
         }
-        let start = at + self.spans.sifs;
-        let Some(next) = self.prepare(index, contender, start, txop_end, fragments.then_some(flow)) else {
+        let txop = Txop {
+            station: index,
+            contender: exchange.contender,
+            exchange_start: at + self.spans.sifs,
+            end: exchange.txop_end,
+            only_flow: in_fragments.then_some(exchange.flow),
+        };
+        let Some(next) = self.prepare(&txop) else {
             return false;
         };
         self.stations[index].exchange = Some(next);
-        self.actions.push((start, Action::Continue { station: index }));
+        self.actions
+            .push((txop.exchange_start, Action::Continue { station: index }));
         true
     }
 }
