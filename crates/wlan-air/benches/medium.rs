@@ -24,15 +24,15 @@ fn enqueue(medium: &mut Medium<[u8; 16]>, from: usize, arrival: Nanos) {
 }
 
 /// Executes `events` events of saturated stations: each frame that leaves is replaced by the next.
-fn run(medium: &mut Medium<[u8; 16]>, gone: &mut Vec<usize>, events: usize) {
+fn run(medium: &mut Medium<[u8; 16]>, completed: &mut Vec<usize>, events: usize) {
     for _ in 0..events {
         medium.advance();
         for (_, frame) in medium.deliver() {
             black_box(frame);
         }
-        gone.extend(medium.take_gone().map(|gone| gone.station));
+        completed.extend(medium.take_completions().map(|completion| completion.station));
         let now = medium.now();
-        for from in gone.drain(..) {
+        for from in completed.drain(..) {
             enqueue(medium, from, now);
         }
     }
@@ -63,8 +63,8 @@ fn speed(c: &mut Criterion) {
                 enqueue(&mut medium, from, Nanos::ZERO);
             }
         }
-        let mut gone = Vec::new();
-        group.bench_function(name, |b| b.iter(|| run(&mut medium, &mut gone, EVENTS)));
+        let mut completed = Vec::new();
+        group.bench_function(name, |b| b.iter(|| run(&mut medium, &mut completed, EVENTS)));
     }
     group.finish();
 }

@@ -38,7 +38,7 @@ mod readme {}
 
 pub use access::{Access, Aggregation, Category, Countdown, Framing};
 pub use medium::{
-    Airtime, Beacons, Counters, Delivery, Event, Fragment, Gone, Hearing, Kind, Medium, MediumConfig,
+    Airtime, Beacons, Completion, Counters, Delivery, Event, Fragment, Hearing, Kind, Medium, MediumConfig,
     Outcome, Ppdu, Protection, Route, StationConfig, StationCounters,
 };
 pub use rate::RateControl;

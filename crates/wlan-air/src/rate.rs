@@ -114,7 +114,7 @@ pub(crate) struct Report {
 /// The state of the rate control towards one receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Rate {
-    rates: Vec<Tried>,
+    rates: Vec<RateStats>,
     /// The best rate, the second best and the most reliable one, each with its tries.
     chain: [(usize, u8); 3],
     /// Exchanges since the chain was started.
@@ -136,7 +136,7 @@ pub(crate) struct Rate {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Tried {
+struct RateStats {
     mode: Mode,
     /// A SIFS and the Ack, and a SIFS and the `BlockAck`.
     ack: Nanos,
@@ -153,7 +153,7 @@ struct Tried {
 
 impl Rate {
     pub fn new(control: &RateControl, bss: &Bss) -> Rate {
-        let tried = |&mode: &Mode| Tried {
+        let unused = |&mode: &Mode| RateStats {
             mode,
             ack: bss.sifs() + bss.ack_duration(&mode),
             block_ack: bss.sifs() + bss.block_ack_duration(&mode),
@@ -164,7 +164,7 @@ impl Rate {
             before: 0,
         };
         let mut rate = Rate {
-            rates: control.modes().iter().map(tried).collect(),
+            rates: control.modes().iter().map(unused).collect(),
             chain: [(0, 0); 3],
             tries: 0,
             ampdu_len: ONE,
@@ -371,7 +371,7 @@ impl Rate {
     }
 }
 
-impl Tried {
+impl RateStats {
     /// Updates the probability with the reports since the last estimate.
     fn estimate(&mut self) {
         if self.attempts == 0 {

@@ -43,8 +43,8 @@ impl Saturated {
             }
             self.medium.deliver().for_each(drop);
             let mut returned = [0; 5];
-            for gone in self.medium.take_gone() {
-                returned[gone.station] += 1;
+            for completion in self.medium.take_completions() {
+                returned[completion.station] += 1;
             }
             for (from, count) in returned.into_iter().enumerate() {
                 for _ in 0..count {
@@ -164,7 +164,7 @@ fn every_buffer_is_given_back() {
                 {
                     medium.advance();
                     medium.deliver().for_each(drop);
-                    medium.take_gone();
+                    medium.take_completions();
                 }
             }
         })

@@ -44,9 +44,9 @@ fn send(config: MediumConfig, frames: usize) -> (Sent, Medium<usize>) {
             sent.mpdus += mpdus as u64;
         }
         sent.delivered.extend(medium.deliver().map(|(_, frame)| *frame));
-        for gone in medium.take_gone() {
-            if gone.outcome == Outcome::Retries {
-                sent.given_up.push(gone.frame);
+        for completion in medium.take_completions() {
+            if completion.outcome == Outcome::Retries {
+                sent.given_up.push(completion.frame);
             }
         }
     }

@@ -180,8 +180,12 @@ fn a_frame_is_given_up_after_the_retry_limit() {
     for transmission in 1..=7 {
         let seen = exchange(&mut medium);
         assert!(!seen.received && seen.delivered.is_empty());
-        assert_eq!(seen.gone.len(), if transmission == 7 { 2 } else { 0 });
-        assert!(seen.gone.iter().all(|(_, outcome)| *outcome == Outcome::Retries));
+        assert_eq!(seen.completed.len(), if transmission == 7 { 2 } else { 0 });
+        assert!(
+            seen.completed
+                .iter()
+                .all(|(_, outcome)| *outcome == Outcome::Retries)
+        );
     }
     assert_eq!(medium.next_event(), None);
     let station = medium.counters().stations[1];
@@ -200,11 +204,11 @@ fn a_full_queue_drops_what_comes_last() {
     medium.advance();
     medium.enqueue(route(0, 1), msdu(us(1), LEN_B, 2));
     medium.enqueue(route(0, 1), msdu(us(2), LEN_B, 3));
-    let gone: Vec<_> = medium
-        .take_gone()
-        .map(|gone| (gone.frame, gone.outcome))
+    let completed: Vec<_> = medium
+        .take_completions()
+        .map(|completion| (completion.frame, completion.outcome))
         .collect();
-    assert_eq!(gone, [(3, Outcome::Queue)]);
+    assert_eq!(completed, [(3, Outcome::Queue)]);
     assert_eq!(medium.queue_len(0), 2);
     assert_eq!(medium.counters().stations[0].drops_queue, 1);
 }

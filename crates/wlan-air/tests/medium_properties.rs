@@ -22,7 +22,7 @@ struct Checker {
     /// By sender and receiver: the last delivered number.
     delivered: Vec<Vec<Option<usize>>>,
     deliveries: usize,
-    gone: Vec<Outcome>,
+    completed: Vec<Outcome>,
 }
 
 impl Checker {
@@ -33,7 +33,7 @@ impl Checker {
             last: Nanos::ZERO,
             delivered: vec![vec![None; stations]; stations],
             deliveries: 0,
-            gone: Vec::new(),
+            completed: Vec::new(),
         }
     }
 
@@ -43,7 +43,7 @@ impl Checker {
             last,
             delivered,
             deliveries,
-            gone,
+            completed,
         } = self;
         let expected = medium.next_event().unwrap();
         let event = medium.advance().unwrap();
@@ -81,13 +81,13 @@ impl Checker {
             );
             *before = Some(frame.number);
         }
-        for left in medium.take_gone() {
+        for left in medium.take_completions() {
             match left.outcome {
                 Outcome::Sent => assert!(left.frame.delivered),
                 Outcome::Queue => assert!(!left.frame.delivered),
                 Outcome::Retries => {}
             }
-            gone.push(left.outcome);
+            completed.push(left.outcome);
         }
     }
 }
@@ -179,8 +179,8 @@ proptest! {
             checker.step();
         }
         prop_assert!(!checker.medium.is_busy());
-        prop_assert_eq!(checker.gone.len(), traffic.len());
-        let left = |outcome| checker.gone.iter().filter(|o| **o == outcome).count() as u64;
+        prop_assert_eq!(checker.completed.len(), traffic.len());
+        let left = |outcome| checker.completed.iter().filter(|o| **o == outcome).count() as u64;
         let counters = checker.medium.counters();
         let sum = |of: fn(&wlan_air::StationCounters) -> u64| counters.stations.iter().map(of).sum::<u64>();
         prop_assert_eq!(sum(|s| s.drops_queue), left(Outcome::Queue));
@@ -210,7 +210,7 @@ proptest! {
         while checker.medium.next_event().is_some() {
             checker.step();
         }
-        let left = checker.medium.take_gone().count();
-        prop_assert_eq!(checker.gone.len() + left, calls.len());
+        let left = checker.medium.take_completions().count();
+        prop_assert_eq!(checker.completed.len() + left, calls.len());
     }
 }

@@ -115,8 +115,11 @@ fn a_failed_rts_says_nothing_about_the_rate_of_the_data() {
             _ => {}
         }
         medium.deliver().for_each(drop);
-        let gone: Vec<_> = medium.take_gone().map(|gone| gone.station).collect();
-        for from in gone {
+        let completed: Vec<_> = medium
+            .take_completions()
+            .map(|completion| completion.station)
+            .collect();
+        for from in completed {
             let now = medium.now();
             medium.enqueue(route(from, 0), msdu(now, MSDU_LEN_B, ()));
         }

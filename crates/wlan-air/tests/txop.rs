@@ -228,7 +228,7 @@ fn a_category_that_collides_within_its_station_yields_to_the_higher_one() {
                 shares[delivery.route.contender] += 1;
             }
         }
-        medium.take_gone();
+        medium.take_completions();
     }
     let counters = medium.counters();
     assert_eq!(
@@ -265,7 +265,7 @@ fn stations_have_equal_shares_of_txops() {
                 assert_eq!(delivery.route.to, *to);
                 delivered[*to] += 1;
             }
-            medium.take_gone().for_each(drop);
+            medium.take_completions().for_each(drop);
             if let Event::PpduEnd { ppdu, .. } = event
                 && ppdu.end > us(200_000)
             {

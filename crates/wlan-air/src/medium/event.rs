@@ -100,7 +100,7 @@ pub enum Outcome {
 
 /// A frame that left the medium.
 #[derive(Debug)]
-pub struct Gone<F> {
+pub struct Completion<F> {
     /// The sending station.
     pub station: usize,
     /// The frame.

@@ -1,7 +1,7 @@
 //! Frame exchange sequences (10.23.2.1, annex G): the transmissions of a station that has won the medium.
 
 use super::station::{BEACON, Exchange, Payload};
-use super::{Action, Event, Gone, Kind, Medium, Outcome, Ppdu, Protection, Spans};
+use super::{Action, Completion, Event, Kind, Medium, Outcome, Ppdu, Protection, Spans};
 use crate::access::{Aggregation, Psdu};
 use crate::phy::{ACK_LEN_B, BLOCK_ACK_LEN_B, Bss, CTS_LEN_B, Mode, RTS_LEN_B};
 use crate::queue::{Discipline, Packet};
@@ -216,7 +216,7 @@ impl<F> Medium<F> {
         for Packet { frame, .. } in self.dropped.drain(..) {
             self.stations[index].contenders[contender].backlog -= 1;
             self.counters.stations[index].drops_queue += 1;
-            self.gone.push(Gone {
+            self.completions.push(Completion {
                 station: index,
                 frame,
                 outcome: Outcome::Queue,

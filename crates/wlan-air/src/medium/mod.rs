@@ -15,7 +15,7 @@
 //!    drawn.
 //!
 //! [`Medium::deliver`] returns received frames, in the order in which the receiver delivers them.
-//! [`Medium::take_gone`] returns the frames that have left their sender.
+//! [`Medium::take_completions`] returns the frames that have left their sender.
 
 mod arrival;
 mod config;
@@ -42,7 +42,7 @@ use crate::{ConfigError, Nanos};
 
 pub use config::{Beacons, Hearing, MediumConfig, Protection, StationConfig};
 pub use counters::{Airtime, Counters, StationCounters};
-pub use event::{Delivery, Event, Gone, Kind, Outcome, Ppdu, Route};
+pub use event::{Completion, Delivery, Event, Kind, Outcome, Ppdu, Route};
 pub use fragment::Fragment;
 
 /// Streams of the random generators, separate so that losses do not change the backoffs of a seed.
@@ -141,7 +141,7 @@ pub struct Medium<F> {
     /// The flow whose ready MSDUs the driver took last.
     taken: Option<(usize, usize, usize)>,
     // Reused, so that no event allocates memory.
-    gone: Vec<Gone<F>>,
+    completions: Vec<Completion<F>>,
     dropped: Vec<Packet<F>>,
     counters: Counters,
 }
@@ -215,7 +215,7 @@ impl<F> Medium<F> {
             silent_from: Nanos::ZERO,
             fresh: None,
             taken: None,
-            gone: Vec::new(),
+            completions: Vec::new(),
             dropped: Vec::new(),
             counters: Counters {
                 stations: vec![StationCounters::default(); count],
@@ -231,7 +231,7 @@ impl<F> Medium<F> {
     }
 
     /// Queues an MSDU (including its LLC/SNAP header) that arrives at the station at `msdu.arrival`. If the
-    /// MSDU is dropped, now or later, [`Medium::take_gone`] returns it.
+    /// MSDU is dropped, now or later, [`Medium::take_completions`] returns it.
     ///
     /// The caller first executes all events before the arrival. An arrival outside [last event, next event]
     /// is moved to the nearer end: past events cannot change, and the state after the next event is not
@@ -250,7 +250,7 @@ impl<F> Medium<F> {
         let sender = &mut self.stations[from].contenders[contender];
         if sender.backlog >= config.queue_limit && config.discipline == Discipline::Fifo {
             counters.drops_queue += 1;
-            self.gone.push(Gone {
+            self.completions.push(Completion {
                 station: from,
                 frame: msdu.frame,
                 outcome: Outcome::Queue,
@@ -273,7 +273,7 @@ impl<F> Medium<F> {
         if let Some(packet) = sender.flows[index].queue.push(msdu) {
             sender.backlog -= 1;
             counters.drops_queue += 1;
-            self.gone.push(Gone {
+            self.completions.push(Completion {
                 station: from,
                 frame: packet.frame,
                 outcome: Outcome::Queue,
@@ -343,9 +343,9 @@ impl<F> Medium<F> {
     /// At equal times, ends precede starts, and lower stations precede higher stations.
     fn find_next(&mut self) -> Option<(Nanos, Next)> {
         let mut next: Option<(Nanos, Next)> = None;
-        let mut take = |at: Nanos, what: Next| {
+        let mut take = |at: Nanos, event: Next| {
             if next.is_none_or(|(earliest, _)| at < earliest) {
-                next = Some((at, what));
+                next = Some((at, event));
             }
         };
         for (index, air) in self.on_air.iter().enumerate() {
@@ -482,11 +482,11 @@ impl<F> Medium<F> {
     }
 
     /// The frames that have left the medium since the last call. Call it after [`Medium::deliver`].
-    pub fn take_gone(&mut self) -> Drain<'_, Gone<F>> {
+    pub fn take_completions(&mut self) -> Drain<'_, Completion<F>> {
         if let Some((from, contender, flow)) = self.taken.take() {
             self.reap(from, contender, flow);
         }
-        self.gone.drain(..)
+        self.completions.drain(..)
     }
 
     /// Number of MSDUs that the station holds, including MSDUs on the air.

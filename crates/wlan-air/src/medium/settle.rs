@@ -4,7 +4,7 @@
 use super::exchange::Txop;
 use super::flow::{ExchangeEnd, Receipt};
 use super::station::{Exchange, Payload};
-use super::{Action, Gone, Medium, Outcome};
+use super::{Action, Completion, Medium, Outcome};
 use crate::Nanos;
 use crate::rate::Report;
 
@@ -46,7 +46,7 @@ impl<F> Medium<F> {
             config: &self.config.stations[index],
         };
         let tally = flow.settle(&end, |frame| {
-            self.gone.push(Gone {
+            self.completions.push(Completion {
                 station: index,
                 frame,
                 outcome: Outcome::Retries,
@@ -86,7 +86,7 @@ impl<F> Medium<F> {
                 Outcome::Sent
             };
             flow.dissolve(slot, |frame| {
-                self.gone.push(Gone {
+                self.completions.push(Completion {
                     station: index,
                     frame,
                     outcome,
@@ -176,8 +176,8 @@ mod tests {
                 medium.deliver().for_each(drop);
                 given_up.push(
                     medium
-                        .take_gone()
-                        .filter(|gone| gone.outcome == Outcome::Retries)
+                        .take_completions()
+                        .filter(|completion| completion.outcome == Outcome::Retries)
                         .count(),
                 );
             }

@@ -1,8 +1,8 @@
 //! The hosts: arriving packets, sources, TCP timers.
 
+use super::events::{Body, Event, Packet};
 use super::host::Host;
 use super::network::Network;
-use super::plan::{Body, Packet, What};
 use super::scenario::{End, UDP_LEN_B};
 use crate::Nanos;
 use crate::tcp::Segment;
@@ -63,7 +63,7 @@ impl Network<'_> {
                     if let Some(answer) = answer {
                         self.send_segment(flow, true, answer);
                     }
-                    self.plan_timers(flow);
+                    self.schedule_timers(flow);
                 }
             }
             (Host::Playing(playing), Body::Picture { number, frame, last }) => {
@@ -126,7 +126,7 @@ impl Network<'_> {
                 let following = departures.next();
                 if let Some(following) = following {
                     *due = following;
-                    self.plan(following.at, What::Depart(flow));
+                    self.schedule(following.at, Event::Depart(flow));
                 }
                 self.send_datagram(flow, false, number, payload_b);
             }
@@ -139,7 +139,7 @@ impl Network<'_> {
                 let following = playing.video.next();
                 if let Some(following) = following {
                     playing.due = following;
-                    self.plan(following.at, What::Depart(flow));
+                    self.schedule(following.at, Event::Depart(flow));
                 }
                 let ip_b = self.scenario.flows[flow as usize].ip.header_len_b();
                 self.send(Packet {
@@ -164,7 +164,7 @@ impl Network<'_> {
                 *at = self.now;
                 *waiting = true;
                 let (number, request_b) = (*asked, client.request_b);
-                self.plan(self.now + REQUEST_TIMEOUT, What::RequestTimeout { flow, number });
+                self.schedule(self.now + REQUEST_TIMEOUT, Event::RequestTimeout { flow, number });
                 self.send_datagram(flow, false, number, request_b);
             }
             Host::Tcp(_) => {}
@@ -174,7 +174,7 @@ impl Network<'_> {
     pub fn ask_next(&mut self, flow: u32) {
         if let Host::Asking { client, .. } = &mut self.hosts[flow as usize] {
             let at = client.next_request(self.now).at;
-            self.plan(at, What::Depart(flow));
+            self.schedule(at, Event::Depart(flow));
         }
     }
 
@@ -207,7 +207,7 @@ impl Network<'_> {
         {
             self.send_segment(flow, false, segment);
         }
-        self.plan_timers(flow);
+        self.schedule_timers(flow);
     }
 
     pub fn tcp_timer(&mut self, flow: u32, receiver: bool) {
@@ -215,11 +215,11 @@ impl Network<'_> {
         let Host::Tcp(connection) = &mut self.hosts[flow as usize] else {
             return;
         };
-        let planned = &mut connection.planned[usize::from(receiver)];
-        if *planned != now {
-            return; // an earlier time was planned since then
+        let scheduled = &mut connection.scheduled[usize::from(receiver)];
+        if *scheduled != now {
+            return; // an earlier time was scheduled since then
         }
-        *planned = Nanos::MAX;
+        *scheduled = Nanos::MAX;
         let due = |timeout: Option<Nanos>| timeout.is_some_and(|at| at <= now);
         if receiver {
             if due(connection.receiver.next_timeout())
@@ -227,7 +227,7 @@ impl Network<'_> {
             {
                 self.send_segment(flow, true, answer);
             }
-            self.plan_timers(flow);
+            self.schedule_timers(flow);
         } else {
             if due(connection.sender.next_timeout()) {
                 connection.sender.on_timeout(now);
@@ -237,8 +237,8 @@ impl Network<'_> {
     }
 
     /// Plans an event no later than each timer of a connection. Most timers are postponed before they expire,
-    /// so an event checks its timer when it is due, and timers are not planned again at each change.
-    fn plan_timers(&mut self, flow: u32) {
+    /// so an event checks its timer when it is due, and timers are not scheduled again at each change.
+    fn schedule_timers(&mut self, flow: u32) {
         let now = self.now;
         for receiver in [false, true] {
             let Host::Tcp(connection) = &mut self.hosts[flow as usize] else {
@@ -249,13 +249,13 @@ impl Network<'_> {
             } else {
                 connection.sender.next_timeout()
             };
-            let planned = &mut connection.planned[usize::from(receiver)];
+            let scheduled = &mut connection.scheduled[usize::from(receiver)];
             if let Some(at) = timeout
-                && at < *planned
+                && at < *scheduled
             {
                 let at = at.max(now);
-                *planned = at;
-                self.plan(at, What::Timer { flow, receiver });
+                *scheduled = at;
+                self.schedule(at, Event::Timer { flow, receiver });
             }
         }
     }

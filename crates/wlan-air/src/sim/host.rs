@@ -41,8 +41,8 @@ pub(super) struct Connection {
     pub coalesce: bool,
     /// Octets received before the window.
     pub before_b: u64,
-    /// Planned timers of the sender and of the receiver.
-    pub planned: [Nanos; 2],
+    /// Times of the scheduled timer events of the sender and of the receiver.
+    pub scheduled: [Nanos; 2],
 }
 
 impl Host {
@@ -107,7 +107,7 @@ impl Host {
                     receiver: Receiver::new(receiver)?,
                     coalesce: tcp.coalesce,
                     before_b: 0,
-                    planned: [Nanos::MAX; 2],
+                    scheduled: [Nanos::MAX; 2],
                 }))
             }
         })

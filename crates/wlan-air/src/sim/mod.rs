@@ -10,10 +10,10 @@
 
 mod check;
 mod ends;
+mod events;
 mod host;
 mod network;
 mod outcome;
-mod plan;
 mod processor;
 mod saturated;
 mod scenario;

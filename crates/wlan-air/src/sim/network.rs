@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::events::{Body, Event, Packet, PacketId, Place, Scheduled};
 use super::host::Host;
-use super::plan::{Body, Packet, PacketId, Place, Planned, What};
 use super::processor::Working;
 use super::scenario::{End, Flow, LLC_SNAP_LEN_B, Scenario, ScenarioError, Source};
 use super::{FlowOutcome, Outcome, ProcessorOutcome};
@@ -23,8 +23,10 @@ pub(super) struct Network<'a> {
     medium: Medium<PacketId>,
     pub now: Nanos,
     pub window_start: Nanos,
-    plans: BinaryHeap<Reverse<Planned>>,
-    planned: u64,
+    /// Events other than the events of the medium.
+    event_queue: BinaryHeap<Reverse<Scheduled>>,
+    /// Number of events scheduled so far.
+    scheduled: u64,
     packets: Vec<Packet>,
     free: Vec<PacketId>,
     pub hosts: Vec<Host>,
@@ -35,7 +37,7 @@ pub(super) struct Network<'a> {
     /// Packets that arrived at stations in the current event.
     arrived: Vec<(usize, Packet)>,
     /// Packets that left their stations in the current event.
-    gone: Vec<(usize, PacketId)>,
+    completed: Vec<(usize, PacketId)>,
     airtime_before: Airtime,
     events: u64,
 }
@@ -66,8 +68,8 @@ impl<'a> Network<'a> {
             medium: Medium::new(scenario.medium.clone())?,
             now: Nanos::ZERO,
             window_start: scenario.warmup,
-            plans: BinaryHeap::new(),
-            planned: 0,
+            event_queue: BinaryHeap::new(),
+            scheduled: 0,
             packets: Vec::new(),
             free: Vec::new(),
             hosts: hosts?,
@@ -76,14 +78,14 @@ impl<'a> Network<'a> {
             wires: [Wire::default(); 2],
             wired_drops: 0,
             arrived: Vec::new(),
-            gone: Vec::new(),
+            completed: Vec::new(),
             airtime_before: Airtime::default(),
             events: 0,
         })
     }
 
     fn start(&mut self) {
-        self.plan(self.window_start, What::Measure);
+        self.schedule(self.window_start, Event::Measure);
         for flow in 0..self.hosts.len() {
             let id = u32::try_from(flow).expect("fewer than 2^32 flows");
             match &mut self.hosts[flow] {
@@ -94,15 +96,15 @@ impl<'a> Network<'a> {
                 }
                 Host::Paced { due, .. } => {
                     let at = due.at;
-                    self.plan(at, What::Depart(id));
+                    self.schedule(at, Event::Depart(id));
                 }
                 Host::Playing(playing) => {
                     let at = playing.due.at;
-                    self.plan(at, What::Depart(id));
+                    self.schedule(at, Event::Depart(id));
                 }
                 Host::Asking { client, .. } => {
                     let at = client.next_request(Nanos::ZERO).at;
-                    self.plan(at, What::Depart(id));
+                    self.schedule(at, Event::Depart(id));
                 }
                 Host::Tcp(connection) => {
                     connection.sender.open(Nanos::ZERO);
@@ -124,15 +126,18 @@ impl<'a> Network<'a> {
 
     fn run(&mut self, until: Nanos) {
         loop {
-            let planned = self.plans.peek().map_or(Nanos::MAX, |Reverse(plan)| plan.at);
+            let scheduled = self
+                .event_queue
+                .peek()
+                .map_or(Nanos::MAX, |Reverse(next)| next.at);
             let air = self.medium.next_event().unwrap_or(Nanos::MAX);
-            if planned.min(air) > until {
+            if scheduled.min(air) > until {
                 return;
             }
-            if planned <= air {
-                if let Some(Reverse(plan)) = self.plans.pop() {
-                    self.now = plan.at;
-                    self.perform(plan.what);
+            if scheduled <= air {
+                if let Some(Reverse(next)) = self.event_queue.pop() {
+                    self.now = next.at;
+                    self.execute(next.event);
                 }
             } else {
                 self.now = air;
@@ -153,7 +158,7 @@ impl<'a> Network<'a> {
         for (delivery, id) in medium.deliver() {
             arrived.push((delivery.route.to, packets[*id as usize]));
         }
-        self.release_gone();
+        self.release_completed();
         if !self.arrived.is_empty() {
             let arrived = std::mem::take(&mut self.arrived);
             self.coalesce_and_open(&arrived);
@@ -163,17 +168,21 @@ impl<'a> Network<'a> {
     }
 
     /// Frees the frames that have left their sender. A saturated source then sends again.
-    fn release_gone(&mut self) {
-        let mut gone = std::mem::take(&mut self.gone);
-        gone.extend(self.medium.take_gone().map(|gone| (gone.station, gone.frame)));
-        for (station, id) in gone.drain(..) {
+    fn release_completed(&mut self) {
+        let mut completed = std::mem::take(&mut self.completed);
+        completed.extend(
+            self.medium
+                .take_completions()
+                .map(|completion| (completion.station, completion.frame)),
+        );
+        for (station, id) in completed.drain(..) {
             self.free.push(id);
             let Packet { flow, back, .. } = self.packets[id as usize];
             if self.keeps_full(station, flow, back) {
                 self.depart(flow);
             }
         }
-        self.gone = gone;
+        self.completed = completed;
     }
 
     /// Whether the packet belongs to a saturated source that keeps this station full.
@@ -219,7 +228,7 @@ impl<'a> Network<'a> {
         match self.processors[station].take(self.now, frames, len_b) {
             Some(done) => {
                 let id = self.store(packet);
-                self.plan(done, What::Reach(id, place));
+                self.schedule(done, Event::Reach(id, place));
             }
             None => {
                 // A saturated source tries again when the processor has space.
@@ -230,11 +239,11 @@ impl<'a> Network<'a> {
         }
     }
 
-    fn perform(&mut self, what: What) {
-        match what {
-            What::Depart(flow) => self.depart(flow),
-            What::Timer { flow, receiver } => self.tcp_timer(flow, receiver),
-            What::RequestTimeout { flow, number } => {
+    fn execute(&mut self, event: Event) {
+        match event {
+            Event::Depart(flow) => self.depart(flow),
+            Event::Timer { flow, receiver } => self.tcp_timer(flow, receiver),
+            Event::RequestTimeout { flow, number } => {
                 if let Host::Asking { asked, waiting, .. } = &mut self.hosts[flow as usize]
                     && *waiting
                     && *asked == number
@@ -244,7 +253,7 @@ impl<'a> Network<'a> {
                     self.ask_next(flow);
                 }
             }
-            What::Reach(id, place) => {
+            Event::Reach(id, place) => {
                 let packet = self.packets[id as usize];
                 self.free.push(id);
                 let mut waiting = None;
@@ -260,7 +269,7 @@ impl<'a> Network<'a> {
                     self.depart(flow);
                 }
             }
-            What::Measure => {
+            Event::Measure => {
                 self.airtime_before = self.medium.counters().airtime;
                 for host in &mut self.hosts {
                     if let Host::Tcp(connection) = host {
@@ -330,15 +339,15 @@ impl<'a> Network<'a> {
         wire.free_at = wire.free_at.max(self.now) + wired.frame(packet.ip_len_b as usize);
         let at = wire.free_at + wired.delay;
         let id = self.store(packet);
-        self.plan(at, What::Reach(id, Place::Wire { up }));
+        self.schedule(at, Event::Reach(id, Place::Wire { up }));
     }
 
-    pub fn plan(&mut self, at: Nanos, what: What) {
-        self.planned += 1;
-        self.plans.push(Reverse(Planned {
+    pub fn schedule(&mut self, at: Nanos, event: Event) {
+        self.scheduled += 1;
+        self.event_queue.push(Reverse(Scheduled {
             at,
-            number: self.planned,
-            what,
+            number: self.scheduled,
+            event,
         }));
     }
 

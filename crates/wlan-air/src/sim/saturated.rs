@@ -56,12 +56,12 @@ pub fn saturated(
             medium.enqueue(*route, msdu(Nanos::ZERO, index));
         }
     }
-    let mut gone = Vec::new();
+    let mut completed = Vec::new();
     while medium.next_event().is_some_and(|at| at <= duration) {
         medium.advance();
         medium.deliver().for_each(drop);
-        gone.extend(medium.take_gone().map(|gone| gone.frame));
-        for index in gone.drain(..) {
+        completed.extend(medium.take_completions().map(|completion| completion.frame));
+        for index in completed.drain(..) {
             medium.enqueue(routes[index], msdu(medium.now(), index));
         }
     }

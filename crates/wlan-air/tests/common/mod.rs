@@ -63,7 +63,7 @@ pub struct Seen<F> {
     pub ppdus: usize,
     pub received: bool,
     pub delivered: Vec<F>,
-    pub gone: Vec<(F, Outcome)>,
+    pub completed: Vec<(F, Outcome)>,
 }
 
 /// Runs the medium until the next exchange is over, including its timeouts.
@@ -75,15 +75,18 @@ pub fn exchange<F: Clone>(medium: &mut Medium<F>) -> Seen<F> {
         ppdus: 0,
         received: true,
         delivered: Vec::new(),
-        gone: Vec::new(),
+        completed: Vec::new(),
     };
     let data = |ppdu: &Ppdu| matches!(ppdu.kind, Kind::Data { .. });
     loop {
         let event = medium.advance().expect("an exchange");
         seen.delivered
             .extend(medium.deliver().map(|(_, frame)| frame.clone()));
-        seen.gone
-            .extend(medium.take_gone().map(|gone| (gone.frame, gone.outcome)));
+        seen.completed.extend(
+            medium
+                .take_completions()
+                .map(|completion| (completion.frame, completion.outcome)),
+        );
         if let Event::PpduEnd { ppdu, received } = event {
             seen.start = seen.start.min(ppdu.start);
             if data(&ppdu) {

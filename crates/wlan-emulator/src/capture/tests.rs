@@ -166,7 +166,7 @@ fn performed(words: &[(&str, Value)], up: usize, down: usize, until: Nanos) -> (
             }
             Event::Elapsed { .. } => medium.deliver().for_each(drop),
         }
-        medium.take_gone();
+        medium.take_completions();
     }
     assert_eq!(capture.lost(), 0);
     capture.finish().unwrap();

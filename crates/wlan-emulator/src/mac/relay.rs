@@ -111,13 +111,13 @@ impl Mac {
             frame,
         };
         self.medium.enqueue(route, msdu);
-        self.take_gone();
+        self.release_completed();
     }
 
     /// Returns frames that have left the medium to the pool.
-    pub(super) fn take_gone(&mut self) {
-        for gone in self.medium.take_gone() {
-            self.pool.give(gone.frame);
+    pub(super) fn release_completed(&mut self) {
+        for completion in self.medium.take_completions() {
+            self.pool.give(completion.frame);
         }
     }
 

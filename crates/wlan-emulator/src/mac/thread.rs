@@ -304,7 +304,7 @@ impl Mac {
             Some(Event::Elapsed { .. }) => self.receive(),
             None => {}
         }
-        self.take_gone();
+        self.release_completed();
         Ok(())
     }
 

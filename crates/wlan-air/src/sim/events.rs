@@ -1,4 +1,4 @@
-//! Packets in transit, and the planned events.
+//! Packets in transit, and the scheduled events.
 
 use crate::Nanos;
 use crate::tcp::Segment;
@@ -44,7 +44,7 @@ pub(super) enum Place {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum Event {
     /// A source sends its next packet.
     Depart(u32),
     /// The timer of a TCP end may have expired, at the sender or the receiver.
@@ -57,29 +57,29 @@ pub(super) enum What {
     Measure,
 }
 
-/// Ordered by time, then by the order of planning.
-pub(super) struct Planned {
+/// Ordered by time, then by the order of scheduling.
+pub(super) struct Scheduled {
     pub at: Nanos,
     pub number: u64,
-    pub what: What,
+    pub event: Event,
 }
 
-impl PartialEq for Planned {
-    fn eq(&self, other: &Planned) -> bool {
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Scheduled) -> bool {
         self.number == other.number
     }
 }
 
-impl Eq for Planned {}
+impl Eq for Scheduled {}
 
-impl PartialOrd for Planned {
-    fn partial_cmp(&self, other: &Planned) -> Option<std::cmp::Ordering> {
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Scheduled) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Planned {
-    fn cmp(&self, other: &Planned) -> std::cmp::Ordering {
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Scheduled) -> std::cmp::Ordering {
         (self.at, self.number).cmp(&(other.at, other.number))
     }
 }
