@@ -217,7 +217,7 @@ impl Reader<'_> {
             self.checked(count, |&count| {
                 (
                     (1000..1 << 47).contains(&count),
-                    "must be 1000 to 2^47 packets (packet numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
+                    "must be at least 1000 and less than 2^47 (packet numbers end at 2^48, IEEE Std 802.11-2020 12.5.3.3.2)",
                 )
             })
         });
