@@ -22,7 +22,7 @@ use super::endpoint::{Endpoint, Socket};
 use super::ingress::{BATCH, Ingress};
 use super::shared::{LinkError, Shared};
 use super::source::Source;
-use super::table::View;
+use super::table::{Table, View};
 use super::waiting::{ControlBody, Waiting};
 
 /// Delay before a thread uses a socket or device again after an error.
@@ -56,9 +56,9 @@ impl Running {
             threads: Vec::new(),
         };
         let (out, inward) = (Arc::clone(&shared), shared);
-        running.spawn("link-out", move || ending(&out, way_out(&out)))?;
+        running.spawn("link-out", move || ending(&out, run_outbound(&out)))?;
         running.spawn("link-in", move || {
-            ending(&inward, way_in(&inward, incoming, &closing.0))
+            ending(&inward, run_inbound(&inward, incoming, &closing.0))
         })?;
         Ok(running)
     }
@@ -153,7 +153,7 @@ fn wait<const N: usize>(
 }
 
 /// Outbound thread: device to socket.
-fn way_out(shared: &Shared) -> Result<(), LinkError> {
+fn run_outbound(shared: &Shared) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
     let mut egress = Egress::new(shared.end, shared.mpdu_b);
     let mut source = Source::default();
@@ -208,10 +208,62 @@ impl Incoming {
                 .map_err(LinkError::Transport),
         }
     }
+
+    /// Processes up to [`RECEPTIONS`] batches of waiting frames. Returns whether the socket is then empty.
+    fn drain(
+        &mut self,
+        view: &mut View,
+        ingress: &Ingress<'_, Socket>,
+        relay: &mut Egress,
+    ) -> io::Result<bool> {
+        for _ in 0..RECEPTIONS {
+            view.refresh();
+            if self.receive(view.table(), ingress, relay)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Processes one batch of waiting frames. Returns whether the socket is then empty.
+    fn receive(
+        &mut self,
+        table: &Table,
+        ingress: &Ingress<'_, Socket>,
+        relay: &mut Egress,
+    ) -> io::Result<bool> {
+        let socket = ingress.outlet.as_fd();
+        let overrun = &ingress.counters.inbound.overrun;
+        match self {
+            Self::Datagrams(inbox) => {
+                let is_empty = match inbox.receive(socket) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                    received => received?,
+                };
+                overrun.add(inbox.overrun());
+                let frames = inbox.datagrams();
+                let known = frames.filter_map(|(from, mpdu)| Some((Endpoint::Udp(from?), mpdu)));
+                ingress.receive(table, relay, known);
+                Ok(is_empty)
+            }
+            Self::Ring(ring) => {
+                let ready = ring.ready(BATCH);
+                if ready == 0 {
+                    return Ok(true);
+                }
+                overrun.add(ring.overrun(socket));
+                let frames = ring.frames(ready);
+                let known = frames.map(|frame| (Endpoint::Ethernet(frame.from), frame.payload));
+                ingress.receive(table, relay, known);
+                ring.release(ready);
+                Ok(ready < BATCH)
+            }
+        }
+    }
 }
 
 /// Inbound thread: socket to device.
-fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<(), LinkError> {
+fn run_inbound(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<(), LinkError> {
     let mut view = View::new(Arc::clone(&shared.published));
     let mut relay = Egress::new(shared.end, shared.mpdu_b);
     let ingress = Ingress {
@@ -222,82 +274,68 @@ fn way_in(shared: &Shared, mut incoming: Incoming, control: &Waiting) -> Result<
         control,
     };
     let mut eapol_octets = [0; EAPOL_B];
-    let descriptor = shared.socket.as_fd();
     let inbound = &shared.counters.inbound;
     // Whether the interface may be gone: a socket reports its removal once, and never that it was recreated.
     let mut is_lost = false;
     while !shared.has_ended() {
         let before = inbound.frames.get();
-        let mut error = None;
-        let (mut is_empty, mut has_eapol) = (false, false);
-        for _ in 0..RECEPTIONS {
-            view.refresh();
-            let table = view.table();
-            match &mut incoming {
-                Incoming::Datagrams(inbox) => match inbox.receive(descriptor) {
-                    Ok(all) => {
-                        is_empty = all;
-                        inbound.overrun.add(inbox.overrun());
-                        let frames = inbox.datagrams();
-                        let known = frames.filter_map(|(from, mpdu)| Some((Endpoint::Udp(from?), mpdu)));
-                        ingress.receive(table, &mut relay, known);
-                    }
-                    Err(none) if none.kind() == io::ErrorKind::WouldBlock => is_empty = true,
-                    Err(other) => error = Some(other),
-                },
-                Incoming::Ring(ring) => match ring.ready(BATCH) {
-                    0 => is_empty = true,
-                    ready => {
-                        inbound.overrun.add(ring.overrun(descriptor));
-                        let frames = ring.frames(ready);
-                        let known = frames.map(|frame| (Endpoint::Ethernet(frame.from), frame.payload));
-                        ingress.receive(table, &mut relay, known);
-                        ring.release(ready);
-                        is_empty = ready < BATCH;
-                    }
-                },
+        let sockets = match incoming.drain(&mut view, &ingress, &mut relay) {
+            Ok(true) => {
+                let rests = inbound.frames.get() - before >= THICK;
+                wait_for_frames(shared, rests, is_lost)
             }
-            if is_empty || error.is_some() {
-                break;
-            }
-        }
-        if is_empty {
-            let rests = inbound.frames.get() - before >= THICK;
-            let data = (!rests).then_some(descriptor);
-            let eapol = shared.eapol.as_ref().map(Socket::as_fd);
-            let timeout = rests.then_some(REST).or(is_lost.then_some(PAUSE));
-            let [of_socket, of_eapol] = wait(&shared.kicks[1], [data, eapol], timeout);
-            has_eapol = !of_eapol.is_empty();
-            if of_socket.contains(PollFlags::POLLERR) {
-                error = pending_error(&shared.socket);
-            }
-        }
-        if let (true, Some(socket)) = (has_eapol || !is_empty, &shared.eapol) {
+            drained => SocketState {
+                may_have_eapol: true,
+                has_failed: drained.is_err(),
+            },
+        };
+        if sockets.may_have_eapol
+            && let Some(socket) = &shared.eapol
+        {
             receive_eapol(socket, &mut eapol_octets, &ingress);
         }
-        if error.is_some() {
+        if sockets.has_failed {
             inbound.socket_errors.add(1);
             is_lost = true;
             wait(&shared.kicks[1], [], Some(PAUSE));
         }
-        if is_lost {
-            let all = [Some(&shared.socket), shared.eapol.as_ref()];
-            is_lost = !all.into_iter().flatten().all(Socket::recover);
-        }
+        is_lost = is_lost && !recover(shared);
     }
     Ok(())
+}
+
+/// The state of the sockets after a reception.
+struct SocketState {
+    /// Whether EAPOL frames may be waiting.
+    may_have_eapol: bool,
+    /// Whether the data socket reported an error.
+    has_failed: bool,
+}
+
+/// Waits until a frame arrives, or until the end of a rest.
+fn wait_for_frames(shared: &Shared, rests: bool, is_lost: bool) -> SocketState {
+    let data = (!rests).then_some(shared.socket.as_fd());
+    let eapol = shared.eapol.as_ref().map(Socket::as_fd);
+    let timeout = rests.then_some(REST).or(is_lost.then_some(PAUSE));
+    let [of_data, of_eapol] = wait(&shared.kicks[1], [data, eapol], timeout);
+    SocketState {
+        may_have_eapol: !of_eapol.is_empty(),
+        has_failed: of_data.contains(PollFlags::POLLERR) && has_pending_error(&shared.socket),
+    }
 }
 
 /// Size of the EAPOL buffer in octets: larger than the payload of any Ethernet frame.
 const EAPOL_B: usize = 2048;
 
-/// The pending error of a socket, if any.
-fn pending_error(socket: &Socket) -> Option<io::Error> {
-    match getsockopt(socket, sockopt::SocketError) {
-        Ok(0) => None,
-        Ok(code) => Some(io::Error::from_raw_os_error(code)),
-        Err(errno) => Some(errno.into()),
-    }
+/// Whether the socket has a pending error, which this call clears.
+fn has_pending_error(socket: &Socket) -> bool {
+    !matches!(getsockopt(socket, sockopt::SocketError), Ok(0))
+}
+
+/// Rebinds the sockets to an interface that was recreated. Returns whether the interface exists.
+fn recover(shared: &Shared) -> bool {
+    let sockets = [Some(&shared.socket), shared.eapol.as_ref()];
+    sockets.into_iter().flatten().all(Socket::recover)
 }
 
 /// Receives queued unprotected EAPOL frames, at most [`RECEPTIONS`] at a time.
