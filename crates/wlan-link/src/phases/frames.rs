@@ -146,15 +146,21 @@ impl Writer {
 
 /// The elements of beacons and probe responses.
 pub fn advertisement(ssid: &[u8], kind: Kind, advertised: &Elements) -> Vec<u8> {
-    let mut octets = Vec::new();
-    push_element(&mut octets, ID_SSID, ssid);
-    octets.extend_from_slice(&advertised.rsn);
-    octets.extend_from_slice(&advertised.rsnx);
+    let mut octets = identity(ssid, advertised);
     let kind = match kind {
         Kind::Ip => 0,
         Kind::Ethernet => 1,
     };
     vendor(&mut octets, TYPE_LINK, &[LINK_VERSION, kind]);
+    octets
+}
+
+/// The SSID, RSN and RSNX elements.
+fn identity(ssid: &[u8], security: &Elements) -> Vec<u8> {
+    let mut octets = Vec::new();
+    push_element(&mut octets, ID_SSID, ssid);
+    octets.extend_from_slice(&security.rsn);
+    octets.extend_from_slice(&security.rsnx);
     octets
 }
 
@@ -213,12 +219,17 @@ pub fn ciphers_of(rsn: &[u8]) -> Option<(Suite, Vec<Suite>)> {
     Some((Protocol::Rsn.cipher(element.group?)?, pairwise.collect()))
 }
 
+/// The body of a Deauthentication frame.
+pub fn deauthentication(reason: u16) -> Body<'static> {
+    Body::Deauthentication {
+        reason,
+        elements: &[],
+    }
+}
+
 /// The elements of an Association Request.
 pub fn request(ssid: &[u8], chosen: &Elements, cookie: &[u8], dh: &[u8]) -> Vec<u8> {
-    let mut octets = Vec::new();
-    push_element(&mut octets, ID_SSID, ssid);
-    octets.extend_from_slice(&chosen.rsn);
-    octets.extend_from_slice(&chosen.rsnx);
+    let mut octets = identity(ssid, chosen);
     octets.extend_from_slice(dh);
     if !cookie.is_empty() {
         vendor(&mut octets, TYPE_COOKIE, cookie);

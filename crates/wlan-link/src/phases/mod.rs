@@ -42,6 +42,7 @@ mod ap;
 mod frames;
 mod lease;
 mod members;
+mod outbox;
 mod pace;
 mod sta;
 
@@ -254,6 +255,14 @@ fn sae_config() -> Arc<sae::Config> {
         retransmit: Duration::from_millis(100),
         ..sae::Config::default()
     })
+}
+
+/// Describes the failure of an SAE exchange with `peer`.
+fn sae_failure(failure: sae::Failure, peer: &str) -> String {
+    match failure {
+        sae::Failure::PasswordMismatch => format!("wrong passphrase: {peer} has a different password"),
+        other => other.to_string(),
+    }
 }
 
 /// Groups for SAE and OWE.

@@ -6,13 +6,27 @@ use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{AID_BITS, Body, Management, OPEN_SYSTEM, SAE};
 use wlan_rsn::authenticator::StartError;
-use wlan_rsn::{Pmk, sae};
+use wlan_rsn::{Elements, Pmk, sae};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::members::Member;
 use super::{AccessPoint, BEACON_TU, EXCHANGES, PROVEN, PROVEN_FOR, Proof, microseconds};
-use super::{Credentials, Outcome, Phase, reason};
+use super::{Credentials, Outcome, Phase, reason, sae_failure};
 use crate::plane::Endpoint;
+
+/// Refusal of an Association Request.
+enum Refusal {
+    /// No answer.
+    Silent,
+    /// An answer with this status code and these elements.
+    Status(u16, Vec<u8>),
+}
+
+impl From<u16> for Refusal {
+    fn from(code: u16) -> Self {
+        Refusal::Status(code, Vec::new())
+    }
+}
 
 impl AccessPoint {
     /// Processes an unprotected management frame, which any host can send.
@@ -35,7 +49,8 @@ impl AccessPoint {
                     capability: CAPABILITY,
                     elements: &elements,
                 };
-                self.answer(from, len, station, body);
+                self.outbox
+                    .send_answer(self.destination(station, from), len, body);
             }
             return;
         }
@@ -59,7 +74,8 @@ impl AccessPoint {
                 {
                     session.liveness.doubt(now);
                     let text = "ignored an unprotected Deauthentication; sending an SA Query to the station";
-                    self.tell_seldom(Phase::Data, Outcome::Progress, station, text);
+                    self.outbox
+                        .log_limited(self.now, Phase::Data, Outcome::Progress, station, text);
                 }
             }
             _ => {}
@@ -99,17 +115,15 @@ impl AccessPoint {
             status: code,
             rest: &rest,
         };
-        self.answer(from, octets.len(), station, body);
+        self.outbox
+            .send_answer(self.destination(station, from), octets.len(), body);
     }
 
     /// Sends the frames of an SAE reply and records its result.
     pub(super) fn sae_replied(&mut self, station: MacAddr, to: Option<Endpoint>, reply: sae::Reply) {
-        let bssid = self.settings.common.address;
-        for body in to.iter().flat_map(|_| &reply.frames) {
+        if let Some(to) = to {
             // A Commit answers a Commit, a Confirm answers a Confirm. A token or a refusal is shorter than its request.
-            if let (Some(to), Some(frame)) = (to, self.writer.sae(station, bssid, body)) {
-                self.send(to, false, frame);
-            }
+            self.outbox.send_sae(self.destination(station, to), &reply.frames);
         }
         if reply.event.is_some() {
             self.exchanges.remove(&station);
@@ -131,7 +145,7 @@ impl AccessPoint {
                 }
                 let until = self.now + PROVEN_FOR;
                 self.proven.insert(station, Proof { pmk, endpoint, until });
-                self.tell(
+                self.outbox.log(
                     Phase::Authentication,
                     Outcome::Progress,
                     station,
@@ -139,13 +153,9 @@ impl AccessPoint {
                 );
             }
             Some(sae::Event::Failed(failure)) => {
-                let text = match failure {
-                    sae::Failure::PasswordMismatch => {
-                        "wrong passphrase: the station has a different password".into()
-                    }
-                    other => other.to_string(),
-                };
-                self.tell_seldom(Phase::Authentication, Outcome::Failed, station, text);
+                let text = sae_failure(failure, "the station");
+                self.outbox
+                    .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
             }
         }
     }
@@ -158,70 +168,46 @@ impl AccessPoint {
         len: usize,
         rng: &mut dyn CryptoRng,
     ) {
-        let asked = Advertised::read(elements);
-        let refuse = |machine: &mut Self, code: u16, elements: &[u8]| {
-            let body = Body::AssociationResponse {
-                capability: CAPABILITY,
-                status: code,
-                aid: AID_BITS,
-                elements,
-            };
-            machine.answer(from, len, station, body);
+        let (status, aid, elements) = match self.associate(from, station, elements, rng) {
+            Ok((aid, element)) => (status::SUCCESS, aid | AID_BITS, element),
+            Err(Refusal::Status(code, elements)) => (code, AID_BITS, elements),
+            Err(Refusal::Silent) => return,
         };
+        let body = Body::AssociationResponse {
+            capability: CAPABILITY,
+            status,
+            aid,
+            elements: &elements,
+        };
+        self.outbox
+            .send_answer(self.destination(station, from), len, body);
+    }
+
+    /// Adds a station to the members and starts its handshake. Returns its AID and, for OWE, the element of the answer.
+    fn associate(
+        &mut self,
+        from: Endpoint,
+        station: MacAddr,
+        elements: &[u8],
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(u16, Vec<u8>), Refusal> {
+        let asked = Advertised::read(elements);
         if asked.ssid != self.settings.common.ssid {
-            return;
+            return Err(Refusal::Silent);
         }
         // Nothing is stored, computed or logged before the station has shown that it is reachable.
-        let is_authenticated = match &self.settings.common.credentials {
-            Credentials::Sae(_) => {
-                let is_here = |member: &Member| member.endpoint == from;
-                self.proof(station, from).is_some() || self.members.get(&station).is_some_and(is_here)
-            }
-            Credentials::Psk(_) | Credentials::Owe => {
-                self.cookies
-                    .check(station, &octets_of(from), &asked.cookie, self.now)
-            }
-        };
-        if !is_authenticated {
-            return refuse(self, status::NOT_AUTHENTICATED, &[]);
+        if !self.is_authenticated(from, station, &asked.cookie) {
+            return Err(status::NOT_AUTHENTICATED.into());
         }
-        let now = self.now;
-        if let Some(member) = self.members.get_mut(&station)
-            && let Some(session) = &mut member.session
-        {
-            // Only the station itself can complete a handshake in progress. For an established session, an SA Query
-            // decides; until then, the station must come back later (11.13).
-            if session.established {
-                session.liveness.doubt(now);
-                refuse(self, status::REFUSED_TEMPORARILY, &frames::comeback());
-            }
-            return;
-        }
+        self.check_session(station)?;
         if !self.settings.addressing.admits(station) {
-            self.tell_seldom(
-                Phase::Authentication,
-                Outcome::Failed,
-                station,
-                "is not listed, and there is no pool",
-            );
-            return refuse(self, status::DECLINED, &[]);
+            let text = "is not listed, and there is no pool";
+            self.outbox
+                .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
+            return Err(status::DECLINED.into());
         }
-        let (pmk, dh) = match self.pmk(from, station, elements, rng) {
-            Ok(found) => found,
-            Err(code) => return refuse(self, code, &[]),
-        };
-        match self.authenticator.start(station, &asked.elements, &pmk, now, rng) {
-            Ok(()) => {}
-            Err(error) => {
-                let code = match error {
-                    StartError::Mismatch(mismatch) => mismatch.status_code(),
-                    StartError::Full(_) | StartError::Pmk(_) => status::FULL,
-                };
-                let text = format!("association refused with status {code}: {error}");
-                self.tell_seldom(Phase::Authentication, Outcome::Failed, station, text);
-                return refuse(self, code, &[]);
-            }
-        }
+        let (pmk, element) = self.pmk(from, station, elements, rng)?;
+        self.start_handshake(station, &asked.elements, &pmk, rng)?;
         if self.proof(station, from).is_some() {
             self.proven.remove(&station);
         }
@@ -229,33 +215,72 @@ impl AccessPoint {
             Some(member) => member.aid,
             None => self.free_aid(),
         };
-        self.members.insert(
-            station,
-            Member {
-                endpoint: from,
-                aid,
-                pmk,
-                began: now,
-                session: None,
-            },
-        );
-        let body = Body::AssociationResponse {
-            capability: CAPABILITY,
-            status: status::SUCCESS,
-            aid: aid | AID_BITS,
-            elements: &dh,
+        let member = Member {
+            endpoint: from,
+            aid,
+            pmk,
+            began: self.now,
+            session: None,
         };
-        self.answer(from, len, station, body);
+        self.members.insert(station, member);
+        Ok((aid, element))
     }
 
-    /// The PMK that the station must prove and, for OWE, the element of the answer. Returns the status code on refusal.
+    /// Whether the station has completed SAE from this endpoint, or presents a cookie that was sent there.
+    fn is_authenticated(&self, from: Endpoint, station: MacAddr, cookie: &[u8]) -> bool {
+        match &self.settings.common.credentials {
+            Credentials::Sae(_) => {
+                let is_here = |member: &Member| member.endpoint == from;
+                self.proof(station, from).is_some() || self.members.get(&station).is_some_and(is_here)
+            }
+            Credentials::Psk(_) | Credentials::Owe => {
+                self.cookies.check(station, &octets_of(from), cookie, self.now)
+            }
+        }
+    }
+
+    /// Refuses a station that has a session. Only the station itself can complete a handshake in progress. For an
+    /// established session, an SA Query decides; until then, the station must come back later (11.13).
+    fn check_session(&mut self, station: MacAddr) -> Result<(), Refusal> {
+        let member = self.members.get_mut(&station);
+        match member.and_then(|member| member.session.as_mut()) {
+            None => Ok(()),
+            Some(session) if session.established => {
+                session.liveness.doubt(self.now);
+                Err(Refusal::Status(status::REFUSED_TEMPORARILY, frames::comeback()))
+            }
+            Some(_) => Err(Refusal::Silent),
+        }
+    }
+
+    fn start_handshake(
+        &mut self,
+        station: MacAddr,
+        elements: &Elements,
+        pmk: &Pmk,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<(), Refusal> {
+        let started = self.authenticator.start(station, elements, pmk, self.now, rng);
+        started.map_err(|error| {
+            let code = match error {
+                StartError::Mismatch(mismatch) => mismatch.status_code(),
+                StartError::Full(_) | StartError::Pmk(_) => status::FULL,
+            };
+            let text = format!("association refused with status code {code}: {error}");
+            self.outbox
+                .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
+            code.into()
+        })
+    }
+
+    /// The PMK that the station must prove and, for OWE, the element of the answer.
     fn pmk(
         &mut self,
         from: Endpoint,
         station: MacAddr,
         elements: &[u8],
         rng: &mut dyn CryptoRng,
-    ) -> Result<(Pmk, Vec<u8>), u16> {
+    ) -> Result<(Pmk, Vec<u8>), Refusal> {
         if let Some(owe) = &mut self.owe {
             let (element, pmk) = owe
                 .answer(station, elements, rng)
@@ -271,7 +296,10 @@ impl AccessPoint {
                 .or_else(known),
             Credentials::Owe => None,
         };
-        pmk.map(|pmk| (pmk, Vec::new())).ok_or(status::NOT_AUTHENTICATED)
+        match pmk {
+            Some(pmk) => Ok((pmk, Vec::new())),
+            None => Err(status::NOT_AUTHENTICATED.into()),
+        }
     }
 
     /// The station's SAE proof from this endpoint.
@@ -296,12 +324,8 @@ impl AccessPoint {
 
     /// Tells a station that it has no session, in an unprotected frame.
     pub(super) fn dismiss(&mut self, station: MacAddr, to: Endpoint, reason: u16) {
-        let body = Body::Deauthentication {
-            reason,
-            elements: &[],
-        };
-        let frame = self.writer.frame(station, self.settings.common.address, body);
-        self.send(to, false, frame);
+        self.outbox
+            .send(self.destination(station, to), frames::deauthentication(reason));
     }
 }
 

@@ -9,21 +9,22 @@
 mod joining;
 mod session;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
-use wlan_frames::management::{Body, Management};
+use wlan_frames::management::Management;
 use wlan_rsn::authenticator::Limits;
 use wlan_rsn::cookie::Cookies;
 use wlan_rsn::{Authenticator, Elements, Mismatch, Pmk, Timing, owe, sae};
 
-use super::frames::{self, Protected, Writer, reason};
+use super::frames::{self, Protected, reason};
 use super::lease::Addressing;
 use super::members::{Member, MemberState};
+use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Steady};
-use super::{Action, Credentials, Event, GROUPS, Outcome, Phase, Settings, Traffic, sae_config};
+use super::{Action, Credentials, GROUPS, Outcome, Phase, Settings, Traffic, sae_config, sae_failure};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
 /// Beacon interval in time units. Beacons are optional: stations also probe for their access point.
@@ -76,18 +77,15 @@ pub struct AccessPoint {
     /// Completed SAE exchanges, until the stations associate.
     proven: BTreeMap<MacAddr, Proof>,
     members: BTreeMap<MacAddr, Member>,
-    writer: Writer,
     clock: Steady,
     now: Duration,
     next_beacon: Duration,
     next_tick: Duration,
     next_group_rekey: Duration,
     transaction: u16,
-    /// Rate limit of log lines that any host can trigger.
-    lines: Budget,
     /// Rate limit of Deauthentication frames to unknown stations.
     farewells: Budget,
-    actions: VecDeque<Action>,
+    outbox: Outbox,
 }
 
 impl std::fmt::Debug for AccessPoint {
@@ -136,19 +134,14 @@ impl AccessPoint {
         };
         let owe =
             matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, PROVEN));
-        let mut writer = Writer::new(common.address);
-        let mut actions = VecDeque::new();
-        if let Some(to) = settings.beacons_to {
-            let body = Body::Deauthentication {
-                reason: reason::NOT_VALID,
-                elements: &[],
+        let mut outbox = Outbox::new(common.address);
+        if let Some(endpoint) = settings.beacons_to {
+            let everyone = Destination {
+                endpoint,
+                address: MacAddr::BROADCAST,
+                bssid: common.address,
             };
-            let frame = writer.frame(MacAddr::BROADCAST, common.address, body);
-            actions.push_back(Action::Management {
-                to,
-                protected: false,
-                frame,
-            });
+            outbox.send(everyone, frames::deauthentication(reason::NOT_VALID));
         }
         Ok(Self {
             elements,
@@ -159,23 +152,21 @@ impl AccessPoint {
             exchanges: BTreeMap::new(),
             proven: BTreeMap::new(),
             members: BTreeMap::new(),
-            writer,
             clock: Steady::default(),
             now: Duration::ZERO,
             next_beacon: Duration::ZERO,
             next_tick: Duration::ZERO,
             next_group_rekey: settings.rekey_group_after,
             transaction: 0,
-            lines: Budget::new(20, Duration::from_secs(5)),
             farewells: Budget::new(100, Duration::from_millis(10)),
-            actions,
+            outbox,
             settings,
         })
     }
 
     /// The next action. After each call of another method, the caller must call this until it returns `None`.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.outbox.poll()
     }
 
     /// The latest time for the next call of [`timeout`](Self::timeout).
@@ -242,8 +233,8 @@ impl AccessPoint {
         {
             self.next_beacon = now + BEACON_EVERY;
             let elements = self.advertisement();
-            let frame = self.writer.beacon(microseconds(now), BEACON_TU, &elements);
-            self.send(to, false, frame);
+            self.outbox
+                .send_beacon(to, microseconds(now), BEACON_TU, &elements);
         }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
@@ -356,69 +347,29 @@ impl AccessPoint {
         frames::advertisement(&common.ssid, common.kind, &self.elements)
     }
 
-    fn send(&mut self, to: Endpoint, protected: bool, frame: Vec<u8>) {
-        self.actions
-            .push_back(Action::Management { to, protected, frame });
-    }
-
-    /// Sends an unprotected frame, unless it is longer than the frame that it answers.
-    fn answer(&mut self, to: Endpoint, asked_b: usize, station: MacAddr, body: Body<'_>) {
-        let bssid = self.settings.common.address;
-        let frame = self.writer.frame(station, bssid, body);
-        if frame.len() <= asked_b {
-            self.send(to, false, frame);
+    /// The destination of a frame to `station`.
+    fn destination(&self, station: MacAddr, endpoint: Endpoint) -> Destination {
+        Destination {
+            endpoint,
+            address: station,
+            bssid: self.settings.common.address,
         }
     }
 
-    fn send_protected(&mut self, station: MacAddr, said: &Protected) {
-        let Some(member) = self.members.get(&station) else {
-            return;
-        };
-        let to = member.endpoint;
-        let (category, rest) = said.emit();
-        let bssid = self.settings.common.address;
-        let body = Body::Action {
-            category,
-            rest: &rest,
-        };
-        let frame = self.writer.frame(station, bssid, body);
-        self.send(to, true, frame);
+    fn send_action(&mut self, station: MacAddr, content: &Protected) {
+        if let Some(member) = self.members.get(&station) {
+            let to = self.destination(station, member.endpoint);
+            self.outbox.send_action(to, content);
+        }
     }
 
     /// Tells a station that has keys that its session is over.
     fn farewell(&mut self, station: MacAddr, reason: u16) {
-        let bssid = self.settings.common.address;
-        let Some(member) = self.members.get(&station) else {
-            return;
-        };
-        if member.session.as_ref().is_some_and(|session| session.established) {
-            let to = member.endpoint;
-            let body = Body::Deauthentication {
-                reason,
-                elements: &[],
-            };
-            let frame = self.writer.frame(station, bssid, body);
-            self.send(to, true, frame);
-        }
-    }
-
-    fn tell(&mut self, phase: Phase, outcome: Outcome, peer: MacAddr, text: impl Into<String>) {
-        self.actions.push_back(Action::Tell(Event {
-            phase,
-            outcome,
-            peer: Some(peer),
-            text: text.into(),
-        }));
-    }
-
-    /// Reports an event that any host can trigger, with a rate limit.
-    fn tell_seldom(&mut self, phase: Phase, outcome: Outcome, peer: MacAddr, text: impl Into<String>) {
-        if let Some(left_out) = self.lines.take(self.now) {
-            let mut text = text.into();
-            if left_out > 0 {
-                text.push_str(&format!(" ({left_out} similar lines omitted)"));
-            }
-            self.tell(phase, outcome, peer, text);
+        if let Some(member) = self.members.get(&station)
+            && member.session.as_ref().is_some_and(|session| session.established)
+        {
+            let to = self.destination(station, member.endpoint);
+            self.outbox.send_sealed(to, frames::deauthentication(reason));
         }
     }
 }

@@ -32,7 +32,7 @@ impl AccessPoint {
             }
             Body::Action { category, rest } => match Protected::parse(category, rest) {
                 Some(Protected::QueryRequest(transaction)) => {
-                    self.send_protected(from, &Protected::QueryResponse(transaction));
+                    self.send_action(from, &Protected::QueryResponse(transaction));
                 }
                 Some(Protected::AddressRequest(token)) => self.give_addresses(from, token),
                 Some(Protected::QueryResponse(_) | Protected::AddressResponse(..)) | None => {}
@@ -51,7 +51,7 @@ impl AccessPoint {
         };
         if session.established {
             let addresses = session.lease.addresses.clone();
-            self.send_protected(station, &Protected::AddressResponse(token, addresses));
+            self.send_action(station, &Protected::AddressResponse(token, addresses));
         } else {
             session.asked = Some(token);
         }
@@ -63,7 +63,7 @@ impl AccessPoint {
             match output {
                 Output::Send { to, packet, sealed } => {
                     if let Some(member) = self.members.get(&to) {
-                        self.actions.push_back(Action::Eapol {
+                        self.outbox.push(Action::Eapol {
                             peer: to,
                             to: member.endpoint,
                             protected: sealed,
@@ -78,7 +78,7 @@ impl AccessPoint {
                         .get_mut(&peer)
                         .and_then(|member| member.session.as_mut());
                     let action = session.and_then(|session| session.keys.action(output));
-                    self.actions.extend(action);
+                    self.outbox.extend(action);
                 }
                 Output::Established { peer } => self.established(peer),
                 Output::Failed {
@@ -101,7 +101,7 @@ impl AccessPoint {
         if member.session.is_none() {
             // Message 2 has shown that the station has the key.
             let Some(lease) = self.settings.addressing.lease(station) else {
-                self.tell(
+                self.outbox.log(
                     Phase::Keys,
                     Outcome::Failed,
                     station,
@@ -115,7 +115,7 @@ impl AccessPoint {
                 return;
             };
             let common = &self.settings.common;
-            self.actions.push_back(Action::Admit {
+            self.outbox.push(Action::Admit {
                 peer: station,
                 endpoint: member.endpoint,
                 networks: lease.networks.clone(),
@@ -139,7 +139,7 @@ impl AccessPoint {
             {
                 session.rekey_at = self.now + self.settings.common.rekey_after;
             }
-            self.actions.extend(action);
+            self.outbox.extend(action);
         }
     }
 
@@ -155,7 +155,8 @@ impl AccessPoint {
         session.liveness.hear(now);
         let cipher = session.suite.name();
         if std::mem::replace(&mut session.established, true) {
-            self.tell(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
+            self.outbox
+                .log(Phase::Keys, Outcome::Progress, station, "has a new pairwise key");
             return;
         }
         let took = now.saturating_sub(*began);
@@ -170,7 +171,7 @@ impl AccessPoint {
         if let Some(owe) = &mut self.owe {
             owe.forget(station);
         }
-        self.tell(Phase::Keys, Outcome::Established, station, text);
+        self.outbox.log(Phase::Keys, Outcome::Established, station, text);
         if let Some(token) = asked {
             self.give_addresses(station, token);
         }
@@ -199,9 +200,10 @@ impl AccessPoint {
             .is_some_and(|session| session.established);
         self.farewell(station, reason.reason_code());
         if established {
-            self.tell(Phase::Keys, Outcome::Failed, station, text);
+            self.outbox.log(Phase::Keys, Outcome::Failed, station, text);
         } else {
-            self.tell_seldom(Phase::Keys, Outcome::Failed, station, text);
+            self.outbox
+                .log_limited(self.now, Phase::Keys, Outcome::Failed, station, text);
         }
         self.forget(station);
     }
@@ -229,7 +231,7 @@ impl AccessPoint {
                 self.end(station, "no longer answers (reason code 4)");
             } else {
                 self.transaction = self.transaction.wrapping_add(1);
-                self.send_protected(station, &Protected::QueryRequest(self.transaction));
+                self.send_action(station, &Protected::QueryRequest(self.transaction));
             }
         }
         self.drain();
@@ -245,7 +247,7 @@ impl AccessPoint {
         self.drain();
         self.forget(station);
         if had_session {
-            self.tell(Phase::Termination, Outcome::Ended, station, why);
+            self.outbox.log(Phase::Termination, Outcome::Ended, station, why);
         }
     }
 
@@ -265,7 +267,7 @@ impl AccessPoint {
         }) = self.members.remove(&station)
         {
             self.settings.addressing.release(station, &session.lease);
-            self.actions.push_back(Action::Remove { peer: station });
+            self.outbox.push(Action::Remove { peer: station });
         }
     }
 }

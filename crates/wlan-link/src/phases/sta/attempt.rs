@@ -9,7 +9,8 @@ use wlan_rsn::sae::{Event as SaeEvent, Method, Sae};
 use wlan_rsn::{Association, Pmk, Supplicant, Timing, owe};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
-use super::super::{Credentials, GROUPS, Installed, sae_config};
+use super::super::outbox::Destination;
+use super::super::{Credentials, GROUPS, Installed, sae_config, sae_failure};
 use super::{
     Found, LEFT_ALONE, LEFT_ALONE_WRONG, LeftAlone, NOT_FOUND_AFTER, Outcome, PROBE_AGAIN, Phase, REMEMBERED,
     Repeated, State, Station, doubled, searching,
@@ -46,17 +47,21 @@ impl Station {
                 .filter(|&until| until > now)
                 .min();
             probe.next = free.map_or(probe.next, |until| probe.next.min(until));
-            let to = self.settings.probes_to;
-            let da = self.settings.bssid.unwrap_or(MacAddr::BROADCAST);
+            let address = self.settings.bssid.unwrap_or(MacAddr::BROADCAST);
+            let to = Destination {
+                endpoint: self.settings.probes_to,
+                address,
+                bssid: address,
+            };
             let elements = frames::request(&ssid, &wlan_rsn::Elements::default(), &[], &[]);
-            let body = Body::ProbeRequest { elements: &elements };
-            let frame = self.writer.question(da, da, body);
-            self.send(to, false, frame);
+            self.outbox
+                .send_request(to, Body::ProbeRequest { elements: &elements });
         }
         if is_late {
             let name = String::from_utf8_lossy(&ssid).into_owned();
             let text = format!("no access point with SSID \"{name}\" answers; still searching");
-            self.tell(Phase::Discovery, Outcome::Failed, None, text);
+            self.outbox
+                .log(Phase::Discovery, Outcome::Failed, None::<MacAddr>, text);
         }
     }
 
@@ -90,7 +95,8 @@ impl Station {
             Ok(found) => self.authenticate(found, rng),
             Err(why) => {
                 self.leave_alone(bssid, LEFT_ALONE);
-                self.tell_seldom(Phase::Discovery, Outcome::Failed, Some(bssid), why);
+                self.outbox
+                    .log_limited(self.now, Phase::Discovery, Outcome::Failed, Some(bssid), why);
             }
         }
     }
@@ -135,7 +141,13 @@ impl Station {
         let own = self.settings.common.address;
         self.started = self.now;
         let text = format!("found at {}", place(found.endpoint));
-        self.tell_seldom(Phase::Discovery, Outcome::Progress, Some(found.bssid), text);
+        self.outbox.log_limited(
+            self.now,
+            Phase::Discovery,
+            Outcome::Progress,
+            Some(found.bssid),
+            text,
+        );
         let mut first = None;
         let sae = match &self.settings.common.credentials {
             Credentials::Sae(password) => {
@@ -176,38 +188,14 @@ impl Station {
     /// Retransmits the pending request, or gives up.
     pub(super) fn press_on(&mut self, rng: &mut dyn CryptoRng) {
         let now = self.now;
-        let (found, request, refused, body) = match &mut self.state {
-            State::Authenticating { sae: Some(sae), .. } => {
-                let reply = sae.expire(now);
-                return self.sae_replied(&reply, rng);
-            }
-            State::Authenticating {
-                found,
-                request,
-                refused,
-                ..
-            } => {
-                let body = Body::Authentication {
-                    algorithm: OPEN_SYSTEM,
-                    transaction: 1,
-                    status: status::SUCCESS,
-                    rest: &[],
-                };
-                (found, request, *refused, Ok(body))
-            }
-            State::Associating {
-                found,
-                request,
-                refused,
-                owe,
-                cookie,
-                ..
-            } => {
-                let dh = owe.as_ref().map(|owe| owe.element()).unwrap_or_default();
-                let elements = frames::request(&self.settings.common.ssid, &found.own, cookie, &dh);
-                (found, request, *refused, Err(elements))
-            }
-            State::Searching { .. } | State::Joined { .. } => return,
+        if let State::Authenticating { sae: Some(sae), .. } = &mut self.state {
+            let reply = sae.expire(now);
+            return self.sae_replied(&reply, rng);
+        }
+        let (State::Authenticating { request, refused, .. } | State::Associating { request, refused, .. }) =
+            &mut self.state
+        else {
+            return;
         };
         if now < request.next {
             return;
@@ -221,19 +209,34 @@ impl Station {
         }
         request.tries += 1;
         request.next = now + AGAIN;
-        let (bssid, to) = (found.bssid, found.endpoint);
-        let frame = match &body {
-            Ok(body) => self.writer.question(bssid, bssid, *body),
-            Err(elements) => {
+        self.send_pending_request();
+    }
+
+    fn send_pending_request(&mut self) {
+        match &self.state {
+            State::Authenticating { found, .. } => {
+                let body = Body::Authentication {
+                    algorithm: OPEN_SYSTEM,
+                    transaction: 1,
+                    status: status::SUCCESS,
+                    rest: &[],
+                };
+                self.outbox.send_request(found.destination(), body);
+            }
+            State::Associating {
+                found, owe, cookie, ..
+            } => {
+                let dh = owe.as_ref().map(|owe| owe.element()).unwrap_or_default();
+                let elements = frames::request(&self.settings.common.ssid, &found.own, cookie, &dh);
                 let body = Body::AssociationRequest {
                     capability: CAPABILITY,
                     listen_interval: 1,
-                    elements,
+                    elements: &elements,
                 };
-                self.writer.question(bssid, bssid, body)
+                self.outbox.send_request(found.destination(), body);
             }
-        };
-        self.send(to, false, frame);
+            State::Searching { .. } | State::Joined { .. } => {}
+        }
     }
 
     /// Processes an unprotected management frame other than a beacon.
@@ -310,22 +313,13 @@ impl Station {
         let State::Authenticating { found, .. } = &self.state else {
             return;
         };
-        let (bssid, to) = (found.bssid, found.endpoint);
-        for body in &reply.frames {
-            if let Some(frame) = self.writer.sae(bssid, bssid, body) {
-                self.send(to, false, frame);
-            }
-        }
+        self.outbox.send_sae(found.destination(), &reply.frames);
         match &reply.event {
             None => {}
             Some(SaeEvent::Accepted(pmk)) => self.associate(Some(pmk.clone()), Vec::new(), rng),
             Some(SaeEvent::Failed(failure)) => {
                 let wrong = *failure == wlan_rsn::sae::Failure::PasswordMismatch;
-                let text = if wrong {
-                    "wrong passphrase: the access point has a different password".to_owned()
-                } else {
-                    failure.to_string()
-                };
+                let text = sae_failure(*failure, "the access point");
                 self.give_up(Phase::Authentication, &text, wrong);
             }
         }
@@ -355,41 +349,57 @@ impl Station {
     }
 
     fn associated(&mut self, from: MacAddr, code: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
+        match &self.state {
+            State::Associating { found, .. } if found.bssid == from => {}
+            _ => return,
+        }
+        if code == status::SUCCESS {
+            self.start_handshake(elements, rng);
+        } else {
+            self.association_refused(code, elements, rng);
+        }
+    }
+
+    fn association_refused(&mut self, code: u16, elements: &[u8], rng: &mut dyn CryptoRng) {
+        let now = self.now;
+        let State::Associating {
+            owe,
+            request,
+            refused,
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        match code {
+            // The access point is querying this station's previous session, which will not answer. A forged refusal
+            // can delay this station by no more than the maximum comeback time.
+            status::REFUSED_TEMPORARILY => {
+                let after_tu = Advertised::read(elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
+                request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
+            }
+            status::UNSUPPORTED_GROUP if owe.as_mut().is_some_and(|owe| owe.refused(rng)) => {
+                request.next = now;
+                return self.press_on(rng);
+            }
+            _ => {}
+        }
+        *refused = Some(code);
+    }
+
+    /// Starts the 4-way handshake after an Association Response with these elements.
+    fn start_handshake(&mut self, elements: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
         let State::Associating {
             found,
             pmk,
             owe,
-            request,
-            refused,
             early,
             ..
         } = &mut self.state
         else {
             return;
         };
-        if from != found.bssid {
-            return;
-        }
-        match code {
-            status::SUCCESS => {}
-            // The access point is querying this station's previous session, which will not answer. A forged refusal
-            // can delay this station by no more than the maximum comeback time.
-            status::REFUSED_TEMPORARILY => {
-                let after_tu = Advertised::read(elements).comeback_tu.unwrap_or(COMEBACKS_TU_MAX);
-                request.next = now + TU * after_tu.clamp(1, COMEBACKS_TU_MAX);
-                *refused = Some(code);
-                return;
-            }
-            status::UNSUPPORTED_GROUP if owe.as_mut().is_some_and(|owe| owe.refused(rng)) => {
-                request.next = now;
-                return self.press_on(rng);
-            }
-            other => {
-                *refused = Some(other);
-                return;
-            }
-        }
         let pmk = match (&self.settings.common.credentials, owe) {
             (Credentials::Psk(pmk), _) => Some(pmk.clone()),
             (Credentials::Sae(_), _) => pmk.clone(),
@@ -440,7 +450,8 @@ impl Station {
             let wait = self.leave_alone(bssid, if wrong_key { LEFT_ALONE_WRONG } else { LEFT_ALONE });
             text.push_str(&format!("; next try in {:.1} s", wait.as_secs_f64()));
         }
-        self.tell_seldom(phase, Outcome::Failed, bssid, text);
+        self.outbox
+            .log_limited(self.now, phase, Outcome::Failed, bssid, text);
         self.state = searching(self.now);
     }
 

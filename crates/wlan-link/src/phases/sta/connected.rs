@@ -5,7 +5,7 @@ use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
 
-use super::super::frames::{Protected, reason};
+use super::super::frames::{self, Protected, reason};
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials, Direction};
 use super::{Outcome, PROBE_AGAIN, Phase, Repeated, Session, State, Station, doubled, searching};
@@ -56,7 +56,7 @@ impl Station {
             }
             Body::Action { category, rest } => match Protected::parse(category, rest) {
                 Some(Protected::QueryRequest(transaction)) => {
-                    self.send_protected(&Protected::QueryResponse(transaction));
+                    self.send_action(&Protected::QueryResponse(transaction));
                 }
                 Some(Protected::AddressResponse(token, addresses)) => {
                     if session.asking.as_ref().is_some_and(|(asked, _)| *asked == token) {
@@ -67,8 +67,8 @@ impl Station {
                             [] => "the access point assigns no addresses".to_owned(),
                             all => format!("assigned addresses {}", all.join(", ")),
                         };
-                        self.actions.push_back(Action::Assign(addresses));
-                        self.tell(Phase::Data, Outcome::Progress, Some(from), text);
+                        self.outbox.push(Action::Assign(addresses));
+                        self.outbox.log(Phase::Data, Outcome::Progress, Some(from), text);
                     }
                 }
                 Some(Protected::QueryResponse(_) | Protected::AddressRequest(_)) | None => {}
@@ -101,7 +101,8 @@ impl Station {
         {
             session.liveness.doubt(now);
             let text = "ignored an unprotected Deauthentication; sending an SA Query to the access point";
-            self.tell_seldom(Phase::Data, Outcome::Progress, Some(from), text);
+            self.outbox
+                .log_limited(self.now, Phase::Data, Outcome::Progress, Some(from), text);
         }
     }
 
@@ -154,13 +155,13 @@ impl Station {
             });
         let asked = session.liveness.poll(common.keep_alive, now);
         if let Some(token) = again {
-            self.send_protected(&Protected::AddressRequest(token));
+            self.send_action(&Protected::AddressRequest(token));
         }
         match asked {
             Asked::Wait => {}
             Asked::Ask => {
                 self.transaction = self.transaction.wrapping_add(1);
-                self.send_protected(&Protected::QueryRequest(self.transaction));
+                self.send_action(&Protected::QueryRequest(self.transaction));
             }
             Asked::Gone => {
                 self.farewell(reason::INACTIVITY);
@@ -190,7 +191,7 @@ impl Station {
             return;
         };
         match output {
-            Output::Send { to, packet, sealed } => self.actions.push_back(Action::Eapol {
+            Output::Send { to, packet, sealed } => self.outbox.push(Action::Eapol {
                 peer: to,
                 to: found.endpoint,
                 protected: sealed,
@@ -198,7 +199,7 @@ impl Station {
             }),
             Output::InstallPairwise { peer, .. } => {
                 if !std::mem::replace(admitted, true) {
-                    self.actions.push_back(Action::Admit {
+                    self.outbox.push(Action::Admit {
                         peer,
                         endpoint: found.endpoint,
                         networks: Vec::new(),
@@ -212,14 +213,14 @@ impl Station {
                         ..
                     })
                 );
-                self.actions.extend(action);
+                self.outbox.extend(action);
                 if is_new {
                     self.renewed();
                 }
             }
             Output::Retire { .. } => {
                 let action = keys.action(output);
-                self.actions.extend(action);
+                self.outbox.extend(action);
             }
             Output::Established { .. } => self.established(),
             Output::Failed { reason, .. } => self.failed(reason),
@@ -256,7 +257,9 @@ impl Station {
         };
         let bssid = found.bssid;
         if session.is_some() {
-            return self.tell(Phase::Keys, Outcome::Progress, Some(bssid), "new pairwise key");
+            return self
+                .outbox
+                .log(Phase::Keys, Outcome::Progress, Some(bssid), "new pairwise key");
         }
         let suite = found.association.pairwise;
         let mut liveness = Liveness::new(now);
@@ -280,7 +283,8 @@ impl Station {
         );
         self.connections += 1;
         self.left_alone.retain(|left| left.bssid != bssid);
-        self.tell(Phase::Keys, Outcome::Established, Some(bssid), text);
+        self.outbox
+            .log(Phase::Keys, Outcome::Established, Some(bssid), text);
         self.keep_up();
     }
 
@@ -306,18 +310,10 @@ impl Station {
         self.give_up(Phase::Keys, &text, wrong);
     }
 
-    fn send_protected(&mut self, said: &Protected) {
-        let State::Joined { found, .. } = &self.state else {
-            return;
-        };
-        let (bssid, to) = (found.bssid, found.endpoint);
-        let (category, rest) = said.emit();
-        let body = Body::Action {
-            category,
-            rest: &rest,
-        };
-        let frame = self.writer.frame(bssid, bssid, body);
-        self.send(to, true, frame);
+    fn send_action(&mut self, content: &Protected) {
+        if let State::Joined { found, .. } = &self.state {
+            self.outbox.send_action(found.destination(), content);
+        }
     }
 
     /// Tells the access point that the session is over.
@@ -328,13 +324,8 @@ impl Station {
             ..
         } = &self.state
         {
-            let (bssid, to) = (found.bssid, found.endpoint);
-            let body = Body::Deauthentication {
-                reason,
-                elements: &[],
-            };
-            let frame = self.writer.frame(bssid, bssid, body);
-            self.send(to, true, frame);
+            self.outbox
+                .send_sealed(found.destination(), frames::deauthentication(reason));
         }
     }
 
@@ -348,7 +339,7 @@ impl Station {
         self.remove();
         self.state = searching(self.now);
         if had_session {
-            self.tell(Phase::Termination, outcome, Some(bssid), why);
+            self.outbox.log(Phase::Termination, outcome, Some(bssid), why);
         }
     }
 
@@ -361,7 +352,7 @@ impl Station {
         } = &self.state
         {
             let peer = found.bssid;
-            self.actions.push_back(Action::Remove { peer });
+            self.outbox.push(Action::Remove { peer });
         }
     }
 }

@@ -11,7 +11,6 @@
 mod attempt;
 mod connected;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
@@ -23,11 +22,12 @@ use wlan_frames::management::Management;
 use wlan_rsn::sae::Sae;
 use wlan_rsn::{Association, Elements, Pmk, Supplicant, owe};
 
-use super::frames::{Writer, reason};
+use super::frames::reason;
 use super::lease::Prefix;
 use super::members::as_text;
+use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Liveness, Steady};
-use super::{Action, Event, Installed, Outcome, Phase, Settings, Traffic};
+use super::{Action, Installed, Outcome, Phase, Settings, Traffic};
 use crate::plane::{ControlBody, ControlFrame, Endpoint};
 
 /// Retransmission interval of Probe Requests: initial value, which doubles up to the second value.
@@ -87,6 +87,17 @@ struct Found {
     association: Association,
     /// The access point's last timestamp, in microseconds.
     timestamp_us: u64,
+}
+
+impl Found {
+    /// The destination of frames to the access point.
+    fn destination(&self) -> Destination {
+        Destination {
+            endpoint: self.endpoint,
+            address: self.bssid,
+            bssid: self.bssid,
+        }
+    }
 }
 
 /// Retransmission state of a request.
@@ -153,18 +164,15 @@ pub struct Station {
     settings: StaSettings,
     state: State,
     left_alone: Vec<LeftAlone>,
-    writer: Writer,
     clock: Steady,
     now: Duration,
     started: Duration,
     transaction: u16,
     token: u8,
     connections: u64,
-    /// Rate limit of log lines that any host can trigger.
-    lines: Budget,
     /// Rate limit of SA Queries and rekey requests.
     doubts: Budget,
-    actions: VecDeque<Action>,
+    outbox: Outbox,
 }
 
 impl std::fmt::Debug for Station {
@@ -179,27 +187,25 @@ impl Station {
     /// Creates a station, which starts discovery at its first [`timeout`](Self::timeout).
     #[must_use]
     pub fn new(settings: StaSettings) -> Self {
-        let writer = Writer::new(settings.common.address);
+        let outbox = Outbox::new(settings.common.address);
         Self {
             settings,
             state: searching(Duration::ZERO),
             left_alone: Vec::new(),
-            writer,
             clock: Steady::default(),
             now: Duration::ZERO,
             started: Duration::ZERO,
             transaction: 0,
             token: 0,
             connections: 0,
-            lines: Budget::new(20, Duration::from_secs(5)),
             doubts: Budget::new(1, Duration::from_secs(1)),
-            actions: VecDeque::new(),
+            outbox,
         }
     }
 
     /// The next action. After each call of another method, the caller must call this until it returns `None`.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.outbox.poll()
     }
 
     /// The latest time for the next call of [`timeout`](Self::timeout).
@@ -329,37 +335,6 @@ impl Station {
 
     fn at(&mut self, now: Duration) {
         self.now = self.clock.at(now);
-    }
-
-    fn send(&mut self, to: Endpoint, protected: bool, frame: Vec<u8>) {
-        self.actions
-            .push_back(Action::Management { to, protected, frame });
-    }
-
-    fn tell(&mut self, phase: Phase, outcome: Outcome, peer: Option<MacAddr>, text: impl Into<String>) {
-        self.actions.push_back(Action::Tell(Event {
-            phase,
-            outcome,
-            peer,
-            text: text.into(),
-        }));
-    }
-
-    /// Reports an event that any host can trigger, with a rate limit.
-    fn tell_seldom(
-        &mut self,
-        phase: Phase,
-        outcome: Outcome,
-        peer: Option<MacAddr>,
-        text: impl Into<String>,
-    ) {
-        if let Some(left_out) = self.lines.take(self.now) {
-            let mut text = text.into();
-            if left_out > 0 {
-                text.push_str(&format!(" ({left_out} similar lines omitted)"));
-            }
-            self.tell(phase, outcome, peer, text);
-        }
     }
 }
 

@@ -1,0 +1,148 @@
+//! The outputs of a state machine: management frames, log lines and other actions, in order.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wlan_frames::MacAddr;
+use wlan_frames::management::Body;
+
+use super::frames::{Protected, Writer};
+use super::pace::Budget;
+use super::{Action, Event, Outcome, Phase};
+use crate::plane::Endpoint;
+
+/// The receiver of a management frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination {
+    /// The transport's address of the receiver.
+    pub endpoint: Endpoint,
+    /// Destination address of the frame.
+    pub address: MacAddr,
+    /// The BSS of both ends.
+    pub bssid: MacAddr,
+}
+
+/// The actions that the caller of a state machine has not taken yet.
+#[derive(Debug)]
+pub struct Outbox {
+    writer: Writer,
+    actions: VecDeque<Action>,
+    /// Rate limit of log lines that any host can trigger.
+    lines: Budget,
+}
+
+impl Outbox {
+    /// The outbox of the end with this address.
+    pub fn new(own: MacAddr) -> Self {
+        Self {
+            writer: Writer::new(own),
+            actions: VecDeque::new(),
+            lines: Budget::new(20, Duration::from_secs(5)),
+        }
+    }
+
+    /// Takes the next action.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Adds an action.
+    pub fn push(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    fn push_frame(&mut self, to: Endpoint, protected: bool, frame: Vec<u8>) {
+        self.push(Action::Management { to, protected, frame });
+    }
+
+    /// Sends an unprotected frame.
+    pub fn send(&mut self, to: Destination, body: Body<'_>) {
+        let frame = self.writer.frame(to.address, to.bssid, body);
+        self.push_frame(to.endpoint, false, frame);
+    }
+
+    /// Sends an unprotected request, padded so that no answer is longer.
+    pub fn send_request(&mut self, to: Destination, body: Body<'_>) {
+        let frame = self.writer.question(to.address, to.bssid, body);
+        self.push_frame(to.endpoint, false, frame);
+    }
+
+    /// Sends an unprotected answer, unless it is longer than the `request_b` octets of the frame that it answers.
+    pub fn send_answer(&mut self, to: Destination, request_b: usize, body: Body<'_>) {
+        let frame = self.writer.frame(to.address, to.bssid, body);
+        if frame.len() <= request_b {
+            self.push_frame(to.endpoint, false, frame);
+        }
+    }
+
+    /// Sends an unprotected Authentication frame for each SAE body.
+    pub fn send_sae(&mut self, to: Destination, bodies: &[Vec<u8>]) {
+        for body in bodies {
+            if let Some(frame) = self.writer.sae(to.address, to.bssid, body) {
+                self.push_frame(to.endpoint, false, frame);
+            }
+        }
+    }
+
+    /// Broadcasts a beacon.
+    pub fn send_beacon(&mut self, to: Endpoint, timestamp_us: u64, interval_tu: u16, elements: &[u8]) {
+        let frame = self.writer.beacon(timestamp_us, interval_tu, elements);
+        self.push_frame(to, false, frame);
+    }
+
+    /// Sends a frame sealed under the pairwise key of its receiver.
+    pub fn send_sealed(&mut self, to: Destination, body: Body<'_>) {
+        let frame = self.writer.frame(to.address, to.bssid, body);
+        self.push_frame(to.endpoint, true, frame);
+    }
+
+    /// Sends a sealed Action frame.
+    pub fn send_action(&mut self, to: Destination, content: &Protected) {
+        let (category, rest) = content.emit();
+        let body = Body::Action {
+            category,
+            rest: &rest,
+        };
+        self.send_sealed(to, body);
+    }
+
+    /// Adds a log line.
+    pub fn log(
+        &mut self,
+        phase: Phase,
+        outcome: Outcome,
+        peer: impl Into<Option<MacAddr>>,
+        text: impl Into<String>,
+    ) {
+        self.push(Action::Tell(Event {
+            phase,
+            outcome,
+            peer: peer.into(),
+            text: text.into(),
+        }));
+    }
+
+    /// Adds a log line about an event that any host can trigger, with a rate limit.
+    pub fn log_limited(
+        &mut self,
+        now: Duration,
+        phase: Phase,
+        outcome: Outcome,
+        peer: impl Into<Option<MacAddr>>,
+        text: impl Into<String>,
+    ) {
+        if let Some(omitted) = self.lines.take(now) {
+            let mut text = text.into();
+            if omitted > 0 {
+                text.push_str(&format!(" ({omitted} similar lines omitted)"));
+            }
+            self.log(phase, outcome, peer, text);
+        }
+    }
+}
+
+impl Extend<Action> for Outbox {
+    fn extend<I: IntoIterator<Item = Action>>(&mut self, actions: I) {
+        self.actions.extend(actions);
+    }
+}
