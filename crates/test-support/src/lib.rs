@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use wlan_frames::pcap;
+use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, ID_SSID, push_element};
+use wlan_frames::{MacAddr, pcap};
 
 /// Reports why a test cannot run; the test must then return.
 ///
@@ -82,6 +83,30 @@ pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
         file.extend(frame);
     }
     file
+}
+
+/// A beacon of a protected network, without FCS: the SSID, four supported rates, then `elements`.
+///
+/// # Panics
+/// If the SSID is longer than an element.
+#[must_use]
+pub fn beacon(bssid: MacAddr, ssid: &[u8], elements: &[&[u8]]) -> Vec<u8> {
+    let mut all = Vec::new();
+    push_element(&mut all, ID_SSID, ssid);
+    // Supported Rates: 6, 9, 12 and 18 Mbit/s.
+    push_element(&mut all, 1, &[0x8c, 0x12, 0x98, 0x24]);
+    all.extend(elements.concat());
+    let beacon = Beacon {
+        bssid,
+        sequence: 1,
+        timestamp_us: 1,
+        interval_tu: 100,
+        capability: CAPABILITY_ESS | CAPABILITY_PRIVACY,
+        elements: &all,
+    };
+    let mut mpdu = vec![0; beacon.len()];
+    beacon.emit(&mut mpdu);
+    mpdu
 }
 
 /// The values of `fields` that tshark decodes for each frame of `capture`, as text. `None`, after a [`skip`], if tshark

@@ -6,7 +6,6 @@ mod world;
 use test_support::{capture, tshark};
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{IntegrityKeyId, KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
-use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::{DataHeader, EtherType, LlcSnap, MacAddr, SequenceControl, fcs};
 use wlan_rsn::{Akm, Elements, Key, Learned, Observer, Pmk, Policy, Protocol, psk::psk};
@@ -57,23 +56,8 @@ impl Air {
     }
 
     fn beacon(&mut self, elements: &Elements) {
-        let mut body = Vec::new();
-        push_element(&mut body, 0, SSID);
-        push_element(&mut body, 1, &[0x8c, 0x12, 0x98, 0x24]);
-        for element in [&elements.rsn, &elements.rsnx, &elements.wpa] {
-            body.extend(element);
-        }
-        let beacon = Beacon {
-            bssid: AP,
-            sequence: 1,
-            timestamp_us: 1,
-            interval_tu: 100,
-            capability: CAPABILITY_ESS | CAPABILITY_PRIVACY,
-            elements: &body,
-        };
-        let mut mpdu = vec![0; beacon.len()];
-        beacon.emit(&mut mpdu);
-        self.push(mpdu);
+        let elements = [&elements.rsn[..], &elements.rsnx, &elements.wpa];
+        self.push(test_support::beacon(AP, SSID, &elements));
     }
 
     fn data(&mut self, from: MacAddr, to: MacAddr, ethertype: EtherType, payload: &[u8], seal: &Seal<'_>) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use common::TestRng;
 use wlan_ciphers::tkip::Role;
 use wlan_ciphers::{KeyId, PacketNumber, SealJob, Suite, TemporalKey, Tkip};
-use wlan_frames::beacon::{Beacon, CAPABILITY_ESS, CAPABILITY_PRIVACY, push_element};
+use wlan_frames::beacon::push_element;
 use wlan_frames::radiotap::{FLAG_FCS, Radiotap};
 use wlan_frames::rsn::RsnCapabilities;
 use wlan_frames::{
@@ -192,21 +192,8 @@ impl Bss {
 
     /// Adds a beacon with this SSID.
     pub fn beacon(&self, air: &mut Air, ssid: &[u8]) {
-        let mut body = Vec::new();
-        push_element(&mut body, 0, ssid);
-        push_element(&mut body, 1, &[0x8c, 0x12, 0x98, 0x24]);
-        body.extend([&self.elements.rsn[..], &self.elements.wpa].concat());
-        let beacon = Beacon {
-            bssid: self.bssid,
-            sequence: 1,
-            timestamp_us: 1,
-            interval_tu: 100,
-            capability: CAPABILITY_ESS | CAPABILITY_PRIVACY,
-            elements: &body,
-        };
-        let mut mpdu = vec![0; beacon.len()];
-        beacon.emit(&mut mpdu);
-        air.record(&mpdu);
+        let elements = [&self.elements.rsn[..], &self.elements.wpa];
+        air.record(&test_support::beacon(self.bssid, ssid, &elements));
     }
 
     /// Adds a management frame of this subtype, with the SSID after `fixed_len` octets: a probe response (5, 12), an
