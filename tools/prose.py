@@ -210,8 +210,9 @@ def sources(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def checked_files(rules: Rules) -> list[Path]:
-    """The files that `make lint` checks."""
-    return sorted({path for pattern in rules.checked for path in ROOT.glob(pattern)})
+    """The files that `make lint` checks: those of the patterns, except what a build has put into `target`."""
+    found = {path for pattern in rules.checked for path in ROOT.glob(pattern)}
+    return sorted(path for path in found if "target" not in path.relative_to(ROOT).parts)
 
 
 def check(path: Path, rules: Rules, *, long: bool = False) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-//! A flat JSON object for several structs, each of which takes its own keys from it. Every error names its key.
+//! Splits a flat JSON object: several structs take their own keys from it. Every error names its key.
 //!
 //! serde's `flatten` splits an object in the same way, but serde does not support it together with
 //! `deny_unknown_fields`, and its errors do not name the key.

@@ -122,7 +122,7 @@ words! {
         Udp = "udp",
     }
 
-    /// What the sources send.
+    /// The traffic that the sources send.
     enum Kind {
         /// As much as the link carries.
         Saturated = "saturated",

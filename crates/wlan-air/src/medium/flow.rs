@@ -60,7 +60,7 @@ pub(super) struct ExchangeEnd<'c> {
     pub config: &'c StationConfig,
 }
 
-/// What an exchange did to one of its MPDUs.
+/// The effect of an exchange on one of its MPDUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// The sender retransmits it.

@@ -46,7 +46,7 @@ pub use self::error::BadScenario;
 /// Queue limit of a processor in frames: a descriptor ring of the size that drivers use.
 const PROCESSOR_LIMIT: usize = 512;
 
-/// A scenario to simulate. Its PHY and its security are those that the standard allows; [`check`](Scenario::check)
+/// A scenario to simulate. The standard allows its PHY and its security; [`check`](Scenario::check)
 /// checks the rest.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -60,7 +60,7 @@ pub struct Scenario {
     run: Run,
 }
 
-/// What is random, and how long the scenario lasts.
+/// The seed, and the duration of the scenario.
 #[derive(Clone, Copy, Debug, serde::Deserialize)]
 struct Run {
     seed: u64,
