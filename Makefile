@@ -1,6 +1,7 @@
 # make run   installs missing packages, builds, runs the quickstart study and prints the path of its report
 # make test  runs everything that continuous integration runs
 # make docs  builds the documentation site in target/site
+# make dist  builds the wheels and the source distribution in target/dist
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run test docs lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
+.PHONY: FORCE build run test docs dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
 .PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -96,6 +97,14 @@ lint: build
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/python tools/prose.py
+
+$(VENV)/.dist: $(VENV)/.packages
+	$(VENV)/bin/pip install --group dist
+	@touch $@
+
+# The wheels and the source distribution, in target/dist.
+dist: $(VENV)/.dist
+	tools/dist.sh $(abspath $(VENV))/bin/python
 
 bench: system-run build
 	$(VENV)/bin/python benches/first_light.py $(if $(WRITE),--write $(WRITE))

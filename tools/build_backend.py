@@ -1,17 +1,18 @@
-"""The build back end: maturin, with the commit of the checkout in source distributions.
+"""The build back end: maturin, with the commit in source distributions and the crates' licence notices in wheels.
 
 A wheel is built in a checkout, where `crates/airtoll-py/build.rs` asks git for the commit. A source distribution has
 no git repository, so it contains the commit in a file, which build.rs reads.
 """
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+import licences
 import maturin
 from maturin import (
     build_editable,
-    build_wheel,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -32,7 +33,16 @@ __all__ = [
 
 _ROOT = Path(__file__).parents[1]
 _SCRIPT = _ROOT / "tools/commit.sh"
-_FILE = _ROOT / "crates/airtoll-py/commit"
+_COMMIT = _ROOT / "crates/airtoll-py/commit"
+_NOTICES = _ROOT / "python/airtoll/THIRD-PARTY-LICENSES"
+
+
+@contextmanager
+def _removed_afterwards(path: Path) -> Iterator[Path]:
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, str] | None = None) -> str:
@@ -40,8 +50,17 @@ def build_sdist(sdist_directory: str, config_settings: Mapping[str, str] | None 
     if not _SCRIPT.is_file():  # an unpacked source distribution, which already has the file
         return maturin.build_sdist(sdist_directory, config_settings)
     commit = subprocess.run([_SCRIPT], check=True, capture_output=True).stdout
-    _FILE.write_bytes(commit)
-    try:
+    with _removed_afterwards(_COMMIT) as path:
+        path.write_bytes(commit)
         return maturin.build_sdist(sdist_directory, config_settings)
-    finally:
-        _FILE.unlink()
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: Mapping[str, str] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build the wheel and return its file name."""
+    with _removed_afterwards(_NOTICES) as path:
+        licences.write(path)
+        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

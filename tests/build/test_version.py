@@ -141,7 +141,13 @@ def test_a_source_distribution_carries_the_commit_and_leaves_none_behind(tmp_pat
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout of airtoll")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-    for file in ("pyproject.toml", BUILD_SCRIPT, "tools/commit.sh", "tools/build_backend.py"):
+    for file in (
+        "pyproject.toml",
+        BUILD_SCRIPT,
+        "tools/commit.sh",
+        "tools/build_backend.py",
+        "tools/licences.py",
+    ):
         shutil.copy(ROOT / file, clone / file)  # the current content, committed or not
     commit = commit_all(clone)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
