@@ -149,6 +149,8 @@ impl AsFd for Tun {
 /// The ioctls that turn an open `/dev/net/tun` into a device.
 #[allow(unsafe_code)]
 mod sys {
+    use std::ffi::c_char;
+
     use super::{AsRawFd, File, Kind, io, libc};
 
     nix::ioctl_write_ptr_bad!(
@@ -170,7 +172,7 @@ mod sys {
             .iter_mut()
             .zip(name.bytes().take(libc::IFNAMSIZ - 1))
         {
-            *to = from.cast_signed();
+            *to = c_char::from_ne_bytes([from]);
         }
         let mode = match kind {
             Kind::Ip => libc::IFF_TUN,

@@ -1,5 +1,6 @@
 //! Reads and changes the properties of network interfaces by name (netdevice(7)).
 
+use std::ffi::c_char;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -25,7 +26,7 @@ impl Interface {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
         }
         for (to, from) in octets.iter_mut().zip(name.bytes()) {
-            *to = from.cast_signed();
+            *to = c_char::from_ne_bytes([from]);
         }
         Ok(Self {
             socket: socket(
@@ -85,7 +86,7 @@ impl Interface {
         }
         let mut octets = [0; 6];
         for (to, from) in octets.iter_mut().zip(address.sa_data) {
-            *to = from.cast_unsigned();
+            [*to] = from.to_ne_bytes();
         }
         Ok(MacAddr(octets))
     }
@@ -97,7 +98,7 @@ impl Interface {
     pub fn set_address(&self, address: MacAddr) -> io::Result<()> {
         let mut data = [0; 14];
         for (to, from) in data.iter_mut().zip(address.0) {
-            *to = from.cast_signed();
+            *to = c_char::from_ne_bytes([from]);
         }
         self.ask(libc::SIOCSIFHWADDR, |asked| {
             asked.ifr_ifru.ifru_hwaddr = libc::sockaddr {
