@@ -8,7 +8,7 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -20,9 +20,29 @@ from airtoll.errors import AirtollError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
+_PANELS: Final = {
+    "Measure": ("doctor", "studies", "plan", "run"),
+    "Results": ("report", "compare", "gate", "verify", "import", "metrics"),
+    "Predict": ("model", "simulate", "sweep"),
+    "Frames": ("decrypt", "ciphers"),
+    "Network": ("link",),
+    "Hardware": ("rtl",),
+}
+"""The commands in the order of a user's work, by the panel of `airtoll --help`."""
+
 
 class _Commands(TyperGroup):
     """The commands; `simulate` and `model` load their options, the keys of a scenario, when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as in the base class
+        return [name for names in _PANELS.values() for name in names]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command: Any = super().get_command(ctx, cmd_name)
+        for panel, names in _PANELS.items():
+            if cmd_name in names:
+                command.rich_help_panel = panel
+        return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -49,7 +69,6 @@ app = typer.Typer(
     cls=_Commands,
     help="Measure what securing a wireless LAN costs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
 )
@@ -60,6 +79,14 @@ StudyArgument = Annotated[
     str,
     typer.Argument(
         metavar="STUDY", help="A study file, or the name of a study that `airtoll studies` lists."
+    ),
+]
+StudyOrResultArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY|DIR",
+        help="A study file, or the name of a study that `airtoll studies` lists. With --resume and without --out: the "
+        "result directory of the interrupted run.",
     ),
 ]
 LabOption = Annotated[
@@ -134,16 +161,14 @@ def plan(study: StudyArgument, lab: LabOption = None, quick: QuickOption = False
 
 @app.command()
 def run(
-    study: StudyArgument,
+    study: StudyOrResultArgument,
     lab: LabOption = None,
     quick: QuickOption = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Result directory.", show_default="results/STUDY-TIME"),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Complete an interrupted run in --out DIR.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Complete the interrupted run in DIR.")] = False,
     allow_mixed: AllowMixedOption = False,
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Capture the air in every run (radiotap, LINKTYPE 127).")
@@ -388,13 +413,24 @@ app.add_typer(link, name="link")
 app.add_typer(rtl, name="rtl")
 
 
+# Typer exports no other name for the error of an unknown option or a missing argument.
+_RequestError: Any = typer.BadParameter.__base__
+
+
 def main() -> None:
     """Entry point: every failure ends with one line on stderr and an exit status."""
     if isinstance(sys.stdout, TextIOWrapper):
         # A file name may be invalid UTF-8; its bytes are printed unchanged.
         sys.stdout.reconfigure(errors="surrogateescape")
     try:
-        app()
+        # Not standalone: typer would frame its errors and exit.
+        status = app(standalone_mode=False)
+    except _RequestError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()
+            raise SystemExit(error.exit_code) from None
+        command = getattr(error.ctx, "command_path", "airtoll")
+        _fail(f"{error.format_message().removesuffix('.')}; see {command} --help", error.exit_code)
     except AirtollError as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -405,6 +441,9 @@ def main() -> None:
         raise SystemExit(0) from None
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+
+    else:
+        raise SystemExit(status)
 
 
 def _fail(message: str, status: int) -> None:

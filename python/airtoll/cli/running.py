@@ -28,7 +28,7 @@ from airtoll.store import (
     record,
 )
 from airtoll.store.origin import ALLOW_MIXED
-from airtoll.study import estimate_s, expand, find_study, load_study, varying_factors
+from airtoll.study import Plan, estimate_s, expand, find_study, load_study, varying_factors
 
 
 def perform(
@@ -44,21 +44,22 @@ def perform(
     """Measure all runs missing from the result, then write the report and print the table."""
     if allow_mixed and not resume:
         raise UsageError(f"{ALLOW_MIXED} requires --resume")
-    study = load_study(find_study(study_name))
-    plan = expand(study, lab=lab_name, quick=quick)
+    if resume and out is None:
+        out = Path(study_name)
+        study_text, plan = _stored(out, lab_name, quick=quick)
+    else:
+        study = load_study(find_study(study_name))
+        study_text, plan = study.text, expand(study, lab=lab_name, quick=quick)
     lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
     console = plain_console()
     probes = probes_of(plan.method.probes, lab.name)
     check_ready(plan.runs, lab, probes)
-    if not resume:
-        directory = out or default_directory(plan.study)
-        result = Result.create(directory, study.text, plan, lab.name, quick)
-    elif out is not None:
-        result = Result.resume(out, study.text, plan, allow_mixed=allow_mixed)
+    if resume and out is not None:
+        result = Result.resume(out, study_text, plan, allow_mixed=allow_mixed)
     else:
-        raise UsageError("--resume requires --out DIR, the result to complete")
+        result = Result.create(out or default_directory(plan.study), study_text, plan, lab.name, quick)
     with result:
         _record(console, result, lab, probes, pcap=pcap)
         paths = write_report(result, result.directory)
@@ -66,6 +67,18 @@ def perform(
     console.print(f"report: {paths.html}", soft_wrap=True)
     if (too_little := _too_little(result)) is not None:
         raise AirtollError(too_little)
+
+
+def _stored(directory: Path, lab_name: str | None, *, quick: bool) -> tuple[str, Plan]:
+    """The study and the plan of the result to complete."""
+    if not directory.is_dir():
+        raise UsageError(
+            f"--resume requires the result directory, {directory} is none: airtoll run --resume DIR"
+        )
+    if lab_name is not None or quick:
+        raise UsageError(f"{'--quick' if quick else '--lab'}: the plan in {directory} cannot change")
+    stored = Result.open(directory)
+    return stored.study_text, stored.plan
 
 
 def _too_little(result: Result) -> str | None:
@@ -115,8 +128,9 @@ def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe],
 
 def _kept(result: Result) -> str:
     done = len(result.finished())
-    again = f"repeat the command with --out {result.directory} --resume to continue"
-    return f"{done} of {len(result.plan.runs)} runs are kept; {again}"
+    return (
+        f"{done} of {len(result.plan.runs)} runs are kept; airtoll run --resume {result.directory} continues"
+    )
 
 
 class _Display:
