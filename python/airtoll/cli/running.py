@@ -72,9 +72,7 @@ def perform(
 def _stored(directory: Path, lab_name: str | None, *, quick: bool) -> tuple[str, Plan]:
     """The study and the plan of the result to complete."""
     if not directory.is_dir():
-        raise UsageError(
-            f"--resume requires the result directory, {directory} is none: airtoll run --resume DIR"
-        )
+        raise UsageError(f"--resume: {directory} is not a result directory; usage: airtoll run --resume DIR")
     if lab_name is not None or quick:
         raise UsageError(f"{'--quick' if quick else '--lab'}: the plan in {directory} cannot change")
     stored = Result.open(directory)
