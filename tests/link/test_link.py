@@ -109,7 +109,7 @@ def test_ends_connect_carry_packets_and_leave_nothing_behind(
     ap.wait("is up")
     sta = network.start("sta", 2, transport, **keys)
     line = connect(sta)
-    all_of_it = re.search(r"([0-9.]+) ms after it was found", line)
+    all_of_it = re.search(r"([0-9.]+) ms after discovery", line)
     handshake = re.search(r"([0-9.]+) ms after its association", ap.wait("connected with"))
     assert all_of_it
     assert handshake
