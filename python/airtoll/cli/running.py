@@ -80,7 +80,7 @@ def _stored(directory: Path, lab_name: str | None, *, quick: bool) -> tuple[str,
 
 
 def _too_little(result: Result) -> str | None:
-    """A message that names the planned comparisons with too few valid pairs; None if there are none."""
+    """A message that names the planned comparisons with too few valid pairs, or None."""
     records = {record.run.id: record for record in result.records()}
     every = coverage([ReportRun(run, records.get(run.id), {}).outcome for run in result.plan.runs])
     short = [each for each in every if each.falls_short]
