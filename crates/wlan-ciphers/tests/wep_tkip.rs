@@ -288,6 +288,22 @@ proptest! {
 }
 
 #[test]
+fn a_frame_without_payload_opens_and_one_octet_less_is_short() {
+    let frame = Frame {
+        payload: Vec::new(),
+        ..Frame::example()
+    };
+    for [sender, receiver] in links() {
+        let mut mpdu = sender.sealed(&frame);
+        let shorter = mpdu.len() - 1;
+        let cut = receiver.open_one(&mut mpdu.clone()[..shorter], frame.key_id);
+        assert_eq!(cut, Err(OpenError::Short), "{:?}", sender.suite());
+        let opened = receiver.open_one(&mut mpdu, frame.key_id);
+        assert_eq!(opened, Ok(Vec::new()), "{:?}", sender.suite());
+    }
+}
+
+#[test]
 fn frames_that_cannot_be_opened_say_why_and_are_left_alone() {
     let frame = Frame::example();
     for [sender, receiver] in links() {

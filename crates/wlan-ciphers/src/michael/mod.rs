@@ -302,6 +302,16 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_portable_backend_is_always_available() {
+        assert!(matches!(Backend::available().next(), Some(Backend::Portable)));
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(
+            Backend::available().any(|backend| matches!(backend, Backend::Avx2(_))),
+            std::is_x86_feature_detected!("avx2")
+        );
+    }
+
     proptest! {
         #[test]
         fn every_backend_gives_what_the_portable_one_gives(
