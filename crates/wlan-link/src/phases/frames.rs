@@ -372,6 +372,72 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn only_the_first_valid_element_of_each_kind_counts() {
+        let element = |id: u8, body: &[u8]| {
+            let mut octets = Vec::new();
+            push_element(&mut octets, id, body);
+            octets
+        };
+        let own = |kind: u8, body: &[u8]| element(ID_VENDOR, &[&OUI[..], &[kind], body].concat());
+        let foreign = |kind: u8, body: &[u8]| element(ID_VENDOR, &[&[0x00, 0x50, 0xf2, kind], body].concat());
+        let read = |all: &[Vec<u8>]| Advertised::read(&all.concat());
+
+        let names = [&[b'x'; 33][..], b"first", b"second"].map(|name| element(ID_SSID, name));
+        assert_eq!(read(&names).ssid, b"first");
+        assert_eq!(
+            read(&[element(ID_SSID, b""), element(ID_SSID, b"second")]).ssid,
+            b""
+        );
+        let security = [(ID_RSN, 1), (ID_RSN, 2), (ID_RSNX, 3), (ID_RSNX, 4)];
+        let found = read(&security.map(|(id, octet)| element(id, &[octet])));
+        assert_eq!(found.elements.rsn, [ID_RSN, 1, 1]);
+        assert_eq!(found.elements.rsnx, [ID_RSNX, 1, 3]);
+
+        let of_others = [
+            foreign(TYPE_LINK, &[LINK_VERSION, 1]),
+            foreign(TYPE_COOKIE, b"theirs"),
+        ];
+        assert_eq!(read(&of_others), Advertised::default());
+        let ours = read(&[own(TYPE_LINK, &[LINK_VERSION, 1]), own(TYPE_COOKIE, b"ours")]);
+        assert_eq!(
+            (ours.kind, &ours.cookie[..]),
+            (Some(Kind::Ethernet), &b"ours"[..])
+        );
+        assert_eq!(read(&[own(TYPE_LINK, &[LINK_VERSION + 1, 1])]).kind, None);
+    }
+
+    #[test]
+    fn the_comeback_time_is_a_timeout_interval_element() {
+        let [a, b, c, d] = pace::SILENT_AFTER_TU.to_le_bytes();
+        assert_eq!(comeback(), [56, 5, 3, a, b, c, d]);
+        assert_eq!(
+            Advertised::read(&comeback()).comeback_tu,
+            Some(pace::SILENT_AFTER_TU)
+        );
+        let reassociation_deadline = [56, 5, 1, a, b, c, d];
+        assert_eq!(Advertised::read(&reassociation_deadline).comeback_tu, None);
+    }
+
+    #[test]
+    fn sequence_numbers_count_modulo_4096() {
+        let mut writer = Writer::new(MacAddr([2; 6]));
+        let mut next = || {
+            let octets = writer.frame(MacAddr([4; 6]), MacAddr([4; 6]), deauthentication(3));
+            Management::parse(&octets).unwrap().sequence
+        };
+        let numbers: Vec<u16> = (0..4097).map(|_| next()).collect();
+        let expected: Vec<u16> = (1..4096).chain([0, 1]).collect();
+        assert_eq!(numbers, expected);
+    }
+
+    #[test]
+    fn a_beacon_has_its_time_and_the_capabilities_of_a_protected_bss_with_qos() {
+        let octets = Writer::new(MacAddr([2; 6])).beacon(0x0102_0304_0506_0708, 1000, b"");
+        let fixed = [8, 7, 6, 5, 4, 3, 2, 1, 0xe8, 0x03, 0x11, 0x02];
+        assert_eq!(octets[24..], fixed);
+    }
+
     proptest! {
         #[test]
         fn what_was_said_sealed_is_read(said in protected()) {

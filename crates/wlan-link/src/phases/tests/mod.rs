@@ -3,6 +3,7 @@
 mod world;
 
 use proptest::prelude::*;
+use wlan_frames::beacon::Beacon;
 use wlan_frames::management::{Body, Management};
 
 use super::*;
@@ -188,6 +189,75 @@ fn forged_frames_in_the_open_end_no_session_and_cost_one_question_a_second() {
         assert_eq!(world.plane(end).used.len(), 1, "no key was lost");
         assert!(world.plane(end).events.len() < 500);
     }
+}
+
+#[test]
+fn frames_from_a_group_address_or_from_its_own_address_leave_no_trace_at_an_access_point() {
+    let mut world = World::new(Akm::Sae, 1, 5);
+    let mut commit = None;
+    world.run(1, |world| {
+        commit = world.air.iter().find_map(|flight| match &flight.body {
+            ControlBody::Management(octets) if flight.from == station(1) => match Management::parse(octets) {
+                Ok(frame) if matches!(frame.body, Body::Authentication { .. }) => Some(octets.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        commit.is_some()
+    });
+    let commit = commit.expect("the station starts SAE");
+    let now = world.now;
+    let mut kept_after_commit_from = |from: MacAddr| {
+        let mut octets = commit.clone();
+        octets[10..16].copy_from_slice(&from.0);
+        let frame = ControlFrame {
+            transmitter: from,
+            endpoint: Endpoint::Ethernet(from),
+            protected: false,
+            body: ControlBody::Management(octets),
+        };
+        let mut rng = TestRng(1);
+        world.ap().receive(&frame, now, &mut rng);
+        world.ap().kept()
+    };
+    assert_eq!(kept_after_commit_from(AP), [0; 4]);
+    assert_eq!(kept_after_commit_from(MacAddr([3, 0, 0, 0, 0, 9])), [0; 4]);
+    assert_eq!(kept_after_commit_from(MacAddr::BROADCAST), [0; 4]);
+    assert_eq!(kept_after_commit_from(station(7)), [0, 0, 1, 0]);
+}
+
+#[test]
+fn beacons_repeat_after_the_beacon_interval_with_the_time_in_microseconds() {
+    let mut world = World::new(Akm::Owe, 0, 6);
+    let mut sent = Vec::new();
+    world.run(10, |world| {
+        sent.extend(world.air.iter().filter_map(|flight| match &flight.body {
+            ControlBody::Management(octets) => Some((flight.order, Beacon::parse(octets).ok()?.timestamp_us)),
+            ControlBody::Eapol(_) => None,
+        }));
+        false
+    });
+    sent.dedup();
+    let interval_us = 1024 * u64::from(ap::BEACON_TU);
+    assert!((9..=11).contains(&sent.len()), "{sent:?}");
+    for pair in sent.windows(2) {
+        assert_eq!(pair[1].1 - pair[0].1, interval_us);
+    }
+}
+
+#[test]
+fn a_log_line_names_the_phase_the_peer_and_the_reason() {
+    let event = |peer| Event {
+        phase: Phase::Authentication,
+        outcome: Outcome::Failed,
+        peer,
+        text: "wrong passphrase".into(),
+    };
+    assert_eq!(event(None).to_string(), "authentication: wrong passphrase");
+    assert_eq!(
+        event(Some(AP)).to_string(),
+        "authentication: 02:00:00:00:00:a0: wrong passphrase"
+    );
 }
 
 #[test]
