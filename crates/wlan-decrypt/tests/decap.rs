@@ -253,6 +253,105 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
     assert_eq!(decap.counts().frames, 2);
 }
 
+/// A WEP frame of the station `transmitter` with this TID and sequence number.
+fn wep_frame(transmitter: MacAddr, tid: u8, number: u16, retry: bool) -> Vec<u8> {
+    let header = DataHeader {
+        addr2: transmitter,
+        qos: Some(QosControl::new(tid, AckPolicy::Normal)),
+        retry,
+        ..header(number, 0, false)
+    };
+    let msdu = [0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0, 7];
+    let mut mpdu = laid_out(&header, 4, &msdu, 4);
+    let key = Wep::new(&hex(WEP40)).unwrap();
+    key.seal(&mut [job(&mut mpdu, 1)]).unwrap();
+    mpdu
+}
+
+/// IEEE 802.11-2020 10.3.2.14: a duplicate has the Retry bit and the transmitter, TID and sequence number of the
+/// previous frame.
+#[test]
+fn a_retransmission_repeats_transmitter_tid_and_sequence_number() {
+    const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
+    let mut decap = Decap::new(wep(WEP40));
+    let mut is_new = |transmitter, tid, number, retry| match through(
+        &mut decap,
+        &wep_frame(transmitter, tid, number, retry),
+    ) {
+        Ok(frames) => frames.len() == 1,
+        Err(reason) => {
+            assert_eq!(reason, Skipped::Retransmission);
+            false
+        }
+    };
+    assert!(is_new(SA, 4, 1, false));
+    assert!(!is_new(SA, 4, 1, true));
+    assert!(is_new(SA, 4, 1, false), "without the Retry bit");
+    assert!(is_new(SA, 5, 1, true), "another TID");
+    assert!(is_new(OTHER, 4, 1, true), "another station");
+    assert!(is_new(SA, 4, 2, true), "another sequence number");
+    assert!(!is_new(OTHER, 4, 1, true) && !is_new(SA, 5, 1, true) && !is_new(SA, 4, 2, true));
+}
+
+#[test]
+fn a_frame_that_does_not_open_says_whether_key_mic_or_length_is_wrong() {
+    let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
+    let frame = |key: [u8; 32], number: u16| {
+        let header = header(number, 0, false);
+        let mut mpdu = laid_out(&header, 8, &msdu, 12);
+        let station = Tkip::new(&key, Role::Supplicant);
+        station.seal(&mut [job(&mut mpdu, number.into())]).unwrap();
+        mpdu
+    };
+    // The temporal key of TKIP is the first half; the rest is the Michael keys.
+    let mut michael_of_others = [9; 32];
+    michael_of_others[16..].fill(8);
+    let whole = frame([9; 32], 3);
+    let mut decap = Decap::new(vec![CaptureKey::tkip(&[7; 32]), CaptureKey::tkip(&[9; 32])]);
+    assert_eq!(
+        through(&mut decap, &frame(michael_of_others, 1)),
+        Err(Skipped::Forged)
+    );
+    assert_eq!(through(&mut decap, &frame([6; 32], 2)), Err(Skipped::WrongKey));
+    assert_eq!(through(&mut decap, &whole[..26 + 8 + 11]), Err(Skipped::Damaged));
+    assert_eq!(through(&mut decap, &whole[..26 + 3]), Err(Skipped::Damaged));
+    assert_eq!(through(&mut decap, &whole[..20]), Err(Skipped::Damaged));
+    assert!(through(&mut decap, &whole).is_ok());
+}
+
+#[test]
+fn frames_are_counted_per_link_and_the_number_of_links_is_limited() {
+    const LIMIT: usize = 4096;
+    let mut decap = Decap::new(wep(WEP40));
+    let send = |decap: &mut Decap, bssid: MacAddr, station: MacAddr, from_ap: bool| {
+        let mut mpdu = wep_frame(station, 4, 1, false);
+        mpdu[4..10].copy_from_slice(&if from_ap { station } else { bssid }.0);
+        mpdu[10..16].copy_from_slice(&if from_ap { bssid } else { station }.0);
+        mpdu[1] = mpdu[1] & !3 | if from_ap { 2 } else { 1 };
+        through(decap, &mpdu).unwrap();
+    };
+    let (ap, other_ap) = (MacAddr([2, 0, 0, 0, 0, 0xa0]), MacAddr([2, 0, 0, 0, 0, 0xa1]));
+    send(&mut decap, ap, SA, false);
+    send(&mut decap, ap, SA, true);
+    send(&mut decap, ap, MacAddr::BROADCAST, true);
+    send(&mut decap, ap, MacAddr([1, 0, 0x5e, 0, 0, 1]), true);
+    send(&mut decap, other_ap, SA, false);
+    let links: Vec<_> = decap
+        .links()
+        .map(|(ends, counts)| (ends, counts.decrypted))
+        .collect();
+    assert_eq!(
+        links,
+        [((ap, SA), 2), ((ap, MacAddr::BROADCAST), 2), ((other_ap, SA), 1)]
+    );
+    for n in 0..LIMIT {
+        let [high, low] = u16::try_from(n).unwrap().to_be_bytes();
+        send(&mut decap, ap, MacAddr([2, 1, 0, 0, high, low]), false);
+    }
+    assert_eq!(decap.links().count(), LIMIT);
+    assert_eq!(decap.counts().decrypted(), 5 + LIMIT as u64);
+}
+
 /// A link between two parts of the distribution system: every frame has To DS and From DS. The header does not show
 /// which Michael key applies (IEEE 802.11-2020 12.8.1), but the owner of a learned key does.
 #[test]
