@@ -281,6 +281,65 @@ mod tests {
     }
 
     #[test]
+    fn all_host_numbers_of_a_network_but_the_reserved_are_given() {
+        for (own, stations) in [("192.0.2.1/30", 1), ("192.0.2.1/24", 253), ("2001:db8::1/126", 1)] {
+            let own = prefix(own);
+            let mut addressing = Addressing::new(&[own], true);
+            let mut given = BTreeSet::from([own.address]);
+            for last in 1..=stations {
+                let lease = addressing.lease(station(last)).unwrap();
+                assert!(own.contains(lease.addresses[0].address), "{:?}", lease.addresses);
+                assert!(given.insert(lease.addresses[0].address));
+            }
+            assert_eq!(addressing.lease(station(stations + 1)), None, "{own}");
+        }
+        let ends = ["10.0.0.0", "10.0.0.255"].map(|address| address.parse().unwrap());
+        let network = prefix("10.0.0.7/24");
+        assert_eq!(network.nth(0), None);
+        assert_eq!(network.nth(255), None);
+        assert!(network.contains(ends[0]) && network.contains(ends[1]));
+        assert_eq!(network.nth(254), Some("10.0.0.254".parse().unwrap()));
+    }
+
+    #[test]
+    fn stations_start_their_search_at_different_addresses() {
+        let network = [prefix("10.0.0.1/16")];
+        let first = |last: u8| {
+            Addressing::new(&network, true)
+                .lease(station(last))
+                .unwrap()
+                .addresses[0]
+        };
+        let distinct: BTreeSet<_> = (0..=255).map(first).collect();
+        assert!(distinct.len() > 250, "{} of 256", distinct.len());
+    }
+
+    #[test]
+    fn a_listed_station_gets_an_address_from_the_pool_of_the_other_networks_only() {
+        let own = [prefix("192.0.2.1/24"), prefix("2001:db8::1/64")];
+        let address = "192.0.2.9".parse().unwrap();
+        for (pool, count) in [(false, 1), (true, 2)] {
+            let mut addressing = Addressing::new(&own, pool);
+            addressing.list(station(1), &[address], &[]).unwrap();
+            let lease = addressing.lease(station(1)).unwrap();
+            assert_eq!(lease.addresses[0].to_string(), "192.0.2.9/24");
+            assert_eq!(lease.addresses.len(), count);
+            // A listed address stays reserved after the session.
+            addressing.release(station(1), &lease);
+            assert_eq!(addressing.lease(station(1)), Some(lease));
+            assert_eq!(addressing.own(), own);
+        }
+    }
+
+    #[test]
+    fn prefixes_are_written_as_text_in_json() {
+        assert_eq!(
+            serde_json::to_string(&prefix("192.0.2.7/24")).unwrap(),
+            "\"192.0.2.7/24\""
+        );
+    }
+
+    #[test]
     fn listed_stations_have_what_the_list_says() {
         let behind = prefix("198.51.100.0/24").network().unwrap();
         let mut addressing = Addressing::new(&[prefix("192.0.2.1/24")], false);

@@ -146,3 +146,28 @@ impl Extend<Action> for Outbox {
         self.actions.extend(actions);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_log_lines_is_cut_and_the_next_line_says_how_many_are_missing() {
+        let mut outbox = Outbox::new(MacAddr([2; 6]));
+        let mut log = |at: Duration| {
+            outbox.log_limited(at, Phase::Discovery, Outcome::Progress, None, "probe");
+            match outbox.poll() {
+                Some(Action::Tell(event)) => Some(event.text),
+                _ => None,
+            }
+        };
+        let start = Duration::from_secs(100);
+        let lines: Vec<_> = (0..50).filter_map(|_| log(start)).collect();
+        assert_eq!(lines, vec!["probe"; 20]);
+        assert_eq!(
+            log(start + Duration::from_secs(5)).as_deref(),
+            Some("probe (30 similar lines omitted)")
+        );
+        assert_eq!(log(start + Duration::from_secs(10)).as_deref(), Some("probe"));
+    }
+}

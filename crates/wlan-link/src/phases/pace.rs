@@ -172,3 +172,92 @@ impl Liveness {
         self.query.as_ref().map_or(self.heard + keep_alive, Query::due)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_budget_permits_a_burst_then_one_event_per_interval_and_counts_the_refused() {
+        let mut budget = Budget::new(3, S);
+        let start = 100 * S;
+        let burst: Vec<_> = (0..5).map(|_| budget.take(start)).collect();
+        assert_eq!(burst, [Some(0), Some(0), Some(0), None, None]);
+        assert_eq!(budget.take(start + S / 2), None);
+        assert_eq!(budget.take(start + S), Some(3));
+        assert_eq!(budget.take(start + S), None);
+        assert_eq!(budget.take(start + 2 * S), Some(1));
+        // After a long pause the budget is full, and not more than full.
+        let later = start + 1000 * S;
+        let burst: Vec<_> = (0..4).map(|_| budget.take(later).is_some()).collect();
+        assert_eq!(burst, [true, true, true, false]);
+        assert_eq!(budget.take(later + S - Duration::from_nanos(1)), None);
+        assert_eq!(budget.take(later + S), Some(2));
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        let mut clock = Steady::default();
+        assert_eq!(clock.at(10 * S), 10 * S);
+        assert_eq!(clock.at(4 * S), 10 * S, "the caller's clock went back");
+        assert_eq!(clock.at(5 * S), 11 * S);
+        assert_eq!(clock.told(13 * S), 7 * S);
+        assert_eq!(clock.told(11 * S), 5 * S);
+    }
+
+    /// IEEE Std 802.11-2020 11.13: requests every 201 TU until the maximum of 1000 TU.
+    #[test]
+    fn an_sa_query_repeats_its_request_and_gives_up_after_1000_tu() {
+        let tu = |n: u32| 5 * S + n * TU;
+        let mut query = Query::new(tu(0));
+        for request in 0..5 {
+            assert_eq!(query.due(), tu(201 * request));
+            assert_eq!(query.poll(tu(201 * request)), Asked::Ask);
+            assert_eq!(query.poll(tu(201 * request + 195)), Asked::Wait);
+        }
+        assert_eq!(query.due(), tu(1000));
+        assert_eq!(query.poll(tu(1000)), Asked::Gone);
+    }
+
+    #[test]
+    fn a_silent_peer_is_queried_and_any_authentic_frame_answers() {
+        let keep_alive = 10 * S;
+        let mut peer = Liveness::new(S);
+        assert_eq!(peer.due(keep_alive), 11 * S);
+        assert_eq!(peer.poll(keep_alive, 10 * S), Asked::Wait);
+        peer.count(7, 10 * S);
+        assert_eq!(
+            peer.poll(keep_alive, 11 * S),
+            Asked::Wait,
+            "an MPDU arrived at 10 s"
+        );
+        peer.count(7, 15 * S);
+        assert_eq!(
+            peer.poll(keep_alive, 20 * S),
+            Asked::Ask,
+            "no MPDU has arrived since"
+        );
+        assert_eq!(peer.due(keep_alive), 20 * S + RETRY);
+        peer.hear(20 * S + TU);
+        assert_eq!(peer.poll(keep_alive, 20 * S + SILENT_AFTER), Asked::Wait);
+    }
+
+    #[test]
+    fn an_mpdu_from_before_the_request_does_not_answer_a_query() {
+        let keep_alive = 10 * S;
+        let mut peer = Liveness::new(S);
+        peer.doubt(2 * S);
+        peer.count(1, 2 * S);
+        assert_eq!(peer.poll(keep_alive, 2 * S), Asked::Ask);
+        peer.doubt(2 * S + SILENT_AFTER / 2);
+        assert_eq!(
+            peer.poll(keep_alive, 2 * S + SILENT_AFTER),
+            Asked::Gone,
+            "a second doubt does not restart the query"
+        );
+        peer.count(2, 2 * S + SILENT_AFTER);
+        assert_eq!(peer.poll(keep_alive, 2 * S + SILENT_AFTER), Asked::Wait);
+    }
+}
