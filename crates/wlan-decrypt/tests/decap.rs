@@ -477,6 +477,41 @@ fn fragments_that_add_up_to_more_than_a_record_can_hold_give_no_frame() {
     assert_eq!((decap.counts().frames, decap.counts().decrypted()), (1, 1));
 }
 
+/// Fragments of different stations may be interleaved. An MSDU has at most 16 fragments (IEEE 802.11-2020 10.4).
+#[test]
+fn up_to_64_msdus_of_16_fragments_are_reassembled_at_the_same_time() {
+    const FRAGMENTS: u8 = 16;
+    const MSDUS: u8 = 64;
+    let key = Wep::new(b"weak!").unwrap();
+    let msdu = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    let fragment_of = |station: u8, fragment: u8| {
+        let header = DataHeader {
+            addr2: MacAddr([2, 0, 0, 0, 7, station]),
+            ..header(9, fragment, fragment + 1 < FRAGMENTS)
+        };
+        let part = &msdu[usize::from(fragment)..][..1];
+        let mut mpdu = laid_out(&header, 4, part, 4);
+        key.seal(&mut [job(&mut mpdu, u64::from(fragment))]).unwrap();
+        mpdu
+    };
+    let reassembled = |stations: u8| {
+        let mut decap = Decap::new(vec![CaptureKey::Wep(key.clone())]);
+        for fragment in 0..FRAGMENTS {
+            for station in 0..stations {
+                let outcome = through(&mut decap, &fragment_of(station, fragment));
+                assert!(
+                    fragment + 1 == FRAGMENTS || outcome == Err(Skipped::Fragment),
+                    "{outcome:?}"
+                );
+            }
+        }
+        decap.counts().frames
+    };
+    assert_eq!(reassembled(MSDUS), u64::from(MSDUS));
+    // One more drops the oldest.
+    assert_eq!(reassembled(MSDUS + 1), u64::from(MSDUS));
+}
+
 #[test]
 fn an_amsdu_is_taken_apart() {
     let tk = TemporalKey::new(Suite::Ccmp128, &[3; 16]).unwrap();
@@ -503,7 +538,10 @@ fn an_amsdu_is_taken_apart() {
         through(&mut decap, &seal(&amsdu[..amsdu.len() - 1], 2)),
         Err(Skipped::NoMsdu)
     );
-    assert_eq!((decap.counts().aes, decap.counts().frames), (1, 2));
+    // The last subframe may be padded as well.
+    amsdu.resize(amsdu.len().next_multiple_of(4), 0);
+    assert_eq!(through(&mut decap, &seal(&amsdu, 3)), Ok(expected.to_vec()));
+    assert_eq!((decap.counts().aes, decap.counts().frames), (2, 4));
 }
 
 #[test]
