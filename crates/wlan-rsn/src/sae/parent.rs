@@ -112,6 +112,12 @@ impl Parent {
         self.open.len()
     }
 
+    /// Whether an exchange with this station is in progress.
+    #[must_use]
+    pub fn is_open(&self, peer: MacAddr) -> bool {
+        self.open.contains_key(&peer)
+    }
+
     /// Number of kept exchanges that ended with a key.
     #[must_use]
     pub fn accepted(&self) -> usize {

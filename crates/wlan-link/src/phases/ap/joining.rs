@@ -10,7 +10,7 @@ use wlan_rsn::{Elements, Pmk, sae};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
 use super::super::members::Member;
-use super::{AccessPoint, BEACON_TU, EXCHANGES, PROVEN, PROVEN_FOR, Proof, microseconds};
+use super::{AccessPoint, BEACON_TU, PROVEN, PROVEN_FOR, Proof, microseconds};
 use super::{Credentials, Outcome, Phase, reason, sae_failure};
 use crate::plane::Endpoint;
 
@@ -93,9 +93,7 @@ impl AccessPoint {
         let body = &octets[Management::HEADER_LEN..];
         if let (SAE, Some(sae)) = (algorithm, &mut self.sae) {
             let reply = sae.receive(self.now, station, body, rng);
-            if !reply.frames.is_empty()
-                && (self.exchanges.len() < EXCHANGES || self.exchanges.contains_key(&station))
-            {
+            if sae.is_open(station) {
                 self.exchanges.insert(station, from);
             }
             self.sae_replied(station, Some(from), reply);

@@ -34,8 +34,6 @@ const BEACON_EVERY: Duration = Duration::from_micros(1024 * BEACON_TU as u64);
 const PROVEN_FOR: Duration = Duration::from_secs(10);
 /// Maximum number of such PMKs.
 const PROVEN: usize = 256;
-/// Maximum number of SAE exchanges in progress, equal to SAE's own limit.
-const EXCHANGES: usize = 64;
 /// Maximum time of a member without a session; longer than all retries of the handshake.
 const JOINING_FOR: Duration = Duration::from_secs(10);
 /// Interval of the cleanup.
@@ -239,8 +237,8 @@ impl AccessPoint {
         if now >= self.next_tick {
             self.next_tick = now + TICK;
             self.proven.retain(|_, proof| proof.until > now);
-            if self.sae.as_ref().is_some_and(|sae| sae.open() == 0) {
-                self.exchanges.clear();
+            if let Some(sae) = &self.sae {
+                self.exchanges.retain(|&station, _| sae.is_open(station));
             }
             let stale = |member: &Member| member.session.is_none() && now >= member.began + JOINING_FOR;
             let stale: Vec<MacAddr> = self
@@ -323,9 +321,10 @@ impl AccessPoint {
         self.members.iter().filter_map(state).collect()
     }
 
-    /// Number of stored entries: members, PMKs waiting for an association, SAE exchanges, unanswered handshakes.
+    /// Number of stored entries: members, PMKs waiting for an association, SAE exchanges, their endpoints, unanswered
+    /// handshakes.
     #[must_use]
-    pub fn kept(&self) -> [usize; 4] {
+    pub fn kept(&self) -> [usize; 5] {
         let sae = self
             .sae
             .as_ref()
@@ -334,6 +333,7 @@ impl AccessPoint {
             self.members.len(),
             self.proven.len(),
             sae,
+            self.exchanges.len(),
             self.authenticator.half_open(),
         ]
     }

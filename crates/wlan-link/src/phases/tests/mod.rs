@@ -185,15 +185,18 @@ fn forged_frames_in_the_open_end_no_session_and_cost_one_question_a_second() {
         let _ = world.run(1, |world| world.now.subsec_millis() % 100 > 90);
         assert!(world.is_connected(1), "in round {round}");
     }
-    for end in [AP, station(1)] {
+    for (end, ignored) in [
+        (AP, "ignored an unprotected Deauthentication"),
+        (station(1), "ignored an unprotected"),
+    ] {
+        assert!(world.plane(end).told(ignored), "{end}");
         assert_eq!(world.plane(end).used.len(), 1, "no key was lost");
         assert!(world.plane(end).events.len() < 500);
     }
 }
 
-#[test]
-fn frames_from_a_group_address_or_from_its_own_address_leave_no_trace_at_an_access_point() {
-    let mut world = World::new(Akm::Sae, 1, 5);
+/// The frame with which station 1 starts SAE.
+fn first_commit(world: &mut World) -> Vec<u8> {
     let mut commit = None;
     world.run(1, |world| {
         commit = world.air.iter().find_map(|flight| match &flight.body {
@@ -205,7 +208,13 @@ fn frames_from_a_group_address_or_from_its_own_address_leave_no_trace_at_an_acce
         });
         commit.is_some()
     });
-    let commit = commit.expect("the station starts SAE");
+    commit.expect("the station starts SAE")
+}
+
+#[test]
+fn frames_from_a_group_address_or_from_its_own_address_leave_no_trace_at_an_access_point() {
+    let mut world = World::new(Akm::Sae, 1, 5);
+    let commit = first_commit(&mut world);
     let now = world.now;
     let mut kept_after_commit_from = |from: MacAddr| {
         let mut octets = commit.clone();
@@ -220,10 +229,46 @@ fn frames_from_a_group_address_or_from_its_own_address_leave_no_trace_at_an_acce
         world.ap().receive(&frame, now, &mut rng);
         world.ap().kept()
     };
-    assert_eq!(kept_after_commit_from(AP), [0; 4]);
-    assert_eq!(kept_after_commit_from(MacAddr([3, 0, 0, 0, 0, 9])), [0; 4]);
-    assert_eq!(kept_after_commit_from(MacAddr::BROADCAST), [0; 4]);
-    assert_eq!(kept_after_commit_from(station(7)), [0, 0, 1, 0]);
+    assert_eq!(kept_after_commit_from(AP), [0; 5]);
+    assert_eq!(kept_after_commit_from(MacAddr([3, 0, 0, 0, 0, 9])), [0; 5]);
+    assert_eq!(kept_after_commit_from(MacAddr::BROADCAST), [0; 5]);
+    assert_eq!(kept_after_commit_from(station(7)), [0, 0, 1, 1, 0]);
+}
+
+#[test]
+fn an_access_point_keeps_endpoints_only_of_open_sae_exchanges() {
+    let mut world = World::new(Akm::Sae, 1, 5);
+    let mut commit = first_commit(&mut world);
+    world.air.clear();
+    let now = world.now;
+    for n in 0..=255 {
+        let from = MacAddr([6, 0, 0, 0, 0, n]);
+        commit[10..16].copy_from_slice(&from.0);
+        let frame = ControlFrame {
+            transmitter: from,
+            endpoint: Endpoint::Ethernet(from),
+            protected: false,
+            body: ControlBody::Management(commit.clone()),
+        };
+        let mut rng = TestRng(1);
+        world.ap().receive(&frame, now, &mut rng);
+        world.settle(AP);
+        let [.., exchanges, endpoints, _] = world.ap().kept();
+        assert!(
+            endpoints <= exchanges && exchanges <= 64,
+            "{endpoints} of {exchanges}"
+        );
+    }
+    let [.., endpoints, _] = world.ap().kept();
+    assert!(endpoints > 0);
+    assert!(
+        world.run(5, |world| world.is_connected(1)),
+        "the genuine station joins"
+    );
+    assert!(
+        world.run(10, |world| world.ap().kept()[3] == 0),
+        "the endpoints are forgotten"
+    );
 }
 
 #[test]
