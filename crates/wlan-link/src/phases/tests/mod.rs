@@ -709,6 +709,23 @@ fn keys_are_renewed_by_time_and_by_count_from_either_side() {
     );
 }
 
+#[test]
+fn an_access_point_answers_unknown_stations_at_a_limited_rate() {
+    let mut world = World::new(Akm::Sae, 1, 11);
+    assert!(world.run(1, |world| world.is_connected(1)));
+    let now = world.now;
+    let mut answers = |station: MacAddr| {
+        let ap = world.ap();
+        for _ in 0..1000 {
+            ap.stranger(station, Endpoint::Ethernet(station), now);
+        }
+        std::iter::from_fn(|| ap.poll_action()).count()
+    };
+    assert_eq!(answers(station(1)), 0, "its session exists");
+    assert_eq!(answers(MacAddr::BROADCAST), 0);
+    assert_eq!(answers(station(9)), 100);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
