@@ -86,6 +86,26 @@ fn a_wrong_passphrase_is_said_on_both_sides_and_tried_again_slowly() {
     }
 }
 
+/// Each attempt with a wrong password lets the access point test one guess.
+#[test]
+fn after_a_wrong_passphrase_the_backoff_doubles_up_to_five_minutes() {
+    let mut world = World::new(Akm::Sae, 0, 2);
+    let mut wrong = sta_settings(1, Akm::Sae);
+    wrong.common.credentials = credentials(Akm::Sae, "battery staple");
+    world.start_sta(1, wrong);
+    world.run(1500, |_| false);
+    let events = &world.plane(station(1)).events;
+    let waits: Vec<&str> = events
+        .iter()
+        .filter(|event| event.text.contains("wrong passphrase"))
+        .filter_map(|event| Some(event.text.split_once("next try in ")?.1))
+        .collect();
+    assert_eq!(
+        waits[..6],
+        ["30.0 s", "60.0 s", "120.0 s", "240.0 s", "300.0 s", "300.0 s"]
+    );
+}
+
 #[test]
 fn a_wrong_passphrase_is_said_on_both_sides_of_a_bad_channel_too() {
     for (akm, seed) in [Akm::WpaPskSha256, Akm::Sae].into_iter().zip([1, 2]) {
@@ -706,6 +726,98 @@ fn keys_are_renewed_by_time_and_by_count_from_either_side() {
     assert_eq!(
         world.plane(AP).count(Outcome::Failed) + world.plane(AP).count(Outcome::Ended),
         0
+    );
+}
+
+/// Runs until `from` sends a management frame that `wanted` selects, and takes it off the air.
+fn intercepted(world: &mut World, from: MacAddr, wanted: fn(&Body<'_>) -> bool) -> Vec<u8> {
+    let is_wanted = |flight: &Flight| match &flight.body {
+        ControlBody::Management(octets) if flight.from == from => {
+            Management::parse(octets).is_ok_and(|frame| wanted(&frame.body))
+        }
+        _ => false,
+    };
+    assert!(world.run(5, |world| world.air.iter().any(is_wanted)));
+    let at = world.air.iter().position(is_wanted).unwrap();
+    match world.air.swap_remove(at).body {
+        ControlBody::Management(octets) => octets,
+        ControlBody::Eapol(_) => unreachable!(),
+    }
+}
+
+/// Passes a frame to station 1 and returns the number of frames that it sends at once.
+fn answers_of_station(world: &mut World, octets: &[u8]) -> usize {
+    let from = MacAddr(octets[10..16].try_into().unwrap());
+    let frame = ControlFrame {
+        transmitter: from,
+        endpoint: Endpoint::Ethernet(from),
+        protected: false,
+        body: ControlBody::Management(octets.to_vec()),
+    };
+    let (now, before) = (world.now, world.air.len());
+    let (End::Sta(end), _) = world.ends.get_mut(&station(1)).unwrap() else {
+        unreachable!()
+    };
+    end.receive(&frame, now, &mut TestRng(3));
+    world.settle(station(1));
+    world.air.len() - before
+}
+
+#[test]
+fn a_station_ignores_frames_to_others_and_answers_of_others() {
+    let to = |octets: &[u8], da: MacAddr| [&octets[..4], &da.0, &octets[10..]].concat();
+    let from =
+        |octets: &[u8], sa: MacAddr, bssid: MacAddr| [&octets[..10], &sa.0, &bssid.0, &octets[22..]].concat();
+    let (other, rogue) = (station(2), MacAddr([2, 0, 0, 0, 0, 0xa1]));
+    let mut world = World::new(Akm::WpaPskSha256, 1, 12);
+    let steps: [fn(&Body<'_>) -> bool; 3] = [
+        |body| matches!(body, Body::ProbeResponse { .. }),
+        |body| matches!(body, Body::Authentication { transaction: 2, .. }),
+        |body| matches!(body, Body::AssociationResponse { .. }),
+    ];
+    for (step, wanted) in steps.into_iter().enumerate() {
+        let answer = intercepted(&mut world, AP, wanted);
+        assert_eq!(
+            answers_of_station(&mut world, &to(&answer, other)),
+            0,
+            "step {step}"
+        );
+        if step == 0 {
+            for bssid in [MacAddr::BROADCAST, station(1)] {
+                assert_eq!(answers_of_station(&mut world, &from(&answer, bssid, bssid)), 0);
+            }
+            assert_eq!(answers_of_station(&mut world, &from(&answer, rogue, AP)), 0);
+        } else {
+            assert_eq!(answers_of_station(&mut world, &from(&answer, rogue, rogue)), 0);
+            assert!(!world.sta(1).connected);
+        }
+        // The association is answered by message 1 of the handshake, not by a frame of the station.
+        assert_eq!(
+            answers_of_station(&mut world, &answer),
+            usize::from(step < 2),
+            "step {step}"
+        );
+    }
+    assert!(world.run(1, |world| world.is_connected(1)));
+}
+
+#[test]
+fn a_refused_authentication_is_reported_after_the_timeout_with_its_status() {
+    let mut world = World::new(Akm::WpaPskSha256, 1, 13);
+    let mut answer = intercepted(&mut world, AP, |body| {
+        matches!(body, Body::Authentication { transaction: 2, .. })
+    });
+    answer.truncate(Management::HEADER_LEN + 6);
+    answer[Management::HEADER_LEN + 4] = 17;
+    assert_eq!(answers_of_station(&mut world, &answer), 0);
+    world.run(20, |world| {
+        world.air.retain(|flight| flight.from != AP);
+        world.plane(station(1)).count(Outcome::Failed) > 0
+    });
+    assert!(
+        world.plane(station(1)).told("17"),
+        "{:?}",
+        world.plane(station(1)).events
     );
 }
 
