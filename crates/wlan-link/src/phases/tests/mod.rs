@@ -519,6 +519,61 @@ fn an_access_point_that_began_anew_and_cannot_reach_all_has_its_stations_back_in
 }
 
 #[test]
+fn a_station_queries_an_access_point_whose_timestamp_goes_back() {
+    for forged_us in [None, Some(1 << 50)] {
+        let mut world = World::new(Akm::Sae, 0, 14);
+        let mut ap = ap_settings(Akm::Sae);
+        ap.common.keep_alive = Duration::from_secs(600);
+        let ap = AccessPoint::new(ap, &mut world.rng).unwrap();
+        world.ends.insert(AP, (End::Ap(Box::new(ap)), Plane::default()));
+        let mut settings = sta_settings(1, Akm::Sae);
+        settings.common.keep_alive = Duration::from_secs(600);
+        world.start_sta(1, settings);
+        let mut queries_after = |timestamp_us: Option<u64>| {
+            if let Some(timestamp_us) = timestamp_us {
+                let beacon = frames::Writer::new(AP).beacon(timestamp_us, ap::BEACON_TU, &[]);
+                answers_of_station(&mut world, &beacon);
+            }
+            let mut seen = Vec::new();
+            world.run(10, |world| {
+                let is_query = |flight: &&Flight| flight.from == station(1) && flight.key.is_some();
+                seen.extend(world.air.iter().filter(is_query).map(|flight| flight.order));
+                false
+            });
+            seen.sort_unstable();
+            seen.dedup();
+            assert!(world.is_connected(1));
+            seen.len()
+        };
+        assert!(queries_after(None) > 0, "address request");
+        assert_eq!(queries_after(None), 0, "the access point's own beacons");
+        // A forged timestamp far ahead must not hide a restart.
+        assert_eq!(queries_after(forged_us), 0);
+        assert_eq!(queries_after(Some(1)), 1);
+    }
+}
+
+#[test]
+fn message_1_may_overtake_the_association_response() {
+    let mut world = World::new(Akm::WpaPskSha256, 1, 15);
+    let answer = intercepted(&mut world, AP, |body| {
+        matches!(body, Body::AssociationResponse { .. })
+    });
+    let rogue = MacAddr([2, 0, 0, 0, 0, 0xa1]);
+    let is_message = |flight: &Flight| flight.from == AP && matches!(flight.body, ControlBody::Eapol(_));
+    assert!(world.run(1, |world| world.air.iter().any(is_message)));
+    let at = world.air.iter().position(is_message).unwrap();
+    let message = world.air.swap_remove(at);
+    world.deliver(&message);
+    world.deliver(&Flight {
+        from: rogue,
+        body: ControlBody::Eapol(vec![2, 3, 0, 0]),
+        ..message
+    });
+    assert_eq!(answers_of_station(&mut world, &answer), 1, "message 2");
+}
+
+#[test]
 fn a_cookie_is_good_where_it_was_sent_to() {
     let (mut rng, now) = (TestRng(12), Duration::from_secs(1));
     let mut ap = AccessPoint::new(ap_settings(Akm::WpaPskSha256), &mut rng).unwrap();
