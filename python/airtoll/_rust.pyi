@@ -13,6 +13,22 @@ VIDEO_HEADER_B: int  # octets of a packet before the picture data
 
 def link_overhead(suite: str) -> int: ...  # octets per packet; ValueError for an unknown suite
 def run_link(access_point: bool, config: Path) -> None: ...  # ValueError, RuntimeError: one line
+
+class Phy:
+    word: str  # "ht"
+    amendment: str  # "802.11n"
+    bands: list[str]  # the default first
+    bandwidths_mhz: list[int]
+    guard_intervals: list[str]
+    max_streams: int
+    rates: list[str]  # in ascending order: "54 Mbit/s" or "mcs7"
+    usual_rate: str  # of a scenario that names none
+    has_mcs: bool  # whether the rates are MCSs
+    mcs_per_stream: int | None  # MCSs per number of streams, if the MCS implies the number
+    is_ht: bool  # HT or later: QoS data frames and aggregation, but neither WEP nor TKIP
+    max_mpdu_in_ampdu_b: int | None  # octets of the longest MPDU in an A-MPDU, if an A-MSDU can exceed them
+
+def phys() -> list[Phy]: ...  # every PHY of the medium, in the order of the standard's clauses
 def check_scenario(scenario: str) -> None: ...  # ValueError: one line with the error and the clause
 def simulate(scenario: str) -> str: ...  # JSON to JSON; releases the interpreter's lock
 def model(scenario: str) -> str: ...

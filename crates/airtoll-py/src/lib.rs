@@ -54,7 +54,7 @@ mod _rust {
     #[pymodule_export]
     use super::protection::{Protection, Window, backends, suites, temporal_key_len};
     #[pymodule_export]
-    use super::scenario::{check_scenario, model, simulate};
+    use super::scenario::{Phy, check_scenario, model, phys, simulate};
     #[pymodule_export]
     use super::{emulate, pingpong, video};
     #[pymodule_export]

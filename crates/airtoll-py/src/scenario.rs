@@ -1,9 +1,59 @@
 //! Simulations and models: JSON in, JSON out.
 
 use pyo3::prelude::*;
-use wlan_scenario::{BadScenario, Scenario};
+use wlan_air::phy::{self, Rates};
+use wlan_scenario::{BadScenario, Scenario, band_word, gi_word, rate_word, rate_words};
 
 use crate::value_error;
+
+/// The declaration of a PHY, in the words of studies.
+#[pyclass(frozen, get_all)]
+pub struct Phy {
+    word: &'static str,
+    amendment: &'static str,
+    bands: Vec<&'static str>,
+    bandwidths_mhz: Vec<u16>,
+    guard_intervals: Vec<&'static str>,
+    max_streams: u8,
+    /// All rates, in ascending order.
+    rates: Vec<String>,
+    usual_rate: String,
+    /// Whether the rates are MCSs.
+    has_mcs: bool,
+    /// MCSs per number of streams, if the MCS implies the number.
+    mcs_per_stream: Option<u8>,
+    /// Whether the PHY is HT or later, with aggregation.
+    is_ht: bool,
+    /// Octets of the longest MPDU in an A-MPDU, if an A-MSDU can exceed them.
+    max_mpdu_in_ampdu_b: Option<usize>,
+}
+
+/// All PHYs, in the order of their clauses.
+#[pyfunction]
+pub fn phys() -> Vec<Phy> {
+    phy::PHYS.iter().map(|phy| declared(phy)).collect()
+}
+
+fn declared(phy: &phy::Phy) -> Phy {
+    let (has_mcs, mcs_per_stream) = match phy.rates {
+        Rates::NonHt(_) => (false, None),
+        Rates::Mcs { per_stream, .. } => (true, per_stream),
+    };
+    Phy {
+        word: phy.word,
+        amendment: phy.amendment,
+        bands: phy.bands.iter().map(|&band| band_word(band)).collect(),
+        bandwidths_mhz: phy.bandwidths_mhz.to_vec(),
+        guard_intervals: phy.guard_intervals.iter().map(|&gi| gi_word(gi)).collect(),
+        max_streams: phy.max_streams,
+        rates: rate_words(phy),
+        usual_rate: rate_word(phy.usual_rate),
+        has_mcs,
+        mcs_per_stream,
+        is_ht: phy.is_ht(),
+        max_mpdu_in_ampdu_b: phy.aggregation.and_then(|limits| limits.max_mpdu_in_ampdu_b),
+    }
+}
 
 /// Checks a scenario. Raises `ValueError` with one line if it is invalid.
 #[pyfunction]

@@ -1,14 +1,12 @@
 //! Channel access and the size of a transmission: DCF, EDCA, aggregation and framing.
 
-use crate::phy::{Bss, Class, MAX_PPDU_DURATION, Mode};
+use crate::phy::{Bss, MAX_PPDU_DURATION, Mode};
 use crate::{ConfigError, Nanos};
 
 /// Octets of the delimiter before each MPDU of an A-MPDU (9.7.1).
 pub(crate) const DELIMITER_LEN_B: usize = 4;
 /// Each subframe of an A-MPDU except the last is padded to a multiple of this many octets (9.7.1).
 const SUBFRAME_ALIGN_B: usize = 4;
-/// Octets of the longest MPDU in an HT A-MPDU: the delimiter's MPDU Length field has 12 bits (9.7.1).
-const HT_AMPDU_MPDU_MAX_B: usize = 4095;
 /// MPDUs that a compressed `BlockAck` can acknowledge, which is also the transmit window (9.3.1.8.2).
 pub(crate) const BLOCK_ACK_WINDOW: usize = 64;
 /// Octets of the header of each subframe of an A-MSDU: DA, SA, length (9.3.2.2.2).
@@ -70,15 +68,6 @@ impl Access {
         }
     }
 
-    /// DCF with DSSS or CCK: [`Access::dcf`] with a minimum contention window of 31 (Tables 15-6, 16-4).
-    #[must_use]
-    pub const fn dcf_dsss() -> Access {
-        Access {
-            cw_min: 31,
-            ..Access::dcf()
-        }
-    }
-
     /// EDCA with OFDM and later PHYs: the parameters that WMM defines for stations and that hostapd and Linux
     /// use. They equal Table 9-155, except that WMM sets the TXOP limit of best effort and background to
     /// zero, which allows one exchange per TXOP.
@@ -106,13 +95,16 @@ impl Access {
         Access::edca(Category::Be)
     }
 
-    /// The default access of stations that send in this mode: DCF, or EDCA best effort with HT and VHT.
+    /// The default access of stations that send in this mode: DCF with aCWmin of the PHY, or EDCA best effort
+    /// with HT and VHT.
     #[must_use]
     pub const fn for_mode(mode: &Mode) -> Access {
-        match mode.class() {
-            Class::Dsss => Access::dcf_dsss(),
-            Class::Ofdm | Class::Erp => Access::dcf(),
-            Class::Ht | Class::Vht => Access::edca_best_effort(),
+        if mode.phy().is_ht() {
+            return Access::edca_best_effort();
+        }
+        Access {
+            cw_min: mode.phy().cw_min,
+            ..Access::dcf()
         }
     }
 
@@ -195,36 +187,34 @@ impl Aggregation {
         if !(1..=BLOCK_ACK_WINDOW).contains(&self.max_mpdus) {
             return Err(ConfigError::AmpduCount(self.max_mpdus));
         }
-        let Some(max_len_b) = mode.max_ampdu_len_b() else {
+        let Some(limits) = &mode.phy().aggregation else {
             return if self.max_mpdus > 1 || self.max_amsdu_len_b > 0 {
                 Err(ConfigError::AggregationWithoutHt(*mode))
             } else {
                 Ok(())
             };
         };
-        if self.max_mpdus > 1 && self.max_len_b > max_len_b {
+        if self.max_mpdus > 1 && self.max_len_b > limits.max_ampdu_len_b {
             return Err(ConfigError::AmpduLength {
                 len_b: self.max_len_b,
-                max_len_b,
+                max_len_b: limits.max_ampdu_len_b,
                 mode: *mode,
             });
         }
-        let max_amsdu_b = max_amsdu_len_b(mode);
-        if self.max_amsdu_len_b > max_amsdu_b {
+        if self.max_amsdu_len_b > limits.max_amsdu_len_b {
             return Err(ConfigError::AmsduLength {
                 len_b: self.max_amsdu_len_b,
-                max_len_b: max_amsdu_b,
+                max_len_b: limits.max_amsdu_len_b,
                 mode: *mode,
             });
         }
-        let mpdu_len_b = framing.mpdu_len_b(self.max_amsdu_len_b);
-        if mode.class() == Class::Ht && self.max_mpdus > 1 && mpdu_len_b > HT_AMPDU_MPDU_MAX_B {
-            return Err(ConfigError::MpduInAmpdu {
-                len_b: mpdu_len_b,
-                max_len_b: HT_AMPDU_MPDU_MAX_B,
-            });
+        let len_b = framing.mpdu_len_b(self.max_amsdu_len_b);
+        match limits.max_mpdu_in_ampdu_b {
+            Some(max_len_b) if self.max_mpdus > 1 && len_b > max_len_b => {
+                Err(ConfigError::MpduInAmpdu { len_b, max_len_b })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -244,10 +234,7 @@ impl Framing {
     /// The framing of this mode (QoS data frames with HT and VHT) with `security_b` octets of security.
     #[must_use]
     pub const fn new(mode: &Mode, security_b: usize) -> Framing {
-        let qos_b = match mode.class() {
-            Class::Dsss | Class::Ofdm | Class::Erp => 0,
-            Class::Ht | Class::Vht => 2,
-        };
+        let qos_b = if mode.phy().is_ht() { 2 } else { 0 };
         Framing {
             mac_b: 24 + 4 + qos_b,
             security_b,
@@ -265,16 +252,6 @@ impl Framing {
     #[must_use]
     pub const fn fragment_len_b(&self, part_b: usize) -> usize {
         self.mpdu_len_b(part_b) - self.security_of_msdu_b
-    }
-}
-
-/// Octets of the longest A-MSDU (Table 9-25): 7935 with HT; with VHT, the body of the longest MPDU of 11 454
-/// octets.
-const fn max_amsdu_len_b(mode: &Mode) -> usize {
-    match mode.class() {
-        Class::Dsss | Class::Ofdm | Class::Erp => 0,
-        Class::Ht => 7935,
-        Class::Vht => 11_398,
     }
 }
 

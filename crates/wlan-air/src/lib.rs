@@ -126,7 +126,7 @@ pub enum ConfigError {
     },
     /// An A-MSDU that does not fit into an A-MPDU.
     #[error(
-        "an A-MSDU gives an MPDU of {len_b} octets, which is too long: an HT A-MPDU carries \
+        "an A-MSDU gives an MPDU of {len_b} octets, which is too long: an A-MPDU of this PHY carries \
          MPDUs of at most {max_len_b} (IEEE Std 802.11-2020, 9.7.1)"
     )]
     MpduInAmpdu {

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
+use wlan_air::phy::{Band, GuardInterval, HT, Mode, Preamble, VHT};
 use wlan_air::{Kind, Nanos, Ppdu};
 use wlan_frames::ampdu::{self, Delimiter};
 use wlan_frames::beacon::Beacon;
@@ -241,11 +241,14 @@ fn first_bit(ppdu: &Ppdu, octets: usize) -> Nanos {
 /// The radiotap fields of a mode: channel, and rate, MCS or VHT. The channel flags are those of Linux
 /// (`ieee80211_add_rx_radiotap_header` in mac80211).
 fn radiotap(mode: &Mode) -> Radiotap {
-    let flags = match mode.class() {
-        Class::Dsss => CHANNEL_CCK | CHANNEL_2GHZ,
-        Class::Ht => CHANNEL_DYNAMIC | CHANNEL_2GHZ,
-        _ => CHANNEL_OFDM | CHANNEL_2GHZ,
-    };
+    let flags = CHANNEL_2GHZ
+        | if mode.dsss_preamble().is_some() {
+            CHANNEL_CCK
+        } else if mode.mcs().is_some() {
+            CHANNEL_DYNAMIC
+        } else {
+            CHANNEL_OFDM
+        };
     let freq_mhz = beacon::channel_mhz(mode.band());
     let short_preamble = mode.dsss_preamble() == Some(Preamble::Short);
     let short_gi = mode.guard_interval() == Some(GuardInterval::Short);
@@ -257,8 +260,8 @@ fn radiotap(mode: &Mode) -> Radiotap {
         }),
         ..Radiotap::default()
     };
-    match (mode.class(), mode.mcs()) {
-        (Class::Ht, Some(index)) => Radiotap {
+    match mode.mcs() {
+        Some(index) if *mode.phy() == HT => Radiotap {
             mcs: Some(Mcs {
                 forty_mhz: mode.bandwidth_mhz() == 40,
                 short_gi,
@@ -266,7 +269,7 @@ fn radiotap(mode: &Mode) -> Radiotap {
             }),
             ..of_mode
         },
-        (Class::Vht, Some(mcs)) => Radiotap {
+        Some(mcs) if *mode.phy() == VHT => Radiotap {
             vht: Some(Vht {
                 bandwidth: match mode.bandwidth_mhz() {
                     20 => VhtBandwidth::Mhz20,

@@ -17,6 +17,6 @@ mod keys;
 pub mod scenario;
 mod words;
 
-pub use air::AirError;
+pub use air::{AirError, band_word, gi_word, rate_word, rate_words};
 pub use keys::KeyError;
 pub use scenario::{BadScenario, Scenario};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::de::{Deserialize, Deserializer, Error};
 use wlan_air::channel::ErrorModel;
-use wlan_air::phy::{Band, Class, GuardInterval, Preamble};
+use wlan_air::phy::{Band, GuardInterval, Preamble};
 use wlan_air::tcp::{CongestionControl, IpVersion};
 use wlan_air::{Category, Protection};
 use wlan_ciphers::Suite;
@@ -70,7 +70,6 @@ macro_rules! words {
 }
 
 words! {
-    impl Class { Dsss = "dsss", Ofdm = "ofdm", Erp = "erp", Ht = "ht", Vht = "vht" }
     impl GuardInterval { Long = "long", Short = "short" }
     impl Preamble { Long = "long", Short = "short" }
     impl Band { Ghz2_4 = "2.4 GHz", Ghz5 = "5 GHz" }

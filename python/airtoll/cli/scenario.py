@@ -12,6 +12,7 @@ import typer
 from airtoll.cli.tables import NONE, figure, plain_console, plain_table
 from airtoll.errors import UsageError
 from airtoll.study.factors import FACTORS
+from airtoll.study.phys import PHYS
 from airtoll.study.quantity import show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
 
@@ -205,7 +206,7 @@ def _print_json(scenario: str, values: dict[str, Any]) -> None:
 def _summary(scenario: Scenario) -> str:
     """The scenario in one line."""
     words = scenario.wire()
-    width = f"{scenario.bandwidth} MHz, {scenario.streams} x" if scenario.phy in ("ht", "vht") else ""
+    width = f"{scenario.bandwidth} MHz, {scenario.streams} x" if PHYS[scenario.phy].has_mcs else ""
     stations = f"{scenario.stations} station{'s' if scenario.stations > 1 else ''}"
     return (
         f"{scenario.phy} {words['rate']}{f' ({width})' if width else ''}, {scenario.security}, {stations}, "

@@ -20,6 +20,7 @@ from typing import Final, Literal
 
 from airtoll.model.prediction import Case, Prediction, Predictions
 from airtoll.study.cell import Cell
+from airtoll.study.phys import PHYS
 from airtoll.study.scenario import NOT_WITH_HT, scenario_of
 
 PartName = Literal["aggregation", "legacy rate", "bytes", "symbols", "processor", "unexplained"]
@@ -71,7 +72,7 @@ def chain(secured: Case) -> dict[PartName, Case]:
     cell = secured.cell
     start = secured.with_cell(security="open")
     steps: dict[PartName, Case] = {"unexplained": start}
-    if cell.phy in ("ht", "vht") and cell.security in NOT_WITH_HT:
+    if PHYS[cell.phy].is_ht and cell.security in NOT_WITH_HT:
         steps["aggregation"] = start.with_link(ampdu=False, amsdu=None)
         steps["legacy rate"] = _legacy(secured)
     steps["symbols"] = secured.with_link(processor_frame=0.0, processor_byte=0.0)

@@ -21,8 +21,9 @@ from airtoll.store.samples import to_frame
 from airtoll.study.cell import Cell, Method, Plan
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, MediumSettings, Stack
+from airtoll.study.phys import PHYS
 from airtoll.study.plan import measures
-from airtoll.study.scenario import DEFAULT_RATES, Scenario
+from airtoll.study.scenario import Scenario
 
 DURATION_S = 0.5
 WARMUP_S = 0.5
@@ -94,7 +95,7 @@ def case_of(scenario: Scenario) -> Case | None:
     if scenario.hears is not None or scenario.path_loss is not None or isinstance(scenario.snr, tuple):
         return None
     words = scenario.model_dump()
-    words["rate"] = scenario.rate or DEFAULT_RATES[scenario.phy]
+    words["rate"] = scenario.rate or PHYS[scenario.phy].usual_rate
     words["topology"] = scenario.topology or ("stations" if scenario.stations > 1 else "point-to-point")
     words["offered"] = "max" if scenario.offered is None else scenario.offered
     levels = {name: words[name] for name in Cell.model_fields if name in words}

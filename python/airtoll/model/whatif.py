@@ -6,6 +6,7 @@ from typing import Final
 
 from airtoll.model.prediction import Case, Predictions
 from airtoll.study.factors import Security
+from airtoll.study.phys import PHYS
 
 SUITES: Final[tuple[Security, ...]] = ("open", "ccmp", "gcmp", "ccmp256", "gcmp256")
 """The suites of current stations, and open."""
@@ -65,8 +66,9 @@ def _asked(predictions: Predictions, case: Case) -> Sequence[tuple[str, Case]]:
     most = PACKET_SIZE_MAX_B[cell.ip]
     if cell.packet_size < most and cell.transport == "udp":
         asked.append((f"packets of {most} B", case.with_cell(packet_size=most)))
-    if cell.phy in ("ht", "vht") and case.link.amsdu in (None, 0):
-        in_ht_ampdu = cell.phy == "ht" and case.link.ampdu is not False
+    phy = PHYS[cell.phy]
+    if phy.is_ht and case.link.amsdu in (None, 0):
+        in_ht_ampdu = phy.max_mpdu_in_ampdu_b is not None and case.link.ampdu is not False
         amsdu_b = AMSDU_IN_HT_AMPDU_B if in_ht_ampdu else AMSDU_B
         asked.append((f"A-MSDUs of up to {amsdu_b} B", case.with_link(amsdu=amsdu_b)))
     asked += [

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field
 
+from airtoll.study import phys
+from airtoll.study.phys import PHYS
 from airtoll.study.quantity import BANDWIDTH, DATA_RATE, PACKET_SIZE, SNR, Quantity, one_of
 from airtoll.study.values import (
     FORGEABLE,
-    HT_MCS,
     LEVELS,
     Bandwidth,
     Name,
@@ -25,6 +26,7 @@ from airtoll.study.values import (
     SnrLevel,
     Stations,
     Streams,
+    key_of,
     name_of,
 )
 
@@ -46,9 +48,8 @@ Security = Literal[
 
 Transport = Literal["tcp", "udp"]
 Ip = Literal["ipv4", "ipv6"]
-Phy = Literal["dsss", "ofdm", "erp", "ht", "vht"]
-"""The standard's PHY names: dsss is 802.11b (clauses 15 and 16), ofdm 802.11a (17), erp 802.11g (18),
-ht 802.11n (19), vht 802.11ac (21)."""
+Phy = Annotated[str, *key_of(PHYS)]
+"""The standard's PHY names, such as ht for 802.11n."""
 
 GuardInterval = Literal["long", "short"]
 Topology = Literal["point-to-point", "wired-ap", "through-ap", "stations"]
@@ -79,7 +80,7 @@ Snr = float | Literal["none"]
 SecurityLevel = Annotated[Security, *name_of(Security, FORGEABLE)]
 TransportLevel = Annotated[Transport, *name_of(Transport)]
 IpLevel = Annotated[Ip, *name_of(Ip)]
-PhyLevel = Annotated[Phy, *name_of(Phy)]
+PhyLevel = Phy
 GiLevel = Annotated[GuardInterval, *name_of(GuardInterval)]
 TopologyLevel = Annotated[Topology, *name_of(Topology)]
 DirectionLevel = Annotated[Direction, *name_of(Direction)]
@@ -107,6 +108,7 @@ class Factor:
     several: str  # the levels in words, for [quick.factors]: "Packet sizes"
     measured_in: str = ""  # the unit in words, for [quick.factors]: ", in bytes"
     unit: Quantity | None = None  # None: a level is text, or a number without a unit
+    listed: tuple[str, ...] = ()  # the levels, if their type does not list them
     default: Any = None  # the single level if the file names none; None: the key is required
     first_version: bool = False  # every cell names it; other factors are named only when not at their default
     labs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # levels of labs that support only some
@@ -136,8 +138,8 @@ class Factor:
 
     def choices(self) -> tuple[Any, ...]:
         """The levels, if they can be listed; otherwise empty."""
-        listed = self.unit.values if self.unit else get_args(get_args(self.level)[0])
-        return tuple(listed)
+        of_type = self.unit.values if self.unit else get_args(get_args(self.level)[0])
+        return self.listed or tuple(of_type)
 
     def level_text(self, level: str | float) -> str:
         """A level in the syntax of a study file: with its unit, if it has one."""
@@ -209,47 +211,47 @@ SIZE: Final = Factor(
 PHY: Final = Factor(
     name="phy",
     level=PhyLevel,
-    text="PHYs: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac.",
+    text=f"PHYs: {phys.names()}.",
     several="PHYs",
     first_version=True,
-    labs={"air": ("dsss", "ofdm", "erp", "ht", "vht")},
-    word=Word("PHY: dsss is 802.11b, ofdm 802.11a, erp 802.11g, ht 802.11n, vht 802.11ac.", "ofdm", "PHY"),
-    named={"dsss": "802.11b", "ofdm": "802.11a", "erp": "802.11g", "ht": "802.11n", "vht": "802.11ac"},
+    listed=tuple(PHYS),
+    word=Word(f"PHY: {phys.names()}.", "ofdm", "PHY"),
+    named={word: phy.amendment for word, phy in PHYS.items()},
 )
 RATE: Final = Factor(
     name="rate",
     level=Rate,
-    text="PHY data rates: in Mbit/s for dsss (1, 2, 5.5, 11), ofdm and erp (6, 9, 12, 18, 24, 36, 48, "
-    "54), mcs0 to mcs31 for ht, mcs0 to mcs9 for vht. Every PHY of the study must support every rate.",
+    text=f"PHY data rates: in Mbit/s for {phys.non_ht_names(with_rates=True)}, {phys.mcs_ranges()}. "
+    "Every PHY of the study must support every rate.",
     several="PHY data rates",
-    measured_in=", in Mbit/s or as mcs0 to mcs31",
+    measured_in=f", in Mbit/s or as {phys.MCS[0]} to {phys.MCS[-1]}",
     first_version=True,
     word=Word(
-        "PHY rate: in Mbit/s for dsss, ofdm and erp, mcs0 to mcs31 for ht, mcs0 to mcs9 for vht; "
-        "default: 11, 54, 54 Mbit/s, mcs7, mcs8.",
+        f"PHY rate: in Mbit/s for {phys.non_ht_names(with_rates=False)}, {phys.mcs_ranges()}; "
+        f"default: {phys.usual_rates()}.",
         None,
         "PHY",
         "RATE",
     ),
-    named={mcs: mcs.upper() for mcs in HT_MCS},
+    named={mcs: mcs.upper() for mcs in phys.MCS},
 )
 WIDTH: Final = Factor(
     name="bandwidth",
     level=Bandwidth,
-    text="Channel widths in MHz; 40 MHz requires phy ht or vht, 80 and 160 MHz require vht.",
+    text=f"Channel widths in MHz; {phys.widths_with_requirements()}.",
     several="Channel widths",
     measured_in=", in MHz",
     unit=BANDWIDTH,
     default=20,
     first_version=True,
-    word=Word("Channel width in MHz: 20, 40, 80 or 160.", 20, "PHY", "MHZ"),
+    word=Word(f"Channel width in MHz: {one_of([str(mhz) for mhz in BANDWIDTH.values])}.", 20, "PHY", "MHZ"),
     column="bandwidth_mhz",
     phrase="{} MHz",
 )
 GI: Final = Factor(
     name="gi",
     level=GiLevel,
-    text="Guard intervals: long is 0.8 us; short is 0.4 us and requires phy ht or vht.",
+    text=f"Guard intervals: long is 0.8 us; short is 0.4 us and requires phy {phys.with_short_gi()}.",
     several="Guard intervals",
     default="long",
     first_version=True,
@@ -274,10 +276,10 @@ TOPOLOGY: Final = Factor(
 STREAMS: Final = Factor(
     name="streams",
     level=Streams,
-    text="Spatial streams, 1 to 8; at most 4 for ht, whose rates mcs8 to mcs31 imply their number.",
+    text=f"Spatial streams, 1 to {phys.STREAMS_MAX}; {phys.streams_limits()}.",
     several="Numbers of spatial streams",
     default=1,
-    word=Word("Spatial streams, 1 to 8.", 1, "PHY", "N"),
+    word=Word(f"Spatial streams, 1 to {phys.STREAMS_MAX}.", 1, "PHY", "N"),
     phrase="spatial streams: {}",
 )
 STATIONS: Final = Factor(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from airtoll.study.phys import BANDWIDTHS_MHZ, NON_HT_RATES_MBPS
+
 # Bounded, so that long strings of digits cannot exhaust decimal arithmetic.
 _NUMBER_AND_UNIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^0-9\s.].*)?")
 
@@ -121,14 +123,8 @@ def _upto(
     return Quantity(noun, unit, example, Decimal(0), Decimal(most), units=units)
 
 
-BANDWIDTH = _listed("a bandwidth", "MHz", "20 MHz", (20, 40, 80, 160))
-DSSS_RATES = (1, 2, 5.5, 11)
-"""IEEE Std 802.11-2020, 16.2.3.4: DSSS and CCK."""
-
-OFDM_RATES = (6, 9, 12, 18, 24, 36, 48, 54)
-"""The OFDM PHY at 20 MHz (IEEE Std 802.11-2020, 17.2.2.3), and ERP-OFDM (18.1.2)."""
-
-RATE = _listed("a rate", "Mbit/s", "54 Mbit/s", tuple(sorted({*DSSS_RATES, *OFDM_RATES})))
+BANDWIDTH = _listed("a bandwidth", "MHz", "20 MHz", BANDWIDTHS_MHZ)
+RATE = _listed("a rate", "Mbit/s", "54 Mbit/s", NON_HT_RATES_MBPS)
 SNR = Quantity("a signal-to-noise ratio", "dB", "25 dB", Decimal(-20), Decimal(100))
 OCTETS = Quantity("a size", "B", "2347 B", Decimal(0), Decimal(2**32), whole=True)
 BEACON_INTERVAL = Quantity(

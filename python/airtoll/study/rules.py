@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from airtoll import _rust
 from airtoll.study.factors import FACTORS, level_text
+from airtoll.study.phys import STREAMS_MAX
 from airtoll.study.probes import PROBES
 from airtoll.study.quantity import BANDWIDTH, one_of, show
 from airtoll.study.scenario import read_scenario
 from airtoll.study.schema import Factors, MethodTable, QuickFactors, StudyFile
-from airtoll.study.values import STREAMS_MAX
 
 RUNS_MAX = 9999  # a run's name has four digits for its position in the plan
 

@@ -13,9 +13,9 @@ from pydantic import Field, ValidationError
 
 from airtoll.study import cell, factors, quantity
 from airtoll.study.link import LinkSettings, MediumSettings
+from airtoll.study.phys import PHYS, is_implying_streams
 from airtoll.study.quantity import RATE, show
 from airtoll.study.values import (
-    HT_MCS,
     PROBLEM,
     Bandwidth,
     Duration,
@@ -33,15 +33,6 @@ from airtoll.study.values import (
 )
 
 Traffic = Literal["saturated", "cbr", "request-response", "video"]
-
-DEFAULT_RATES: Final = {
-    "dsss": "11 Mbit/s",
-    "ofdm": "54 Mbit/s",
-    "erp": "54 Mbit/s",
-    "ht": "mcs7",
-    "vht": "mcs8",
-}
-"""The fastest rate of each PHY that is valid at every width with one stream."""
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -117,14 +108,14 @@ class Scenario(MediumSettings):
         """The scenario as the medium's JSON object: quantities are plain numbers whose keys name the unit."""
         words = self.model_dump(exclude_none=True)
         words["crypto_at"] = cell.sealed_at(self.crypto_at, self.security)
-        rate = self.rate or DEFAULT_RATES[self.phy]
-        if words.pop("legacy_fallback", False) and self.security in NOT_WITH_HT and self.phy in ("ht", "vht"):
+        rate = self.rate or PHYS[self.phy].usual_rate
+        if words.pop("legacy_fallback", False) and self.security in NOT_WITH_HT and PHYS[self.phy].is_ht:
             rate = self._fall_back(words, rate)
         words["rate"] = rate
         words["topology"] = self.topology or ("stations" if self.stations > 1 else "point-to-point")
         words["traffic"] = self.traffic or ("saturated" if self.offered is None else "cbr")
-        if self.streams == 1 and words["phy"] == "ht" and rate not in HT_MCS[:8]:
-            del words["streams"]  # the MCS implies the number
+        if self.streams == 1 and is_implying_streams(words["phy"], rate):
+            del words["streams"]
         if self.snr == "none":
             del words["snr"]
         words.setdefault("error_model", "none" if self.snr == "none" and self.path_loss is None else "nist")
@@ -141,7 +132,7 @@ class Scenario(MediumSettings):
         for of_ht in ("ampdu", "amsdu"):
             words.pop(of_ht, None)
         index = int(rate.removeprefix("mcs"))
-        return RATE.text(_LEGACY_RATES[min(index % 8 if self.phy == "ht" else index, 7)])
+        return RATE.text(_LEGACY_RATES[min(index % (PHYS[self.phy].mcs_per_stream or index + 1), 7)])
 
     def to_json(self) -> str:
         """`wire` as canonical text: equal scenarios have equal texts."""

@@ -13,16 +13,10 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSc
 from pydantic_core import PydanticCustomError
 
 from airtoll.study import quantity
+from airtoll.study.phys import MCS, STREAMS_MAX, mcs_ranges
 from airtoll.study.quantity import Quantity, one_of, show
 
-HT_MCS = tuple(f"mcs{index}" for index in range(32))
-"""MCS 0 to 31, equal modulation on one to four spatial streams: IEEE Std 802.11-2020, 19.5."""
-
-VHT_MCS = HT_MCS[:10]
-"""MCS 0 to 9: IEEE Std 802.11-2020, 21.5."""
-
 STATIONS_MAX = 2007
-STREAMS_MAX = 8
 SEED_MAX = 2**53 - 1  # the largest integer that every JSON reader represents exactly
 
 PROBLEM = "study"
@@ -105,13 +99,12 @@ def number(of: Quantity, kind: Callable[[Any], float]) -> Validated:
 
 
 def _rate(value: Any) -> str:
-    if isinstance(value, str) and value in HT_MCS:
+    if isinstance(value, str) and value in MCS:
         return value
     try:
         return quantity.RATE.text(quantity.RATE.parse(value))
     except ValueError as error:
-        ht, vht = (f"{mcs[0]} to {mcs[-1]}" for mcs in (HT_MCS, VHT_MCS))
-        raise ValueError(f"{error}, or for phy ht {ht}, for vht {vht}") from None
+        raise ValueError(f"{error}, or for phy {mcs_ranges(', for ', '{phy} {rates}')}") from None
 
 
 def or_name(of: Quantity, name: str) -> Callable[[Any], float | str]:
@@ -196,7 +189,7 @@ Seed = Annotated[int, *integer(0, SEED_MAX)]
 
 PacketSize = Annotated[int, *number(quantity.PACKET_SIZE, int)]
 SimulatedSize = Annotated[int, *number(quantity.SIMULATED_SIZE, int)]
-Rate = Annotated[str, *key(_rate, {"enum": [*quantity.RATE.json_schema()["enum"], *HT_MCS]})]
+Rate = Annotated[str, *key(_rate, {"enum": [*quantity.RATE.json_schema()["enum"], *MCS]})]
 Bandwidth = Annotated[int, *number(quantity.BANDWIDTH, int)]
 Streams = Annotated[int, *integer(1, STREAMS_MAX, "IEEE Std 802.11-2020, 21.5")]
 Stations = Annotated[int, *integer(1, STATIONS_MAX, "association IDs: IEEE Std 802.11-2020, 9.4.1.8")]

@@ -14,15 +14,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
-use crate::phy::{Class, CodeRate, Mode, Modulation, Preamble};
+use crate::phy::{CodeRate, Mode, Modulation, Preamble};
 
-/// Bits of SIGNAL and L-SIG (17.3.4, 19.3.9.3.5), of HT-SIG (19.3.9.4.3) and of VHT-SIG-A (21.3.8.3.3), all
-/// BPSK with the code of rate 1/2.
-const L_SIG_BITS: u32 = 24;
-const HT_SIG_BITS: u32 = 48;
-const VHT_SIG_A_BITS: u32 = 48;
-/// Bits of the PHY header of DSSS: SIGNAL, SERVICE, LENGTH, CRC (15.2.3, 16.2.3).
-const DSSS_HEADER_BITS: u32 = 48;
 /// Bandwidth that the SNR of DSSS refers to (15.4.5.5), which contains the noise of one 11 Mchip/s signal,
 /// MHz.
 const DSSS_MHZ: f64 = 22.0;
@@ -64,20 +57,6 @@ impl ErrorModel {
     /// energy.
     #[must_use]
     pub fn header_success(self, mode: &Mode, snr_db: f64) -> f64 {
-        let bits = match mode.class() {
-            Class::Dsss => DSSS_HEADER_BITS,
-            Class::Ofdm | Class::Erp => L_SIG_BITS,
-            Class::Ht => L_SIG_BITS + HT_SIG_BITS,
-            // VHT-SIG-B has 26, 27 or 29 bits (Table 21-14) in BPSK of rate 1/2, like MCS 0.
-            Class::Vht => {
-                let sig_b = match mode.bandwidth_mhz() {
-                    20 => 26,
-                    40 => 27,
-                    _ => 29,
-                };
-                L_SIG_BITS + VHT_SIG_A_BITS + sig_b
-            }
-        };
         let (modulation, code_rate) = match mode.dsss_preamble() {
             Some(Preamble::Long) => (Modulation::Dbpsk, CodeRate::Uncoded),
             Some(Preamble::Short) => (Modulation::Dqpsk, CodeRate::Uncoded),
@@ -89,7 +68,7 @@ impl ErrorModel {
             code_rate,
             linear(snr_db),
             20.0 / 12.0,
-            f64::from(bits),
+            f64::from(mode.header_bits()),
         )
     }
 

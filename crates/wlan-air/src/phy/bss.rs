@@ -2,82 +2,10 @@
 //! them.
 
 use super::{
-    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, Class, Format, Mode, PhyError, Preamble, RTS_LEN_B, ofdm,
+    ACK_LEN_B, BLOCK_ACK_LEN_B, Band, CTS_LEN_B, CodeRate, GuardInterval, Mode, Modulation, NonHtRate, Phy,
+    PhyError, Preamble, RTS_LEN_B, Rate, Settings, Timing,
 };
 use crate::Nanos;
-
-/// aSlotTime of an ERP BSS (Table 18-5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErpSlot {
-    /// 9 us: all stations of the BSS are of clause 18 or later.
-    Short,
-    /// 20 us: the BSS may contain stations of clause 16.
-    Long,
-}
-
-/// A family of non-HT rates, in which Control response frames are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
-    Dsss,
-    Ofdm,
-    Erp,
-}
-
-/// The rates of each family in kbit/s, and whether a rate is mandatory (clauses 15 to 18).
-const DSSS_RATES: [(u32, bool); 4] = [(1_000, true), (2_000, true), (5_500, true), (11_000, true)];
-const OFDM_RATES: [(u32, bool); 8] = [
-    (6_000, true),
-    (9_000, false),
-    (12_000, true),
-    (18_000, false),
-    (24_000, true),
-    (36_000, false),
-    (48_000, false),
-    (54_000, false),
-];
-
-impl Family {
-    const fn rates(self) -> &'static [(u32, bool)] {
-        match self {
-            Family::Dsss => &DSSS_RATES,
-            Family::Ofdm | Family::Erp => &OFDM_RATES,
-        }
-    }
-
-    /// First bit of the family's rates in the `basic` field of [`Bss`].
-    const fn first_bit(self) -> usize {
-        match self {
-            Family::Dsss => 0,
-            Family::Ofdm | Family::Erp => DSSS_RATES.len(),
-        }
-    }
-
-    /// The mode of a rate of [`Family::rates`].
-    fn mode(self, rate_kbps: u32, preamble: Preamble) -> Mode {
-        let mbps = u16::try_from(rate_kbps / 1_000).unwrap_or(u16::MAX);
-        match self {
-            Family::Dsss if rate_kbps == 1_000 => Mode::dsss(rate_kbps, Preamble::Long),
-            Family::Dsss => Mode::dsss(rate_kbps, preamble),
-            Family::Ofdm => Mode::ofdm(mbps),
-            Family::Erp => Mode::erp(mbps),
-        }
-        .expect("a rate of the family's table")
-    }
-}
-
-/// The family of the answer to a mode, and the rate that limits the answer, kbit/s: the mode's own rate, or
-/// for HT and VHT the non-HT reference rate (10.6.11).
-fn answered_by(mode: &Mode) -> (Family, u32) {
-    let reference = || 1_000 * u32::from(ofdm::reference_rate_mbps(mode.modulation, mode.code_rate));
-    match mode.format {
-        Format::Dsss { rate_kbps, .. } => (Family::Dsss, rate_kbps),
-        Format::Erp
-        | Format::HtMixed {
-            band: Band::Ghz2_4, ..
-        } => (Family::Erp, reference()),
-        _ => (Family::Ofdm, reference()),
-    }
-}
 
 /// The parameters that all stations of a BSS share.
 ///
@@ -85,90 +13,52 @@ fn answered_by(mode: &Mode) -> (Family, u32) {
 /// take a [`Mode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bss {
-    class: Class,
+    phy: &'static Phy,
     band: Band,
-    slot: ErpSlot,
+    timing: Timing,
     /// Preamble of DSSS frames that all stations must hear.
     preamble: Preamble,
-    /// BSSBasicRateSet: one bit per rate, first the DSSS rates, then the OFDM or ERP-OFDM rates.
-    basic: u16,
+    /// BSSBasicRateSet: one bit per non-HT rate of the PHYs that the stations support, oldest PHY first.
+    basic: u32,
 }
 
-/// Default BSSBasicRateSet: 1 and 2 Mbit/s for DSSS, 6, 12 and 24 Mbit/s for OFDM and ERP-OFDM.
-const DSSS_BASIC: u16 = 0b11;
-const OFDM_BASIC: u16 = 0b0001_0101 << DSSS_RATES.len();
-
 impl Bss {
-    /// 802.11b: slot 20 us, SIFS 10 us, basic rates 1 and 2 Mbit/s, so that a station of clause 15 can join.
+    /// The default BSS of a PHY in a band, with the long preamble.
+    ///
+    /// # Panics
+    /// If no PHY that the stations support in the band declares its timing.
     #[must_use]
-    pub const fn dsss(preamble: Preamble) -> Bss {
-        Bss {
-            class: Class::Dsss,
-            band: Band::Ghz2_4,
-            slot: ErpSlot::Long,
-            preamble,
-            basic: DSSS_BASIC,
-        }
-    }
-
-    /// 802.11a: slot 9 us, SIFS 16 us, basic rates 6, 12 and 24 Mbit/s, which clause 17 makes mandatory.
-    #[must_use]
-    pub const fn ofdm() -> Bss {
-        Bss {
-            class: Class::Ofdm,
-            band: Band::Ghz5,
-            slot: ErpSlot::Short,
+    pub fn new(phy: &'static Phy, band: Band) -> Bss {
+        let timing = phy.lineage(band).find_map(|phy| phy.timing);
+        let mut bss = Bss {
+            phy,
+            band,
+            timing: timing.expect("a PHY, or a PHY that it extends, declares its timing"),
             preamble: Preamble::Long,
-            basic: OFDM_BASIC,
-        }
-    }
-
-    /// 802.11g: SIFS 10 us; the caller chooses slot and DSSS preamble; basic rates 1, 2, 6, 12 and 24 Mbit/s.
-    #[must_use]
-    pub const fn erp(slot: ErpSlot, preamble: Preamble) -> Bss {
-        Bss {
-            class: Class::Erp,
-            band: Band::Ghz2_4,
-            slot,
-            preamble,
-            basic: DSSS_BASIC | OFDM_BASIC,
-        }
-    }
-
-    /// 802.11n: equal to [`Bss::ofdm`] in the 5 GHz band, and to [`Bss::erp`] with the short slot and the
-    /// long preamble in the 2.4 GHz band.
-    #[must_use]
-    pub const fn ht(band: Band) -> Bss {
-        let legacy = match band {
-            Band::Ghz2_4 => Bss::erp(ErpSlot::Short, Preamble::Long),
-            Band::Ghz5 => Bss::ofdm(),
+            basic: 0,
         };
-        Bss {
-            class: Class::Ht,
-            ..legacy
+        for (bit, _, rate) in bss.non_ht_rates() {
+            bss.basic |= u32::from(rate.is_basic) << bit;
         }
+        bss
     }
 
-    /// 802.11ac: equal to [`Bss::ofdm`].
+    /// The default BSS of a mode: the BSS of its PHY, with the mode's DSSS preamble.
     #[must_use]
-    pub const fn vht() -> Bss {
-        Bss {
-            class: Class::Vht,
-            ..Bss::ofdm()
-        }
+    pub fn for_mode(mode: &Mode) -> Bss {
+        Bss::new(mode.phy(), mode.band()).with_preamble(mode.dsss_preamble().unwrap_or(Preamble::Long))
     }
 
-    /// The default BSS of a mode: the BSS of its class; for ERP-OFDM, with the short slot and the long
-    /// preamble.
+    /// The same BSS with another preamble of the DSSS frames that all stations must hear.
     #[must_use]
-    pub const fn for_mode(mode: &Mode) -> Bss {
-        match mode.format {
-            Format::Dsss { preamble, .. } => Bss::dsss(preamble),
-            Format::Ofdm => Bss::ofdm(),
-            Format::Erp => Bss::erp(ErpSlot::Short, Preamble::Long),
-            Format::HtMixed { band, .. } => Bss::ht(band),
-            Format::Vht { .. } => Bss::vht(),
-        }
+    pub fn with_preamble(self, preamble: Preamble) -> Bss {
+        Bss { preamble, ..self }
+    }
+
+    /// The same BSS with another slot, SIFS and `aCCATime`.
+    #[must_use]
+    pub fn with_timing(self, timing: Timing) -> Bss {
+        Bss { timing, ..self }
     }
 
     /// The same BSS with another BSSBasicRateSet: at least one non-HT rate of its PHY. The preamble of a DSSS
@@ -179,13 +69,11 @@ impl Bss {
     /// rate.
     pub fn with_basic_rates(self, rates: &[Mode]) -> Result<Bss, PhyError> {
         let mut basic = 0;
-        for rate in rates {
-            let (family, rate_kbps) = answered_by(rate);
-            if !matches!(rate.class(), Class::Dsss | Class::Ofdm | Class::Erp) || !self.carries(rate) {
-                return Err(PhyError::BasicRate(*rate));
-            }
-            let index = family.rates().iter().position(|&(kbps, _)| kbps == rate_kbps);
-            basic |= 1 << (family.first_bit() + index.ok_or(PhyError::BasicRate(*rate))?);
+        for mode in rates {
+            let is_same = |phy: &Phy, rate: NonHtRate| phy == mode.phy() && is_rate_of(rate, mode);
+            let found = self.non_ht_rates().find(|&(_, phy, rate)| is_same(phy, rate));
+            let (bit, ..) = found.ok_or(PhyError::BasicRate(*mode))?;
+            basic |= 1 << bit;
         }
         if basic == 0 {
             return Err(PhyError::NoBasicRate);
@@ -193,39 +81,30 @@ impl Bss {
         Ok(Bss { basic, ..self })
     }
 
-    /// Whether stations can send frames of this mode in the BSS: modes of the BSS's own clause and of the
-    /// clauses that it extends, in the same band.
+    /// Whether stations can send frames of this mode in the BSS: modes of the BSS's own PHY and of the PHYs
+    /// that it extends, in the same band.
     #[must_use]
     pub fn carries(&self, mode: &Mode) -> bool {
-        self.band == mode.band() && mode.class() <= self.class
+        self.band == mode.band() && self.phy.supports(mode.phy(), self.band)
     }
 
-    /// aSlotTime: 20 us (Table 16-4), 9 us (Tables 17-21, 19-25, 21-29), or either value (Table 18-5).
+    /// `aSlotTime`: 20 us (Table 16-4), 9 us (Tables 17-21, 19-25, 21-29), or either value (Table 18-5).
     #[must_use]
     pub const fn slot(&self) -> Nanos {
-        match self.slot {
-            ErpSlot::Short => Nanos::from_us(9),
-            ErpSlot::Long => Nanos::from_us(20),
-        }
+        self.timing.slot
     }
 
-    /// aSIFSTime: 10 us in the 2.4 GHz band, 16 us in the 5 GHz band (Tables 16-4, 17-21, 18-5, 19-25).
+    /// `aSIFSTime`: 10 us in the 2.4 GHz band, 16 us in the 5 GHz band (Tables 16-4, 17-21, 18-5, 19-25).
     #[must_use]
     pub const fn sifs(&self) -> Nanos {
-        match self.band {
-            Band::Ghz2_4 => Nanos::from_us(10),
-            Band::Ghz5 => Nanos::from_us(16),
-        }
+        self.timing.sifs
     }
 
-    /// aCCATime: the time after which a station senses a preamble (15 us with the 20 us slot, 4 us with the 9
-    /// us slot: Tables 16-4, 17-21, 18-5). Two stations that start within this time collide.
+    /// `aCCATime`: the time after which a station senses a preamble (15 us with the 20 us slot, 4 us with the
+    /// 9 us slot: Tables 16-4, 17-21, 18-5). Two stations that start within this time collide.
     #[must_use]
     pub const fn cca_time(&self) -> Nanos {
-        match self.slot {
-            ErpSlot::Short => Nanos::from_us(4),
-            ErpSlot::Long => Nanos::from_us(15),
-        }
+        self.timing.cca_time
     }
 
     /// Mode of the Control frame that answers `mode` (Ack, `BlockAck`, CTS). It is the highest basic rate of
@@ -235,18 +114,35 @@ impl Bss {
     /// ERP-OFDM.
     #[must_use]
     pub fn control_response(&self, mode: &Mode) -> Mode {
-        let (family, limit_kbps) = answered_by(mode);
-        let highest = |allowed: &dyn Fn(usize, bool) -> bool| {
-            let rates = family.rates().iter().enumerate().rev();
+        let (phy, limit_kbps) = self.answered_by(mode);
+        let first_bit = self.first_bit(phy);
+        let highest = |is_allowed: &dyn Fn(usize, &NonHtRate) -> bool| {
+            let rates = phy.rates.non_ht().iter().enumerate().rev();
             rates
-                .filter(|&(index, &(kbps, mandatory))| kbps <= limit_kbps && allowed(index, mandatory))
-                .map(|(_, &(kbps, _))| kbps)
+                .filter(|(index, rate)| u64::from(rate.kbps) <= limit_kbps && is_allowed(*index, rate))
+                .map(|(_, rate)| *rate)
                 .next()
         };
-        let rate_kbps = highest(&|index, _| self.basic >> (family.first_bit() + index) & 1 == 1)
-            .or_else(|| highest(&|_, mandatory| mandatory))
-            .expect("the lowest rate of a family is mandatory");
-        family.mode(rate_kbps, mode.dsss_preamble().unwrap_or(self.preamble))
+        let rate = highest(&|index, _| self.basic >> (first_bit + index) & 1 == 1)
+            .or_else(|| highest(&|_, rate| rate.is_mandatory))
+            .expect("the lowest rate of a PHY is mandatory");
+        self.non_ht_mode(phy, rate, mode.dsss_preamble().unwrap_or(self.preamble))
+    }
+
+    /// The PHY of the answer to a mode, and the rate that limits the answer, kbit/s: the mode's own rate, or
+    /// for HT and VHT the non-HT reference rate (10.6.11).
+    fn answered_by(&self, mode: &Mode) -> (&'static Phy, u64) {
+        let phy = mode
+            .phy()
+            .lineage(self.band)
+            .find(|phy| !phy.rates.non_ht().is_empty())
+            .expect("a PHY, or a PHY that it extends, has non-HT rates");
+        let limit_kbps = if phy == mode.phy() {
+            mode.rate_kbps()
+        } else {
+            reference_rate_kbps(mode.modulation(), mode.code_rate())
+        };
+        (phy, limit_kbps)
     }
 
     /// Airtime of the Ack for a frame of `mode`.
@@ -288,12 +184,10 @@ impl Bss {
     /// GHz band, where ERP and HT include DSSS, and 6 Mbit/s otherwise.
     #[must_use]
     pub fn eifs_less_difs(&self) -> Nanos {
-        let family = match self.band {
-            Band::Ghz2_4 => Family::Dsss,
-            Band::Ghz5 => Family::Ofdm,
-        };
-        let lowest = family.mode(family.rates()[0].0, Preamble::Long);
-        self.sifs() + lowest.ppdu_duration(ACK_LEN_B)
+        let mut rates = self.non_ht_rates();
+        let (_, phy, lowest) = rates.next().expect("a BSS has non-HT rates");
+        let mode = self.non_ht_mode(phy, lowest, Preamble::Long);
+        self.sifs() + mode.ppdu_duration(ACK_LEN_B)
     }
 
     /// Mode of beacons and other group-addressed management frames: the lowest basic rate with the preamble
@@ -310,23 +204,77 @@ impl Bss {
     #[must_use]
     pub fn erp_protection_mode(&self) -> Option<Mode> {
         self.basic_rates()
-            .filter(|mode| mode.class() == Class::Dsss)
+            .filter(|mode| mode.dsss_preamble().is_some())
             .last()
     }
 
     /// The BSSBasicRateSet in ascending order, DSSS before OFDM.
     pub fn basic_rates(&self) -> impl Iterator<Item = Mode> + use<> {
         let bss = *self;
-        let ofdm = match bss.band {
-            Band::Ghz2_4 => Family::Erp,
-            Band::Ghz5 => Family::Ofdm,
+        bss.non_ht_rates()
+            .filter(move |(bit, ..)| bss.basic >> bit & 1 == 1)
+            .map(move |(_, phy, rate)| bss.non_ht_mode(phy, rate, bss.preamble))
+    }
+
+    /// All non-HT rates of the BSS in kbit/s, in ascending order, DSSS before OFDM, and whether each is a
+    /// basic rate.
+    pub fn supported_rates(&self) -> impl Iterator<Item = (u32, bool)> + use<> {
+        let bss = *self;
+        bss.non_ht_rates()
+            .map(move |(bit, _, rate)| (rate.kbps, bss.basic >> bit & 1 == 1))
+    }
+
+    /// The non-HT rates of the PHYs that the stations support, oldest PHY first, each with its bit in the
+    /// BSSBasicRateSet.
+    fn non_ht_rates(&self) -> impl Iterator<Item = (usize, &'static Phy, NonHtRate)> + use<> {
+        let (phy, band) = (self.phy, self.band);
+        let generations = phy.lineage(band).count();
+        (0..generations)
+            .rev()
+            .filter_map(move |age| phy.lineage(band).nth(age))
+            .flat_map(|phy| phy.rates.non_ht().iter().map(move |rate| (phy, *rate)))
+            .enumerate()
+            .map(|(bit, (phy, rate))| (bit, phy, rate))
+    }
+
+    /// The bit of a PHY's first non-HT rate in the BSSBasicRateSet.
+    fn first_bit(&self, phy: &'static Phy) -> usize {
+        let older = phy.lineage(self.band).skip(1);
+        older.map(|phy| phy.rates.non_ht().len()).sum()
+    }
+
+    /// The mode of a non-HT rate, with the long preamble if the rate has no other.
+    fn non_ht_mode(&self, phy: &'static Phy, rate: NonHtRate, preamble: Preamble) -> Mode {
+        let settings = |preamble| Settings {
+            rate: Rate::Kbps(rate.kbps),
+            bandwidth_mhz: phy.bandwidths_mhz[0],
+            gi: GuardInterval::Long,
+            streams: None,
+            band: self.band,
+            preamble,
         };
-        [Family::Dsss, ofdm].into_iter().flat_map(move |family| {
-            let is_basic = move |index: usize| bss.basic >> (family.first_bit() + index) & 1 == 1;
-            let rates = family.rates().iter().enumerate();
-            rates
-                .filter(move |&(index, _)| is_basic(index))
-                .map(move |(_, &(kbps, _))| family.mode(kbps, bss.preamble))
-        })
+        Mode::of(phy, &settings(preamble))
+            .or_else(|_| Mode::of(phy, &settings(Preamble::Long)))
+            .expect("a PHY defines the rates that it declares")
+    }
+}
+
+fn is_rate_of(rate: NonHtRate, mode: &Mode) -> bool {
+    u64::from(rate.kbps) == mode.rate_kbps()
+}
+
+/// The non-HT reference rate of an HT or VHT MCS, kbit/s: the rate of clause 17 or 18 with its modulation and
+/// coding (10.6.11). 64-QAM 5/6 and all of 256-QAM have a reference rate of 54 Mbit/s.
+fn reference_rate_kbps(modulation: Modulation, code_rate: CodeRate) -> u64 {
+    let is_half = code_rate == CodeRate::Half;
+    match modulation {
+        Modulation::Bpsk if is_half => 6_000,
+        Modulation::Bpsk => 9_000,
+        Modulation::Qpsk if is_half => 12_000,
+        Modulation::Qpsk => 18_000,
+        Modulation::Qam16 if is_half => 24_000,
+        Modulation::Qam16 => 36_000,
+        Modulation::Qam64 if code_rate == CodeRate::TwoThirds => 48_000,
+        _ => 54_000,
     }
 }

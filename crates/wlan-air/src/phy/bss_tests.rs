@@ -4,7 +4,9 @@
 use super::tests::{dsss, erp, ht, ht_2_4, ofdm};
 use super::*;
 
-const MIXED_G: Bss = Bss::erp(ErpSlot::Long, Preamble::Short);
+fn mixed_g() -> Bss {
+    Bss::erp(ErpSlot::Long, Preamble::Short)
+}
 
 /// DIFS, EIFS and aCCATime of each PHY, us (Tables 16-4, 17-21, 18-5, 19-25).
 #[test]
@@ -14,7 +16,7 @@ fn spans_agree_with_the_tables() {
         (Bss::dsss(Preamble::Short), 20, 10, 50, 364, 15),
         (Bss::ofdm(), 9, 16, 34, 94, 4),
         (Bss::erp(ErpSlot::Short, Preamble::Long), 9, 10, 28, 342, 4),
-        (MIXED_G, 20, 10, 50, 364, 15),
+        (mixed_g(), 20, 10, 50, 364, 15),
         (Bss::ht(Band::Ghz2_4), 9, 10, 28, 342, 4),
         (Bss::ht(Band::Ghz5), 9, 16, 34, 94, 4),
         (Bss::vht(), 9, 16, 34, 94, 4),
@@ -89,12 +91,12 @@ fn answers_in_the_2_4_ghz_band_keep_the_modulation_class() {
     for (kbps, basic) in [(1_000, 1_000), (2_000, 2_000), (5_500, 2_000), (11_000, 2_000)] {
         let frame = dsss(kbps, Long);
         assert_eq!(Bss::dsss(Long).control_response(&frame), dsss(basic, Long));
-        assert_eq!(MIXED_G.control_response(&frame), dsss(basic, Long));
+        assert_eq!(mixed_g().control_response(&frame), dsss(basic, Long));
     }
     let short = dsss(11_000, Short);
-    assert_eq!(MIXED_G.control_response(&short), dsss(2_000, Short));
+    assert_eq!(mixed_g().control_response(&short), dsss(2_000, Short));
     for (mbps, basic) in [(6, 6), (9, 6), (12, 12), (18, 12), (24, 24), (54, 24)] {
-        assert_eq!(MIXED_G.control_response(&erp(mbps)), erp(basic));
+        assert_eq!(mixed_g().control_response(&erp(mbps)), erp(basic));
     }
     for (mcs, basic) in [(0, 6), (1, 12), (2, 12), (3, 24), (7, 24), (9, 12)] {
         let bss = Bss::ht(Band::Ghz2_4);
@@ -155,7 +157,7 @@ fn the_basic_rates_can_be_chosen() {
     assert_eq!(fast.control_response(&ofdm(54)), ofdm(24));
     assert_eq!(fast.beacon_mode(), ofdm(24));
     // Without DSSS, stations of clause 16 cannot decode any frame.
-    let pure_g = MIXED_G.with_basic_rates(&[erp(6), erp(12)]).unwrap();
+    let pure_g = mixed_g().with_basic_rates(&[erp(6), erp(12)]).unwrap();
     assert_eq!(
         (pure_g.beacon_mode(), pure_g.erp_protection_mode()),
         (erp(6), None)
@@ -180,9 +182,9 @@ fn the_basic_rates_can_be_chosen() {
 
 #[test]
 fn beacons_and_protection_are_for_all_stations() {
-    assert_eq!(MIXED_G.beacon_mode(), dsss(1_000, Preamble::Long));
+    assert_eq!(mixed_g().beacon_mode(), dsss(1_000, Preamble::Long));
     let protection = dsss(2_000, Preamble::Short);
-    assert_eq!(MIXED_G.erp_protection_mode(), Some(protection));
+    assert_eq!(mixed_g().erp_protection_mode(), Some(protection));
     assert_eq!(Bss::vht().beacon_mode(), ofdm(6));
     assert_eq!(Bss::vht().erp_protection_mode(), None);
 }

@@ -1,62 +1,121 @@
 //! DSSS (clause 15) and HR/DSSS (clause 16): 802.11b.
 
-use std::fmt;
-
-use super::{CodeRate, Format, Mode, Modulation, PhyError, Preamble};
+use super::{
+    Band, Bss, CodeRate, Data, GuardInterval, Mode, ModeParameters, Modulation, NON_VHT_MPDU_MAX_B,
+    NonHtRate, Phy, PhyError, Preamble, Rate, Rates, Settings, Timing, Undefined,
+};
 use crate::Nanos;
+
+/// 802.11b. The basic rates are 1 and 2 Mbit/s, so that a station of clause 15 can join.
+pub static DSSS: Phy = Phy {
+    word: "dsss",
+    amendment: "802.11b",
+    label: "DSSS",
+    clauses: "clauses 15, 16",
+    bands: &[Band::Ghz2_4],
+    bandwidths_mhz: &[20],
+    guard_intervals: &[GuardInterval::Long],
+    preambles: &[Preamble::Long, Preamble::Short],
+    max_streams: 1,
+    rates: Rates::NonHt(&[
+        rate(1_000, true),
+        rate(2_000, true),
+        rate(5_500, false),
+        rate(11_000, false),
+    ]),
+    usual_rate: Rate::Kbps(11_000),
+    extends: &[],
+    // Table 16-4.
+    timing: Some(Timing {
+        slot: Nanos::from_us(20),
+        sifs: Nanos::from_us(10),
+        cca_time: Nanos::from_us(15),
+    }),
+    // Tables 15-6, 16-4.
+    cw_min: 31,
+    max_mpdu_len_b: NON_VHT_MPDU_MAX_B,
+    aggregation: None,
+    mode,
+};
+
+/// Width of the spectrum mask, which contains the noise that a receiver sees, MHz (15.4.5.5).
+const MASK_MHZ: u16 = 22;
+/// Bits of the PHY header: SIGNAL, SERVICE, LENGTH, CRC (15.2.3, 16.2.3).
+const HEADER_BITS: u8 = 48;
+
+/// Every rate of clauses 15 and 16 is mandatory.
+const fn rate(kbps: u32, is_basic: bool) -> NonHtRate {
+    NonHtRate {
+        kbps,
+        is_mandatory: true,
+        is_basic,
+    }
+}
+
+fn mode(settings: &Settings) -> Result<Mode, PhyError> {
+    match settings.rate {
+        Rate::Kbps(rate_kbps) => Mode::dsss(rate_kbps, settings.preamble),
+        Rate::Mcs(_) => Err(undefined(settings.rate)),
+    }
+}
 
 impl Mode {
     /// A rate of clauses 15 and 16, in kbit/s: 1000, 2000, 5500 or 11000 (16.2.3.3; CCK, no PBCC).
     ///
     /// # Errors
-    /// [`PhyError::DsssRate`] for any other rate; [`PhyError::ShortPreamble`] for 1 Mbit/s with the short
-    /// preamble, whose header is already sent at 2 Mbit/s (16.2.2.3).
+    /// [`PhyError::Undefined`] for any other rate, and for 1 Mbit/s with the short preamble, whose header is
+    /// already sent at 2 Mbit/s (16.2.2.3).
     pub const fn dsss(rate_kbps: u32, preamble: Preamble) -> Result<Mode, PhyError> {
-        let (modulation, bits_per_symbol) = match rate_kbps {
-            1_000 => (Modulation::Dbpsk, 1),
-            2_000 => (Modulation::Dqpsk, 2),
-            5_500 => (Modulation::Cck5_5, 4),
-            11_000 => (Modulation::Cck11, 8),
-            _ => return Err(PhyError::DsssRate(rate_kbps)),
+        let modulation = match rate_kbps {
+            1_000 => Modulation::Dbpsk,
+            2_000 => Modulation::Dqpsk,
+            5_500 => Modulation::Cck5_5,
+            11_000 => Modulation::Cck11,
+            _ => return Err(undefined(Rate::Kbps(rate_kbps))),
         };
         if rate_kbps == 1_000 && matches!(preamble, Preamble::Short) {
-            return Err(PhyError::ShortPreamble);
+            return Err(PhyError::Undefined {
+                phy: &DSSS,
+                value: Undefined::ShortPreamble(rate_kbps),
+                clauses: "16.2.2.3",
+                allowed: "the long preamble, or 2, 5.5, 11 Mbit/s",
+            });
         }
-        Ok(Mode {
-            format: Format::Dsss { rate_kbps, preamble },
+        let parameters = ModeParameters {
+            band: Band::Ghz2_4,
+            bandwidth_mhz: MASK_MHZ,
+            streams: 1,
+            mcs: None,
+            dsss_preamble: Some(preamble),
             modulation,
             code_rate: CodeRate::Uncoded,
-            bits_per_symbol,
-            encoders: 0,
-        })
+            data: Data::Octets { rate_kbps },
+            // SYNC, SFD and PHY header: 144 + 48 bits at 1 Mbit/s, or 72 bits at 1 Mbit/s and 48 bits at
+            // 2 Mbit/s (16.2.2).
+            preamble_us: match preamble {
+                Preamble::Long => 144 + 48,
+                Preamble::Short => 72 + 24,
+            },
+            header_bits: HEADER_BITS,
+            signal_extension_us: 0,
+        };
+        Ok(Mode::new(&DSSS, parameters))
     }
 }
 
-/// SYNC, SFD and PHY header: 144 + 48 bits at 1 Mbit/s, or 72 bits at 1 Mbit/s and 48 bits at 2 Mbit/s
-/// (16.2.2).
-pub(super) const fn preamble(preamble: Preamble) -> Nanos {
-    match preamble {
-        Preamble::Long => Nanos::from_us(144 + 48),
-        Preamble::Short => Nanos::from_us(72 + 24),
+const fn undefined(rate: Rate) -> PhyError {
+    PhyError::Undefined {
+        phy: &DSSS,
+        value: Undefined::Rate(rate),
+        clauses: DSSS.clauses,
+        allowed: "1, 2, 5.5, 11",
     }
 }
 
-/// Duration of the PSDU, rounded up to a whole microsecond, the unit of LENGTH (16.2.3.5, 16.3.4).
-pub(super) const fn data_duration(rate_kbps: u32, psdu_len_b: usize) -> Nanos {
-    Nanos::from_us((8_000 * psdu_len_b as u64).div_ceil(rate_kbps as u64))
-}
-
-/// The inverse of [`data_duration`].
-pub(super) fn max_psdu_len_b(rate_kbps: u32, data: Nanos) -> usize {
-    let bits = data.0 / 1_000 * u64::from(rate_kbps) / 1_000;
-    usize::try_from(bits / 8).unwrap_or(usize::MAX)
-}
-
-/// Prints a rate in kbit/s as Mbit/s, such as 5.5.
-pub(super) struct Mbps(pub(super) u32);
-
-impl fmt::Display for Mbps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", f64::from(self.0) / 1e3)
+impl Bss {
+    /// An 802.11b BSS with this preamble of frames that all stations must hear.
+    #[must_use]
+    pub fn dsss(preamble: Preamble) -> Bss {
+        Bss::new(&DSSS, Band::Ghz2_4).with_preamble(preamble)
     }
 }

@@ -1,8 +1,11 @@
 //! PHY rates and the airtime of a PPDU, for 802.11b, a, g, n and ac.
 //!
-//! A [`Mode`] contains everything that determines the airtime and the errors of one PPDU. A [`Bss`] contains
-//! the parameters that all its stations share: slot, SIFS, the rates of control responses. Clauses cite IEEE
-//! Std 802.11-2020.
+//! A [`Phy`] declares one PHY of the standard: its rates, channels, timing and limits. A [`Mode`] contains
+//! everything that determines the airtime and the errors of one PPDU. A [`Bss`] contains the parameters that
+//! all its stations share: slot, SIFS, the rates of control responses. Clauses cite IEEE Std 802.11-2020.
+//!
+//! Each PHY is one file, which declares it, and one line in [`PHYS`]. All that depends on a PHY derives from
+//! its declaration: the words of scenarios and their errors, the levels of studies, the medium.
 //!
 //! ```text
 //! DSSS, HR/DSSS | long: preamble 144 + header 48; short: 72 + 24      | PSDU at 1, 2, 5.5, 11 Mbit/s  |
@@ -19,20 +22,37 @@
 //! Most 802.11ac products also use LDPC if both ends support it. PPDUs with LDPC differ from those with BCC
 //! by at most one symbol (19.3.11.7.5, 21.3.10.5.4) and are decoded at a lower SNR.
 //!
-//! - `dsss`: clauses 15 and 16; `ofdm`: clauses 17 and 18; `ht`: clause 19; `vht`: clause 21;
+//! - `dsss`: clauses 15 and 16; `ofdm`: clause 17; `erp`: clause 18; `ht`: clause 19; `vht`: clause 21;
+//! - `values`: the values that describe a rate; `data`: the airtime of octets;
 //! - `bss`: the parameters of a BSS, including the choice of response rates (10.6.6.5, 10.6.11).
 
-use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::{fmt, iter, ptr};
 
 use crate::Nanos;
 
 mod bss;
+mod data;
 mod dsss;
+mod erp;
 mod ht;
 mod ofdm;
+mod values;
 mod vht;
 
-pub use bss::{Bss, ErpSlot};
+pub use bss::Bss;
+pub use data::Data;
+pub use dsss::DSSS;
+pub use erp::{ERP, ErpSlot};
+pub use ht::HT;
+pub use ofdm::OFDM;
+pub use values::{Band, CodeRate, GuardInterval, Modulation, Preamble, Rate, Settings};
+pub use vht::{VHT, VHT_MPDU_LENS_B};
+
+use values::Mbps;
+
+/// All PHYs, in the order of their clauses.
+pub static PHYS: &[&Phy] = &[&DSSS, &OFDM, &ERP, &HT, &VHT];
 
 /// Octets of an RTS frame: Frame Control, Duration, RA, TA, FCS (9.3.1.2).
 pub const RTS_LEN_B: usize = 20;
@@ -46,56 +66,230 @@ pub const BLOCK_ACK_LEN_B: usize = 32;
 /// Airtime of the longest HT-mixed or VHT PPDU (Table 9-25): L-SIG announces it with 12 bits at 6 Mbit/s, 20
 /// us + 4 us * (4095 + 3) / 3 (19.3.9.3.5, 21.4.3).
 pub const MAX_PPDU_DURATION: Nanos = Nanos::from_us(5_484);
-/// Values of Maximum MPDU Length in the VHT Capabilities element, octets (9.4.2.157.2).
-pub const VHT_MPDU_LENS_B: [usize; 3] = [3_895, 7_991, 11_454];
+/// Octets of the longest MPDU whose length has 12 bits: LENGTH of 17.3.4.3, and MPDU Length in the delimiter
+/// of an HT A-MPDU (9.7.1).
+pub const NON_VHT_MPDU_MAX_B: usize = 4_095;
+
+/// The declaration of one PHY.
+///
+/// Declare it as a `static`: two PHYs are equal only if they are the same `static`.
+pub struct Phy {
+    /// Name in scenarios and studies, such as `ht`.
+    pub word: &'static str,
+    /// The amendment that introduced it, such as `802.11n`.
+    pub amendment: &'static str,
+    /// Name in the text of a mode, such as `HT`.
+    pub label: &'static str,
+    /// The clauses that define it, such as `clause 19`.
+    pub clauses: &'static str,
+    /// Frequency bands. Stations that choose none use the first.
+    pub bands: &'static [Band],
+    /// Channel widths, MHz.
+    pub bandwidths_mhz: &'static [u16],
+    /// Guard intervals.
+    pub guard_intervals: &'static [GuardInterval],
+    /// DSSS preambles; only the long preamble if the PHY has no DSSS.
+    pub preambles: &'static [Preamble],
+    /// Largest number of spatial streams.
+    pub max_streams: u8,
+    /// The rates.
+    pub rates: Rates,
+    /// The rate of stations that choose none.
+    pub usual_rate: Rate,
+    /// The PHYs that its stations also support: at most one per band.
+    pub extends: &'static [&'static Phy],
+    /// Slot, SIFS and `aCCATime`; none if they are the same as in a BSS of the PHY that this PHY extends.
+    pub timing: Option<Timing>,
+    /// `aCWmin`, slots. HT and later PHYs use the parameters of EDCA instead.
+    pub cw_min: u16,
+    /// Octets of the longest MPDU in a PPDU without an A-MSDU.
+    pub max_mpdu_len_b: usize,
+    /// Limits of A-MPDUs and A-MSDUs; none if the PHY is older than HT. A PHY with aggregation uses QoS data
+    /// frames and EDCA.
+    pub aggregation: Option<AggregationLimits>,
+    /// Converts settings to a mode. Only the rate and its combination with other settings remain to be
+    /// checked.
+    pub mode: fn(&Settings) -> Result<Mode, PhyError>,
+}
+
+/// The rates of a PHY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rates {
+    /// Non-HT rates, in ascending order. They also carry Control response frames.
+    NonHt(&'static [NonHtRate]),
+    /// The MCSs 0 to `last`.
+    Mcs {
+        /// The last MCS.
+        last: u8,
+        /// MCSs per number of streams, if the MCS implies the number; otherwise none.
+        per_stream: Option<u8>,
+    },
+}
+
+impl Rates {
+    /// The non-HT rates; empty for a PHY with MCSs.
+    #[must_use]
+    pub const fn non_ht(&self) -> &'static [NonHtRate] {
+        match self {
+            Rates::NonHt(rates) => rates,
+            Rates::Mcs { .. } => &[],
+        }
+    }
+}
+
+/// A non-HT rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NonHtRate {
+    /// The rate in kbit/s.
+    pub kbps: u32,
+    /// Whether every station supports the rate.
+    pub is_mandatory: bool,
+    /// Whether the rate belongs to the default BSSBasicRateSet.
+    pub is_basic: bool,
+}
+
+/// The time parameters of a PHY that the stations of a BSS share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Timing {
+    /// `aSlotTime`.
+    pub slot: Nanos,
+    /// `aSIFSTime`.
+    pub sifs: Nanos,
+    /// `aCCATime`: the time after which a station senses a preamble.
+    pub cca_time: Nanos,
+}
+
+/// Limits of the aggregation of MSDUs and MPDUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AggregationLimits {
+    /// Octets of the longest A-MPDU.
+    pub max_ampdu_len_b: usize,
+    /// Octets of the longest A-MSDU.
+    pub max_amsdu_len_b: usize,
+    /// Octets of the longest MPDU in an A-MPDU, if an A-MSDU can exceed them.
+    pub max_mpdu_in_ampdu_b: Option<usize>,
+    /// Whether a PPDU always carries an A-MPDU, even for a single MPDU.
+    pub always_ampdu: bool,
+}
+
+impl Phy {
+    /// The PHY that this PHY extends in a band.
+    #[must_use]
+    pub fn predecessor(&self, band: Band) -> Option<&'static Phy> {
+        self.extends.iter().find(|phy| phy.bands.contains(&band)).copied()
+    }
+
+    /// Whether stations of this PHY support another PHY, because it is the same PHY or because this PHY
+    /// extends it in the band.
+    #[must_use]
+    pub fn supports(&'static self, other: &Phy, band: Band) -> bool {
+        self.lineage(band).any(|phy| phy == other)
+    }
+
+    /// This PHY and the PHYs that it extends in a band, from the newest to the oldest.
+    pub(crate) fn lineage(&'static self, band: Band) -> impl Iterator<Item = &'static Phy> {
+        iter::successors(Some(self), move |phy| phy.predecessor(band))
+    }
+
+    /// Whether the PHY is HT or later: it has QoS data frames, EDCA and aggregation.
+    #[must_use]
+    pub const fn is_ht(&self) -> bool {
+        self.aggregation.is_some()
+    }
+}
+
+impl PartialEq for Phy {
+    fn eq(&self, other: &Phy) -> bool {
+        ptr::eq(self, other)
+    }
+}
+
+impl Eq for Phy {}
+
+impl Hash for Phy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.word.hash(state);
+    }
+}
+
+impl fmt::Debug for Phy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word)
+    }
+}
+
+/// A value that a PHY does not define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Undefined {
+    /// A rate.
+    Rate(Rate),
+    /// The short preamble at a rate in kbit/s.
+    ShortPreamble(u32),
+    /// A channel width, MHz.
+    Bandwidth(u16),
+    /// A number of spatial streams.
+    Streams(u8),
+    /// An MCS with a number of spatial streams.
+    McsWithStreams {
+        /// MCS index.
+        mcs: u8,
+        /// Spatial streams.
+        streams: u8,
+    },
+    /// An MCS at a channel width with a number of spatial streams.
+    McsAtWidth {
+        /// MCS index.
+        mcs: u8,
+        /// Channel width, MHz.
+        bandwidth_mhz: u16,
+        /// Spatial streams.
+        streams: u8,
+    },
+}
+
+impl fmt::Display for Undefined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |streams| if streams == 1 { "" } else { "s" };
+        match *self {
+            Undefined::Rate(Rate::Kbps(kbps)) => write!(f, "rate of {} Mbit/s", Mbps(kbps.into())),
+            Undefined::Rate(Rate::Mcs(mcs)) => write!(f, "MCS {mcs}"),
+            Undefined::ShortPreamble(kbps) => write!(f, "short preamble at {} Mbit/s", Mbps(kbps.into())),
+            Undefined::Bandwidth(mhz) => write!(f, "channel width of {mhz} MHz"),
+            Undefined::Streams(streams) => write!(f, "{streams} spatial streams"),
+            Undefined::McsWithStreams { mcs, streams } => {
+                write!(f, "MCS {mcs} with {streams} spatial stream{}", plural(streams))
+            }
+            Undefined::McsAtWidth {
+                mcs,
+                bandwidth_mhz,
+                streams,
+            } => {
+                let plural = plural(streams);
+                write!(
+                    f,
+                    "MCS {mcs} at {bandwidth_mhz} MHz with {streams} spatial stream{plural}"
+                )
+            }
+        }
+    }
+}
 
 /// An invalid PHY rate or BSSBasicRateSet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PhyError {
-    /// The rate is not defined in clauses 15 and 16.
-    #[error("802.11b has no rate of {} Mbit/s (clauses 15, 16); allowed: 1, 2, 5.5, 11", dsss::Mbps(*.0))]
-    DsssRate(u32),
-    /// 1 Mbit/s with the short preamble.
-    #[error(
-        "802.11b has no short preamble at 1 Mbit/s (16.2.2.3); allowed: the long preamble, or 2, 5.5, 11 Mbit/s"
-    )]
-    ShortPreamble,
-    /// The rate is not defined in clause 17.
-    #[error("802.11a has no rate of {0} Mbit/s; allowed: 6, 9, 12, 18, 24, 36, 48, 54")]
-    OfdmRate(u16),
-    /// The ERP-OFDM rate is not defined in clause 18.
-    #[error("802.11g has no OFDM rate of {0} Mbit/s (clause 18); allowed: 6, 9, 12, 18, 24, 36, 48, 54")]
-    ErpRate(u16),
-    /// The MCS is not an equal-modulation MCS of clause 19.
-    #[error("802.11n MCS {0} is not supported; allowed: 0 to 31")]
-    HtMcs(u8),
-    /// The channel width is not defined in clause 19.
-    #[error("802.11n has no channel width of {0} MHz; allowed: 20, 40")]
-    HtBandwidth(u16),
-    /// The MCS is not defined in clause 21.
-    #[error("802.11ac has no MCS {0} (21.5); allowed: 0 to 9")]
-    VhtMcs(u8),
-    /// The number of spatial streams is not defined in clause 21.
-    #[error("802.11ac has no {0} spatial streams (21.5); allowed: 1 to 8")]
-    VhtStreams(u8),
-    /// The channel width is not defined in clause 21.
-    #[error("802.11ac has no channel width of {0} MHz (21.5); allowed: 20, 40, 80, 160")]
-    VhtBandwidth(u16),
-    /// The tables of 21.5 do not define the MCS at this width and number of streams.
-    #[error(
-        "802.11ac has no MCS {mcs} at {bandwidth_mhz} MHz with {streams} spatial stream{} (tables of 21.5); \
-         allowed: {}",
-        if *.streams == 1 { "" } else { "s" },
-        vht::allowed_instead(*.mcs, *.bandwidth_mhz)
-    )]
-    VhtCombination {
-        /// VHT-MCS index.
-        mcs: u8,
-        /// Spatial streams.
-        streams: u8,
-        /// Channel width, MHz.
-        bandwidth_mhz: u16,
+    /// The PHY does not define the value.
+    #[error("{} has no {value} ({clauses}); allowed: {allowed}", .phy.amendment)]
+    Undefined {
+        /// The PHY.
+        phy: &'static Phy,
+        /// The value.
+        value: Undefined,
+        /// The clauses of IEEE Std 802.11-2020 that define the allowed values.
+        clauses: &'static str,
+        /// The allowed values.
+        allowed: &'static str,
     },
     /// The mode is not a non-HT rate of the BSS.
     #[error("{0} cannot be a basic rate of this BSS (10.6.6.5); allowed: the non-HT rates of its PHY")]
@@ -105,194 +299,108 @@ pub enum PhyError {
     NoBasicRate,
 }
 
-/// PHY preamble and header of a DSSS or HR/DSSS PPDU (16.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Preamble {
-    /// 144 + 48 us, at 1 Mbit/s: every station of clauses 15 and 16 supports it.
-    Long,
-    /// 72 us at 1 Mbit/s and 24 us at 2 Mbit/s.
-    Short,
-}
-
-/// Guard interval of the data symbols of an HT or VHT PPDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GuardInterval {
-    /// 800 ns: 4 us symbols.
-    Long,
-    /// 400 ns: 3.6 us symbols.
-    Short,
-}
-
-/// Frequency band.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Band {
-    /// 2.4 GHz: DSSS, HR/DSSS, ERP, HT.
-    Ghz2_4,
-    /// 5 GHz: OFDM, HT, VHT.
-    Ghz5,
-}
-
-/// Modulation class (10.6.8); DSSS and HR/DSSS form one class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// DSSS and HR/DSSS, clauses 15 and 16: 802.11b.
-    Dsss,
-    /// OFDM, clause 17: 802.11a.
-    Ofdm,
-    /// ERP-OFDM, clause 18: 802.11g.
-    Erp,
-    /// HT-mixed, clause 19: 802.11n.
-    Ht,
-    /// VHT, clause 21: 802.11ac.
-    Vht,
-}
-
-/// Modulation of one carrier or subcarrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Modulation {
-    /// 1 Mbit/s of clause 15: differential BPSK, Barker code.
-    Dbpsk,
-    /// 2 Mbit/s of clause 15: differential QPSK, Barker code.
-    Dqpsk,
-    /// 5.5 Mbit/s of clause 16: complementary code keying, 4 bits per code word.
-    Cck5_5,
-    /// 11 Mbit/s of clause 16: complementary code keying, 8 bits per code word.
-    Cck11,
-    /// 1 bit per subcarrier.
-    Bpsk,
-    /// 2 bits per subcarrier.
-    Qpsk,
-    /// 4 bits per subcarrier.
-    Qam16,
-    /// 6 bits per subcarrier.
-    Qam64,
-    /// 8 bits per subcarrier.
-    Qam256,
-}
-
-/// Rate of the convolutional code, R (17.3.5.6, 19.3.11.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CodeRate {
-    /// No code: DSSS and HR/DSSS.
-    Uncoded,
-    /// 1/2.
-    Half,
-    /// 2/3.
-    TwoThirds,
-    /// 3/4.
-    ThreeQuarters,
-    /// 5/6.
-    FiveSixths,
-}
-
-impl CodeRate {
-    /// Numerator and denominator.
-    pub(crate) const fn ratio(self) -> (u16, u16) {
-        match self {
-            CodeRate::Uncoded => (1, 1),
-            CodeRate::Half => (1, 2),
-            CodeRate::TwoThirds => (2, 3),
-            CodeRate::ThreeQuarters => (3, 4),
-            CodeRate::FiveSixths => (5, 6),
-        }
-    }
-}
-
-/// The PPDU format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Format {
-    Dsss {
-        rate_kbps: u32,
-        preamble: Preamble,
-    },
-    Ofdm,
-    Erp,
-    HtMixed {
-        mcs: u8,
-        bandwidth_mhz: u16,
-        gi: GuardInterval,
-        band: Band,
-    },
-    Vht {
-        mcs: u8,
-        streams: u8,
-        bandwidth_mhz: u16,
-        gi: GuardInterval,
-    },
-}
-
 /// A PHY rate: everything that determines the airtime and the error rate of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mode {
-    format: Format,
-    modulation: Modulation,
-    code_rate: CodeRate,
-    /// Data bits per symbol, N_DBPS; with DSSS, bits per code word.
-    bits_per_symbol: u16,
-    /// BCC encoders, N_ES; 0 with DSSS.
-    encoders: u8,
+    phy: &'static Phy,
+    parameters: ModeParameters,
+}
+
+/// The parameters of a [`Mode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModeParameters {
+    /// Frequency band.
+    pub band: Band,
+    /// Width of the channel, MHz.
+    pub bandwidth_mhz: u16,
+    /// Spatial streams.
+    pub streams: u8,
+    /// MCS index; none for a non-HT rate.
+    pub mcs: Option<u8>,
+    /// The DSSS preamble; none for other modes.
+    pub dsss_preamble: Option<Preamble>,
+    /// Modulation of the data field.
+    pub modulation: Modulation,
+    /// Code rate of the data field.
+    pub code_rate: CodeRate,
+    /// The data field.
+    pub data: Data,
+    /// Duration of the preamble and the PHY headers before the data field, us.
+    pub preamble_us: u16,
+    /// Bits of the PHY headers. All are required to receive the PPDU.
+    pub header_bits: u8,
+    /// Signal extension: silence after the data field, in which a decoder that is designed for OFDM's SIFS of
+    /// 16 us finishes, us (18.3.2.4, 19.3.2).
+    pub signal_extension_us: u8,
 }
 
 impl Mode {
-    /// Modulation class, which is the clause that defines the mode.
+    /// A mode of a PHY. Only the file that declares the PHY requires it.
     #[must_use]
-    pub const fn class(&self) -> Class {
-        match self.format {
-            Format::Dsss { .. } => Class::Dsss,
-            Format::Ofdm => Class::Ofdm,
-            Format::Erp => Class::Erp,
-            Format::HtMixed { .. } => Class::Ht,
-            Format::Vht { .. } => Class::Vht,
+    pub const fn new(phy: &'static Phy, parameters: ModeParameters) -> Mode {
+        Mode { phy, parameters }
+    }
+
+    /// The mode of settings that [`Phy::mode`] converts.
+    ///
+    /// # Errors
+    /// [`PhyError::Undefined`] if the PHY does not define the rate with these settings.
+    pub fn of(phy: &'static Phy, settings: &Settings) -> Result<Mode, PhyError> {
+        (phy.mode)(settings)
+    }
+
+    /// The settings that give this mode.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        Settings {
+            rate: match self.mcs() {
+                Some(mcs) => Rate::Mcs(mcs),
+                None => Rate::Kbps(u32::try_from(self.rate_kbps()).unwrap_or(u32::MAX)),
+            },
+            bandwidth_mhz: self.bandwidth_mhz(),
+            gi: self.guard_interval().unwrap_or(GuardInterval::Long),
+            streams: Some(self.streams()),
+            band: self.band(),
+            preamble: self.dsss_preamble().unwrap_or(Preamble::Long),
         }
+    }
+
+    /// The PHY that defines the mode.
+    #[must_use]
+    pub const fn phy(&self) -> &'static Phy {
+        self.phy
     }
 
     /// Frequency band.
     #[must_use]
     pub const fn band(&self) -> Band {
-        match self.format {
-            Format::Dsss { .. } | Format::Erp => Band::Ghz2_4,
-            Format::Ofdm | Format::Vht { .. } => Band::Ghz5,
-            Format::HtMixed { band, .. } => band,
-        }
+        self.parameters.band
     }
 
     /// Width of the channel, MHz: 22 for DSSS (the width of its spectrum mask, 15.4.5.5), 20 to 160
     /// otherwise.
     #[must_use]
     pub const fn bandwidth_mhz(&self) -> u16 {
-        match self.format {
-            Format::Dsss { .. } => 22,
-            Format::Ofdm | Format::Erp => 20,
-            Format::HtMixed { bandwidth_mhz, .. } | Format::Vht { bandwidth_mhz, .. } => bandwidth_mhz,
-        }
+        self.parameters.bandwidth_mhz
     }
 
     /// Spatial streams, 1 to 8.
     #[must_use]
     pub const fn streams(&self) -> u8 {
-        match self.format {
-            Format::HtMixed { mcs, .. } => ht::streams(mcs),
-            Format::Vht { streams, .. } => streams,
-            _ => 1,
-        }
+        self.parameters.streams
     }
 
     /// MCS index of HT (0 to 31, which includes the streams) and VHT (0 to 9); None for other modes.
     #[must_use]
     pub const fn mcs(&self) -> Option<u8> {
-        match self.format {
-            Format::HtMixed { mcs, .. } | Format::Vht { mcs, .. } => Some(mcs),
-            _ => None,
-        }
+        self.parameters.mcs
     }
 
     /// Guard interval of HT and VHT; None for other modes, whose guard interval is fixed.
     #[must_use]
     pub const fn guard_interval(&self) -> Option<GuardInterval> {
-        match self.format {
-            Format::HtMixed { gi, .. } | Format::Vht { gi, .. } => Some(gi),
+        match (self.mcs(), self.parameters.data) {
+            (Some(_), Data::Symbols { gi, .. }) => Some(gi),
             _ => None,
         }
     }
@@ -300,60 +408,59 @@ impl Mode {
     /// The DSSS preamble; None for other modes.
     #[must_use]
     pub const fn dsss_preamble(&self) -> Option<Preamble> {
-        match self.format {
-            Format::Dsss { preamble, .. } => Some(preamble),
-            _ => None,
-        }
+        self.parameters.dsss_preamble
     }
 
     /// Modulation of the data symbols.
     #[must_use]
     pub const fn modulation(&self) -> Modulation {
-        self.modulation
+        self.parameters.modulation
     }
 
     /// Code rate of the data symbols.
     #[must_use]
     pub const fn code_rate(&self) -> CodeRate {
-        self.code_rate
+        self.parameters.code_rate
+    }
+
+    /// Bits of the PHY headers.
+    #[must_use]
+    pub const fn header_bits(&self) -> u8 {
+        self.parameters.header_bits
     }
 
     /// Data rate in kbit/s, rounded down (72 222 for HT MCS 7 at 20 MHz with the short guard interval).
     #[must_use]
-    pub fn rate_kbps(&self) -> u64 {
-        match self.format {
-            Format::Dsss { rate_kbps, .. } => u64::from(rate_kbps),
-            _ => u64::from(self.bits_per_symbol) * 1_000_000 / self.symbol().0,
-        }
+    pub const fn rate_kbps(&self) -> u64 {
+        self.parameters.data.rate_kbps()
     }
 
     /// Octets of the longest A-MPDU (Table 9-25, 9.4.2.55.3, 9.4.2.157.2); None if the mode carries no
     /// A-MPDU.
     #[must_use]
     pub const fn max_ampdu_len_b(&self) -> Option<usize> {
-        match self.class() {
-            Class::Dsss | Class::Ofdm | Class::Erp => None,
-            Class::Ht => Some(65_535),
-            Class::Vht => Some(1_048_575),
+        match &self.phy.aggregation {
+            Some(limits) => Some(limits.max_ampdu_len_b),
+            None => None,
         }
     }
 
-    /// Octets of the longest MPDU: 11 454 in a VHT PPDU, the largest of [`VHT_MPDU_LENS_B`]; 4 095 otherwise,
-    /// because LENGTH of 17.3.4.3 and MPDU Length in the delimiter of an HT A-MPDU (9.7.1) have 12 bits. Only
-    /// an HT PPDU without an A-MPDU may carry a longer MPDU (Table 9-25, an A-MSDU of 7 935 octets).
+    /// Octets of the longest MPDU: 11 454 in a VHT PPDU, the largest of [`VHT_MPDU_LENS_B`];
+    /// [`NON_VHT_MPDU_MAX_B`] otherwise. Only an HT PPDU without an A-MPDU may carry a longer MPDU (Table
+    /// 9-25, an A-MSDU of 7 935 octets).
     #[must_use]
     pub const fn max_mpdu_len_b(&self) -> usize {
-        match self.class() {
-            Class::Vht => VHT_MPDU_LENS_B[2],
-            _ => 4_095,
-        }
+        self.phy.max_mpdu_len_b
     }
 
     /// Whether a PPDU always carries an A-MPDU, even for a single MPDU: true for VHT. Such an S-MPDU has its
     /// delimiter of 4 octets (9.7.1, 10.12.8) in the PSDU and is answered by an Ack.
     #[must_use]
     pub const fn always_ampdu(&self) -> bool {
-        matches!(self.class(), Class::Vht)
+        match &self.phy.aggregation {
+            Some(limits) => limits.always_ampdu,
+            None => false,
+        }
     }
 
     /// Duration of the preamble and PHY headers before the data: 192 or 96 us for DSSS; 20 us for OFDM and
@@ -361,12 +468,7 @@ impl Mode {
     /// of 1 to 8 streams.
     #[must_use]
     pub const fn preamble(&self) -> Nanos {
-        match self.format {
-            Format::Dsss { preamble, .. } => dsss::preamble(preamble),
-            Format::Ofdm | Format::Erp => ofdm::PREAMBLE,
-            Format::HtMixed { mcs, .. } => ht::preamble(ht::streams(mcs)),
-            Format::Vht { streams, .. } => vht::preamble(streams),
-        }
+        Nanos::from_us(self.parameters.preamble_us as u64)
     }
 
     /// Airtime of the PPDU that carries a PSDU of `psdu_len_b` octets: TXTIME of 16.3.4 (DSSS), 17.4.3
@@ -374,10 +476,7 @@ impl Mode {
     /// delimiters). ERP-OFDM and HT in the 2.4 GHz band end with a signal extension of 6 us.
     #[must_use]
     pub const fn ppdu_duration(&self, psdu_len_b: usize) -> Nanos {
-        let data = match self.format {
-            Format::Dsss { rate_kbps, .. } => dsss::data_duration(rate_kbps, psdu_len_b),
-            _ => ofdm::data_duration(psdu_len_b, self.bits_per_symbol, self.encoders, self.symbol()),
-        };
+        let data = self.parameters.data.duration(psdu_len_b);
         Nanos(self.preamble().0 + data.0 + self.signal_extension().0)
     }
 
@@ -385,78 +484,42 @@ impl Mode {
     #[must_use]
     pub fn max_psdu_len_b(&self, duration: Nanos) -> usize {
         let data = duration.saturating_sub(self.preamble() + self.signal_extension());
-        match self.format {
-            Format::Dsss { rate_kbps, .. } => dsss::max_psdu_len_b(rate_kbps, data),
-            _ => ofdm::max_psdu_len_b(data, self.bits_per_symbol, self.encoders, self.symbol()),
-        }
+        self.parameters.data.max_psdu_len_b(data)
     }
 
-    /// Signal extension: silence after the symbols, in which a decoder that is designed for OFDM's SIFS of 16
-    /// us finishes (18.3.2.4, 19.3.2).
     const fn signal_extension(&self) -> Nanos {
-        match self.format {
-            Format::Erp
-            | Format::HtMixed {
-                band: Band::Ghz2_4, ..
-            } => Nanos::from_us(6),
-            _ => Nanos::ZERO,
-        }
+        Nanos::from_us(self.parameters.signal_extension_us as u64)
     }
 
     /// Coded bits of all streams, Mbit/s. An error model divides the energy per second by this number.
     pub(crate) fn coded_mbps(&self) -> f64 {
-        let (numerator, denominator) = self.code_rate.ratio();
-        let coded_bits = f64::from(self.bits_per_symbol) * f64::from(denominator) / f64::from(numerator);
-        coded_bits / self.symbol().as_us_f64()
-    }
-
-    const fn symbol(&self) -> Nanos {
-        match self.guard_interval() {
-            Some(GuardInterval::Short) => ofdm::SYMBOL_SHORT_GI,
-            _ => ofdm::SYMBOL,
-        }
+        self.parameters.data.coded_mbps(self.code_rate())
     }
 }
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gi_ns = |gi| if gi == GuardInterval::Short { 400 } else { 800 };
-        match self.format {
-            Format::Dsss { rate_kbps, preamble } => {
-                let preamble = if preamble == Preamble::Short {
-                    "short"
-                } else {
-                    "long"
-                };
-                write!(f, "DSSS {} Mbit/s, {preamble} preamble", dsss::Mbps(rate_kbps))
+        write!(f, "{} ", self.phy.label)?;
+        match (self.phy.rates, self.mcs()) {
+            (Rates::Mcs { per_stream: None, .. }, Some(mcs)) => {
+                let plural = if self.streams() == 1 { "" } else { "s" };
+                write!(f, "MCS {mcs}, {} stream{plural}", self.streams())?;
             }
-            Format::Ofdm => write!(f, "OFDM {} Mbit/s", self.bits_per_symbol / 4),
-            Format::Erp => write!(f, "ERP-OFDM {} Mbit/s", self.bits_per_symbol / 4),
-            Format::HtMixed {
-                mcs,
-                bandwidth_mhz,
-                gi,
-                band,
-            } => {
-                write!(f, "HT MCS {mcs}, {bandwidth_mhz} MHz, GI {} ns", gi_ns(gi))?;
-                match band {
-                    Band::Ghz2_4 => write!(f, ", 2.4 GHz"),
-                    Band::Ghz5 => Ok(()),
-                }
-            }
-            Format::Vht {
-                mcs,
-                streams,
-                bandwidth_mhz,
-                gi,
-            } => {
-                let plural = if streams == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "VHT MCS {mcs}, {streams} stream{plural}, {bandwidth_mhz} MHz, GI {} ns",
-                    gi_ns(gi)
-                )
-            }
+            (_, Some(mcs)) => write!(f, "MCS {mcs}")?,
+            (_, None) => write!(f, "{} Mbit/s", Mbps(self.rate_kbps()))?,
+        }
+        if let Some(gi) = self.guard_interval() {
+            let gi_ns = if gi == GuardInterval::Short { 400 } else { 800 };
+            write!(f, ", {} MHz, GI {gi_ns} ns", self.bandwidth_mhz())?;
+        }
+        match self.dsss_preamble() {
+            Some(Preamble::Long) => write!(f, ", long preamble")?,
+            Some(Preamble::Short) => write!(f, ", short preamble")?,
+            None => {}
+        }
+        match self.band() {
+            Band::Ghz2_4 if self.phy.bands.len() > 1 => write!(f, ", 2.4 GHz"),
+            _ => Ok(()),
         }
     }
 }

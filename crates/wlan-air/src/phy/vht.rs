@@ -1,10 +1,63 @@
 //! VHT (clause 21): 802.11ac, one user.
 
-use super::{Format, GuardInterval, Mode, PhyError, ht, ofdm};
-use crate::Nanos;
+use super::{
+    AggregationLimits, Band, Bss, Data, GuardInterval, HT, Mode, ModeParameters, Phy, PhyError, Preamble,
+    Rate, Rates, Settings, Undefined, ht, ofdm,
+};
 
+/// Values of Maximum MPDU Length in the VHT Capabilities element, octets (9.4.2.157.2).
+pub const VHT_MPDU_LENS_B: [usize; 3] = [3_895, 7_991, 11_454];
+
+/// 802.11ac. It operates below 6 GHz, except at 2.4 GHz; its BSS equals the BSS of 802.11a.
+pub static VHT: Phy = Phy {
+    word: "vht",
+    amendment: "802.11ac",
+    label: "VHT",
+    clauses: "clause 21",
+    bands: &[Band::Ghz5],
+    bandwidths_mhz: &[20, 40, 80, 160],
+    guard_intervals: &[GuardInterval::Long, GuardInterval::Short],
+    preambles: &[Preamble::Long],
+    max_streams: STREAMS_MAX,
+    rates: Rates::Mcs {
+        last: MCS_LAST,
+        per_stream: None,
+    },
+    usual_rate: Rate::Mcs(8),
+    extends: &[&HT],
+    timing: None,
+    cw_min: ofdm::CW_MIN,
+    max_mpdu_len_b: VHT_MPDU_LENS_B[2],
+    // Table 9-25, 9.4.2.157.2. The longest A-MSDU is the body of the longest MPDU.
+    aggregation: Some(AggregationLimits {
+        max_ampdu_len_b: 1_048_575,
+        max_amsdu_len_b: 11_398,
+        max_mpdu_in_ampdu_b: None,
+        always_ampdu: true,
+    }),
+    mode,
+};
+
+/// The last MCS (21.5).
+const MCS_LAST: u8 = 9;
+/// Largest number of spatial streams (21.5).
+const STREAMS_MAX: u8 = 8;
 /// Maximum data bits per symbol of one BCC encoder, N_DBPS: 600 Mbit/s with 3.6 us symbols (21.5).
 const ENCODER_BITS: u32 = 2_160;
+/// Bits of VHT-SIG-A, BPSK with the code of rate 1/2 (21.3.8.3.3).
+const VHT_SIG_A_BITS: u8 = 48;
+
+fn mode(settings: &Settings) -> Result<Mode, PhyError> {
+    match settings.rate {
+        Rate::Mcs(mcs) => Mode::vht(
+            mcs,
+            settings.streams.unwrap_or(1),
+            settings.bandwidth_mhz,
+            settings.gi,
+        ),
+        Rate::Kbps(_) => Err(undefined(Undefined::Rate(settings.rate), "21.5", "0 to 9")),
+    }
+}
 
 impl Mode {
     /// A VHT rate of clause 21 with BCC and no STBC: MCS 0 to 9, 1 to 8 spatial streams, 20, 40, 80 or 160
@@ -13,17 +66,15 @@ impl Mode {
     /// Every VHT PPDU carries an A-MPDU: see [`Mode::always_ampdu`].
     ///
     /// # Errors
-    /// - [`PhyError::VhtMcs`], [`PhyError::VhtStreams`], [`PhyError::VhtBandwidth`] if clause 21 does not
-    ///   define the value.
-    /// - [`PhyError::VhtCombination`] if clause 21 does not define the MCS at this width and number of
-    ///   streams, because the coded bits of a symbol do not divide into whole punctured blocks of every
-    ///   encoder (21.5).
+    /// [`PhyError::Undefined`] if clause 21 does not define a value, or does not define the MCS at this width
+    /// and number of streams, because the coded bits of a symbol do not divide into whole punctured blocks of
+    /// every encoder (21.5).
     pub const fn vht(mcs: u8, streams: u8, bandwidth_mhz: u16, gi: GuardInterval) -> Result<Mode, PhyError> {
-        if mcs > 9 {
-            return Err(PhyError::VhtMcs(mcs));
+        if mcs > MCS_LAST {
+            return Err(undefined(Undefined::Rate(Rate::Mcs(mcs)), "21.5", "0 to 9"));
         }
-        if streams == 0 || streams > 8 {
-            return Err(PhyError::VhtStreams(streams));
+        if streams == 0 || streams > STREAMS_MAX {
+            return Err(undefined(Undefined::Streams(streams), "21.5", "1 to 8"));
         }
         // Data subcarriers N_SD (Table 21-5).
         let data_subcarriers: u32 = match bandwidth_mhz {
@@ -31,14 +82,22 @@ impl Mode {
             40 => 108,
             80 => 234,
             160 => 468,
-            _ => return Err(PhyError::VhtBandwidth(bandwidth_mhz)),
+            _ => {
+                let value = Undefined::Bandwidth(bandwidth_mhz);
+                return Err(undefined(value, "21.5", "20, 40, 80, 160"));
+            }
         };
         if !defined(mcs, streams, bandwidth_mhz) {
-            return Err(PhyError::VhtCombination {
+            let value = Undefined::McsAtWidth {
                 mcs,
-                streams,
                 bandwidth_mhz,
-            });
+                streams,
+            };
+            return Err(undefined(
+                value,
+                "tables of 21.5",
+                allowed_instead(mcs, bandwidth_mhz),
+            ));
         }
         let (modulation, subcarrier_bits, code_rate) = ht::coding(mcs);
         let (numerator, denominator) = code_rate.ratio();
@@ -50,19 +109,48 @@ impl Mode {
         while !coded_bits.is_multiple_of(encoders * denominator as u32) {
             encoders += 1;
         }
+        // VHT long training fields for the number of space-time streams (Table 21-13).
+        let training_fields = [1, 2, 4, 4, 6, 6, 8, 8][streams as usize - 1];
         #[allow(clippy::cast_possible_truncation)] // at most 24 960 bits and 12 encoders
-        Ok(Mode {
-            format: Format::Vht {
-                mcs,
-                streams,
-                bandwidth_mhz,
-                gi,
-            },
+        let data = Data::Symbols {
+            bits: bits_per_symbol as u16,
+            encoders: encoders as u8,
+            gi,
+        };
+        let parameters = ModeParameters {
+            band: Band::Ghz5,
+            bandwidth_mhz,
+            streams,
+            mcs: Some(mcs),
+            dsss_preamble: None,
             modulation,
             code_rate,
-            bits_per_symbol: bits_per_symbol as u16,
-            encoders: encoders as u8,
-        })
+            data,
+            // Legacy preamble and L-SIG, VHT-SIG-A 8 us, VHT-STF 4 us, 4 us per VHT-LTF, VHT-SIG-B 4 us
+            // (21.3.2).
+            preamble_us: ofdm::PREAMBLE_US + 8 + 4 + 4 * training_fields + 4,
+            header_bits: ofdm::SIGNAL_BITS + VHT_SIG_A_BITS + sig_b_bits(bandwidth_mhz),
+            signal_extension_us: 0,
+        };
+        Ok(Mode::new(&VHT, parameters))
+    }
+}
+
+const fn undefined(value: Undefined, clauses: &'static str, allowed: &'static str) -> PhyError {
+    PhyError::Undefined {
+        phy: &VHT,
+        value,
+        clauses,
+        allowed,
+    }
+}
+
+/// Bits of VHT-SIG-B (Table 21-14), in BPSK of rate 1/2, like MCS 0.
+const fn sig_b_bits(bandwidth_mhz: u16) -> u8 {
+    match bandwidth_mhz {
+        20 => 26,
+        40 => 27,
+        _ => 29,
     }
 }
 
@@ -78,7 +166,7 @@ const fn defined(mcs: u8, streams: u8, bandwidth_mhz: u16) -> bool {
 }
 
 /// The alternatives to an MCS that is not [`defined`].
-pub(super) const fn allowed_instead(mcs: u8, bandwidth_mhz: u16) -> &'static str {
+const fn allowed_instead(mcs: u8, bandwidth_mhz: u16) -> &'static str {
     match (bandwidth_mhz, mcs) {
         (20, _) => "MCS 0 to 8, or MCS 9 with 3 or 6 streams",
         (80, 6) => "another MCS, or MCS 6 with 1, 2, 4, 5, 6 or 8 streams",
@@ -86,9 +174,10 @@ pub(super) const fn allowed_instead(mcs: u8, bandwidth_mhz: u16) -> &'static str
     }
 }
 
-/// Legacy preamble and L-SIG, VHT-SIG-A 8 us, VHT-STF 4 us, 4 us per VHT-LTF, VHT-SIG-B 4 us (21.3.2).
-pub(super) const fn preamble(streams: u8) -> Nanos {
-    // VHT long training fields for the number of space-time streams (Table 21-13).
-    let training_fields = [1, 2, 4, 4, 6, 6, 8, 8][streams as usize - 1];
-    Nanos::from_us(ofdm::PREAMBLE.0 / 1_000 + 8 + 4 + 4 * training_fields + 4)
+impl Bss {
+    /// An 802.11ac BSS.
+    #[must_use]
+    pub fn vht() -> Bss {
+        Bss::new(&VHT, Band::Ghz5)
+    }
 }

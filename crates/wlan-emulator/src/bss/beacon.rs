@@ -1,6 +1,6 @@
 //! The beacon of the emulated access point (IEEE Std 802.11-2020, 9.3.3.2, Table 9-34).
 
-use wlan_air::phy::{Band, Class, GuardInterval, Mode, Preamble};
+use wlan_air::phy::{Band, ERP, GuardInterval, HT, Mode, Phy, Preamble, VHT};
 use wlan_air::{Access, Beacons, Category, MediumConfig, Nanos, Protection};
 use wlan_ciphers::PacketNumber;
 use wlan_ciphers::bip::{Bip, IntegrityKeyId};
@@ -91,11 +91,12 @@ impl AccessPoint {
         let station = &medium.stations[0];
         let mode = station.rate.modes().last().expect("a station has a rate");
         let interval = medium.beacons.map_or(Beacons::TU, |beacons| beacons.interval);
-        let (band, class) = (mode.band(), mode.class());
+        let band = mode.band();
+        let supports = |phy: &Phy| mode.phy().supports(phy, band);
         let is_protecting = station.protection != Protection::None;
         let mut elements = Vec::with_capacity(USUAL_LEN_B);
         push_element(&mut elements, ID_SSID, SSID);
-        let rates = supported_rates(medium, mode);
+        let rates = supported_rates(medium);
         let (rates, extended) = rates.split_at(rates.len().min(SUPPORTED_RATES_MAX));
         let mut of_request = elements.clone();
         push_element(&mut elements, ID_SUPPORTED_RATES, rates);
@@ -106,7 +107,7 @@ impl AccessPoint {
         let tim_at = elements.len();
         // DTIM count 0, DTIM period 1 and an empty bitmap (9.4.2.5.1): no station dozes.
         push_element(&mut elements, ID_TIM, &[0, 1, 0, 0]);
-        if band == Band::Ghz2_4 && class != Class::Dsss {
+        if supports(&ERP) {
             // NonERP_Present and Use_Protection (9.4.2.11).
             push_element(&mut elements, ID_ERP, &[if is_protecting { 0b011 } else { 0 }]);
         }
@@ -125,7 +126,7 @@ impl AccessPoint {
                 &edca_parameter_set(tid, &station.access[0]),
             );
         }
-        if matches!(class, Class::Ht | Class::Vht) {
+        if supports(&HT) {
             push_element(&mut elements, ID_HT_CAPABILITIES, &ht_capabilities(mode));
             push_element(&mut of_request, ID_HT_CAPABILITIES, &ht_capabilities(mode));
             push_element(&mut elements, ID_HT_OPERATION, &ht_operation(mode, is_protecting));
@@ -135,7 +136,7 @@ impl AccessPoint {
             capabilities[BEACON_PROTECTION / 8] |= 1 << (BEACON_PROTECTION % 8);
             push_element(&mut elements, ID_EXTENDED_CAPABILITIES, &capabilities);
         }
-        if class == Class::Vht {
+        if supports(&VHT) {
             push_element(&mut elements, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
             push_element(&mut of_request, ID_VHT_CAPABILITIES, &vht_capabilities(mode));
             push_element(&mut elements, ID_VHT_OPERATION, &vht_operation(mode));
@@ -258,20 +259,12 @@ fn capability(medium: &MediumConfig, mode: &Mode, tid: Option<u8>, is_private: b
 }
 
 /// The rates of the BSS in units of 500 kb/s, with the basic rates marked (9.4.2.3, 9.4.2.13).
-fn supported_rates(medium: &MediumConfig, mode: &Mode) -> Vec<u8> {
-    let dsss: &[u8] = &[2, 4, 11, 22];
-    let ofdm: &[u8] = &[12, 18, 24, 36, 48, 72, 96, 108];
-    let rates = match (mode.band(), mode.class()) {
-        (_, Class::Dsss) => dsss.to_vec(),
-        (Band::Ghz2_4, _) => [dsss, ofdm].concat(),
-        (Band::Ghz5, _) => ofdm.to_vec(),
-    };
-    let marked = rates.into_iter().map(|rate| {
-        let mut basic = medium.bss.basic_rates();
-        let is_basic = basic.any(|mode| mode.rate_kbps() == u64::from(rate) * 500);
-        rate | if is_basic { BASIC } else { 0 }
-    });
-    marked.collect()
+fn supported_rates(medium: &MediumConfig) -> Vec<u8> {
+    let in_units = |kbps: u32| u8::try_from(kbps / 500).unwrap_or(!BASIC);
+    let rates = medium.bss.supported_rates();
+    rates
+        .map(|(kbps, is_basic)| in_units(kbps) | if is_basic { BASIC } else { 0 })
+        .collect()
 }
 
 /// EDCA Parameter Set element (9.4.2.28): the default values, and the stations' own in the category of their TID.

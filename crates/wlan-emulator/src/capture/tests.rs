@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use test_support::tshark;
+use wlan_air::phy::{DSSS, OFDM};
 use wlan_air::queue::Packet;
 use wlan_air::{Event, Medium, Route};
 use wlan_ciphers::{Bip, Suite};
@@ -338,7 +339,7 @@ fn frames_of_every_phy_are_read_with_their_mode_time_and_reserved_span() {
                     Some(Preamble::Short) => "1",
                 };
                 assert_eq!(frame[7], short, "{what}");
-                if matches!(ppdu.mode.class(), Class::Dsss | Class::Ofdm) {
+                if [&DSSS, &OFDM].contains(&ppdu.mode.phy()) {
                     let reckoned_us: u64 = frame[8].parse().unwrap();
                     assert_eq!(reckoned_us, (ppdu.end - ppdu.start).0.div_ceil(1000), "{what}");
                 }

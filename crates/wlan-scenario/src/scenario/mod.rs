@@ -24,7 +24,7 @@ mod traffic;
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
-use wlan_air::phy::{Bss, Mode};
+use wlan_air::phy::{Bss, Mode, PHYS, Phy};
 use wlan_air::sim::{self, Processor};
 use wlan_air::{Beacons, MediumConfig, StationConfig};
 use wlan_ciphers::Suite;
@@ -70,7 +70,7 @@ struct Run {
 
 impl<'de> Deserialize<'de> for Scenario {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Scenario::take(Keys::deserialize(deserializer)?).map_err(D::Error::custom)
+        Scenario::take(Keys::deserialize(deserializer)?, PHYS).map_err(D::Error::custom)
     }
 }
 
@@ -81,10 +81,18 @@ impl Scenario {
     /// The text is not JSON, a key is missing or unknown or has an invalid value, or the standard does not allow the
     /// PHY or the security.
     pub fn read(text: &str) -> Result<Scenario, BadScenario> {
-        Scenario::take(serde_json::from_str(text)?)
+        Scenario::read_with(text, PHYS)
     }
 
-    fn take(mut keys: Keys) -> Result<Scenario, BadScenario> {
+    /// Parses a scenario whose PHY is one of `phys`, for programs that declare PHYs of their own.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_with(text: &str, phys: &[&'static Phy]) -> Result<Scenario, BadScenario> {
+        Scenario::take(serde_json::from_str(text)?, phys)
+    }
+
+    fn take(mut keys: Keys, phys: &[&'static Phy]) -> Result<Scenario, BadScenario> {
         let air: Air = keys.take()?;
         let security: SecurityWords = keys.take()?;
         let sealing: Sealing = keys.take()?;
@@ -94,9 +102,9 @@ impl Scenario {
         let traffic = keys.take()?;
         let run = keys.take()?;
         keys.finish()?;
-        let mode = air.mode()?;
+        let mode = air.mode(phys)?;
         Ok(Scenario {
-            security: security.on(mode.class())?,
+            security: security.on(mode.phy())?,
             mode,
             sealing,
             cell,

@@ -1,7 +1,7 @@
 //! The security of the BSS: suite, key management, protection of management frames and beacons.
 
 use serde::Deserialize;
-use wlan_air::phy::Class;
+use wlan_air::phy::Phy;
 use wlan_ciphers::Suite;
 use wlan_rsn::{Akm, ManagementProtection};
 
@@ -31,7 +31,7 @@ pub(super) struct Security {
 
 impl SecurityWords {
     /// The security on a PHY.
-    pub fn on(&self, phy: Class) -> Result<Security, BadScenario> {
+    pub fn on(&self, phy: &Phy) -> Result<Security, BadScenario> {
         let Level(suite) = self.security;
         if let Some(suite) = suite {
             check_suite(suite, phy)?;

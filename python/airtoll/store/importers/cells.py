@@ -13,6 +13,7 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import LATER_FACTORS, level_text
 from airtoll.study.levels import AUTO_RATE, CELL_FACTORS, check_factor, parse_level
 from airtoll.study.link import LinkSettings
+from airtoll.study.phys import PHYS
 from airtoll.study.quantity import one_line
 
 LAB: Final = "imported"
@@ -21,7 +22,9 @@ LAB: Final = "imported"
 GIVABLE: Final = tuple(name for name in CELL_FACTORS if name != "lab")
 _NEEDED: Final = tuple(name for name in GIVABLE if name not in LATER_FACTORS)
 _ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
-    phy: {"bandwidth": 20, "gi": "long"} for phy in ("dsss", "ofdm", "erp")
+    word: {"bandwidth": phy.bandwidths_mhz[0], "gi": phy.guard_intervals[0]}
+    for word, phy in PHYS.items()
+    if len(phy.bandwidths_mhz) == len(phy.guard_intervals) == 1
 }
 """Levels implied by a PHY: PHYs before HT have one width and one guard interval (IEEE Std 802.11-2020, 15 to 18)."""
 
@@ -119,7 +122,7 @@ def cell_of(said: Mapping[str, Any], given: Mapping[str, Any], who: str) -> Cell
     # Check only the keys of the link: other programs may send packets that studies do not support.
     usual = {"packet_size": 1000, "offered": "max", "transport": "udp", "stack": "default"}
     if cell.rate == AUTO_RATE:
-        usual["rate"] = {"dsss": "1 Mbit/s", "ofdm": "6 Mbit/s", "erp": "6 Mbit/s"}.get(cell.phy, "mcs0")
+        usual["rate"] = PHYS[cell.phy].rates[0]
     obstacle = Sim(LinkSettings(legacy_fallback=True)).check(cell.model_copy(update=usual))
     if obstacle is not None:
         raise UsageError(f"{who}: {obstacle}")

@@ -1,0 +1,86 @@
+"""A PHY that Rust declares reaches studies, schema, options and errors without any further line of Python."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airtoll import _rust
+from airtoll.study.factors import PHY, RATE
+from airtoll.study.phys import PHYS
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+WITH_A_TOY = """
+import json
+from types import SimpleNamespace
+from airtoll import _rust
+
+declared = _rust.phys()
+toy = SimpleNamespace(
+    word="toy", amendment="802.11toy", bands=["5 GHz"], bandwidths_mhz=[20, 320], guard_intervals=["long"],
+    max_streams=2, rates=["mcs0", "mcs1"], usual_rate="mcs1", has_mcs=True, mcs_per_stream=None, is_ht=True,
+    max_mpdu_in_ampdu_b=None,
+)
+_rust.phys = lambda: [*declared, toy]
+
+from airtoll.study import json_schema
+from airtoll.study.factors import PHY, RATE, WIDTH
+from airtoll.study.scenario import WordError, read_scenario
+
+factors = json_schema()["$defs"]["Factors"]["properties"]
+try:
+    read_scenario({"phy": "he"})
+except WordError as error:
+    refusal = str(error)
+try:
+    _rust.check_scenario(read_scenario({"phy": "toy", "bandwidth": 320}).to_json())
+except ValueError as error:
+    medium = str(error)
+print(json.dumps({
+    "levels": PHY.choices(), "phrase": PHY.phrase_of("toy"), "schema": factors["phy"]["items"]["enum"],
+    "text": factors["phy"]["description"], "rates": RATE.text, "widths": WIDTH.choices(), "refusal": refusal,
+    "wire": read_scenario({"phy": "toy", "bandwidth": 320}).wire(), "medium": medium,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, object]:
+    # The tables derive from the declarations when the package is imported, so this takes a process of its own.
+    done = subprocess.run([sys.executable, "-c", WITH_A_TOY], capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_the_toy_is_a_level_of_studies_and_of_their_schema(told: dict[str, object]) -> None:
+    assert told["levels"] == [*PHYS, "toy"]
+    assert told["schema"] == [*PHYS, "toy"]
+    assert str(told["text"]).endswith("vht 802.11ac, toy 802.11toy.")
+    assert told["phrase"] == "802.11toy"
+    assert "mcs0 to mcs1 for toy" in str(told["rates"])
+    assert told["widths"] == [20, 40, 80, 160, 320]
+
+
+def test_scenarios_and_errors_know_the_toy(told: dict[str, object]) -> None:
+    wire = told["wire"]
+    assert isinstance(wire, dict)
+    assert (wire["phy"], wire["rate"], wire["bandwidth"]) == ("toy", "mcs1", 320)
+    assert told["refusal"] == "phy: 'he' is not allowed; use dsss, ofdm, erp, ht, vht or toy"
+    assert told["medium"] == "phy: 'toy' is not one of dsss, ofdm, erp, ht, vht"
+
+
+def test_the_levels_are_those_that_rust_declares() -> None:
+    assert PHY.choices() == tuple(phy.word for phy in _rust.phys())
+    for phy in _rust.phys():
+        assert phy.usual_rate in phy.rates
+        assert phy.amendment in PHY.text
+        assert phy.word in RATE.text
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_every_phy_is_in_the_reference(phy: str) -> None:
+    page = (REFERENCE / "study-files.md").read_text(encoding="utf-8")
+    assert f"`{phy}`" in page
