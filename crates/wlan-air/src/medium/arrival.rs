@@ -7,6 +7,7 @@ use super::flow::Receipt;
 use super::station::Exchange;
 use super::{Action, Event, Kind, Medium, OnAir, Ppdu};
 use crate::Nanos;
+use crate::channel::Channel;
 
 impl<F> Medium<F> {
     pub(super) fn end_ppdu(&mut self, at_index: usize) -> Event {
@@ -86,46 +87,43 @@ impl<F> Medium<F> {
     /// The receiver keeps the MPDUs of a data PPDU that it could decode, and answers if there are any.
     fn end_data(&mut self, air: &OnAir, readable: bool) -> bool {
         let ppdu = &air.ppdu;
-        let &Ppdu {
-            sender,
-            receiver,
-            kind,
-            mode,
-            end,
-            ..
-        } = ppdu;
-        let (Some(exchange), Some(station)) = (self.stations[sender].exchange, receiver) else {
+        let (Some(exchange), Some(station)) = (self.stations[ppdu.sender].exchange, ppdu.receiver) else {
             return false;
         };
         let received = readable && self.header_survives(ppdu) && self.receive(ppdu, &exchange);
         if received {
-            let kind = if kind == (Kind::Data { mpdus: 1 }) {
-                Kind::Ack
-            } else {
-                Kind::BlockAck
-            };
-            // The Ack of a fragment extends the reservation as the fragment did (9.3.1.4).
-            let nav_until = match self.next_fragment_span(sender, &exchange) {
-                Nanos::ZERO => Nanos::ZERO,
-                _ => air.nav_until,
-            };
-            let answer = Action::Answer {
-                station,
-                to: sender,
-                kind,
-                mode: self.config.bss.control_response(&mode),
-                nav_until,
-            };
-            self.actions.push((end + self.spans.sifs, answer));
-        } else {
-            if readable {
-                // A frame with a wrong FCS starts EIFS: 10.3.2.3.7.
-                self.stations[station].eifs = true;
-                self.reschedule(station);
-            }
-            self.time_out(ppdu, readable);
+            self.answer_data(air, station, &exchange);
+            return true;
         }
-        received
+        if readable {
+            // A frame with a wrong FCS starts EIFS: 10.3.2.3.7.
+            self.stations[station].eifs = true;
+            self.reschedule(station);
+        }
+        self.time_out(ppdu, readable);
+        false
+    }
+
+    /// A station will answer a data PPDU with an Ack or a `BlockAck`.
+    fn answer_data(&mut self, air: &OnAir, station: usize, exchange: &Exchange) {
+        let ppdu = &air.ppdu;
+        let kind = match ppdu.kind {
+            Kind::Data { mpdus: 1 } => Kind::Ack,
+            _ => Kind::BlockAck,
+        };
+        // The Ack of a fragment extends the reservation as the fragment did (9.3.1.4).
+        let nav_until = match self.next_fragment_span(ppdu.sender, exchange) {
+            Nanos::ZERO => Nanos::ZERO,
+            _ => air.nav_until,
+        };
+        let answer = Action::Answer {
+            station,
+            to: ppdu.sender,
+            kind,
+            mode: self.config.bss.control_response(&ppdu.mode),
+            nav_until,
+        };
+        self.actions.push((ppdu.end + self.spans.sifs, answer));
     }
 
     /// No station answers this PPDU: its sender times out.
@@ -155,21 +153,24 @@ impl<F> Medium<F> {
         let station = &config.stations[ppdu.sender];
         let flow = &mut stations[ppdu.sender].contenders[exchange.contender].flows[exchange.flow];
         let counters = &mut counters.stations[ppdu.sender];
-        let channel = config.channel.as_ref().zip(ppdu.receiver);
-        let mut known: Option<(usize, f64)> = None;
+        let mut chances = config
+            .channel
+            .as_ref()
+            .zip(ppdu.receiver)
+            .map(|(channel, to)| Chances {
+                channel,
+                ppdu,
+                to,
+                last: None,
+            });
         let mut any = false;
         for slot in flow.window.iter_mut().filter(|slot| slot.on_air) {
             let (len_b, last) = slot.next_mpdu(station);
-            if let Some((channel, to)) = channel {
-                let success = match known {
-                    Some((for_len_b, success)) if for_len_b == len_b => success,
-                    _ => channel.mpdu_success(ppdu.sender, to, &ppdu.mode, ppdu.start, len_b),
-                };
-                known = Some((len_b, success));
-                if !happens(losses, success) {
-                    counters.losses += 1;
-                    continue;
-                }
+            if let Some(chances) = &mut chances
+                && !happens(losses, chances.of_mpdu(len_b))
+            {
+                counters.losses += 1;
+                continue;
             }
             any = true;
             if slot.arrived() || slot.fragment_received {
@@ -213,6 +214,29 @@ impl<F> Medium<F> {
         let success = channel.header_success(sender, to, &mode, start)
             * channel.mpdu_success(sender, to, &mode, start, psdu_len_b);
         happens(&mut self.losses, success)
+    }
+}
+
+/// The probabilities that the MPDUs of a PPDU arrive.
+struct Chances<'c> {
+    channel: &'c Channel,
+    ppdu: &'c Ppdu,
+    to: usize,
+    /// The last length and its probability, because most MPDUs of a PPDU are equally long.
+    last: Option<(usize, f64)>,
+}
+
+impl Chances<'_> {
+    fn of_mpdu(&mut self, len_b: usize) -> f64 {
+        let Ppdu {
+            sender, mode, start, ..
+        } = self.ppdu;
+        let success = match self.last {
+            Some((last_len_b, success)) if last_len_b == len_b => success,
+            _ => self.channel.mpdu_success(*sender, self.to, mode, *start, len_b),
+        };
+        self.last = Some((len_b, success));
+        success
     }
 }
 

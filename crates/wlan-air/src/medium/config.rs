@@ -109,6 +109,17 @@ pub enum Hearing {
     Matrix(Vec<Vec<bool>>),
 }
 
+impl Hearing {
+    /// The stations, of `count`, that hear station `from`.
+    pub(super) fn heard_by(&self, from: usize, count: usize) -> Vec<usize> {
+        let hears = |to: usize| match self {
+            Hearing::All => true,
+            Hearing::Matrix(rows) => rows[from][to],
+        };
+        (0..count).filter(|&to| to != from && hears(to)).collect()
+    }
+}
+
 /// Beacons (11.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beacons {

@@ -34,7 +34,7 @@ use std::vec::Drain;
 use rand_pcg::Pcg32;
 
 use self::flow::{Flow, Receipt};
-use self::station::{Contender, Exchange, Payload, Station};
+use self::station::{Exchange, Payload, Station};
 use crate::phy::Mode;
 use crate::queue::{Discipline, Packet, Queue};
 use crate::rate::Rate;
@@ -88,6 +88,26 @@ struct Spans {
     eifs: Nanos,
     /// The shortest time from the end of a PPDU to a start that does not answer the PPDU.
     soonest: Nanos,
+}
+
+impl Spans {
+    fn new(config: &MediumConfig) -> Spans {
+        let bss = &config.bss;
+        let pifs = bss.sifs() + bss.slot();
+        let accesses = config.stations.iter().flat_map(|station| &station.access);
+        Spans {
+            slot: bss.slot(),
+            sifs: bss.sifs(),
+            pifs,
+            cca: bss.cca_time(),
+            eifs: if config.eifs {
+                bss.eifs_less_difs()
+            } else {
+                Nanos::ZERO
+            },
+            soonest: accesses.map(|access| access.ifs(bss)).fold(pifs, Nanos::min),
+        }
+    }
 }
 
 /// The next event.
@@ -153,58 +173,20 @@ impl<F> Medium<F> {
     /// [`ConfigError`] if the configuration is inconsistent or violates the standard.
     pub fn new(config: MediumConfig) -> Result<Medium<F>, ConfigError> {
         config.check()?;
-        let bss = &config.bss;
-        let accesses = || config.stations.iter().flat_map(|station| &station.access);
-        let pifs = bss.sifs() + bss.slot();
-        let spans = Spans {
-            slot: bss.slot(),
-            sifs: bss.sifs(),
-            pifs,
-            cca: bss.cca_time(),
-            eifs: if config.eifs {
-                bss.eifs_less_difs()
-            } else {
-                Nanos::ZERO
-            },
-            soonest: accesses().map(|access| access.ifs(bss)).fold(pifs, Nanos::min),
-        };
         let count = config.stations.len();
-        let stations = config.stations.iter().map(|station| Station {
-            contenders: station
-                .access
-                .iter()
-                .map(|access| Contender::new(*access, access.ifs(bss)))
-                .collect(),
-            heard: 0,
-            transmitting: false,
-            receiving: None,
-            garbled: false,
-            busy_from: Nanos::ZERO,
-            idle_from: Nanos::ZERO,
-            nav: station::Nav::default(),
-            eifs: false,
-            exchange: None,
-            beacon_due: None,
-            stale: false,
-        });
-        let heard_by = |from: usize| {
-            let hears = |to: &usize| {
-                *to != from
-                    && match &config.hearing {
-                        Hearing::All => true,
-                        Hearing::Matrix(rows) => rows[from][*to],
-                    }
-            };
-            (0..count).filter(hears).collect()
-        };
+        let stations = config.stations.iter();
         let mut medium = Medium {
-            spans,
+            spans: Spans::new(&config),
             backoffs: Pcg32::new(config.seed, BACKOFF_STREAM),
             losses: Pcg32::new(config.seed, LOSS_STREAM),
-            stations: stations.collect(),
+            stations: stations
+                .map(|station| Station::new(station, &config.bss))
+                .collect(),
             starts: vec![Nanos::MAX; count],
             stale_from: Nanos::MAX,
-            heard_by: (0..count).map(heard_by).collect(),
+            heard_by: (0..count)
+                .map(|from| config.hearing.heard_by(from, count))
+                .collect(),
             on_air: Vec::new(),
             actions: Vec::new(),
             next_id: 0,
@@ -246,43 +228,46 @@ impl<F> Medium<F> {
         msdu.arrival = arrival;
         let Route { from, to, contender } = route;
         let config = &self.config.stations[from];
-        let counters = &mut self.counters.stations[from];
-        let sender = &mut self.stations[from].contenders[contender];
-        if sender.backlog >= config.queue_limit && config.discipline == Discipline::Fifo {
-            counters.drops_queue += 1;
-            self.completions.push(Completion {
-                station: from,
-                frame: msdu.frame,
-                outcome: Outcome::Queue,
-            });
+        let is_full = self.stations[from].contenders[contender].backlog >= config.queue_limit;
+        if is_full && config.discipline == Discipline::Fifo {
+            self.drop_from_queue(from, msdu.frame);
             return;
         }
-        counters.enqueued += 1;
-        let index = sender
-            .flows
-            .iter()
-            .position(|flow| flow.to == to)
-            .unwrap_or_else(|| {
-                let queue =
-                    Queue::new(config.discipline, config.queue_limit).expect("the configuration was checked");
-                let rate = Rate::new(&config.rate, &self.config.bss);
-                sender.flows.push(Flow::new(to, queue, rate));
-                sender.flows.len() - 1
-            });
-        sender.backlog += 1;
-        if let Some(packet) = sender.flows[index].queue.push(msdu) {
-            sender.backlog -= 1;
-            counters.drops_queue += 1;
-            self.completions.push(Completion {
-                station: from,
-                frame: packet.frame,
-                outcome: Outcome::Queue,
-            });
+        self.counters.stations[from].enqueued += 1;
+        let flow = self.flow_to(to, from, contender);
+        let sender = &mut self.stations[from].contenders[contender];
+        match sender.flows[flow].queue.push(msdu) {
+            None => sender.backlog += 1,
+            // The queue dropped this MSDU or another one in its place.
+            Some(dropped) => self.drop_from_queue(from, dropped.frame),
         }
-        if sender.backlog == 1 {
+        if self.stations[from].contenders[contender].backlog == 1 {
             self.contend(from, contender, arrival, late);
             self.next = self.find_next();
         }
+    }
+
+    /// The index of a contender's flow to a station, which is created for its first MSDU.
+    fn flow_to(&mut self, to: usize, from: usize, contender: usize) -> usize {
+        let flows = &mut self.stations[from].contenders[contender].flows;
+        if let Some(index) = flows.iter().position(|flow| flow.to == to) {
+            return index;
+        }
+        let config = &self.config.stations[from];
+        let queue = Queue::new(config.discipline, config.queue_limit).expect("the configuration was checked");
+        let rate = Rate::new(&config.rate, &self.config.bss);
+        flows.push(Flow::new(to, queue, rate));
+        flows.len() - 1
+    }
+
+    /// Counts and returns an MSDU that the queue of a station dropped.
+    fn drop_from_queue(&mut self, station: usize, frame: F) {
+        self.counters.stations[station].drops_queue += 1;
+        self.completions.push(Completion {
+            station,
+            frame,
+            outcome: Outcome::Queue,
+        });
     }
 
     /// A contender has a frame to send again, since `arrival`. If `late`, the frame arrived before the last

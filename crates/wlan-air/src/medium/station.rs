@@ -3,10 +3,11 @@
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng;
 
+use super::config::StationConfig;
 use super::flow::Flow;
 use crate::Nanos;
 use crate::access::{Access, Countdown};
-use crate::phy::Mode;
+use crate::phy::{Bss, Mode};
 use crate::rate::Choice;
 
 /// The virtual carrier sense of one station (10.3.2.4).
@@ -91,6 +92,27 @@ pub(super) struct Station<F> {
 }
 
 impl<F> Station<F> {
+    /// A station that hears nothing and has nothing to send.
+    pub fn new(config: &StationConfig, bss: &Bss) -> Station<F> {
+        let accesses = config.access.iter();
+        Station {
+            contenders: accesses
+                .map(|access| Contender::new(*access, access.ifs(bss)))
+                .collect(),
+            heard: 0,
+            transmitting: false,
+            receiving: None,
+            garbled: false,
+            busy_from: Nanos::ZERO,
+            idle_from: Nanos::ZERO,
+            nav: Nav::default(),
+            eifs: false,
+            exchange: None,
+            beacon_due: None,
+            stale: false,
+        }
+    }
+
     /// Whether it may count down: neither physical carrier sense nor an exchange of its own prevents it.
     pub fn is_free(&self) -> bool {
         self.heard == 0 && !self.transmitting && self.exchange.is_none()
