@@ -15,7 +15,7 @@ pub(super) struct AesNi(());
 super::entries!(
     AesNi, "aes,pclmulqdq,ssse3,sse4.1",
     ccm 8 or 1 by |m| m,
-    gcm 4 x 1 or 1 x 8,
+    gcm 4 or 1 x 8,
     lanes (2 by |m| m, 2 in 4) (4 by |m| m, 4 in 4) (8 by |m| m, 8 in 8)
 );
 

@@ -20,6 +20,7 @@ use super::BlocksInOrder;
 use super::machine::{Group, Keys, MAX_LANES, Machine};
 use super::pass::{OPEN, Pass, authenticates, enciphers};
 
+/// Values that each step of a group hands on to the next, per register.
 struct State<M: Machine, const G: usize> {
     /// The MAC, before the last round.
     mac: [M::Block; G],
@@ -75,10 +76,17 @@ pub(super) fn ccm<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, cons
         from = from.max(steps.end);
         // SAFETY: `registers` is at most the number of registers of the group.
         unsafe {
-            for_registers!(
-                registers,
-                run::<M, K, G, PASS, ROWS>(m, keys, group, &mut s, steps)
-            );
+            if ROWS {
+                for_registers!(
+                    registers,
+                    run_rows::<M, K, G, PASS>(m, keys, group, &mut s, steps)
+                );
+            } else {
+                for_registers!(
+                    registers,
+                    run_columns::<M, K, G, PASS>(m, keys, group, &mut s, steps)
+                );
+            }
         }
     }
     let mut mics = [m.zero(); G];
@@ -144,21 +152,196 @@ fn start<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: b
     }
 }
 
-/// Kinds of steps by rows. `WHOLE`: every lane has both chunks in full.
-const WHOLE: u8 = 0;
-/// Like `WHOLE`, but without a previous chunk.
-const FIRST: u8 = 1;
-/// Like `WHOLE`, but without a next chunk.
-const LAST: u8 = 2;
-/// Some lanes may have no chunk or a partial one.
-const EDGE: u8 = 3;
+/// The chunks that one step by rows processes, as offsets in the payloads.
+#[derive(Clone, Copy)]
+struct Step {
+    /// The chunk of the half that runs ahead: the MAC when sealing, CTR when opening.
+    ahead: Option<usize>,
+    /// The previous chunk, for the other half.
+    behind: Option<usize>,
+}
 
-/// Performs steps of the first `N` registers. Register `N - 1` has the fewest chunks.
+impl Step {
+    /// The offset of the MAC's chunk, if the pass has a MAC.
+    #[inline(always)]
+    fn mac_at(self, pass: Pass) -> Option<usize> {
+        let at = if pass == OPEN { self.behind } else { self.ahead };
+        at.filter(|_| authenticates(pass))
+    }
+
+    /// The offset of the chunk of CTR, if the pass has CTR.
+    #[inline(always)]
+    fn ctr_at(self, pass: Pass) -> Option<usize> {
+        let at = if pass == OPEN { self.ahead } else { self.behind };
+        at.filter(|_| enciphers(pass))
+    }
+}
+
+/// Performs steps of the first `N` registers by rows. Register `N - 1` has the fewest chunks.
 ///
 /// # Safety
 /// `N` is at most the number of registers of the group.
 #[inline(always)]
-unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const ROWS: bool, const N: usize>(
+unsafe fn run_rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &mut State<M, G>,
+    steps: Range<usize>,
+) {
+    let mut mac = [m.zero(); N];
+    mac.copy_from_slice(&s.mac[..N]);
+    // Chunks that every lane has in full.
+    let whole = group.whole[N - 1];
+    let at = |t: usize| Some(16 * M::LANES * t);
+    let mut t = steps.start;
+    // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
+    // up to the last of register `N - 1` has `whole` chunks in full.
+    unsafe {
+        if t == 0 && whole > 0 {
+            let first = Step {
+                ahead: at(0),
+                behind: None,
+            };
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &mut mac, first);
+            t = 1;
+        }
+        while 0 < t && t < whole.min(steps.end) {
+            let step = Step {
+                ahead: at(t),
+                behind: at(t - 1),
+            };
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &mut mac, step);
+            t += 1;
+        }
+        if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
+            let last = Step {
+                ahead: None,
+                behind: at(t - 1),
+            };
+            rows::<M, K, G, PASS, false, N>(m, keys, group, &mut mac, last);
+            t += 1;
+        }
+        while t < steps.end {
+            let step = Step {
+                ahead: at(t),
+                behind: t.checked_sub(1).and_then(at),
+            };
+            rows::<M, K, G, PASS, true, N>(m, keys, group, &mut mac, step);
+            t += 1;
+        }
+    }
+    s.mac[..N].copy_from_slice(&mac);
+}
+
+/// Performs one step by rows. With `EDGE`, some lanes may have no chunk or a partial one.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group. Without `EDGE`, all their lanes have the chunks of the step in
+/// full.
+#[inline(always)]
+unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const EDGE: bool, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    mac: &mut [M::Block; N],
+    step: Step,
+) {
+    let (mac_at, ctr_at) = (step.mac_at(PASS), step.ctr_at(PASS));
+    let edge = match mac_at {
+        // SAFETY: the caller promises that these are registers of the group.
+        Some(at) if EDGE => unsafe { Edge::load(m, group, at) },
+        _ => Edge::unused(m),
+    };
+    let counts = keys.counts_ahead(m, m.counters((ctr_at.unwrap_or(0) / 16 + 1) as u16));
+    // Block `b` of the MAC's chunk, and the whole chunk of lane `b` by CTR.
+    for b in 0..M::LANES {
+        let absorbed = mac_at.filter(|_| !EDGE || edge.has_block(b));
+        let enciphered = ctr_at.filter(|&at| !EDGE || (0..N).any(|g| group.len[g][b] > at));
+        let is_interleaved = absorbed.is_some() && enciphered.is_some() && 2 * N <= M::CHAINS;
+        let mut stream = [m.zero(); N];
+        if is_interleaved {
+            // SAFETY: the caller promises that these are registers of the group, and `b` is below `LANES`.
+            stream = unsafe { counters_of_lane(m, group, b, counts) };
+        }
+        if let Some(at) = absorbed {
+            let column = if EDGE {
+                edge.column(b)
+            } else {
+                // SAFETY: the caller promises that all lanes have this block in full.
+                unsafe { gather_column(m, group, at + 16 * b) }
+            };
+            let due = EDGE.then(|| edge.due(b));
+            let beside = is_interleaved.then_some((&mut stream, K::AHEAD));
+            absorb(m, keys, 0, mac, &column, due.as_ref(), beside);
+        }
+        if let Some(at) = enciphered {
+            if !is_interleaved {
+                // SAFETY: the caller promises that these are registers of the group, and `b` is below `LANES`.
+                stream = unsafe { counters_of_lane(m, group, b, counts) };
+                keys.rounds_of(m, 0, &mut stream, K::AHEAD);
+            }
+            // SAFETY: the caller promises that, without `EDGE`, lane `b` has this chunk in full.
+            unsafe { encipher_row::<M, K, G, EDGE, N>(m, keys, group, b, at, &stream) };
+        }
+    }
+}
+
+/// The counter blocks of one chunk of lane `b` of each register, after the rounds that [`start`] did in advance.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group, and `b` is below `LANES`.
+#[inline(always)]
+unsafe fn counters_of_lane<M: Machine, const G: usize, const N: usize>(
+    m: M,
+    group: &Group<'_, G>,
+    b: usize,
+    counts: M::Block,
+) -> [M::Block; N] {
+    core::array::from_fn(|g| {
+        // SAFETY: `g` is a register of the group and `b` a lane. The block is not written here.
+        let base = unsafe { group.block(g, b, offset_of!(BlocksInOrder, counter)) };
+        m.xor(m.splat(base), counts)
+    })
+}
+
+/// Enciphers the chunk at octet `at` of lane `b` of each register with the key stream.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group, and `b` is below `LANES`. Without `EDGE`, the lane has the chunk
+/// in full.
+#[inline(always)]
+unsafe fn encipher_row<M: Machine, K: Keys<M>, const G: usize, const EDGE: bool, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    b: usize,
+    at: usize,
+    stream: &[M::Block; N],
+) {
+    for g in 0..N {
+        let chunk = group.payload[g][b].wrapping_add(at);
+        // SAFETY: `g` is a register of the group. At an edge the span ends with the payload; otherwise the chunk is
+        // whole.
+        unsafe {
+            if EDGE {
+                let span = 0..group.left(g, b, at).min(16 * M::LANES);
+                let text = m.load_span(chunk, span.clone());
+                m.store_span(chunk, span, cipher(m, keys, g, stream[g], text));
+            } else {
+                let text = m.load(chunk);
+                m.store(chunk, cipher(m, keys, g, stream[g], text));
+            }
+        }
+    }
+}
+
+/// Performs steps of the first `N` registers by columns. Register `N - 1` has the fewest chunks.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group.
+#[inline(always)]
+unsafe fn run_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
     m: M,
     keys: &K,
     group: &Group<'_, G>,
@@ -173,138 +356,29 @@ unsafe fn run<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const RO
     // SAFETY: the caller promises that these are registers of the group. Frames are sorted longest first, so every lane
     // up to the last of register `N - 1` has `whole` chunks in full.
     unsafe {
-        if ROWS {
-            if t == 0 && whole > 0 {
-                rows::<M, K, G, PASS, FIRST, N>(m, keys, group, &mut mac, t);
-                t = 1;
+        if t < whole {
+            let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
+            whole_columns::<M, K, G, PASS, N>(m, keys, group, s, &mut mac, blocks);
+            t = whole;
+        }
+        while t < steps.end {
+            if PASS == OPEN {
+                open_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
+            } else {
+                seal_edge::<M, K, G, N>(m, keys, group, s, &mut mac, M::LANES * t);
             }
-            while 0 < t && t < whole.min(steps.end) {
-                rows::<M, K, G, PASS, WHOLE, N>(m, keys, group, &mut mac, t);
-                t += 1;
-            }
-            if 0 < t && t < steps.end && t == whole && whole == group.chunks[0] {
-                rows::<M, K, G, PASS, LAST, N>(m, keys, group, &mut mac, t);
-                t += 1;
-            }
-            while t < steps.end {
-                rows::<M, K, G, PASS, EDGE, N>(m, keys, group, &mut mac, t);
-                t += 1;
-            }
-        } else {
-            if t < whole {
-                let blocks = M::LANES * t..M::LANES * whole.min(steps.end);
-                columns::<M, K, G, PASS, false, N>(m, keys, group, s, &mut mac, blocks);
-                t = whole;
-            }
-            while t < steps.end {
-                let blocks = M::LANES * t..M::LANES * (t + 1);
-                columns::<M, K, G, PASS, true, N>(m, keys, group, s, &mut mac, blocks);
-                t += 1;
-            }
+            t += 1;
         }
     }
     s.mac[..N].copy_from_slice(&mac);
 }
 
-/// Performs one step by rows, of kind `KIND`.
+/// Processes blocks that every lane has in full. When opening, the MAC is one block behind CTR.
 ///
 /// # Safety
-/// `N` is at most the number of registers of the group, and all their lanes have the chunks that `KIND` requires.
+/// `N` is at most the number of registers of the group, and all their lanes have the blocks in full.
 #[inline(always)]
-unsafe fn rows<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const KIND: u8, const N: usize>(
-    m: M,
-    keys: &K,
-    group: &Group<'_, G>,
-    mac: &mut [M::Block; N],
-    t: usize,
-) {
-    let chunk_b = 16 * M::LANES;
-    // Offsets of the two chunks. The missing chunk before the first one has an offset past the end of every frame.
-    let (ahead, behind) = (t * chunk_b, t.wrapping_sub(1).wrapping_mul(chunk_b));
-    let (mac_at, ctr_at) = if PASS == OPEN {
-        (behind, ahead)
-    } else {
-        (ahead, behind)
-    };
-    let (has_mac, has_ctr) = match KIND {
-        FIRST => (PASS != OPEN, PASS == OPEN),
-        LAST => (PASS == OPEN, PASS != OPEN),
-        _ => (true, true),
-    };
-    let (has_mac, has_ctr) = (has_mac && authenticates(PASS), has_ctr && enciphers(PASS));
-    let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
-    if KIND == EDGE && has_mac {
-        for g in 0..N {
-            // SAFETY: `g` is a register of the group.
-            text[g] = unsafe { load_edge(m, group, g, mac_at) };
-            due[g] = group.due(g, mac_at, M::LANES);
-        }
-    }
-    let counts = keys.counts_ahead(m, m.counters((ctr_at / 16 + 1) as u16));
-    for b in 0..M::LANES {
-        let begin = || -> [M::Block; N] {
-            core::array::from_fn(|g| {
-                // SAFETY: `g` is a register of the group and `b` is below `LANES`. The block is not written here.
-                let base = unsafe { group.block(g, b, offset_of!(BlocksInOrder, counter)) };
-                m.xor(m.splat(base), counts)
-            })
-        };
-        let enciphers = has_ctr && (KIND != EDGE || (0..N).any(|g| group.len[g][b] > ctr_at));
-        let absorbs = has_mac && (KIND != EDGE || due.iter().any(|due| due[b] > 0));
-        let aside = absorbs && enciphers && 2 * N <= M::CHAINS;
-        let mut stream = if aside { begin() } else { [m.zero(); N] };
-        if absorbs {
-            let column: [M::Block; N] = core::array::from_fn(|g| {
-                if KIND == EDGE {
-                    text[g][b]
-                } else {
-                    // SAFETY: `g` is a register of the group, whose lanes have this block in full.
-                    unsafe { m.gather(&group.payload[g], mac_at + 16 * b) }
-                }
-            });
-            let due = core::array::from_fn(|g| due[g][b]);
-            let beside = aside.then_some((&mut stream, K::AHEAD));
-            absorb(m, keys, 0, mac, &column, (KIND == EDGE).then_some(&due), beside);
-        }
-        if !enciphers {
-            continue;
-        }
-        if !aside {
-            stream = begin();
-            keys.rounds_of(m, 0, &mut stream, K::AHEAD);
-        }
-        for g in 0..N {
-            let at = group.payload[g][b].wrapping_add(ctr_at);
-            let span = 0..group.left(g, b, ctr_at).min(chunk_b);
-            // SAFETY: `g` is a register of the group. At an edge the span ends with the payload; otherwise the chunk is
-            // whole.
-            unsafe {
-                if KIND == EDGE {
-                    let text = m.load_span(at, span.clone());
-                    m.store_span(at, span, keys.join(m, stream[g], m.xor(keys.last(g), text)));
-                } else {
-                    let text = m.load(at);
-                    m.store(at, keys.join(m, stream[g], m.xor(keys.last(g), text)));
-                }
-            }
-        }
-    }
-}
-
-/// Performs steps by columns, over blocks that every lane has in full. With `EDGE`, the blocks are one chunk that some
-/// lanes have in part or not at all.
-///
-/// # Safety
-/// `N` is at most the number of registers of the group. Without `EDGE`, all their lanes have the blocks in full.
-#[inline(always)]
-unsafe fn columns<
-    M: Machine,
-    K: Keys<M>,
-    const G: usize,
-    const PASS: Pass,
-    const EDGE: bool,
-    const N: usize,
->(
+unsafe fn whole_columns<M: Machine, K: Keys<M>, const G: usize, const PASS: Pass, const N: usize>(
     m: M,
     keys: &K,
     group: &Group<'_, G>,
@@ -312,80 +386,122 @@ unsafe fn columns<
     mac: &mut [M::Block; N],
     blocks: Range<usize>,
 ) {
-    let at = 16 * blocks.start;
-    let (mut text, mut due) = ([m.square(); N], [[M::ALL; MAX_LANES]; N]);
-    if EDGE {
-        for g in 0..N {
-            // SAFETY: `g` is a register of the group.
-            text[g] = unsafe { load_edge(m, group, g, at) };
-            due[g] = group.due(g, at, M::LANES);
-        }
-    }
-    let begin = |block: usize| -> [M::Block; N] {
-        let count = m.counter((block + 1) as u16);
-        core::array::from_fn(|g| m.xor(s.base[g], count))
-    };
-    if EDGE && PASS == OPEN {
-        // Octets after the end of a frame must be zeroed before they enter the MAC.
-        for b in 0..M::LANES {
-            let mut stream = begin(blocks.start + b);
-            keys.rounds_of(m, 0, &mut stream, 0);
-            for g in 0..N {
-                text[g][b] = keys.join(m, stream[g], m.xor(keys.last(g), text[g][b]));
-            }
-        }
-        for g in 0..N {
-            // SAFETY: `g` is a register of the group.
-            text[g] = unsafe { store_edge(m, group, g, at, text[g]) };
-        }
-    }
-    let (mut next, mut next_due) = ([m.zero(); N], [0; N]);
+    let mut next = [m.zero(); N];
     next.copy_from_slice(&s.next[..N]);
-    next_due.copy_from_slice(&s.due[..N]);
-    for block in blocks.clone() {
-        let b = if EDGE { block - blocks.start } else { 0 };
-        let column: [M::Block; N] = core::array::from_fn(|g| {
-            if EDGE {
-                text[g][b]
-            } else {
-                // SAFETY: `g` is a register of the group, whose lanes have this block in full.
-                unsafe { m.gather(&group.payload[g], 16 * block) }
-            }
-        });
-        let column_due = core::array::from_fn(|g| due[g][b]);
+    for block in blocks {
+        // SAFETY: the caller promises that all lanes have this block in full.
+        let column = unsafe { gather_column(m, group, 16 * block) };
         if PASS != OPEN {
-            (next, next_due) = (column, column_due);
+            next = column;
         }
-        let due = EDGE.then_some(&next_due);
-        if EDGE && PASS == OPEN {
-            absorb(m, keys, 0, mac, &next, due, None);
-            (next, next_due) = (column, column_due);
-            continue;
-        }
-        let mut stream = begin(block);
-        absorb(m, keys, 0, mac, &next, due, Some((&mut stream, 0)));
+        let mut stream = s.counters(m, block);
+        absorb(m, keys, 0, mac, &next, None, Some((&mut stream, 0)));
         for g in 0..N {
-            let out = keys.join(m, stream[g], m.xor(keys.last(g), column[g]));
-            if EDGE {
-                text[g][b] = out;
-            } else {
-                // SAFETY: `g` is a register of the group, whose lanes have this block in full.
-                unsafe { m.scatter(&group.payload[g], 16 * block, out) };
-                next[g] = out;
-            }
-        }
-        if PASS == OPEN {
-            next_due = column_due;
+            next[g] = cipher(m, keys, g, stream[g], column[g]);
+            // SAFETY: the caller promises that all lanes have this block in full.
+            unsafe { m.scatter(&group.payload[g], 16 * block, next[g]) };
         }
     }
     s.next[..N].copy_from_slice(&next);
-    s.due[..N].copy_from_slice(&next_due);
-    if EDGE && PASS != OPEN {
-        for g in 0..N {
-            // SAFETY: `g` is a register of the group.
-            unsafe { store_edge(m, group, g, at, text[g]) };
-        }
+    s.due[..N].fill(M::ALL);
+}
+
+/// Seals one chunk, from block `from` on, that some lanes have in part or not at all.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group.
+#[inline(always)]
+unsafe fn seal_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &State<M, G>,
+    mac: &mut [M::Block; N],
+    from: usize,
+) {
+    // SAFETY: the caller promises that these are registers of the group.
+    let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
+    for b in 0..M::LANES {
+        let column = edge.column(b);
+        let mut stream = s.counters(m, from + b);
+        absorb(
+            m,
+            keys,
+            0,
+            mac,
+            &column,
+            Some(&edge.due(b)),
+            Some((&mut stream, 0)),
+        );
+        edge.encipher(m, keys, b, &stream);
     }
+    // SAFETY: the caller promises that these are registers of the group.
+    unsafe { edge.store(m, group, 16 * from) };
+}
+
+/// Opens one chunk, from block `from` on, that some lanes have in part or not at all.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group.
+#[inline(always)]
+unsafe fn open_edge<M: Machine, K: Keys<M>, const G: usize, const N: usize>(
+    m: M,
+    keys: &K,
+    group: &Group<'_, G>,
+    s: &mut State<M, G>,
+    mac: &mut [M::Block; N],
+    from: usize,
+) {
+    // SAFETY: the caller promises that these are registers of the group.
+    let mut edge = unsafe { Edge::<M, N>::load(m, group, 16 * from) };
+    for b in 0..M::LANES {
+        let mut stream = s.counters(m, from + b);
+        keys.rounds_of(m, 0, &mut stream, 0);
+        edge.encipher(m, keys, b, &stream);
+    }
+    // Octets after the end of a frame must be zeroed before they enter the MAC.
+    // SAFETY: the caller promises that these are registers of the group.
+    unsafe { edge.store(m, group, 16 * from) };
+    let (mut next, mut due) = ([m.zero(); N], [0; N]);
+    next.copy_from_slice(&s.next[..N]);
+    due.copy_from_slice(&s.due[..N]);
+    for b in 0..M::LANES {
+        absorb(m, keys, 0, mac, &next, Some(&due), None);
+        (next, due) = (edge.column(b), edge.due(b));
+    }
+    s.next[..N].copy_from_slice(&next);
+    s.due[..N].copy_from_slice(&due);
+}
+
+impl<M: Machine, const G: usize> State<M, G> {
+    /// The counter blocks of payload block `block` of the first `N` registers, whitened.
+    #[inline(always)]
+    fn counters<const N: usize>(&self, m: M, block: usize) -> [M::Block; N] {
+        let count = m.counter((block + 1) as u16);
+        core::array::from_fn(|g| m.xor(self.base[g], count))
+    }
+}
+
+/// The text under the key stream, whose last round is not done yet.
+#[inline(always)]
+fn cipher<M: Machine, K: Keys<M>>(m: M, keys: &K, g: usize, stream: M::Block, text: M::Block) -> M::Block {
+    keys.join(m, stream, m.xor(keys.last(g), text))
+}
+
+/// The blocks at octet `at` of every lane of the first `N` registers.
+///
+/// # Safety
+/// `N` is at most the number of registers of the group, and all their lanes have the block in full.
+#[inline(always)]
+unsafe fn gather_column<M: Machine, const G: usize, const N: usize>(
+    m: M,
+    group: &Group<'_, G>,
+    at: usize,
+) -> [M::Block; N] {
+    core::array::from_fn(|g| {
+        // SAFETY: `g` is a register of the group, whose lanes have this block in full.
+        unsafe { m.gather(&group.payload[g], at) }
+    })
 }
 
 /// The MAC absorbs `next`, in the lanes `due` if given. The rounds are interleaved with those of the counter blocks
@@ -415,43 +531,86 @@ fn absorb<M: Machine, K: Keys<M>, const N: usize>(
     }
 }
 
-/// The columns at octet `at` of register `g`, zero after the end of each payload.
-///
-/// # Safety
-/// `g` is a register of the group.
-#[inline(always)]
-unsafe fn load_edge<M: Machine, const G: usize>(
-    m: M,
-    group: &Group<'_, G>,
-    g: usize,
-    at: usize,
-) -> M::Square {
-    let mut rows = m.square();
-    for lane in 0..M::LANES {
-        let span = 0..group.left(g, lane, at).min(16 * M::LANES);
-        // SAFETY: `g` is a register of the group. The span ends with the lane's payload.
-        rows[lane] = unsafe { m.load_span(group.payload[g][lane].wrapping_add(at), span) };
-    }
-    m.turn(rows)
+/// One chunk of each lane of `N` registers. Some lanes may have a part of it or nothing. Octets after the end of a
+/// payload are zero.
+struct Edge<M: Machine, const N: usize> {
+    /// Per register, the columns: block `b` of every lane.
+    columns: [M::Square; N],
+    /// Per register and block, the lanes that have it.
+    due: [[u8; MAX_LANES]; N],
 }
 
-/// Writes the columns at octet `at` of register `g`, and returns them with zeros after the end of each payload.
-///
-/// # Safety
-/// `g` is a register of the group.
-#[inline(always)]
-unsafe fn store_edge<M: Machine, const G: usize>(
-    m: M,
-    group: &Group<'_, G>,
-    g: usize,
-    at: usize,
-    columns: M::Square,
-) -> M::Square {
-    let mut rows = m.turn(columns);
-    for lane in 0..M::LANES {
-        let span = 0..group.left(g, lane, at).min(16 * M::LANES);
-        // SAFETY: `g` is a register of the group. The span ends with the lane's payload.
-        rows[lane] = unsafe { m.store_span(group.payload[g][lane].wrapping_add(at), span, rows[lane]) };
+impl<M: Machine, const N: usize> Edge<M, N> {
+    /// A value for steps that have no edge. It is never read.
+    #[inline(always)]
+    fn unused(m: M) -> Self {
+        Edge {
+            columns: [m.square(); N],
+            due: [[M::ALL; MAX_LANES]; N],
+        }
     }
-    m.turn(rows)
+
+    /// The chunks at octet `at`.
+    ///
+    /// # Safety
+    /// `N` is at most the number of registers of the group.
+    #[inline(always)]
+    unsafe fn load<const G: usize>(m: M, group: &Group<'_, G>, at: usize) -> Self {
+        let mut edge = Edge::unused(m);
+        for g in 0..N {
+            let mut rows = m.square();
+            for lane in 0..M::LANES {
+                let span = 0..group.left(g, lane, at).min(16 * M::LANES);
+                // SAFETY: `g` is a register of the group. The span ends with the lane's payload.
+                rows[lane] = unsafe { m.load_span(group.payload[g][lane].wrapping_add(at), span) };
+            }
+            edge.columns[g] = m.turn(rows);
+            edge.due[g] = group.due(g, at, M::LANES);
+        }
+        edge
+    }
+
+    /// Writes the chunks at octet `at`, and clears the octets after the end of each payload.
+    ///
+    /// # Safety
+    /// `N` is at most the number of registers of the group.
+    #[inline(always)]
+    unsafe fn store<const G: usize>(&mut self, m: M, group: &Group<'_, G>, at: usize) {
+        for g in 0..N {
+            let mut rows = m.turn(self.columns[g]);
+            for lane in 0..M::LANES {
+                let span = 0..group.left(g, lane, at).min(16 * M::LANES);
+                let address = group.payload[g][lane].wrapping_add(at);
+                // SAFETY: `g` is a register of the group. The span ends with the lane's payload.
+                rows[lane] = unsafe { m.store_span(address, span, rows[lane]) };
+            }
+            self.columns[g] = m.turn(rows);
+        }
+    }
+
+    /// Block `b` of every lane.
+    #[inline(always)]
+    fn column(&self, b: usize) -> [M::Block; N] {
+        core::array::from_fn(|g| self.columns[g][b])
+    }
+
+    /// The lanes that have block `b`.
+    #[inline(always)]
+    fn due(&self, b: usize) -> [u8; N] {
+        core::array::from_fn(|g| self.due[g][b])
+    }
+
+    /// Whether any lane has block `b`.
+    #[inline(always)]
+    fn has_block(&self, b: usize) -> bool {
+        self.due.iter().any(|due| due[b] > 0)
+    }
+
+    /// Enciphers block `b` of every lane with the key stream.
+    #[inline(always)]
+    fn encipher<K: Keys<M>>(&mut self, m: M, keys: &K, b: usize, stream: &[M::Block; N]) {
+        for g in 0..N {
+            self.columns[g][b] = cipher(m, keys, g, stream[g], self.columns[g][b]);
+        }
+    }
 }

@@ -330,28 +330,36 @@ impl<'g, const G: usize> Group<'g, G> {
             chunks: [0; G],
             _frames: PhantomData,
         };
+        let chunk_b = 16 * lanes;
         for (register, members) in order.chunks(lanes).enumerate() {
-            for (lane, &member) in members.iter().enumerate() {
-                let frame = &mut frames[usize::from(member)];
-                group.payload[register][lane] = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
-                group.len[register][lane] = frame.len;
-                group.keys[register][lane] = frame.key;
-            }
-            for lane in members.len()..lanes {
-                group.payload[register][lane] = group.payload[register][0];
-                group.keys[register][lane] = group.keys[register][0];
-            }
-            group.whole[register] = group.len[register][lanes - 1] / (16 * lanes);
-            group.chunks[register] = group.len[register][0].div_ceil(16 * lanes);
+            group.place(register, frames, members, lanes);
+            group.whole[register] = group.len[register][lanes - 1] / chunk_b;
+            group.chunks[register] = group.len[register][0].div_ceil(chunk_b);
         }
+        // Last, because a reference to a frame invalidates addresses inside it that were taken before.
         for (register, members) in order.chunks(lanes).enumerate() {
             for lane in 0..lanes {
                 let member = members.get(lane).unwrap_or(&members[0]);
-                // A reference to the blocks would invalidate addresses taken before.
                 group.blocks_of[register][lane] = (&raw mut frames[usize::from(*member)].blocks).cast();
             }
         }
         group
+    }
+
+    /// Places the payloads and keys of up to `lanes` frames in the lanes of a register.
+    #[inline(always)]
+    fn place<'k: 'g>(&mut self, register: usize, frames: &mut [Frame<'_, 'k>], members: &[u8], lanes: usize) {
+        let (payload, len) = (&mut self.payload[register], &mut self.len[register]);
+        let keys = &mut self.keys[register];
+        for (lane, &member) in members.iter().enumerate() {
+            let frame = &mut frames[usize::from(member)];
+            payload[lane] = frame.mpdu.as_mut_ptr().wrapping_add(frame.start);
+            len[lane] = frame.len;
+            keys[lane] = frame.key;
+        }
+        for lane in members.len()..lanes {
+            (payload[lane], keys[lane]) = (payload[0], keys[0]);
+        }
     }
 
     /// Octets of a lane after octet `at`.

@@ -341,7 +341,14 @@ unsafe fn group<M: Entries, const PASS: Pass, const SHARED: bool>(
     }
 }
 
-/// The kernels of a machine, as functions that enable its instructions. Each processes the frames of one group.
+/// A kernel: makes a pass over the frames of one group.
+trait Kernel<M: Machine> {
+    /// # Safety
+    /// As for [`protect_ordered`]. `order` has at most as many frames as a group of this kernel.
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]);
+}
+
+/// The kernels of a machine, with the sizes of their groups and compiled with the machine's instructions.
 trait Entries: Machine {
     /// Registers of a group of CCM.
     const CCM_REGISTERS: usize;
@@ -384,8 +391,8 @@ impl Entries for Portable {
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        // SAFETY: the caller promises what the group requires.
-        unsafe { ccm_group::<Portable, KEYS, 1, 1, PASS, SHARED>(self, frames, order) };
+        // SAFETY: the caller promises what the kernel requires.
+        unsafe { Ccm::<KEYS, 1, PASS, SHARED>::run(self, frames, order) };
     }
 
     unsafe fn gcm<const KEYS: usize, const PASS: Pass, const SHARED: bool>(
@@ -393,8 +400,8 @@ impl Entries for Portable {
         frames: &mut [Frame<'_, '_>],
         order: &[u8],
     ) {
-        // SAFETY: the caller promises what the group requires.
-        unsafe { gcm_group::<Portable, KEYS, 2, 1, PASS, SHARED>(self, frames, order) };
+        // SAFETY: the caller promises what the kernel requires.
+        unsafe { Gcm::<KEYS, 2, 1, PASS, SHARED>::run(self, frames, order) };
     }
 
     unsafe fn enhanced<const PASS: Pass, const SHARED: bool>(
@@ -412,23 +419,65 @@ impl Entries for Portable {
 /// Implements [`Entries`] for a machine with these target features. Arguments:
 ///
 /// - `ccm`: registers of a group, and `$narrow`, which converts the machine to the one that processes a single frame;
-/// - `gcm`: frames of a group and chunks per step, and chunks per step for a single frame;
+/// - `gcm`: frames of a group, and chunks per step of a single frame;
 /// - `lanes`, for 2, 4 and 8 lanes: the machine, the registers of a frame and the registers of a group.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! entries {
     (
         $machine:ty, $features:literal,
         ccm $ccm:literal or 1 by $narrow:expr,
-        gcm $gcm:literal x $chunks:literal or 1 x $alone:literal,
+        gcm $gcm:literal or 1 x $chunks:literal,
         lanes $(($lanes:literal by $by:expr, $registers:literal in $all:literal))*
     ) => {
+        impl $machine {
+            /// Runs a kernel, which is inlined here and so compiled with the machine's instructions.
+            ///
+            /// # Safety
+            /// As for [`Kernel::run`](super::Kernel::run). The CPU has the features.
+            #[target_feature(enable = $features)]
+            unsafe fn run<K: super::Kernel<M>, M: super::Machine>(
+                m: M,
+                frames: &mut [super::Frame<'_, '_>],
+                order: &[u8],
+            ) {
+                // SAFETY: the caller promises what the kernel requires.
+                unsafe { K::run(m, frames, order) };
+            }
+        }
+
+        // SAFETY of all calls: a value of this type proves that the CPU has the features. The caller promises the rest.
         impl super::Entries for $machine {
             const CCM_REGISTERS: usize = $ccm;
             const GCM_FRAMES: usize = $gcm;
             const LANES_FRAMES: [usize; 3] = [$($all / $registers),*];
 
-            super::entry!($machine, $features, ccm, ccm_group, $ccm x 1, $narrow, 1 x 1);
-            super::entry!($machine, $features, gcm, gcm_group, $gcm x $chunks, |m| m, 1 x $alone);
+            unsafe fn ccm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+                self,
+                frames: &mut [super::Frame<'_, '_>],
+                order: &[u8],
+            ) {
+                // SAFETY: as above.
+                unsafe {
+                    match order.len() {
+                        1 => Self::run::<super::Ccm<KEYS, 1, PASS, true>, _>($narrow(self), frames, order),
+                        _ => Self::run::<super::Ccm<KEYS, $ccm, PASS, SHARED>, _>(self, frames, order),
+                    }
+                }
+            }
+
+            unsafe fn gcm<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
+                self,
+                frames: &mut [super::Frame<'_, '_>],
+                order: &[u8],
+            ) {
+                // SAFETY: as above.
+                unsafe {
+                    match order.len() {
+                        1 => Self::run::<super::Gcm<KEYS, 1, $chunks, PASS, true>, _>(self, frames, order),
+                        _ => Self::run::<super::Gcm<KEYS, $gcm, 1, PASS, SHARED>, _>(self, frames, order),
+                    }
+                }
+            }
 
             unsafe fn enhanced<const PASS: super::Pass, const SHARED: bool>(
                 self,
@@ -436,164 +485,97 @@ macro_rules! entries {
                 frames: &mut [super::Frame<'_, '_>],
                 order: &[u8],
             ) {
-                /// # Safety
-                /// Same as for the method.
-                #[target_feature(enable = $features)]
-                unsafe fn featured<const PASS: super::Pass, const SHARED: bool>(
-                    m: $machine,
-                    lanes: usize,
-                    frames: &mut [super::Frame<'_, '_>],
-                    order: &[u8],
-                ) {
-                    // SAFETY: the caller promises what the group requires.
-                    unsafe {
-                        match (lanes, order.len()) {
-                            $(
-                                ($lanes, 1) => super::lanes_group::<_, $registers, $registers, PASS, true>(
-                                    $by(m), frames, order,
-                                ),
-                                ($lanes, _) => super::lanes_group::<_, $registers, $all, PASS, SHARED>(
-                                    $by(m), frames, order,
-                                ),
-                            )*
-                            _ => unreachable!("there are 2, 4 or 8 lanes"),
-                        }
+                // SAFETY: as above.
+                unsafe {
+                    match (lanes, order.len()) {
+                        $(
+                            ($lanes, 1) => Self::run::<super::Lanes<$registers, $registers, PASS, true>, _>(
+                                $by(self), frames, order,
+                            ),
+                            ($lanes, _) => Self::run::<super::Lanes<$registers, $all, PASS, SHARED>, _>(
+                                $by(self), frames, order,
+                            ),
+                        )*
+                        _ => unreachable!("there are 2, 4 or 8 lanes"),
                     }
                 }
-                // SAFETY: a value of this type proves that the CPU has these features. The caller promises the rest.
-                unsafe { featured::<PASS, SHARED>(self, lanes, frames, order) }
-            }
-        }
-    };
-}
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-macro_rules! entry {
-    (
-        $machine:ty, $features:literal, $name:ident, $group:ident, $many:literal x $chunks:literal,
-        $narrow:expr, 1 x $alone:literal
-    ) => {
-        unsafe fn $name<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
-            self,
-            frames: &mut [super::Frame<'_, '_>],
-            order: &[u8],
-        ) {
-            /// # Safety
-            /// Same as for the method.
-            #[target_feature(enable = $features)]
-            unsafe fn many<const KEYS: usize, const PASS: super::Pass, const SHARED: bool>(
-                m: $machine,
-                frames: &mut [super::Frame<'_, '_>],
-                order: &[u8],
-            ) {
-                // SAFETY: the caller promises what the group requires.
-                unsafe { super::$group::<_, KEYS, $many, $chunks, PASS, SHARED>(m, frames, order) };
-            }
-            /// # Safety
-            /// Same as for the method.
-            #[target_feature(enable = $features)]
-            unsafe fn one<const KEYS: usize, const PASS: super::Pass>(
-                m: $machine,
-                frames: &mut [super::Frame<'_, '_>],
-                order: &[u8],
-            ) {
-                // SAFETY: the caller promises what the group requires.
-                unsafe { super::$group::<_, KEYS, 1, $alone, PASS, true>($narrow(m), frames, order) };
-            }
-            // SAFETY: a value of this type proves that the CPU has these features. The caller promises the rest.
-            unsafe {
-                if order.len() == 1 {
-                    one::<KEYS, PASS>(self, frames, order);
-                } else {
-                    many::<KEYS, PASS, SHARED>(self, frames, order);
-                }
             }
         }
     };
 }
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use {entries, entry};
+use entries;
 
-/// # Safety
-/// As for [`protect_ordered`].
-#[inline(always)]
-unsafe fn ccm_group<
-    M: Machine,
-    const KEYS: usize,
-    const G: usize,
-    const U: usize,
-    const PASS: Pass,
-    const SHARED: bool,
->(
-    m: M,
-    frames: &mut [Frame<'_, '_>],
-    order: &[u8],
-) {
-    // SAFETY: the caller promises what the group requires.
-    let mut group = unsafe { Group::<G>::new(frames, order, M::LANES) };
-    let mics = if SHARED {
-        let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
-        ccm::ccm::<M, _, G, PASS, true>(m, &keys, &mut group)
-    } else {
-        let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
-        ccm::ccm::<M, _, G, PASS, false>(m, &keys, &mut group)
-    };
-    for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
-        hand_out(&m.lanes(mic), frames, members);
+/// CCM with `KEYS` round keys over up to `G` registers.
+struct Ccm<const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool>;
+
+impl<M: Machine, const KEYS: usize, const G: usize, const PASS: Pass, const SHARED: bool> Kernel<M>
+    for Ccm<KEYS, G, PASS, SHARED>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+        // SAFETY: the caller promises what the group requires.
+        let mut group = unsafe { Group::<G>::new(frames, order, M::LANES) };
+        let mics = if SHARED {
+            let keys = M::Keys::<KEYS, 1>::one(m, group.keys[0][0]);
+            ccm::ccm::<M, _, G, PASS, true>(m, &keys, &mut group)
+        } else {
+            let keys = M::Keys::<KEYS, G>::each(m, &group.keys[..group.registers]);
+            ccm::ccm::<M, _, G, PASS, false>(m, &keys, &mut group)
+        };
+        for (&mic, members) in mics.iter().zip(order.chunks(M::LANES)) {
+            hand_out(&m.lanes(mic), frames, members);
+        }
     }
 }
 
-/// # Safety
-/// As for [`protect_ordered`].
-#[inline(always)]
-unsafe fn gcm_group<
-    M: Machine,
-    const KEYS: usize,
-    const G: usize,
-    const U: usize,
-    const PASS: Pass,
-    const SHARED: bool,
->(
-    m: M,
-    frames: &mut [Frame<'_, '_>],
-    order: &[u8],
-) {
-    // SAFETY: the caller promises what the rows require.
-    let mut group = unsafe { Rows::<G>::new(frames, order) };
-    let mics = if SHARED {
-        let keys = M::Keys::<KEYS, 1>::one(m, group.rows[0].key);
-        gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
-    } else {
-        let keys = M::Keys::<KEYS, G>::of(m, |g| group.rows[g].key);
-        gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
-    };
-    hand_out(&mics, frames, order);
+/// GCM with `KEYS` round keys over up to `G` frames, `U` chunks of each frame per step.
+struct Gcm<const KEYS: usize, const G: usize, const U: usize, const PASS: Pass, const SHARED: bool>;
+
+impl<M: Machine, const KEYS: usize, const G: usize, const U: usize, const PASS: Pass, const SHARED: bool>
+    Kernel<M> for Gcm<KEYS, G, U, PASS, SHARED>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+        // SAFETY: the caller promises what the rows require.
+        let mut group = unsafe { Rows::<G>::new(frames, order) };
+        let mics = if SHARED {
+            let keys = M::Keys::<KEYS, 1>::one(m, group.rows[0].key);
+            gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
+        } else {
+            let keys = M::Keys::<KEYS, G>::of(m, |g| group.rows[g].key);
+            gcm::gcm::<M, _, G, U, PASS>(m, &keys, &mut group)
+        };
+        hand_out(&mics, frames, order);
+    }
 }
+
+/// Enhanced CCMP over up to `N / R` frames of `R` registers each, with equal numbers of whole chunks.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+struct Lanes<const R: usize, const N: usize, const PASS: Pass, const SHARED: bool>;
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-/// # Safety
-/// As for [`protect_ordered`]. `order` has at most `N / R` frames, with equal numbers of whole chunks.
-#[inline(always)]
-unsafe fn lanes_group<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED: bool>(
-    m: M,
-    frames: &mut [Frame<'_, '_>],
-    order: &[u8],
-) {
-    let mut mics = [[0; 16]; N];
-    // Each frame has at least one register.
-    // SAFETY: the caller promises what the rows require.
-    let mut group = unsafe { Rows::<N>::new(frames, order) };
-    let rows = &mut group.rows[..group.count];
-    if SHARED {
-        let keys = M::Keys::<11, 1>::of(m, |_| rows[0].key);
-        // SAFETY: the caller promises equal numbers of whole chunks in all rows.
-        unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
-    } else {
-        let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
-        // SAFETY: the caller promises equal numbers of whole chunks in all rows.
-        unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
+impl<M: Machine, const R: usize, const N: usize, const PASS: Pass, const SHARED: bool> Kernel<M>
+    for Lanes<R, N, PASS, SHARED>
+{
+    #[inline(always)]
+    unsafe fn run(m: M, frames: &mut [Frame<'_, '_>], order: &[u8]) {
+        let mut mics = [[0; 16]; N];
+        // Each frame has at least one register.
+        // SAFETY: the caller promises what the rows require.
+        let mut group = unsafe { Rows::<N>::new(frames, order) };
+        let rows = &mut group.rows[..group.count];
+        if SHARED {
+            let keys = M::Keys::<11, 1>::of(m, |_| rows[0].key);
+            // SAFETY: the caller promises equal numbers of whole chunks in all rows.
+            unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
+        } else {
+            let keys = M::Keys::<11, N>::of(m, |register| rows[register / R].key);
+            // SAFETY: the caller promises equal numbers of whole chunks in all rows.
+            unsafe { lanes::lanes::<M, _, R, N, PASS>(m, &keys, rows, &mut mics) };
+        }
+        hand_out(&mics, frames, order);
     }
-    hand_out(&mics, frames, order);
 }
 
 /// Stores each frame's MIC.

@@ -16,7 +16,7 @@ pub(super) struct Vaes256(());
 super::entries!(
     Vaes256, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
     ccm 8 or 1 by Vaes256::aesni,
-    gcm 4 x 1 or 1 x 8,
+    gcm 4 or 1 x 8,
     lanes (2 by |m| m, 1 in 4) (4 by |m| m, 2 in 4) (8 by |m| m, 4 in 4)
 );
 

@@ -17,7 +17,7 @@ pub(super) struct Vaes512(());
 super::entries!(
     Vaes512, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
     ccm 4 or 1 by Vaes512::aesni,
-    gcm 3 x 1 or 1 x 4,
+    gcm 3 or 1 x 4,
     lanes (2 by Vaes512::vaes256, 1 in 4) (4 by |m| m, 1 in 4) (8 by |m| m, 2 in 4)
 );
 
