@@ -1,5 +1,6 @@
 //! State of an access point for each associated station.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -43,6 +44,11 @@ pub struct Session {
     pub liveness: Liveness,
     /// Time of the next rekey.
     pub rekey_at: Duration,
+}
+
+/// The session of a station, if it has one.
+pub fn session_of(members: &mut BTreeMap<MacAddr, Member>, station: MacAddr) -> Option<&mut Session> {
+    members.get_mut(&station)?.session.as_mut()
 }
 
 /// State of a station.

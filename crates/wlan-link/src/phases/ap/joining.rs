@@ -9,7 +9,7 @@ use wlan_rsn::authenticator::StartError;
 use wlan_rsn::{Elements, Pmk, sae};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
-use super::super::members::Member;
+use super::super::members::{Member, session_of};
 use super::{AccessPoint, BEACON_TU, PROVEN, PROVEN_FOR, Proof, microseconds};
 use super::{Credentials, Outcome, Phase, reason, sae_failure};
 use crate::plane::Endpoint;
@@ -40,19 +40,7 @@ impl AccessPoint {
         let own = self.settings.common.address;
         let (station, len) = (frame.sa, octets.len());
         if let Body::ProbeRequest { elements } = frame.body {
-            let asked = Advertised::read(elements).ssid;
-            if asked.is_empty() || asked == self.settings.common.ssid {
-                let elements = self.advertisement();
-                let body = Body::ProbeResponse {
-                    timestamp_us: microseconds(self.now),
-                    interval_tu: BEACON_TU,
-                    capability: CAPABILITY,
-                    elements: &elements,
-                };
-                self.outbox
-                    .send_answer(self.destination(station, from), len, body);
-            }
-            return;
+            return self.answer_probe(from, station, elements, len);
         }
         if frame.da != own || frame.bssid != own {
             return;
@@ -64,21 +52,36 @@ impl AccessPoint {
                 ..
             } => self.authentication(from, station, (algorithm, transaction), octets, rng),
             Body::AssociationRequest { elements, .. } => self.association(from, station, elements, len, rng),
-            // These may be forged, so they only trigger an SA Query (11.13).
-            Body::Deauthentication { .. } | Body::Disassociation { .. } => {
-                let now = self.now;
-                if let Some(session) = self
-                    .members
-                    .get_mut(&station)
-                    .and_then(|member| member.session.as_mut())
-                {
-                    session.liveness.doubt(now);
-                    let text = "ignored an unprotected Deauthentication; sending an SA Query to the station";
-                    self.outbox
-                        .log_limited(self.now, Phase::Data, Outcome::Progress, station, text);
-                }
-            }
+            Body::Deauthentication { .. } | Body::Disassociation { .. } => self.doubt(station),
             _ => {}
+        }
+    }
+
+    /// Answers a Probe Request for this network, or for any network.
+    fn answer_probe(&mut self, from: Endpoint, station: MacAddr, elements: &[u8], len: usize) {
+        let asked = Advertised::read(elements).ssid;
+        if !asked.is_empty() && asked != self.settings.common.ssid {
+            return;
+        }
+        let elements = self.advertisement();
+        let body = Body::ProbeResponse {
+            timestamp_us: microseconds(self.now),
+            interval_tu: BEACON_TU,
+            capability: CAPABILITY,
+            elements: &elements,
+        };
+        self.outbox
+            .send_answer(self.destination(station, from), len, body);
+    }
+
+    /// Processes an unprotected claim that a session is over. It may be forged, so it only triggers an SA Query
+    /// (11.13).
+    fn doubt(&mut self, station: MacAddr) {
+        if let Some(session) = session_of(&mut self.members, station) {
+            session.liveness.doubt(self.now);
+            let text = "ignored an unprotected Deauthentication; sending an SA Query to the station";
+            self.outbox
+                .log_limited(self.now, Phase::Data, Outcome::Progress, station, text);
         }
     }
 
@@ -129,26 +132,9 @@ impl AccessPoint {
         match reply.event {
             None => {}
             Some(sae::Event::Accepted(pmk)) => {
-                let Some(endpoint) = to else {
-                    return;
-                };
-                if self.proven.len() >= PROVEN
-                    && let Some(oldest) = self
-                        .proven
-                        .iter()
-                        .min_by_key(|(_, proof)| proof.until)
-                        .map(|(&a, _)| a)
-                {
-                    self.proven.remove(&oldest);
+                if let Some(endpoint) = to {
+                    self.remember_proof(station, pmk, endpoint);
                 }
-                let until = self.now + PROVEN_FOR;
-                self.proven.insert(station, Proof { pmk, endpoint, until });
-                self.outbox.log(
-                    Phase::Authentication,
-                    Outcome::Progress,
-                    station,
-                    "knows the password (sae)",
-                );
             }
             Some(sae::Event::Failed(failure)) => {
                 let text = sae_failure(failure, "the station");
@@ -156,6 +142,25 @@ impl AccessPoint {
                     .log_limited(self.now, Phase::Authentication, Outcome::Failed, station, text);
             }
         }
+    }
+
+    /// Keeps the PMK of a completed SAE exchange until the association, in place of the oldest if there are too many.
+    fn remember_proof(&mut self, station: MacAddr, pmk: Pmk, endpoint: Endpoint) {
+        let oldest = self.proven.iter().min_by_key(|(_, proof)| proof.until);
+        let oldest = oldest.map(|(&station, _)| station);
+        if self.proven.len() >= PROVEN
+            && let Some(oldest) = oldest
+        {
+            self.proven.remove(&oldest);
+        }
+        let until = self.now + PROVEN_FOR;
+        self.proven.insert(station, Proof { pmk, endpoint, until });
+        self.outbox.log(
+            Phase::Authentication,
+            Outcome::Progress,
+            station,
+            "knows the password (sae)",
+        );
     }
 
     fn association(
@@ -240,8 +245,7 @@ impl AccessPoint {
     /// Refuses a station that has a session. Only the station itself can complete a handshake in progress. For an
     /// established session, an SA Query decides; until then, the station must come back later (11.13).
     fn check_session(&mut self, station: MacAddr) -> Result<(), Refusal> {
-        let member = self.members.get_mut(&station);
-        match member.and_then(|member| member.session.as_mut()) {
+        match session_of(&mut self.members, station) {
             None => Ok(()),
             Some(session) if session.established => {
                 session.liveness.doubt(self.now);

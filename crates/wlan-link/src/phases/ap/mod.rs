@@ -21,7 +21,7 @@ use wlan_rsn::{Authenticator, Elements, Mismatch, Pmk, Timing, owe, sae};
 
 use super::frames::{self, Protected, reason};
 use super::lease::Addressing;
-use super::members::{Member, MemberState};
+use super::members::{Member, MemberState, session_of};
 use super::outbox::{Destination, Outbox};
 use super::pace::{Budget, Steady};
 use super::{Action, Credentials, GROUPS, Outcome, Phase, Settings, Traffic, sae_config, sae_failure};
@@ -114,34 +114,11 @@ impl AccessPoint {
         };
         let timing = Timing::default();
         let authenticator = Authenticator::new(common.address, elements.clone(), timing, limits, rng)?;
-        let mut secret = || {
-            let mut octets = [0; 32];
-            rng.fill_bytes(&mut octets);
-            octets
-        };
-        let cookies = Cookies::new(&secret());
-        let sae = match &common.credentials {
-            Credentials::Sae(password) => Some(sae::Parent::new(
-                common.address,
-                sae_config(),
-                vec![password.clone()],
-                sae::Limits::default(),
-                secret(),
-            )),
-            Credentials::Psk(_) | Credentials::Owe => None,
-        };
+        let cookies = Cookies::new(&secret(rng));
+        let sae = sae_parent(common, rng);
         let owe =
             matches!(common.credentials, Credentials::Owe).then(|| owe::AccessPoint::new(&GROUPS, PROVEN));
-        let mut outbox = Outbox::new(common.address);
-        if let Some(endpoint) = settings.beacons_to {
-            let everyone = Destination {
-                endpoint,
-                address: MacAddr::BROADCAST,
-                bssid: common.address,
-            };
-            outbox.send(everyone, frames::deauthentication(reason::NOT_VALID));
-        }
-        Ok(Self {
+        let mut access_point = Self {
             elements,
             authenticator,
             sae,
@@ -157,9 +134,20 @@ impl AccessPoint {
             next_group_rekey: settings.rekey_group_after,
             transaction: 0,
             farewells: Budget::new(100, Duration::from_millis(10)),
-            outbox,
+            outbox: Outbox::new(common.address),
             settings,
-        })
+        };
+        access_point.end_earlier_sessions();
+        Ok(access_point)
+    }
+
+    /// Tells all stations that sessions from before a restart are gone, if the transport supports broadcast.
+    fn end_earlier_sessions(&mut self) {
+        if let Some(endpoint) = self.settings.beacons_to {
+            let everyone = self.destination(MacAddr::BROADCAST, endpoint);
+            self.outbox
+                .send(everyone, frames::deauthentication(reason::NOT_VALID));
+        }
     }
 
     /// The next action. After each call of another method, the caller must call this until it returns `None`.
@@ -195,11 +183,7 @@ impl AccessPoint {
     pub fn observe(&mut self, traffic: &[Traffic], now: Duration, rng: &mut dyn CryptoRng) {
         self.at(now);
         for seen in traffic {
-            let Some(session) = self
-                .members
-                .get_mut(&seen.peer)
-                .and_then(|member| member.session.as_mut())
-            else {
+            let Some(session) = session_of(&mut self.members, seen.peer) else {
                 continue;
             };
             session.liveness.count(seen.received, self.now);
@@ -236,22 +220,27 @@ impl AccessPoint {
         }
         if now >= self.next_tick {
             self.next_tick = now + TICK;
-            self.proven.retain(|_, proof| proof.until > now);
-            if let Some(sae) = &self.sae {
-                self.exchanges.retain(|&station, _| sae.is_open(station));
-            }
-            let stale = |member: &Member| member.session.is_none() && now >= member.began + JOINING_FOR;
-            let stale: Vec<MacAddr> = self
-                .members
-                .iter()
-                .filter(|(_, m)| stale(m))
-                .map(|(&a, _)| a)
-                .collect();
-            for station in stale {
-                self.authenticator.remove(station);
-                self.drain();
-                self.members.remove(&station);
-            }
+            self.clean_up();
+        }
+    }
+
+    /// Forgets expired PMKs, ended SAE exchanges, and members that did not complete their handshake.
+    fn clean_up(&mut self) {
+        let now = self.now;
+        self.proven.retain(|_, proof| proof.until > now);
+        if let Some(sae) = &self.sae {
+            self.exchanges.retain(|&station, _| sae.is_open(station));
+        }
+        let is_stale = |member: &Member| member.session.is_none() && now >= member.began + JOINING_FOR;
+        let members = self.members.iter();
+        let stale: Vec<MacAddr> = members
+            .filter(|(_, member)| is_stale(member))
+            .map(|(&station, _)| station)
+            .collect();
+        for station in stale {
+            self.authenticator.remove(station);
+            self.drain();
+            self.members.remove(&station);
         }
     }
 
@@ -263,10 +252,7 @@ impl AccessPoint {
             return;
         }
         if frame.protected
-            && let Some(session) = self
-                .members
-                .get_mut(&from)
-                .and_then(|member| member.session.as_mut())
+            && let Some(session) = session_of(&mut self.members, from)
         {
             session.liveness.hear(self.now);
         }
@@ -372,6 +358,26 @@ impl AccessPoint {
             self.outbox.send_sealed(to, frames::deauthentication(reason));
         }
     }
+}
+
+/// The SAE exchanges of an access point with a password.
+fn sae_parent(common: &Settings, rng: &mut dyn CryptoRng) -> Option<sae::Parent> {
+    let Credentials::Sae(password) = &common.credentials else {
+        return None;
+    };
+    Some(sae::Parent::new(
+        common.address,
+        sae_config(),
+        vec![password.clone()],
+        sae::Limits::default(),
+        secret(rng),
+    ))
+}
+
+fn secret(rng: &mut dyn CryptoRng) -> [u8; 32] {
+    let mut octets = [0; 32];
+    rng.fill_bytes(&mut octets);
+    octets
 }
 
 fn microseconds(time: Duration) -> u64 {

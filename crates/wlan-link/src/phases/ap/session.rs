@@ -1,12 +1,13 @@
 //! Keys, data and termination: everything after the first authentic handshake message.
 
 use rand_core::CryptoRng;
+use wlan_ciphers::Suite;
 use wlan_frames::MacAddr;
 use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
 
 use super::super::frames::{Protected, reason};
-use super::super::members::{Member, Session};
+use super::super::members::{Member, Session, session_of};
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials, Direction, Installed};
 use super::{AccessPoint, Outcome, Phase};
@@ -42,11 +43,7 @@ impl AccessPoint {
     }
 
     fn give_addresses(&mut self, station: MacAddr, token: u8) {
-        let Some(session) = self
-            .members
-            .get_mut(&station)
-            .and_then(|member| member.session.as_mut())
-        else {
+        let Some(session) = session_of(&mut self.members, station) else {
             return;
         };
         if session.established {
@@ -73,10 +70,7 @@ impl AccessPoint {
                 }
                 Output::InstallPairwise { peer, .. } => self.install(peer, output),
                 Output::Retire { peer, .. } => {
-                    let session = self
-                        .members
-                        .get_mut(&peer)
-                        .and_then(|member| member.session.as_mut());
+                    let session = session_of(&mut self.members, peer);
                     let action = session.and_then(|session| session.keys.action(output));
                     self.outbox.extend(action);
                 }
@@ -94,43 +88,14 @@ impl AccessPoint {
         }
     }
 
+    /// Installs a pairwise key. The first one admits the station.
     fn install(&mut self, station: MacAddr, output: Output) {
-        let Some(member) = self.members.get_mut(&station) else {
-            return;
-        };
-        if member.session.is_none() {
-            // Message 2 has shown that the station has the key.
-            let Some(lease) = self.settings.addressing.lease(station) else {
-                self.outbox.log(
-                    Phase::Keys,
-                    Outcome::Failed,
-                    station,
-                    "no free address for the station",
-                );
-                self.authenticator.remove(station);
-                self.members.remove(&station);
-                return;
-            };
-            let Output::InstallPairwise { suite, .. } = output else {
-                return;
-            };
-            let common = &self.settings.common;
-            self.outbox.push(Action::Admit {
-                peer: station,
-                endpoint: member.endpoint,
-                networks: lease.networks.clone(),
-            });
-            member.session = Some(Session {
-                keys: Installed::default(),
-                lease,
-                suite,
-                established: false,
-                asked: None,
-                liveness: Liveness::new(self.now),
-                rekey_at: self.now + common.rekey_after,
-            });
+        let member = self.members.get(&station);
+        if let (Some(Member { session: None, .. }), Output::InstallPairwise { suite, .. }) = (member, &output)
+        {
+            self.admit(station, *suite);
         }
-        if let Some(session) = &mut member.session {
+        if let Some(session) = session_of(&mut self.members, station) {
             let action = session.keys.action(output);
             if let Some(Action::Install {
                 direction: Direction::Transmit,
@@ -141,6 +106,39 @@ impl AccessPoint {
             }
             self.outbox.extend(action);
         }
+    }
+
+    /// Creates the session of a member, whose message 2 has shown that it has the key. Without a free address, removes
+    /// the member.
+    fn admit(&mut self, station: MacAddr, suite: Suite) {
+        let Some(member) = self.members.get_mut(&station) else {
+            return;
+        };
+        let Some(lease) = self.settings.addressing.lease(station) else {
+            self.outbox.log(
+                Phase::Keys,
+                Outcome::Failed,
+                station,
+                "no free address for the station",
+            );
+            self.authenticator.remove(station);
+            self.members.remove(&station);
+            return;
+        };
+        self.outbox.push(Action::Admit {
+            peer: station,
+            endpoint: member.endpoint,
+            networks: lease.networks.clone(),
+        });
+        member.session = Some(Session {
+            keys: Installed::default(),
+            lease,
+            suite,
+            established: false,
+            asked: None,
+            liveness: Liveness::new(self.now),
+            rekey_at: self.now + self.settings.common.rekey_after,
+        });
     }
 
     fn established(&mut self, station: MacAddr) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand_core::CryptoRng;
 use wlan_frames::MacAddr;
 use wlan_frames::management::{Body, Management, OPEN_SYSTEM, SAE};
-use wlan_rsn::sae::{Event as SaeEvent, Method, Sae};
+use wlan_rsn::sae::{Event as SaeEvent, Method, Reply, Sae, StartError};
 use wlan_rsn::{Association, Pmk, Supplicant, Timing, owe};
 
 use super::super::frames::{self, Advertised, CAPABILITY, status};
@@ -138,7 +138,6 @@ impl Station {
     }
 
     fn authenticate(&mut self, found: Found, rng: &mut dyn CryptoRng) {
-        let own = self.settings.common.address;
         self.started = self.now;
         let text = format!("found at {}", place(found.endpoint));
         self.outbox.log_limited(
@@ -148,27 +147,10 @@ impl Station {
             Some(found.bssid),
             text,
         );
-        let mut first = None;
-        let sae = match &self.settings.common.credentials {
-            Credentials::Sae(password) => {
-                let (peers, password) = ([own, found.bssid], password.clone());
-                match Sae::initiate(
-                    self.now,
-                    peers,
-                    Method::HashToElement,
-                    sae_config(),
-                    password,
-                    rng,
-                ) {
-                    Ok((sae, reply)) => {
-                        first = Some(reply);
-                        Some(Box::new(sae))
-                    }
-                    // Unreachable: the password was prepared for the offered groups.
-                    Err(error) => return self.give_up(Phase::Authentication, &error.to_string(), false),
-                }
-            }
-            Credentials::Psk(_) | Credentials::Owe => None,
+        let (sae, first) = match self.initiate_sae(found.bssid, rng).transpose() {
+            Ok(started) => started.unzip(),
+            // Unreachable: the password was prepared for the offered groups.
+            Err(error) => return self.give_up(Phase::Authentication, &error.to_string(), false),
         };
         self.state = State::Authenticating {
             found,
@@ -183,6 +165,28 @@ impl Station {
             Some(reply) => self.sae_replied(&reply, rng),
             None => self.press_on(rng),
         }
+    }
+
+    /// Starts an SAE exchange, if the station has a password. Returns the exchange and its first frames.
+    fn initiate_sae(
+        &self,
+        bssid: MacAddr,
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Result<(Box<Sae>, Reply), StartError>> {
+        let common = &self.settings.common;
+        let Credentials::Sae(password) = &common.credentials else {
+            return None;
+        };
+        let (peers, password) = ([common.address, bssid], password.clone());
+        let started = Sae::initiate(
+            self.now,
+            peers,
+            Method::HashToElement,
+            sae_config(),
+            password,
+            rng,
+        );
+        Some(started.map(|(sae, reply)| (Box::new(sae), reply)))
     }
 
     /// Retransmits the pending request, or gives up.
@@ -309,7 +313,7 @@ impl Station {
         }
     }
 
-    fn sae_replied(&mut self, reply: &wlan_rsn::sae::Reply, rng: &mut dyn CryptoRng) {
+    fn sae_replied(&mut self, reply: &Reply, rng: &mut dyn CryptoRng) {
         let State::Authenticating { found, .. } = &self.state else {
             return;
         };
@@ -390,29 +394,16 @@ impl Station {
     /// Starts the 4-way handshake after an Association Response with these elements.
     fn start_handshake(&mut self, elements: &[u8], rng: &mut dyn CryptoRng) {
         let now = self.now;
-        let State::Associating {
-            found,
-            pmk,
-            owe,
-            early,
-            ..
-        } = &mut self.state
-        else {
+        // OWE: an answer without a public key is invalid.
+        let Some(pmk) = self.pmk_after(elements) else {
             return;
         };
-        let pmk = match (&self.settings.common.credentials, owe) {
-            (Credentials::Psk(pmk), _) => Some(pmk.clone()),
-            (Credentials::Sae(_), _) => pmk.clone(),
-            (Credentials::Owe, owe) => owe.as_ref().and_then(|owe| owe.finish(elements).ok()),
-        };
-        // OWE: an answer without a public key is invalid.
-        let Some(pmk) = pmk else {
+        let State::Associating { found, early, .. } = &mut self.state else {
             return;
         };
         let (found, early) = (found.clone(), early.take());
-        let own = self.settings.common.address;
         let machine = Supplicant::new(
-            own,
+            self.settings.common.address,
             found.bssid,
             found.association.clone(),
             pmk,
@@ -435,6 +426,18 @@ impl Station {
             refused: false,
             session: None,
         };
+    }
+
+    /// The PMK after an Association Response with these elements.
+    fn pmk_after(&self, elements: &[u8]) -> Option<Pmk> {
+        let State::Associating { pmk, owe, .. } = &self.state else {
+            return None;
+        };
+        match &self.settings.common.credentials {
+            Credentials::Psk(pmk) => Some(pmk.clone()),
+            Credentials::Sae(_) => pmk.clone(),
+            Credentials::Owe => owe.as_ref().and_then(|owe| owe.finish(elements).ok()),
+        }
     }
 
     /// Reports a failed attempt and backs off from the access point.

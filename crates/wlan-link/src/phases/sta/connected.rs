@@ -6,9 +6,10 @@ use wlan_frames::management::Body;
 use wlan_rsn::{Failure, Output};
 
 use super::super::frames::{self, Protected, reason};
+use super::super::lease::Prefix;
 use super::super::pace::{Asked, Liveness};
 use super::super::{Action, Credentials, Direction};
-use super::{Outcome, PROBE_AGAIN, Phase, Repeated, Session, State, Station, doubled, searching};
+use super::{Outcome, Phase, Repeated, Session, State, Station, searching};
 use crate::plane::ControlFrame;
 
 impl Station {
@@ -62,19 +63,24 @@ impl Station {
                     if session.asking.as_ref().is_some_and(|(asked, _)| *asked == token) {
                         session.asking = None;
                         session.addresses.clone_from(&addresses);
-                        let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-                        let text = match &texts[..] {
-                            [] => "the access point assigns no addresses".to_owned(),
-                            all => format!("assigned addresses {}", all.join(", ")),
-                        };
-                        self.outbox.push(Action::Assign(addresses));
-                        self.outbox.log(Phase::Data, Outcome::Progress, Some(from), text);
+                        self.assign(from, addresses);
                     }
                 }
                 Some(Protected::QueryResponse(_) | Protected::AddressRequest(_)) | None => {}
             },
             _ => {}
         }
+    }
+
+    /// Gives the device the addresses that the access point assigned.
+    fn assign(&mut self, from: MacAddr, addresses: Vec<Prefix>) {
+        let texts: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let text = match &texts[..] {
+            [] => "the access point assigns no addresses".to_owned(),
+            all => format!("assigned addresses {}", all.join(", ")),
+        };
+        self.outbox.push(Action::Assign(addresses));
+        self.outbox.log(Phase::Data, Outcome::Progress, Some(from), text);
     }
 
     /// Processes an unprotected claim that the session is over: queries the access point, with a rate limit (11.13).
@@ -144,15 +150,7 @@ impl Station {
             session.rekey_at = now + common.rekey_after;
             supplicant.request_rekey(true);
         }
-        let again = session
-            .asking
-            .as_mut()
-            .filter(|(_, repeated)| now >= repeated.next)
-            .map(|(token, repeated)| {
-                repeated.next = now + doubled(PROBE_AGAIN, repeated.tries.into());
-                repeated.tries = repeated.tries.saturating_add(1);
-                *token
-            });
+        let again = session.due_address_request(now);
         let asked = session.liveness.poll(common.keep_alive, now);
         if let Some(token) = again {
             self.send_action(&Protected::AddressRequest(token));
@@ -181,13 +179,7 @@ impl Station {
     }
 
     fn perform(&mut self, output: Output) {
-        let State::Joined {
-            found,
-            keys,
-            admitted,
-            ..
-        } = &mut self.state
-        else {
+        let State::Joined { found, keys, .. } = &mut self.state else {
             return;
         };
         match output {
@@ -197,27 +189,7 @@ impl Station {
                 protected: sealed,
                 pdu: packet,
             }),
-            Output::InstallPairwise { peer, .. } => {
-                if !std::mem::replace(admitted, true) {
-                    self.outbox.push(Action::Admit {
-                        peer,
-                        endpoint: found.endpoint,
-                        networks: Vec::new(),
-                    });
-                }
-                let action = keys.action(output);
-                let is_new = matches!(
-                    action,
-                    Some(Action::Install {
-                        direction: Direction::Transmit,
-                        ..
-                    })
-                );
-                self.outbox.extend(action);
-                if is_new {
-                    self.renewed();
-                }
-            }
+            Output::InstallPairwise { peer, .. } => self.install(peer, output),
             Output::Retire { .. } => {
                 let action = keys.action(output);
                 self.outbox.extend(action);
@@ -228,6 +200,38 @@ impl Station {
             Output::InstallGroup { .. } | Output::InstallIntegrity { .. } => {}
             // TKIP is not supported.
             Output::MichaelFailure { .. } => {}
+        }
+    }
+
+    /// Installs a pairwise key. The first one admits the access point to the data plane.
+    fn install(&mut self, peer: MacAddr, output: Output) {
+        let State::Joined {
+            found,
+            keys,
+            admitted,
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
+        if !std::mem::replace(admitted, true) {
+            self.outbox.push(Action::Admit {
+                peer,
+                endpoint: found.endpoint,
+                networks: Vec::new(),
+            });
+        }
+        let action = keys.action(output);
+        let is_new = matches!(
+            action,
+            Some(Action::Install {
+                direction: Direction::Transmit,
+                ..
+            })
+        );
+        self.outbox.extend(action);
+        if is_new {
+            self.renewed();
         }
     }
 

@@ -152,6 +152,19 @@ struct Session {
     asking: Option<(u8, Repeated)>,
 }
 
+impl Session {
+    /// The dialog token of the pending address request, if it is due. Its next transmission is scheduled.
+    fn due_address_request(&mut self, now: Duration) -> Option<u8> {
+        let (token, request) = self.asking.as_mut()?;
+        if now < request.next {
+            return None;
+        }
+        request.next = now + doubled(PROBE_AGAIN, request.tries.into());
+        request.tries = request.tries.saturating_add(1);
+        Some(*token)
+    }
+}
+
 /// The backoff of an access point.
 struct LeftAlone {
     bssid: MacAddr,
