@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_comes_back_and_one_is_under_way_at_a_time() {
+    fn every_message_is_echoed_before_the_next_is_sent() {
         for address in LOOPBACKS {
             for transport in [Transport::Udp, Transport::Tcp] {
                 for message_len_b in [MESSAGE_MIN_B, 1408, MESSAGE_MAX_B] {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_comes_late_is_not_taken_for_the_reply_to_the_next_message() {
+    fn a_late_reply_is_not_matched_to_the_next_message() {
         let held = std::sync::Mutex::new(Vec::new());
         let pings = with_udp_server(Duration::from_millis(20), |number, socket, message, client| {
             let mut held = held.lock().unwrap();
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_client_ends_by_itself() {
+    fn a_server_without_a_client_times_out() {
         for transport in [Transport::Udp, Transport::Tcp] {
             let server = Server::bind("127.0.0.1:0".parse().unwrap(), transport).unwrap();
             server.serve(Duration::from_millis(1)).unwrap();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_in_one_line() {
+    fn failures_are_reported_in_one_line() {
         for transport in [Transport::Udp, Transport::Tcp] {
             let server = Server::bind("127.0.0.1:0".parse().unwrap(), transport).unwrap();
             let address = server.local_addr().unwrap();
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_output_says_what_was_asked_what_came_back_and_that_it_is_whole() {
+    fn the_output_has_the_settings_the_replies_and_an_end_mark() {
         let ping = |start, rtt: Option<u64>| Ping {
             start: Duration::from_nanos(start),
             rtt: rtt.map(Duration::from_nanos),
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_command_line_is_status_2_and_a_failure_status_1() {
+    fn usage_errors_exit_with_2_and_failures_with_1() {
         let run = |line: &str| run(line.split_whitespace().map(String::from));
         for line in [
             "",

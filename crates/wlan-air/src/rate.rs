@@ -450,7 +450,7 @@ mod tests {
     /// While every MPDU is lost, all faster rates are sampled. Once all MPDUs arrive, the fastest rate is
     /// found.
     #[test]
-    fn sampling_goes_on_under_loss() {
+    fn sampling_continues_under_loss() {
         let modes: Vec<Mode> = (0..10).map(vht).collect();
         let mut rate = minstrel(modes.clone());
         let lost = exchanges(&mut rate, 0, 16, |_| 0);
@@ -471,7 +471,7 @@ mod tests {
 
     /// There is at most one sample per 20 ms.
     #[test]
-    fn samples_keep_to_their_interval() {
+    fn samples_are_sent_at_their_interval() {
         let mut rate = minstrel((0..10).map(vht).collect());
         let choices = exchanges(&mut rate, 0, 16, |mode| if mode == vht(9) { 0 } else { 100 });
         let samples: Vec<usize> = (0..choices.len()).filter(|ms| choices[*ms].sample).collect();
@@ -484,7 +484,7 @@ mod tests {
 
     /// Unanswered exchanges step through the chain; an answer restarts it, even if MPDUs were lost.
     #[test]
-    fn unanswered_exchanges_go_through_the_chain() {
+    fn unanswered_exchanges_follow_the_rate_chain() {
         let mut rate = minstrel((0..10).map(vht).collect());
         let delivered = |mode: Mode| match mode.mcs() {
             Some(0..=5) => 100,

@@ -146,7 +146,7 @@ fn memory_does_not_grow_with_simulated_time() {
 
 /// A-MSDUs have separate buffers.
 #[test]
-fn every_buffer_is_given_back() {
+fn every_buffer_is_returned() {
     let mode = Mode::vht(9, 1, 80, GuardInterval::Short).unwrap();
     let mut config = ht_config(mode, 2);
     config.stations[0].aggregation.max_amsdu_len_b = 7935;

@@ -51,7 +51,7 @@ fn relative_error(value: f64, reference: f64) -> f64 {
 /// stations wait for DIFS, or for an additional SIFS and Ack. ns-3 finds `tau` on a grid of 1e-4, which
 /// causes errors up to 0.1 %.
 #[test]
-fn gives_the_figures_of_ns3s_reference() {
+fn the_model_agrees_with_the_reference_of_ns3() {
     for (rate, difs, eifs) in [
         (6, [4.7087, 4.3453, 3.5071], [4.6899, 4.3197, 3.4711]),
         (12, [8.9515, 8.2901, 6.7278], [8.8972, 8.2154, 6.6225]),
@@ -299,7 +299,7 @@ fn agrees_with_ns3() {
 
 /// With RTS only short frames collide, which is worthwhile only for many stations and long, slow frames.
 #[test]
-fn rts_pays_where_collisions_are_long() {
+fn rts_pays_off_for_long_collisions() {
     let goodput = |rate, stations, exchange| {
         let contention = Contention {
             exchange,
@@ -330,7 +330,7 @@ fn security_costs_the_symbols_it_adds() {
 
 proptest! {
     #[test]
-    fn what_comes_out_is_possible(
+    fn results_stay_within_physical_bounds(
         stations in 1_usize..300,
         rate in prop::sample::select(vec![6_u16, 12, 24, 54]),
         mpdu_len_b in 60_usize..2400,

@@ -60,7 +60,7 @@ fn ht() -> Mode {
 /// At 23.5 dB about one in ten MPDUs of 1538 octets is lost, and no control frame: each lost MPDU is
 /// retransmitted once, and no other MPDU.
 #[test]
-fn only_what_is_missing_is_sent_again() {
+fn only_lost_mpdus_are_retransmitted() {
     let mut config = with_snr(ht_config(ht(), 2), 23.5, Fading::None);
     config.stations[1].access[0].retry_limit = u8::MAX;
     let (sent, medium) = send(config, 200);
@@ -75,7 +75,7 @@ fn only_what_is_missing_is_sent_again() {
 
 /// The receiver delivers no frame after a gap until the missing frame arrives or is dropped.
 #[test]
-fn a_frame_that_is_given_up_lets_the_later_ones_go() {
+fn a_dropped_frame_releases_the_frames_after_it() {
     let mut config = with_snr(ht_config(ht(), 2), 23.0, Fading::None);
     config.stations[1].access[0].retry_limit = 2;
     let (sent, medium) = send(config, 200);
@@ -92,7 +92,7 @@ fn a_frame_that_is_given_up_lets_the_later_ones_go() {
 
 /// The fraction of MPDUs that a saturated station loses equals the error model's probability.
 #[test]
-fn the_error_rate_is_that_of_the_model() {
+fn the_error_rate_agrees_with_the_model() {
     for snr_db in [22.8, 23.5, 24.0] {
         let mut config = with_snr(ht_config(ht(), 2), snr_db, Fading::None);
         config.stations[1].access[0].retry_limit = u8::MAX;
@@ -113,7 +113,7 @@ fn the_error_rate_is_that_of_the_model() {
 proptest! {
     /// For any loss of data or answers, the order is kept, no frame arrives twice, and no frame vanishes.
     #[test]
-    fn losses_keep_the_order(
+    fn losses_do_not_reorder_frames(
         seed: u64,
         snr_db in 3.0..26.0,
         aggregated in 0..3usize,

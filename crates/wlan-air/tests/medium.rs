@@ -12,7 +12,7 @@ use wlan_air::{
 };
 
 #[test]
-fn a_frame_that_finds_the_medium_idle_goes_at_once() {
+fn a_frame_on_an_idle_medium_is_sent_at_once() {
     let mut medium = Medium::new(config(2)).unwrap();
     medium.enqueue(route(0, 1), msdu(us(1000), LEN_B, ()));
     assert_eq!(medium.next_event(), Some(us(1000)));
@@ -24,7 +24,7 @@ fn a_frame_that_finds_the_medium_idle_goes_at_once() {
 }
 
 #[test]
-fn a_frame_that_arrives_in_the_interframe_space_waits_for_its_end_only() {
+fn a_frame_in_the_interframe_space_waits_only_for_its_end() {
     let mut medium = Medium::new(config(2)).unwrap();
     medium.enqueue(route(0, 1), msdu(us(1000), LEN_B, ()));
     exchange(&mut medium);
@@ -63,7 +63,7 @@ fn a_frame_that_arrives_while_the_medium_is_busy_draws_a_backoff() {
 /// A backoff follows every transmission: the next frame of the same station waits even if it arrives late,
 /// unless the backoff has already ended.
 #[test]
-fn post_backoff_delays_the_next_frame_until_it_has_run_out() {
+fn post_backoff_delays_the_next_frame() {
     let mut delayed = 0;
     for seed in 0..200 {
         for (arrival, may_wait) in [(us(1330), true), (us(1292 + 34 + 15 * 9), false)] {
@@ -101,7 +101,7 @@ fn stations_that_start_within_the_cca_time_collide() {
 }
 
 #[test]
-fn a_frame_that_collided_goes_again_with_the_retry_count_set() {
+fn a_collided_frame_is_retransmitted_with_its_retry_count() {
     let mut medium = Medium::new(config(3)).unwrap();
     medium.enqueue(route(1, 0), msdu(us(1000), LEN_B, 1));
     medium.enqueue(route(2, 0), msdu(us(1000), LEN_B, 2));
@@ -118,7 +118,7 @@ fn a_frame_that_collided_goes_again_with_the_retry_count_set() {
 
 /// Colliding RTS frames send no data: the data that follows is not a retry.
 #[test]
-fn a_frame_whose_rts_collided_was_not_sent() {
+fn a_failed_rts_sends_no_data() {
     let mut config = config(3);
     for station in &mut config.stations[1..] {
         station.rts_threshold_b = Some(0);
@@ -141,7 +141,7 @@ fn a_frame_whose_rts_collided_was_not_sent() {
 /// After a collision, a station that took part waits for AckTimeout (45 us) and DIFS; a station that only
 /// heard it waits for EIFS (94 us).
 #[test]
-fn after_a_collision_eifs_is_left_free() {
+fn stations_wait_eifs_after_a_collision() {
     let collide = |config| {
         let mut medium = Medium::new(config).unwrap();
         medium.enqueue(route(1, 0), msdu(us(1000), LEN_B, ()));
@@ -167,7 +167,7 @@ fn after_a_collision_eifs_is_left_free() {
 }
 
 #[test]
-fn a_frame_is_given_up_after_the_retry_limit() {
+fn a_frame_is_dropped_at_the_retry_limit() {
     let mut stubborn = config(3);
     stubborn.eifs = false;
     for station in &mut stubborn.stations {
@@ -196,7 +196,7 @@ fn a_frame_is_given_up_after_the_retry_limit() {
 }
 
 #[test]
-fn a_full_queue_drops_what_comes_last() {
+fn a_full_queue_drops_the_newest_frame() {
     let mut small = config(2);
     small.stations[0].queue_limit = 2;
     let mut medium = Medium::new(small).unwrap();
@@ -243,7 +243,7 @@ fn an_ampdu_ends_at_its_airtime_its_length_or_its_count() {
 }
 
 #[test]
-fn a_lone_mpdu_is_not_aggregated_but_with_vht() {
+fn a_single_mpdu_is_aggregated_only_with_vht() {
     use wlan_air::phy::{Band::Ghz5, GuardInterval::Long};
     let mcs7 = Mode::ht(7, 20, Long, Ghz5).unwrap();
     let vht7 = Mode::vht(7, 1, 20, Long).unwrap();
@@ -305,7 +305,7 @@ fn an_ht_ampdu_has_no_mpdu_of_more_than_4095_octets() {
 
 /// RTS of 20 octets and CTS of 14 octets at 24 Mbit/s, with a SIFS between all frames.
 #[test]
-fn rts_and_cts_come_before_what_is_longer_than_the_threshold() {
+fn frames_above_the_threshold_start_with_rts_and_cts() {
     for (threshold_b, with_rts) in [(1535, true), (1536, false)] {
         let mut config = config(3);
         config.stations[1].rts_threshold_b = Some(threshold_b);
@@ -334,7 +334,7 @@ fn rts_and_cts_come_before_what_is_longer_than_the_threshold() {
 }
 
 #[test]
-fn cts_to_self_comes_before_a_protected_ppdu() {
+fn a_protected_ppdu_starts_with_a_cts_to_self() {
     use wlan_air::phy::{ErpSlot, Preamble};
     let mode = Mode::erp(54).unwrap();
     let mut station = StationConfig::new(mode, 0);
@@ -442,7 +442,7 @@ fn the_nav_of_an_unanswered_rts_is_reset() {
 }
 
 #[test]
-fn beacons_come_at_their_interval_and_before_other_frames() {
+fn beacons_keep_their_interval_and_precede_other_frames() {
     let mut config = config(2);
     config.beacons = Some(wlan_air::Beacons {
         interval: wlan_air::Beacons::TU * 100,
@@ -529,7 +529,7 @@ fn contradictory_configurations_are_refused() {
 
 /// The draws are part of the contract: results must not depend on the platform or on a crate's version.
 #[test]
-fn a_seed_gives_the_same_backoffs_everywhere() {
+fn a_seed_gives_the_same_backoffs_on_every_platform() {
     let mut medium = Medium::new(config(2)).unwrap();
     for _ in 0..13 {
         medium.enqueue(route(0, 1), msdu(us(0), LEN_B, ()));

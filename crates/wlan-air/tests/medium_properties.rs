@@ -158,7 +158,7 @@ proptest! {
     /// Every frame leaves once: delivered, or dropped at the retry limit or by the queue. Each route keeps
     /// its order, and time never decreases.
     #[test]
-    fn no_frame_is_lost_doubled_or_reordered(
+    fn no_frame_is_lost_duplicated_or_reordered(
         config in any_config(),
         traffic in prop::collection::vec((0..6usize, 0..6usize, 0..300_000u64, 28..2304usize), 1..200),
     ) {
@@ -193,7 +193,7 @@ proptest! {
     /// A caller that passes wrong arrival times gets odd results, but time never decreases and no frame is
     /// lost.
     #[test]
-    fn arrivals_out_of_order_do_no_harm(
+    fn arrivals_out_of_order_are_accepted(
         config in any_config(),
         calls in prop::collection::vec((0..6usize, 0..5_000_000u64, any::<bool>()), 1..200),
     ) {

@@ -74,7 +74,7 @@ fn minstrel_reaches_the_best_fixed_rate_with_a_mpdus() {
 /// At these SNRs, the rate above the best rate delivers some MPDUs. After two consecutive successful samples,
 /// it appears best until the next estimates: minstrel_ht alternates between the two rates.
 #[test]
-fn a_rate_that_delivers_some_mpdus_costs_at_most_a_fifth() {
+fn a_lossy_best_rate_costs_minstrel_at_most_a_fifth() {
     for (modes, snrs_db) in [(ht(), [13.0, 16.0]), (vht(), [16.0, 21.0])] {
         for snr_db in snrs_db {
             let share = share_of_best(&modes, snr_db);
@@ -86,7 +86,7 @@ fn a_rate_that_delivers_some_mpdus_costs_at_most_a_fifth() {
 /// Stations that do not hear each other lose RTSs by collision. No other frame is lost, so all stations keep
 /// the fastest rate.
 #[test]
-fn a_failed_rts_says_nothing_about_the_rate_of_the_data() {
+fn a_failed_rts_does_not_count_against_the_data_rate() {
     let modes = [6, 12, 24, 54].map(|mbps| Mode::ofdm(mbps).unwrap());
     let senders = 1..6;
     let mut config = common::config(1 + senders.len());

@@ -126,7 +126,7 @@ fn tcp_over_802_11a_agrees_with_linux() {
 
 /// 20 ms in each direction on the wire: one window per round-trip time.
 #[test]
-fn a_window_limits_to_one_window_a_round_trip() {
+fn a_fixed_window_limits_tcp_to_one_window_per_round_trip() {
     for window_b in [100_000, 400_000, 1_000_000] {
         let mut scenario = scenario(
             vht(3),
@@ -151,7 +151,7 @@ fn a_window_limits_to_one_window_a_round_trip() {
 }
 
 #[test]
-fn what_goes_through_the_access_point_goes_twice() {
+fn traffic_through_the_access_point_uses_the_air_twice() {
     let (one, other, ap) = (End::Station(1), End::Station(2), End::Station(0));
     for (source, mode) in [(saturated(), ofdm(54)), (tcp(Window::linux(), true), ht300())] {
         let direct = alone_mbps(mode, one, ap, source);
@@ -164,7 +164,7 @@ fn what_goes_through_the_access_point_goes_twice() {
 /// The access point forwards MPDUs, not the segments that a host merged: segments that cross the air twice have
 /// the same number and length both times.
 #[test]
-fn segments_are_joined_only_where_they_end() {
+fn segments_are_coalesced_only_at_the_receiver() {
     let flow = |coalesce| flow(End::Station(1), End::Station(2), tcp(Window::linux(), coalesce));
     for coalesce in [false, true] {
         let outcome = simulate(&scenario(vht(3), vec![flow(coalesce)])).unwrap();
@@ -197,7 +197,7 @@ fn the_wired_segment_can_be_the_bottleneck() {
 /// A request on an idle medium is sent at once, and so is its response if opening and sealing take longer
 /// than the Ack and DIFS. The round trip is exactly four service times and two PPDUs, to the nanosecond.
 #[test]
-fn a_processor_adds_its_service_to_an_idle_round_trip() {
+fn a_processor_adds_its_service_time_to_an_idle_round_trip() {
     let (request_b, response_b) = (64, 1000);
     let mode = ofdm(54);
     for processor in [
@@ -238,7 +238,7 @@ fn a_processor_adds_its_service_to_an_idle_round_trip() {
 /// A card that takes a millisecond per frame sends a thousand frames per second, at any position on the path.
 /// The different limits of its station's queue and its processor do not matter.
 #[test]
-fn a_slow_card_saturates_at_its_own_rate() {
+fn a_slow_card_limits_throughput_to_its_own_rate() {
     let slow = Processor {
         frame: Nanos::from_ms(1),
         octet_ns: 0.0,
@@ -282,7 +282,7 @@ fn a_saturated_source_loses_nothing_at_its_own_card() {
 
 /// A bulk TCP flow and a call of 50 packets per second from one station.
 #[test]
-fn fq_codel_keeps_a_sparse_flow_quick_under_a_bulk_flow() {
+fn fq_codel_keeps_a_sparse_flow_fast_beside_a_bulk_flow() {
     let call = Source::Cbr {
         rate_bps: 64_000,
         payload_b: 160,

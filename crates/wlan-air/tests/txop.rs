@@ -8,7 +8,7 @@ use wlan_air::queue::{Discipline, FqCodelConfig};
 use wlan_air::{Access, Aggregation, Category, Event, Kind, Medium, Protection};
 
 #[test]
-fn a_txop_goes_on_as_long_as_its_limit_has_room() {
+fn a_txop_continues_while_the_next_exchange_fits() {
     let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
     let mut config = ht_config(mode, 2);
     config.stations[0].access = vec![Access::edca(Category::Vi)];
@@ -82,7 +82,7 @@ fn ampdus_fit_the_txop_limit() {
 /// An MSDU of 1500 octets at a threshold of 1000 is sent as a fragment of 972 octets and the rest, a SIFS
 /// apart and each acknowledged. Security fields do not count (dot11FragmentationThreshold).
 #[test]
-fn an_msdu_above_the_threshold_goes_in_fragments() {
+fn an_msdu_above_the_threshold_is_fragmented() {
     let mut config = config(2);
     config.stations[0].fragmentation_threshold_b = Some(1000);
     config.stations[0].framing.security_b = 8;
@@ -107,7 +107,7 @@ fn an_msdu_above_the_threshold_goes_in_fragments() {
 /// 9.2.5.2: a fragment reserves the medium for its Ack, the next fragment and the Ack of that fragment. Its
 /// Ack reserves the rest of this time. The last fragment reserves only the time of its own Ack.
 #[test]
-fn fragments_keep_the_medium_for_those_that_follow() {
+fn fragments_reserve_the_medium_for_the_next_fragment() {
     let mut config = config(2);
     config.stations[0].fragmentation_threshold_b = Some(1000);
     let mut medium = Medium::new(config).unwrap();
@@ -129,7 +129,7 @@ fn fragments_keep_the_medium_for_those_that_follow() {
 
 /// The current fragment is known from its start until it is settled, so that a driver can build its MPDU.
 #[test]
-fn a_part_is_known_while_it_is_sent() {
+fn the_driver_can_identify_the_fragment_on_the_air() {
     let mut config = config(2);
     config.stations[0].fragmentation_threshold_b = Some(500);
     let mut medium = Medium::new(config).unwrap();
@@ -177,7 +177,7 @@ fn an_ampdu_has_no_fragments() {
 
 /// The rest of an MSDU is sent before a frame to another receiver (10.4).
 #[test]
-fn a_fragment_burst_is_not_broken_by_another_receiver() {
+fn another_receiver_does_not_interrupt_a_fragment_burst() {
     for discipline in [Discipline::Fifo, Discipline::FqCodel(FqCodelConfig::mac80211())] {
         let mut config = config(3);
         config.stations[0].fragmentation_threshold_b = Some(600);
@@ -208,7 +208,7 @@ fn a_fragment_burst_is_not_broken_by_another_receiver() {
 }
 
 #[test]
-fn a_category_that_collides_within_its_station_yields_to_the_higher_one() {
+fn in_an_internal_collision_the_higher_category_wins() {
     let mode = Mode::ht(7, 20, Long, Ghz5).unwrap();
     let mut config = ht_config(mode, 2);
     config.stations[0].access = vec![Access::edca(Category::Be), Access::edca(Category::Vo)];

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn protecting_gives_the_printed_mpdu_and_checking_takes_it() {
+    fn protected_frames_equal_the_printed_mpdu_and_verify() {
         for v in Vector::all() {
             let mut mpdu = v.protected();
             let mme_at = mpdu.len() - v.mme.0.len();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed_but_those_a_retransmission_may_change() {
+    fn every_flipped_bit_is_detected_except_retry_bits() {
         for v in Vector::all() {
             let protected = v.protected();
             for bit in 0..protected.len() * 8 {
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_of_the_length_and_of_a_suite_of_bip() {
+    fn only_bip_suites_and_their_key_lengths_are_accepted() {
         let (suite, found) = (Suite::BipGmac256, 16);
         assert_eq!(
             Bip::new(suite, &[0; 16]).unwrap_err(),
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replayed_frame_has_a_right_mic_and_an_old_number() {
+    fn a_replayed_frame_has_a_valid_mic_and_an_old_packet_number() {
         let v = &Vector::all()[0];
         let mut window = ReplayWindow::new(PacketNumber::ZERO);
         let mut receive = || {

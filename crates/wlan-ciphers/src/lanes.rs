@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longest_first_and_without_the_empty() {
+    fn frames_are_ordered_longest_first_without_empty_ones() {
         let order = ByLength::new([5, 0, 9, 9, 1].into_iter());
         let groups: Vec<_> = order.groups(3).map(<[u8]>::to_vec).collect();
         assert!(

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_numbers_must_strictly_rise() {
+    fn packet_numbers_must_increase_strictly() {
         let mut window = ReplayWindow::new(PacketNumber::ZERO);
         let tid = Priority::Tid(0);
         assert!(window.accept(tid, pn(0)).is_err(), "the counter starts at 0");

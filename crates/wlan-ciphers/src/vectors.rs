@@ -132,7 +132,7 @@ fn nonce_and_aad(v: &MpduVector, sealed: &[u8]) -> (Vec<u8>, [u8; 32]) {
 }
 
 #[test]
-fn aad_and_nonce_are_the_printed_ones() {
+fn aad_and_nonce_agree_with_the_standard() {
     let mut vectors = MpduVector::all(Reach::Mpdu);
     vectors.append(&mut MpduVector::all(Reach::Ccm));
     for v in &vectors {
@@ -238,7 +238,7 @@ fn opening_the_printed_mpdu_gives_its_plaintext() {
 }
 
 #[test]
-fn vectors_that_are_no_mpdus_of_today_are_not_opened() {
+fn vectors_with_obsolete_headers_are_not_opened() {
     let mut count = 0;
     let vectors = [Reach::Ccm, Reach::Gcm].map(MpduVector::all);
     for v in vectors.iter().flatten() {

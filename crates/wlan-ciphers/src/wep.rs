@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_printed_mpdu_is_what_sealing_gives_and_it_opens() {
+    fn sealing_gives_the_printed_wep_mpdu_which_opens() {
         let vectors: Vec<Vector> = load("wep/ieee80211.json");
         assert_eq!(vectors.len(), 1);
         for v in vectors {

@@ -144,7 +144,7 @@ fn assert_forged(key: &TemporalKey, mpdu: &[u8], header_len: usize, place: &str)
 }
 
 #[test]
-fn every_kind_of_header_opens_to_what_was_sealed() {
+fn sealed_frames_open_with_every_kind_of_header() {
     for key in keys() {
         for kind in Kind::ALL {
             let place = format!("{key:?} {kind:?}");
@@ -170,7 +170,7 @@ fn every_kind_of_header_opens_to_what_was_sealed() {
 }
 
 #[test]
-fn a_frame_cut_anywhere_before_its_mic_would_fit_is_short() {
+fn frames_too_short_for_their_mic_are_refused() {
     for key in keys() {
         for kind in Kind::ALL {
             let whole = sealed(&key, kind);
@@ -194,7 +194,7 @@ fn a_frame_cut_anywhere_before_its_mic_would_fit_is_short() {
 }
 
 #[test]
-fn each_fault_of_a_header_has_its_own_error_and_leaves_the_frame_as_it_came() {
+fn each_header_fault_has_its_own_error_and_changes_nothing() {
     let (expected, found) = (KeyId::PAIRWISE, key_id(2));
     let header_len = Kind::QosData.header().len();
     let key_octet = header_len + 3;
@@ -243,7 +243,7 @@ fn each_fault_of_a_header_has_its_own_error_and_leaves_the_frame_as_it_came() {
 }
 
 #[test]
-fn nothing_is_left_of_a_frame_that_was_changed_in_any_place_that_is_covered() {
+fn a_modified_frame_is_refused_and_its_plaintext_cleared() {
     for key in keys() {
         for kind in Kind::ALL {
             let (good, header) = (sealed(&key, kind), kind.header());
@@ -274,7 +274,7 @@ fn nothing_is_left_of_a_frame_that_was_changed_in_any_place_that_is_covered() {
 }
 
 #[test]
-fn another_key_opens_nothing_nor_does_another_suite_with_the_same_key() {
+fn another_key_or_suite_opens_no_frame() {
     for key in keys() {
         let good = sealed(&key, Kind::QosData);
         let header_len = Kind::QosData.header().len();
@@ -289,7 +289,7 @@ fn another_key_opens_nothing_nor_does_another_suite_with_the_same_key() {
 }
 
 #[test]
-fn every_key_identifier_is_carried_and_opens_only_its_own() {
+fn every_key_id_opens_only_its_own_frames() {
     for key in keys() {
         for id in 0..4 {
             let good = sealed_under(&key, &Kind::Data.header(), PAYLOAD, pn(PN), key_id(id));
@@ -309,7 +309,7 @@ fn every_key_identifier_is_carried_and_opens_only_its_own() {
 
 /// Frames of different TIDs may overtake each other; frames of one TID may not.
 #[test]
-fn a_replay_is_told_from_a_forgery_and_counted_by_tid() {
+fn replays_are_distinguished_from_forgeries_per_tid() {
     for key in keys() {
         let mut window = ReplayWindow::new(PacketNumber::ZERO);
         let mut receive = |kind: Kind, tid: u8, number: u64| {
@@ -349,7 +349,7 @@ fn a_replay_is_told_from_a_forgery_and_counted_by_tid() {
 /// A fragment is a separate MPDU with its own packet number. Its fragment number is authenticated; the sequence number,
 /// which is the same in all fragments and retransmissions, is not (12.5.3.3.3).
 #[test]
-fn fragments_open_one_by_one_and_cannot_change_places() {
+fn fragments_open_separately_and_cannot_be_swapped() {
     for key in keys() {
         let fragment = |number: u8, more: bool| {
             let mut header = Kind::QosData.header();
@@ -378,7 +378,7 @@ fn fragments_open_one_by_one_and_cannot_change_places() {
 }
 
 #[test]
-fn payloads_of_no_octets_and_of_the_most_are_sealed_and_opened() {
+fn empty_and_maximum_payloads_are_sealed_and_opened() {
     for key in keys() {
         let header = Kind::QosFourAddresses.header();
         // No payload; the longest MSDU; the longest VHT MPDU without the octets around the payload; the maximum of CCM.
@@ -392,7 +392,7 @@ fn payloads_of_no_octets_and_of_the_most_are_sealed_and_opened() {
 }
 
 #[test]
-fn a_malformed_job_refuses_its_batch_untouched_and_says_which() {
+fn a_malformed_job_is_named_and_its_batch_stays_unchanged() {
     for key in keys() {
         let (suite, header) = (key.suite(), Kind::QosData.header());
         let implied = header.len();
@@ -451,7 +451,7 @@ fn a_malformed_job_refuses_its_batch_untouched_and_says_which() {
 
 /// Valid and faulty frames of every suite in one batch: each verdict depends on its own frame only.
 #[test]
-fn what_is_wrong_with_one_frame_of_a_batch_does_not_touch_the_others() {
+fn an_invalid_frame_does_not_affect_the_rest_of_its_batch() {
     for backend in Backend::available() {
         let keys = SUITES.map(|suite| key(suite, backend, 7));
         let faults: [Change<'_, OpenError>; 4] = [

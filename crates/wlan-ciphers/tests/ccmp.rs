@@ -114,7 +114,7 @@ fn plain(payload_len: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = 
 
 proptest! {
     #[test]
-    fn what_was_sealed_opens_to_itself(frame in plain(0..=2304)) {
+    fn sealed_frames_open_to_their_plaintext(frame in plain(0..=2304)) {
         let mut mpdu = frame.sealed();
         prop_assert_eq!(mpdu.len(), frame.header.len() + frame.payload.len() + SUITE.overhead());
         prop_assert_eq!(DataHeader::parse(&mpdu), Ok(DataHeader { protected: true, ..frame.header }));
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn another_key_opens_nothing(frame in plain(0..=64), bit in 0usize..128) {
+    fn another_key_opens_no_frame(frame in plain(0..=64), bit in 0usize..128) {
         let mut mpdu = frame.sealed();
         let mut other = frame.clone();
         other.tk[bit / 8] ^= 1 << (bit % 8);
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_opening_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..80), data in any::<bool>()) {
+    fn arbitrary_octets_never_panic_on_opening(mut octets in proptest::collection::vec(any::<u8>(), 0..80), data in any::<bool>()) {
         if data && octets.len() > 1 {
             octets[0] = 0x88;
             octets[1] |= 0x40;
@@ -207,7 +207,7 @@ fn is_structural(header: &DataHeader, bit: usize) -> bool {
 }
 
 #[test]
-fn every_flipped_bit_that_the_mic_covers_is_noticed_and_no_other() {
+fn flipped_bits_are_detected_exactly_where_the_mic_covers_them() {
     let with_qos = Plain::example();
     let mut without_qos = with_qos.clone();
     without_qos.header.qos = None;
@@ -242,7 +242,7 @@ fn every_flipped_bit_that_the_mic_covers_is_noticed_and_no_other() {
 }
 
 #[test]
-fn frames_that_cannot_be_opened_say_why_and_are_left_alone() {
+fn frames_that_cannot_be_opened_have_a_reason_and_stay_unchanged() {
     let frame = Plain::example();
     let sealed = frame.sealed();
     let refused = |change: &dyn Fn(&mut Vec<u8>), why: OpenError| {
@@ -273,7 +273,7 @@ fn frames_that_cannot_be_opened_say_why_and_are_left_alone() {
 }
 
 #[test]
-fn a_batch_with_a_malformed_job_is_refused_untouched() {
+fn a_batch_with_a_malformed_job_is_refused_unchanged() {
     let frame = Plain::example();
     let refused = |change: &dyn Fn(&mut Vec<u8>), header_len: usize, fault: SealFault| {
         let mut good = frame.laid_out();
@@ -317,7 +317,7 @@ fn a_batch_with_a_malformed_job_is_refused_untouched() {
 }
 
 #[test]
-fn a_job_has_no_payload_before_it_was_in_a_batch() {
+fn a_job_has_no_payload_before_its_batch_ran() {
     let mut mpdu = Plain::example().sealed();
     let job = OpenJob::new(&mut mpdu, KeyId::PAIRWISE);
     assert_eq!(job.payload(), Err(OpenError::Pending));

@@ -144,7 +144,7 @@ fn files() -> BTreeSet<String> {
 }
 
 #[test]
-fn nothing_depends_on_a_secret_but_the_verdict_over_a_frame() {
+fn only_the_verdict_over_a_frame_depends_on_secrets() {
     let Some(control) = reports("look_up_at_a_secret_place") else {
         return;
     };

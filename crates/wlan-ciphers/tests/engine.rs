@@ -251,7 +251,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_batch_of_one_length(suite in suite(), len in len(), frames in proptest::collection::vec(plain(Just(Suite::Ccmp128), Just(0)), 1..40), seed: u64) {
+    fn batches_of_equal_lengths_agree_with_the_reference(suite in suite(), len in len(), frames in proptest::collection::vec(plain(Just(Suite::Ccmp128), Just(0)), 1..40), seed: u64) {
         let mut frames = frames;
         for frame in &mut frames {
             frame.suite = suite;
@@ -262,17 +262,17 @@ proptest! {
     }
 
     #[test]
-    fn a_batch_of_mixed_lengths(frames in proptest::collection::vec(plain(suite(), len()), 1..40)) {
+    fn batches_of_mixed_lengths_agree_with_the_reference(frames in proptest::collection::vec(plain(suite(), len()), 1..40)) {
         check(frames, false)?;
     }
 
     #[test]
-    fn a_batch_with_a_key_and_a_suite_for_each_frame(frames in proptest::collection::vec(plain(suite(), len()), 1..40)) {
+    fn batches_of_mixed_keys_and_suites_agree_with_the_reference(frames in proptest::collection::vec(plain(suite(), len()), 1..40)) {
         check(frames, true)?;
     }
 
     #[test]
-    fn a_flipped_bit_is_noticed_in_its_frame_only(
+    fn a_flipped_bit_is_detected_only_in_its_frame(
         frames in proptest::collection::vec(plain(suite(), 1usize..=300), 1..20), which: Index, bit: Index,
     ) {
         let which = which.index(frames.len());
@@ -296,7 +296,7 @@ proptest! {
 /// Every payload length of an MSDU, and that of the longest VHT MPDU, alone and in batches. Under Miri, one batch of
 /// short payloads.
 #[test]
-fn every_length() {
+fn every_payload_length_agrees_with_the_reference() {
     let lengths: Vec<usize> = (0..=2304).chain([7935]).collect();
     let batches = [&lengths[..], &[7935; 3], &[7935]];
     let batches = if cfg!(miri) { &[&[0, 33][..]] } else { &batches[..] };
@@ -309,7 +309,7 @@ fn every_length() {
 
 /// Frames of several lengths, each with its own key, of one suite and of all suites.
 #[test]
-fn every_suite_with_a_key_for_each_frame() {
+fn every_suite_agrees_with_the_reference_under_a_key_per_frame() {
     let lengths: &[usize] = if cfg!(miri) { &[0, 40] } else { &[0, 40, 129] };
     let of_suites: Vec<_> = SUITES.iter().map(|&suite| frames_of(suite, lengths)).collect();
     for frames in of_suites.iter().filter(|_| !cfg!(miri)) {
@@ -335,7 +335,7 @@ fn frames_of(suite: Suite, lengths: &[usize]) -> Vec<Plain> {
 
 /// The longest payload, limited by CCM's 16-bit length field.
 #[test]
-fn the_longest_payload() {
+fn the_longest_payload_agrees_with_the_reference() {
     for &suite in SUITES {
         let frame = Plain {
             suite,

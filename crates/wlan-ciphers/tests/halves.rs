@@ -66,7 +66,7 @@ proptest! {
 
     /// All lengths near the chunk boundaries of every backend, and common long ones.
     #[test]
-    fn one_after_the_other_they_seal(
+    fn both_halves_in_sequence_equal_sealing(
         payload in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..300),
             prop::collection::vec(any::<u8>(), 1400..1520),
@@ -127,7 +127,7 @@ fn the_mic_of_tkip_is_michael_and_the_icv() {
 }
 
 #[test]
-fn a_malformed_frame_is_refused_and_left_as_it_was() {
+fn a_malformed_frame_is_refused_unchanged() {
     for suite in SUITES {
         for half in [Half::Mic, Half::Cipher] {
             let mut mpdu = laid_out(suite, &[]);

@@ -141,7 +141,7 @@ fn read_with_key(tk_hex: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
 }
 
 #[test]
-fn the_right_key_gives_the_ip_packets_that_were_sealed() {
+fn tshark_decrypts_sealed_ip_packets_with_the_right_key() {
     let fields = [
         "wlan.fc.protected",
         "wlan.analysis.tk",
@@ -160,7 +160,7 @@ fn the_right_key_gives_the_ip_packets_that_were_sealed() {
 }
 
 #[test]
-fn a_wrong_key_gives_ciphertext_only() {
+fn tshark_decrypts_nothing_with_a_wrong_key() {
     let fields = [
         "wlan.fc.protected",
         "wlan.ccmp.extiv",

@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_was_sealed_opens_to_itself(frame in frame()) {
+    fn sealed_frames_open_to_their_plaintext(frame in frame()) {
         for [sender, receiver] in links() {
             let mut mpdu = sender.sealed(&frame);
             prop_assert_eq!(DataHeader::parse(&mpdu), Ok(DataHeader { protected: true, ..frame.header }));
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_opening_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..80), data in any::<bool>()) {
+    fn arbitrary_octets_never_panic_on_opening(mut octets in proptest::collection::vec(any::<u8>(), 0..80), data in any::<bool>()) {
         if data && octets.len() > 1 {
             octets[0] = 0x88;
             octets[1] |= 0x40;
@@ -304,7 +304,7 @@ fn a_frame_without_payload_opens_and_one_octet_less_is_short() {
 }
 
 #[test]
-fn frames_that_cannot_be_opened_say_why_and_are_left_alone() {
+fn frames_that_cannot_be_opened_have_a_reason_and_stay_unchanged() {
     let frame = Frame::example();
     for [sender, receiver] in links() {
         let suite = sender.suite();
@@ -333,7 +333,7 @@ fn frames_that_cannot_be_opened_say_why_and_are_left_alone() {
 }
 
 #[test]
-fn every_flipped_bit_of_the_body_is_noticed_and_nothing_of_the_plaintext_is_left() {
+fn flipped_bits_in_the_body_are_detected_and_the_plaintext_is_cleared() {
     let frame = Frame::example();
     for [sender, receiver] in links() {
         let sealed = sender.sealed(&frame);
@@ -351,7 +351,7 @@ fn every_flipped_bit_of_the_body_is_noticed_and_nothing_of_the_plaintext_is_left
 }
 
 #[test]
-fn another_key_or_iv_opens_nothing() {
+fn another_key_or_iv_opens_no_frame() {
     let frame = Frame::example();
     let mut mpdu = Cipher::wep(b"weak!").sealed(&frame);
     assert_eq!(
@@ -403,7 +403,7 @@ fn a_forged_header_is_a_mic_failure_and_not_an_icv_failure() {
 }
 
 #[test]
-fn fragments_carry_one_mic_together() {
+fn fragments_share_one_mic() {
     let whole = Frame::example();
     let [Cipher::Tkip(station), Cipher::Tkip(ap)] = Cipher::tkip(&TKIP_KEY) else {
         panic!()
@@ -457,7 +457,7 @@ fn fragments_carry_one_mic_together() {
 }
 
 #[test]
-fn a_malformed_batch_is_refused_untouched() {
+fn a_malformed_batch_is_refused_unchanged() {
     let frame = Frame::example();
     for [sender, _] in links() {
         let overhead = sender.suite().overhead();
@@ -510,7 +510,7 @@ fn tkip_checks_the_order_before_it_opens() {
 }
 
 #[test]
-fn overheads_selectors_and_key_lengths_are_the_standards() {
+fn overheads_selectors_and_key_lengths_agree_with_the_standard() {
     let facts = |suite: Suite| (suite.overhead(), suite.key_len(), suite.selector()[3]);
     assert_eq!(facts(Suite::Wep40), (8, 5, 1));
     assert_eq!(facts(Suite::Wep104), (8, 13, 5));

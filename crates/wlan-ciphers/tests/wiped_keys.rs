@@ -41,7 +41,7 @@ fn assert_wiped<T>(key: T, secret: &[u8], what: &str) -> usize {
 }
 
 #[test]
-fn nothing_is_left_of_a_key_where_it_was() {
+fn dropped_keys_leave_no_trace_in_memory() {
     let secret =
         *b"\x9d\x3a\xe1\x57\xb4\xc8\x62\x1f\xf3\x75\x8e\xd9\x46\xab\x13\xc7nobody may read this ever again!!";
     for backend in Backend::available() {

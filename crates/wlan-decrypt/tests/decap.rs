@@ -355,7 +355,7 @@ fn frames_are_counted_per_link_and_the_number_of_links_is_limited() {
 /// A link between two parts of the distribution system: every frame has To DS and From DS. The header does not show
 /// which Michael key applies (IEEE 802.11-2020 12.8.1), but the owner of a learned key does.
 #[test]
-fn four_addresses_take_the_michael_key_of_their_end() {
+fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
     const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
     const FAR: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
@@ -513,7 +513,7 @@ fn up_to_64_msdus_of_16_fragments_are_reassembled_at_the_same_time() {
 }
 
 #[test]
-fn an_amsdu_is_taken_apart() {
+fn an_amsdu_is_split_into_msdus() {
     let tk = TemporalKey::new(Suite::Ccmp128, &[3; 16]).unwrap();
     let subframe = |da: u8, msdu: &[u8]| {
         let len = u16::try_from(msdu.len()).unwrap().to_be_bytes();

@@ -164,7 +164,7 @@ fn a_capture_longer_than_a_piece_is_read_to_its_end() {
 }
 
 #[test]
-fn without_a_frame_there_is_no_output_and_an_older_one_stays() {
+fn without_decrypted_frames_an_existing_output_is_kept() {
     let folder = Folder::new();
     fs::write(folder.path("out.pcap"), "older").unwrap();
     let captures = [

@@ -297,7 +297,7 @@ fn a_hidden_ssid_comes_from_a_request_to_associate_or_from_the_user_even_after_t
 }
 
 #[test]
-fn what_is_missing_of_a_handshake_is_said_and_frames_before_it_are_left_out() {
+fn missing_handshake_messages_are_reported_and_earlier_frames_skipped() {
     let mut air = Air::new();
     let mut bss = bss_of(Suite::Ccmp128);
     bss.beacon(&mut air, SSID);
@@ -362,7 +362,7 @@ proptest! {
 
     /// With records in any order, omitted, repeated and damaged, nothing panics and no frame is invented.
     #[test]
-    fn disorder_and_damage_bring_nothing_forth_that_was_not_there(
+    fn reordered_and_damaged_captures_yield_no_false_frames(
         picks in prop::collection::vec((0usize..64, prop::option::weighted(0.2, (any::<prop::sample::Index>(), 1u8..))), 0..80),
     ) {
         let mut air = Air::new();

@@ -53,7 +53,7 @@ fn decrypt(name: &str, passphrase: &[u8]) -> Option<(Vec<Learned>, u64)> {
 
 /// airdecap-ng decrypts 53 of 57 packets of the first capture and 25 of 28 of the second: it does not use group keys.
 #[test]
-fn keys_of_real_handshakes() {
+fn keys_are_learned_from_real_handshakes() {
     for (name, suite, airdecap) in [
         ("wpa-psk-linksys.cap", Suite::Tkip, 53),
         ("wpa2-psk-linksys.cap", Suite::Ccmp128, 25),

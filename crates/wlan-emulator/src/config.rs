@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_wep_is_as_long_as_its_suite_wants_it() {
+    fn a_wep_key_has_the_length_of_its_suite() {
         for (suite, digits) in [("wep40", "1f2e3d4c5b"), ("wep104", "1f2e3d4c5b6a798897a6b5c4d3")] {
             let of = |wep_key: Option<&str>| {
                 keys(&Config {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_no_host_stays_with_the_neighbour_if_there_is_but_one() {
+    fn packets_for_unknown_hosts_go_to_the_only_neighbour() {
         let strangers = [
             "192.0.2.77",
             "192.0.2.0",

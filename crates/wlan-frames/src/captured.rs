@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_are_none_are_refused() {
+    fn invalid_headers_are_refused() {
         for (link_type, record) in [
             (LINKTYPE_IEEE802_11_PRISM, &[1u8, 2, 3, 4, 0, 0, 0, 8, 0][..]),
             (LINKTYPE_IEEE802_11_PRISM, &[0x44, 0, 0, 0, 7, 0, 0, 0, 0]),

@@ -7,7 +7,7 @@ mod networks;
 use networks::{example_capture, networks};
 
 #[test]
-fn the_networks_of_a_capture() {
+fn the_example_lists_the_networks_of_a_capture() {
     let listed: Vec<String> = networks(&example_capture())
         .unwrap()
         .iter()

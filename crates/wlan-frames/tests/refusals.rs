@@ -8,7 +8,7 @@ use wlan_frames::radiotap::{Channel, Mcs, Radiotap};
 use wlan_frames::{DataHeader, FrameError, FrameType, LlcSnap, MacAddr, QosControl, fcs};
 
 #[test]
-fn frames_that_are_not_data_frames() {
+fn other_frames_are_refused_as_data_frames() {
     let beacon = [0x80, 0x00];
     let ack = [0xd4, 0x00];
     let null = [0x48, 0x01];
@@ -119,7 +119,7 @@ fn other_llc_headers_and_block_acks() {
 }
 
 #[test]
-fn beacons_that_are_not_of_an_access_point_to_all() {
+fn only_beacons_of_an_access_point_to_all_are_accepted() {
     let mut elements = Vec::new();
     beacon::push_element(&mut elements, 0, b"airtoll");
     let beacon = Beacon {
@@ -304,7 +304,7 @@ fn captures_of_both_orders_and_resolutions() {
 }
 
 #[test]
-fn files_that_are_no_captures() {
+fn files_that_are_not_captures_are_refused() {
     for (file, error) in [
         (&b""[..], PcapError::NoHeader { have: 0 }),
         (&pcap::file_header()[..23], PcapError::NoHeader { have: 23 }),

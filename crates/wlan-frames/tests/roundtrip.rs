@@ -302,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn captures_read_back(
+    fn written_captures_read_back(
         records in proptest::collection::vec(
             (0u64..u64::from(u32::MAX) * 1_000_000_000, proptest::collection::vec(any::<u8>(), 0..40)), 0..8),
     ) {
@@ -320,7 +320,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_a_parser_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..120), kind in 0usize..5) {
+    fn arbitrary_octets_never_make_a_parser_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..120), kind in 0usize..5) {
         // Half of the cases begin with valid octets, to pass the first check.
         let starts: [&[u8]; 5] = [&[], &[0x88], &[0x80, 0], &[0, 0, 40, 0], &pcap::file_header()];
         octets.splice(0..0, starts[kind].iter().copied());

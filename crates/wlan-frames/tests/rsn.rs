@@ -17,7 +17,7 @@ fn hex(digits: &str) -> Vec<u8> {
 /// The elements with which hostap tests its parser (src/common/common_module_tests.c), and whether hostap accepts
 /// each. Elements that hostap rejects for an unknown cipher suite are omitted, because their syntax is valid.
 #[test]
-fn elements_of_hostap() {
+fn elements_agree_with_hostap() {
     for (octets, taken) in [
         ("", false),
         ("3000", false),
@@ -309,7 +309,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_panic(octets in proptest::collection::vec(any::<u8>(), 0..160)) {
+    fn arbitrary_octets_never_panic(octets in proptest::collection::vec(any::<u8>(), 0..160)) {
         let _ = RsnElement::parse(&octets);
         let _ = WpaElement::parse(&octets);
         for mic_len in EapolKey::MIC_LENS {

@@ -209,7 +209,7 @@ fn three_stations_over_every_transport_with_either_device() {
 }
 
 #[test]
-fn without_offloads_of_the_socket_all_is_the_same() {
+fn links_without_socket_offloads_behave_alike() {
     let Some(switch) = Switch::new() else { return };
     let suite = Suite::Enhanced(Lanes::Four);
     let [ap, station] = [1, 2].map(|host| {
@@ -234,7 +234,7 @@ fn without_offloads_of_the_socket_all_is_the_same() {
 }
 
 #[test]
-fn what_the_kernel_drops_is_counted() {
+fn drops_by_the_kernel_are_counted() {
     let Some(switch) = Switch::new() else { return };
     let (host, attacker) = (switch.host(1), switch.host(9));
     let link = host.run(|| open(Way::Udp4, Kind::Ip, Suite::Ccmp128, 1).unwrap());
@@ -307,7 +307,7 @@ fn garbage_and_replays_are_counted_and_packets_still_go_through() {
 }
 
 #[test]
-fn an_interface_that_goes_down_and_comes_up_again_carries_on() {
+fn traffic_resumes_after_an_interface_was_down() {
     for way in [Way::Udp4, Way::Ethernet] {
         let Some(switch) = Switch::new() else { return };
         let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
@@ -329,7 +329,7 @@ fn an_interface_that_goes_down_and_comes_up_again_carries_on() {
 }
 
 #[test]
-fn an_interface_that_goes_away_and_comes_again_carries_on() {
+fn traffic_resumes_after_an_interface_was_removed_and_added() {
     for way in [Way::Udp4, Way::Ethernet] {
         let Some(switch) = Switch::new() else { return };
         let ends = bss(&switch, way, Kind::Ip, Suite::Ccmp128, 1);
@@ -400,7 +400,7 @@ fn frames_of_the_control_plane_go_both_ways() {
 }
 
 #[test]
-fn a_link_that_is_told_to_ends_and_one_without_its_device_says_so() {
+fn a_link_stops_on_request_and_reports_a_lost_device() {
     let Some(switch) = Switch::new() else { return };
     let mut ends = bss(&switch, Way::Udp4, Kind::Ip, Suite::Ccmp128, 1);
     let (host, station) = ends.pop().unwrap();
@@ -419,7 +419,7 @@ fn a_link_that_is_told_to_ends_and_one_without_its_device_says_so() {
 }
 
 #[test]
-fn what_cannot_be_opened_says_why_in_one_line() {
+fn a_link_that_cannot_open_reports_the_reason_in_one_line() {
     let Some(switch) = Switch::new() else { return };
     let host = switch.host(1);
     let refusal = |config: Config| host.run(move || Link::open(&config).err().map(|error| error.to_string()));
@@ -559,7 +559,7 @@ fn a_link_without_capabilities_carries_packets_and_finds_an_interface_that_came_
 }
 
 #[test]
-fn of_capabilities_only_those_stay_that_are_asked_for() {
+fn only_requested_capabilities_remain() {
     let Some(switch) = Switch::new() else { return };
     let status = switch.host(1).run(|| {
         keep_capabilities(&[Capability::CAP_NET_ADMIN]).unwrap();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_key_takes_14_rounds_and_gcm_one_block_a_block() {
+    fn a_longer_key_takes_14_rounds_and_gcm_one_aes_block_per_block() {
         let longer = Case {
             suite: Suite::Ccmp256,
             ..CCMP
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn of_sizes_that_differ_it_is_the_mean() {
+    fn the_limit_of_mixed_sizes_is_their_mean() {
         let imix = Case {
             sizes: Sizes::Imix,
             ..CCMP

@@ -238,7 +238,7 @@ mod tests {
 
     /// Table 9-49.
     #[test]
-    fn reason_codes() {
+    fn reasons_have_the_codes_of_the_standard() {
         let codes = [
             (Failure::WrongKey, 15),
             (Failure::NoAnswer, 15),

@@ -60,7 +60,7 @@ mod tests {
 
     /// IEEE 802.11-2020 J.3.
     #[test]
-    fn prf_of_the_standard() {
+    fn the_prf_agrees_with_the_standard() {
         let mut out = [0; 64];
         prf(&[0x0b; 20], "prefix", &[b"Hi There"], &mut out);
         assert_eq!(
@@ -98,7 +98,7 @@ mod tests {
     /// Computed with Python's hashlib and hmac from 12.7.1.6.2. The handshakes that tshark decrypts confirm the KDF
     /// as well.
     #[test]
-    fn kdf_beside_another_implementation() {
+    fn the_kdf_agrees_with_another_implementation() {
         let mut out = [0; 64];
         kdf_sha256(&[0x0b; 20], "prefix", &[b"Hi ", b"There"], &mut out);
         assert_eq!(out[..], hex(KDF_256));

@@ -292,7 +292,7 @@ mod tests {
 
     /// IEEE 802.11i-2004 Tables H.14 and H.15, whose nonces have 20 octets.
     #[test]
-    fn pairwise_key_expansion_of_the_standard() {
+    fn pairwise_key_expansion_agrees_with_the_standard() {
         let pmk = hex("0dc0d6eb90555ed6419756b9a15ec3e3209b63df707dd508d14581f8982721af");
         let (aa, spa) = (hex("a0a1a1a3a4a5"), hex("b0b1b2b3b4b5"));
         let snonce = hex("c0c1c2c3c4c5c6c7c8c9d0d1d2d3d4d5d6d7d8d9");
@@ -429,7 +429,7 @@ mod tests {
 
     /// RFC 3394 sections 4.1 and 4.3.
     #[test]
-    fn key_wrap_of_the_rfc() {
+    fn key_wrap_agrees_with_the_rfc() {
         let data = hex("00112233445566778899aabbccddeeff");
         for (protection, kek, wrapped) in [
             (
@@ -467,7 +467,7 @@ mod tests {
 
     /// hashcat's published example of a PMKID, for the passphrase "hashcat!".
     #[test]
-    fn pmkid_of_a_real_access_point() {
+    fn the_pmkid_agrees_with_a_real_access_point() {
         let psk = psk(b"hashcat!", b"hashcat-essid").unwrap();
         let (aa, spa) = (
             "fc:69:0c:15:82:64".parse().unwrap(),

@@ -56,7 +56,7 @@ mod tests {
 
     /// IEEE 802.11-2020 J.4.2.
     #[test]
-    fn keys_of_the_standard() {
+    fn psks_agree_with_the_standard() {
         for (passphrase, ssid, expected) in [
             (
                 "password",
@@ -81,7 +81,7 @@ mod tests {
 
     /// RFC 6070: test vectors of the underlying PBKDF2.
     #[test]
-    fn pbkdf2_of_rfc_6070() {
+    fn pbkdf2_agrees_with_rfc_6070() {
         for (rounds, expected) in [
             (1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
             (2, "ea6c014dc72d6f8ccd1ed92ace1d41f0d8de8957"),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_passphrase_is_refused() {
+    fn invalid_passphrases_are_refused() {
         assert_eq!(psk(b"seven77", b"x"), Err(PskError::PassphraseLength(7)));
         assert_eq!(psk(&[b'x'; 64], b"x"), Err(PskError::PassphraseLength(64)));
         assert_eq!(psk(b"tab\there!", b"x"), Err(PskError::PassphraseCharacter(4)));

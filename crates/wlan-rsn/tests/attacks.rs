@@ -48,7 +48,7 @@ fn a_message_3_that_comes_again_is_answered_and_no_more() {
 }
 
 #[test]
-fn packets_of_before_are_replays() {
+fn packets_of_earlier_handshakes_are_replays() {
     let mut world = established();
     world.ap.rekey_pairwise(STA, world.now, &mut world.rng);
     world.ap.rekey_group(world.now, &mut world.rng);

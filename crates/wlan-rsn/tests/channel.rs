@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn ends_agree_or_say_why_not(policy in any_policy(), fates in proptest::collection::vec(fate(), 0..60)) {
+    fn both_ends_agree_or_report_a_reason(policy in any_policy(), fates in proptest::collection::vec(fate(), 0..60)) {
         let mut world = World::of(&policy);
         for fate in fates {
             match fate {

@@ -414,7 +414,7 @@ fn during_rekey() -> World {
 }
 
 #[test]
-fn a_failure_names_the_step_that_was_missing() {
+fn a_failure_names_the_missing_step() {
     let failures = |world: &World| world.ends[&STA].failures.clone();
     // Every packet is lost until the deadlines have passed.
     let give_up = |world: &mut World| {
@@ -829,7 +829,7 @@ fn stations_are_bounded() {
 }
 
 #[test]
-fn the_clock_may_jump() {
+fn clock_jumps_break_no_session() {
     let day = Duration::from_secs(86_400);
     let mut world = World::of(&policy(Suite::Ccmp128));
     world.now = 10 * day;

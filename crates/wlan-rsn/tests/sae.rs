@@ -220,7 +220,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_the_channel_does_both_agree_or_say_why_not(
+    fn on_any_channel_both_ends_agree_or_report_a_reason(
         seed in any::<u64>(),
         lost_percent in 0_u64..60,
         max_delay_ms in 0_u64..100,

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standard_forbids_is_refused_with_its_clause() {
+    fn settings_that_the_standard_forbids_are_refused_with_the_clause() {
         let refused = |phy, rate, more: &[_]| air(phy, rate, more).mode(PHYS).unwrap_err().to_string();
         for (phy, rate, more, words) in [
             (

@@ -120,7 +120,7 @@ fn its_words_and_errors_derive_from_its_declaration() {
 }
 
 #[test]
-fn scenarios_without_that_line_do_not_know_it() {
+fn the_standard_table_does_not_contain_the_toy() {
     let unknown = Scenario::read(r#"{"phy": "toy", "rate": "mcs1", "bandwidth": 20, "gi": "long"}"#);
     assert!(unknown.is_err());
 }

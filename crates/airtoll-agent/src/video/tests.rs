@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_read_or_refused(octets in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_packets_are_parsed_or_refused(octets in prop::collection::vec(any::<u8>(), 0..60)) {
         match Datagram::parse(&octets) {
             Some(Datagram::Picture(header, len)) => {
                 prop_assert_eq!(&octets[..RTP_HEADER_LEN_B], &header.to_bytes());
@@ -80,7 +80,7 @@ fn stream(seed: u64) -> Vec<(Header, usize)> {
 }
 
 #[test]
-fn packets_are_numbered_and_frames_are_a_thirtieth_of_a_second_apart() {
+fn packets_have_consecutive_numbers_and_frames_are_33_ms_apart() {
     // RFC 3550, 5.1: the marker ends a frame, whose packets share a 90 kHz time stamp.
     let packets = stream(5);
     for pair in packets.windows(2) {
@@ -97,7 +97,7 @@ fn packets_are_numbered_and_frames_are_a_thirtieth_of_a_second_apart() {
 }
 
 #[test]
-fn what_arrives_is_counted_by_frame_and_by_interval() {
+fn received_packets_are_counted_per_frame_and_per_interval() {
     let packets = stream(1);
     let mut log = Log::new(FPS, WINDOW);
     let delay = |number: usize| Nanos::from_ms(5 + 2 * (number as u64 % 2));
@@ -145,7 +145,7 @@ fn what_arrives_is_counted_by_frame_and_by_interval() {
 }
 
 #[test]
-fn sequence_numbers_go_round_and_packets_may_overtake() {
+fn sequence_numbers_wrap_and_packets_may_be_reordered() {
     let first = stream(1)[0].0;
     let mut log = Log::new(FPS, WINDOW);
     for sequence in [65_533_u16, 65_535, 65_534, 1, 0, 4] {
@@ -157,7 +157,7 @@ fn sequence_numbers_go_round_and_packets_may_overtake() {
 }
 
 #[test]
-fn what_is_of_another_time_or_another_stream_is_left_out() {
+fn packets_of_other_times_or_streams_are_ignored() {
     let first = stream(1)[0].0;
     let mut log = Log::new(FPS, WINDOW);
     let now = first.sent + Nanos::from_ms(1);
@@ -231,7 +231,7 @@ fn a_stream_reaches_the_other_end_and_each_frame_is_answered() {
 }
 
 #[test]
-fn a_receiver_without_a_sender_ends_by_itself() {
+fn a_receiver_without_a_sender_times_out() {
     let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), FPS, SHORT).unwrap();
     let received = receiver.receive(Duration::from_millis(1)).unwrap();
     assert_eq!(
@@ -241,7 +241,7 @@ fn a_receiver_without_a_sender_ends_by_itself() {
 }
 
 #[test]
-fn failures_are_told_in_one_line() {
+fn failures_are_reported_in_one_line() {
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let error = Receiver::bind(address, FPS, SHORT).err().unwrap().to_string();
@@ -264,7 +264,7 @@ fn failures_are_told_in_one_line() {
 }
 
 #[test]
-fn a_wrong_command_line_is_status_2_and_a_failure_status_1() {
+fn usage_errors_exit_with_2_and_failures_with_1() {
     let run = |line: &str| run(line.split_whitespace().map(String::from));
     for line in [
         "",

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_differ_in_one_word_give_unlike_numbers() {
+    fn keys_that_differ_in_one_word_give_unrelated_numbers() {
         let base = Draws::of(1, Purpose::Fading, (0, 1), 7).next();
         assert_eq!(base, Draws::of(1, Purpose::Fading, (1, 0), 7).next());
         for other in [

@@ -330,7 +330,7 @@ mod tests {
 
         /// Bit errors are independent, so two halves are as likely to arrive as the whole.
         #[test]
-        fn halves_arrive_as_likely_as_the_whole(
+        fn two_halves_arrive_with_the_probability_of_the_whole(
             mode in any_mode(), model in any_model(), snr_db in -10.0..40.0f64, len_b in 1..2_000usize,
         ) {
             let half = model.mpdu_success(&mode, snr_db, len_b);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_model_noise_does_no_harm() {
+    fn without_an_error_model_noise_loses_no_frame() {
         let mode = Mode::ofdm(54).unwrap();
         assert_eq!(ErrorModel::None.mpdu_success(&mode, -50.0, 1_500), 1.0);
         assert_eq!(ErrorModel::None.header_success(&mode, -50.0), 1.0);

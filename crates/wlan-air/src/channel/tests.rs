@@ -210,7 +210,7 @@ fn draws_are_the_same_on_every_platform() {
 }
 
 #[test]
-fn nonsense_is_refused_in_one_line() {
+fn invalid_channels_are_refused_in_one_line() {
     let refused = |config: &ChannelConfig| Channel::new(config).unwrap_err().to_string();
     let short = PerPair::Matrix(vec![vec![0.0; 3]; 2]);
     assert_eq!(

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn all_but_the_last_are_as_long_as_the_threshold_allows_and_even() {
+    fn all_fragments_but_the_last_have_the_longest_even_length() {
         let mode = Mode::ofdm(54).unwrap();
         // A header of 24 octets and an FCS of 4 leave 473 of 501 octets.
         let framing = Framing::new(&mode, 16);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mic_of_a_tkip_msdu_is_cut_up_with_it() {
+    fn the_mic_of_a_tkip_msdu_is_fragmented_with_it() {
         let mode = Mode::ofdm(54).unwrap();
         let framing = Framing {
             security_of_msdu_b: 8,

@@ -134,7 +134,7 @@ mod tests {
     /// 10.23.2.2: the contention window follows the exchanges. Dropping one MPDU of an A-MPDU does not reset
     /// the count of consecutive failures; the retry limit does.
     #[test]
-    fn the_contention_window_starts_afresh_at_the_retry_limit_of_the_exchange() {
+    fn the_contention_window_is_reset_at_the_retry_limit() {
         let mode = Mode::ht(7, 20, GuardInterval::Long, Band::Ghz5).unwrap();
         let mut config = MediumConfig::new(Bss::ht(Band::Ghz5), &StationConfig::new(mode, 0), 2, 1);
         let nothing_arrives = ChannelConfig {

@@ -31,7 +31,7 @@ fn spans_agree_with_the_tables() {
 }
 
 #[test]
-fn the_bss_of_a_mode_is_that_of_its_clause() {
+fn the_default_bss_of_a_mode_is_the_bss_of_its_phy() {
     for (mode, bss) in [
         (dsss(2_000, Preamble::Short), Bss::dsss(Preamble::Short)),
         (ofdm(6), Bss::ofdm()),

@@ -218,7 +218,7 @@ fn vht_encoders_agree_with_the_tables() {
 /// The 20 MHz tables have MCS 9 only for 3 and 6 streams. At 80 MHz, they lack MCS 6 for 3 and 7 streams and
 /// MCS 9 for 6 streams; at 160 MHz, MCS 9 for 3 streams.
 #[test]
-fn vht_has_all_modes_but_those_the_tables_leave_out() {
+fn vht_has_exactly_the_modes_of_the_tables() {
     let missing: Vec<_> = all_vht()
         .filter(|(_, mode)| mode.is_err())
         .map(|(key, _)| key)
@@ -275,7 +275,7 @@ fn a_vht_ppdu_has_its_own_preamble_and_an_ampdu() {
 
 /// The longest PPDU ends with the 4095 octets of L-SIG at 6 Mbit/s.
 #[test]
-fn the_longest_ppdu_is_what_l_sig_can_announce() {
+fn the_longest_ppdu_has_the_longest_l_sig_length() {
     assert_eq!(ofdm(6).ppdu_duration(4_095), MAX_PPDU_DURATION);
 }
 
@@ -370,7 +370,7 @@ fn any_mode() -> impl Strategy<Value = Mode> {
 
 proptest! {
     #[test]
-    fn the_longest_psdu_fits_and_one_octet_more_does_not(mode in any_mode(), us in 100u64..10_000) {
+    fn the_longest_psdu_fits_its_airtime_exactly(mode in any_mode(), us in 100u64..10_000) {
         let limit = Nanos::from_us(us);
         let longest = mode.max_psdu_len_b(limit);
         prop_assume!(longest > 0);
@@ -380,7 +380,7 @@ proptest! {
 }
 
 #[test]
-fn modes_are_named_by_what_they_are() {
+fn modes_print_their_phy_rate_and_channel() {
     for (mode, name) in [
         (dsss(5_500, Preamble::Short), "DSSS 5.5 Mbit/s, short preamble"),
         (ofdm(54), "OFDM 54 Mbit/s"),

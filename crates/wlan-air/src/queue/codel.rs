@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_come_an_interval_after_the_delay_and_then_ever_closer() {
+    fn drops_start_after_an_interval_and_accelerate() {
         // 100, then 100 / sqrt(1), 100 / sqrt(2), 100 / sqrt(3), ... ms, rounded up to a whole millisecond.
         let found = drops(&mut Codel::default(), 1000..1600, Nanos::from_ms(6), 100_000);
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_resumes_near_the_rate_that_was_needed_before() {
+    fn dropping_resumes_near_the_previous_rate() {
         let mut codel = Codel::default();
         let first = drops(&mut codel, 1000..1600, Nanos::from_ms(6), 100_000);
         assert_eq!(first.len(), 10, "the count increased from 1 to 10");

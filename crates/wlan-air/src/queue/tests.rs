@@ -23,7 +23,7 @@ fn next(queue: &mut Queue<u64>, now: Nanos, dropped: &mut Vec<Packet<u64>>) -> O
 }
 
 #[test]
-fn fifo_drops_what_finds_it_full() {
+fn a_full_fifo_drops_arrivals() {
     let mut queue = Queue::new(Discipline::Fifo, 2).unwrap();
     for frame in 0..4 {
         let dropped = queue.push(packet(Nanos::ZERO, 0, 100, frame));
@@ -45,7 +45,7 @@ fn a_full_fq_codel_drops_from_the_head_of_the_fattest_flow() {
 }
 
 #[test]
-fn flows_share_by_octets_not_by_packets() {
+fn flows_share_octets_fairly_not_packets() {
     let mut queue = Queue::new(FQ, 10_000).unwrap();
     for i in 0..3000 {
         queue.push(packet(Nanos::ZERO, 1, 1500, i));
@@ -60,7 +60,7 @@ fn flows_share_by_octets_not_by_packets() {
 }
 
 #[test]
-fn a_sparse_flow_goes_before_those_that_wait() {
+fn a_sparse_flow_is_served_before_backlogged_flows() {
     let mut queue = Queue::new(FQ, 1000).unwrap();
     for i in 0..100 {
         queue.push(packet(Nanos::ZERO, 1, 1500, i));
@@ -81,7 +81,7 @@ fn a_sparse_flow_goes_before_those_that_wait() {
 
 /// One packet per millisecond leaves, and 11 arrive in 10 ms regardless of drops.
 #[test]
-fn codel_bounds_the_delay_that_a_fifo_does_not() {
+fn codel_bounds_the_delay_and_a_fifo_does_not() {
     let worst_delay = |discipline| {
         let mut queue = Queue::new(discipline, 1000).unwrap();
         let mut dropped = Vec::new();
@@ -105,7 +105,7 @@ fn codel_bounds_the_delay_that_a_fifo_does_not() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictory_queues_are_refused() {
     let error = |discipline, limit| Queue::<u64>::new(discipline, limit).unwrap_err();
     let fq = FqCodelConfig::rfc8290();
     assert_eq!(error(Discipline::Fifo, 0), QueueError::Limit);
@@ -122,7 +122,7 @@ fn what_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn nothing_is_allocated_once_the_queue_has_grown() {
+fn a_grown_queue_allocates_nothing() {
     for discipline in [Discipline::Fifo, FQ] {
         let mut queue = Queue::new(discipline, 100).unwrap();
         let mut dropped = Vec::with_capacity(200);
@@ -144,7 +144,7 @@ fn nothing_is_allocated_once_the_queue_has_grown() {
 
 proptest! {
     #[test]
-    fn every_packet_comes_out_once_and_in_the_order_of_its_flow(
+    fn every_packet_leaves_once_in_the_order_of_its_flow(
         steps in prop::collection::vec((0_u32..6, 40_usize..1600, 0_u64..8, prop::bool::ANY), 1..400),
         limit in 1_usize..60,
         fair: bool,

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn reno_adds_one_segment_a_window_and_halves() {
+    fn reno_adds_one_segment_per_window_and_halves_on_loss() {
         let mut cwnd = Cwnd::new(CongestionControl::Reno, 10);
         cwnd.threshold = 10;
         for _ in 0..10 {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn hystart_ends_slow_start_when_acks_come_for_half_a_round_trip() {
+    fn hystart_ends_slow_start_when_acks_span_half_a_round_trip() {
         let train = slow_start_end((0..200).map(|i| (Nanos::from_ms(40 + i), Nanos::from_ms(40))));
         assert!(
             train.is_some_and(|window| (16..64).contains(&window)),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn cbr_is_even_and_does_not_drift() {
+fn cbr_packets_are_evenly_spaced_without_drift() {
     // 1470 octets at 7 Mbit/s: 1680 us.
     let mut cbr = Cbr::new(7_000_000, 1470, Nanos::from_ms(5)).unwrap();
     let first: Vec<Nanos> = cbr.by_ref().take(3).map(|d| d.at).collect();
@@ -27,7 +27,7 @@ fn poisson_has_its_mean_and_the_variance_of_an_exponential() {
 }
 
 #[test]
-fn draws_are_the_same_everywhere() {
+fn draws_are_the_same_on_every_machine() {
     // Fixed values: the test must fail if a new generator or different mathematics changes the results.
     let source = Poisson::new(8_000_000, 1000, Nanos::ZERO, 7).unwrap();
     let times: Vec<u64> = source.take(3).map(|d| d.at.0).collect();
@@ -43,7 +43,7 @@ fn a_client_thinks_after_each_answer() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictory_traffic_is_refused() {
     assert_eq!(Cbr::new(1, 0, Nanos::ZERO).unwrap_err(), TrafficError::Packet);
     let (rate_bps, packet_b) = (0, 100);
     let error = TrafficError::Rate { rate_bps, packet_b };
@@ -94,7 +94,7 @@ fn delays_beyond_the_longest_saturate_in_percentiles_only() {
 }
 
 #[test]
-fn a_meter_allocates_nothing_as_time_goes_on() {
+fn a_meter_allocates_nothing_over_time() {
     let mut meter = Meter::default();
     let measured = allocation_counter::measure(|| {
         for n in 0..10_000 {

@@ -63,7 +63,7 @@ fn frames_vary_as_those_of_published_video_do() {
 }
 
 #[test]
-fn frames_are_like_those_of_the_group_before_and_of_the_same_scene() {
+fn frame_sizes_correlate_within_groups_and_scenes() {
     let frames = sizes(FRAMES, 1);
     let groups: Vec<f64> = frames.chunks_exact(16).map(|group| group.iter().sum()).collect();
     let at = |lag| autocorrelation(&frames, lag);
@@ -80,7 +80,7 @@ fn frames_are_like_those_of_the_group_before_and_of_the_same_scene() {
 }
 
 #[test]
-fn the_stream_is_the_same_everywhere() {
+fn the_stream_is_the_same_on_every_platform() {
     // Fixed values: the test must fail if a new generator or different mathematics changes the results.
     let config = VideoConfig {
         clip: 8,
@@ -96,7 +96,7 @@ fn the_stream_is_the_same_everywhere() {
 }
 
 #[test]
-fn a_stream_begins_anywhere_in_its_clip_and_at_its_own_moment() {
+fn a_stream_starts_at_a_random_frame_and_time() {
     let config = VideoConfig::high_rate();
     let streams: Vec<Video> = (0..50)
         .map(|seed| Video::new(config, Nanos::from_secs(5), seed).unwrap())
@@ -118,7 +118,7 @@ fn a_stream_begins_anywhere_in_its_clip_and_at_its_own_moment() {
 }
 
 #[test]
-fn smooth_packets_are_spread_over_the_frame_and_bursts_are_not() {
+fn smooth_packets_spread_over_the_frame_and_bursts_do_not() {
     let smooth = VideoConfig::high_rate();
     let burst = VideoConfig {
         pacing: Pacing::Burst,
@@ -137,7 +137,7 @@ fn smooth_packets_are_spread_over_the_frame_and_bursts_are_not() {
 }
 
 #[test]
-fn a_video_that_contradicts_itself_is_refused() {
+fn contradictory_videos_are_refused() {
     let hd = VideoConfig::high_rate();
     let refused = |config| Video::new(config, Nanos::ZERO, 0).unwrap_err();
     let payload_b = RTP_HEADER_LEN_B;

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_function_is_the_one_of_the_standard() {
+    fn michael_agrees_with_the_vectors_of_the_standard() {
         let vectors: Vec<Vector> = load("michael/ieee80211i.json");
         assert_eq!(vectors.len(), 6);
         for v in vectors {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_octet_counts_also_the_priority() {
+    fn every_octet_and_the_priority_change_the_mic() {
         let key = MichaelKey::from(*b"michael!");
         let header = MichaelHeader {
             da: MacAddr([2, 0, 0, 0, 0, 1]),
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_backend_gives_what_the_portable_one_gives(
+        fn every_backend_agrees_with_the_portable_one(
             batch in proptest::collection::vec(
                 (any::<[u8; 8]>(), any::<[u8; 6]>(), any::<[u8; 6]>(), 0u8..16,
                  proptest::collection::vec(any::<u8>(), 0..400)),

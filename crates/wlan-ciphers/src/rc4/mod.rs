@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn keystreams_are_those_of_rfc_6229() {
+    fn keystreams_agree_with_rfc_6229() {
         let vectors: Vec<Rfc6229> = load("wep/rfc6229.json");
         assert_eq!(vectors.len(), 4);
         for backend in backends() {
@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_backend_gives_what_rc4_is(
+        fn every_backend_agrees_with_rc4(
             batch in proptest::collection::vec((any::<[u8; KEY_LEN]>(), 0usize..2400), 0..=40),
         ) {
             let mut expected: Vec<_> = batch.iter().map(|&(_, len)| vec![0x5c; len]).collect();
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn more_texts_than_a_window_has_are_as_right(
+        fn batches_larger_than_the_window_are_correct(
             batch in proptest::collection::vec((any::<[u8; KEY_LEN]>(), 0usize..70), 90..200),
         ) {
             prop_assert_eq!(run(Backend::detect(), &batch), run(Backend::Portable, &batch));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_of_streams_and_every_end_of_a_block() {
+    fn every_number_of_streams_and_every_length_is_correct() {
         let keys: [[u8; KEY_LEN]; 13] =
             core::array::from_fn(|n| core::array::from_fn(|m| (17 * n + m).to_le_bytes()[0]));
         for count in 1..=keys.len() {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_remembered_ttak_is_of_this_key_this_transmitter_and_these_upper_bits() {
+    fn the_cached_ttak_belongs_to_one_key_transmitter_and_upper_iv() {
         let keys = [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 9]];
         let frames = [
             (0, 1, 0x1_0000),

@@ -178,7 +178,7 @@ fn lanes_without_b0_can_be_swapped() {
 
 /// F(X) + F(X) = 0 = F(Y) + F(Y). The attacker only has to know that two lanes are equal, not their content.
 #[test]
-fn equal_lanes_cancel_and_can_be_anything_else() {
+fn equal_lanes_cancel_and_can_be_replaced() {
     for (lanes, split, head) in readings() {
         let alike = match head {
             Head::EveryLane => shares(lanes, split, even(head)),
@@ -294,7 +294,7 @@ fn known_keystream_makes_a_lane_without_b0_collide() {
 
 /// The only reading that resists: one lane starts with B0, the other with the AAD's length, A1 and A2.
 #[test]
-fn two_interleaved_lanes_of_which_b0_and_the_aad_are_dealt_withstand_these_forgeries() {
+fn two_lanes_with_interleaved_b0_and_aad_resist_these_forgeries() {
     let (lanes, split) = (Lanes::Two, Split::Interleaved);
     let cipher = Cipher::paper(lanes, split, Head::Dealt);
     let payload = octets(16 * 48);
@@ -378,7 +378,7 @@ fn an_a_msdu_subframe_hidden_in_a_datagram_comes_out_in_front() {
 /// The cost of lanes, even of the repaired ones: F0(X) + F1(Y) = (F0(X) + F1(y)) + (F0(x) + F1(Y)) + (F0(x) + F1(y))
 /// for four frames that share a nonce. A CBC-MAC with a single chain does not have this property.
 #[test]
-fn a_repeated_packet_number_lets_frames_of_enhanced_ccmp_be_added_up() {
+fn enhanced_ccmp_frames_with_a_repeated_packet_number_can_be_combined() {
     let forge = |oracle: &mut Oracle<'_>| {
         // One block in each of two lanes, whatever the number of lanes.
         let [first, second] = [octets(16 * 8), octets(16 * 16).split_off(16 * 8)];

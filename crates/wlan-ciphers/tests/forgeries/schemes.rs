@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_paper_s_scheme_opens_what_it_sealed_and_no_flipped_bit(
+    fn the_paper_s_scheme_opens_its_own_frames_and_detects_flipped_bits(
         lanes in lanes(), split in proptest::sample::select(&Split::ALL[..]),
         head in proptest::sample::select(&Head::ALL[..]), payload in payload(), bit: proptest::sample::Index,
     ) {
@@ -160,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_paper_s_scheme_cannot_seal_or_open_has_the_errors_of_ccmp() {
+fn the_paper_s_scheme_has_the_errors_of_ccmp() {
     let paper = PaperLanes::new(&TK, Lanes::Four, Split::Interleaved, Head::FirstLane);
     let ccmp = TemporalKey::new(Suite::Ccmp128, &TK).unwrap();
     let sealed = Cipher::suite(Suite::Ccmp128).seal(PN, &octets(100));

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_cut_anywhere_is_decrypted_up_to_there() {
+    fn a_truncated_capture_is_decrypted_up_to_its_end() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
         let whole = fs::read(folder.join("wep40.pcap")).unwrap();
         let complete = through(&whole).1;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_trickles_in_is_read_to_its_end() {
+    fn a_capture_that_arrives_in_small_reads_is_read_to_its_end() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
         let whole = fs::read(folder.join("wep40.pcap")).unwrap();
         let (expected, complete) = through(&whole);

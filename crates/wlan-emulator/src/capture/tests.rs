@@ -388,7 +388,7 @@ fn frames_of_every_phy_are_read_with_their_mode_time_and_reserved_span() {
 }
 
 #[test]
-fn beacons_say_what_the_bss_is_like() {
+fn beacons_describe_the_bss() {
     let fields = [
         "wlan.fixed.timestamp",
         "radiotap.mactime",
@@ -491,7 +491,7 @@ fn protected_beacons_end_with_a_mic_under_the_beacon_key() {
 }
 
 #[test]
-fn what_is_sent_again_is_what_the_block_ack_lacked() {
+fn retransmissions_are_the_mpdus_that_the_block_ack_lacked() {
     // About one MPDU in ten is lost, and a few responses.
     let of = json!({
         "phy": "ht", "rate": "mcs7", "error_model": "nist", "snr_db": [[0, 11.6], [23.6, 0]], "seed": 5, "queue_limit": 2000,
@@ -564,7 +564,7 @@ fn what_is_sent_again_is_what_the_block_ack_lacked() {
 }
 
 #[test]
-fn a_block_ack_tells_of_what_came_from_the_station_that_it_is_for() {
+fn a_block_ack_covers_the_mpdus_of_its_addressee() {
     let words = scenario(&[("stations", 2.into()), ("topology", "stations".into())]);
     let config = words.build().unwrap().medium;
     let addresses: Vec<_> = (1..=3).map(|last| MacAddr([2, 0, 0, 0, 0, last])).collect();
@@ -610,7 +610,7 @@ fn a_block_ack_tells_of_what_came_from_the_station_that_it_is_for() {
 }
 
 #[test]
-fn what_collided_cannot_be_read_and_what_only_noise_hit_can() {
+fn collided_frames_are_unreadable_and_noisy_frames_are_readable() {
     let (told, file) = performed(&words(&json!({"queue_limit": 400})), 300, 300, Nanos::ZERO);
     let Some(seen) = seen(&told, &file, &["wlan.fc.retry"]) else {
         return;

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_does_not_keep_up_costs_whole_buffers_and_no_time() {
+    fn a_slow_disk_loses_whole_buffers_and_delays_nothing() {
         let (let_go, disk) = (Arc::new(Barrier::new(2)), Arc::default());
         let stuck = Stuck {
             let_go: Arc::clone(&let_go),

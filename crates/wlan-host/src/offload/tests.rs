@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_split_is_what_a_stack_would_send(packet in any_packet(1..900), size_b in 1_u16..400, cwr: bool) {
+    fn split_packets_equal_those_of_a_stack(packet in any_packet(1..900), size_b in 1_u16..400, cwr: bool) {
         let packet = Packet { flags: packet.flags | if cwr { CWR } else { 0 }, ..packet };
         let parts = split(&packet.vnet(size_b), &packet.with_partial_checksum());
         let payloads: Vec<&[u8]> = packet.payload.chunks(size_b.into()).collect();
@@ -287,7 +287,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn only_what_follows_in_the_same_flow_is_joined() {
+fn only_consecutive_packets_of_a_flow_are_joined() {
     type Change = fn(&mut Packet);
     let joined = |packets: &[Packet]| {
         let octets: Vec<_> = packets.iter().map(Packet::octets).collect();
@@ -383,7 +383,7 @@ fn a_packet_with_a_wrong_checksum_goes_up_alone_and_as_it_is() {
 }
 
 #[test]
-fn what_the_stack_does_not_take_is_not_joined() {
+fn packets_that_the_stack_would_refuse_are_not_joined() {
     for first in usual_ones() {
         let octets = [first.octets(), first.following(&[1; 100]).octets()];
         let takes = Takes {
@@ -395,7 +395,7 @@ fn what_the_stack_does_not_take_is_not_joined() {
 }
 
 #[test]
-fn a_super_packet_never_grows_beyond_what_ip_can_say() {
+fn a_super_packet_never_exceeds_the_length_field_of_ip() {
     let mut packet = Packet {
         payload: vec![1; 1448],
         ..usual(false, true)

@@ -178,7 +178,7 @@ mod tests {
     const ETHERTYPE: u16 = 0x88b5;
 
     #[test]
-    fn frames_that_find_no_slot_are_told_once_and_all_others_come() {
+    fn frames_without_a_slot_are_reported_once_and_others_arrive() {
         std::thread::spawn(|| {
             if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
                 let reason = format!("this process cannot create a network namespace: {error}");

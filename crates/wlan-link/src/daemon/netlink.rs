@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_acknowledgement_is_not_taken_for_that_of_the_next_request() {
+    fn a_late_acknowledgement_is_not_matched_to_the_next_request() {
         // RTM_GETLINK requires no privilege. The body is an ifinfomsg with the interface index at octet 4.
         let about = |index: u32| [[0_u8; 4], index.to_ne_bytes(), [0; 4], [0; 4]].concat();
         let mut device = Device::new("lo").unwrap();

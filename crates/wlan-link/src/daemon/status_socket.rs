@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_socket_that_nobody_listens_at_is_replaced() {
+    fn only_a_socket_without_a_listener_is_replaced() {
         let folder = Folder::new("status-bind");
         let at = |name: &str| folder.0.join(name);
         std::fs::write(at("file"), "kept").unwrap();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_the_place_of_the_socket_stays() {
+    fn a_file_that_replaced_the_socket_is_kept() {
         let folder = Folder::new("status-drop");
         let path = folder.0.join("new/office.sock");
         let socket = StatusSocket::bind(&path, None).unwrap();

@@ -440,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_said_sealed_is_read(said in protected()) {
+        fn control_messages_read_back_as_written(said in protected()) {
             let (category, mut rest) = said.emit();
             prop_assert_eq!(Protected::parse(category, &rest), Some(said.clone()));
             // Ethernet requires a minimum length: an element without meaning.
@@ -450,7 +450,7 @@ mod tests {
         }
 
         #[test]
-        fn no_octets_make_it_panic(octets in proptest::collection::vec(any::<u8>(), 0..200), category: u8) {
+        fn arbitrary_octets_never_panic(octets in proptest::collection::vec(any::<u8>(), 0..200), category: u8) {
             let _ = Protected::parse(category, &octets);
             let _ = Protected::parse(CATEGORY_VENDOR_PROTECTED, &[&[2, 0x41, 0x54, 2, 0], &octets[..]].concat());
             let _ = Advertised::read(&octets);
@@ -458,7 +458,7 @@ mod tests {
         }
 
         #[test]
-        fn a_question_is_as_long_as_its_answers_may_be(rest in proptest::collection::vec(any::<u8>(), 0..250)) {
+        fn a_request_is_as_long_as_its_longest_answer(rest in proptest::collection::vec(any::<u8>(), 0..250)) {
             let body = Body::Authentication { algorithm: 0, transaction: 1, status: 0, rest: &rest };
             let frame = Writer::new(MacAddr([2; 6])).question(MacAddr([4; 6]), MacAddr([4; 6]), body);
             prop_assert!((QUESTION_B..QUESTION_B + 6).contains(&frame.len()));

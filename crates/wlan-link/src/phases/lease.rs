@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_gets_the_same_free_address_again_and_nobody_elses() {
+    fn a_station_keeps_its_own_address() {
         let mut addressing = Addressing::new(&[prefix("192.0.2.1/29"), prefix("2001:db8::1/64")], true);
         let mut leases = Vec::new();
         for last in 1..=5 {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_stations_have_what_the_list_says() {
+    fn listed_stations_get_their_listed_addresses() {
         let behind = prefix("198.51.100.0/24").network().unwrap();
         let mut addressing = Addressing::new(&[prefix("192.0.2.1/24")], false);
         let address = "192.0.2.9".parse().unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_is_refused() {
+    fn invalid_prefixes_are_refused() {
         for text in [
             "192.0.2.1",
             "192.0.2.1/33",

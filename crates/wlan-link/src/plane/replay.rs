@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_the_key_was_installed_is_refused() {
+    fn frames_sent_before_the_key_was_installed_are_refused() {
         let mut window = Window::new(pn(70));
         for old in [0, 1, 69, 70] {
             assert!(!window.accept(pn(old)));

@@ -341,7 +341,7 @@ fn stations_reach_each_other_through_the_access_point_and_one_packet_to_all() {
 }
 
 #[test]
-fn a_station_cannot_send_in_anothers_name() {
+fn a_station_cannot_use_the_address_of_another() {
     for kind in [Kind::Ip, Kind::Ethernet] {
         let (mut ap, [mut a, ..]) = bss(kind, Suite::Gcmp256, true);
         let forged = match kind {
@@ -354,7 +354,7 @@ fn a_station_cannot_send_in_anothers_name() {
 }
 
 #[test]
-fn what_is_wrong_with_a_frame_is_counted_and_nothing_of_it_comes_through() {
+fn invalid_frames_are_counted_and_dropped() {
     let (mut ap, [mut station, ..]) = bss(Kind::Ip, Suite::Ccmp128, true);
     let good = station.send(plain(), &packet(2, 1, 1, 500)).remove(0);
     let changed = |change: fn(&mut Vec<u8>)| {

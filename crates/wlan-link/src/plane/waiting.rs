@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_when_the_link_ends_is_still_had() {
+    fn queued_frames_survive_the_end_of_the_link() {
         let waiting = Waiting::new(3);
         assert_eq!(
             waiting.recv_timeout(Duration::ZERO),

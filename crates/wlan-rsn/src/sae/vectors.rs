@@ -137,17 +137,17 @@ fn check_all(file: &str, expected: usize) {
 }
 
 #[test]
-fn the_vectors_of_the_standard() {
+fn sae_agrees_with_the_vectors_of_the_standard() {
     check_all("sae/ieee80211.json", 6);
 }
 
 #[test]
-fn the_vectors_of_symcrypt() {
+fn sae_agrees_with_the_vectors_of_symcrypt() {
     check_all("sae/symcrypt.json", 6);
 }
 
 #[test]
-fn vectors_computed_by_other_means_in_all_groups() {
+fn sae_agrees_with_independent_vectors_in_all_groups() {
     check_all("sae/independent.json", 3 * (8 + 8 + 7));
 }
 

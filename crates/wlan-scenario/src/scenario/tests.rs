@@ -101,7 +101,7 @@ fn a_slow_card_costs_delay_and_a_fast_host_does_not() {
 }
 
 #[test]
-fn what_crosses_the_air_twice_halves() {
+fn traffic_that_crosses_the_air_twice_halves() {
     let throughput = |topology: &str| {
         let words = [("topology", topology.into()), ("security", "ccmp".into())];
         number(&scenario(&words).simulate().unwrap(), "/throughput_mbps")
@@ -143,7 +143,7 @@ fn a_video_that_fits_is_shown_and_one_that_does_not_is_late() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_one_line_that_names_the_clause() {
+fn impossible_scenarios_are_refused_in_one_line_with_the_clause() {
     let matrix = json!([[0.0, 20.0, 20.0], [20.0, 0.0, 20.0], [20.0, 20.0, 0.0]]);
     for (words, named) in [
         (vec![("phy", "vht".into()), ("rate", "mcs9".into())], "21.5"),

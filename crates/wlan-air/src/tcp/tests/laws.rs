@@ -41,7 +41,7 @@ fn cubic_follows_its_response_function() {
 }
 
 #[test]
-fn a_bottleneck_with_room_for_a_round_trip_is_kept_full() {
+fn a_buffer_of_one_round_trip_keeps_the_bottleneck_busy() {
     for congestion in [Reno, Cubic] {
         let mut pipe = Pipe::linux(congestion, 20.0, 10, 50);
         let goodput = pipe.goodput_mbps(Nanos::from_secs(2), Nanos::from_secs(12));

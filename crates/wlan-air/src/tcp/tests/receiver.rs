@@ -28,7 +28,7 @@ fn warm(config: ReceiverConfig) -> Receiver {
 }
 
 #[test]
-fn every_second_segment_is_answered_and_a_single_one_after_40_ms() {
+fn every_second_segment_is_acknowledged_and_a_single_one_after_40_ms() {
     let mut receiver = warm(ReceiverConfig::linux());
     let now = Nanos::from_ms(1);
     let answers: Vec<bool> = (20..26)
@@ -44,7 +44,7 @@ fn every_second_segment_is_answered_and_a_single_one_after_40_ms() {
 }
 
 #[test]
-fn a_gap_is_told_at_once_and_its_end_too() {
+fn a_gap_and_its_end_are_acknowledged_at_once() {
     let mut receiver = warm(ReceiverConfig::linux());
     let now = Nanos::from_ms(1);
     let mut answer = |n| receiver.on_segment(now, &segment(n)).unwrap();
@@ -98,7 +98,7 @@ fn sacks_are_compressed_after_the_third() {
 }
 
 #[test]
-fn merged_segments_are_answered_as_one() {
+fn merged_segments_are_acknowledged_once() {
     let mut receiver = warm(ReceiverConfig::linux());
     let mut merged = segment(20);
     assert!((21..30).all(|n| merged.merge(&segment(n))));

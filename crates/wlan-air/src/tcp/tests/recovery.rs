@@ -47,7 +47,7 @@ fn a_gap_is_filled_after_three_duplicates_and_the_window_is_halved() {
 }
 
 #[test]
-fn many_losses_of_one_window_are_one_recovery_of_one_round_trip() {
+fn all_losses_of_a_window_recover_in_one_round_trip() {
     let lost = |n: u64| (600..640).contains(&n) && n.is_multiple_of(2);
     let mut pipe = Pipe::linux(Reno, 100.0, 25, 2000).losing(move |n, _| lost(n));
     pipe.sender.leave_slow_start_at(200);
@@ -70,7 +70,7 @@ fn many_losses_of_one_window_are_one_recovery_of_one_round_trip() {
 }
 
 #[test]
-fn a_retransmission_that_is_lost_too_is_found_without_a_timeout() {
+fn a_lost_retransmission_is_detected_without_a_timeout() {
     // RFC 8985, 1: RFC 6675 cannot detect this loss.
     let mut times = 0;
     let mut pipe = Pipe::linux(Cubic, 100.0, 25, 2000).losing(move |_, segment| {
@@ -86,7 +86,7 @@ fn a_retransmission_that_is_lost_too_is_found_without_a_timeout() {
 }
 
 #[test]
-fn a_lost_tail_is_probed_for_after_two_round_trips() {
+fn a_lost_tail_is_probed_after_two_round_trips() {
     let config = SenderConfig {
         supply: Supply::Octets(first_of(8)),
         ..SenderConfig::bulk(Cubic)
@@ -105,7 +105,7 @@ fn a_lost_tail_is_probed_for_after_two_round_trips() {
 }
 
 #[test]
-fn timeouts_double() {
+fn consecutive_timeouts_double() {
     // After a probe: every segment from the 10th on is lost.
     let mut pipe = Pipe::linux(Cubic, 100.0, 10, 100).losing(|n, _| n >= 10);
     pipe.run_until(Nanos::from_secs(30));
@@ -126,7 +126,7 @@ fn timeouts_double() {
 }
 
 #[test]
-fn after_a_timeout_all_is_delivered_again_in_slow_start() {
+fn after_a_timeout_slow_start_delivers_everything_again() {
     let mut pipe = Pipe::linux(Cubic, 100.0, 10, 100)
         .losing(|_, segment| (Nanos::from_ms(500)..Nanos::from_ms(1500)).contains(&segment.sent_at));
     pipe.run_until(Nanos::from_secs(5));
@@ -136,7 +136,7 @@ fn after_a_timeout_all_is_delivered_again_in_slow_start() {
 }
 
 #[test]
-fn a_delay_that_looked_like_a_loss_is_undone() {
+fn a_spurious_recovery_is_undone() {
     // No segment moves for 400 ms, and none is lost: RFC 3522.
     let receiver = ReceiverConfig {
         window: Window::Fixed(first_of(60)),
@@ -240,7 +240,7 @@ fn deliver(octets: u64, congestion: CongestionControl, fates: &[(bool, u64)]) ->
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn all_octets_arrive_once_whatever_is_lost_or_overtaken(
+    fn all_octets_arrive_once_despite_loss_and_reordering(
         octets in 1_u64..200_000,
         reno: bool,
         fates in prop::collection::vec((prop::bool::weighted(0.15), 0_u64..30), 20..97),

@@ -31,7 +31,7 @@ fn data_follows_a_round_trip_of_handshake() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second_and_after_two_more() {
+fn a_lost_syn_is_retransmitted_after_one_and_three_seconds() {
     let mut sender = Sender::new(SenderConfig::bulk(Reno)).unwrap();
     sender.open(Nanos::ZERO);
     let mut times = Vec::new();
@@ -59,7 +59,7 @@ fn slow_start_doubles_each_round_trip() {
 }
 
 #[test]
-fn an_acknowledged_segment_counts_the_same_with_delayed_acks() {
+fn delayed_acks_do_not_slow_window_growth() {
     let mut pipe = Pipe::linux(Reno, FAST_MBPS, 50, 100_000);
     pipe.run_until(MS(590));
     let window = pipe.sender.congestion_window();
@@ -68,7 +68,7 @@ fn an_acknowledged_segment_counts_the_same_with_delayed_acks() {
 }
 
 #[test]
-fn octets_given_are_delivered_and_no_more() {
+fn exactly_the_given_octets_are_delivered() {
     let supply = Supply::Octets(1_000_001);
     let config = SenderConfig {
         supply,
@@ -105,7 +105,7 @@ fn a_stopped_bulk_stream_ends() {
 }
 
 #[test]
-fn a_fixed_window_is_what_a_round_trip_carries() {
+fn a_fixed_window_limits_each_round_trip() {
     let receiver = ReceiverConfig {
         window: Window::Fixed(44 * 1448),
         ..ReceiverConfig::linux()
@@ -126,7 +126,7 @@ fn a_fixed_window_is_what_a_round_trip_carries() {
 }
 
 #[test]
-fn an_autotuned_window_grows_with_what_arrives() {
+fn an_autotuned_window_grows_with_the_received_data() {
     let mut pipe = Pipe::linux(Reno, 200.0, 25, 1000);
     let goodput = pipe.goodput_mbps(Nanos::from_secs(2), Nanos::from_secs(4));
     assert!(goodput > 185.0, "{goodput}: 64 KiB would carry 10 Mbit/s");
@@ -144,7 +144,7 @@ fn a_window_of_one_segment_does_not_wait_for_delayed_acks() {
 }
 
 #[test]
-fn a_window_unused_for_long_is_forgotten() {
+fn a_window_resets_after_a_long_idle_time() {
     let config = SenderConfig {
         supply: Supply::Octets(3_000_000),
         ..SenderConfig::bulk(Reno)
@@ -189,7 +189,7 @@ fn packets_have_the_lengths_of_their_headers() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradictory_connections_are_refused() {
     let bulk = SenderConfig::bulk(Cubic);
     let sender = |config| Sender::new(config).unwrap_err();
     assert_eq!(sender(SenderConfig { mss_b: 47, ..bulk }), TcpError::Mss(47));

@@ -167,7 +167,7 @@ fn of_protected_beacons(akm: Akm) -> Vec<(&'static str, Value)> {
 /// As hostapd 2.11 advertises it and tshark decodes it: RSN Capabilities with 16 replay counters and MFP, and an RSN
 /// Extension element for hash-to-element.
 #[test]
-fn a_bss_of_sae_says_what_the_standard_asks_of_it() {
+fn a_bss_with_sae_advertises_what_the_standard_requires() {
     let mut network = Network::with(Suite::Ccmp128, &of_protected_beacons(Akm::Sae));
     let (_, sent, _) = network.join();
     let packets: Vec<usize> = sent
@@ -299,7 +299,7 @@ fn a_station_can_verify_protected_beacons() {
 }
 
 #[test]
-fn who_knows_the_passphrase_reads_the_keys_off_the_air() {
+fn an_observer_with_the_passphrase_learns_the_keys() {
     for suite in suites() {
         let (joined, sent, _) = Network::of(suite, Akm::WpaPsk).join();
         let mut observer = Observer::new();

@@ -140,7 +140,7 @@ fn a_fragment_is_sent_again_with_the_same_octets_and_taken_once() {
 }
 
 #[test]
-fn of_fragments_that_do_not_follow_each_other_nothing_is_made() {
+fn fragments_out_of_sequence_are_not_reassembled() {
     for suite in suites() {
         for numbers in [&[0, 2][..], &[1, 2], &[0, 1], &[0, 2, 1], &[]] {
             let mut link = Link::new(suite, &packet(1000));
@@ -206,7 +206,7 @@ fn fragments_that_take_longer_than_512_tu_are_forgotten() {
 }
 
 #[test]
-fn a_frame_used_again_goes_as_a_whole() {
+fn a_reused_frame_is_sent_whole() {
     let packet = packet(1000);
     let mut link = Link::new(Some(Suite::Ccmp128), &packet);
     link.send_and_receive([0, 1, 2]);

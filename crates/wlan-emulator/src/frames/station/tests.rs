@@ -190,7 +190,7 @@ fn a_frame_is_delivered_once_and_only_if_it_opened() {
 }
 
 #[test]
-fn what_cannot_be_an_msdu_is_counted_and_goes_nowhere() {
+fn invalid_msdus_are_counted_and_dropped() {
     let (mut sta, _) = pair(None, true);
     let mut frames = Vec::new();
     let packet = whole(&usual(false, true), 30);
@@ -210,7 +210,7 @@ fn what_cannot_be_an_msdu_is_counted_and_goes_nowhere() {
 }
 
 #[test]
-fn nothing_on_the_way_allocates() {
+fn the_data_path_allocates_nothing() {
     for suite in [None, Some(Suite::Ccmp128), Some(Suite::Gcmp256)] {
         let (mut sta, mut ap) = pair(suite, true);
         let packets: Vec<Packet> = usual_ones().map(|packet| whole(&packet, 16)).collect();

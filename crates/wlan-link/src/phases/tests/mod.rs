@@ -898,7 +898,7 @@ proptest! {
 
     /// The ends connect with matching keys or report a failure. The world checks that no key is installed twice.
     #[test]
-    fn over_a_bad_channel_ends_connect_or_say_why_not(
+    fn over_a_bad_channel_ends_connect_or_report_a_reason(
         seed: u64,
         akm in proptest::sample::select(&AKMS[..]),
         channel in (0_u32..30, 0_u32..30, 0_u32..10, 0_u32..20),

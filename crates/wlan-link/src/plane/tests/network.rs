@@ -28,7 +28,7 @@ proptest! {
     /// On a network that loses, duplicates, damages and reorders frames, the host receives each packet at most once,
     /// exactly the packets whose frames arrive undamaged, and each packet unchanged.
     #[test]
-    fn what_arrives_is_what_was_sent(
+    fn frames_arrive_as_they_were_sent(
         packets in proptest::collection::vec((0_u8..2, 1_usize..1300, fates(), any::<u32>()), 1..120),
         suite in proptest::sample::select(&Suite::OF_TEMPORAL_KEYS[..]),
         kind in prop_oneof![Just(Kind::Ip), Just(Kind::Ethernet)],
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn no_octets_make_it_panic(
+    fn arbitrary_octets_never_panic(
         mut frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..90), 0..80),
         kind in prop_oneof![Just(Kind::Ip), Just(Kind::Ethernet)],
         real_header: bool,
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn ethernet_frames_of_every_kind_come_as_they_went(
+    fn every_kind_of_ethernet_frame_arrives_unchanged(
         header in any::<[u8; ETHERNET_B]>(),
         payload in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
