@@ -43,7 +43,7 @@ def measured(name: str, plan: Plan, round_trips: int) -> str:
             return make_samples(run, round_trips)
 
         result = store(Path(directory) / "result", plan, samples=samples, link={})
-        count = result.samples().height
+        count = sum(map(len, result.samples()))
         takes = []
         for _ in range(REPEATS):
             command = [sys.executable, "-c", _REPORT, str(result.directory)]

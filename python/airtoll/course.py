@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.stats.stopping import Agreement, Fixed, Precision, Rule, enough
 from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord
-from airtoll.store.samples import to_frame
+from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
 
 
@@ -55,7 +55,7 @@ class Course:
             course._done = result.finished()
             return course
         values: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for run_id, metric, value in per_run(result.samples()).iter_rows():
+        for run_id, metric, value in per_run(result.samples()):
             values[run_id].append((metric, value))
         for record in result.records():
             course._add(record, values[record.run.id])
@@ -66,8 +66,8 @@ class Course:
         if not self._decides:
             self._done.add(run.record.run.id)
             return
-        frame = to_frame(run.record.run.id, run.values)
-        self._add(run.record, [(metric, value) for _, metric, value in per_run(frame).iter_rows()])
+        samples = Samples.of(run.record.run.id, run.values)
+        self._add(run.record, [(metric, value) for _, metric, value in per_run([samples])])
 
     def _add(self, record: RunRecord, values: Iterable[tuple[str, float]]) -> None:
         run = record.run

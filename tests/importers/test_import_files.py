@@ -41,7 +41,7 @@ def imported(tmp_path: Path) -> Import:
 
 def numbers(result: Result) -> dict[str, float]:
     """The number of each metric of the only run."""
-    return {metric: value for _, metric, value in per_run(result.samples()).iter_rows()}
+    return {metric: value for _, metric, value in per_run(result.samples())}
 
 
 def told(name: str) -> dict[str, Any]:
@@ -122,8 +122,9 @@ def test_loss_and_jitter_of_udp_are_the_receivers(imported: Import) -> None:
 
 
 def test_what_iperf3_omits_is_warm_up(imported: Import) -> None:
-    samples = imported("iperf3-tcp-omit-server.json").samples()
-    phases = samples.sort("t_ns").select("phase", "t_ns").rows()
+    (samples,) = imported("iperf3-tcp-omit-server.json").samples()
+    rows = zip(samples.t_ns.tolist(), samples.phase, strict=True)
+    phases = [(phase, t_ns) for t_ns, phase in sorted(rows)]
     assert phases[0] == ("warmup", 0)
     assert all(t_ns >= 1_000_000_000 for phase, t_ns in phases if phase == "measure")
 
@@ -174,10 +175,8 @@ def test_throughput_is_what_flents_netperf_says_arrived(imported: Import, name: 
 
 
 def test_round_trips_under_flents_load_are_kept_apart(imported: Import) -> None:
-    samples = imported("tcp_download.flent.gz").samples()
-    idle, loaded = (
-        samples.filter(metric=metric).get_column("value").to_list() for metric in ("rtt", "rtt_loaded")
-    )
+    (samples,) = imported("tcp_download.flent.gz").samples()
+    idle, loaded = (samples.value[samples.metric.equal(metric)].tolist() for metric in ("rtt", "rtt_loaded"))
     assert max(idle) < 1 < sorted(loaded)[len(loaded) // 2]  # ms: the shaper's queue holds 20 ms
 
 

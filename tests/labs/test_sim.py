@@ -73,11 +73,8 @@ def test_a_study_in_lab_sim_is_a_result_like_any_other(tmp_path: Path) -> None:
     assert all(one.verdict.valid for one in records)
     assert all(set(one.hosts) == {"machine"} for one in records)
     assert records[0].link["scenario"]["phy"] == "ofdm"  # type: ignore[index, call-overload]
-    values = per_run(result.samples())
-    udp = values.filter(
-        values["run"] == next(one.run.id for one in records if one.run.cell.transport == "udp")
-    )
-    by_metric = dict(udp.select("metric", "value").iter_rows())
+    udp = next(one.run.id for one in records if one.run.cell.transport == "udp")
+    by_metric = {metric: value for run, metric, value in per_run(result.samples()) if run == udp}
     assert by_metric["rtt"] == 1.0
     assert by_metric["rtt_p99"] == by_metric["delay_p99"] == 2.0
     assert (by_metric["jitter"], by_metric["loss"]) == (0.25, 0.125)

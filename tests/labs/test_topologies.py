@@ -7,7 +7,6 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-import polars as pl
 import pytest
 from observer import tshark
 
@@ -19,6 +18,7 @@ from airtoll.probes.iperf3 import Throughput
 from airtoll.probes.rtt import Rtt
 from airtoll.probes.simulated import SimulatedThroughput
 from airtoll.stats import per_run
+from airtoll.store import Samples
 from airtoll.study import LinkSettings
 from airtoll.study.cell import Cell, Method
 from airtoll.study.factors import Ip
@@ -208,9 +208,9 @@ def test_what_finds_no_room_at_the_wire_or_a_processor_is_counted(lab: Air, cell
 
 def throughput_bit_per_s(measurement: Measurement) -> float:
     """The number of a run in a report."""
-    rows = [{"run": "r", **vars(sample)} for sample in measurement.samples]
-    (value,) = per_run(pl.DataFrame(rows)).filter(pl.col("metric") == "throughput")["value"]
-    return float(value)
+    found = per_run([Samples.of("r", measurement.samples)])
+    (value,) = (value for _, metric, value in found if metric == "throughput")
+    return value
 
 
 needs_iperf3 = pytest.mark.skipif(which("iperf3") is None, reason="not installed: iperf3")

@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from shutil import which
 
-import polars as pl
 import pytest
 from observer import tshark
 
@@ -16,6 +15,7 @@ from airtoll.probes import Measurement, video
 from airtoll.probes.simulated import SimulatedVideo
 from airtoll.probes.video import Video
 from airtoll.stats import per_run
+from airtoll.store import Samples
 from airtoll.study.cell import Cell, Method
 
 MakeCell = Callable[..., Cell]
@@ -24,11 +24,7 @@ METHOD = Method(repeats=1, discard_first=0, duration=1.0, warmup=0.3, seed=4)
 
 def numbers(measured: Measurement) -> dict[str, float]:
     """The numbers of a run in a report."""
-    rows = [{"run": "r", **vars(sample)} for sample in measured.samples]
-    return {
-        metric: value
-        for _, metric, value in per_run(pl.DataFrame(rows, infer_schema_length=None)).iter_rows()
-    }
+    return {metric: value for _, metric, value in per_run([Samples.of("r", measured.samples)])}
 
 
 def faults(measured: Measurement) -> list[str]:

@@ -361,7 +361,7 @@ def test_the_same_result_gives_the_same_report(quickstart: Result, tmp_path: Pat
 
 def test_a_hundred_thousand_samples_make_a_small_page_in_seconds(make: Make) -> None:
     result = make(samples=lambda run: make_samples(run, round_trips=2100))
-    assert result.samples().height > 100_000
+    assert sum(map(len, result.samples())) > 100_000
     began = time.process_time()
     paths = write_report(result, result.directory)
     assert time.process_time() - began < 10

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from random import Random
 
-import polars as pl
 import pytest
 
 from airtoll.stats import (
     Comparison,
     Interval,
     Outcome,
+    RunNumber,
     Span,
     compare,
     coverage,
@@ -54,9 +54,8 @@ def outcomes(
     return [Outcome(run, finished=True) for run in runs]
 
 
-def table(rows: Iterable[tuple[str, str, float | None]]) -> pl.DataFrame:
-    schema = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
-    return pl.DataFrame(list(rows), schema=schema, orient="row")
+def table(rows: Iterable[tuple[str, str, float]]) -> list[RunNumber]:
+    return [RunNumber(*row) for row in rows]
 
 
 def throughputs(of: Sequence[Outcome]) -> dict[str, float]:

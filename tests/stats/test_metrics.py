@@ -3,31 +3,20 @@
 import ast
 import inspect
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError
-from airtoll.probes import PROBES
+from airtoll.probes import PROBES, Sample
 from airtoll.stats import METRICS, metrics, per_run
 from airtoll.stats.metrics import P99_MIN_ROUND_TRIPS
+from airtoll.store import Samples
 
 S = 1_000_000_000
-COLUMNS: dict[str, Any] = {
-    "run": pl.String,
-    "probe": pl.String,
-    "metric": pl.String,
-    "unit": pl.String,
-    "endpoint": pl.String,
-    "direction": pl.String,
-    "t_ns": pl.Int64,
-    "dur_ns": pl.Int64,
-    "value": pl.Float64,
-    "phase": pl.String,
-}
 
 
 def sample(metric: str, value: float | None, **fields: Any) -> dict[str, Any]:
@@ -44,8 +33,13 @@ def sample(metric: str, value: float | None, **fields: Any) -> dict[str, Any]:
 
 
 def numbers(*samples: dict[str, Any]) -> dict[str, float]:
-    table = per_run(pl.DataFrame(list(samples), schema=COLUMNS))
-    return {f"{run}/{metric}": value for run, metric, value in table.iter_rows()}
+    by_run: dict[str, list[Sample]] = {}
+    for fields in samples:
+        by_run.setdefault(fields["run"], []).append(
+            Sample(**{name: value for name, value in fields.items() if name != "run"})
+        )
+    found = per_run(Samples.of(run, of_run) for run, of_run in by_run.items())
+    return {f"{run}/{metric}": value for run, metric, value in found}
 
 
 def test_throughput_weighs_intervals_by_their_length() -> None:
@@ -79,8 +73,7 @@ def test_both_directions_add_up() -> None:
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=300))
 def test_rtt_is_the_median_and_p99_needs_enough_round_trips(trips: list[float]) -> None:
     got = numbers(*(sample("rtt", trip, t_ns=i, dur_ns=0, probe="sockperf") for i, trip in enumerate(trips)))
-    series = pl.Series(trips)
-    assert got["r1/rtt"] == pytest.approx(series.median())
+    assert got["r1/rtt"] == pytest.approx(median(trips))
     assert ("r1/rtt_p99" in got) == (len(trips) >= P99_MIN_ROUND_TRIPS)
     if len(trips) >= P99_MIN_ROUND_TRIPS:
         assert sum(trip <= got["r1/rtt_p99"] + 1e-12 for trip in trips) >= 0.98 * len(trips)
@@ -213,7 +206,7 @@ def test_another_unit_is_refused_by_name() -> None:
 
 
 def test_no_samples_at_all() -> None:
-    assert per_run(pl.DataFrame(schema=COLUMNS)).is_empty()
+    assert per_run([]) == per_run([Samples.of("r1", [])]) == []
 
 
 def test_every_metric_explains_itself() -> None:

@@ -122,7 +122,7 @@ DONE = [Done(place, answer, ELSEWHERE if place == 2 else HERE) for place, answer
 
 def test_the_table_has_a_row_a_cell_in_the_order_of_the_grid() -> None:
     table = make_table(CELLS, [DONE[2], DONE[0], DONE[1]])
-    assert table.to_dict(as_series=False) == {
+    assert table == {
         "cell": [0, 1, 2],
         "seed": [1, 2, 3],
         "snr_db_matrix": [None, "[[0,1],[1,0]]", None],
@@ -135,7 +135,7 @@ def test_the_table_has_a_row_a_cell_in_the_order_of_the_grid() -> None:
         "machine_processor": ["Some CPU", "Some CPU", "Another CPU"],
         "machine_kernel": ["6.18.0", "6.18.0", "6.1.0"],
     }
-    assert table.equals(make_table(CELLS, DONE))
+    assert table == make_table(CELLS, DONE)
 
 
 def test_the_table_is_written_whole_and_in_every_form(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_table_is_written_whole_and_in_every_form(tmp_path: Path) -> None:
     paths = write_table(table, tmp_path / "t.parquet", ("csv", "json"))
     assert [path.name for path in paths] == ["t.parquet", "t.csv", "t.json"]
     assert {path.name for path in tmp_path.iterdir()} == {"t.parquet", "t.csv", "t.json"}
-    assert pl.read_parquet(paths[0]).equals(table)
+    assert pl.read_parquet(paths[0]).equals(pl.DataFrame(table))
     assert pl.read_csv(paths[1]).height == 3
     assert json.loads(paths[2].read_text())[1]["rtt_ms_p50"] == 3.0
     with pytest.raises(AirtollError, match="cannot write"):

@@ -5,6 +5,7 @@ mod link;
 mod protection;
 mod scenario;
 mod speed;
+mod table;
 
 use std::io::{self, BufReader};
 
@@ -67,4 +68,6 @@ mod _rust {
     use super::speed::{
         PartSpeed, Speed, SpeedCase, SpeedHost, measure_part_speeds, measure_speed, speed_host, speed_suites,
     };
+    #[pymodule_export]
+    use super::table::{read_parquet, write_parquet};
 }

@@ -7,10 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import polars as pl
-
 from airtoll.errors import UsageError
-from airtoll.stats import METRICS, Comparison, Outcome, compare, per_run
+from airtoll.stats import METRICS, Comparison, Outcome, RunNumber, compare, per_run
 from airtoll.stats.comparison import SECURITY_ORDER
 from airtoll.store import PlanRecord, Result, RunRecord
 from airtoll.study import levels_of
@@ -30,7 +28,7 @@ class Figures:
     head: PlanRecord
     records: Sequence[RunRecord]  # of the finished runs
     outcomes: Sequence[Outcome]  # of all planned runs
-    values: pl.DataFrame  # run, metric, value
+    values: Sequence[RunNumber]
 
     @classmethod
     def of(cls, result: Result) -> Self:
@@ -53,7 +51,7 @@ class Figures:
         cells = {outcome.run.id: outcome.run.cell for outcome in self.outcomes if outcome.left_out is None}
         planned = {outcome.run.cell for outcome in self.outcomes}
         found: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in sorted(planned, key=_cell_order)}
-        for run_id, metric, value in self.values.iter_rows():
+        for run_id, metric, value in self.values:
             if run_id in cells:
                 found[cells[run_id]].setdefault(metric, []).append(value)
         return found

@@ -17,7 +17,7 @@ from airtoll.labs.sim import Sim
 from airtoll.probes import probes_of
 from airtoll.probes.base import Sample
 from airtoll.stats.metrics import per_run
-from airtoll.store.samples import to_frame
+from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan
 from airtoll.study.factors import StackName
 from airtoll.study.link import LinkSettings, MediumSettings, Stack
@@ -158,5 +158,5 @@ class Predictions:
                         continue
                     samples += measurement.samples
                     answers[probe.name] = json.loads(measurement.raw["answer.json"])
-        values = {metric: value for _, metric, value in per_run(to_frame("case", samples)).iter_rows()}
+        values = {metric: value for _, metric, value in per_run([Samples.of("case", samples)])}
         return Prediction(values, answers)

@@ -42,7 +42,7 @@ from airtoll.stats.independent import (
     independent_equivalence,
     independent_ratio,
 )
-from airtoll.stats.metrics import METRICS, Metric, per_run
+from airtoll.stats.metrics import METRICS, Metric, RunNumber, per_run
 from airtoll.stats.paired import (
     PairedDifference,
     PairedRatio,
@@ -83,6 +83,7 @@ __all__ = [
     "PairedRow",
     "Precision",
     "Rule",
+    "RunNumber",
     "Span",
     "Summary",
     "choose_degree",

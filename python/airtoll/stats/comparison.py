@@ -13,11 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-import polars as pl
-
 from airtoll.stats.equivalence import MARGIN_PERCENT, Equivalence
 from airtoll.stats.holm import holm
-from airtoll.stats.metrics import METRICS
+from airtoll.stats.metrics import METRICS, RunNumber
 from airtoll.stats.paired import (
     PairedDifference,
     PairedRatio,
@@ -124,7 +122,7 @@ class Coverage:
 
 
 def compare(
-    values: pl.DataFrame,
+    values: Iterable[RunNumber],
     outcomes: Sequence[Outcome],
     *,
     margin_percent: float = MARGIN_PERCENT,
@@ -132,7 +130,7 @@ def compare(
 ) -> Comparison:
     """Summaries of every cell and metric, and paired comparisons with the baseline level.
 
-    `values` is the result of `metrics.per_run` (run, metric, value), with runs identified by `Run.id`. The baseline is
+    `values` is the result of `metrics.per_run`, with runs identified by `Run.id`. The baseline is
     "open" if the plan contains it, otherwise the plan's first level in the order of `Security`. Rows follow the order
     of cells (factor by factor, security last) and of `METRICS`. A ratio within `margin_percent` of 1 counts as
     equivalent. `precision_percent` is the study's target half width of the intervals, in percent of the mean, or None
@@ -142,8 +140,8 @@ def compare(
     levels = tuple(level for level in SECURITY_ORDER if level in planned)  # "open" is the first
     counting = {outcome.run.id: outcome.run for outcome in outcomes if outcome.left_out is None}
     numbers: dict[str, dict[str, float]] = defaultdict(dict)  # metric -> run -> value
-    for run_id, metric, value in values.select("run", "metric", "value").iter_rows():
-        if run_id in counting and value is not None:
+    for run_id, metric, value in values:
+        if run_id in counting:
             numbers[metric][run_id] = value
     metrics = tuple(name for name in METRICS if name in numbers)
     by_cell: dict[Cell, list[Outcome]] = defaultdict(list)

@@ -10,13 +10,18 @@ first probe count. A probe that computes the number itself (lab sim: rtt_p99, lo
 records it as a single sample.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from airtoll.errors import AirtollError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from airtoll.store.samples import Samples, Words
 
 Better = Literal["higher", "lower"]
 
@@ -24,16 +29,46 @@ P99_MIN_ROUND_TRIPS = 100
 """With fewer round trips, the 99th percentile would equal the largest of them."""
 
 
+class RunNumber(NamedTuple):
+    """The number of one run for one metric, in the metric's unit."""
+
+    run: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Samples of one metric in one run, as columns with one row per sample."""
+
+    probe: "Words"
+    endpoint: "Words"
+    direction: "Words"
+    dur_ns: "NDArray[np.int64]"
+    value: "NDArray[np.float64]"  # NaN if it was not measured
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.value)
+
+    def where(self, chosen: "NDArray[np.bool_]") -> "Rows":
+        """The chosen samples."""
+        if chosen.all():
+            return self
+        texts = (column.where(chosen) for column in (self.probe, self.endpoint, self.direction))
+        return Rows(*texts, self.dur_ns[chosen], self.value[chosen])
+
+
 @dataclass(frozen=True)
 class Measured:
-    """The samples of runs in the phase "measure"."""
+    """The samples of one run in the phase "measure", by metric."""
 
-    every: pl.DataFrame
-    known: pl.DataFrame  # samples with a value, from the first probe of a run that records the metric
+    every: dict[str, Rows]
+    known: dict[str, Rows]  # samples with a value, from the first probe that records the metric
 
 
-Number = Callable[[Measured, str], pl.DataFrame]
-"""Maps samples and a metric's name to one row per run, with the columns run and value; empty without samples."""
+Number = Callable[[Measured, str], float | None]
+"""The number of a run for the metric of that name; None without samples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,63 +108,70 @@ _ECHOES = ("rtt", "irtt")
 _ENGINE = ("engine",)
 
 
-def _mean() -> pl.Expr:
-    return pl.col("value").mean()
+def _mean(rows: Rows) -> float:
+    return float(rows.value.sum()) / len(rows)
 
 
-def _median() -> pl.Expr:
-    return pl.col("value").median()
+def _mean_size(rows: Rows) -> float:
+    return float(abs(rows.value).sum()) / len(rows)
 
 
-def _weighted_mean() -> pl.Expr:
+def _median(rows: Rows) -> float:
+    return _quantile(rows, 0.5)
+
+
+def _weighted_mean(rows: Rows) -> float:
     """Mean of the values weighted by the lengths of their intervals; instants have equal weights."""
-    weight = pl.col("dur_ns").cast(pl.Float64)
-    return (
-        pl.when(weight.sum() > 0)
-        .then((pl.col("value") * weight).sum() / weight.sum())
-        .otherwise(pl.col("value").mean())
-    )
+    weight = rows.dur_ns.astype(float)
+    total = float(weight.sum())
+    return float((rows.value * weight).sum()) / total if total > 0 else _mean(rows)
 
 
-def _p99() -> pl.Expr:
-    enough = pl.len() >= P99_MIN_ROUND_TRIPS
-    return pl.when(enough).then(pl.col("value").quantile(0.99, interpolation="linear"))
+def _p99(rows: Rows) -> float | None:
+    return _quantile(rows, 0.99) if len(rows) >= P99_MIN_ROUND_TRIPS else None
 
 
-def _of(number: pl.Expr, samples: str | None = None, way: str | None = None) -> Number:
+def _quantile(rows: Rows, share: float) -> float:
+    """The quantile, interpolated linearly between the two nearest values."""
+    ordered = rows.value.copy()
+    ordered.sort()
+    place = share * (len(ordered) - 1)
+    below, above = float(ordered[math.floor(place)]), float(ordered[math.ceil(place)])
+    return below + (above - below) * (place - math.floor(place))
+
+
+def _of(number: Callable[[Rows], float | None], samples: str | None = None, way: str | None = None) -> Number:
     """A number from the samples named like the metric, or named `samples`, of one direction or of all."""
 
-    def of_run(measured: Measured, metric: str) -> pl.DataFrame:
-        rows = measured.known.filter(pl.col("metric") == (samples or metric))
-        if way is not None:
-            rows = rows.filter(pl.col("direction") == way)
-        return rows.group_by("run").agg(number.alias("value"))
+    def of_run(measured: Measured, metric: str) -> float | None:
+        rows = measured.known.get(samples or metric)
+        if rows is not None and way is not None:
+            rows = rows.where(rows.direction.equal(way))
+        return number(rows) if rows else None
 
     return of_run
 
 
-def _received(measured: Measured, metric: str) -> pl.DataFrame:
+def _received(measured: Measured, metric: str) -> float | None:
     """Received rate. The sender's samples are excluded: they measure the data passed to its own stack."""
-    receiver = pl.col("direction").replace_strict(_RECEIVER, default=None, return_dtype=pl.String)
-    return (
-        measured.known.filter(pl.col("metric") == metric)
-        .filter(receiver.is_null() | (pl.col("endpoint") == receiver))
-        .group_by("run", "direction")
-        .agg(_weighted_mean().alias("value"))
-        .group_by("run")
-        .agg(pl.col("value").sum())
-    )
+    if (rows := measured.known.get(metric)) is None:
+        return None
+    for direction, receiver in _RECEIVER.items():
+        rows = rows.where(~rows.direction.equal(direction) | rows.endpoint.equal(receiver))
+    return _sum_of_means(rows, rows.direction.codes)
 
 
-def _sum(measured: Measured, metric: str) -> pl.DataFrame:
+def _sum(measured: Measured, metric: str) -> float | None:
     """Sum over all stations and directions, each by its reporting end."""
-    return (
-        measured.known.filter(pl.col("metric") == metric)
-        .group_by("run", "endpoint", "direction")
-        .agg(_weighted_mean().alias("value"))
-        .group_by("run")
-        .agg(pl.col("value").sum())
-    )
+    if (rows := measured.known.get(metric)) is None:
+        return None
+    return _sum_of_means(rows, rows.endpoint.codes * len(rows.direction.words) + rows.direction.codes)
+
+
+def _sum_of_means(rows: Rows, keys: "NDArray[np.uint32]") -> float | None:
+    """The sum of the weighted means of the groups of samples with equal keys."""
+    means = [_weighted_mean(rows.where(keys == key)) for key in dict.fromkeys(keys.tolist())]
+    return sum(means) if means else None
 
 
 def _lost(tool: str, way: str | None = None) -> Number:
@@ -138,19 +180,18 @@ def _lost(tool: str, way: str | None = None) -> Number:
     A missing count of one interval would bias the ratio of the others. Such a run has no loss.
     """
 
-    def total(counts_of: str) -> pl.Expr:
-        counts = pl.col("value").filter(pl.col("metric") == counts_of)
-        return pl.when(counts.is_not_null().all() & (counts.len() > 0)).then(counts.sum())
+    def total(measured: Measured, counts_of: str) -> float | None:
+        if (rows := measured.every.get(counts_of)) is None:
+            return None
+        rows = rows.where(rows.probe.equal(tool))
+        if way is not None:
+            rows = rows.where(rows.direction.equal(way))
+        found = float(rows.value.sum())  # NaN if a count is missing
+        return found if rows and not math.isnan(found) else None
 
-    def of_run(measured: Measured, metric: str) -> pl.DataFrame:  # noqa: ARG001  (as every number)
-        of_tool = (pl.col("probe") == tool) & (way is None or pl.col("direction") == way)
-        return (
-            measured.every.filter(of_tool)
-            .group_by("run")
-            .agg(lost=total("datagrams_lost"), sent=total("datagrams_sent"))
-            .filter(pl.col("sent") > 0)
-            .select("run", value=pl.col("lost") / pl.col("sent"))
-        )
+    def of_run(measured: Measured, metric: str) -> float | None:  # noqa: ARG001  (as every number)
+        lost, sent = total(measured, "datagrams_lost"), total(measured, "datagrams_sent")
+        return lost / sent if lost is not None and sent else None
 
     return of_run
 
@@ -194,7 +235,7 @@ def _cpu(
         better="lower",
         main=main,
         definition=f"CPU time over elapsed time while throughput is measured; {whole} = 100 %",
-        numbers=(_of(_weighted_mean()),),
+        numbers=(_of(_weighted_mean),),
         probes=_LOADS,
         extreme=extreme,
     )
@@ -231,7 +272,7 @@ def _part(name: str, title: str, definition: str) -> Metric:
         better="lower",
         main=False,
         definition=f"{definition}, by the engine on one core, one frame at a time",
-        numbers=(_of(_mean()),),
+        numbers=(_of(_mean),),
         probes=_ENGINE,
     )
 
@@ -283,7 +324,7 @@ def _radio(
         better=better,
         main=False,
         definition=definition,
-        numbers=(_of(_weighted_mean()),),
+        numbers=(_of(_weighted_mean),),
         probes=_LOADS,
     )
 
@@ -311,7 +352,7 @@ METRICS: dict[str, Metric] = {
             "Round-trip time",
             "RTT",
             "median of the round trips",
-            _of(_median()),
+            _of(_median),
             probes=_ECHOES,
             extreme=True,
         ),
@@ -320,8 +361,8 @@ METRICS: dict[str, Metric] = {
             "Round-trip time, 99th percentile",
             "RTT p99",
             f"99th percentile of the round trips, if there are at least {P99_MIN_ROUND_TRIPS}",
-            _of(_p99(), "rtt"),
-            _of(_mean()),
+            _of(_p99, "rtt"),
+            _of(_mean),
             probes=_ECHOES,
             main=False,
         ),
@@ -330,7 +371,7 @@ METRICS: dict[str, Metric] = {
             "Round-trip time under load",
             "Loaded RTT",
             "median of the round trips while other traffic loads the link",
-            _of(_median()),
+            _of(_median),
             probes=(),
             main=False,
         ),
@@ -339,7 +380,7 @@ METRICS: dict[str, Metric] = {
             "One-way delay",
             "Delay",
             "median of the packets' delays under the load",
-            _of(_mean()),
+            _of(_mean),
             probes=_LOADS,
             main=False,
             extreme=True,
@@ -349,7 +390,7 @@ METRICS: dict[str, Metric] = {
             "One-way delay, 99th percentile",
             "Delay p99",
             "99th percentile of the packets' delays under the load",
-            _of(_mean()),
+            _of(_mean),
             probes=_LOADS,
             main=False,
         ),
@@ -358,7 +399,7 @@ METRICS: dict[str, Metric] = {
             "One-way delay, mean",
             "Delay mean",
             "mean of the video packets' delays from program to program",
-            _of(_mean()),
+            _of(_mean),
             probes=("video",),
             main=False,
         ),
@@ -367,7 +408,7 @@ METRICS: dict[str, Metric] = {
             "Round-trip delay under video",
             "Video RTT",
             "from each video frame's last packet to the receiver's answer, mean over the frames",
-            _of(_mean()),
+            _of(_mean),
             probes=("video",),
         ),
         _time(
@@ -375,7 +416,7 @@ METRICS: dict[str, Metric] = {
             "Video frame delay",
             "Frame delay",
             "from each video frame's capture to its last packet's arrival, mean over complete frames",
-            _of(_mean()),
+            _of(_mean),
             probes=("video",),
             main=False,
         ),
@@ -384,7 +425,7 @@ METRICS: dict[str, Metric] = {
             "Jitter",
             "Jitter",
             "interarrival jitter of RFC 3550 section 6.4.1 by the receiver, mean over the intervals",
-            _of(_mean()),
+            _of(_mean),
             probes=_LOADS,
             extreme=True,
         ),
@@ -398,7 +439,7 @@ METRICS: dict[str, Metric] = {
             decimals=3,
             better="lower",
             definition="datagrams lost over datagrams sent under the load of the throughput measurement",
-            numbers=(_of(_mean()), _lost("iperf3")),
+            numbers=(_of(_mean), _lost("iperf3")),
             probes=_LOADS,
             extreme=True,
         ),
@@ -416,7 +457,7 @@ METRICS: dict[str, Metric] = {
                 f"One-way delay without load, {way}",
                 f"Idle delay {way}",
                 "median of the one-way delays on an otherwise idle link",
-                _of(_median(), "delay_idle", way),
+                _of(_median, "delay_idle", way),
                 probes=("irtt",),
                 main=False,
             )
@@ -428,7 +469,7 @@ METRICS: dict[str, Metric] = {
                 f"Delay variation without load, {way}",
                 f"IPDV {way}",
                 "mean of the absolute differences between the delays of consecutive datagrams (IPDV, RFC 3393)",
-                _of(pl.col("value").abs().mean(), "ipdv", way),
+                _of(_mean_size, "ipdv", way),
                 probes=("irtt",),
                 main=False,
             )
@@ -440,7 +481,7 @@ METRICS: dict[str, Metric] = {
                 f"Datagram loss without load, {way}",
                 f"Idle loss {way}",
                 "datagrams lost over datagrams sent in that direction on an otherwise idle link",
-                _of(_mean(), "loss_idle", way),
+                _of(_mean, "loss_idle", way),
                 _lost("irtt", way),
                 probes=("irtt",),
                 unit="1",
@@ -458,7 +499,7 @@ METRICS: dict[str, Metric] = {
             decimals=3,
             better="lower",
             definition="video frames that were incomplete 100 ms after their capture, over frames sent",
-            numbers=(_of(_mean()),),
+            numbers=(_of(_mean),),
             probes=("video",),
         ),
         _cpu("cpu_system", "CPU, whole machine", "CPU", "all cores together", extreme=True),
@@ -470,7 +511,7 @@ METRICS: dict[str, Metric] = {
             "Airtime in use",
             "Airtime",
             "share of the time in which the medium was busy",
-            _of(_weighted_mean()),
+            _of(_weighted_mean),
             probes=_LOADS,
         ),
         _percent(
@@ -478,7 +519,7 @@ METRICS: dict[str, Metric] = {
             "Retries",
             "Retries",
             "share of retransmissions among all transmissions of MPDUs",
-            _of(_weighted_mean()),
+            _of(_weighted_mean),
             probes=_LOADS,
         ),
         _radio("phy_rate", "PHY rate", "bit/s", "PHY rate of data frames", display=("Mbit/s", 1e-6)),
@@ -497,48 +538,53 @@ METRICS: dict[str, Metric] = {
 OF_ENGINE = tuple(name for name, metric in METRICS.items() if metric.probes == _ENGINE)
 """CPU times per frame, from the probe engine."""
 
-_SCHEMA = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
 
+def per_run(samples: "Iterable[Samples]") -> list[RunNumber]:
+    """The numbers of runs, in the order of the runs' ids and of `METRICS`. Unmeasured metrics have no number.
 
-def per_run(samples: pl.DataFrame) -> pl.DataFrame:
-    """One row per run and metric: run, metric, value in the metric's unit. Unmeasured metrics have no row.
-
-    `samples` has the columns run, probe, metric, unit, endpoint, direction, t_ns, dur_ns, value and phase
-    (probes.base.Sample). Metrics that are not in `METRICS` are ignored. Raises AirtollError if samples have another
-    unit than the metric.
+    Metrics that are not in `METRICS` are ignored. Raises AirtollError if samples have another unit than the metric.
     """
-    value = pl.col("value").cast(pl.Float64)
-    measured = samples.filter(pl.col("phase").cast(pl.String) == "measure").with_columns(
-        pl.col("run", "probe", "metric", "unit", "endpoint", "direction").cast(pl.String),
-        value=pl.when(value.is_finite()).then(value),
-    )
-    _check_units(measured)
-    known = measured.filter(pl.col("value").is_not_null()).filter(
-        pl.col("probe") == pl.col("probe").first().over("run", "metric")
-    )
-    of = Measured(measured, known)
-    parts = [
-        number(of, name).with_columns(metric=pl.lit(name))
-        for name, metric in METRICS.items()
-        for number in metric.numbers
-    ]
-    order = pl.Enum(list(METRICS))
-    return (
-        pl.concat(
-            [part.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()) for part in parts]
+    found = []
+    for of_run in sorted(samples, key=lambda each: each.run):
+        measured = _measured(of_run)
+        for name, metric in METRICS.items():
+            values = (number(measured, name) for number in metric.numbers)
+            found += [
+                RunNumber(of_run.run, name, value)
+                for value in values
+                if value is not None and math.isfinite(value)
+            ]
+    return found
+
+
+def _measured(samples: "Samples") -> Measured:
+    every: dict[str, Rows] = {}
+    known: dict[str, Rows] = {}
+    measure = samples.phase.equal("measure")
+    for code, name in enumerate(samples.metric.words):
+        chosen = (measure & (samples.metric.codes == code)).nonzero()[0]
+        if not len(chosen):
+            continue
+        if name in METRICS:
+            _check_units(samples.run, METRICS[name], samples.unit.where(chosen))
+        rows = Rows(
+            samples.probe.where(chosen),
+            samples.endpoint.where(chosen),
+            samples.direction.where(chosen),
+            samples.dur_ns[chosen],
+            samples.value[chosen],
         )
-        .filter(pl.col("value").is_finite())
-        .sort("run", pl.col("metric").cast(order))
-    )
+        every[name] = rows
+        rows = rows.where(rows.value == rows.value)  # noqa: PLR0124  (not NaN)
+        if rows:
+            known[name] = rows.where(rows.probe.codes == rows.probe.codes[0])
+    return Measured(every, known)
 
 
-def _check_units(samples: pl.DataFrame) -> None:
-    units = samples.select("run", "metric", "unit").unique(
-        ["metric", "unit"], keep="first", maintain_order=True
-    )
-    for run, name, unit in units.iter_rows():
-        metric = METRICS.get(name)
-        if metric is not None and unit != metric.unit:
-            raise AirtollError(
-                f"run {run}: samples of {name} are in '{unit}' where '{metric.unit}' is expected"
-            )
+def _check_units(run: str, metric: Metric, units: "Words") -> None:
+    wrong = ~units.equal(metric.unit)
+    if wrong.any():
+        unit = units.where(wrong)[0]
+        raise AirtollError(
+            f"run {run}: samples of {metric.name} are in '{unit}' where '{metric.unit}' is expected"
+        )

@@ -1,7 +1,7 @@
 """The result directory: the record of what a study measured, which stays readable years later on other machines.
 
 - `records`: the contents of `plan.json` and `run.json`, and their schema version.
-- `samples`: the table of samples and its Parquet form.
+- `parquet`: columns of a table, and Parquet files of them. `samples`: the table of a run's samples.
 - `durable`: files that are on the disk completely or not at all; the lock; checksums.
 - `result`: `Result`, the directory itself: create, open, resume, write, read.
 - `origin`: the version of airtoll and the machine that make a result, and whether they may change within a result.
@@ -27,7 +27,7 @@ from airtoll.store.recorder import (
 )
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord, Verdict, Versions, run_schema
 from airtoll.store.result import FinishedRun, Result, default_directory
-from airtoll.store.samples import COLUMNS
+from airtoll.store.samples import COLUMNS, Samples
 
 __all__ = [
     "COLUMNS",
@@ -41,6 +41,7 @@ __all__ = [
     "RunFinished",
     "RunRecord",
     "RunStarted",
+    "Samples",
     "Verdict",
     "Versions",
     "check_cells",

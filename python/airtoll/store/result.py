@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-import polars as pl
-
 from airtoll import _rust
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.namespace import machine_facts
@@ -23,6 +21,7 @@ from airtoll.store.durable import LOCK, SUMS, Lock, reporting, staging
 from airtoll.store.layout import PLAN, RAW, RUN, RUNS, SAMPLES, STUDY, read_file, read_plan
 from airtoll.store.origin import Origin, refuse_mixture
 from airtoll.store.records import SCHEMA_VERSION, PlanRecord, RunRecord
+from airtoll.store.samples import Samples
 from airtoll.study.cell import Plan, Run
 
 # No character that sha256sum would escape, no hidden file, no path out of the directory.
@@ -182,9 +181,11 @@ class Result:
         files = [self.run_directory(run_id) / RUN for run_id in self._finished_in_order()]
         return [records.parse(RunRecord, read_file(file), str(file)) for file in files]
 
-    def samples(self) -> pl.DataFrame:
-        """All samples of all finished runs, in plan order; columns as in `samples.COLUMNS`."""
-        return samples.read([self.run_directory(run_id) / SAMPLES for run_id in self._finished_in_order()])
+    def samples(self) -> list[Samples]:
+        """The samples of each finished run, in plan order."""
+        return samples.read(
+            {run_id: self.run_directory(run_id) / SAMPLES for run_id in self._finished_in_order()}
+        )
 
     def verify(self) -> list[str]:
         """All errors in the directory, one line per file; empty if there are none."""
@@ -205,11 +206,11 @@ class Result:
         """
         if self._lock is None:
             raise RuntimeError("the result is open for reading only")
-        frames = [self._checked(run) for run in runs]
+        contents = [self._checked(run) for run in runs]
         with ExitStack() as stack:
             stages = []
-            for run, frame in zip(runs, frames, strict=True):
-                stages.append(self._stage(run, frame, stack, flush=len(runs) == 1))
+            for run, content in zip(runs, contents, strict=True):
+                stages.append(self._stage(run, content, stack, flush=len(runs) == 1))
             with self._storing(*runs):
                 if len(runs) > 1:
                     durable.sync_all(self.directory / RUNS)
@@ -217,8 +218,8 @@ class Result:
                     stage.rename(self.run_directory(run.record.run.id))
                 durable.sync(self.directory / RUNS)
 
-    def _checked(self, run: FinishedRun) -> pl.DataFrame:
-        """The run's samples as a table. Raises AirtollError if the run does not belong to this result."""
+    def _checked(self, run: FinishedRun) -> bytes:
+        """The run's samples as a Parquet file. Raises AirtollError if the run does not belong to this result."""
         run_id = run.record.run.id
         if self._planned.get(run_id) != run.record.run:
             raise AirtollError(f"run {run_id} is not in the plan of {self.directory}")
@@ -226,16 +227,16 @@ class Result:
             raise AirtollError(f"run {run_id}: '{name}' cannot be the name of a file in {RAW}/")
         if self.run_directory(run_id).exists():
             raise AirtollError(f"run {run_id} is already stored in {self.directory}")
-        return samples.to_frame(run_id, run.values)
+        return samples.to_parquet(run_id, run.values)
 
-    def _stage(self, run: FinishedRun, frame: pl.DataFrame, stack: ExitStack, *, flush: bool) -> Path:
+    def _stage(self, run: FinishedRun, content: bytes, stack: ExitStack, *, flush: bool) -> Path:
         """Write the run under a temporary name. `stack` removes the directory unless it is renamed."""
         with self._storing(run):
             stage = stack.enter_context(staging(self.directory / RUNS, run.record.run.id))
             durable.write_new(stage / RUN, records.dump(run.record), flush=flush)
-            durable.write_new(stage / SAMPLES, samples.to_parquet(frame), flush=flush)
-            for name, content in run.raw.items():
-                _write_raw(stage / RAW / name, content, flush=flush)
+            durable.write_new(stage / SAMPLES, content, flush=flush)
+            for name, output in run.raw.items():
+                _write_raw(stage / RAW / name, output, flush=flush)
             sums = durable.sums(stage, durable.files_in(stage))
             durable.write_new(stage / SUMS, sums.encode(), flush=flush)
             if flush:

@@ -1,98 +1,163 @@
-"""The table of samples and its Parquet form: one row per sample, with the run's id in the first column."""
+"""The table of a run's samples and its Parquet form: one row per sample, with the run's id in the first column."""
 
-import io
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, get_args
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from airtoll.errors import AirtollError
 from airtoll.probes.base import Phase, Sample
+from airtoll.store import parquet
+from airtoll.store.layout import read_file
+from airtoll.store.parquet import Column
 
-COLUMNS: Final[dict[str, pl.DataType]] = {
-    "run": pl.String(),
-    "probe": pl.String(),
-    "metric": pl.String(),
-    "unit": pl.String(),
-    "endpoint": pl.String(),
-    "direction": pl.String(),
-    "t_ns": pl.Int64(),
-    "dur_ns": pl.Int64(),
-    "value": pl.Float64(),
-    "phase": pl.String(),
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COLUMNS: Final = {
+    "run": "String",
+    "probe": "String",
+    "metric": "String",
+    "unit": "String",
+    "endpoint": "String",
+    "direction": "String",
+    "t_ns": "Int64",
+    "dur_ns": "Int64",
+    "value": "Float64",
+    "phase": "String",
 }
-"""Every column and its type. Only `value` may be null; it is never NaN."""
+"""Every column and its type. Only `value` may lack a value in a row; it is never NaN."""
 
 PHASES: Final = get_args(Phase)
 
-# A panic in polars' Rust code is not an Exception; a crafted Parquet file can cause one.
-PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+@dataclass(frozen=True)
+class Words:
+    """A column of text: per row an index into the distinct words."""
+
+    codes: "NDArray[np.uint32]"
+    words: Sequence[str]
+
+    def __getitem__(self, row: int) -> str:
+        """The text of a row."""
+        return self.words[self.codes[row]]
+
+    def __iter__(self) -> Iterator[str]:
+        """The text of each row."""
+        return (self.words[code] for code in self.codes)
+
+    def equal(self, word: str) -> "NDArray[np.bool_]":
+        """Whether each row contains the word."""
+        code = self.words.index(word) if word in self.words else len(self.words)
+        found: NDArray[np.bool_] = self.codes == code
+        return found
+
+    def where(self, chosen: "NDArray[np.bool_] | NDArray[np.intp]") -> "Words":
+        """The chosen rows."""
+        return Words(self.codes[chosen], self.words)
 
 
-def to_frame(run_id: str, samples: Sequence[Sample]) -> pl.DataFrame:
-    """The samples of one run, in the given order. Raises AirtollError for a value that is not finite."""
+@dataclass(frozen=True)
+class Samples:
+    """The samples of one run, as columns with one row per sample."""
+
+    run: str
+    probe: Words
+    metric: Words
+    unit: Words
+    endpoint: Words
+    direction: Words
+    t_ns: "NDArray[np.int64]"
+    dur_ns: "NDArray[np.int64]"
+    value: "NDArray[np.float64]"  # NaN if it was not measured
+    phase: Words
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.value)
+
+    @classmethod
+    def of(cls, run_id: str, samples: Sequence[Sample]) -> "Samples":
+        """The samples of one run, in the given order. Raises AirtollError for a value that is not finite."""
+        return _of_columns(run_id, _columns(run_id, samples))
+
+
+def to_parquet(run_id: str, samples: Sequence[Sample]) -> bytes:
+    """A run's samples as a Parquet file, compressed with zstd.
+
+    Raises AirtollError for a value that is not finite.
+    """
+    return parquet.write(_columns(run_id, samples))
+
+
+def read(files: Mapping[str, Path]) -> list[Samples]:
+    """The samples of runs, by their ids, in order. Raises AirtollError with the name of a file that cannot be read."""
+    found = []
+    for run_id, file in files.items():
+        samples = _parsed(run_id, read_file(file))
+        if isinstance(samples, str):
+            raise AirtollError(f"{file}: {samples}")
+        found.append(samples)
+    return found
+
+
+def problem(content: bytes, run_id: str) -> str | None:
+    """Return the error in the content of the run's samples.parquet, or None."""
+    samples = _parsed(run_id, content)
+    return samples if isinstance(samples, str) else None
+
+
+def _parsed(run_id: str, content: bytes) -> Samples | str:
+    """The samples, or the error in the content."""
+    try:
+        columns = parquet.read(content)
+    except ValueError as error:
+        return f"cannot be read: {error}"
+    types = {column.name: column.kind for column in columns}
+    if list(types.items()) != list(COLUMNS.items()) or len(columns) != len(COLUMNS):
+        found = ", ".join(f"{column.name} {column.kind}" for column in columns)
+        wanted = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        return f"has the columns {found}; expected {wanted}"
+    for column in columns:
+        if column.present is not None and column.name != "value":
+            return f"column {column.name} has a row without a value"
+    value = columns[list(COLUMNS).index("value")]
+    if not all(map(math.isfinite, array("d", value.data))):  # zeros in rows without a value
+        return "column value has a NaN or an infinity"
+    words = {column.name: set(column.words) for column in columns}
+    if words["run"] - {run_id}:
+        return "has rows of another run"
+    if words["phase"] - set(PHASES):
+        return f"column phase has a value other than {', '.join(PHASES)}"
+    return _of_columns(run_id, columns)
+
+
+def _columns(run_id: str, samples: Sequence[Sample]) -> list[Column]:
     for sample in samples:
         if sample.value is not None and not math.isfinite(sample.value):
             raise AirtollError(
                 f"run {run_id}: {sample.probe} returned {sample.value} for {sample.metric} at {sample.t_ns} ns "
                 "(a value that was not measured must be None)"
             )
-    fields = [name for name in COLUMNS if name != "run"]
-    columns = {name: [getattr(sample, name) for sample in samples] for name in fields}
-    return pl.DataFrame({"run": [run_id] * len(samples), **columns}, schema=COLUMNS)
-
-
-def to_parquet(frame: pl.DataFrame) -> bytes:
-    """The frame as a Parquet file, compressed with zstd."""
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()
-
-
-def read(files: Sequence[Path]) -> pl.DataFrame:
-    """The rows of all files, in order. Raises AirtollError with the name of a file that cannot be read."""
-    if not files:
-        return pl.DataFrame(schema=COLUMNS)
-    try:
-        return _scan(files).collect()
-    except PARQUET_ERRORS as error:
-        for file in files:
-            try:
-                _scan([file]).collect()
-            except PARQUET_ERRORS as cause:
-                raise AirtollError(f"{file}: cannot be read: {_first_line(cause)}") from cause
-        raise AirtollError(
-            f"{files[0].parent.parent}: samples cannot be read: {_first_line(error)}"
-        ) from error
-
-
-def _scan(files: Sequence[Path]) -> pl.LazyFrame:
-    # No globbing and no partitions: a result directory may have any name, such as `a=b[1]`.
-    return pl.scan_parquet(list(files), schema=COLUMNS, glob=False, hive_partitioning=False)
-
-
-def problem(content: bytes, run_id: str) -> str | None:
-    """Return the error in the content of the run's samples.parquet, or None."""
-    try:
-        frame = pl.read_parquet(io.BytesIO(content), hive_partitioning=False)
-    except PARQUET_ERRORS as error:
-        return f"cannot be read: {_first_line(error)}"
-    if list(frame.schema.items()) != list(COLUMNS.items()):
-        found = ", ".join(f"{name} {dtype}" for name, dtype in frame.schema.items())
-        wanted = ", ".join(f"{name} {dtype}" for name, dtype in COLUMNS.items())
-        return f"has the columns {found}; expected {wanted}"
-    incomplete = [name for name in COLUMNS if name != "value" and frame[name].null_count()]
-    if incomplete:
-        return f"column {incomplete[0]} has a row without a value"
-    faults = {
-        "column value has a NaN or an infinity": frame["value"].is_finite().not_(),
-        "has rows of another run": frame["run"] != run_id,
-        f"column phase has a value other than {', '.join(PHASES)}": frame["phase"].is_in(PHASES).not_(),
+    values: dict[str, list[Any]] = {
+        name: [run_id] * len(samples) if name == "run" else [getattr(sample, name) for sample in samples]
+        for name in COLUMNS
     }
-    return next((fault for fault, rows in faults.items() if rows.any()), None)
+    return [Column.of(name, values[name], kind) for name, kind in COLUMNS.items()]
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+def _of_columns(run_id: str, columns: Sequence[Column]) -> Samples:
+    """The samples in columns that are those of `COLUMNS`."""
+    import numpy as np  # imported here: commands that read no samples start without it
+
+    dtypes = {"Int64": "<i8", "Float64": "<f8", "String": "<u4"}
+    found: dict[str, Any] = {}
+    for column in columns:
+        data = np.frombuffer(column.data, dtypes[column.kind])
+        found[column.name] = Words(data, column.words) if column.kind == "String" else data
+        if column.name == "value" and column.present is not None:
+            found["value"] = np.where(np.frombuffer(column.present, np.bool_), data, np.nan)
+    return Samples(**found | {"run": run_id})

@@ -7,25 +7,29 @@ the scenario as sent to the medium, the medium's answer, and the origin of the a
 values of a scenario or an answer are null. A column without any value is omitted.
 """
 
+import csv
+import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from airtoll.errors import AirtollError
+from airtoll.store import parquet
 from airtoll.store.durable import TEMPORARY, reporting, sync
 from airtoll.sweep.workers import Done
 
 FORMATS = ("csv", "json")
 """File formats of a table besides Parquet."""
 
+Table = Mapping[str, Sequence[Any]]
+"""A table: the values of each column by its name, None in rows without a value."""
+
 _RENAMED = {"stations": "per_station"}
 
 
-def make_table(cells: Sequence[str], answers: Iterable[Done]) -> pl.DataFrame:
+def make_table(cells: Sequence[str], answers: Iterable[Done]) -> Table:
     """The table of the cells that have an answer."""
     by_place = {done.place: done for done in answers}
     scenarios: dict[str, list[Any]] = {}
@@ -49,13 +53,13 @@ def make_table(cells: Sequence[str], answers: Iterable[Done]) -> pl.DataFrame:
     columns = {**origins, **results, **scenarios}  # a key of the scenario takes precedence
     ordered = list(dict.fromkeys(["cell", *scenarios, *results, *origins]))
     columns["cell"] = list(places)
-    series = []
+    table = {}
     for name in ordered:
         values = columns[name] + [None] * (len(places) - len(columns[name]))
         if any(isinstance(value, float) for value in values):  # JSON may print whole ones as integers
             values = [float(value) if isinstance(value, int) else value for value in values]
-        series.append(pl.Series(name, values))
-    return pl.DataFrame(series)
+        table[name] = values
+    return table
 
 
 def _fill(columns: dict[str, list[Any]], row: int, values: Mapping[str, Any]) -> None:
@@ -78,7 +82,7 @@ def _flat(of: Mapping[str, Any], above: str = "", *, matrices: bool = False) -> 
     return flat
 
 
-def write_table(table: pl.DataFrame, path: Path, formats: Sequence[str] = ()) -> list[Path]:
+def write_table(table: Table, path: Path, formats: Sequence[str] = ()) -> list[Path]:
     """Write the table as Parquet (zstd) and in the other formats. Each file appears completely or not at all."""
     paths = [*(path.with_suffix(f".{name}") for name in formats), path]  # Parquet completes the sweep
     for target in paths:
@@ -94,11 +98,22 @@ def write_table(table: pl.DataFrame, path: Path, formats: Sequence[str] = ()) ->
     return [path, *paths[:-1]]
 
 
-def _write(table: pl.DataFrame, path: Path, form: str) -> None:
+def _write(table: Table, path: Path, form: str) -> None:
     match form:
         case "parquet":
-            table.write_parquet(path, compression="zstd")
+            columns = [parquet.Column.of(name, values) for name, values in table.items()]
+            path.write_bytes(parquet.write(columns))
         case "csv":
-            table.write_csv(path)
+            path.write_text(_csv(table), encoding="utf-8", newline="")
         case _:
-            table.write_json(path)
+            rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+            path.write_text(json.dumps(rows, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
+
+
+def _csv(table: Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    for row in zip(*table.values(), strict=True):
+        writer.writerow(json.dumps(value) if isinstance(value, bool) else value for value in row)
+    return text.getvalue()

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from airtoll.course import unneeded
 from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.published import names
@@ -23,6 +21,7 @@ from airtoll.stats import (
     Outcome,
     PairedRatio,
     PairedRow,
+    RunNumber,
     compare,
     fixed_factors,
     paired_ratios,
@@ -104,7 +103,7 @@ class ReportData:
         head, plan = result.plan_record, result.plan
         records = {record.run.id: record for record in result.records()}
         values: dict[str, dict[str, float]] = defaultdict(dict)
-        for run_id, metric, value in per_run(result.samples()).iter_rows():
+        for run_id, metric, value in per_run(result.samples()):
             values[run_id][metric] = value
         passed_over = unneeded(result)
         return cls(
@@ -159,11 +158,11 @@ class ReportData:
         return _toml(self.study_text)
 
     @cached_property
-    def values(self) -> pl.DataFrame:
-        """One row per run and metric: run, metric, value."""
-        rows = [(run.run.id, metric, value) for run in self.runs for metric, value in run.values.items()]
-        schema = {"run": pl.String, "metric": pl.String, "value": pl.Float64}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+    def values(self) -> tuple[RunNumber, ...]:
+        """The numbers of all runs."""
+        return tuple(
+            RunNumber(run.run.id, metric, value) for run in self.runs for metric, value in run.values.items()
+        )
 
     @cached_property
     def comparison(self) -> Comparison:
