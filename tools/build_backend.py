@@ -1,7 +1,7 @@
-"""The build back end: maturin, with the commit in source distributions and the crates' licence notices in wheels.
+"""The build back end: maturin, with the script of the charts, the commit and the licence notices.
 
 A wheel is built in a checkout, where `crates/airtoll-py/build.rs` asks git for the commit. A source distribution has
-no git repository, so it contains the commit in a file, which build.rs reads.
+no git repository, so it contains the commit in a file, which build.rs reads. It also contains the script of the charts.
 """
 
 import subprocess
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import licences
 import maturin
+import vega
 from maturin import (
-    build_editable,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -34,6 +34,7 @@ __all__ = [
 _ROOT = Path(__file__).parents[1]
 _SCRIPT = _ROOT / "tools/commit.sh"
 _COMMIT = _ROOT / "crates/airtoll-py/commit"
+_SCRIPT_OF_CHARTS = _ROOT / "python/airtoll/report/pages/templates/vega.js"
 _NOTICES = _ROOT / "python/airtoll/THIRD-PARTY-LICENSES"
 
 
@@ -45,10 +46,26 @@ def _removed_afterwards(path: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
+def _write_script_of_charts() -> None:
+    if _SCRIPT.is_file() or not _SCRIPT_OF_CHARTS.is_file():  # otherwise the source distribution contains it
+        vega.write(_SCRIPT_OF_CHARTS)
+
+
+def build_editable(
+    wheel_directory: str,
+    config_settings: Mapping[str, str] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build the wheel of an editable installation and return its file name."""
+    _write_script_of_charts()
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
 def build_sdist(sdist_directory: str, config_settings: Mapping[str, str] | None = None) -> str:
     """Build the source distribution and return its file name."""
     if not _SCRIPT.is_file():  # an unpacked source distribution, which already has the file
         return maturin.build_sdist(sdist_directory, config_settings)
+    vega.write(_SCRIPT_OF_CHARTS)
     commit = subprocess.run([_SCRIPT], check=True, capture_output=True).stdout
     with _removed_afterwards(_COMMIT) as path:
         path.write_bytes(commit)
@@ -61,6 +78,7 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build the wheel and return its file name."""
+    _write_script_of_charts()
     with _removed_afterwards(_NOTICES) as path:
         licences.write(path)
         return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

@@ -1,8 +1,8 @@
-"""Collect the licence notices of the crates that are compiled into the extension module.
+"""Collect the licence notices of the crates in the extension module and of the script of the charts.
 
     tools/licences.py FILE      write the notices to FILE
 
-The licences of the crates require that their notices accompany every copy of the binary, so the wheel contains them.
+The licences require that the notices accompany every copy, so the wheel contains them.
 """
 
 import json
@@ -69,11 +69,12 @@ def document(packages: Sequence[dict[str, Any]]) -> str:
 
 
 def write(path: Path) -> None:
-    """Write the notices of all linked crates to a file."""
+    """Write the notices of all linked crates and of the script to a file."""
     platform = "--filter-platform=x86_64-unknown-linux-gnu"
     command = ["cargo", "metadata", "--locked", "--format-version=1", platform]
     metadata = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
-    path.write_text(document(crates(json.loads(metadata))), encoding="utf-8")
+    of_script = (ROOT / "tools/vega-notices.txt").read_text(encoding="utf-8")
+    path.write_text(f"{document(crates(json.loads(metadata)))}\n{of_script}", encoding="utf-8")
 
 
 if __name__ == "__main__":

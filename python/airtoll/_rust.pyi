@@ -128,9 +128,9 @@ def measure_parts(  # ValueError, RuntimeError: one line
     suite: str, payload_b: int, backend: str, within_s: float
 ) -> list[PartSpeed]: ...
 
-# Name, type, values, distinct words of text, and one byte per row that is 0 if the row has no value (None: all rows have
-# one). The values are little-endian: 8 bytes per number, 4 bytes per text (an index into the words), 1 byte per truth
-# value.
+# Name, type, values, distinct words of text, and one byte per row that is 0 if the row has no value (None: all rows
+# have one). The values are little-endian: 8 bytes per number, 4 bytes per text (an index into the words), 1 byte per
+# truth value.
 _Column = tuple[str, str, bytes, list[str], bytes | None]
 
 def write_parquet(columns: Sequence[_Column]) -> bytes: ...  # ValueError: one line

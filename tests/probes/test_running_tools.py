@@ -399,8 +399,9 @@ class TestFtp:
             Ftp().measure(link, cell(transport="tcp"), method)
 
     def test_a_missing_library_is_told_of(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-        assert Ftp().missing() == "the Python package 'pyftpdlib' is missing: pip install pyftpdlib"
+        monkeypatch.setattr("airtoll.extras.find_spec", lambda _name: None)
+        hint = "pipx install --force 'airtoll[ftp]'"
+        assert Ftp().missing() == f"the Python package 'pyftpdlib' is missing: {hint}"
 
 
 def test_a_missing_tool_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
 
+from airtoll import extras
 from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, Measurement, Speeds, Way
-
-SUFFIXES = (".svg", ".png", ".html")
 
 _SERIES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "libipsec-mb"}
 _LIMIT = "limit of the AES unit"
@@ -34,6 +32,7 @@ _TICKS_B = [64, 256, 1024, 4096]
 
 def write_figure(speeds: Speeds, path: Path) -> None:
     """Write the figure to a file; the suffix selects the format."""
+    vl_convert = extras.require("figures", "--figure")
     spec = _spec(speeds)
     match path.suffix:
         case ".svg":

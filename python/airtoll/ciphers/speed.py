@@ -28,6 +28,8 @@ SIZES: tuple[int | None, ...] = (64, 128, 256, 512, 1024, 1408, 1500, 2304, 7935
 """Payload sizes in octets; None is IMIX: of every twelve payloads, 7 have 64, 4 have 576 and 1 has 1500 octets."""
 MOST_SIZE_B = 7935
 """The longest A-MSDU of 802.11n (IEEE 802.11-2020 9.4.2.55.2)."""
+FIGURES = (".svg", ".png", ".html")
+"""Suffixes of the files that `airtoll.ciphers.figure` writes."""
 BATCH = _rust.SPEED_BATCH
 
 _BUDGET_S = 24.0

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from airtoll import extras
 from airtoll.ciphers import speed
-from airtoll.ciphers.figure import SUFFIXES, write_figure
 from airtoll.ciphers.speed import Host, Measurement, Speeds, Way
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
@@ -32,10 +32,14 @@ def benchmark(
     """Measure and print; on Ctrl-C, print the measurements up to that point."""
     if as_json and as_markdown:
         raise UsageError("--json and --markdown are mutually exclusive")
-    if figure is not None and figure.suffix not in SUFFIXES:
-        raise UsageError(f"--figure: '{figure}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    if figure is not None and figure.suffix not in speed.FIGURES:
+        raise UsageError(
+            f"--figure: '{figure}' must end in {', '.join(speed.FIGURES[:-1])} or {speed.FIGURES[-1]}"
+        )
     if figure is not None and not figure.absolute().parent.is_dir():
         raise UsageError(f"--figure: directory {figure.absolute().parent} does not exist")
+    if figure is not None:
+        extras.require("figures", "--figure")  # before the measurement, which takes minutes
     cases = speed.plan(speed.choose_suites(suites), speed.choose_sizes(sizes))
     speeds = _measure(cases, speed.look(backend))
     if as_json:
@@ -48,6 +52,8 @@ def benchmark(
         done = len({(m.suite, m.size_b, m.way) for m in speeds.measurements})
         raise StoppedError(f"interrupted; the output is partial: {done} of {len(cases)} cases")
     if figure is not None:
+        from airtoll.ciphers.figure import write_figure
+
         write_figure(speeds, figure)
         if not as_json and not as_markdown:
             print(f"figure: {figure}")

@@ -1,12 +1,14 @@
 """`airtoll verify` and `airtoll report`, and the table that ends `airtoll run`."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from airtoll import extras
 from airtoll.cli.tables import plain_console
 from airtoll.course import unneeded
 from airtoll.report import table, write_index, write_paper, write_report
@@ -37,6 +39,8 @@ def verify_result(directory: Path) -> int:
 def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool) -> None:
     """Write the report of each result, print its table and its files; for several results, also write an index."""
     console = plain_console(soft_wrap=True)
+    if paper:
+        extras.require("figures", "--paper")
     results = [Result.open(directory) for directory in directories]
     for result in results:
         directory = out if out is not None and len(results) == 1 else result.directory
@@ -50,6 +54,8 @@ def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool
     if len(results) > 1:
         where = out or Path(os.path.commonpath([result.directory.absolute() for result in results]))
         console.print(str(write_index(results, where)))
+        if not extras.has("figures"):
+            print(f"index.html has no pictures: they require {extras.hint('figures')}", file=sys.stderr)
 
 
 def print_summary(console: Console, result: Result) -> None:

@@ -17,7 +17,6 @@ leaves 2.4 % open. `ftp_rate` includes the connection's slow start and the drain
 Several stations transfer at the same time. Each has its own endpoint, such as sta/sta1, and their rates are added.
 """
 
-import importlib.util
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from airtoll import extras
 from airtoll.errors import AirtollError
 from airtoll.labs.base import Host, Link, last_words
 from airtoll.probes import process
@@ -129,8 +129,8 @@ class Ftp:
 
     def missing(self) -> str | None:
         """Return what must be installed before this probe can run, or None."""
-        if importlib.util.find_spec("pyftpdlib") is None:
-            return "the Python package 'pyftpdlib' is missing: pip install pyftpdlib"
+        if not extras.has("ftp"):
+            return f"the Python package 'pyftpdlib' is missing: {extras.hint('ftp')}"
         return process.lacking({"curl": "curl", "timeout": "coreutils"})
 
     def measure(self, link: Link, cell: Cell, method: Method) -> Measurement:

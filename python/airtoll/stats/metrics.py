@@ -55,8 +55,13 @@ class Rows:
         """The chosen samples."""
         if chosen.all():
             return self
-        texts = (column.where(chosen) for column in (self.probe, self.endpoint, self.direction))
-        return Rows(*texts, self.dur_ns[chosen], self.value[chosen])
+        return Rows(
+            self.probe.where(chosen),
+            self.endpoint.where(chosen),
+            self.direction.where(chosen),
+            self.dur_ns[chosen],
+            self.value[chosen],
+        )
 
 
 @dataclass(frozen=True)
@@ -575,7 +580,7 @@ def _measured(samples: "Samples") -> Measured:
             samples.value[chosen],
         )
         every[name] = rows
-        rows = rows.where(rows.value == rows.value)  # noqa: PLR0124  (not NaN)
+        rows = rows.where(abs(rows.value) < math.inf)
         if rows:
             known[name] = rows.where(rows.probe.codes == rows.probe.codes[0])
     return Measured(every, known)

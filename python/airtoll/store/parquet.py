@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from airtoll import _rust
 
@@ -36,7 +37,8 @@ class Column:
         if kind == "Boolean":
             return cls(name, kind, bytes(bool(value) for value in values), (), present)
         code = {"Int64": "q", "UInt64": "Q", "Float64": "d"}[kind]
-        return cls(name, kind, array(code, (value or 0 for value in values)).tobytes(), (), present)  # type: ignore[misc]
+        numbers: list[Any] = [value or 0 for value in values]
+        return cls(name, kind, array(code, numbers).tobytes(), (), present)
 
 
 def kind_of(values: Sequence[Value]) -> str:

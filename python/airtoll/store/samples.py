@@ -43,7 +43,7 @@ class Words:
 
     def __getitem__(self, row: int) -> str:
         """The text of a row."""
-        return self.words[self.codes[row]]
+        return self.words[int(self.codes[row])]
 
     def __iter__(self) -> Iterator[str]:
         """The text of each row."""
@@ -110,7 +110,7 @@ def problem(content: bytes, run_id: str) -> str | None:
     return samples if isinstance(samples, str) else None
 
 
-def _parsed(run_id: str, content: bytes) -> Samples | str:
+def _parsed(run_id: str, content: bytes) -> Samples | str:  # noqa: PLR0911  (one return per error)
     """The samples, or the error in the content."""
     try:
         columns = parquet.read(content)

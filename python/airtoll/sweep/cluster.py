@@ -9,10 +9,9 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from typing import Any
 
-from airtoll import _rust
+from airtoll import _rust, extras
 from airtoll.errors import AirtollError, UsageError
 from airtoll.sweep.workers import Done, Job, perform
 
@@ -30,10 +29,7 @@ def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) ->
     Cancels the remaining chunks once `stop` returns true. Raises UsageError if there is no cluster or dask.distributed
     is not installed, AirtollError if a chunk fails.
     """
-    try:
-        distributed = import_module("distributed")  # optional: type checkers need not have it
-    except ImportError:
-        raise UsageError("--scheduler requires dask.distributed: pip install 'airtoll[dask]'") from None
+    distributed = extras.require("dask", "--scheduler")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported in one line below
     with ExitStack() as stack:
         client = stack.enter_context(_client(distributed, scheduler, stack))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import vl_convert
-
+from airtoll import extras
 from airtoll.published import Publication
 from airtoll.report.material.data import ReportData
 from airtoll.report.pages.page import environment, own, relative
@@ -33,7 +32,8 @@ class Entry:
 def write_index(results: Sequence[Result], directory: Path) -> Path:
     """Write index.html, which links to the report.html in the directory of each result.
 
-    Raises AirtollError if a result cannot be read or the file cannot be written.
+    Without the extra `figures`, the page has no pictures. Raises AirtollError if a result cannot be read or the file
+    cannot be written.
     """
     entries = [_entry(ReportData.of(result), directory) for result in results]
     template = environment().get_template("index.html.j2")
@@ -48,7 +48,9 @@ def _entry(data: ReportData, directory: Path) -> Entry:
     paper = publications.BesidePublication.of(data)
     drawn = ((figure, chart) for figure in figures.measured(data, paper) for chart in figure.charts)
     figure, chart = next(drawn, (None, None))
-    picture = None if chart is None else vl_convert.vegalite_to_svg(still(data, chart))
+    picture = None
+    if chart is not None and extras.has("figures"):
+        picture = extras.require("figures", "a picture").vegalite_to_svg(still(data, chart))
     return Entry(
         data=data,
         link=quote(f"./{relative(data, directory)}/report.html"),

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
+from airtoll.errors import AirtollError
 from airtoll.report.material import facts, text
 from airtoll.report.material.data import ReportData, ReportRun
 from airtoll.report.pages.drawn import Drawn
@@ -105,7 +105,10 @@ def html(
 @cache
 def _bundle() -> Markup:
     """Vega, Vega-Lite and Vega-Embed as one script; text that would end the script element is escaped."""
-    source: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    path = _TEMPLATES / "vega.js"
+    if not path.is_file():
+        raise AirtollError(f"{path} is missing: build airtoll to generate it (make build)")
+    source = path.read_text(encoding="utf-8")
     return _verbatim(source.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 

@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import vl_convert
-
+from airtoll import extras
 from airtoll.report.charts.chart import Chart
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData
@@ -31,8 +30,10 @@ _COLOUR = re.compile(r"--([a-z0-9-]+): (#[0-9a-f]+);")
 def write_paper(result: Result, directory: Path) -> list[Path]:
     """Write every figure as SVG and PDF and every table as CSV and LaTeX, each file atomically; return the paths.
 
-    Raises AirtollError if the result cannot be read or a file cannot be written.
+    Raises UsageError without the extra `figures`, AirtollError if the result cannot be read or a file cannot be
+    written.
     """
+    vl_convert = extras.require("figures", "writing SVG and PDF files")
     data = ReportData.of(result)
     paper = publications.BesidePublication.of(data)
     files: dict[str, bytes] = {}
