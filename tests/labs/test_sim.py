@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs import open_lab
+from airtoll.labs import check_cells, open_lab
 from airtoll.labs.air import Air
 from airtoll.labs.base import Link
 from airtoll.labs.sim import Sim, simulate
 from airtoll.probes import probes_of
 from airtoll.stats import per_run
-from airtoll.store import Result, check_cells, check_ready, record
+from airtoll.store import Result, check_ready, record
 from airtoll.study import LinkSettings, Plan, expand, find_study, load_study, read_scenario
 from airtoll.study.cell import Cell, Method
 

@@ -4,8 +4,7 @@ from rich.table import Table
 
 from airtoll.cli.progress import duration
 from airtoll.cli.tables import plain_console
-from airtoll.labs import open_lab
-from airtoll.store import check_cells
+from airtoll.labs import check_cells, open_lab
 from airtoll.study import describe, expand, find_study, load_study, shipped_studies
 
 

@@ -7,12 +7,14 @@
 - `sim` (`labs.sim`): the same medium in virtual time, without hosts or programs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
-from airtoll.study.factors import StackName
+from airtoll.study.cell import Cell
+from airtoll.study.factors import StackName, level_text
 from airtoll.study.link import LinkSettings, Stack
+from airtoll.study.plan import varying_factors
 
 LABS = ("air", "sim")
 
@@ -33,4 +35,17 @@ def open_lab(
     raise UsageError(f"lab: '{name}' is not one of {', '.join(LABS)}")
 
 
-__all__ = ["LABS", "Lab", "open_lab"]
+def check_cells(cells: Iterable[Cell], lab: Lab) -> None:
+    """Raise UsageError for the first cell that the lab does not support, with its levels if it supports others."""
+    distinct = tuple(dict.fromkeys(cells))
+    for cell in distinct:
+        if (obstacle := lab.check(cell)) is None:
+            continue
+        if all(lab.check(other) == obstacle for other in distinct):
+            raise UsageError(obstacle)
+        varying = varying_factors(distinct)
+        levels = ", ".join(f"{name} {level_text(name, getattr(cell, name))}" for name in varying)
+        raise UsageError(f"{obstacle} ({levels})")
+
+
+__all__ = ["LABS", "Lab", "check_cells", "open_lab"]

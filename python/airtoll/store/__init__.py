@@ -21,7 +21,6 @@ from airtoll.store.recorder import (
     ProbeStarted,
     RunFinished,
     RunStarted,
-    check_cells,
     check_ready,
     record,
 )
@@ -44,7 +43,6 @@ __all__ = [
     "Samples",
     "Verdict",
     "Versions",
-    "check_cells",
     "check_ready",
     "default_directory",
     "record",

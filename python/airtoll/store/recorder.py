@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,15 +13,14 @@ from typing import Final, Protocol, Self, TypeGuard
 from pydantic import JsonValue
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.labs.base import Lab
+from airtoll.labs import Lab, check_cells
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes.base import Measurement, Probe
 from airtoll.store.records import Facts, RunRecord, Verdict, Versions, as_facts
 from airtoll.store.result import FinishedRun, Result
 from airtoll.store.verdict import NO_LOAD, one_line, verdict_of
-from airtoll.study.cell import Cell, Method, Run
-from airtoll.study.factors import level_text
-from airtoll.study.plan import measures, varying_factors
+from airtoll.study.cell import Method, Run
+from airtoll.study.plan import measures
 
 PCAP: Final = "air.pcap"
 """Name of the capture in raw/."""
@@ -185,19 +184,6 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
     check_cells([run.cell for run in runs], lab)
     if (missing := lab.missing()) is not None:
         raise UsageError(missing)
-
-
-def check_cells(cells: Iterable[Cell], lab: Lab) -> None:
-    """Raise UsageError for the first cell that the lab does not support, with its levels if it supports others."""
-    distinct = tuple(dict.fromkeys(cells))
-    for cell in distinct:
-        if (obstacle := lab.check(cell)) is None:
-            continue
-        if all(lab.check(other) == obstacle for other in distinct):
-            raise UsageError(obstacle)
-        varying = varying_factors(distinct)
-        levels = ", ".join(f"{name} {level_text(name, getattr(cell, name))}" for name in varying)
-        raise UsageError(f"{obstacle} ({levels})")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ Facts = dict[str, JsonValue]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     # Keys of later versions have defaults that describe results of earlier versions.
     schema_version: Literal[1, 2, 3, 4] = SCHEMA_VERSION
@@ -29,7 +29,7 @@ class _Record(BaseModel):
 class Versions(BaseModel):
     """The programs that produced the run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     airtoll: str | None
     """With the commit, such as 0.1.0+g0123456789ab, and .dirty if the sources differed from the commit. Earlier
@@ -48,7 +48,7 @@ class Versions(BaseModel):
 class Verdict(BaseModel):
     """Whether a run is valid."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     valid: bool
     """True exactly if there are no reasons."""

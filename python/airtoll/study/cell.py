@@ -36,7 +36,7 @@ class Cell(BaseModel):
 
     # `factors` declares the factors. This order is the order in records.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     lab: str
     topology: Topology
@@ -67,7 +67,7 @@ class Cell(BaseModel):
 class Run(BaseModel):
     """One replicate of a cell."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     order: int  # 1-based position in the plan; runs are executed in this order
     block: int  # runs of a block differ only in security
@@ -92,7 +92,7 @@ UdpLoad = Literal["overload", "tcp"]
 class Method(BaseModel):
     """How each cell is measured."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     repeats: int  # counted replicates per cell; with a stopping rule, the maximum
     discard_first: int  # replicates before those, measured but excluded
@@ -111,7 +111,7 @@ class Method(BaseModel):
 class Plan(BaseModel):
     """Every run of a study, in execution order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     study: str
     method: Method

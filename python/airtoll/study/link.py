@@ -26,7 +26,7 @@ _Switch = Annotated[bool, *switch()]
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     def given(self) -> dict[str, Any]:
         """The keys that are set, with their values."""

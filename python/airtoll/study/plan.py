@@ -12,7 +12,7 @@ long as it is at its default.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -50,19 +50,23 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
     method = Method(**settings)
 
     pairs = [
-        dict(zip(_PAIRED, levels, strict=True)) for levels in product(*(factors[name] for name in _PAIRED))
+        _Pair.of(
+            dict(zip(_PAIRED, levels, strict=True)), factors["security"], study.lab if lab is None else lab
+        )
+        for levels in product(*(factors[name] for name in _PAIRED))
     ]
     runs: list[Run] = []
     block = 0
     # TCP throughput sets the UDP load, so all TCP rounds run first.
     stages = ("tcp", "udp") if method.udp_load == "tcp" else (None,)
     for stage, replicate in product(stages, range(1, method.discard_first + method.repeats + 1)):
-        of_stage = [pair for pair in pairs if stage in (None, pair["transport"])]
-        for pair in sorted(of_stage, key=lambda p: _digest("block", method.seed, replicate, p)):
+        of_stage = [pair for pair in pairs if stage in (None, pair.transport)]
+        for pair in sorted(of_stage, key=lambda p: _digest("block", method.seed, replicate, p.text)):
             block += 1
-            seed = _run_seed(method.seed, replicate, pair)
-            cells = [{**pair, "security": level} for level in factors["security"]]
-            for levels in sorted(cells, key=lambda c: _digest("security", method.seed, replicate, c)):
+            seed = _run_seed(method.seed, replicate, pair.text)
+            for _, cell in sorted(
+                pair.cells, key=lambda c: _digest("security", method.seed, replicate, c[0])
+            ):
                 runs.append(
                     Run(
                         order=len(runs) + 1,
@@ -70,30 +74,51 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
                         replicate=replicate,
                         discard=replicate <= method.discard_first,
                         seed=seed,
-                        cell=Cell(lab=study.lab if lab is None else lab, **levels),
+                        cell=cell,
                     )
                 )
     return Plan(study=study.name, method=method, link=study.link, stacks=study.stack, runs=tuple(runs))
 
 
-def _digest(purpose: str, seed: int, replicate: int, levels: Mapping[str, Any]) -> bytes:
-    """SHA-256 of the line 'airtoll plan 1 PURPOSE SEED REPLICATE' and one line 'FACTOR=LEVEL' per factor.
+@dataclass(frozen=True)
+class _Pair:
+    """The cells that differ only in security, each with the text of its levels."""
 
-    Factors are sorted by name, and later factors are omitted at their default. Lines are joined by a line feed and
-    encoded in UTF-8.
+    transport: str
+    text: str  # of the levels that they share
+    cells: Sequence[tuple[str, Cell]]
+
+    @classmethod
+    def of(cls, shared: Mapping[str, Any], levels: Iterable[str], lab: str) -> "_Pair":
+        cells = []
+        for level in levels:
+            of_cell = {**shared, "security": level}
+            cells.append((_text(of_cell), Cell(lab=lab, **of_cell)))
+        return cls(shared["transport"], _text(shared), cells)
+
+
+def _text(levels: Mapping[str, Any]) -> str:
+    """One line 'FACTOR=LEVEL' per factor, sorted by name. Later factors are omitted at their default."""
+    return "\n".join(
+        f"{name}={level_text(name, levels[name])}" for name in sorted(levels) if _named(name, levels)
+    )
+
+
+def _digest(purpose: str, seed: int, replicate: int, text: str) -> bytes:
+    """SHA-256 of the line 'airtoll plan 1 PURPOSE SEED REPLICATE' and the text of levels, separated by a line feed.
+
+    The encoding is UTF-8.
     """
-    lines = [f"airtoll plan 1 {purpose} {seed} {replicate}"]
-    lines += [f"{name}={level_text(name, levels[name])}" for name in sorted(levels) if _named(name, levels)]
-    return hashlib.sha256("\n".join(lines).encode()).digest()
+    return hashlib.sha256(f"airtoll plan 1 {purpose} {seed} {replicate}\n{text}".encode()).digest()
 
 
 def _named(name: str, levels: Mapping[str, Any]) -> bool:
     return name not in LATER_FACTORS or levels[name] != LATER_FACTORS[name]
 
 
-def _run_seed(seed: int, replicate: int, pair: Mapping[str, Any]) -> int:
+def _run_seed(seed: int, replicate: int, text: str) -> int:
     """The seed of a block's runs: 53 bits, which every JSON reader represents exactly."""
-    return int.from_bytes(_digest("seed", seed, replicate, pair)[:8], "big") >> 11
+    return int.from_bytes(_digest("seed", seed, replicate, text)[:8], "big") >> 11
 
 
 @dataclass(frozen=True)

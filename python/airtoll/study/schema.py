@@ -38,7 +38,7 @@ Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 
 class Levels(_Table):
@@ -126,7 +126,7 @@ class Quick(_Table):
 class StudyFile(_Table):
     """A study of airtoll: the cells to measure, and how to measure them."""
 
-    model_config = ConfigDict(title="airtoll study")
+    model_config = ConfigDict(defer_build=True, title="airtoll study")
 
     title: Title = Field(description="One line that names the study.")
     description: Text = Field(default="", description="Purpose of the study, in any number of lines.")
