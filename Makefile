@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run test docs dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-studies fuzz mutants clean
+.PHONY: FORCE build run test docs dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-startup bench-studies fuzz mutants clean
 .PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -126,6 +126,9 @@ bench-coverage: build
 
 bench-report: build
 	$(VENV)/bin/python benches/report.py $(if $(WRITE),--write $(WRITE))
+
+bench-startup: build
+	$(VENV)/bin/python benches/startup.py $(if $(WRITE),--write $(WRITE))
 
 # Both take hours: FUZZ_SECONDS per target, or one build and test run per mutant (PACKAGE selects a crate).
 FUZZ_SECONDS ?= 900

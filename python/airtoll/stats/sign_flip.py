@@ -4,6 +4,8 @@ If security costs nothing, the two runs of a block are exchangeable, and each di
 sign. p is the share of the 2^n sign combinations whose sum is at least as far from 0 as the measured sum. The test
 assumes no distribution, but p is at least 2 / 2^n: 0.0625 for 5 pairs. The t test therefore decides everywhere, and
 this p is shown for comparison: if they disagree, the differences are far from normal.
+
+`scipy.stats.permutation_test` returns the same p, but evaluates every combination: 16 s for 20 pairs instead of 0.3 ms.
 """
 
 from collections.abc import Iterable
