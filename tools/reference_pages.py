@@ -43,6 +43,13 @@ def command_line() -> str:
         "# Command line",
         f"Every command prints its own help: `{COMMAND} COMMAND --help`. Unless a command says otherwise, its exit "
         "status is 0 if it succeeded, 1 if something failed and 2 if the request is invalid.",
+        "## JSON output",
+        "With `--json`, a command prints one JSON document on standard output and nothing else there. Progress and "
+        "errors go to standard error, and the exit status is the same as without `--json`. A number is in the unit "
+        "that its key names (`estimate_s`), or in the unit that `unit` beside it names. Levels of factors are in the "
+        "units of [the result directory](data-format.md). A missing value is `null`. `sweep --json` differs: it "
+        "writes the table to a file.",
+        _table(("command", "JSON"), _JSON),
     ]
     panel = None
     for words, command in commands():
@@ -52,6 +59,39 @@ def command_line() -> str:
         if words[1:]:
             parts += [f"### {' '.join(words)}", *_described(words, command)]
     return _joined(parts)
+
+
+_JSON = (
+    (
+        "`doctor`",
+        "`ready`: whether the quickstart can run; `findings`: `subject`, `works`, `needed`, `words`",
+    ),
+    ("`studies`", "list of studies: `study`, `runs`, `title`, `file`"),
+    ("`plan`", "counts of the plan, `estimate_s` (`null` in virtual time), and `runs` as in plan.json"),
+    ("`run`", "one element of `reports` below; progress goes to standard error"),
+    (
+        "`report`",
+        "`reports`: counts in `runs`, `invalid_runs`, `cells` with the columns of cells.csv, paths in `files`; `index`",
+    ),
+    ("`verify`", "`problems`; without problems, counts in `runs`"),
+    ("`import`", "`runs`: `id`, `file`, `valid`, `reasons`"),
+    (
+        "`metrics`",
+        "list of the OpenMetrics families: `name`, `unit`, `help`, `samples` with `labels` and `value`",
+    ),
+    (
+        "`compare`",
+        "`differences` of all cells and metrics, with `unit`; cells of only one result; unlike methods",
+    ),
+    ("`gate`", "list of rules: `rule`, `passed`, `state`, and all `cells` with `value` in `unit`"),
+    ("`simulate`, `model`", "`scenario` with all its settings, and the answer"),
+    ("`decrypt`", "counts of frames by outcome; `stations` if handshakes are required"),
+    ("`ciphers`", "`host` and `measurements`"),
+    ("`studies published`", "the publication with `points`, `implied` points and `findings`"),
+    ("`link status`", "the status of the link, also without `--json`"),
+    ("`rtl report`", "list with one object per design and part"),
+)
+"""The content of each command's JSON output."""
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -15,7 +15,7 @@ def test_verify_counts_runs_that_were_not_needed_apart(
 ) -> None:
     plan = make_plan(method=AGREEMENT)
     result = make(plan, finished=lambda run: run.replicate < 3, invalid=lambda _: ())
-    assert verify_result(result.directory) == 0
+    assert verify_result(result.directory, as_json=False) == 0
     assert capsys.readouterr().out.endswith(
         "no problems; 32 of 48 runs finished, 32 of them valid, 16 not needed\n"
     )
@@ -24,7 +24,7 @@ def test_verify_counts_runs_that_were_not_needed_apart(
 def test_verify_tells_what_is_left_to_do(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     plan = make_plan(method=AGREEMENT)
     result = make(plan, finished=lambda run: run.replicate < 2, invalid=lambda _: ())
-    assert verify_result(result.directory) == 0
+    assert verify_result(result.directory, as_json=False) == 0
     assert capsys.readouterr().out.endswith(
         "no problems; 16 of 48 runs finished, 16 of them valid, 32 remaining\n"
     )
@@ -34,7 +34,7 @@ def test_reports_of_several_results_have_an_index_and_a_paper_if_asked(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = make(make_plan(repeats=2, sizes=(1408,), transports=("udp",)), invalid=lambda _: ())
-    report_results([result.directory, result.directory], tmp_path / "out", paper=True)
+    report_results([result.directory, result.directory], tmp_path / "out", paper=True, as_json=False)
     printed = capsys.readouterr().out.split()
     assert str(tmp_path / "out" / "index.html") in printed
     assert (tmp_path / "out" / "index.html").is_file()

@@ -13,10 +13,11 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from airtoll.cli.json_output import JsonOption
 from airtoll.cli.judging import ResultArgument, compare, gate, import_, metrics
 from airtoll.cli.link import link
 from airtoll.cli.rtl import rtl
-from airtoll.errors import AirtollError
+from airtoll.errors import AirtollError, UsageError
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -123,27 +124,29 @@ def airtoll(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(as_json: JsonOption = False) -> None:
     """Check what this machine can measure, and list what to install."""
     from airtoll.cli.doctor import examine
 
-    raise typer.Exit(examine())
+    raise typer.Exit(examine(as_json=as_json))
 
 
 @studies.callback(invoke_without_command=True)
-def list_or_ask(context: typer.Context) -> None:
+def list_or_ask(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the studies shipped with airtoll, or print the published figures of one."""
     if context.invoked_subcommand is None:
         from airtoll.cli.planning import list_studies
 
-        list_studies()
+        list_studies(as_json=as_json)
+    elif as_json:
+        raise UsageError(f"--json: must follow {context.invoked_subcommand}")
 
 
 @studies.command("published")
 def print_publication(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A published study, such as kolahi-11ac.")],
     csv: Annotated[bool, typer.Option("--csv", help="Print the points as CSV.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the published figures of a study and the findings of recomputing them."""
     from airtoll.cli.published import print_published
@@ -152,11 +155,13 @@ def print_publication(
 
 
 @app.command()
-def plan(study: StudyArgument, lab: LabOption = None, quick: QuickOption = False) -> None:
+def plan(
+    study: StudyArgument, lab: LabOption = None, quick: QuickOption = False, as_json: JsonOption = False
+) -> None:
     """Print the runs of a study without performing them."""
     from airtoll.cli.planning import print_plan
 
-    print_plan(study, lab, quick=quick)
+    print_plan(study, lab, quick=quick, as_json=as_json)
 
 
 @app.command()
@@ -173,6 +178,7 @@ def run(
     pcap: Annotated[
         bool, typer.Option("--pcap", help="Capture the air in every run (radiotap, LINKTYPE 127).")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Perform a study: measure every run, keep the record, print the table and write the report.
 
@@ -182,7 +188,9 @@ def run(
     """
     from airtoll.cli.running import perform
 
-    perform(study, lab, quick=quick, out=out, resume=resume, allow_mixed=allow_mixed, pcap=pcap)
+    perform(
+        study, lab, quick=quick, out=out, resume=resume, allow_mixed=allow_mixed, pcap=pcap, as_json=as_json
+    )
 
 
 @app.command()
@@ -248,11 +256,11 @@ def sweep(
 
 
 @app.command()
-def verify(directory: ResultArgument) -> None:
+def verify(directory: ResultArgument, as_json: JsonOption = False) -> None:
     """Check a result directory: checksums, completeness, schema."""
     from airtoll.cli.results import verify_result
 
-    raise typer.Exit(verify_result(directory))
+    raise typer.Exit(verify_result(directory, as_json=as_json))
 
 
 @app.command()
@@ -276,11 +284,12 @@ def report(
             help="Also write the figures as SVG and PDF and the tables as CSV and LaTeX, into DIR/paper.",
         ),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the report of a result as HTML, Markdown and CSV; for several results, also an index page."""
     from airtoll.cli.results import report_results
 
-    report_results(directories, out, paper=paper)
+    report_results(directories, out, paper=paper, as_json=as_json)
 
 
 for _command in (compare, gate, metrics):
@@ -351,7 +360,7 @@ def decrypt(
             show_default="NAME-dec.pcap beside CAPTURE",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Decrypt a capture: write its Ethernet frames to a pcap file and print the number of frames per outcome.
 
@@ -395,7 +404,7 @@ def ciphers(
             show_default="the fastest",
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print every measurement as JSON.")] = False,
+    as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     figure: Annotated[
         Path | None,
@@ -405,7 +414,7 @@ def ciphers(
     """Measure how fast this machine protects frames, compared with OpenSSL and libipsec-mb (half a minute)."""
     from airtoll.cli.ciphers import benchmark
 
-    benchmark(suite or (), size or (), backend, as_json=json, as_markdown=markdown, figure=figure)
+    benchmark(suite or (), size or (), backend, as_json=as_json, as_markdown=markdown, figure=figure)
 
 
 app.add_typer(studies, name="studies")

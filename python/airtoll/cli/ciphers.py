@@ -10,6 +10,7 @@ from rich.table import Table
 from airtoll import extras
 from airtoll.ciphers import speed
 from airtoll.ciphers.speed import Host, Measurement, Speeds, Way
+from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
 
@@ -30,8 +31,7 @@ def benchmark(
     figure: Path | None,
 ) -> None:
     """Measure and print; on Ctrl-C, print the measurements up to that point."""
-    if as_json and as_markdown:
-        raise UsageError("--json and --markdown are mutually exclusive")
+    only_one(json=as_json, markdown=as_markdown)
     if figure is not None and figure.suffix not in speed.FIGURES:
         raise UsageError(
             f"--figure: '{figure}' must end in {', '.join(speed.FIGURES[:-1])} or {speed.FIGURES[-1]}"
@@ -43,7 +43,7 @@ def benchmark(
     cases = speed.plan(speed.choose_suites(suites), speed.choose_sizes(sizes))
     speeds = _measure(cases, speed.look(backend))
     if as_json:
-        print(speeds.model_dump_json(indent=1))
+        print_json(speeds.model_dump(mode="json"))
     elif as_markdown:
         print(_markdown(speeds))
     else:

@@ -1,10 +1,10 @@
 """`airtoll compare`: compares two results cell by cell; prints tables, Markdown or JSON."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.errors import UsageError
 from airtoll.judge import CellDifference, Difference, Figures, Unlike, difference, unlike
@@ -35,15 +35,14 @@ def compare_results(
     fail_on_difference: bool,
 ) -> int:
     """Print how the second result differs from the first, and return the exit status."""
-    if as_json and as_markdown:
-        raise UsageError("--json and --markdown are mutually exclusive")
+    only_one(json=as_json, markdown=as_markdown)
     percent = _margin(margin)
     _check_names(metrics, ignored)
     a, b = (Figures.of(Result.open(directory)) for directory in (first, second))
     found = difference(a, b, metrics=metrics, ignored=ignored, margin_percent=percent)
     apart = unlike(a, b)
     if as_json:
-        print(json.dumps(_json(a, b, found, apart), indent=2, ensure_ascii=False))
+        print_json(_json(a, b, found, apart))
     elif as_markdown:
         print(_markdown(a, b, found, apart, show_all=show_all), end="")
     else:

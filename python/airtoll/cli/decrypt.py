@@ -1,6 +1,5 @@
 """`airtoll decrypt`: decrypts a capture and counts its frames by outcome."""
 
-import json
 import os
 import signal
 import sys
@@ -23,6 +22,7 @@ from airtoll.ciphers import (
     parse_wep_key,
     read_passphrase,
 )
+from airtoll.cli.json_output import print_json
 from airtoll.errors import AirtollError, StoppedError, UsageError
 
 REASONS: Final = {
@@ -94,7 +94,7 @@ def decrypt_file(capture: Path, secrets: Secrets, out: Path | None, *, as_json: 
         raise StoppedError("interrupted; no output is written") from None
     written = target if decrypted.ethernet_frames else None
     if as_json:
-        typer.echo(json.dumps(_as_json(capture, decrypted, written, secrets), indent=2))
+        print_json(_as_json(capture, decrypted, written, secrets))
     else:
         _print(decrypted, written)
     if decrypted.broken:

@@ -3,13 +3,14 @@
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from shutil import which
 
 from rich.table import Table
 from rich.text import Text
 
+from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.labs import air
 from airtoll.labs.namespace import machine_facts
@@ -24,9 +25,18 @@ class _Finding:
     words: str  # the finding, or what to do
 
 
-def examine() -> int:
+def examine(*, as_json: bool) -> int:
     """Print the findings; return 0 if the quickstart can run on this machine, 1 if not."""
     findings = list(_findings())
+    blocked = [finding.subject for finding in findings if finding.needed and not finding.works]
+    if as_json:
+        print_json({"ready": not blocked, "findings": [asdict(finding) for finding in findings]})
+    else:
+        _print(findings, blocked)
+    return 1 if blocked else 0
+
+
+def _print(findings: Sequence[_Finding], blocked: Sequence[str]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for finding in findings:
         word, colour = (
@@ -35,13 +45,11 @@ def examine() -> int:
         table.add_row(Text(word, style=colour), finding.subject, finding.words)
     console = plain_console()
     console.print(table)
-    blocked = [finding.subject for finding in findings if finding.needed and not finding.works]
     console.print(
         f"This machine cannot run the quickstart yet: see {', '.join(blocked)}."
         if blocked
         else "This machine can run the quickstart."
     )
-    return 1 if blocked else 0
 
 
 def _findings() -> Iterator[_Finding]:

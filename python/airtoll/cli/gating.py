@@ -1,11 +1,11 @@
 """`airtoll gate`: checks a result against rules; prints one line per rule."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console, plain_table, print_table
 from airtoll.errors import UsageError
 from airtoll.judge import CellOutcome, Figures, Rule, RuleOutcome, gate, junit, parse_rule, read_rules
@@ -62,7 +62,7 @@ def gate_result(
             make_directory(junit_file.absolute().parent)
             publish(junit_file.absolute().parent, {junit_file.name: content})
     if as_json:
-        print(json.dumps([_json(outcome) for outcome in outcomes], indent=2, ensure_ascii=False))
+        print_json([_json(outcome) for outcome in outcomes])
     else:
         _print(outcomes, fixed)
     return 0 if all(outcome.passed for outcome in outcomes) else 1

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import UsageError
 from airtoll.report.material import text
@@ -19,6 +20,7 @@ def import_into(
     levels: Sequence[str],
     table: Path | None,
     shared_clocks: bool,
+    as_json: bool,
 ) -> None:
     """Write the result and print the run and the verdict of each file."""
     given = _with_security(_with_table(files, table), security)
@@ -28,6 +30,18 @@ def import_into(
     if not name.isprintable():
         raise UsageError("--title: expected one line of printable text")
     records = import_files(given, out, name, shared_clocks=shared_clocks)
+    if as_json:
+        runs = [
+            {
+                "id": record.run.id,
+                "file": record.link["file"],
+                "valid": record.verdict.valid,
+                "reasons": record.verdict.reasons,
+            }
+            for record in records
+        ]
+        print_json({"directory": str(out), "runs": runs})
+        return
     console = plain_console(soft_wrap=True)
     invalid = [record for record in records if not record.verdict.valid]
     for record in records:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from airtoll.cli.json_output import JsonOption
+
 ResultArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A result directory.")]
 
 
@@ -33,7 +35,7 @@ def compare(
         ),
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Also show the cells that do not differ.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the comparison as Markdown.")] = False,
     fail_on_difference: Annotated[
         bool,
@@ -99,7 +101,7 @@ def gate(
             show_default="pass",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every cell as JSON.")] = False,
+    as_json: JsonOption = False,
     junit: Annotated[
         Path | None,
         typer.Option(
@@ -176,6 +178,7 @@ def import_(
     shared_clocks: Annotated[
         bool, typer.Option("--shared-clocks", help="Both hosts share one clock: use irtt's one-way delays.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Import recorded files of iperf3, irtt and flent as a result, one run per file."""
     from airtoll.cli.importing import import_into
@@ -188,6 +191,7 @@ def import_(
         levels=level or (),
         table=levels,
         shared_clocks=shared_clocks,
+        as_json=as_json,
     )
 
 
@@ -203,8 +207,9 @@ def metrics(
             show_default="standard output",
         ),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print a result as OpenMetrics text, for Prometheus and Grafana."""
     from airtoll.cli.exporting import export_metrics
 
-    export_metrics(directory, out)
+    export_metrics(directory, out, as_json=as_json)

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from airtoll.cli.json_output import only_one, print_json
 from airtoll.errors import AirtollError, UsageError
 
 _RUN: Final = Path("/run/airtoll")
@@ -51,10 +52,15 @@ def status(
         ),
     ] = None,
     openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Print OpenMetrics text.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the default.")] = False,
 ) -> None:
     """Print the status of a running link as JSON."""
+    only_one(json=as_json, openmetrics=openmetrics)
     answer = _ask(at or _only_socket(), "openmetrics" if openmetrics else "status")
-    typer.echo(answer.rstrip("\n") if openmetrics else json.dumps(json.loads(answer), indent=2))
+    if openmetrics:
+        typer.echo(answer.rstrip("\n"))
+    else:
+        print_json(json.loads(answer))
 
 
 def _run(*, access_point: bool, config: Path) -> None:

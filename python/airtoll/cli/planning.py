@@ -1,30 +1,45 @@
 """`airtoll studies` and `airtoll plan`: the available studies, and the runs of a study in their order."""
 
+from typing import Any
+
 from rich.table import Table
 
+from airtoll.cli.json_output import print_json
 from airtoll.cli.progress import duration
 from airtoll.cli.tables import plain_console
 from airtoll.labs import check_cells, open_lab
-from airtoll.study import describe, expand, find_study, load_study, shipped_studies
+from airtoll.study import Plan, PlanDescription, describe, expand, find_study, load_study, shipped_studies
 
 
-def list_studies() -> None:
+def list_studies(*, as_json: bool) -> None:
     """Print one row per study: name, number of runs and title."""
+    studies = [load_study(path) for path in shipped_studies()]
+    rows = [(study, len(expand(study).runs)) for study in studies]
+    if as_json:
+        print_json(
+            [
+                {"study": study.name, "runs": runs, "title": study.title, "file": str(study.path)}
+                for study, runs in rows
+            ]
+        )
+        return
     table = Table(box=None, pad_edge=False)
     for heading in ("study", "runs", "title"):
         table.add_column(heading)
-    for path in shipped_studies():
-        study = load_study(path)
-        table.add_row(study.name, str(len(expand(study).runs)), study.title)
+    for study, runs in rows:
+        table.add_row(study.name, str(runs), study.title)
     plain_console().print(table)
 
 
-def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
+def print_plan(study_name: str, lab: str | None, *, quick: bool, as_json: bool) -> None:
     """Print all runs in order, and their estimated total duration."""
     plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick)
     where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)
+    if as_json:
+        print_json(_json(plan, description, virtual=where.virtual))
+        return
     console = plain_console()
     table = Table(box=None, pad_edge=False)
     for heading in ("run", "block", "replicate", *description.columns):
@@ -39,3 +54,16 @@ def print_plan(study_name: str, lab: str | None, *, quick: bool) -> None:
     upto = "about" if plan.method.stop == "fixed" else "at most"
     takes = "in virtual time" if where.virtual else f"{upto} {duration(description.estimate_s)}"
     console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, {takes}")
+
+
+def _json(plan: Plan, description: PlanDescription, *, virtual: bool) -> dict[str, Any]:
+    return {
+        "study": plan.study,
+        "lab": plan.runs[0].cell.lab,
+        "cells": description.cells,
+        "blocks": description.blocks,
+        "discarded": description.discarded,
+        "estimate_s": None if virtual else description.estimate_s,
+        "estimate_is_maximum": plan.method.stop != "fixed",
+        "runs": [{"id": run.id, **run.model_dump(mode="json")} for run in plan.runs],
+    }

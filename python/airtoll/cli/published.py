@@ -1,12 +1,12 @@
 """`airtoll studies published`: a study's published figures, with their arithmetic checked."""
 
-import json
+from typing import Any
 
 import typer
 from rich.table import Table
 
+from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
-from airtoll.errors import UsageError
 from airtoll.published import finding_lines, findings, implied_points, point_rows, points_csv, published
 from airtoll.published.publication import Publication
 
@@ -19,27 +19,23 @@ _LISTS = (
 
 def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
     """Print a publication's points and findings; CSV contains only the points."""
-    if as_csv and as_json:
-        raise UsageError("--csv and --json are mutually exclusive")
+    only_one(csv=as_csv, json=as_json)
     publication = published(name)
     if as_csv:
         typer.echo(points_csv(publication), nl=False)
     elif as_json:
-        typer.echo(_json(publication))
+        print_json(_json(publication))
     else:
         _print(publication)
 
 
-def _json(publication: Publication) -> str:
+def _json(publication: Publication) -> dict[str, Any]:
     """The complete publication; numbers are strings of the printed digits."""
-    return json.dumps(
-        {
-            **publication.model_dump(mode="json"),
-            "implied": [point.model_dump(mode="json") for point in implied_points(publication)],
-            "findings": [finding.model_dump(mode="json") for finding in findings(publication)],
-        },
-        indent=2,
-    )
+    return {
+        **publication.model_dump(mode="json"),
+        "implied": [point.model_dump(mode="json") for point in implied_points(publication)],
+        "findings": [finding.model_dump(mode="json") for finding in findings(publication)],
+    }
 
 
 def _print(publication: Publication) -> None:

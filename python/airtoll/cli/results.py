@@ -1,61 +1,124 @@
-"""`airtoll verify` and `airtoll report`, and the table that ends `airtoll run`."""
+"""`airtoll verify` and `airtoll report`, and the table or JSON that ends `airtoll run`."""
 
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from airtoll import extras
+from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
 from airtoll.course import unneeded
-from airtoll.report import table, write_index, write_paper, write_report
+from airtoll.report import ReportPaths, table, write_index, write_paper
+from airtoll.report.material.data import ReportData
+from airtoll.report.pages.files import cell_records, write_files
 from airtoll.store import Result, verify
 
 
-def verify_result(directory: Path) -> int:
+@dataclass(frozen=True)
+class RunCounts:
+    """The planned runs of a result by state."""
+
+    planned: int
+    finished: int
+    valid: int
+    invalid: int
+    not_needed: int  # a stopping rule ended their cells
+    remaining: int
+
+    @classmethod
+    def of(cls, result: Result) -> "RunCounts":
+        """Count the runs. Raises AirtollError if a record cannot be read."""
+        verdicts = [record.verdict.valid for record in result.records()]
+        not_needed = len(unneeded(result))
+        return cls(
+            planned=len(result.plan.runs),
+            finished=len(verdicts),
+            valid=sum(verdicts),
+            invalid=len(verdicts) - sum(verdicts),
+            not_needed=not_needed,
+            remaining=len(result.pending()) - not_needed,
+        )
+
+
+def verify_result(directory: Path, *, as_json: bool) -> int:
     """Print each problem of the result, or that it has none, and return the exit status."""
-    console = plain_console(soft_wrap=True)
     problems = verify(directory)
+    runs = None if problems else RunCounts.of(Result.open(directory))
+    if as_json:
+        print_json(
+            {
+                "directory": str(directory),
+                "problems": problems,
+                "runs": None if runs is None else asdict(runs),
+            }
+        )
+        return 1 if problems else 0
+    console = plain_console(soft_wrap=True)
     for problem in problems:
         console.print(problem)
-    if problems:
-        return 1
-    result = Result.open(directory)
-    records = result.records()
-    valid = sum(record.verdict.valid for record in records)
-    spared = len(unneeded(result))
-    left = len(result.pending()) - spared
-    console.print(
-        f"{directory}: no problems; {len(records)} of {len(result.plan.runs)} runs finished, {valid} of them valid"
-        f"{_also(spared, 'not needed')}{_also(left, 'remaining')}",
-        markup=False,
-    )
-    return 0
+    if runs is not None:
+        console.print(
+            f"{directory}: no problems; {runs.finished} of {runs.planned} runs finished, {runs.valid} of them valid"
+            f"{_also(runs.not_needed, 'not needed')}{_also(runs.remaining, 'remaining')}"
+        )
+    return 1 if problems else 0
 
 
-def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool) -> None:
+def report_results(directories: Sequence[Path], out: Path | None, *, paper: bool, as_json: bool) -> None:
     """Write the report of each result, print its table and its files; for several results, also write an index."""
     console = plain_console(soft_wrap=True)
     if paper:
         extras.require("figures", "--paper")
     results = [Result.open(directory) for directory in directories]
+    reports: list[dict[str, Any]] = []
     for result in results:
         directory = out if out is not None and len(results) == 1 else result.directory
-        paths = write_report(result, directory)
+        data = ReportData.of(result)
+        paths = write_files(data, directory)
+        papers = write_paper(result, directory / "paper") if paper else []
+        if as_json:
+            reports.append(report_json(result, data, paths) | {"paper": [str(path) for path in papers]})
+            continue
         print_summary(console, result)
         for path in (paths.html, paths.markdown, paths.csv):
             console.print(str(path))
         if paper:
-            count = len(write_paper(result, directory / "paper"))
-            console.print(f"{directory / 'paper'}: {count} files")
+            console.print(f"{directory / 'paper'}: {len(papers)} files")
+    index = None
     if len(results) > 1:
         where = out or Path(os.path.commonpath([result.directory.absolute() for result in results]))
-        console.print(str(write_index(results, where)))
+        index = str(write_index(results, where))
         if not extras.has("figures"):
             print(f"index.html has no pictures: they require {extras.hint('figures')}", file=sys.stderr)
+    if as_json:
+        print_json({"reports": reports, "index": index})
+    elif index is not None:
+        console.print(index)
+
+
+def report_json(result: Result, data: ReportData, paths: ReportPaths) -> dict[str, Any]:
+    """A result with its counted and invalid runs, the rows of cells.csv and the files of its report."""
+    return {
+        "directory": str(result.directory),
+        "study": data.study,
+        "lab": data.lab,
+        "quick": data.quick,
+        "airtoll": data.airtoll,
+        "runs": asdict(RunCounts.of(result)),
+        "invalid_runs": [
+            {"id": record.run.id, "reasons": record.verdict.reasons}
+            for record in result.records()
+            if not record.verdict.valid
+        ],
+        "cells": cell_records(data),
+        "files": {name: str(path) for name, path in asdict(paths).items()},
+    }
 
 
 def print_summary(console: Console, result: Result) -> None:
@@ -69,14 +132,14 @@ def print_summary(console: Console, result: Result) -> None:
             printed.add_section()
         printed.add_row(*row)
     console.print(printed)
-    records = result.records()
-    invalid = [record for record in records if not record.verdict.valid]
+    runs = RunCounts.of(result)
     console.print(
-        f"{len(records)} of {len(result.plan.runs)} runs finished, {len(invalid)} of them invalid"
-        f"{_also(len(unneeded(result)), 'not needed')}"
+        f"{runs.finished} of {runs.planned} runs finished, {runs.invalid} of them invalid"
+        f"{_also(runs.not_needed, 'not needed')}"
     )
-    for record in invalid:
-        console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", soft_wrap=True)
+    for record in result.records():
+        if not record.verdict.valid:
+            console.print(f"  {record.run.id}: {'; '.join(record.verdict.reasons)}", soft_wrap=True)
 
 
 def _also(count: int, what: str) -> str:

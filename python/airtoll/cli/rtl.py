@@ -1,12 +1,11 @@
 """`airtoll rtl`: measurements of the hardware."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from airtoll.errors import UsageError
+from airtoll.cli.json_output import JsonOption, only_one, print_json
 
 rtl = typer.Typer(
     help="CCMP in hardware: size, power and speed of the designs.",
@@ -32,20 +31,17 @@ def report(
             show_default="the results shipped with airtoll",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print every figure as JSON, one record per design and part.")
-    ] = False,
+    as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print every figure as CSV.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
 ) -> None:
     """Print logic, timing, power and rate of the CCMP designs, beside the figures of Hayajneh et al."""
     from airtoll.rtl import DesignFigures, all_figures, default_file, load
 
-    if as_json + as_csv + markdown > 1:
-        raise UsageError("--json, --csv and --markdown are mutually exclusive")
+    only_one(json=as_json, csv=as_csv, markdown=markdown)
     found = load(results or default_file())
     if as_json:
-        typer.echo(json.dumps([one.model_dump() for one in all_figures(found)], indent=2))
+        print_json([one.model_dump(mode="json") for one in all_figures(found)])
         return
     from airtoll.report.material.grid import csv_text
 

@@ -5,17 +5,18 @@ from pathlib import Path
 
 from rich.console import Console
 
+from airtoll.cli.json_output import print_json
 from airtoll.cli.progress import counting, duration
-from airtoll.cli.results import print_summary
+from airtoll.cli.results import print_summary, report_json
 from airtoll.cli.tables import plain_console
 from airtoll.course import Course
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
 from airtoll.probes import probes_of
 from airtoll.probes.base import Probe
-from airtoll.report import write_report
 from airtoll.report.material import text
-from airtoll.report.material.data import ReportRun
+from airtoll.report.material.data import ReportData, ReportRun
+from airtoll.report.pages.files import write_files
 from airtoll.stats import coverage
 from airtoll.store import (
     Event,
@@ -40,6 +41,7 @@ def perform(
     resume: bool,
     allow_mixed: bool,
     pcap: bool,
+    as_json: bool,
 ) -> None:
     """Measure all runs missing from the result, then write the report and print the table."""
     if allow_mixed and not resume:
@@ -53,7 +55,7 @@ def perform(
     lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
-    console = plain_console()
+    console = plain_console(stderr=as_json)
     probes = probes_of(plan.method.probes, lab.name)
     check_ready(plan.runs, lab, probes)
     if resume and out is not None:
@@ -62,9 +64,13 @@ def perform(
         result = Result.create(out or default_directory(plan.study), study_text, plan, lab.name, quick)
     with result:
         _record(console, result, lab, probes, pcap=pcap)
-        paths = write_report(result, result.directory)
-    print_summary(console, result)
-    console.print(f"report: {paths.html}", soft_wrap=True)
+        data = ReportData.of(result)
+        paths = write_files(data, result.directory)
+    if as_json:
+        print_json(report_json(result, data, paths))
+    else:
+        print_summary(console, result)
+        console.print(f"report: {paths.html}", soft_wrap=True)
     if (too_little := _too_little(result)) is not None:
         raise AirtollError(too_little)
 

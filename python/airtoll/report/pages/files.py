@@ -31,9 +31,14 @@ class ReportPaths:
 
 
 def write_report(result: Result, directory: Path) -> ReportPaths:
+    """Write the report of a result; see `write_files`. Raises AirtollError also if the result cannot be read."""
+    return write_files(ReportData.of(result), directory)
+
+
+def write_files(data: ReportData, directory: Path) -> ReportPaths:
     """Write report.html, report.md, cells.csv and runs.csv into the directory, each atomically.
 
-    Raises AirtollError if the result cannot be read or a file cannot be written.
+    Raises AirtollError if a file cannot be written.
     """
     from airtoll.report.material import facts
     from airtoll.report.pages.markdown import markdown
@@ -41,7 +46,6 @@ def write_report(result: Result, directory: Path) -> ReportPaths:
     from airtoll.report.pages.tables import Tables
     from airtoll.report.parts.publications import BesidePublication
 
-    data = ReportData.of(result)
     paper = BesidePublication.of(data)
     tables, surroundings = Tables.of(data, paper), facts.environment(data)
     contents = {
@@ -78,10 +82,15 @@ def runs_csv(data: ReportData) -> str:
     return csv_text(lines)
 
 
+def cell_records(data: ReportData) -> list[dict[str, Any]]:
+    """The rows of cells.csv by column. A missing value is None."""
+    unneeded = Counter(run.run.cell for run in data.runs if not run.needed)
+    return [dict(_columns(data, cell, unneeded[cell.cell])) for cell in data.comparison.cells]
+
+
 def cells_csv(data: ReportData) -> str:
     """One row per cell and metric: its summary, and its paired comparison with the baseline level."""
-    unneeded = Counter(run.run.cell for run in data.runs if not run.needed)
-    lines = [dict(_columns(data, cell, unneeded[cell.cell])) for cell in data.comparison.cells]
+    lines = cell_records(data)
     heads = list(lines[0]) if lines else list(_HEADS.values())
     return csv_text([heads, *(list(line.values()) for line in lines)])
 

@@ -31,7 +31,9 @@ Labels = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class _Family:
+class Family:
+    """One metric with its samples, in a base unit of OpenMetrics."""
+
     name: str  # ends with the unit, if there is one
     unit: str
     help: str
@@ -39,17 +41,23 @@ class _Family:
 
 
 def openmetrics(data: ReportData) -> str:
-    """The complete text, with families in the order of reports."""
-    families = [*_about(data), *(family for metric in data.metrics for family in _families(data, metric))]
-    return "".join(line for family in families for line in _lines(family)) + "# EOF\n"
+    """The complete text."""
+    return "".join(line for family in families(data) for line in _lines(family)) + "# EOF\n"
 
 
-def _about(data: ReportData) -> Iterator[_Family]:
+def families(data: ReportData) -> Iterator[Family]:
+    """All families, in the order of reports."""
+    yield from _about(data)
+    for metric in data.metrics:
+        yield from _of_metric(data, metric)
+
+
+def _about(data: ReportData) -> Iterator[Family]:
     of_result: Labels = (("study", data.study), ("lab", data.lab))
     about = (*of_result, ("airtoll", data.airtoll or ""), ("quick", "true" if data.quick else "false"))
-    yield _Family("airtoll_result_info", "", "The result of the other metrics.", [(about, 1.0)])
+    yield Family("airtoll_result_info", "", "The result of the other metrics.", [(about, 1.0)])
     created = data.created.timestamp()
-    yield _Family(
+    yield Family(
         "airtoll_result_created_seconds",
         "seconds",
         "Creation time of the result, since 1970.",
@@ -60,27 +68,27 @@ def _about(data: ReportData) -> Iterator[_Family]:
         ((*of_result, ("state", state)), float(sum(run.state == state for run in data.runs)))
         for state in states
     ]
-    yield _Family("airtoll_runs", "", "Planned runs by state.", counts)
+    yield Family("airtoll_runs", "", "Planned runs by state.", counts)
     reasons = [
         ((*of_result, ("reason", reason)), float(count))
         for reason, count in sorted(data.comparison.reasons.items())
     ]
     if reasons:
-        yield _Family("airtoll_invalid_runs", "", "Invalid runs by reason; a run may have several.", reasons)
+        yield Family("airtoll_invalid_runs", "", "Invalid runs by reason; a run may have several.", reasons)
 
 
-def _families(data: ReportData, metric: Metric) -> Iterator[_Family]:
+def _of_metric(data: ReportData, metric: Metric) -> Iterator[Family]:
     unit, scale = _UNITS[metric.unit]
     cells = [each for each in data.comparison.cells if each.metric == metric.name and each.summary.n]
     name = f"airtoll_{metric.name}"
 
-    def of(kind: str, what: str, value: Sequence[float | None]) -> _Family:
+    def of(kind: str, what: str, value: Sequence[float | None]) -> Family:
         samples = [
             (_labels(data, each.cell), _rounded(one * scale))
             for each, one in zip(cells, value, strict=True)
             if one is not None
         ]
-        return _Family(f"{name}{kind}_{unit}", unit, f"{metric.title}: {what}.", samples)
+        return Family(f"{name}{kind}_{unit}", unit, f"{metric.title}: {what}.", samples)
 
     yield of("", f"{metric.definition}; mean of the runs", [each.summary.mean for each in cells])
     for kind, what, at in (("_ci95_low", "lower", "low"), ("_ci95_high", "upper", "high")):
@@ -88,7 +96,7 @@ def _families(data: ReportData, metric: Metric) -> Iterator[_Family]:
         if any(end is not None for end in ends):
             yield of(kind, f"{what} limit of the 95 % interval of the mean", ends)
     runs = [(_labels(data, each.cell), float(each.summary.n)) for each in cells]
-    yield _Family(f"{name}_runs", "", f"{metric.title}: number of counted runs.", runs)
+    yield Family(f"{name}_runs", "", f"{metric.title}: number of counted runs.", runs)
 
 
 def _end(cell: CellSummary, at: str) -> float | None:
@@ -105,7 +113,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{_ROUND}g}")
 
 
-def _lines(family: _Family) -> Iterator[str]:
+def _lines(family: Family) -> Iterator[str]:
     yield f"# TYPE {family.name} gauge\n"
     if family.unit:
         yield f"# UNIT {family.name} {family.unit}\n"
