@@ -25,6 +25,7 @@ build: $(VENV)/.built
 $(VENV)/.packages: pyproject.toml tools/constraints.txt tools/dependencies.py
 	@tools/system-packages.sh build
 	$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python tools/dependencies.py dev
 	$(VENV)/bin/pip install --upgrade 'pip>=25.1'
 	$(VENV)/bin/pip install --group dev
 	$(VENV)/bin/python tools/dependencies.py | $(VENV)/bin/pip install --requirement /dev/stdin
@@ -60,10 +61,12 @@ test-miri:
 
 # Only the tests of the hardware require these packages.
 $(VENV)/.rtl: $(VENV)/.packages
+	@$(VENV)/bin/python tools/dependencies.py rtl
 	$(VENV)/bin/pip install --group rtl
 	@touch $@
 
 $(VENV)/.synth: $(VENV)/.rtl
+	@$(VENV)/bin/python tools/dependencies.py synth
 	$(VENV)/bin/pip install --group synth
 	@touch $@
 
@@ -78,6 +81,7 @@ test-python: build
 	$(VENV)/bin/pytest --numprocesses 2 --dist loadfile
 
 $(VENV)/.docs: $(VENV)/.packages
+	@$(VENV)/bin/python tools/dependencies.py docs
 	$(VENV)/bin/pip install --group docs
 	@touch $@
 
@@ -99,6 +103,7 @@ lint: build
 	$(VENV)/bin/python tools/prose.py
 
 $(VENV)/.dist: $(VENV)/.packages
+	@$(VENV)/bin/python tools/dependencies.py dist
 	$(VENV)/bin/pip install --group dist
 	@touch $@
 

@@ -67,7 +67,7 @@ else
     echo "$compares can make more comparisons after: apt-get install$useful" >&2
     exit 0
 fi
-echo "installing$missing$useful"
+echo "installing Debian packages with ${as_root:+$as_root }apt-get:$missing$useful"
 export DEBIAN_FRONTEND=noninteractive
 # A package list from an older image may name versions that are no longer served: refresh it first.
 $as_root apt-get -qq update || [ -z "$missing" ]
