@@ -5,6 +5,7 @@ import that stage when they are called. Exit status: 0 success, 1 failure, 2 inv
 """
 
 import os
+import re
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -422,6 +423,21 @@ app.add_typer(link, name="link")
 app.add_typer(rtl, name="rtl")
 
 
+_FORMER_OPTIONS: Final[dict[str, dict[str, str]]] = {}
+"""Options of earlier versions by command ("rtl report"), each with what became of it ("was renamed to --new")."""
+
+
+def _fate_of_option(command: str, option: str) -> str | None:
+    """Explain an option of an earlier version, or return None. Options of a scenario are the keys of `Scenario`."""
+    name = command.partition(" ")[2]
+    if name in ("simulate", "model"):
+        from airtoll.study.scenario import Scenario
+
+        fate = Scenario.FORMER.get(option.removeprefix("--").replace("-", "_"))
+        return fate and re.sub("'([a-z_]+)'", lambda new: f"--{new[1].replace('_', '-')}", fate)
+    return _FORMER_OPTIONS.get(name, {}).get(option)
+
+
 # Typer exports no other name for the error of an unknown option or a missing argument.
 _RequestError: Any = typer.BadParameter.__base__
 
@@ -433,12 +449,15 @@ def main() -> None:
         sys.stdout.reconfigure(errors="surrogateescape")
     try:
         # Not standalone: typer would frame its errors and exit.
-        status = app(standalone_mode=False)
+        status = app(standalone_mode=False, prog_name="airtoll")
     except _RequestError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()
             raise SystemExit(error.exit_code) from None
         command = getattr(error.ctx, "command_path", "airtoll")
+        option = getattr(error, "option_name", None)
+        if option is not None and (fate := _fate_of_option(command, option)) is not None:
+            _fail(f"{option} {fate}; see {command} --help", error.exit_code)
         _fail(f"{error.format_message().removesuffix('.')}; see {command} --help", error.exit_code)
     except AirtollError as error:
         _fail(str(error), error.exit_code)

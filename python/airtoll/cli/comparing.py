@@ -11,11 +11,10 @@ from airtoll.judge import CellDifference, Difference, Figures, Unlike, differenc
 from airtoll.judge.figures import cell_name, fixed_factors_of
 from airtoll.report.material import text
 from airtoll.report.material.rows import scaled
-from airtoll.stats import METRICS, Interval, Metric, Summary
+from airtoll.stats import METRICS, Interval, Metric, Summary, find_metric
 from airtoll.store import Result
 from airtoll.study.levels import check_factor
 from airtoll.study.quantity import PERCENT
-from airtoll.study.values import did_you_mean
 
 _HEADS: Final = ("cell", "A", "B", "B - A [95 % CI]", "change [95 % CI]", "p", "finding")
 _NAMED_MOST: Final = 12
@@ -62,9 +61,10 @@ def _margin(margin: str) -> float:
 
 def _check_names(metrics: Sequence[str], ignored: Sequence[str]) -> None:
     for name in metrics:
-        if name not in METRICS:
-            hint = did_you_mean(name, METRICS) or f" (expected one of {', '.join(METRICS)})"
-            raise UsageError(f"--metric: '{name}' is not a metric{hint}")
+        try:
+            find_metric(name)
+        except ValueError as error:
+            raise UsageError(f"--metric: {error}") from None
     for name in ignored:
         try:
             check_factor(name)

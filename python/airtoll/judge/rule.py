@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, get_args
 
 from airtoll.errors import UsageError
-from airtoll.stats import METRICS, Metric
+from airtoll.stats import Metric, find_metric
 from airtoll.study.levels import check_factor, parse_level
 from airtoll.study.quantity import Quantity, one_line, one_of, show
 from airtoll.study.toml import read_toml
@@ -149,13 +149,12 @@ class _Parser:
         return ("cost" if word.text == "cost" else "change"), metric
 
     def _metric(self, word: _Word) -> Metric:
-        metric = METRICS.get(word.text)
-        if metric is None:
-            if word.text in ("cost", "change"):
-                self._fail(word, f"{word.text} requires a metric: {word.text}(METRIC)")
-            hint = did_you_mean(word.text.lower(), METRICS) or f"; known metrics: {', '.join(METRICS)}"
-            self._fail(word, f"{show(word.text)} is not a metric{hint}")
-        return metric
+        if word.text in ("cost", "change"):
+            self._fail(word, f"{word.text} requires a metric: {word.text}(METRIC)")
+        try:
+            return find_metric(word.text)
+        except ValueError as error:
+            self._fail(word, str(error))
 
     def _operator(self) -> Operator:
         word = self._take("one of <=, >=, <, >, =", None)

@@ -42,6 +42,7 @@ from airtoll.stats.independent import (
     independent_equivalence,
     independent_ratio,
 )
+from airtoll.stats.lookup import FORMER_METRICS, find_metric
 from airtoll.stats.metrics import METRICS, Metric, RunNumber, per_run
 from airtoll.stats.paired import (
     PairedDifference,
@@ -61,6 +62,7 @@ from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, d
 __all__ = [
     "BCA_MIN_N",
     "BCA_RESAMPLES",
+    "FORMER_METRICS",
     "MARGIN_PERCENT",
     "METRICS",
     "Agreement",
@@ -92,6 +94,7 @@ __all__ = [
     "describe",
     "describe_all",
     "enough",
+    "find_metric",
     "fit",
     "fixed_factors",
     "holm",

@@ -94,6 +94,7 @@ class Metric:
     probes: tuple[str, ...]  # study names of the probes that record the samples; empty: only imported
     extreme: bool = False  # reports show its smallest and largest cost
     curve: bool = False  # reports fit a polynomial to it
+    former: tuple[str, ...] = ()  # names of the metric in earlier versions
 
     @property
     def relative(self) -> bool:

@@ -20,7 +20,7 @@ from airtoll.study.factors import (
     Transport,
 )
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.probes import PROBES
+from airtoll.study.probes import FORMER_PROBES, PROBES
 from airtoll.study.values import key_of
 
 
@@ -84,7 +84,7 @@ class Run(BaseModel):
 
 
 PublicationName = Literal["hayajneh-enhanced", "kolahi-11ac", "kolahi-11n-udp", "pacheco-11ag", "tepsic-11n"]
-ProbeName = Annotated[str, *key_of(PROBES)]
+ProbeName = Annotated[str, *key_of(PROBES, FORMER_PROBES)]
 StopRule = Literal["fixed", "precision", "agreement"]
 UdpLoad = Literal["overload", "tcp"]
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from airtoll.study.cell import Cell
-from airtoll.study.factors import level_text
+from airtoll.study.factors import FORMER_FACTORS, level_text
 from airtoll.study.quantity import Quantity, one_of, show
 from airtoll.study.schema import QuickFactors
-from airtoll.study.values import did_you_mean
+from airtoll.study.values import did_you_mean, fate_of
 
 AUTO_RATE: Final = "auto"
 """The rate of a link whose stations choose it per frame. Only imported results may have it, never a study."""
@@ -23,6 +23,8 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 def check_factor(name: str) -> str:
     """Return the name if it is a factor's. Raises ValueError, with the known factors."""
+    if (fate := fate_of(name, FORMER_FACTORS)) is not None:
+        raise ValueError(fate)
     if name not in CELL_FACTORS:
         raise ValueError(
             f"{show(name)} is not a factor; known factors: {', '.join(CELL_FACTORS)}{did_you_mean(name, CELL_FACTORS)}"

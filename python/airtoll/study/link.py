@@ -3,12 +3,12 @@
 A missing key keeps the lab's own value, which the run's record contains.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.study import quantity
-from airtoll.study.values import Title, integer, name_of, number, switch
+from airtoll.study.values import Former, Title, integer, name_of, number, switch
 
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
@@ -27,6 +27,8 @@ _Switch = Annotated[bool, *switch()]
 
 class _Settings(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
+
+    FORMER: ClassVar[Former] = {}  # keys of earlier versions
 
     def given(self) -> dict[str, Any]:
         """The keys that are set, with their values."""
@@ -69,6 +71,8 @@ class SocketSettings(_Settings):
 
 class MediumSettings(TcpSettings):
     """Settings of the medium and its stations, in real and in virtual time."""
+
+    FORMER: ClassVar[Former] = {"dtim_period": "was removed: it had no effect on any measurement"}
 
     preamble: Annotated[Preamble, *name_of(Preamble)] | None = Field(
         default=None, description="PHY preamble of dsss: long or short."
@@ -154,6 +158,11 @@ class Stack(TcpSettings, SocketSettings):
 
 class LinkSettings(MediumSettings, SocketSettings):
     """Settings of the link, the same in every run."""
+
+    FORMER: ClassVar[Former] = {
+        "offered": "is a factor now: write it in [factors]",
+        **MediumSettings.FORMER,
+    }
 
     def with_stack(self, stack: Stack | None) -> "LinkSettings":
         """The settings, with those of a stack in their place."""

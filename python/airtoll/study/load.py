@@ -12,7 +12,7 @@ from airtoll.study import rules
 from airtoll.study.quantity import one_line, one_of, show
 from airtoll.study.schema import TABLES, StudyFile
 from airtoll.study.toml import read_toml
-from airtoll.study.values import PROBLEM, did_you_mean
+from airtoll.study.values import PROBLEM, did_you_mean, fate_of
 
 
 class Study(StudyFile):
@@ -78,7 +78,7 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
             field = TABLES[_names(where[:-1])].model_fields[str(where[-1])]
             return where, f"missing key: {field.description}"
         case "extra_forbidden":
-            return where, f"unknown key; {_known_keys(_names(where))}"
+            return where, _unknown_key(_names(where))
         case "model_type":
             return where, f"{show(detail['input'])} is not a table: expected [{_key(where)}]"
         case kind if kind == PROBLEM:
@@ -89,14 +89,16 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
             return where, one_line(detail["msg"], most=200)
 
 
-def _known_keys(where: tuple[str, ...]) -> str:
+def _unknown_key(where: tuple[str, ...]) -> str:
     *table, key = where
+    if (fate := fate_of(key, TABLES[tuple(table)].FORMER)) is not None:
+        return fate
     here = list(TABLES[tuple(table)].model_fields)
     elsewhere = [
         f"[{'.'.join(path)}]" for path, model in TABLES.items() if path and key in model.model_fields
     ]
     hint = f"; it belongs in {one_of(elsewhere)}" if elsewhere else did_you_mean(key, here)
-    return f"known keys: {', '.join(here)}{hint}"
+    return f"unknown key; known keys: {', '.join(here)}{hint}"
 
 
 def _names(where: tuple[str | int, ...]) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ plans, verdicts and `airtoll.probes` read the declaration. The class is imported
 from dataclasses import dataclass
 from typing import Final
 
+from airtoll.study.values import renamed
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeEntry:
@@ -18,6 +20,7 @@ class ProbeEntry:
     paced: bool = False  # sends at the rate of `offered`, and replaces throughput over UDP
     of_cpu: bool = False  # measures only the host's CPU: no traffic, no window, nothing in virtual time
     least_b: int = 0  # smallest packet size, which its own headers fill
+    former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
 
 PROBES: Final[dict[str, ProbeEntry]] = {
@@ -43,3 +46,8 @@ PROBES: Final[dict[str, ProbeEntry]] = {
     "engine": ProbeEntry(on_hosts="airtoll.probes.engine:Engine", of_cpu=True),
 }
 """The probes by name."""
+
+FORMER_PROBES: Final[dict[str, str]] = {
+    former: became for name, entry in PROBES.items() for former, became in renamed(name, entry.former).items()
+}
+"""The names of probes in earlier versions."""

@@ -7,7 +7,7 @@ has the standard's tables.
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, ValidationError
 
@@ -19,6 +19,7 @@ from airtoll.study.values import (
     PROBLEM,
     Bandwidth,
     Duration,
+    Former,
     Rate,
     Seed,
     SimulatedSize,
@@ -26,6 +27,7 @@ from airtoll.study.values import (
     Streams,
     Warmup,
     did_you_mean,
+    fate_of,
     key,
     name_of,
     number,
@@ -73,6 +75,8 @@ def _path_loss(value: Any) -> dict[str, Any]:
 
 class Scenario(MediumSettings):
     """One simulation. The medium chooses the values of keys that have no default and are not set."""
+
+    FORMER: ClassVar[Former] = {**MediumSettings.FORMER, **factors.FORMER_FACTORS}
 
     phy: factors.PhyLevel = factors.PHY.spoken()
     rate: Rate | None = factors.RATE.spoken()
@@ -169,7 +173,8 @@ def read_scenario(words: Mapping[str, Any]) -> Scenario:
     """The scenario with these keys and values. Raises WordError for the first invalid one."""
     for word in words:
         if word not in Scenario.model_fields:
-            raise WordError(word, f"unknown key{did_you_mean(word, Scenario.model_fields)}")
+            hint = did_you_mean(word, Scenario.model_fields)
+            raise WordError(word, fate_of(word, Scenario.FORMER) or f"unknown key{hint}")
     try:
         return Scenario.model_validate(dict(words))
     except ValidationError as error:

@@ -5,14 +5,14 @@ docs/reference/study.schema.json derives only from these models:
 """
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from airtoll.study import cell
-from airtoll.study.factors import FACTORS
+from airtoll.study.factors import FACTORS, FORMER_FACTORS
 from airtoll.study.link import LinkSettings, Stack
 from airtoll.study.probes import PROBES
 from airtoll.study.quantity import one_of
@@ -20,6 +20,7 @@ from airtoll.study.values import (
     LEVELS,
     Confidence,
     Duration,
+    Former,
     LabName,
     Name,
     Percent,
@@ -40,9 +41,13 @@ Probes = Annotated[tuple[cell.ProbeName, ...], *LEVELS]
 class _Table(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
+    FORMER: ClassVar[Former] = {}  # keys of earlier versions
+
 
 class Levels(_Table):
     """The levels of factors. The tables of factors derive from the declarations in `airtoll.study.factors`."""
+
+    FORMER: ClassVar[Former] = FORMER_FACTORS
 
     if TYPE_CHECKING:
 
@@ -153,7 +158,7 @@ class StudyFile(_Table):
     )
 
 
-TABLES: dict[tuple[str, ...], type[BaseModel]] = {
+TABLES: dict[tuple[str, ...], Any] = {
     (): StudyFile,
     ("factors",): Factors,
     ("method",): MethodTable,

@@ -32,6 +32,25 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
+Former = Mapping[str, str]
+"""Names of earlier versions, each with what became of it. Both together make a sentence."""
+
+
+def renamed_to(new: str) -> str:
+    """A phrase for `Former`: the name has a new spelling."""
+    return f"was renamed to {show(new)}"
+
+
+def renamed(new: str, former: Iterable[str]) -> dict[str, str]:
+    """The former names of one declaration, as a table."""
+    return dict.fromkeys(former, renamed_to(new))
+
+
+def fate_of(name: object, former: Former) -> str | None:
+    """A sentence about a former name, or None if the name never existed."""
+    return f"{show(name)} {former[name]}" if isinstance(name, str) and name in former else None
+
+
 def _refuse(text: str, **where: int) -> NoReturn:
     raise PydanticCustomError(PROBLEM, "{text}", {"text": text, **where})
 
@@ -48,20 +67,20 @@ def key(parse: Callable[[Any], Any], schema: dict[str, Any] | None = None) -> Va
     return PlainValidator(validate), WithJsonSchema(schema or {})
 
 
-def name_of(literal: Any, never: Mapping[str, str] | None = None) -> Validated:
-    """One of the names. `never` maps names that users may expect to the reason why they are not allowed."""
+def name_of(literal: Any, never: Former | None = None) -> Validated:
+    """One of the names. `never` has former names, and names that users may expect, with why they are not allowed."""
     return key_of(dict.fromkeys(get_args(literal)), never)
 
 
-def key_of(known: Mapping[str, Any], never: Mapping[str, str] | None = None) -> Validated:
+def key_of(known: Mapping[str, Any], never: Former | None = None) -> Validated:
     """One of the keys of a table of declarations, as of the time of the check."""
 
     def parse(value: Any) -> str:
         names = tuple(known)
         if isinstance(value, str) and value in names:
             return value
-        if never and isinstance(value, str) and value in never:
-            raise ValueError(f"{show(value)} {never[value]}")
+        if (fate := fate_of(value, never or {})) is not None:
+            raise ValueError(fate)
         hint = did_you_mean(value.lower(), names) if isinstance(value, str) else ""
         raise ValueError(f"{show(value)} is not allowed; use {one_of(names)}{hint}")
 
