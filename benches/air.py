@@ -30,7 +30,7 @@ from page import publish
 from airtoll.labs import air
 from airtoll.labs.air import Air
 from airtoll.labs.namespace import machine_facts
-from airtoll.labs.sim import model, simulate
+from airtoll.labs.sim import closed_forms, simulate
 from airtoll.study.cell import Cell
 from airtoll.study.link import LinkSettings
 from airtoll.study.scenario import read_scenario, scenario_of
@@ -203,7 +203,7 @@ def iperf3(cell: Cell, seed: int, settings: LinkSettings, *options: str, seconds
 
 def udp_options(cell: Cell) -> tuple[str, ...]:
     """Options of iperf3 that offer UDP at 1.25 times the capacity of the air."""
-    of_model = model(scenario_of(cell, LinkSettings(), traffic="saturated")).values
+    of_model = closed_forms(scenario_of(cell, LinkSettings(), traffic="saturated")).values
     offered_mbps = 1.25 * of_model["single_station"]["throughput_mbps"]
     return ("-u", "-b", f"{offered_mbps:.3f}M", "-l", str(cell.packet_size), "-w", "400K")
 
@@ -319,7 +319,7 @@ def idle_round_trip() -> str:
     rows = []
     for rate in ("54", "300", "1300"):
         cell = cell_of(rate, packet_size=128)
-        expected_us = model(scenario_of(cell, LinkSettings(), traffic="saturated")).values[
+        expected_us = closed_forms(scenario_of(cell, LinkSettings(), traffic="saturated")).values[
             "idle_round_trip_us"
         ]
         middle = statistics.median(median_round_trip_us(cell, seed) for seed in range(1, REPEATS + 1))

@@ -16,7 +16,7 @@ from airtoll.stats import (
     Fixed,
     Interval,
     Precision,
-    Rule,
+    StoppingRule,
     describe_all,
     enough,
     fit,
@@ -114,7 +114,7 @@ def simulated(draw: Draw, n: int, experiments: int, *, bca: bool = True) -> dict
 
 
 def stopped(
-    rule: Rule, draw: Draw, experiments: int, extra: int = 0
+    rule: StoppingRule, draw: Draw, experiments: int, extra: int = 0
 ) -> tuple[Coverage | None, float, tuple[int, int]]:
     """Coverage of the mean's t interval after the rule has stopped; mean, lowest and highest number of runs.
 
@@ -202,7 +202,7 @@ arithmetic means by half the difference of their variances: 0.05 % for spreads o
 
 def stopping() -> str:
     """Coverage with stopping rules, whose number of runs depends on the values."""
-    rules: dict[str, Rule] = {"fixed, 10 runs": Fixed(10)}
+    rules: dict[str, StoppingRule] = {"fixed, 10 runs": Fixed(10)}
     rules |= {f"precision 5 %, from {least} runs": Precision(5.0, 95.0, least, 30) for least in (3, 5, 10)}
     rules["agreement 10 %, from 5 runs"] = Agreement()
     rows = []

@@ -22,7 +22,7 @@ from page import publish
 
 from airtoll.labs.air import Air, capacity_bit_per_s
 from airtoll.labs.namespace import machine_facts
-from airtoll.labs.sim import model
+from airtoll.labs.sim import closed_forms
 from airtoll.probes import Measurement
 from airtoll.probes.iperf3 import Throughput
 from airtoll.study.cell import Cell, Method
@@ -121,7 +121,7 @@ def added_delay() -> str:
         for security in SECURITY:
             cell = air_cell(rate, security, packet_size)
             scenario = scenario_of(cell, LinkSettings(), traffic="saturated")
-            mean_us = model(scenario).values["idle_round_trip_us"]
+            mean_us = closed_forms(scenario).values["idle_round_trip_us"]
             medium_us = mean_us - MEAN_BACKOFF_US
             medians_us = [median_round_trip_us(cell, seed) for seed in range(1, REPEATS + 1)]
             added = [median_us - medium_us for median_us in medians_us]

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from airtoll.stats.metrics import METRICS, per_run
-from airtoll.stats.stopping import Agreement, Fixed, Precision, Rule, enough
+from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough
 from airtoll.store import FinishedRun, NoLoadError, Result, RunRecord
 from airtoll.store.samples import Samples
 from airtoll.study.cell import Cell, Method, Plan, Run
 
 
-def rule_of(method: Method) -> Rule:
+def rule_of(method: Method) -> StoppingRule:
     """The stopping rule of a study."""
     match method.stop:
         case "fixed":

@@ -26,7 +26,7 @@ from paths import slowest_paths
 from recipe import RTL, TOP, Design, Recipe
 
 from airtoll.errors import AirtollError, UsageError
-from airtoll.rtl import Run
+from airtoll.rtl import PlacementRun
 
 _YOSYS: Final = ("yosys", "apt-get install yosys")
 
@@ -155,7 +155,7 @@ class Build:
         for file in self._constraints:
             shutil.copy(file, self.folder)
 
-    def place(self, seed: int) -> Run:
+    def place(self, seed: int) -> PlacementRun:
         """Place and route with this seed."""
         report, sdf = f"{seed}.report.json", f"{seed}.sdf"
         name, *options = self.recipe.place
@@ -173,7 +173,7 @@ class Build:
             raise AirtollError(
                 f"{name}: {fmax['achieved']:.1f} MHz reported, but its delays give {1000 / slowest.of_all_ns:.1f} MHz"
             )
-        return Run(
+        return PlacementRun(
             seed=seed,
             fmax_mhz=round(fmax["achieved"], 2),
             clk_to_clk_ns=slowest.clk_to_clk_ns or slowest.of_all_ns,

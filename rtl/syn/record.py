@@ -6,17 +6,17 @@ from typing import Final
 
 from recipe import SYN, Design, designs
 
-from airtoll.rtl import Made, Point, Results, amend, load
+from airtoll.rtl import DesignPoint, Made, Results, amend, load
 
 RESULTS: Final = SYN / "results.json"
 
 
-def known(file: Path, name: str, design: Design) -> Point:
+def known(file: Path, name: str, design: Design) -> DesignPoint:
     """The stored results of a design point; empty if its parameters have changed."""
     return _of(load(file) if file.exists() else Results(), name, design)
 
 
-def keep(file: Path, name: str, design: Design, change: Callable[[Point], Point]) -> None:
+def keep(file: Path, name: str, design: Design, change: Callable[[DesignPoint], DesignPoint]) -> None:
     """Change the stored results of a design point."""
 
     def changed(results: Results) -> Results:
@@ -33,9 +33,9 @@ def still(known: Made, made: Made) -> bool:
     return known.sha256 == made.sha256 and same
 
 
-def _of(results: Results, name: str, design: Design) -> Point:
+def _of(results: Results, name: str, design: Design) -> DesignPoint:
     described = {"title": design.title, "group": design.group, "parameters": design.parameters}
     before = results.points.get(name)
     if before is None or before.parameters != design.parameters:
-        return Point.model_validate(described)
+        return DesignPoint.model_validate(described)
     return before.model_copy(update=described)

@@ -23,7 +23,7 @@ from rich.console import Console
 from steps import Step, script, take
 
 from airtoll.errors import UsageError
-from airtoll.rtl import Made, Point, Run, Target
+from airtoll.rtl import DesignPoint, Made, PlacementRun, Target
 from airtoll.rtl.results import TargetName
 
 _SEEDS: Final = 5
@@ -134,13 +134,13 @@ def _synthesise(build: Build, asked: _Asked, console: Console) -> None:
 
 
 def _keep_target(build: Build, asked: _Asked, found: Target) -> None:
-    def change(point: Point) -> Point:
+    def change(point: DesignPoint) -> DesignPoint:
         return point.model_copy(update={"targets": {**point.targets, build.recipe.name: found}})
 
     keep(asked.file, build.point, build.design, change)
 
 
-def _place(build: Build, seeds: Sequence[int], jobs: int) -> Iterator[Run]:
+def _place(build: Build, seeds: Sequence[int], jobs: int) -> Iterator[PlacementRun]:
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(build.place, seed) for seed in seeds]
         try:

@@ -22,7 +22,9 @@ def measured(suite: str, payload_b: int = 1436) -> dict[str, float]:
 @pytest.mark.parametrize("suite", ["wep104", "tkip", "ccmp", "gcmp256", "enhanced4"])
 def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
     one_by_one = [
-        speed.Case(suite, 1436, way) for way in speed.WAYS if (way.batch, way.operation) == (1, "seal")
+        speed.BenchmarkCase(suite, 1436, way)
+        for way in speed.WAYS
+        if (way.batch, way.operation) == (1, "seal")
     ]
     ((_, (own, *_)),) = speed.measure(one_by_one, speed.look().backend)
     assert own.implementation == "airtoll"

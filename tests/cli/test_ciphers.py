@@ -170,7 +170,7 @@ def test_an_absent_library_leaves_the_rest(
     monkeypatch.setattr(speed, "look", lambda _: host)
     measure = speed.measure
 
-    def ours_only(cases: list[speed.Case], backend: str) -> Any:
+    def ours_only(cases: list[speed.BenchmarkCase], backend: str) -> Any:
         for case, measured in measure(cases, backend):
             yield case, [m for m in measured if m.implementation == "airtoll"]
 
@@ -187,7 +187,7 @@ def test_what_was_measured_before_an_interrupt_is_printed(
 ) -> None:
     measure = speed.measure
 
-    def interrupted(cases: list[speed.Case], backend: str) -> Any:
+    def interrupted(cases: list[speed.BenchmarkCase], backend: str) -> Any:
         yield from measure(cases[:3], backend)
         raise KeyboardInterrupt
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Link
-from airtoll.model import Predictions
+from airtoll.prediction import Predictions
 from airtoll.probes import engine, probes_of
 from airtoll.probes.engine import Engine
 from airtoll.store.verdict import verdict_of

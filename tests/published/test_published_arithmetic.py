@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airtoll.published.arithmetic import Span, operands, percent, printed_as, ratio, shown, span
+from airtoll.published.arithmetic import PrintedRange, operands, percent, printed_as, ratio, shown, span
 from airtoll.published.claims import phy_rate_mbps, streams_needed
 
 positive = st.decimals(Decimal("0.5"), Decimal(1000), places=6)
@@ -45,7 +45,7 @@ def test_a_percent_of_the_true_values_is_within_that_of_the_printed_ones(
 def test_operands_give_back_their_difference_and_percent(
     apart: Decimal, share: Decimal, convention: str
 ) -> None:
-    exact = [Span(value, value, value) for value in (apart, share)]
+    exact = [PrintedRange(value, value, value) for value in (apart, share)]
     large, small = operands(exact[0], exact[1], convention)  # type: ignore[arg-type]
     assert float(large.value - small.value) == pytest.approx(float(apart))
     back = percent(large, small, convention)  # type: ignore[arg-type]
@@ -53,8 +53,8 @@ def test_operands_give_back_their_difference_and_percent(
 
 
 def test_zeros_that_end_an_approximate_number_say_nothing() -> None:
-    assert span(Decimal(850), approximate=True) == Span(Decimal(850), Decimal(845), Decimal(855))
-    assert span(Decimal(850)) == Span(Decimal(850), Decimal("849.5"), Decimal("850.5"))
+    assert span(Decimal(850), approximate=True) == PrintedRange(Decimal(850), Decimal(845), Decimal(855))
+    assert span(Decimal(850)) == PrintedRange(Decimal(850), Decimal("849.5"), Decimal("850.5"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from airtoll.errors import UsageError
 from airtoll.published import METRICS, UNITS, Point, Publication, implied_points, names, published
-from airtoll.published.publication import Comparison
+from airtoll.published.publication import ComparisonClaim
 from airtoll.published.words import FACTORS
 from airtoll.study import FACTORS as STUDY_FACTORS
 from airtoll.study import Cell
@@ -150,7 +150,7 @@ def test_implied_values_reproduce_what_is_printed(study: str) -> None:
             by_claim.setdefault(point.implied.claim, []).append(point)
         for name, (a, b) in by_claim.items():
             claim = publication.claim(name)
-            assert isinstance(claim, Comparison)
+            assert isinstance(claim, ComparisonClaim)
             assert claim.difference is not None
             assert claim.percent is not None
             large, small = max(a.value, b.value), min(a.value, b.value)

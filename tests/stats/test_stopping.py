@@ -9,22 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from airtoll.stats import Agreement, Fixed, Precision, Rule, enough, outcome
+from airtoll.stats import Agreement, Fixed, Precision, StoppingRule, enough, outcome
 
 VALUES = st.lists(st.floats(1, 100), min_size=0, max_size=40)
-RULES: st.SearchStrategy[Rule] = st.one_of(
+RULES: st.SearchStrategy[StoppingRule] = st.one_of(
     st.builds(Fixed, st.integers(1, 20)),
     st.builds(Precision, st.floats(0.1, 50), st.floats(50, 99.9), st.integers(2, 10), st.integers(10, 30)),
     st.builds(Agreement, st.floats(0.1, 50), st.integers(2, 10), st.integers(10, 30)),
 )
 
 
-def stops_at(rule: Rule, values: list[float]) -> int:
+def stops_at(rule: StoppingRule, values: list[float]) -> int:
     return next(n for n in range(len(values) + 1) if enough(rule, values[:n]))
 
 
 @given(RULES, VALUES)
-def test_no_rule_stops_before_its_least_or_goes_on_after_its_most(rule: Rule, values: list[float]) -> None:
+def test_no_rule_stops_before_its_least_or_goes_on_after_its_most(
+    rule: StoppingRule, values: list[float]
+) -> None:
     if len(values) < rule.least:
         assert not enough(rule, values)
     if len(values) >= rule.most:
@@ -91,6 +93,6 @@ def test_values_that_are_missing_do_not_count() -> None:
         (lambda: Agreement(10.0, least=5, most=4), "below the minimum of 5"),
     ],
 )
-def test_a_rule_that_cannot_be_kept_is_refused(make: Callable[[], Rule], message: str) -> None:
+def test_a_rule_that_cannot_be_kept_is_refused(make: Callable[[], StoppingRule], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from airtoll.errors import UsageError
-from airtoll.sweep.grid import CELLS_MAX, Grid, load_grid
+from airtoll.sweep.grid import CELLS_MAX, SweepGrid, load_grid
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "sweep-example.toml"
 
 
-def load(tmp_path: Path, text: str, impossible: str = "nothing") -> Grid:
+def load(tmp_path: Path, text: str, impossible: str = "nothing") -> SweepGrid:
     """The grid of this text, with a medium that rejects scenarios that contain `impossible`."""
 
     def check(scenario: str) -> None:
@@ -23,7 +23,7 @@ def load(tmp_path: Path, text: str, impossible: str = "nothing") -> Grid:
     return load_grid(path, check)
 
 
-def cells(grid: Grid, *words: str) -> list[tuple[object, ...]]:
+def cells(grid: SweepGrid, *words: str) -> list[tuple[object, ...]]:
     return [tuple(json.loads(cell).get(word) for word in words) for cell in grid.cells]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from airtoll import extras
-from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, Measurement, Speeds, Way
+from airtoll.ciphers.speed import ENHANCED, ONE_BY_ONE, USUAL, SpeedMeasurement, Speeds, Way
 
 _SERIES = {"airtoll": "airtoll", "openssl": "OpenSSL", "ipsec-mb": "libipsec-mb"}
 _LIMIT = "limit of the AES unit"
@@ -181,7 +181,7 @@ def _block(
     )
 
 
-def _rows(m: Measurement) -> list[dict[str, Any]]:
+def _rows(m: SpeedMeasurement) -> list[dict[str, Any]]:
     """The row of a measurement; for airtoll also the row of the limit, at the clock rate of that measurement."""
     low, high = m.gbit_per_s_quartiles
     rows = [_row(m, _SERIES[m.implementation], m.gbit_per_s, low=low, high=high)]
@@ -191,7 +191,7 @@ def _rows(m: Measurement) -> list[dict[str, Any]]:
 
 
 def _row(
-    m: Measurement,
+    m: SpeedMeasurement,
     series: str,
     value: float,
     *,

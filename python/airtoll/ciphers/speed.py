@@ -54,7 +54,7 @@ ONE_BY_ONE = WAYS[-2]
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchmarkCase:
     """One suite, payload size and way, measured together."""
 
     suite: str
@@ -71,7 +71,7 @@ class Library(BaseModel):
     absent: str | None  # why it was not measured
 
 
-class Host(BaseModel):
+class BenchmarkHost(BaseModel):
     """The machine and the software of the measurements."""
 
     model_config = ConfigDict(frozen=True)
@@ -86,7 +86,7 @@ class Host(BaseModel):
     cycles_per_aes128_block_in_a_chain: float | None  # latency: each block depends on the previous one
 
 
-class Measurement(BaseModel):
+class SpeedMeasurement(BaseModel):
     """One implementation on one case: medians with first and third quartiles."""
 
     model_config = ConfigDict(frozen=True)
@@ -125,19 +125,19 @@ class Speeds(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
-    host: Host
+    host: BenchmarkHost
     complete: bool  # false: interrupted before all cases were measured
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[SpeedMeasurement, ...]
 
 
-def look(backend: str | None = None) -> Host:
+def look(backend: str | None = None) -> BenchmarkHost:
     """The machine and the engine's backend: `backend` or the fastest. Raises UsageError if it is not available."""
     found = _rust.speed_host()
     if backend is not None and backend not in BACKENDS:
         raise UsageError(f"--backend: '{backend}' is not one of {', '.join(BACKENDS)}")
     if backend is not None and backend not in found.backends:
         raise UsageError(f"--backend: this CPU does not support {backend}, only {', '.join(found.backends)}")
-    return Host(
+    return BenchmarkHost(
         airtoll_version=_rust.VERSION,
         cpu_model=found.cpu_model,
         architecture=platform.machine(),
@@ -183,12 +183,14 @@ def _size(word: str) -> int | None:
     return int(word)
 
 
-def plan(suites: Sequence[str], sizes: Sequence[int | None]) -> list[Case]:
+def plan(suites: Sequence[str], sizes: Sequence[int | None]) -> list[BenchmarkCase]:
     """Every combination of suite, size and way."""
-    return [Case(*one) for one in itertools.product(suites, sizes, WAYS)]
+    return [BenchmarkCase(*one) for one in itertools.product(suites, sizes, WAYS)]
 
 
-def measure(cases: Sequence[Case], backend: str) -> Iterator[tuple[Case, list[Measurement]]]:
+def measure(
+    cases: Sequence[BenchmarkCase], backend: str
+) -> Iterator[tuple[BenchmarkCase, list[SpeedMeasurement]]]:
     """Measure the cases in order; yield each case with the measurements of all implementations.
 
     The outputs of all implementations are compared before they are timed. Raises AirtollError if they differ.
@@ -198,7 +200,7 @@ def measure(cases: Sequence[Case], backend: str) -> Iterator[tuple[Case, list[Me
         yield case, _measure_one(case, backend, within_s)
 
 
-def _measure_one(case: Case, backend: str, within_s: float) -> list[Measurement]:
+def _measure_one(case: BenchmarkCase, backend: str, within_s: float) -> list[SpeedMeasurement]:
     way = case.way
     try:
         measured = _rust.measure_speed(
@@ -212,11 +214,11 @@ def _measure_one(case: Case, backend: str, within_s: float) -> list[Measurement]
         )
     except RuntimeError as error:
         raise AirtollError(f"ciphers: {error}") from error
-    best: dict[str, Measurement] = {}
+    best: dict[str, SpeedMeasurement] = {}
     for speed in measured.speeds:
         best.setdefault(
             speed.implementation,
-            Measurement.model_validate(
+            SpeedMeasurement.model_validate(
                 {
                     "suite": case.suite,
                     "size_b": case.size_b,

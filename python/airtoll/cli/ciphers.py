@@ -9,7 +9,7 @@ from rich.table import Table
 
 from airtoll import extras
 from airtoll.ciphers import speed
-from airtoll.ciphers.speed import Host, Measurement, Speeds, Way
+from airtoll.ciphers.speed import BenchmarkHost, SpeedMeasurement, Speeds, Way
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.cli.tables import plain_console
 from airtoll.errors import StoppedError, UsageError
@@ -59,8 +59,8 @@ def benchmark(
             print(f"figure: {figure}")
 
 
-def _measure(cases: Sequence[speed.Case], host: Host) -> Speeds:
-    measurements: list[Measurement] = []
+def _measure(cases: Sequence[speed.BenchmarkCase], host: BenchmarkHost) -> Speeds:
+    measurements: list[SpeedMeasurement] = []
     console = plain_console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}"),
@@ -109,8 +109,8 @@ def _sheets(speeds: Speeds) -> Iterator[_Sheet]:
             yield _sheet(way, chosen)
 
 
-def _sheet(way: Way, measurements: Sequence[Measurement]) -> _Sheet:
-    by_case: dict[tuple[str, int | None], dict[str, Measurement]] = {}
+def _sheet(way: Way, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
+    by_case: dict[tuple[str, int | None], dict[str, SpeedMeasurement]] = {}
     for m in measurements:
         by_case.setdefault((m.suite, m.size_b), {})[m.implementation] = m
     # Lanes exist for single frames: this table also compares the enhanced suites with the engine's own CCMP.
@@ -168,7 +168,7 @@ def _size(size_b: int | None) -> str:
     return speed.IMIX if size_b is None else f"{size_b} B"
 
 
-def _rate(m: Measurement | None) -> tuple[str, str]:
+def _rate(m: SpeedMeasurement | None) -> tuple[str, str]:
     return (_number(m.gbit_per_s), _number(m.cycles_per_byte)) if m else (_NONE, _NONE)
 
 
@@ -179,7 +179,7 @@ def _number(value: float | None) -> str:
     return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
-def _ratio(ours: Measurement | None, other: Measurement | None) -> str:
+def _ratio(ours: SpeedMeasurement | None, other: SpeedMeasurement | None) -> str:
     """The speed of airtoll divided by the speed of the other implementation."""
     if ours is None or other is None:
         return _NONE
@@ -215,7 +215,7 @@ def _print(speeds: Speeds) -> None:
             console.print(note)
 
 
-def _facts(host: Host) -> Iterator[str]:
+def _facts(host: BenchmarkHost) -> Iterator[str]:
     clock = "" if host.ghz is None else f" at {host.ghz:.2f} GHz"
     yield f"CPU       {host.cpu_model or host.architecture}{clock}, one core"
     yield f"airtoll   {host.airtoll_version}, backend {host.backend}"

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from airtoll.cli.tables import figure, plain_table
-from airtoll.model import (
+from airtoll.prediction import (
     ATTRIBUTED,
     Alternative,
     Attribution,

@@ -180,9 +180,9 @@ def model_scenario(options: dict[str, Any], as_json: bool) -> None:
     """
     scenario = scenario_from(options)
     from airtoll.cli.cost import cost_of
-    from airtoll.labs.sim import model
+    from airtoll.labs.sim import closed_forms
 
-    answer, cost = model(scenario), cost_of(scenario)
+    answer, cost = closed_forms(scenario), cost_of(scenario)
     if as_json:
         _print_json(answer.scenario, answer.values | (cost.to_json() if cost else {}))
         return

@@ -18,7 +18,7 @@ from airtoll.store import default_directory
 from airtoll.store.durable import make_directory, reporting
 from airtoll.store.origin import ALLOW_MIXED, Origin
 from airtoll.sweep.cluster import on_cluster
-from airtoll.sweep.grid import Grid, load_grid
+from airtoll.sweep.grid import SweepGrid, load_grid
 from airtoll.sweep.journal import SUFFIX, Journal
 from airtoll.sweep.table import make_table, write_table
 from airtoll.sweep.workers import on_cores
@@ -67,7 +67,7 @@ def perform_sweep(
         typer.echo(str(file))
 
 
-def _about(grid: Grid, path: Path) -> str:
+def _about(grid: SweepGrid, path: Path) -> str:
     levels = " x ".join(f"{count} {word}" for word, count in grid.levels.items())
     left_out = [
         f"{count} {why}"
@@ -83,7 +83,12 @@ def _about(grid: Grid, path: Path) -> str:
 
 
 def _perform(
-    grid: Grid, journal: Journal, console: Console, workers: int | None, scheduler: str | None, path: Path
+    grid: SweepGrid,
+    journal: Journal,
+    console: Console,
+    workers: int | None,
+    scheduler: str | None,
+    path: Path,
 ) -> None:
     """Run the remaining cells. Every error reports the number of cells kept and how to continue."""
     jobs = [(place, cell) for place, cell in enumerate(grid.cells) if place not in journal.done]
@@ -111,7 +116,7 @@ def _perform(
         raise StoppedError(f"interrupted; {_kept(grid, journal, path)}")
 
 
-def _kept(grid: Grid, journal: Journal, path: Path) -> str:
+def _kept(grid: SweepGrid, journal: Journal, path: Path) -> str:
     again = f"repeat the command with --out {path} --resume to continue"
     return f"{len(journal.done)} of {len(grid.cells)} cells are kept; {again}"
 

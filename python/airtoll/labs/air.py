@@ -24,7 +24,7 @@ from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Known, Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
 from airtoll.labs.overlay import Member, Overlay, overlay
-from airtoll.labs.sim import model, obstacle
+from airtoll.labs.sim import closed_forms, obstacle
 from airtoll.study.cell import Cell
 from airtoll.study.factors import FACTORS, STATIONS, Ip, StackName, level_text
 from airtoll.study.link import LinkSettings, Stack
@@ -248,7 +248,7 @@ def _levels(factor: str, levels: tuple[Any, ...]) -> str:
 
 def capacity_bit_per_s(scenario: Scenario) -> float:
     """UDP payload rate of a single saturated station, in closed form."""
-    throughput_mbps: float = model(scenario).values["single_station"]["throughput_mbps"]
+    throughput_mbps: float = closed_forms(scenario).values["single_station"]["throughput_mbps"]
     return throughput_mbps * 1e6
 
 

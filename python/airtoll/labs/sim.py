@@ -41,7 +41,7 @@ def simulate(scenario: Scenario, solver: Solver = _rust.simulate) -> Answer:
     return _ask(scenario, solver)
 
 
-def model(scenario: Scenario, solver: Solver = _rust.model) -> Answer:
+def closed_forms(scenario: Scenario, solver: Solver = _rust.model) -> Answer:
     """Evaluate the closed forms for a scenario. Raises UsageError if the scenario is invalid."""
     return _ask(scenario, solver)
 

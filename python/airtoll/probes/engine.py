@@ -56,7 +56,7 @@ class _Part(_Model):
     cycles: _Time | None
 
 
-class Report(_Model):
+class EngineReport(_Model):
     """The output of the process."""
 
     version: str
@@ -110,10 +110,10 @@ def frame_payload_b(cell: Cell) -> int:
     return LLC_SNAP_B + IP_B[cell.ip] + UDP_B + cell.packet_size
 
 
-def parse(output: bytes) -> Report:
+def parse(output: bytes) -> EngineReport:
     """Parse the output of the process. Raises AirtollError if it is not a complete report."""
     try:
-        report = Report.model_validate_json(output)
+        report = EngineReport.model_validate_json(output)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "report"
@@ -123,7 +123,7 @@ def parse(output: bytes) -> Report:
     return report
 
 
-def read(report: Report) -> Times:
+def read(report: EngineReport) -> Times:
     """One sample per part. The value is None if the machine was never quiet enough to measure the part. This is not a
     fault, because the link was measured nevertheless.
     """

@@ -36,7 +36,7 @@ _ACKED_AND_RECEIVED = 120
 """Offset of tcpi_bytes_acked and tcpi_bytes_received, both 64 bits wide, in the kernel's struct tcp_info."""
 
 
-class Transfer:
+class ServedTransfer:
     """The one transfer of this server."""
 
     def __init__(self, seconds: float) -> None:
@@ -72,7 +72,7 @@ class Payload:
     name = FILE
     closed = False
 
-    def __init__(self, transfer: Transfer, mode: str) -> None:
+    def __init__(self, transfer: ServedTransfer, mode: str) -> None:
         self._transfer = transfer
         transfer.begin("down" if "r" in mode else "up")
 
@@ -91,7 +91,7 @@ class Payload:
         self.closed = True
 
 
-def _handlers(transfer: Transfer) -> type[FTPHandler]:
+def _handlers(transfer: ServedTransfer) -> type[FTPHandler]:
     class OneFile(AbstractedFS):  # type: ignore[misc]  # pyftpdlib has no types
         def open(self, filename: str, mode: str) -> Payload:
             if filename != f"/{FILE}" or transfer.direction:
@@ -138,7 +138,7 @@ def main() -> int:
     """Serve one session."""
     address, port = sys.argv[1], int(sys.argv[2])
     seconds, interval_s = float(sys.argv[3]), float(sys.argv[4])
-    transfer = Transfer(seconds)
+    transfer = ServedTransfer(seconds)
     loop = IOLoop()
     try:
         server = FTPServer((address, port), _handlers(transfer), ioloop=loop)

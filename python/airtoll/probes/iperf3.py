@@ -48,8 +48,8 @@ from airtoll.probes.iperf3_report import (
     INTERVAL_S,
     OVERLOAD,
     BufferRefusedError,
+    Iperf3Report,
     NotBegunError,
-    Report,
     client_samples,
     faults,
     later,
@@ -140,7 +140,7 @@ class Throughput:
         samples: list[Sample] = []
         found: list[str] = []
         raw: dict[str, bytes] = {}
-        totals: dict[tuple[Way, str], list[Report]] = {}
+        totals: dict[tuple[Way, str], list[Iperf3Report]] = {}
         for index, flow in enumerate(flows):
             sender, receiver = ENDS[flow.way]
             began_s = done.began_s[index]

@@ -81,7 +81,7 @@ class _End(_Model):
     receiver_tcp_congestion: str | None = None
 
 
-class Report(_Model):
+class Iperf3Report(_Model):
     """The parts of iperf3's JSON report that airtoll reads."""
 
     start: _Start
@@ -98,9 +98,9 @@ class NotBegunError(AirtollError):
     """A client's test has not begun: UDP's first datagram, which iperf3 does not repeat, or the answer was lost."""
 
 
-def parse(output: bytes, stderr: bytes, who: str) -> Report:
+def parse(output: bytes, stderr: bytes, who: str) -> Iperf3Report:
     """Parse one end's report. Raises AirtollError, naming that end, if it is incomplete or reports a failure."""
-    report = read_report(Report, output, who, "iperf3", last_words(stderr, output))
+    report = read_report(Iperf3Report, output, who, "iperf3", last_words(stderr, output))
     error = report.error
     if error is not None and error.endswith(_AFTER_INTERRUPTION):
         error = next((known for known in _INTERRUPTED if f'"{known}"'.encode() in output), error)
@@ -116,7 +116,7 @@ def parse(output: bytes, stderr: bytes, who: str) -> Report:
     raise AirtollError(f"{who}: {words or 'it failed without an error message'}")
 
 
-def later(report: Report, by_s: float) -> Report:
+def later(report: Iperf3Report, by_s: float) -> Iperf3Report:
     """The report of a client, shifted by its start time on the common time scale."""
 
     def moved(interval: _Interval) -> _Interval:
@@ -127,7 +127,7 @@ def later(report: Report, by_s: float) -> Report:
     return report.model_copy(update={"intervals": [moved(interval) for interval in report.intervals]})
 
 
-def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way: Way) -> list[Sample]:
+def total_samples(reports: Sequence[Iperf3Report], window: Window, endpoint: str, way: Way) -> list[Sample]:
     """Throughput of all stations together, in the intervals of the station that began last."""
     samples: list[Sample] = []
     for interval in reports[-1].intervals:
@@ -139,7 +139,7 @@ def total_samples(reports: Sequence[Report], window: Window, endpoint: str, way:
     return samples
 
 
-def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
+def _mean_over(report: Iperf3Report, start_s: float, end_s: float) -> float | None:
     """Mean throughput over a time span; None unless the report covers more than 90 % of the span."""
     bits, covered_s = 0.0, 0.0
     for interval in report.intervals:
@@ -152,7 +152,7 @@ def _mean_over(report: Report, start_s: float, end_s: float) -> float | None:
 
 
 def server_samples(
-    report: Report, transport: Transport, window: Window, endpoint: str = "ap", way: Way = "up"
+    report: Iperf3Report, transport: Transport, window: Window, endpoint: str = "ap", way: Way = "up"
 ) -> list[Sample]:
     """Samples of a receiving end, one per metric and interval."""
     samples: list[Sample] = []
@@ -170,7 +170,7 @@ def server_samples(
 
 
 def client_samples(
-    report: Report, transport: Transport, window: Window, endpoint: str = "sta", way: Way = "up"
+    report: Iperf3Report, transport: Transport, window: Window, endpoint: str = "sta", way: Way = "up"
 ) -> list[Sample]:
     """Samples of a sending end and its TCP, one per metric and interval."""
     samples: list[Sample] = []
@@ -201,7 +201,7 @@ def _interval_samples(
         yield Sample("iperf3", metric, unit, endpoint, way, t_ns, dur_ns, number, phase)
 
 
-def _process_sample(report: Report, endpoint: str) -> list[Sample]:
+def _process_sample(report: Iperf3Report, endpoint: str) -> list[Sample]:
     """CPU load of this end's process. The interruption loses each end's report on the other end."""
     load = report.end.cpu_utilization_percent.host_total
     dur_ns = round(max((interval.sum.end for interval in report.intervals), default=0.0) * NS_PER_S)
@@ -209,8 +209,8 @@ def _process_sample(report: Report, endpoint: str) -> list[Sample]:
 
 
 def faults(
-    client: Report,
-    server: Report,
+    client: Iperf3Report,
+    server: Iperf3Report,
     window: Window,
     offered_bit_per_s: int | None,
     station: str | None = None,
@@ -251,7 +251,7 @@ def faults(
     return found
 
 
-def unfetched_fault(servers: Sequence[Report], unfetched: int) -> list[str]:
+def unfetched_fault(servers: Sequence[Iperf3Report], unfetched: int) -> list[str]:
     """A fault if more than a few datagrams arrived when the servers' socket buffers were full."""
     rows = [interval.sum for server in servers for interval in server.intervals]
     fetched = sum((row.packets or 0) - (row.lost_packets or 0) for row in rows)
@@ -269,7 +269,7 @@ def _phase(row: _Sum, window: Window) -> Phase | None:
     return window.phase((row.start + row.end) / 2)
 
 
-def _measured(report: Report, window: Window) -> list[_Sum]:
+def _measured(report: Iperf3Report, window: Window) -> list[_Sum]:
     return [interval.sum for interval in report.intervals if _phase(interval.sum, window) == "measure"]
 
 

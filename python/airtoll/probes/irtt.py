@@ -114,7 +114,7 @@ class _Config(_Model):
     params: _Params
 
 
-class Report(_Model):
+class IrttReport(_Model):
     """The parts of irtt's JSON report that airtoll reads."""
 
     version: _Version
@@ -185,9 +185,9 @@ def interval_s(link: Link, cell: Cell) -> float:
     return max(INTERVAL_S, math.ceil(there_and_back_s / AIR_SHARE * 1000) / 1000)
 
 
-def parse(output: bytes, stderr: bytes, who: str) -> Report:
+def parse(output: bytes, stderr: bytes, who: str) -> IrttReport:
     """Parse the client's report. Raises AirtollError, with irtt's own words if there are any, if it is incomplete."""
-    report = process.read_report(Report, output, who, "irtt", _complaint(output, stderr))
+    report = process.read_report(IrttReport, output, who, "irtt", _complaint(output, stderr))
     trips = report.round_trips
     if len(trips) != report.stats.packets_sent or any(trip.seqno != at for at, trip in enumerate(trips)):
         raise AirtollError(f"{who}: its report lacks some of {report.stats.packets_sent} datagrams")
@@ -198,7 +198,7 @@ def _complaint(stdout: bytes, stderr: bytes) -> str:
     return last_words(stderr, stdout).removeprefix("Error: ")
 
 
-def read(report: Report, window: Window, *, shared_clocks: bool) -> Trips:
+def read(report: IrttReport, window: Window, *, shared_clocks: bool) -> Trips:
     """The samples of datagrams sent before the window closes, and the faults of the measurement."""
     samples = [*_trip_samples(report, window, shared_clocks), *_counts(report, window)]
     faults = []
@@ -212,14 +212,14 @@ def read(report: Report, window: Window, *, shared_clocks: bool) -> Trips:
     return Trips(samples, faults)
 
 
-def _sent_ns(report: Report) -> Iterator[tuple[int, _RoundTrip]]:
+def _sent_ns(report: IrttReport) -> Iterator[tuple[int, _RoundTrip]]:
     """Each datagram with its send time, in ns since the first one."""
     for trip in report.round_trips:
         sent = trip.timestamps.client.send.monotonic - report.round_trips[0].timestamps.client.send.monotonic
         yield max(0, sent), trip
 
 
-def _trip_samples(report: Report, window: Window, shared_clocks: bool) -> Iterator[Sample]:
+def _trip_samples(report: IrttReport, window: Window, shared_clocks: bool) -> Iterator[Sample]:
     for t_ns, trip in _sent_ns(report):
         phase = window.phase(t_ns / NS_PER_S)
         if phase is None:
@@ -240,7 +240,7 @@ def _trip_samples(report: Report, window: Window, shared_clocks: bool) -> Iterat
                 yield Sample("irtt", "ipdv", "ms", *where, 0, ipdv_ns / 1e6, phase)
 
 
-def _counts(report: Report, window: Window) -> Iterator[Sample]:
+def _counts(report: IrttReport, window: Window) -> Iterator[Sample]:
     """Datagram counts of the window. Counts per direction are None unless irtt knows the direction of every loss."""
     trips = [trip for t_ns, trip in _sent_ns(report) if window.phase(t_ns / NS_PER_S) == "measure"]
     sent = len(trips)
@@ -263,7 +263,7 @@ def _counts(report: Report, window: Window) -> Iterator[Sample]:
     yield Sample("irtt", "datagrams_late", "1", "sta", "both", t_ns, dur_ns, late)
 
 
-def _late(report: Report, trips: Sequence[_RoundTrip]) -> int:
+def _late(report: IrttReport, trips: Sequence[_RoundTrip]) -> int:
     """Number of answers that arrived after the answer to a later datagram of the same test."""
     arrivals = {
         trip.seqno: t_ns + trip.delay.rtt
@@ -278,7 +278,7 @@ def _late(report: Report, trips: Sequence[_RoundTrip]) -> int:
     return sum(trip.seqno in late for trip in trips)
 
 
-def _was_set(report: Report) -> bool:
+def _was_set(report: IrttReport) -> bool:
     """Whether the wall clock stepped relative to the monotonic clock between two datagrams."""
     readings = [trip.timestamps.client.send for trip in report.round_trips]
     ahead = [reading.wall - reading.monotonic for reading in readings]

@@ -13,14 +13,14 @@ Cut = Literal["rounded", "cut"]
 
 
 @dataclass(frozen=True)
-class Span:
+class PrintedRange:
     """A printed number and the interval of values that it may stem from."""
 
     value: Decimal
     low: Decimal
     high: Decimal
 
-    def overlaps(self, other: "Span") -> bool:
+    def overlaps(self, other: "PrintedRange") -> bool:
         return self.low <= other.high and other.low <= self.high
 
 
@@ -31,46 +31,46 @@ def unit_in_last_place(printed: Decimal, *, approximate: bool = False) -> Decima
     return Decimal(1).scaleb(exponent)
 
 
-def span(printed: Decimal, *, approximate: bool = False, cut: bool = False) -> Span:
+def span(printed: Decimal, *, approximate: bool = False, cut: bool = False) -> PrintedRange:
     """The values that are printed as `printed` if rounded to the nearest; with `cut`, also if truncated."""
     unit = unit_in_last_place(printed, approximate=approximate)
-    return Span(printed, max(Decimal(0), printed - unit / 2), printed + (unit if cut else unit / 2))
+    return PrintedRange(printed, max(Decimal(0), printed - unit / 2), printed + (unit if cut else unit / 2))
 
 
-def standard_span(point: Point) -> Span:
+def standard_span(point: Point) -> PrintedRange:
     """The interval of a point in the unit of its metric (a change: as a multiple of open)."""
     if point.implied is not None:
-        return Span(point.value, point.implied.low, point.implied.high)
+        return PrintedRange(point.value, point.implied.low, point.implied.high)
     around = span(point.value, approximate=point.approximate)
     values = sorted(
         point.model_copy(update={"value": value}).standard_value
         for value in (around.low, around.high)
         if value
     )
-    return Span(point.standard_value, values[0], values[-1])
+    return PrintedRange(point.standard_value, values[0], values[-1])
 
 
-def to_standard(around: Span, unit: str, of: Operand) -> Span:
+def to_standard(around: PrintedRange, unit: str, of: Operand) -> PrintedRange:
     """Convert an interval from a printed unit to the unit of the metric of `of`."""
     to = METRICS[of.metric].unit
-    return Span(*(convert(value, unit, to) for value in (around.value, around.low, around.high)))
+    return PrintedRange(*(convert(value, unit, to) for value in (around.value, around.low, around.high)))
 
 
-def combined(of: Callable[[Decimal, Decimal], Decimal], a: Span, b: Span) -> Span:
+def combined(of: Callable[[Decimal, Decimal], Decimal], a: PrintedRange, b: PrintedRange) -> PrintedRange:
     """Apply a function of two numbers; it must be monotonic in each number over its interval."""
     corners = [of(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Span(of(a.value, b.value), min(corners), max(corners))
+    return PrintedRange(of(a.value, b.value), min(corners), max(corners))
 
 
-def difference(a: Span, b: Span) -> Span:
+def difference(a: PrintedRange, b: PrintedRange) -> PrintedRange:
     """The absolute difference of two numbers."""
     apart = combined(lambda x, y: x - y, a, b)
     if apart.value < 0:
-        apart = Span(-apart.value, -apart.high, -apart.low)
-    return Span(apart.value, max(Decimal(0), apart.low), apart.high)
+        apart = PrintedRange(-apart.value, -apart.high, -apart.low)
+    return PrintedRange(apart.value, max(Decimal(0), apart.low), apart.high)
 
 
-def percent(a: Span, b: Span, convention: Convention) -> Span:
+def percent(a: PrintedRange, b: PrintedRange, convention: Convention) -> PrintedRange:
     """The difference in percent of the larger or of the smaller of two positive numbers."""
     large, small = (a, b) if a.value >= b.value else (b, a)
     if convention == "larger":
@@ -78,13 +78,15 @@ def percent(a: Span, b: Span, convention: Convention) -> Span:
     return combined(lambda x, y: 100 * (x - y) / y, large, small)
 
 
-def ratio(a: Span, b: Span) -> Span:
+def ratio(a: PrintedRange, b: PrintedRange) -> PrintedRange:
     """The larger of two positive numbers over the smaller."""
     large, small = (a, b) if a.value >= b.value else (b, a)
     return combined(lambda x, y: x / y, large, small)
 
 
-def operands(apart: Span, percent_: Span, convention: Convention) -> tuple[Span, Span]:
+def operands(
+    apart: PrintedRange, percent_: PrintedRange, convention: Convention
+) -> tuple[PrintedRange, PrintedRange]:
     """The larger and the smaller of two numbers, from their difference and its percentage of one of them."""
 
     def base(d: Decimal, p: Decimal) -> Decimal:

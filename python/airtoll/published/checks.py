@@ -6,12 +6,12 @@ from itertools import combinations
 from typing import Any, Generic, NamedTuple
 
 from airtoll.published import arithmetic
-from airtoll.published.arithmetic import Span, shown, span, standard_span, to_standard
+from airtoll.published.arithmetic import PrintedRange, shown, span, standard_span, to_standard
 from airtoll.published.claims import better_of, in_words, phy_rate_mbps, streams_needed
 from airtoll.published.implied import implied_points
 from airtoll.published.load import AnyOperand, names, published
 from airtoll.published.outcome import Finding, listing
-from airtoll.published.publication import Comparison, Operand, Ordering, Point, Publication, Trend
+from airtoll.published.publication import ComparisonClaim, Operand, Ordering, Point, Publication, Trend
 from airtoll.published.words import METRICS, Condition
 
 
@@ -21,7 +21,7 @@ class Pair(NamedTuple, Generic[AnyOperand]):
     a: AnyOperand
     b: AnyOperand
     factor: str
-    difference: Span
+    difference: PrintedRange
 
 
 def check_orderings(publication: Publication) -> Iterator[Finding]:
@@ -44,15 +44,15 @@ def check_largest(publication: Publication) -> Iterator[Finding]:
     """Check differences called the largest over the packet sizes against all differences of the same factor."""
     pairs: list[Pair[Any]] = [*_value_pairs(publication), *_claimed_pairs(publication)]
     for claim in publication.claims:
-        if isinstance(claim, Comparison) and claim.called == "largest" and claim.difference is not None:
+        if isinstance(claim, ComparisonClaim) and claim.called == "largest" and claim.difference is not None:
             yield from _largest(publication, claim, pairs)
 
 
 def check_repeated(publication: Publication) -> Iterator[Finding]:
     """Find comparisons that are printed more than once with different digits or as different statistics."""
-    told: dict[frozenset[str], list[Comparison]] = defaultdict(list)
+    told: dict[frozenset[str], list[ComparisonClaim]] = defaultdict(list)
     for claim in publication.claims:
-        if isinstance(claim, Comparison):
+        if isinstance(claim, ComparisonClaim):
             told[frozenset(claim.of)].append(claim)
     for claims in told.values():
         yield from _otherwise(claims)
@@ -198,11 +198,11 @@ def _value_pairs(publication: Publication) -> Iterator[Pair[Point]]:
             yield Pair(a, b, factor, _apart(publication, a, b))
 
 
-def _apart(publication: Publication, a: Point, b: Point) -> Span:
+def _apart(publication: Publication, a: Point, b: Point) -> PrintedRange:
     """The difference of two points: the printed one if both points are implied by it."""
     if a.implied is not None and b.implied is not None and a.implied.claim == b.implied.claim:
         claim = publication.claim(a.implied.claim)
-        if isinstance(claim, Comparison) and claim.difference is not None and claim.unit is not None:
+        if isinstance(claim, ComparisonClaim) and claim.difference is not None and claim.unit is not None:
             return to_standard(span(claim.difference), claim.unit, a)
     return arithmetic.difference(standard_span(a), standard_span(b))
 
@@ -210,7 +210,7 @@ def _apart(publication: Publication, a: Point, b: Point) -> Span:
 def _claimed_pairs(publication: Publication) -> Iterator[Pair[Operand]]:
     """Pairs of numbers whose difference is printed, but not the numbers."""
     for claim in publication.claims:
-        if isinstance(claim, Comparison) and claim.difference is not None and claim.unit is not None:
+        if isinstance(claim, ComparisonClaim) and claim.difference is not None and claim.unit is not None:
             a, b = (publication.number(name) for name in claim.of)
             if isinstance(a, Point) or a.source is not None or (factor := _differing(a, b)) is None:
                 continue
@@ -301,7 +301,7 @@ def _trend(claim: Trend, values: list[Point]) -> Iterator[Finding]:
     )
 
 
-def _largest(publication: Publication, claim: Comparison, pairs: list[Pair[Any]]) -> Iterator[Finding]:
+def _largest(publication: Publication, claim: ComparisonClaim, pairs: list[Pair[Any]]) -> Iterator[Finding]:
     a, b = (publication.number(name) for name in claim.of)
     factor = _differing(a, b)
     if factor is None or claim.difference is None or claim.unit is None or a.source is not None:
@@ -340,7 +340,7 @@ def _apart_from(pair: Pair[Any], factor: str, base: Condition) -> str:
     return of.condition.model_copy(update={factor: None}).text(base)
 
 
-def _otherwise(claims: list[Comparison]) -> Iterator[Finding]:
+def _otherwise(claims: list[ComparisonClaim]) -> Iterator[Finding]:
     about = tuple(claim.id for claim in claims)
     of = " and ".join(claims[0].of)
     for field in ("difference", "percent", "ratio"):

@@ -7,12 +7,12 @@ from math import ceil
 from typing import Final
 
 from airtoll.published import arithmetic
-from airtoll.published.arithmetic import Span, printed_as, shown, span, standard_span, to_standard
+from airtoll.published.arithmetic import PrintedRange, printed_as, shown, span, standard_span, to_standard
 from airtoll.published.implied import implied_points, implies
 from airtoll.published.outcome import ClaimOutcome, ClaimVerdict, Finding, listing
 from airtoll.published.publication import (
-    Agreement,
-    Comparison,
+    AgreementClaim,
+    ComparisonClaim,
     Convention,
     FrameRate,
     Operand,
@@ -30,11 +30,11 @@ def check_claims(publication: Publication) -> Iterator[Finding]:
     """Check every claim about particular numbers."""
     for claim in publication.claims:
         match claim:
-            case Comparison():
+            case ComparisonClaim():
                 yield from _comparison(publication, claim)
             case Same():
                 yield from _same(publication, claim)
-            case Agreement():
+            case AgreementClaim():
                 yield _agreement(publication, claim)
             case PhyRate():
                 yield _phy_rate(publication, claim)
@@ -58,7 +58,7 @@ def better_of(a: Point, b: Point) -> Point:
     return a if sign * a.standard_value >= sign * b.standard_value else b
 
 
-def _comparison(publication: Publication, claim: Comparison) -> Iterator[Finding]:
+def _comparison(publication: Publication, claim: ComparisonClaim) -> Iterator[Finding]:
     a, b = (publication.number(name) for name in claim.of)
     if not (isinstance(a, Point) and isinstance(b, Point)):
         if implies(publication, claim):
@@ -79,7 +79,7 @@ def _comparison(publication: Publication, claim: Comparison) -> Iterator[Finding
         )
 
 
-def _difference(claim: Comparison, a: Point, b: Point, digits: Decimal, digits_unit: str) -> Finding:
+def _difference(claim: ComparisonClaim, a: Point, b: Point, digits: Decimal, digits_unit: str) -> Finding:
     spans = standard_span(a), standard_span(b)
     apart = arithmetic.difference(*spans)
     unit = METRICS[a.metric].unit
@@ -95,7 +95,7 @@ def _difference(claim: Comparison, a: Point, b: Point, digits: Decimal, digits_u
     return _finding(claim, (outcome,), digits, digits_unit, text)
 
 
-def _percent(claim: Comparison, a: Point, b: Point, digits: Decimal) -> Finding:
+def _percent(claim: ComparisonClaim, a: Point, b: Point, digits: Decimal) -> Finding:
     printed = span(digits, approximate=claim.approximate, cut=True)
     baseline = _baseline(a, b)
     outcomes = tuple(
@@ -123,13 +123,13 @@ def _percent(claim: Comparison, a: Point, b: Point, digits: Decimal) -> Finding:
     return _finding(claim, outcomes, digits, "%", text)
 
 
-def _printed_difference(claim: Comparison, a: Point, b: Point) -> Decimal:
+def _printed_difference(claim: ComparisonClaim, a: Point, b: Point) -> Decimal:
     if claim.difference is None or claim.unit is None:
         return arithmetic.difference(standard_span(a), standard_span(b)).value
     return to_standard(span(claim.difference), claim.unit, a).value
 
 
-def _ratio(claim: Comparison, a: Point, b: Point) -> Finding:
+def _ratio(claim: ComparisonClaim, a: Point, b: Point) -> Finding:
     ratio = arithmetic.ratio(standard_span(a), standard_span(b))
     of = f"{in_words(a)} and {in_words(b)}"
     if claim.ratio is None:
@@ -148,7 +148,7 @@ def _ratio(claim: Comparison, a: Point, b: Point) -> Finding:
     return _finding(claim, (outcome,), claim.ratio, "1", text)
 
 
-def _implied(publication: Publication, claim: Comparison) -> Finding:
+def _implied(publication: Publication, claim: ComparisonClaim) -> Finding:
     """Both operands in both conventions, the literal convention first."""
     metric = publication.number(claim.of[0]).metric
     unit = METRICS[metric].unit
@@ -204,7 +204,7 @@ def _told(point: Point) -> str:
     return f"an implied {shown(point.value)} {METRICS[point.metric].unit} (of the {point.implied.convention})"
 
 
-def _agreement(publication: Publication, claim: Agreement) -> Finding:
+def _agreement(publication: Publication, claim: AgreementClaim) -> Finding:
     a, b = (publication.point(name) for name in claim.of)
     spans = [_with_uncertainty(a), _with_uncertainty(b)]
     agree = spans[0].overlaps(spans[1])
@@ -220,9 +220,9 @@ def _agreement(publication: Publication, claim: Agreement) -> Finding:
     )
 
 
-def _with_uncertainty(point: Point) -> Span:
+def _with_uncertainty(point: Point) -> PrintedRange:
     around = point.uncertainty or Decimal(0)
-    return Span(point.value, point.value - around, point.value + around)
+    return PrintedRange(point.value, point.value - around, point.value + around)
 
 
 _DATA_SUBCARRIERS: Final = {20: 52, 40: 108, 80: 234, 160: 468}
@@ -290,8 +290,8 @@ def _baseline(a: Point, b: Point) -> Convention | None:
 
 
 def _outcome(
-    computed: Span,
-    printed: Span,
+    computed: PrintedRange,
+    printed: PrintedRange,
     digits: Decimal,
     convention: Convention | None = None,
     of_baseline: bool | None = None,
@@ -308,7 +308,7 @@ def _outcome(
 
 
 def _finding(
-    claim: Comparison, outcomes: tuple[ClaimOutcome, ...], printed: Decimal | None, unit: str, text: str
+    claim: ComparisonClaim, outcomes: tuple[ClaimOutcome, ...], printed: Decimal | None, unit: str, text: str
 ) -> Finding:
     return Finding(
         verdict="holds" if not outcomes or any(outcome.fits for outcome in outcomes) else "contradicts",

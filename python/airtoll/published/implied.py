@@ -7,11 +7,11 @@ larger value. `implied_points` uses the literal convention, or on request the op
 from collections.abc import Iterator
 
 from airtoll.published.arithmetic import operands, span, to_standard
-from airtoll.published.publication import Comparison, Convention, Implied, Point, Publication
+from airtoll.published.publication import ComparisonClaim, Convention, Implied, Point, Publication
 from airtoll.published.words import METRICS
 
 
-def wording(claim: Comparison) -> Convention:
+def wording(claim: ComparisonClaim) -> Convention:
     """The value that the claim's percentage refers to, read literally."""
     return "smaller" if claim.wording == "higher" else "larger"
 
@@ -21,7 +21,7 @@ def implied_points(publication: Publication, *, other: bool = False) -> tuple[Po
     return tuple(_all(publication, other=other))
 
 
-def implies(publication: Publication, claim: Comparison) -> bool:
+def implies(publication: Publication, claim: ComparisonClaim) -> bool:
     """Whether the claim determines both of its operands and neither is printed."""
     return (
         claim.difference is not None
@@ -33,13 +33,13 @@ def implies(publication: Publication, claim: Comparison) -> bool:
 
 def _all(publication: Publication, *, other: bool) -> Iterator[Point]:
     for claim in publication.claims:
-        if isinstance(claim, Comparison) and implies(publication, claim):
+        if isinstance(claim, ComparisonClaim) and implies(publication, claim):
             literal = wording(claim)
             opposite: Convention = "larger" if literal == "smaller" else "smaller"
             yield from _pair(publication, claim, opposite if other else literal)
 
 
-def _pair(publication: Publication, claim: Comparison, convention: Convention) -> Iterator[Point]:
+def _pair(publication: Publication, claim: ComparisonClaim, convention: Convention) -> Iterator[Point]:
     if claim.difference is None or claim.percent is None or claim.unit is None:
         return
     first, second = (publication.number(name) for name in claim.of)

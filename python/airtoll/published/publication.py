@@ -115,7 +115,7 @@ class Point(Operand):
         return 1 + convert(self.value, "%", "1") * (1 if self.change == "higher" else -1)
 
 
-class Comparison(_Table):
+class ComparisonClaim(_Table):
     """A comparison of two numbers, with the printed figures of their difference."""
 
     kind: Literal["comparison"]
@@ -168,7 +168,7 @@ class Same(_Table):
     why: str | None = None  # the reason that they must be equal, if the text does not state it
 
 
-class Agreement(_Table):
+class AgreementClaim(_Table):
     """A claim that two numbers agree within their uncertainties, or that they differ."""
 
     kind: Literal["agreement"]
@@ -200,7 +200,8 @@ class FrameRate(_Table):
 
 
 Claim = Annotated[
-    Comparison | Ordering | Trend | Same | Agreement | PhyRate | FrameRate, Field(discriminator="kind")
+    ComparisonClaim | Ordering | Trend | Same | AgreementClaim | PhyRate | FrameRate,
+    Field(discriminator="kind"),
 ]
 
 
@@ -223,7 +224,7 @@ class Setting(_Table):
     unit: str | None = None
 
 
-class Word(_Table):
+class Term(_Table):
     """A word of the paper and our word for it."""
 
     printed: Text
@@ -242,7 +243,7 @@ class Publication(_Table):
     year: int | None = None
     measured: Text
     condition: Condition = Condition()  # shared by all its own points and operands
-    words: tuple[Word, ...] = Field(default=(), alias="word")
+    words: tuple[Term, ...] = Field(default=(), alias="word")
     settings: tuple[Setting, ...] = Field(default=(), alias="setting")
     points: tuple[Point, ...] = Field(alias="point")
     operands: tuple[Operand, ...] = Field(default=(), alias="operand")
@@ -259,7 +260,7 @@ class Publication(_Table):
         points = {item.id for item in self.points}
         numbers = points | {item.id for item in self.operands}
         for claim in self.claims:
-            printed_only = isinstance(claim, Agreement | PhyRate | FrameRate)
+            printed_only = isinstance(claim, AgreementClaim | PhyRate | FrameRate)
             _known(claim.id, _operands_of(claim), points if printed_only else numbers)
         for note in self.notes:
             _known(note.id, note.concerns, seen)
@@ -280,7 +281,7 @@ class Publication(_Table):
 
 def _operands_of(claim: Claim) -> tuple[str, ...]:
     match claim:
-        case Comparison() | Same() | Agreement():
+        case ComparisonClaim() | Same() | AgreementClaim():
             return claim.of
         case PhyRate() | FrameRate():
             return (claim.of,)

@@ -3,9 +3,9 @@
 Each sub-package imports only the sub-packages above it:
 
 1. `material`: the content of a report. `data`: a result as `ReportData`: runs, records and the figures of
-   `airtoll.stats` and `airtoll.model`. `text`: numbers, intervals and factor levels as text. `grid`: a table of text.
-   `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change. `facts`: recorded facts
-   about machines, tools and link, and the facts in which runs differ.
+   `airtoll.stats` and `airtoll.prediction`. `text`: numbers, intervals and factor levels as text. `grid`: a table of
+   text. `rows`: the comparison that HTML, Markdown and terminal share, and the tests of each change. `facts`: recorded
+   facts about machines, tools and link, and the facts in which runs differ.
 2. `charts`: the form of charts. `chart`: a Vega-Lite specification, its title and its description. `forms`: the x axis
    of figures and the meaning of colours.
 3. `parts`: one module per part of a report. `sentences`: findings and method in sentences. `extremes`: the largest

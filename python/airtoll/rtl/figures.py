@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from airtoll.rtl.results import Group, OneWay, Point, Results, TargetName
+from airtoll.rtl.results import DesignPoint, Group, OneWay, Results, TargetName
 
 PAYLOAD_B: Final = 1500
 """The payload of the frames to which rates refer."""
@@ -97,7 +97,7 @@ def all_figures(results: Results) -> tuple[DesignFigures, ...]:
     return tuple(found)
 
 
-def payload_of(point: Point, target: TargetName, single_ns: float) -> float | None:
+def payload_of(point: DesignPoint, target: TargetName, single_ns: float) -> float | None:
     """The payload of a single frame that takes `single_ns` to seal; None outside the range of measured sizes."""
     fmax_mhz = point.targets[target].fmax_mhz if target in point.targets else None
     if fmax_mhz is None or point.cycles is None:
@@ -110,7 +110,7 @@ def payload_of(point: Point, target: TargetName, single_ns: float) -> float | No
     return None
 
 
-def _measured(point: Point, name: TargetName) -> dict[str, float | None]:
+def _measured(point: DesignPoint, name: TargetName) -> dict[str, float | None]:
     target = point.targets.get(name)
     if target is None:
         return {}
@@ -150,7 +150,7 @@ def _signals(measured: Mapping[str, float | None]) -> float | None:
     return lut + ff if lut is not None and ff is not None else None
 
 
-def _slower(point: Point, payload_b: int, of: Callable[[OneWay], float]) -> float | None:
+def _slower(point: DesignPoint, payload_b: int, of: Callable[[OneWay], float]) -> float | None:
     frame = point.cycles.of(payload_b) if point.cycles else None
     return max(of(frame.seal), of(frame.open)) if frame else None
 

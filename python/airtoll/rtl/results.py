@@ -39,7 +39,7 @@ class Made(_Record):
     tools: dict[str, str]  # versions by name
 
 
-class Run(_Record):
+class PlacementRun(_Record):
     """One run of placement and routing. Each time is that of the slowest path of its kind."""
 
     seed: int
@@ -58,7 +58,7 @@ class Target(_Record):
     ff: Count
     ram_blocks: Count
     logic_elements: Count  # each is a LUT, a register, or a LUT with the only register that it drives
-    runs: tuple[Run, ...] = ()
+    runs: tuple[PlacementRun, ...] = ()
 
     @property
     def fmax_mhz(self) -> float | None:
@@ -125,7 +125,7 @@ class Energy(_Record):
     conversion: str | None = None
 
 
-class Point(_Record):
+class DesignPoint(_Record):
     """A design point: `ccmp_core` with these parameters."""
 
     title: str
@@ -145,7 +145,7 @@ class Results(_Record):
     """All measurements, by the names of rtl/syn/points.toml."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
-    points: dict[str, Point] = {}
+    points: dict[str, DesignPoint] = {}
 
 
 def default_file() -> Path:

@@ -56,7 +56,7 @@ from airtoll.stats.paired import (
 from airtoll.stats.polynomial import Fit, choose_degree, fit
 from airtoll.stats.sign_flip import sign_flip
 from airtoll.stats.stability import Instability, instabilities, runs_needed
-from airtoll.stats.stopping import Agreement, Fixed, Precision, Rule, enough, outcome
+from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough, outcome
 from airtoll.stats.summary import BCA_MIN_N, BCA_RESAMPLES, Interval, Summary, describe, describe_all
 
 __all__ = [
@@ -84,9 +84,9 @@ __all__ = [
     "PairedRatio",
     "PairedRow",
     "Precision",
-    "Rule",
     "RunNumber",
     "Span",
+    "StoppingRule",
     "Summary",
     "choose_degree",
     "compare",

@@ -87,15 +87,15 @@ class Agreement:
         return abs(one - other) <= self.within_percent / 100 * max(abs(one), abs(other))
 
 
-Rule = Fixed | Precision | Agreement
+StoppingRule = Fixed | Precision | Agreement
 
 
-def enough(rule: Rule, values: Sequence[float]) -> bool:
+def enough(rule: StoppingRule, values: Sequence[float]) -> bool:
     """Whether the cell needs no further value. Raises ValueError for an infinite value; NaN does not count."""
     return outcome(rule, values) != "going on"
 
 
-def outcome(rule: Rule, values: Sequence[float]) -> Progress:
+def outcome(rule: StoppingRule, values: Sequence[float]) -> Progress:
     """Whether the rule is satisfied, not satisfied within its maximum number of values, or may still be satisfied."""
     array = present(values)
     if len(array) >= rule.least and rule.reached(array):

@@ -71,7 +71,7 @@ class NoLoadError(AirtollError):
     """A run cannot be measured: its load follows from earlier runs, and none of them is valid."""
 
 
-class Course(Protocol):
+class RunOrder(Protocol):
     """The remaining runs and their methods."""
 
     def left(self) -> Iterator[Run]:
@@ -93,7 +93,7 @@ def record(
     probes: Sequence[Probe],
     on_event: Callable[[Event], None],
     pcap: bool = False,
-    course: Course | None = None,
+    course: RunOrder | None = None,
 ) -> None:
     """Perform the runs that the result lacks, in the order of the course; without a course, all of them in plan order.
 

@@ -30,7 +30,7 @@ _MATRICES = ("snr", "hears")
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """A checked grid file."""
 
     name: str
@@ -46,7 +46,7 @@ class Grid:
         return hashlib.sha256("\n".join(self.cells).encode()).hexdigest()
 
 
-def load_grid(path: Path, check: Check) -> Grid:
+def load_grid(path: Path, check: Check) -> SweepGrid:
     """Read a grid file and expand it. `check` raises ValueError for an invalid cell.
 
     Raises UsageError with one line: file, key and error.
@@ -59,7 +59,7 @@ def load_grid(path: Path, check: Check) -> Grid:
         raise UsageError(f"{file}: {error}") from None
 
 
-def _expand(raw: Mapping[str, Any], name: str, check: Check) -> Grid:
+def _expand(raw: Mapping[str, Any], name: str, check: Check) -> SweepGrid:
     title = raw.get("title", name)
     if not isinstance(title, str):
         raise WordError("title", f"{show(title)} is not a string")
@@ -92,7 +92,7 @@ def _expand(raw: Mapping[str, Any], name: str, check: Check) -> Grid:
     for grid in grids:
         for word, levels in grid.items():
             several.setdefault(word, set()).update(map(repr, levels))
-    return Grid(
+    return SweepGrid(
         name=name,
         title=title,
         cells=tuple(cells),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from airtoll.course import unneeded
-from airtoll.model import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
+from airtoll.prediction import ATTRIBUTED, Attribution, Case, Predictions, attribute, chain
 from airtoll.published import names
 from airtoll.report.material import text
 from airtoll.stats import (

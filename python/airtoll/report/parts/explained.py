@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from airtoll.model import PARTS, Alternative, Attribution, alternatives
-from airtoll.model.attribution import PartName
+from airtoll.prediction import PARTS, Alternative, Attribution, alternatives
+from airtoll.prediction.attribution import PartName
 from airtoll.report.charts.chart import FIT, Chart, Figure, named, spec_of
 from airtoll.report.charts.forms import axis, in_order, tick
 from airtoll.report.material import text

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from airtoll.published import Publication, published
-from airtoll.published.publication import Comparison
+from airtoll.published.publication import ComparisonClaim
 from airtoll.report.material import text
 from airtoll.report.material.grid import Grid
 from airtoll.rtl import PAYLOAD_B, DesignFigures, Results, all_figures, default_file, load, payload_of
@@ -292,5 +292,5 @@ def _absent(*values: tuple[str, Iterable[float | None]]) -> str:
 
 def _ratio_of(paper: Publication, claim: str) -> str:
     found = paper.claim(claim)
-    assert isinstance(found, Comparison)
+    assert isinstance(found, ComparisonClaim)
     return str(found.ratio)

@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Final
 
-from airtoll.model import CardFit, CardPoint, fit_card
+from airtoll.prediction import CardFit, CardPoint, fit_card
 from airtoll.published import Finding, Point, Publication, findings, implied_points, published
 from airtoll.report.material import text
 from airtoll.report.material.data import ReportData

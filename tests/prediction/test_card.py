@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airtoll.model import CardPoint, fit_card
+from airtoll.prediction import CardPoint, fit_card
 
 SIZES = (128, 384, 640, 896, 1152, 1408)
 

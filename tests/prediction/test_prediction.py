@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from airtoll.labs.sim import model
-from airtoll.model import Case, Predictions, alternatives, case_of
+from airtoll.labs.sim import closed_forms
+from airtoll.prediction import Case, Predictions, alternatives, case_of
 from airtoll.study import LinkSettings, read_scenario, scenario_of
 from airtoll.study.cell import Method
 
@@ -27,7 +27,7 @@ def case(link: dict[str, Any] | None = None, **words: Any) -> Case:
     ],
 )
 def test_one_saturated_station_gets_what_the_closed_form_says(words: dict[str, Any]) -> None:
-    closed = model(read_scenario({"packet_size": 1408, **words})).values["single_station"]
+    closed = closed_forms(read_scenario({"packet_size": 1408, **words})).values["single_station"]
     predicted = Predictions()[case(**words)].values["throughput"]
     assert predicted == pytest.approx(1e6 * closed["throughput_mbps"], rel=0.01)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from airtoll.model.prediction import Case, Predictions
+from airtoll.prediction.predictions import Case, Predictions
 from airtoll.study.factors import Security
 from airtoll.study.phys import PHYS
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cell import make_cell
 
-from airtoll.model import Attribution, Case, Predictions, attribute, modelled
+from airtoll.prediction import Attribution, Case, Predictions, attribute, modelled
 from airtoll.study import LinkSettings
 
 PREDICTIONS = Predictions()

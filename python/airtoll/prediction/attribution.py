@@ -18,7 +18,7 @@ a gain.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from airtoll.model.prediction import Case, Prediction, Predictions
+from airtoll.prediction.predictions import Case, Prediction, Predictions
 from airtoll.study.cell import Cell
 from airtoll.study.phys import PHYS
 from airtoll.study.scenario import NOT_WITH_HT, scenario_of
