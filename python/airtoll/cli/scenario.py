@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from airtoll.cli.json_output import JsonOption, print_json
 from airtoll.cli.tables import NONE, figure, plain_console, plain_table
 from airtoll.errors import UsageError
 from airtoll.study.factors import FACTORS
@@ -59,8 +60,7 @@ def command_of(name: str, settings: dict[str, Any]) -> Any:
     parameters = [
         parameter for panel in _PANELS for word in _words_of(panel) for parameter in _parameters(panel, word)
     ]
-    as_json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-    parameters.append(_keyword("as_json", as_json, default=False))
+    parameters.append(_keyword("as_json", JsonOption, default=False))
 
     def run(**options: Any) -> None:
         wants_json = options.pop("as_json")
@@ -200,7 +200,7 @@ def model_scenario(options: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_json(scenario: str, values: dict[str, Any]) -> None:
-    typer.echo(json.dumps({"scenario": json.loads(scenario), **values}, indent=2))
+    print_json({"scenario": json.loads(scenario), **values})
 
 
 def _summary(scenario: Scenario) -> str:
