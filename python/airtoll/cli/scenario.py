@@ -5,7 +5,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,50 +16,21 @@ from airtoll.study.factors import FACTORS
 from airtoll.study.phys import PHYS
 from airtoll.study.quantity import show
 from airtoll.study.scenario import Scenario, WordError, read_scenario
+from airtoll.study.values import Option
 
-_PANELS: dict[str, tuple[str, ...]] = {
-    "PHY": ("band", "preamble"),
-    "Security": (
-        *("wpa_key_mgmt", "ieee80211w", "beacon_prot"),
-        *("processor_frame", "processor_byte", "processor_clock", "legacy_fallback"),
-    ),
-    "Stations": ("hears", "wired_rate", "wired_delay"),
-    "Traffic": ("traffic", "congestion_control", "window", "delayed_ack", "coalesce"),
-    "Access": (
-        *("access_category", "txop_limit", "retry_limit", "rate_control", "ampdu", "amsdu", "rts_threshold"),
-        *("fragmentation_threshold", "protection", "beacon_interval", "queue", "queue_limit"),
-    ),
-    "Channel": ("error_model", "path_loss"),
-    "Run": ("duration", "warmup", "seed"),
-}
-"""Keys that are not factors, by their panel in `--help`. The declaration of a factor names its panel."""
+_PANELS: Final = ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run")
+"""The panels of `--help` in their order. The declaration of each key names its panel."""
 
-_METAVARS = {
-    word: metavar
-    for metavar, words in {
-        "BYTES": ("amsdu", "rts_threshold", "fragmentation_threshold", "window"),
-        "MATRIX": ("hears",),
-        "MBIT/S": ("wired_rate",),
-        "MHZ": ("processor_clock",),
-        "N": ("retry_limit", "queue_limit", "seed"),
-        "NS": ("processor_byte",),
-        "SECONDS": ("duration", "warmup"),
-        "TABLE": ("path_loss",),
-        "TU": ("beacon_interval",),
-        "US": ("txop_limit", "wired_delay", "processor_frame"),
-    }.items()
-    for word in words
-} | {name: factor.word.metavar for name, factor in FACTORS.items() if factor.word}
-_SWITCHES = ("beacon_prot", "ampdu", "delayed_ack", "coalesce", "legacy_fallback")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def command_of(name: str, settings: dict[str, Any]) -> Any:
     """The command `simulate` or `model`, with one option per key of a scenario."""
     perform = {"simulate": simulate_scenario, "model": model_scenario}[name]
-    parameters = [
-        parameter for panel in _PANELS for word in _words_of(panel) for parameter in _parameters(panel, word)
-    ]
+    words = sorted(
+        Scenario.model_fields, key=lambda word: (_PANELS.index(_option(word).panel), word not in FACTORS)
+    )
+    parameters = [parameter for word in words for parameter in _parameters(word)]
     parameters.append(_keyword("as_json", JsonOption, default=False))
 
     def run(**options: Any) -> None:
@@ -73,28 +44,34 @@ def command_of(name: str, settings: dict[str, Any]) -> Any:
     return typer.main.get_command(made)
 
 
-def _words_of(panel: str) -> list[str]:
-    factors = [name for name, factor in FACTORS.items() if factor.word and factor.word.panel == panel]
-    return [*factors, *_PANELS[panel]]
+def _option(word: str) -> Option:
+    """The declaration of a key as an option."""
+    option = Scenario.model_fields[word].json_schema_extra
+    assert isinstance(option, Option), word
+    return option
 
 
-def _parameters(panel: str, word: str) -> Iterator[inspect.Parameter]:
+def _parameters(word: str) -> Iterator[inspect.Parameter]:
     """The option of a key; --rate is followed by --mcs."""
-    field = Scenario.model_fields[word]
+    field, option = Scenario.model_fields[word], _option(word)
     flag = f"--{word.replace('_', '-')}"
     default = field.get_default()
-    kind: Any = bool if word in _SWITCHES else str
+    kind: Any = bool if option.metavar is None else str
     declared = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
-        metavar=None if kind is bool else _METAVARS.get(word, "NAME"),
+        metavar=option.metavar,
         help=field.description,
-        rich_help_panel=panel,
+        rich_help_panel=option.panel,
         show_default=False if default is None else str(default),
     )
     yield _keyword(word, Annotated[kind | None, declared])
     if word == "rate":
         mcs = typer.Option(
-            "--mcs", metavar="N", help="The same as --rate mcsN.", rich_help_panel=panel, show_default=False
+            "--mcs",
+            metavar="N",
+            help="The same as --rate mcsN.",
+            rich_help_panel=option.panel,
+            show_default=False,
         )
         yield _keyword("mcs", Annotated[int | None, mcs])
 

@@ -29,6 +29,7 @@ from airtoll.study.values import (
     key_of,
     name_of,
     renamed,
+    setting,
 )
 
 Security = Literal[
@@ -95,8 +96,8 @@ class Word:
 
     text: str  # description of the key, and help of the option
     default: Any  # None: the medium chooses
-    panel: str  # help panel of the option
-    metavar: str = "NAME"  # placeholder of the option's value
+    panel: str  # as in `Option`
+    metavar: str = "NAME"  # as in `Option`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,7 @@ class Factor:
     def spoken(self) -> Any:
         """The scenario key, as a pydantic field."""
         assert self.word is not None, self.name
-        return Field(default=self.word.default, description=self.word.text)
+        return setting(self.word.text, self.word.panel, self.word.metavar, default=self.word.default)
 
     def choices(self) -> tuple[Any, ...]:
         """The levels, if they can be listed; otherwise empty."""

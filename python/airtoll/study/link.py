@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.study import quantity
-from airtoll.study.values import Former, Title, integer, name_of, number, switch
+from airtoll.study.values import Former, Title, integer, name_of, number, setting, switch
 
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
@@ -38,14 +38,13 @@ class _Settings(BaseModel):
 class TcpSettings(_Settings):
     """TCP settings of the hosts, in real and in virtual time."""
 
-    congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = Field(
-        default=None, description="Congestion control of TCP: reno or cubic."
+    congestion_control: Annotated[CongestionControl, *name_of(CongestionControl)] | None = setting(
+        "Congestion control of TCP: reno or cubic.", "Traffic"
     )
-    window: _Octets | None = Field(default=None, description="Receive window of TCP in bytes.")
-    delayed_ack: _Switch | None = Field(default=None, description="Whether TCP delays acknowledgements.")
-    coalesce: _Switch | None = Field(
-        default=None,
-        description="Whether hosts receive packets of one flow coalesced, as with GRO.",
+    window: _Octets | None = setting("Receive window of TCP in bytes.", "Traffic", "BYTES")
+    delayed_ack: _Switch | None = setting("Whether TCP delays acknowledgements.", "Traffic", None)
+    coalesce: _Switch | None = setting(
+        "Whether hosts receive packets of one flow coalesced, as with GRO.", "Traffic", None
     )
 
 
@@ -74,79 +73,79 @@ class MediumSettings(TcpSettings):
 
     FORMER: ClassVar[Former] = {"dtim_period": "was removed: it had no effect on any measurement"}
 
-    preamble: Annotated[Preamble, *name_of(Preamble)] | None = Field(
-        default=None, description="PHY preamble of dsss: long or short."
+    preamble: Annotated[Preamble, *name_of(Preamble)] | None = setting(
+        "PHY preamble of dsss: long or short.", "PHY"
     )
-    band: Annotated[Band, *name_of(Band)] | None = Field(
-        default=None, description="Frequency band of ht: 2.4 GHz or 5 GHz."
+    band: Annotated[Band, *name_of(Band)] | None = setting("Frequency band of ht: 2.4 GHz or 5 GHz.", "PHY")
+    wpa_key_mgmt: Annotated[KeyManagement, *name_of(KeyManagement)] | None = setting(
+        "Key management: wpa-psk, wpa-psk-sha256 or sae.", "Security"
     )
-    wpa_key_mgmt: Annotated[KeyManagement, *name_of(KeyManagement)] | None = Field(
-        default=None, description="Key management: wpa-psk, wpa-psk-sha256 or sae."
+    ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = setting(
+        "Protection of management frames: disabled, optional or required.", "Security"
     )
-    ieee80211w: Annotated[ManagementFrameProtection, *name_of(ManagementFrameProtection)] | None = Field(
-        default=None, description="Protection of management frames: disabled, optional or required."
+    beacon_prot: _Switch | None = setting("Whether beacons are protected as well.", "Security", None)
+    access_category: Annotated[AccessCategory, *name_of(AccessCategory)] | None = setting(
+        "EDCA access category of the data: be, bk, vi or vo.", "Access"
     )
-    beacon_prot: _Switch | None = Field(default=None, description="Whether beacons are protected as well.")
-    access_category: Annotated[AccessCategory, *name_of(AccessCategory)] | None = Field(
-        default=None, description="EDCA access category of the data: be, bk, vi or vo."
+    txop_limit: Annotated[float, *number(quantity.TXOP_LIMIT, float)] | None = setting(
+        "TXOP limit in us; 0 allows one frame exchange per TXOP.", "Access", "US"
     )
-    txop_limit: Annotated[float, *number(quantity.TXOP_LIMIT, float)] | None = Field(
-        default=None, description="TXOP limit in us; 0 allows one frame exchange per TXOP."
+    retry_limit: Annotated[int, *integer(1, 255, "IEEE Std 802.11-2020, Annex C")] | None = setting(
+        "Transmissions of a frame before it is dropped.", "Access", "N"
     )
-    retry_limit: Annotated[int, *integer(1, 255, "IEEE Std 802.11-2020, Annex C")] | None = Field(
-        default=None, description="Transmissions of a frame before it is dropped."
+    rate_control: Annotated[RateControl, *name_of(RateControl)] | None = setting(
+        "Rate control: fixed uses one rate, minstrel falls back to lower rates.", "Access"
     )
-    rate_control: Annotated[RateControl, *name_of(RateControl)] | None = Field(
-        default=None, description="Rate control: fixed uses one rate, minstrel falls back to lower rates."
+    ampdu: _Switch | None = setting("Whether MPDUs are aggregated into A-MPDUs.", "Access", None)
+    amsdu: _Octets | None = setting("Maximum A-MSDU size in bytes; 0 disables A-MSDUs.", "Access", "BYTES")
+    rts_threshold: _Octets | None = setting(
+        "RTS and CTS precede frames with more bytes than this.", "Access", "BYTES"
     )
-    ampdu: _Switch | None = Field(default=None, description="Whether MPDUs are aggregated into A-MPDUs.")
-    amsdu: _Octets | None = Field(
-        default=None, description="Maximum A-MSDU size in bytes; 0 disables A-MSDUs."
+    fragmentation_threshold: _Octets | None = setting(
+        "Frames with more bytes than this are fragmented.", "Access", "BYTES"
     )
-    rts_threshold: _Octets | None = Field(
-        default=None, description="RTS and CTS precede frames with more bytes than this."
+    protection: Annotated[Protection, *name_of(Protection)] | None = setting(
+        "Protection of frames from older stations: none, cts-to-self or rts-cts.", "Access"
     )
-    fragmentation_threshold: _Octets | None = Field(
-        default=None, description="Frames with more bytes than this are fragmented."
+    beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = setting(
+        "Time between beacons in TU (1024 us); 0 sends no beacons.", "Access", "TU"
     )
-    protection: Annotated[Protection, *name_of(Protection)] | None = Field(
-        default=None, description="Protection of frames from older stations: none, cts-to-self or rts-cts."
+    error_model: Annotated[ErrorModel, *name_of(ErrorModel)] | None = setting(
+        "Model of frame errors: none, nist or yans; default: nist if an SNR or a path loss is given.",
+        "Channel",
     )
-    beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = Field(
-        default=None, description="Time between beacons in TU (1024 us); 0 sends no beacons."
+    queue: Annotated[Queue, *name_of(Queue)] | None = setting(
+        "Queue discipline of every sender: fifo or fq_codel.", "Access"
     )
-    error_model: Annotated[ErrorModel, *name_of(ErrorModel)] | None = Field(
-        default=None,
-        description="Model of frame errors: none, nist or yans; default: nist if an SNR or a path loss is given.",
+    queue_limit: Annotated[int, *integer(1, 1_000_000)] | None = setting(
+        "Capacity of each queue in packets.", "Access", "N"
     )
-    queue: Annotated[Queue, *name_of(Queue)] | None = Field(
-        default=None, description="Queue discipline of every sender: fifo or fq_codel."
+    wired_rate: Annotated[float, *number(quantity.DATA_RATE, float)] | None = setting(
+        "Data rate of the wire behind the access point in Mbit/s.", "Stations", "MBIT/S"
     )
-    queue_limit: Annotated[int, *integer(1, 1_000_000)] | None = Field(
-        default=None, description="Capacity of each queue in packets."
+    wired_delay: Annotated[float, *number(quantity.DELAY, float)] | None = setting(
+        "One-way delay of that wire in us.", "Stations", "US"
     )
-    wired_rate: Annotated[float, *number(quantity.DATA_RATE, float)] | None = Field(
-        default=None, description="Data rate of the wire behind the access point in Mbit/s."
+    processor_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = setting(
+        "Time in us that the card's processor takes per frame; in virtual time also the host's.",
+        "Security",
+        "US",
     )
-    wired_delay: Annotated[float, *number(quantity.DELAY, float)] | None = Field(
-        default=None, description="One-way delay of that wire in us."
+    processor_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = setting(
+        "Time in ns that the card's processor takes per byte; in virtual time also the host's.",
+        "Security",
+        "NS",
     )
-    processor_frame: Annotated[float, *number(quantity.FRAME_TIME, float)] | None = Field(
-        default=None,
-        description="Time in us that the card's processor takes per frame; in virtual time also the host's.",
+    processor_clock: Annotated[float, *number(quantity.CLOCK, float)] | None = setting(
+        "Clock in MHz of the card's processor, whose cycle counts are modelled; default: 400 MHz.",
+        "Security",
+        "MHZ",
     )
-    processor_byte: Annotated[float, *number(quantity.OCTET_TIME, float)] | None = Field(
-        default=None,
-        description="Time in ns that the card's processor takes per byte; in virtual time also the host's.",
-    )
-    processor_clock: Annotated[float, *number(quantity.CLOCK, float)] | None = Field(
-        default=None,
-        description="Clock in MHz of the card's processor, whose cycle counts are modelled; default: 400 MHz.",
-    )
-    legacy_fallback: _Switch | None = Field(
-        default=None,
-        description="Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, like "
+    legacy_fallback: _Switch | None = setting(
+        "Whether WEP and TKIP fall back from ht and vht to legacy rates without aggregation, like "
         "hostapd's stations; otherwise they are refused.",
+        "Security",
+        None,
     )
 
 

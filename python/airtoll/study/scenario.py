@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from airtoll.study import cell, factors, quantity
 from airtoll.study.link import LinkSettings, MediumSettings
@@ -32,6 +32,7 @@ from airtoll.study.values import (
     name_of,
     number,
     parse_snr,
+    setting,
 )
 
 Traffic = Literal["saturated", "cbr", "request-response", "video"]
@@ -92,21 +93,24 @@ class Scenario(MediumSettings):
     ip: factors.IpLevel = factors.IP.spoken()
     packet_size: SimulatedSize = factors.SIZE.spoken()
     offered: Annotated[float, *number(quantity.DATA_RATE, float)] | None = factors.OFFERED.spoken()
-    traffic: Annotated[Traffic, *name_of(Traffic)] | None = Field(
-        default=None,
-        description="saturated, cbr, request-response or video; default: saturated, or cbr if a load is offered.",
+    traffic: Annotated[Traffic, *name_of(Traffic)] | None = setting(
+        "saturated, cbr, request-response or video; default: saturated, or cbr if a load is offered.",
+        "Traffic",
     )
     snr: Annotated[float | str | Matrix, *key(_snr)] = factors.NOISE.spoken()
-    path_loss: Annotated[dict[str, Any], *key(_path_loss)] | None = Field(
-        default=None, description="Parameters of the path loss, as a TOML table."
+    path_loss: Annotated[dict[str, Any], *key(_path_loss)] | None = setting(
+        "Parameters of the path loss, as a TOML table.", "Channel", "TABLE"
     )
-    hears: Annotated[Matrix, *key(_hears)] | None = Field(
-        default=None,
-        description="Matrix of 0 and 1: which station (row) hears which (column); the access point is first.",
+    hears: Annotated[Matrix, *key(_hears)] | None = setting(
+        "Matrix of 0 and 1: which station (row) hears which (column); the access point is first.",
+        "Stations",
+        "MATRIX",
     )
-    seed: Seed = Field(default=1, description="Seed of all random numbers.")
-    duration: Duration = Field(default=1.0, description="Measured simulated time, in seconds.")
-    warmup: Warmup = Field(default=0.2, description="Simulated time before the measured time, in seconds.")
+    seed: Seed = setting("Seed of all random numbers.", "Run", "N", default=1)
+    duration: Duration = setting("Measured simulated time, in seconds.", "Run", "SECONDS", default=1.0)
+    warmup: Warmup = setting(
+        "Simulated time before the measured time, in seconds.", "Run", "SECONDS", default=0.2
+    )
 
     def wire(self) -> dict[str, Any]:
         """The scenario as the medium's JSON object: quantities are plain numbers whose keys name the unit."""

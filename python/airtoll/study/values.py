@@ -7,9 +7,10 @@ meaning everywhere.
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from airtoll.study import quantity
@@ -30,6 +31,25 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """'; did you mean ...?' if a known name is similar, otherwise an empty string."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """How `airtoll simulate` and `model` show a key as an option: the `json_schema_extra` of its pydantic field.
+
+    Calling it, as pydantic does, adds nothing to the JSON Schema.
+    """
+
+    panel: str  # help panel
+    metavar: str | None = "NAME"  # placeholder of the value; None: a switch without a value
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Add nothing to the JSON Schema of the key."""
+
+
+def setting(text: str, panel: str, metavar: str | None = "NAME", *, default: Any = None) -> Any:
+    """A key of a scenario, as a pydantic field. `text` is its description; the others are those of `Option`."""
+    return Field(default=default, description=text, json_schema_extra=Option(panel, metavar))
 
 
 Former = Mapping[str, str]
