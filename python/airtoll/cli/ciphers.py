@@ -114,7 +114,7 @@ def _sheet(way: Way, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
     for m in measurements:
         by_case.setdefault((m.suite, m.size_b), {})[m.implementation] = m
     # Lanes exist for single frames: this table also compares the enhanced suites with the engine's own CCMP.
-    lanes = way.batch == 1 and any(suite == "ccmp" for suite, _ in by_case)
+    beside_ccmp = way.batch == 1 and any(suite == "ccmp" for suite, _ in by_case)
     columns = [
         ("", "suite"),
         ("payload", "B"),
@@ -130,7 +130,7 @@ def _sheet(way: Way, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
         ("", "ratio"),
         ("", "by"),
     ]
-    if lanes:
+    if beside_ccmp:
         columns.append(("own", "ccmp"))
     rows = []
     before = None
@@ -149,7 +149,7 @@ def _sheet(way: Way, measurements: Sequence[SpeedMeasurement]) -> _Sheet:
             _ratio(ours, ipsec_mb),
             (ipsec_mb and ipsec_mb.interface) or "",
         ]
-        if lanes:
+        if beside_ccmp:
             standard = by_case.get(("ccmp", size_b), {}).get("airtoll")
             row.append(_ratio(ours, standard) if suite.startswith(speed.ENHANCED) else "")
         rows.append(tuple(row))

@@ -251,7 +251,7 @@ def _designs(every: Sequence[DesignFigures], target: TargetName) -> Grid:
 
 def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
     """The two ratios that the paper prints, for every number of lanes."""
-    lanes = [one for one in every if one.group == "paper"]
+    paper_designs = [one for one in every if one.group == "paper"]
     rows: list[tuple[str, ...]] = [("Published", _PRINTED_PART, printed.speed_up, printed.elements)]
     rows += [
         (
@@ -260,7 +260,7 @@ def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
             text.number(one.speed_up, 2),
             text.number(one.logic_element_ratio, 2),
         )
-        for one in sorted(lanes, key=lambda one: (list(_PART).index(one.target), one.lanes or 0))
+        for one in sorted(paper_designs, key=lambda one: (list(_PART).index(one.target), one.lanes or 0))
     ]
     return Grid(
         "rtl-ratios",
@@ -268,8 +268,8 @@ def _ratios(every: Sequence[DesignFigures], printed: _Printed) -> Grid:
         f"Time ratio: time per {PAYLOAD_B} B frame of the standard design, divided by the time of the lanes, each at "
         "its clock rate after routing. For Cyclone IV E only the logic is counted. LE ratio: logic elements of the "
         "complete core. The text does not state the number of lanes of its design."
-        + (f" Not measured yet: {_SYNTH}." if not lanes else "")
-        + _absent((_SYNTH, [one.speed_up for one in lanes if one.target != "cycloneive"])),
+        + (f" Not measured yet: {_SYNTH}." if not paper_designs else "")
+        + _absent((_SYNTH, [one.speed_up for one in paper_designs if one.target != "cycloneive"])),
         ("Lanes", "Part", "Time ratio", "LE ratio"),
         tuple(rows),
         words=2,
