@@ -48,38 +48,38 @@ def commands() -> str:
 def size() -> str:
     """The size of an installation, in total and by package."""
     with TemporaryDirectory() as directory:
-        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*pip, "--wheel-dir", directory, ROOT], check=True)
-        (wheel,) = Path(directory).glob("airtoll-*.whl")
-        rows = [_installed(wheel, extras) for extras in ("", "[figures,ftp]", "[all]")]
-        by_package = _by_package(wheel)
+        wheel = _build(Path(directory))
+        sizes = {extras: _sizes(wheel, extras) for extras in ("", "[figures,ftp]", "[all]")}
+    totals = [f"| `airtoll{extras}` | {sum(found.values()):.0f} |" for extras, found in sizes.items()]
+    largest = sorted(sizes[""].items(), key=lambda each: -each[1])[:LARGEST]
     return "\n".join(
         [
             "## Installed size",
             "",
             "| installed | MB |",
             "| --- | ---: |",
-            *rows,
+            *totals,
             "",
             "The largest packages without extras:",
             "",
             "| package | MB |",
             "| --- | ---: |",
-            *(f"| {name} | {megabytes:.0f} |" for name, megabytes in by_package),
+            *(f"| {name} | {megabytes:.0f} |" for name, megabytes in largest),
         ]
     )
 
 
-def _installed(wheel: Path, extras: str) -> str:
-    with TemporaryDirectory() as directory:
-        packages = _install(wheel, extras, Path(directory))
-        return f"| `airtoll{extras}` | {sum(_megabytes(path) for path in packages):.0f} |"
+def _build(directory: Path) -> Path:
+    """The wheel of this checkout."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", directory, ROOT], check=True)
+    (wheel,) = directory.glob("airtoll-*.whl")
+    return wheel
 
 
-def _by_package(wheel: Path) -> list[tuple[str, float]]:
+def _sizes(wheel: Path, extras: str) -> dict[str, float]:
     with TemporaryDirectory() as directory:
-        sizes = [(path.name, _megabytes(path)) for path in _install(wheel, "", Path(directory))]
-    return sorted(sizes, key=lambda each: -each[1])[:LARGEST]
+        return {path.name: _megabytes(path) for path in _install(wheel, extras, Path(directory))}
 
 
 def _install(wheel: Path, extras: str, directory: Path) -> list[Path]:
@@ -101,6 +101,10 @@ if __name__ == "__main__":
     publish(
         "How long commands take to start, and how large an installation is.",
         f"# Start-up and size\n\nMade by `make bench-startup WRITE=docs/measurements/startup.md`. Times are medians of "
+<<<<<<< HEAD
         f"{REPEATS} runs. Sizes are in MB (10^6 bytes) on disk, with compiled files, without pip and setuptools.",
+=======
+        f"{REPEATS} runs. Sizes are MB (10^6 bytes) on disk, with compiled Python files, without pip and setuptools.",
+>>>>>>> 6bd9a5e (Simplify the measurement of the installed size)
         [commands, size],
     )

@@ -1,4 +1,4 @@
-"""Imported packages are those that are declared, and light commands import no heavy package."""
+"""The imported packages are the declared packages, and light commands import no heavy package."""
 
 import ast
 import re

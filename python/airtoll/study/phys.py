@@ -70,7 +70,7 @@ def widths_with_requirements() -> str:
         having = tuple(word for word, phy in PHYS.items() if width in phy.bandwidths_mhz)
         if len(having) < len(PHYS):
             needs.setdefault(having, []).append(int(width))
-    clauses = []
+    clauses: list[str] = []
     for having, widths in needs.items():
         phy = "" if clauses else "phy "
         verb = "requires" if len(widths) == 1 else "require"
