@@ -101,10 +101,6 @@ if __name__ == "__main__":
     publish(
         "How long commands take to start, and how large an installation is.",
         f"# Start-up and size\n\nMade by `make bench-startup WRITE=docs/measurements/startup.md`. Times are medians of "
-<<<<<<< HEAD
-        f"{REPEATS} runs. Sizes are in MB (10^6 bytes) on disk, with compiled files, without pip and setuptools.",
-=======
         f"{REPEATS} runs. Sizes are MB (10^6 bytes) on disk, with compiled Python files, without pip and setuptools.",
->>>>>>> 6bd9a5e (Simplify the measurement of the installed size)
         [commands, size],
     )

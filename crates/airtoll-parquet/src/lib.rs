@@ -1,7 +1,7 @@
 //! Parquet files of flat tables: columns of text, integers, reals and booleans, in which a row may lack a value.
 //!
 //! - [`Column`]: a column in memory; text is dictionary-coded
-//! - [`write`]: columns to the content of a file, compressed with zstd
+//! - [`write()`]: columns to the content of a file, compressed with zstd
 //! - [`read`]: the content of a file to columns. Files of other programs are readable if they are flat and uncompressed
 //!   or compressed with zstd or Snappy. A column of an unsupported type is reported by the name of its type.
 //!
