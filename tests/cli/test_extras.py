@@ -28,7 +28,7 @@ def test_a_missing_extra_is_an_invalid_request() -> None:
 
 def test_commands_refuse_before_they_work(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--paper requires the extra 'figures'"):
-        report_results([tmp_path / "none"], None, paper=True)
+        report_results([tmp_path / "none"], None, paper=True, as_json=False)
     with pytest.raises(UsageError, match="--figure requires the extra 'figures'"):
         benchmark((), (), None, as_json=False, as_markdown=False, figure=tmp_path / "x.svg")
     with pytest.raises(UsageError, match="--scheduler requires the extra 'dask'"):
