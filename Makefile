@@ -1,4 +1,5 @@
 # make run   installs missing packages, builds, runs the quickstart study and prints the path of its report
+# make check runs the linters and the tests that need neither ns-3's cells nor emulated air, in under three minutes
 # make test  runs everything that continuous integration runs
 # make docs  builds the documentation site in target/site
 # make dist  builds the wheels and the source distribution in target/dist
@@ -13,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The versions that pass the tests; pyproject.toml has the allowed ranges.
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
-.PHONY: FORCE build run test docs dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-startup bench-studies fuzz mutants clean
+.PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-startup bench-studies fuzz mutants clean
 .PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
@@ -45,6 +46,10 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
 
 system-run system-test system-bench system-rtl:
 	@tools/system-packages.sh $(@:system-%=%)
+
+check: lint
+	+cargo test --workspace --quiet -- --skip ns3
+	$(VENV)/bin/pytest --numprocesses 2 -m 'not air'
 
 test: system-run system-test rtl-tools lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl test-miri
@@ -143,6 +148,11 @@ fuzz:
 
 mutants:
 	cargo mutants --output target $(if $(PACKAGE),--package $(PACKAGE))
+
+# The picture of the README: the top of the report REPORT.
+picture:
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1280,1180 --virtual-time-budget=8000 \
+	    --screenshot=$(abspath docs/images/report.png) file://$(abspath $(REPORT))
 
 clean:
 	cargo clean --quiet
