@@ -11,6 +11,16 @@ from made_cell import make_cell
 from airtoll.cli import main
 from airtoll.study.cell import Cell
 
+_AIR = {"lab", "needs_air", "network", "veth_prefixes"}
+"""The fixtures that make emulated air or network namespaces."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that send traffic, so that `-m 'not air'` leaves them out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and not _AIR.isdisjoint(item.fixturenames):
+            item.add_marker("air")
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _ctrl_c_interrupts() -> None:

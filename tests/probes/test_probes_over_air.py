@@ -19,7 +19,10 @@ from airtoll.study.link import LinkSettings
 
 MakeCell = Callable[..., Cell]
 
-pytestmark = pytest.mark.skipif(air.missing() is not None, reason=str(air.missing()))
+pytestmark = [
+    pytest.mark.air,
+    pytest.mark.skipif(air.missing() is not None, reason=str(air.missing())),
+]
 
 
 def measured(
