@@ -1,5 +1,5 @@
 # make run   installs missing packages, builds, runs the quickstart study and prints the path of its report
-# make check runs the linters and the tests that need neither ns-3's cells nor emulated air, in under three minutes
+# make check runs the linters and the fast tests, in under three minutes
 # make test  runs everything that continuous integration runs
 # make docs  builds the documentation site in target/site
 # make dist  builds the wheels and the source distribution in target/dist
@@ -47,9 +47,10 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
 system-run system-test system-bench system-rtl:
 	@tools/system-packages.sh $(@:system-%=%)
 
+# Without the cells of ns-3, tests that send traffic, and tests that start the command for each case.
 check: lint
 	+cargo test --workspace --quiet -- --skip ns3
-	$(VENV)/bin/pytest --numprocesses 2 -m 'not air'
+	$(VENV)/bin/pytest --numprocesses 2 -m 'not air' --ignore tests/cli --ignore tests/docs
 
 test: system-run system-test rtl-tools lint docs
 	$(MAKE) --no-print-directory --output-sync=target -j2 test-rust test-rtl test-miri

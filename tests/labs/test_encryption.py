@@ -21,6 +21,8 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip, Security
 from airtoll.study.link import KeyManagement, LinkSettings
 
+pytestmark = pytest.mark.usefixtures("lab")
+
 PORT = 4242
 DATAGRAMS = [f"datagram {number:03d} ".encode() * 20 for number in range(40)]
 

@@ -16,6 +16,8 @@ from airtoll.study.cell import Cell
 from airtoll.study.factors import Ip
 from airtoll.study.link import LinkSettings
 
+pytestmark = pytest.mark.usefixtures("lab")
+
 PORT = 4243
 DATAGRAM_B = 1000
 
