@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(abspath tools/constraints.txt)
 
 .PHONY: FORCE build run check test docs picture dist lint bench bench-air bench-link bench-decrypt bench-coverage bench-report bench-startup bench-studies fuzz mutants clean
-.PHONY: system-run system-test system-bench system-rtl test-rust test-miri test-python test-rtl rtl-tools rtl-synth-tools
+.PHONY: system-run system-test system-bench system-rtl system-armv8 test-rust test-armv8 test-miri test-python test-rtl rtl-tools rtl-synth-tools
 .DELETE_ON_ERROR:
 
 run: system-run build
@@ -44,7 +44,7 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.commit $(RUST_SOURCES)
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-system-run system-test system-bench system-rtl:
+system-run system-test system-bench system-rtl system-armv8:
 	@tools/system-packages.sh $(@:system-%=%)
 
 # Without the cells of ns-3, tests that send traffic, and tests that start the command for each case.
@@ -60,6 +60,14 @@ test: system-run system-test rtl-tools lint docs
 test-rust:
 	+cargo test --workspace --quiet
 	+cargo test --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
+
+# The engine of Armv8, in an emulator. Not part of `test`, because few toolchains have the target:
+# rustup target add aarch64-unknown-linux-gnu
+test-armv8: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := aarch64-linux-gnu-gcc
+test-armv8: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER := qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu
+test-armv8: system-armv8
+	+cargo test --quiet --target aarch64-unknown-linux-gnu --package wlan-ciphers \
+	    --lib --test engine --test ccmp --test behaviour --test halves --test wep_tkip
 
 # Looks for undefined behaviour in unsafe code and in parsers of untrusted input.
 test-miri:

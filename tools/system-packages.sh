@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that are missing for a purpose: build, run, test, bench or rtl.
+# Installs the Debian packages that are missing for a purpose: build, run, test, bench, rtl or armv8.
 set -eu
 
 case "${1:?purpose}" in
@@ -26,6 +26,10 @@ bench)
     ;;
 rtl)
     wanted="make:make g++:g++ perl:perl iverilog:iverilog yosys:yosys dot:graphviz"
+    ;;
+armv8)
+    wanted="qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu"
+    wanted="$wanted aarch64-linux-gnu-gcc:libc6-dev-arm64-cross"
     ;;
 *) echo "system-packages: unknown purpose '$1'" >&2; exit 2 ;;
 esac

@@ -237,7 +237,7 @@ fn fragments_are_reassembled_and_the_mic_of_tkip_is_checked_then() {
     let mut decap = Decap::new(vec![CaptureKey::Wep(wep_key.clone()), CaptureKey::tkip(&[9; 32])]);
     let expected = Ok(vec![ethernet(&msdu[6..])]);
     for (number, text, is_tkip, outcome) in [
-        (1, &msdu, false, expected.clone()),
+        (0, &msdu, false, expected.clone()),
         (2, &with_mic, true, expected),
         (3, &forged_mic, true, Err(Skipped::Forged)),
     ] {
@@ -266,6 +266,22 @@ fn wep_frame(transmitter: MacAddr, tid: u8, number: u16, retry: bool) -> Vec<u8>
     let key = Wep::new(&hex(WEP40)).unwrap();
     key.seal(&mut [job(&mut mpdu, 1)]).unwrap();
     mpdu
+}
+
+#[test]
+fn a_record_that_the_capture_cut_short_is_not_decrypted() {
+    let mpdu = wep_frame(SA, 0, 1, false);
+    let mut decap = Decap::new(vec![CaptureKey::Wep(Wep::new(&hex(WEP40)).unwrap())]);
+    let mut of_length = |captured: usize| {
+        let record = Record {
+            ts_ns: 0,
+            data: &mpdu[..captured],
+            original_len: u32::try_from(mpdu.len()).unwrap(),
+        };
+        decap.record(LINKTYPE_IEEE802_11, &record, |_| ())
+    };
+    assert_eq!(of_length(mpdu.len() - 1), Err(Skipped::CutShort));
+    assert_eq!(of_length(mpdu.len()), Ok(()));
 }
 
 /// IEEE 802.11-2020 10.3.2.14: a duplicate has the Retry bit and the transmitter, TID and sequence number of the
