@@ -15,7 +15,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from airtoll.cli import app
 from airtoll.stats.metrics import METRICS, Metric
@@ -51,11 +51,10 @@ def command_line() -> str:
         "writes the table to a file.",
         _table(("command", "JSON"), _JSON),
     ]
-    panel = None
+    first = {names[0]: panel for panel, names in app.panels.items()}
     for words, command in commands():
-        if len(words) == 2 and (found := _panel(command, "Commands")) != panel:
-            panel = found
-            parts.append(f"## {panel}")
+        if len(words) == 2 and words[1] in first:
+            parts.append(f"## {first[words[1]]}")
         if words[1:]:
             parts += [f"### {' '.join(words)}", *_described(words, command)]
     return _joined(parts)
@@ -96,64 +95,52 @@ _JSON = (
 
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command with the words that call it, the program itself first; a group comes before its commands."""
-    yield from _below((COMMAND,), typer.main.get_command(app))
+    yield from _below((COMMAND,), app)
 
 
 def _below(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield words, command
     if not hasattr(command, "list_commands"):
         return
-    context = typer.Context(command, info_name=words[-1])
+    context = click.Context(command, info_name=words[-1])
     for name in command.list_commands(context):
-        below = command.resolve_command(context, [name])[
-            1
-        ]  # resolve_command creates the options of some commands
-        if not below.hidden:
-            yield from _below((*words, name), below)
+        below = command.resolve_command(context, [name])[1]  # loads the options of some commands
+        yield from _below((*words, name), below)
 
 
 def _described(words: Sequence[str], command: Any) -> list[str]:
-    context = typer.Context(command, info_name=" ".join(words))
-    usage = re.sub(r"[{}]", "", " ".join([*words, *command.collect_usage_pieces(context)]))
+    context = click.Context(command, info_name=" ".join(words))
+    usage = " ".join([*words, *command.collect_usage_pieces(context)])
     parts = [_plain(command.help), f"```text\n{usage}\n```"]
-    shown = [each for each in command.params if not getattr(each, "hidden", False) and each.name != "help"]
-    arguments = [each for each in shown if each.param_type_name == "argument"]
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
     if arguments:
-        described = [(_code(_value_name(each)), _plain(each.help)) for each in arguments]
+        described = [(_code(each.metavar), _plain(each.help)) for each in arguments]
         parts.append(_table(("argument", "meaning"), described))
-    options = [each for each in shown if each.param_type_name == "option"]
-    for panel in dict.fromkeys(_panel(each, "") for each in options):
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    for panel in dict.fromkeys(map(_panel, options)):
         parts += [f"**{panel}**"] if panel else []
-        rows = [_option_row(each) for each in options if _panel(each, "") == panel]
+        rows = [_option_row(each) for each in options if _panel(each) == panel]
         parts.append(_table(("option", "default", "meaning"), rows))
     return parts
 
 
-def _option_row(option: Any) -> tuple[str, str, str]:
+def _option_row(option: click.Option) -> tuple[str, str, str]:
     names = " / ".join([*option.opts, *option.secondary_opts])
-    value = "" if option.is_flag else f" {_value_name(option)}"
+    value = "" if option.is_flag else f" {option.metavar}"
     return _code(f"{names}{value}"), _default(option), _plain(option.help)
 
 
-def _value_name(parameter: Any) -> str:
-    return str(parameter.metavar or parameter.name.upper())
-
-
-def _default(option: Any) -> str:
+def _default(option: click.Option) -> str:
     """The default of an option; empty for a switch that is off."""
     if isinstance(option.show_default, str):
         return option.show_default
     if option.required:
         return "required"
-    default = option.default
-    if default is None or callable(default) or default is False or not option.show_default:
-        return ""
-    return _code(str(default))
+    return _code(option.default) if option.show_default else ""
 
 
-def _panel(described: Any, default: str) -> str:
-    panel = getattr(described, "rich_help_panel", None)
-    return panel if isinstance(panel, str) and panel else default
+def _panel(option: click.Option) -> str:
+    return getattr(option, "panel", "")
 
 
 def study_keys() -> str:
@@ -311,7 +298,7 @@ def _code(value: object) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Help text as Markdown: same paragraphs, typer's escapes removed, table and HTML characters escaped."""
-    paragraphs = re.split(r"\n\s*\n", cleandoc(text or "").replace("\\[", "["))
+    """Help text as Markdown: same paragraphs, table and HTML characters escaped."""
+    paragraphs = re.split(r"\n\s*\n", cleandoc(text or ""))
     joined = "\n\n".join(" ".join(each.split()) for each in paragraphs)
     return joined.replace("|", r"\|").replace("<", "&lt;")

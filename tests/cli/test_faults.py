@@ -34,7 +34,7 @@ def wait_for_runs(result: Path, count: int, process: subprocess.Popen[str]) -> N
         (["run", "--resume", "small.toml"], 2, "--resume: small.toml is not a result directory"),
         (["run", "--resume", "."], 2, "."),
         (["run"], 2, "Missing argument 'STUDY|DIR'; see airtoll run --help"),
-        (["run", "--sideways"], 2, "No such option: --sideways; see airtoll run --help"),
+        (["run", "--sideways"], 2, "No such option '--sideways'; see airtoll run --help"),
         (["sweep", "grid.toml", "--workers", "many"], 2, "Invalid value for '--workers'"),
         (["simulate", "--dtim-period", "2"], 2, "--dtim-period was removed: it had no effect"),
         (["measure"], 2, "No such command 'measure'; see airtoll --help"),

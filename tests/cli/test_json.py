@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 from cli_command import SMALL_STUDY, Airtoll, one_line
 
 from airtoll.cli import app
@@ -27,13 +27,13 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
     if words and not (hasattr(command, "commands") and not command.invoke_without_command):
         yield words, command
     if hasattr(command, "commands"):
-        context = typer.Context(command)
+        context = click.Context(command)
         for name in command.commands:
             yield from leaves(command.resolve_command(context, [name])[1], (*words, name))
 
 
 def test_every_command_that_prints_facts_has_the_option() -> None:
-    found = dict(leaves(typer.main.get_command(app)))
+    found = dict(leaves(app))
     assert len(found) > 15
     without = {
         words

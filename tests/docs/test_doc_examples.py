@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 from doc_pages import DOCS, PAGES, ROOT, Fence, fences, generated, name_of, prose
 
 from airtoll._rust import check_scenario
@@ -149,9 +149,9 @@ def command_lines(fence: Fence) -> Iterator[list[str]]:
 
 def resolved(words: Sequence[str]) -> tuple[Any, list[str]]:
     """The command that the words call, and its arguments."""
-    command, rest = typer.main.get_command(app), list(words)
+    command, rest = app, list(words)
     while hasattr(command, "list_commands") and rest and not rest[0].startswith("-"):
-        _, command, rest = command.resolve_command(typer.Context(command), rest)
+        _, command, rest = command.resolve_command(click.Context(command), rest)
     return command, rest
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-import typer
+import click
 
 from airtoll.ciphers import (
     Decrypted,
@@ -189,13 +189,13 @@ def _print(decrypted: Decrypted, written: Path | None) -> None:
     rows += [(counts[reason], words) for reason, words in REASONS.items() if counts.get(reason)]
     width = max(len(str(count)) for count, _ in rows)
     for count, words in rows:
-        typer.echo(f"{count:{width}}  {words}")
+        click.echo(f"{count:{width}}  {words}")
     if decrypted.stations:
-        typer.echo()
+        click.echo()
         for line in _station_lines(decrypted.stations):
-            typer.echo(line)
+            click.echo(line)
     if written:
-        typer.echo(f"{written}: {decrypted.ethernet_frames} Ethernet frames")
+        click.echo(f"{written}: {decrypted.ethernet_frames} Ethernet frames")
 
 
 def _station_lines(stations: Sequence[Station]) -> Iterator[str]:

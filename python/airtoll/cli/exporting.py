@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from airtoll.cli.json_output import print_json
 from airtoll.errors import UsageError
@@ -23,7 +23,7 @@ def export_metrics(directory: Path, out: Path | None, *, as_json: bool) -> None:
         return
     content = openmetrics(data)
     if out is None:
-        typer.echo(content, nl=False)
+        click.echo(content, nl=False)
         return
     with reporting(f"cannot write {out}"):
         make_directory(out.absolute().parent)

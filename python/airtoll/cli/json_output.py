@@ -3,20 +3,20 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from airtoll.errors import UsageError
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")
-]
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON on standard output, and nothing else there."
+)
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON. NaN and infinities, which JSON lacks, become null."""
-    typer.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
 
 
 def only_one(**formats: bool) -> None:

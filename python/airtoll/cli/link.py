@@ -2,63 +2,60 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
+from airtoll.cli.base import FILE, PanelGroup
 from airtoll.cli.json_output import only_one, print_json
 from airtoll.errors import AirtollError, UsageError
 
 _RUN: Final = Path("/run/airtoll")
 
-link = typer.Typer(
-    help="Protect an open Wi-Fi or Ethernet network between hosts, with keys and ciphers on the CPU.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+config_argument = click.argument(
+    "config",
+    type=FILE,
+    metavar="CONFIG",
+    help="Configuration file (TOML), see docs/how-to/protect-an-open-network.md.",
 )
 
-ConfigArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="CONFIG",
-        help="Configuration file (TOML), see docs/how-to/protect-an-open-network.md.",
-        readable=False,
-    ),
-]
+
+@click.group(cls=PanelGroup)
+def link() -> None:
+    """Protect an open Wi-Fi or Ethernet network between hosts, with keys and ciphers on the CPU."""
 
 
 @link.command("ap")
-def access_point(config: ConfigArgument) -> None:
+@config_argument
+def access_point(config: Path) -> None:
     """Run the access point of a link until SIGINT or SIGTERM."""
     _run(access_point=True, config=config)
 
 
 @link.command("sta")
-def station(config: ConfigArgument) -> None:
+@config_argument
+def station(config: Path) -> None:
     """Run one station of a link until SIGINT or SIGTERM."""
     _run(access_point=False, config=config)
 
 
 @link.command("status")
-def status(
-    at: Annotated[
-        Path | None,
-        typer.Option(
-            "--socket",
-            metavar="PATH",
-            help="Status socket of the link.",
-            readable=False,
-            show_default="the only socket in /run/airtoll",
-        ),
-    ] = None,
-    openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Print OpenMetrics text.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the default.")] = False,
-) -> None:
+@click.option(
+    "--socket",
+    "at",
+    type=FILE,
+    metavar="PATH",
+    show_default="the only socket in /run/airtoll",
+    help="Status socket of the link.",
+)
+@click.option("--openmetrics", is_flag=True, help="Print OpenMetrics text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the default.")
+def status(at: Path | None, openmetrics: bool, as_json: bool) -> None:
     """Print the status of a running link as JSON."""
     only_one(json=as_json, openmetrics=openmetrics)
     answer = _ask(at or _only_socket(), "openmetrics" if openmetrics else "status")
     if openmetrics:
-        typer.echo(answer.rstrip("\n"))
+        click.echo(answer.rstrip("\n"))
     else:
         print_json(json.loads(answer))
 

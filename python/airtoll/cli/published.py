@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import typer
+import click
 from rich.table import Table
 
 from airtoll.cli.json_output import only_one, print_json
@@ -22,7 +22,7 @@ def print_published(name: str, *, as_csv: bool, as_json: bool) -> None:
     only_one(csv=as_csv, json=as_json)
     publication = published(name)
     if as_csv:
-        typer.echo(points_csv(publication), nl=False)
+        click.echo(points_csv(publication), nl=False)
     elif as_json:
         print_json(_json(publication))
     else:

@@ -1,40 +1,30 @@
 """`airtoll rtl`: measurements of the hardware."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from airtoll.cli.json_output import JsonOption, only_one, print_json
-
-rtl = typer.Typer(
-    help="CCMP in hardware: size, power and speed of the designs.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from airtoll.cli.base import FILE, PanelGroup
+from airtoll.cli.json_output import json_option, only_one, print_json
 
 
-@rtl.callback()
-def _rtl() -> None:
+@click.group(cls=PanelGroup)
+def rtl() -> None:
     """CCMP in hardware: size, power and speed of the designs."""
 
 
 @rtl.command("report")
-def report(
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            "--results",
-            metavar="FILE",
-            help="File with the measurements.",
-            readable=False,
-            show_default="the results shipped with airtoll",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print every figure as CSV.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
-) -> None:
+@click.option(
+    "--results",
+    type=FILE,
+    metavar="FILE",
+    show_default="the results shipped with airtoll",
+    help="File with the measurements.",
+)
+@json_option
+@click.option("--csv", "as_csv", is_flag=True, help="Print every figure as CSV.")
+@click.option("--markdown", is_flag=True, help="Print the tables as Markdown.")
+def report(results: Path | None, as_json: bool, as_csv: bool, markdown: bool) -> None:
     """Print logic, timing, power and rate of the CCMP designs, beside the figures of Hayajneh et al."""
     from airtoll.rtl import DesignFigures, all_figures, default_file, load
 
@@ -47,7 +37,7 @@ def report(
 
     if as_csv:
         lines = (one.model_dump().values() for one in all_figures(found))
-        typer.echo(csv_text([list(DesignFigures.model_fields), *map(list, lines)]), nl=False)
+        click.echo(csv_text([list(DesignFigures.model_fields), *map(list, lines)]), nl=False)
         return
 
     from airtoll.cli.tables import plain_console, plain_table, print_table
@@ -55,7 +45,7 @@ def report(
     from airtoll.report.parts.hardware import grids
 
     if markdown:
-        typer.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
+        click.echo("\n".join(line for grid in grids(found) for line in grid_lines(grid)))
         return
     console = plain_console(soft_wrap=True)
     for grid in grids(found):

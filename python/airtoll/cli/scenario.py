@@ -1,15 +1,15 @@
 """`airtoll simulate` and `airtoll model`: one scenario, with its keys as options, answered in tables or JSON."""
 
-import inspect
 import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final
+from itertools import chain
+from typing import Any, Final
 
-import typer
+import click
 
-from airtoll.cli.json_output import JsonOption, print_json
+from airtoll.cli.json_output import json_option, print_json
 from airtoll.cli.tables import NONE, figure, plain_console, plain_table
 from airtoll.errors import UsageError
 from airtoll.study.factors import FACTORS
@@ -19,70 +19,65 @@ from airtoll.study.scenario import Scenario, WordError, read_scenario
 from airtoll.study.values import Option
 
 _PANELS: Final = ("PHY", "Security", "Stations", "Traffic", "Access", "Channel", "Run")
-"""The panels of `--help` in their order. The declaration of each key names its panel."""
+"""The panels of `--help` after the common options. The declaration of each key names its panel."""
 
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
-def command_of(name: str, settings: dict[str, Any]) -> Any:
-    """The command `simulate` or `model`, with one option per key of a scenario."""
-    perform = {"simulate": simulate_scenario, "model": model_scenario}[name]
-    words = sorted(
-        Scenario.model_fields, key=lambda word: (_PANELS.index(_option(word).panel), word not in FACTORS)
-    )
-    parameters = [parameter for word in words for parameter in _parameters(word)]
-    parameters.append(_keyword("as_json", JsonOption, default=False))
+class _KeyOption(click.Option):
+    """The option of a key."""
 
-    def run(**options: Any) -> None:
-        wants_json = options.pop("as_json")
-        perform({word: value for word, value in options.items() if value is not None}, wants_json)
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=settings)
-    made.command(name, help=perform.__doc__)(run)
-    return typer.main.get_command(made)
+    def __init__(self, names: list[str], panel: str, **settings: Any) -> None:
+        super().__init__(names, **settings)
+        self.panel = panel
 
 
-def _option(word: str) -> Option:
+class _ScenarioCommand(click.Command):
+    """A command with one option per key of a scenario, in panels."""
+
+    def __init__(self, name: str, params: list[click.Parameter], **settings: Any) -> None:
+        words = sorted(
+            Scenario.model_fields,
+            key=lambda word: (_PANELS.index(_declared(word).panel), word not in FACTORS),
+        )
+        super().__init__(name, params=[*chain.from_iterable(map(_options, words)), *params], **settings)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by panel."""
+        params = self.get_params(ctx)
+        for panel in ("Options", *_PANELS):
+            with formatter.section(panel):
+                found = [each for each in params if getattr(each, "panel", "Options") == panel]
+                formatter.write_dl([record for each in found if (record := each.get_help_record(ctx))])
+
+
+def _declared(word: str) -> Option:
     """The declaration of a key as an option."""
     option = Scenario.model_fields[word].json_schema_extra
     assert isinstance(option, Option), word
     return option
 
 
-def _parameters(word: str) -> Iterator[inspect.Parameter]:
+def _options(word: str) -> Iterator[click.Option]:
     """The option of a key; --rate is followed by --mcs."""
-    field, option = Scenario.model_fields[word], _option(word)
-    flag = f"--{word.replace('_', '-')}"
+    field, declared = Scenario.model_fields[word], _declared(word)
+    name = word.replace("_", "-")
     default = field.get_default()
-    kind: Any = bool if option.metavar is None else str
-    declared = typer.Option(
-        f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
-        metavar=option.metavar,
+    yield _KeyOption(
+        [f"--{name}/--no-{name}" if declared.metavar is None else f"--{name}"],
+        declared.panel,
+        default=None,
+        metavar=declared.metavar,
         help=field.description,
-        rich_help_panel=option.panel,
         show_default=False if default is None else str(default),
     )
-    yield _keyword(word, Annotated[kind | None, declared])
     if word == "rate":
-        mcs = typer.Option(
-            "--mcs",
-            metavar="N",
-            help="The same as --rate mcsN.",
-            rich_help_panel=option.panel,
-            show_default=False,
-        )
-        yield _keyword("mcs", Annotated[int | None, mcs])
-
-
-def _keyword(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        yield _KeyOption(["--mcs"], declared.panel, type=int, metavar="N", help="The same as --rate mcsN.")
 
 
 def scenario_from(options: Mapping[str, Any]) -> Scenario:
     """The scenario described by the options. Raises UsageError that names the invalid option."""
-    words = dict(options)
+    words = {word: value for word, value in options.items() if value is not None}
     if (mcs := words.pop("mcs", None)) is not None:
         if "rate" in words:
             raise UsageError("--mcs and --rate are mutually exclusive")
@@ -108,7 +103,9 @@ def _value(word: str, text: str | bool) -> Any:
     return text
 
 
-def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
+@click.command("simulate", cls=_ScenarioCommand)
+@json_option
+def simulate_scenario(as_json: bool, **options: Any) -> None:
     """Run one cell in virtual time: throughput, delay, jitter, loss and airtime shares.
 
     A quantity is a number, optionally with its unit: --duration 2, --duration '500 ms'.
@@ -150,7 +147,9 @@ def simulate_scenario(options: dict[str, Any], as_json: bool) -> None:
         )
 
 
-def model_scenario(options: dict[str, Any], as_json: bool) -> None:
+@click.command("model", cls=_ScenarioCommand)
+@json_option
+def model_scenario(as_json: bool, **options: Any) -> None:
     """Predict one cell by closed forms, with the cost of its security, the causes of that cost and alternatives.
 
     Closed forms: a single station, Bianchi's fixed point. Costs and alternatives are predicted in virtual time.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import typer
+import click
 from rich.console import Console
 
 from airtoll import _rust
@@ -64,7 +64,7 @@ def perform_sweep(
         f"{performed} cells in {elapsed_s:.1f} s, on {scheduler or f'{workers or os.cpu_count()} cores'}"
     )
     for file in written:
-        typer.echo(str(file))
+        click.echo(str(file))
 
 
 def _about(grid: SweepGrid, path: Path) -> str:
@@ -110,7 +110,7 @@ def _perform(
         raise AirtollError(f"{error}; {_kept(grid, journal, path)}") from error
     except KeyboardInterrupt:
         # A cell in progress cannot be stopped, and the interpreter would wait for it.
-        typer.echo(f"airtoll: interrupted; {_kept(grid, journal, path)}", err=True)
+        click.echo(f"airtoll: interrupted; {_kept(grid, journal, path)}", err=True)
         os._exit(StoppedError.exit_code)
     if len(journal.done) < len(grid.cells):
         raise StoppedError(f"interrupted; {_kept(grid, journal, path)}")

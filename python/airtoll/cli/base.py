@@ -1,0 +1,36 @@
+"""Shared parts of the commands: types of parameters, an argument, and groups whose help has panels."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+import click
+
+FILE: Final = click.Path(path_type=Path, readable=False)
+"""A file that the command itself opens or writes: its own error names the file and the reason."""
+
+DIRECTORY: Final = click.Path(path_type=Path)
+
+result_argument = click.argument("directory", type=DIRECTORY, metavar="DIR", help="A result directory.")
+
+
+class PanelGroup(click.Group):
+    """A group whose help names its commands by panel, in the order of `panels`."""
+
+    panels: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """The names of the commands by panel. Without panels, all commands are in one, by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands in the order of the help."""
+        return [name for names in self.panels.values() for name in names] or super().list_commands(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line per command: its name and the first sentence of its help, which click would shorten."""
+        panels = self.panels or {"Commands": self.list_commands(ctx)}
+        width = max(map(len, self.list_commands(ctx)))
+        for panel, names in panels.items():
+            with formatter.section(panel):
+                helps = [self.commands[name].get_short_help_str(limit=1000) for name in names]
+                formatter.write_dl(
+                    [(name.ljust(width), text) for name, text in zip(names, helps, strict=True)]
+                )
