@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "syn"), str(HERE.parent / "tb"), str(HERE)]
@@ -25,6 +25,7 @@ from rich.console import Console  # noqa: E402
 from runner import BUILD, failures_told, simulate  # noqa: E402
 from steps import Step, script, take  # noqa: E402
 
+from airtoll.cli.base import FILE  # noqa: E402
 from airtoll.errors import UsageError  # noqa: E402
 
 TOP: Final = "ccm_secworks"
@@ -56,10 +57,12 @@ class _Core(Build):
         return digest(self.recipe.model_dump(), files=self.files)
 
 
-def main(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A clone of secworks/aes.")],
-    seeds: Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Placements.")] = 5,
-) -> None:
+@click.command
+@click.argument("folder", type=FILE, metavar="FOLDER", help="A clone of secworks/aes.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Placements."
+)
+def main(folder: Path, seeds: int) -> None:
     """Print logic, clock rate, cycles, and throughput per LUT."""
     files = (*(folder.resolve() / "src" / "rtl" / f"{name}.v" for name in _MODULES), HERE / f"{TOP}.v")
     for file in files:

@@ -12,9 +12,9 @@ and written per bit of payload: toggles do not include the energy of accesses.
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
 POWER: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(POWER.parent / "tb"), str(POWER.parent / "syn"), str(POWER)]
@@ -27,6 +27,7 @@ from record import RESULTS, keep, known, still  # noqa: E402
 from rich.console import Console  # noqa: E402
 from steps import Step, script, take  # noqa: E402
 
+from airtoll.cli.base import FILE  # noqa: E402
 from airtoll.rtl import Energy, Made, Toggles  # noqa: E402
 from airtoll.rtl.results import Operation  # noqa: E402
 
@@ -101,29 +102,30 @@ def report(name: str, found: activity.Activity, clock_mhz: float | None, depth: 
     return lines
 
 
-def main(
-    points: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="POINT...", help="Design points of points.toml.", show_default="all for the ECP5"
-        ),
-    ] = None,
-    opened: Annotated[
-        bool, typer.Option("--open", help="Open frames instead of sealing them; not stored.")
-    ] = False,
-    clock_mhz: Annotated[
-        float | None, typer.Option("--clock-mhz", metavar="MHZ", min=0, help="Estimate power at this clock.")
-    ] = None,
-    depth: Annotated[
-        int,
-        typer.Option(
-            "--modules", metavar="DEPTH", min=0, help="Also list toggles per instance, down to this depth."
-        ),
-    ] = 0,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="Results.", show_default="rtl/syn/results.json")
-    ] = RESULTS,
-) -> None:
+@click.command
+@click.argument(
+    "points",
+    metavar="POINT...",
+    nargs=-1,
+    help="Design points of points.toml. Default: all for the ECP5.",
+)
+@click.option("--open", "opened", is_flag=True, help="Open frames instead of sealing them; not stored.")
+@click.option(
+    "--clock-mhz", type=click.FloatRange(min=0), metavar="MHZ", help="Estimate power at this clock."
+)
+@click.option(
+    "--modules",
+    "depth",
+    type=click.IntRange(min=0),
+    metavar="DEPTH",
+    default=0,
+    show_default=True,
+    help="Also list toggles per instance, down to this depth.",
+)
+@click.option(
+    "--out", type=FILE, metavar="FILE", default=RESULTS, show_default="rtl/syn/results.json", help="Results."
+)
+def main(points: tuple[str, ...], opened: bool, clock_mhz: float | None, depth: int, out: Path) -> None:
     """Measure toggles per payload bit of design points of ccmp_core, by simulation of their gates."""
     there = {name: design for name, design in designs().items() if "ecp5" in design.targets}
     chosen = among(there, points, "design point for the ECP5")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import typer
+import click
 from rich.console import Console
 
 from airtoll.cli.progress import counting
@@ -38,10 +38,10 @@ def take(steps: Sequence[Step], console: Console) -> None:
         raise AirtollError(f"{failed} of {len(steps)} measurements failed")
 
 
-def script(main: Callable[..., None], name: str) -> None:
+def script(main: click.Command, name: str) -> None:
     """Run `main` as the script with this name: every failure ends in one line and an exit status."""
     try:
-        typer.run(main)
+        main(prog_name=name)
     except AirtollError as error:
-        typer.echo(f"{name}: {error}", err=True)
+        click.echo(f"{name}: {error}", err=True)
         raise SystemExit(error.exit_code) from None

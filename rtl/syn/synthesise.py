@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Final, cast, get_args
+from typing import cast, get_args
 
+import click
 import cycles
-import typer
 from flow import Build
 from recipe import RTL, Design, among, designs, recipe
 from record import RESULTS, keep, known, still
 from rich.console import Console
 from steps import Step, script, take
 
+from airtoll.cli.base import FILE
 from airtoll.errors import UsageError
 from airtoll.rtl import DesignPoint, Made, PlacementRun, Target
 from airtoll.rtl.results import TargetName
-
-_SEEDS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -41,38 +40,55 @@ class _Asked:
     work: Path
 
 
+@click.command
+@click.argument("points", metavar="POINT...", nargs=-1, help="Design points of points.toml. Default: all.")
+@click.option(
+    "--target", "only", metavar="TARGET", multiple=True, help="Only for this target; may be repeated."
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="Placements of each point.",
+)
+@click.option("--counts-only", is_flag=True, help="Only count logic; do not place or simulate.")
+@click.option("--cycles-only", is_flag=True, help="Only simulate; do not map or place.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Placements at a time.",
+)
+@click.option(
+    "--out", type=FILE, metavar="FILE", default=RESULTS, show_default="rtl/syn/results.json", help="Results."
+)
+@click.option(
+    "--work",
+    type=FILE,
+    metavar="DIR",
+    default=RTL / "build" / "syn",
+    show_default="rtl/build/syn",
+    help="Build directory.",
+)
 def main(
-    points: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="POINT...", help="Design points of points.toml.", show_default="all"),
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option("--target", metavar="TARGET", help="Only for this target; may be repeated."),
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", metavar="N", min=1, help="Placements of each point.")
-    ] = _SEEDS,
-    counts_only: Annotated[
-        bool, typer.Option("--counts-only", help="Only count logic; do not place or simulate.")
-    ] = False,
-    cycles_only: Annotated[
-        bool, typer.Option("--cycles-only", help="Only simulate; do not map or place.")
-    ] = False,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Placements at a time.")] = 1,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="Results.", show_default="rtl/syn/results.json")
-    ] = RESULTS,
-    work: Annotated[
-        Path,
-        typer.Option("--work", metavar="DIR", help="Build directory.", show_default="rtl/build/syn"),
-    ] = RTL / "build" / "syn",
+    points: tuple[str, ...],
+    only: tuple[str, ...],
+    seeds: int,
+    counts_only: bool,
+    cycles_only: bool,
+    jobs: int,
+    out: Path,
+    work: Path,
 ) -> None:
     """Measure design points of ccmp_core: logic and timing by synthesis, cycles of frames by simulation."""
     if counts_only and cycles_only:
         raise UsageError("--counts-only and --cycles-only cannot be combined")
     chosen = among(designs(), points, "design point")
-    targets = () if cycles_only else tuple(among(dict.fromkeys(get_args(TargetName)), target, "target"))
+    targets = () if cycles_only else tuple(among(dict.fromkeys(get_args(TargetName)), only, "target"))
     asked = _Asked(tuple(range(1, seeds + 1)), not counts_only, not counts_only, jobs, out, work.absolute())
     console = Console(highlight=False, soft_wrap=True)
     steps = (

@@ -1,18 +1,24 @@
 """Progress bars for runs and cells."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
-def counting(console: Console) -> Progress:
+def counting(console: Console) -> "Progress":
     """A bar with the number done, the total, the time elapsed and the time left; shown only on a terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from airtoll.study import factors
 from airtoll.study.factors import (
@@ -115,6 +115,6 @@ class Plan(BaseModel):
 
     study: str
     method: Method
-    link: LinkSettings = LinkSettings()
+    link: LinkSettings = Field(default_factory=LinkSettings)
     stacks: dict[StackName, Stack] = {}
     runs: tuple[Run, ...]
