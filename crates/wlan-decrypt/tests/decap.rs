@@ -372,6 +372,8 @@ fn frames_are_counted_per_link_and_the_number_of_links_is_limited() {
 /// which Michael key applies (IEEE 802.11-2020 12.8.1), but the owner of a learned key does.
 #[test]
 fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
+    // The two Michael keys, its last sixteen octets, differ.
+    const KEY: [u8; 32] = *b"temporal key....from AP.to AP...";
     const AP: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
     const FAR: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
     let msdu = [&[0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0][..], &[7; 30]].concat();
@@ -394,7 +396,7 @@ fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
             header_len: header.len(),
             ..job(&mut mpdu, number.into())
         };
-        Tkip::new(&[9; 32], role).seal(&mut [job]).unwrap();
+        Tkip::new(&KEY, role).seal(&mut [job]).unwrap();
         mpdu
     };
     let opened = Ok(vec![[&DA.0[..], &FAR.0, &msdu[6..]].concat()]);
@@ -408,7 +410,7 @@ fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
         if let Some(from_ap) = before {
             assert_eq!(through(&mut decap, &frame(from_ap)), Err(Skipped::NotLearned));
         }
-        decap.add_learned(owner, CaptureKey::tkip(&[9; 32]));
+        decap.add_learned(owner, CaptureKey::tkip(&KEY));
         for from_ap in [true, false, true, false] {
             assert_eq!(
                 through(&mut decap, &frame(from_ap)),
@@ -418,7 +420,7 @@ fn frames_with_four_addresses_use_the_michael_key_of_their_direction() {
         }
     }
     // A given key has no owner, so the Michael keys of the two ends are unknown.
-    let mut decap = Decap::new(tkip(&"09".repeat(32)));
+    let mut decap = Decap::new(vec![CaptureKey::tkip(&KEY)]);
     assert_eq!(through(&mut decap, &frame(true)), Err(Skipped::NoKey));
 }
 
