@@ -152,6 +152,18 @@ fn every_record_that_gives_no_frame_is_counted_with_its_reason() {
     );
 }
 
+#[test]
+fn decrypted_records_of_all_ciphers_are_counted_together() {
+    let counts = Counts {
+        records: 8,
+        wep: 1,
+        tkip: 2,
+        aes: 4,
+        ..Counts::default()
+    };
+    assert_eq!(counts.to_string(), "7 of 8 records decrypted");
+}
+
 /// Decrypts one frame and returns its Ethernet frames.
 fn through(decap: &mut Decap, mpdu: &[u8]) -> Result<Vec<Vec<u8>>, Skipped> {
     let record = Record {

@@ -420,6 +420,14 @@ mod tests {
     }
 
     #[test]
+    fn a_protected_frame_of_another_vendor_is_ignored() {
+        let (category, mut octets) = Protected::AddressRequest(7).emit();
+        assert!(Protected::parse(category, &octets).is_some());
+        octets[2] ^= 1;
+        assert_eq!(Protected::parse(category, &octets), None);
+    }
+
+    #[test]
     fn sequence_numbers_count_modulo_4096() {
         let mut writer = Writer::new(MacAddr([2; 6]));
         let mut next = || {

@@ -488,3 +488,40 @@ fn place(endpoint: Endpoint) -> String {
 fn jittered(time: Duration, rng: &mut dyn CryptoRng) -> Duration {
     time.mul_f64(0.75 + f64::from(rng.next_u32() >> 16) / f64::from(1 << 17))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// A generator that returns one number.
+    struct Fixed(u32);
+
+    impl rand_core::TryRng for Fixed {
+        type Error = Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok(self.0)
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(self.0.into())
+        }
+
+        fn try_fill_bytes(&mut self, octets: &mut [u8]) -> Result<(), Infallible> {
+            octets.fill(0);
+            Ok(())
+        }
+    }
+
+    impl rand_core::TryCryptoRng for Fixed {}
+
+    #[test]
+    fn jittered_times_range_from_three_to_five_quarters() {
+        let scaled = |number| jittered(Duration::from_secs(4), &mut Fixed(number)).as_secs_f64();
+        assert_eq!(scaled(0), 3.0);
+        assert_eq!(scaled(1 << 31), 4.0);
+        assert!((4.999..5.0).contains(&scaled(u32::MAX)));
+    }
+}
