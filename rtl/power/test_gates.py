@@ -187,7 +187,7 @@ def test_a_memory_in_luts_is_one(tmp_path: Path) -> None:
 
 
 @needs_tools
-def test_accesses_to_a_memory_of_the_library_are_told_apart(tmp_path: Path) -> None:
+def test_reads_and_writes_of_a_library_memory_are_counted_separately(tmp_path: Path) -> None:
     (tmp_path / "holds.v").write_text(
         "module holds (input clk, input w, input [2:0] wa, input [5:0] wd, input e, input [2:0] ra, output [5:0] rd);"
         "ram_sdp #(.WIDTH(6), .DEPTH(8)) ram (.clk(clk), .write(w), .write_addr(wa), .write_data(wd), .enable(e),"

@@ -187,7 +187,7 @@ def test_a_source_distribution_carries_the_commit_and_leaves_none_behind(tmp_pat
         assert member.read().decode().strip() == commit
 
 
-def test_the_command_tells_the_commit() -> None:
+def test_version_names_the_commit() -> None:
     told = CliRunner().invoke(app, ["--version"]).stdout
     assert told == f"airtoll {_rust.VERSION}\n"
     if (ROOT / ".git").exists():

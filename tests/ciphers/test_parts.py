@@ -40,7 +40,7 @@ def test_sealing_takes_as_long_as_airtoll_ciphers_says(suite: str) -> None:
     speed.look().backend == "portable",
     reason="this CPU has no AES instructions: the portable engine computes all lanes at once",
 )
-def test_the_chain_of_the_mic_is_what_lanes_shorten() -> None:
+def test_lanes_shorten_the_mic_chain() -> None:
     one, eight = (measured(f"enhanced{lanes}")["mic"] for lanes in (1, 8))
     assert one > 2 * eight  # 92 blocks in a row against 12
 
@@ -48,7 +48,7 @@ def test_the_chain_of_the_mic_is_what_lanes_shorten() -> None:
 @pytest.mark.parametrize(
     "arguments", [["open", "100", "0.1"], ["ccmp", "many", "0.1"], ["ccmp", "100", "-1"], ["ccmp"]]
 )
-def test_what_cannot_be_measured_is_one_line(arguments: list[str]) -> None:
+def test_an_impossible_measurement_fails_with_one_line(arguments: list[str]) -> None:
     done = subprocess.run(
         [*parts.COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60
     )

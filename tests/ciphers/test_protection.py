@@ -112,7 +112,7 @@ def test_every_backend_agrees_with_openssl(suite: str, backend: str, data: st.Da
     assert protection.open(mpdus) == [frame.octets for frame in batch]
 
 
-def test_the_suites_are_those_of_the_core() -> None:
+def test_suites_and_backends_match_the_rust_core() -> None:
     assert suites() == list(KEY_LENS)
     assert backends()[0] == "portable"
 
@@ -274,7 +274,7 @@ ACK = b"\xd4\x00" + bytes(12)
         ("WEP has no replay protection", lambda: Protection("wep40", bytes(5)).open([], window=ReplayWindow())),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_a_value_error_of_one_line(words: str, call: Any) -> None:
+def test_invalid_arguments_raise_value_error_with_one_line(words: str, call: Any) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the words are checked below
         call()
     assert words in str(raised.value)

@@ -90,7 +90,7 @@ def test_a_library_is_measured_or_said_to_be_absent(airtoll: Airtoll) -> None:
         assert (name in measured) == (library["version"] is not None)
 
 
-def test_enhanced_stands_for_every_number_of_lanes(airtoll: Airtoll) -> None:
+def test_suite_enhanced_selects_all_numbers_of_lanes(airtoll: Airtoll) -> None:
     found = document(airtoll, "--suite", "enhanced", "--size", 64)
     assert {m["suite"] for m in found["measurements"]} == {f"enhanced{n}" for n in (1, 2, 4, 8)}
     assert {m["implementation"] for m in found["measurements"]} == {"airtoll"}
@@ -182,7 +182,7 @@ def test_an_absent_library_leaves_the_rest(
     assert row[6:] == ["\N{EN DASH}"] * 6
 
 
-def test_what_was_measured_before_an_interrupt_is_printed(
+def test_measurements_before_an_interrupt_are_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measure = speed.measure

@@ -86,7 +86,7 @@ PPI = struct.pack("<BBHI", 0, 0, 8, 105)
     ],
     ids=["802.11", "radiotap", "big-endian", "prism", "ppi"],
 )
-def test_the_packets_are_those_of_airdecap(
+def test_decrypted_packets_equal_those_of_airdecap(
     airtoll: Airtoll, tmp_path: Path, capture: bytes, key: str
 ) -> None:
     path = tmp_path / "some.cap"
@@ -226,7 +226,7 @@ def test_a_capture_cut_short_is_decrypted_up_to_there_with_exit_status_2(
     ],
 )
 @pytest.mark.usefixtures("wep40")
-def test_what_cannot_be_used_is_one_line_and_exit_status_2(
+def test_invalid_input_exits_2_with_one_line(
     airtoll: Airtoll, tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     (tmp_path / "empty.pcap").touch()
@@ -268,7 +268,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 @pytest.mark.parametrize("denied", ["wep40.pcap", "folder", "psk.txt"])
-def test_what_may_not_be_read_or_written_is_named(
+def test_files_without_permission_are_named(
     airtoll: Airtoll, tmp_path: Path, wep40: Path, denied: str
 ) -> None:
     folder = tmp_path / "folder"

@@ -100,7 +100,7 @@ def test_forbidden_namespaces_are_named_with_the_remedy(airtoll: Airtoll, study:
 
 @pytest.mark.usefixtures("needs_air")
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot mount a small disk")
-def test_a_full_disk_keeps_what_was_measured(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
+def test_a_full_disk_keeps_finished_runs(airtoll: Airtoll, study: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     small = (

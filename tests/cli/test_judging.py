@@ -66,7 +66,7 @@ def test_two_results_are_compared(airtoll: Airtoll, results: Path) -> None:
     assert done.stdout.count("differs, worse") == 4
 
 
-def test_what_does_not_differ_is_counted_and_shown_if_asked_for(airtoll: Airtoll, results: Path) -> None:
+def test_equal_cells_are_counted_and_listed_with_all(airtoll: Airtoll, results: Path) -> None:
     arguments = ("compare", results / "a", results / "again", "--margin", "5%", "--metric", "throughput")
     brief, full = airtoll(*arguments), airtoll(*arguments, "--all")
     assert "Throughput: 0 differ, 4 equal within the margin, 0 undecided" in brief.stdout

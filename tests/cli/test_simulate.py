@@ -17,7 +17,7 @@ def answer(airtoll: Airtoll, *arguments: object) -> dict[str, Any]:
     return found
 
 
-def test_a_cell_gives_its_figures_and_says_what_was_asked(airtoll: Airtoll) -> None:
+def test_simulate_prints_the_results_and_the_scenario_of_a_cell(airtoll: Airtoll) -> None:
     found = answer(
         airtoll, "--phy", "vht", "--bandwidth", 80, "--gi", "short", "--mcs", 9, "--streams", 3, "--seed", 4
     )
@@ -39,13 +39,13 @@ def test_security_costs_and_stations_share(airtoll: Airtoll) -> None:
     assert len(many["stations"]) >= 5
 
 
-def test_a_seed_gives_the_same_answer_always_and_another_one_another(airtoll: Airtoll) -> None:
+def test_the_seed_determines_the_results(airtoll: Airtoll) -> None:
     first, again, other = (answer(airtoll, "--stations", 3, "--seed", seed) for seed in (1, 1, 2))
     assert first == again
     assert first["throughput_mbps"] != other["throughput_mbps"]
 
 
-def test_the_table_has_what_the_json_has(airtoll: Airtoll) -> None:
+def test_table_and_json_have_the_same_values(airtoll: Airtoll) -> None:
     done = airtoll("simulate", *SHORT, "--stations", 3, "--security", "gcmp", "--packet-size", 500)
     assert done.returncode == 0, done.stderr
     assert "gcmp, 3 stations" in done.stdout
@@ -121,7 +121,7 @@ def test_a_study_in_lab_sim_is_measured_verified_and_reported(
     assert one_line(refused) == "link.delayed_ack: lab air cannot set it; lab sim can"
 
 
-def test_what_the_medium_refuses_is_refused_by_plan_and_run(airtoll: Airtoll, study: Path) -> None:
+def test_plan_and_run_refuse_cells_that_the_medium_refuses(airtoll: Airtoll, study: Path) -> None:
     vht = study.read_text().replace('"ofdm"', '"vht"').replace('"54 Mbit/s"', '"mcs8", "mcs9"')
     study.write_text(vht)
     for command in ("plan", "run"):

@@ -85,7 +85,7 @@ def test_neither_the_number_of_workers_nor_the_form_changes_it(
 
 
 @pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_an_interrupted_sweep_keeps_what_is_measured_and_is_resumed(
+def test_an_interrupted_sweep_keeps_finished_cells_and_resumes(
     airtoll: Airtoll, grid: Path, expected: bytes, how: signal.Signals, status: int
 ) -> None:
     with start(grid) as process:

@@ -90,7 +90,7 @@ def test_a_cell_goes_on_until_its_last_two_agree_and_so_does_its_pair() -> None:
     assert counts == {(128, "open"): 6, (128, "ccmp"): 6, (1408, "open"): 3, (1408, "ccmp"): 3}
 
 
-def test_what_never_agrees_ends_with_the_plan() -> None:
+def test_cells_that_never_agree_take_all_planned_replicates() -> None:
     counts = replicates(performed(Course(plan(AGREEMENT)), lambda run: 2.0**run.replicate))
     assert set(counts.values()) == {8}
 
@@ -144,7 +144,7 @@ def test_a_stored_result_goes_on_where_it_was(tmp_path: Path) -> None:
         assert course.unneeded() == {run.id for run in made.runs[12:]}
 
 
-def test_udp_offers_what_tcp_got_on_average() -> None:
+def test_udp_load_is_the_mean_tcp_throughput() -> None:
     made = plan({"repeats": 2, "udp_load": "tcp"}, transport=["tcp", "udp"])
     course, loads = Course(made), {}
     for run in course.left():

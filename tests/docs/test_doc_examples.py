@@ -198,7 +198,7 @@ def toml_blocks() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("fence", list(toml_blocks()))
-def test_toml_is_what_it_claims_to_be(fence: Fence, tmp_path: Path) -> None:
+def test_toml_examples_are_valid(fence: Fence, tmp_path: Path) -> None:
     """Studies load and expand, grids and rule files are read, and parts of studies have only existing keys."""
     content = tomllib.loads(fence.text)
     path = tmp_path / (fence.title or "block.toml")

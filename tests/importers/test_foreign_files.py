@@ -175,7 +175,7 @@ def test_a_wrong_table_is_refused_with_its_line(tmp_path: Path, table: str, word
     assert words in str(caught.value)
 
 
-def test_a_table_names_files_beside_it_and_says_what_it_wants(tmp_path: Path) -> None:
+def test_table_of_levels_gives_paths_levels_and_blocks(tmp_path: Path) -> None:
     file = tmp_path / "levels.csv"
     file.write_text(
         "file,security,packet_size,rate,block\nruns/a.json,wep104,128,54,3\n\nb.json,open,,auto,\n"

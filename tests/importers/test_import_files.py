@@ -72,7 +72,7 @@ def told(name: str) -> dict[str, Any]:
         ("rrul_be.flent.gz", {"transport": "tcp", "direction": "both"}),
     ],
 )
-def test_the_cell_has_what_the_file_says(imported: Import, name: str, levels: Mapping[str, Any]) -> None:
+def test_the_cell_has_the_levels_of_the_file(imported: Import, name: str, levels: Mapping[str, Any]) -> None:
     (run,) = imported(name).plan.runs
     assert {factor: getattr(run.cell, factor) for factor in levels} == levels
     assert run.cell.lab == "imported"
@@ -94,7 +94,7 @@ def test_the_cell_has_what_the_file_says(imported: Import, name: str, levels: Ma
         ("iperf3-udp-bidir-client.json", ["sum_received", "sum_received_bidir_reverse"]),
     ],
 )
-def test_throughput_is_what_iperf3_says_arrived(imported: Import, name: str, sums: list[str]) -> None:
+def test_throughput_equals_the_received_data_of_iperf3(imported: Import, name: str, sums: list[str]) -> None:
     end = told(name)["end"]
     arrived = sum(8 * end[key]["bytes"] / end[key]["seconds"] for key in sums)
     assert numbers(imported(name))["throughput"] == pytest.approx(arrived, rel=0.01)
@@ -108,7 +108,7 @@ def test_throughput_is_what_iperf3_says_arrived(imported: Import, name: str, sum
         "iperf3-udp-reverse-server.json",
     ],
 )
-def test_a_report_of_what_was_sent_alone_makes_no_valid_run(imported: Import, name: str) -> None:
+def test_a_report_without_received_data_makes_the_run_invalid(imported: Import, name: str) -> None:
     (record,) = imported(name).records()
     assert not record.verdict.valid
     assert "not the data received" in record.verdict.reasons[0]
@@ -121,7 +121,7 @@ def test_loss_and_jitter_of_udp_are_the_receivers(imported: Import) -> None:
     assert found["jitter"] == pytest.approx(total["jitter_ms"])
 
 
-def test_what_iperf3_omits_is_warm_up(imported: Import) -> None:
+def test_intervals_omitted_by_iperf3_are_warm_up(imported: Import) -> None:
     (samples,) = imported("iperf3-tcp-omit-server.json").samples()
     rows = zip(samples.t_ns.tolist(), samples.phase, strict=True)
     phases = [(phase, t_ns) for t_ns, phase in sorted(rows)]
@@ -152,7 +152,7 @@ def test_a_stream_of_events_is_the_same_report(tmp_path: Path, imported: Import)
     assert numbers(Result.open(tmp_path / "streamed")) == numbers(imported("iperf3-tcp-client.json"))
 
 
-def test_round_trips_are_what_irtt_says(imported: Import) -> None:
+def test_round_trip_times_equal_those_of_irtt(imported: Import) -> None:
     stats = told("irtt.json.gz")["stats"]
     found = numbers(imported("irtt.json.gz"))
     assert found["rtt"] == pytest.approx(stats["rtt"]["median"] / 1e6)
@@ -168,7 +168,7 @@ def test_one_way_delays_count_where_the_clocks_are_said_to_be_one(imported: Impo
 
 
 @pytest.mark.parametrize("name", ["tcp_download.flent.gz", "tcp_upload.flent.gz", "rrul_be.flent.gz"])
-def test_throughput_is_what_flents_netperf_says_arrived(imported: Import, name: str) -> None:
+def test_throughput_equals_that_of_netperf_in_flent(imported: Import, name: str) -> None:
     series = told(name)["metadata"]["SERIES_META"]
     rates = [each["MEAN_VALUE"] for each in series.values() if each["RUNNER"] == "NetperfDemoRunner"]
     assert numbers(imported(name))["throughput"] == pytest.approx(1e6 * sum(rates), rel=0.01)
@@ -180,7 +180,7 @@ def test_round_trips_under_flents_load_are_kept_apart(imported: Import) -> None:
     assert max(idle) < 1 < sorted(loaded)[len(loaded) // 2]  # ms: the shaper's queue holds 20 ms
 
 
-def test_flents_ping_needs_to_be_told_what_it_was(imported: Import) -> None:
+def test_flent_ping_requires_transport_and_packet_size(imported: Import) -> None:
     with pytest.raises(UsageError, match="missing levels: transport, packet_size"):
         imported("ping.flent.gz")
     result = imported("ping.flent.gz", transport="udp", packet_size=64)
@@ -188,7 +188,7 @@ def test_flents_ping_needs_to_be_told_what_it_was(imported: Import) -> None:
     assert numbers(result)["rtt"] == pytest.approx(owd["RTT_MEDIAN"], rel=1e-4)
 
 
-def test_flents_udp_flood_does_not_tell_what_arrived(imported: Import) -> None:
+def test_flent_udp_flood_lacks_received_data(imported: Import) -> None:
     (record,) = imported("udp_flood.flent.gz", packet_size=1470).records()
     assert any("does not contain the received data up" in reason for reason in record.verdict.reasons)
 
@@ -271,7 +271,7 @@ def test_levels_that_cannot_be_are_refused(imported: Import, levels: dict[str, A
         imported("iperf3-tcp-client.json", **levels)
 
 
-def test_nothing_is_guessed_but_what_follows_from_the_phy(tmp_path: Path) -> None:
+def test_only_levels_implied_by_the_phy_are_assumed(tmp_path: Path) -> None:
     file = RECORDED / "iperf3-tcp-client.json"
     with pytest.raises(
         UsageError, match=r"missing levels: topology, phy, bandwidth, gi, rate, security: give --level"

@@ -43,7 +43,7 @@ def test_a_difference_is_welchs_with_its_interval(tmp_path: Path) -> None:
         (30.5e6, 2.00e6, "undecided"),
     ],
 )
-def test_what_is_found_of_a_cell(tmp_path: Path, mean: float, spread: float, finding: str) -> None:
+def test_findings_of_compared_cells(tmp_path: Path, mean: float, spread: float, finding: str) -> None:
     a, b = noisy(30e6, spread, 6), noisy(mean, spread, 6, seed=2)
     (row,) = compared(tmp_path, [(OPEN, {"throughput": a})], [(OPEN, {"throughput": b})]).rows
     assert row.finding == finding
@@ -133,7 +133,7 @@ def test_runs_that_do_not_count_take_no_part(tmp_path: Path) -> None:
         figures(tmp_path / "none")
 
 
-def test_what_is_not_alike_is_named(tmp_path: Path) -> None:
+def test_differences_in_origin_and_method_are_listed(tmp_path: Path) -> None:
     cells = [(OPEN, {"rtt": [2.0, 2.1]})]
     a = store(tmp_path / "a", cells, hosts={"kernel": "6.1", "boot_id": "x"}, tools={"rtt": "sockperf 3.7"})
     b = store(

@@ -68,7 +68,7 @@ def test_no_loss_is_exactly_none(tmp_path: Path) -> None:
     assert held(some, "loss = 0 % by mean").state == "fail"
 
 
-def test_bounds_in_other_units_are_met_exactly(tmp_path: Path) -> None:
+def test_bounds_in_other_units_are_exact(tmp_path: Path) -> None:
     directory = store(tmp_path / "r", [(OPEN, {"throughput": [300e3] * 3, "cpu_system": [7.3] * 3})])
     for rule in ("throughput >= 0.3 Mbit/s", "throughput <= 300 kbit/s", "cpu_system = 7.3 %"):
         assert held(directory, rule).state == "pass"

@@ -165,7 +165,7 @@ def test_any_text_is_a_rule_or_one_line(text: str) -> None:
     assert "\n" not in line
 
 
-def test_a_file_has_rules_and_what_becomes_of_the_undecided(tmp_path: Path) -> None:
+def test_a_rule_file_has_rules_and_a_verdict_for_undecided_cells(tmp_path: Path) -> None:
     file = tmp_path / "gate.toml"
     file.write_text('undecided = "fail"\nrules = ["loss = 0 %", "rtt <= 2 ms"]\n')
     read = read_rules(file)

@@ -185,7 +185,7 @@ def test_a_level_that_the_lab_has_not_is_named(lab: Air, cell: Callable[..., Cel
 
 
 @pytest.mark.parametrize("security", ["wep40", "wep104", "tkip"])
-def test_what_the_standard_forbids_on_ht_is_refused_with_the_clause(
+def test_security_that_ht_forbids_is_refused_with_the_clause(
     lab: Air, cell: Callable[..., Cell], security: str
 ) -> None:
     impossible = cell(phy="ht", rate="mcs7", security=security)

@@ -111,9 +111,7 @@ def test_noise_and_rate_control(cell: Callable[..., Cell], tmp_path: Path) -> No
     assert len(data) > counters["sta"]["mpdus"], "the monitor reads what its receiver could not"
 
 
-def test_what_is_given_up_does_not_hold_back_what_came_after_it(
-    cell: Callable[..., Cell], tmp_path: Path
-) -> None:
+def test_dropped_mpdus_do_not_delay_later_mpdus(cell: Callable[..., Cell], tmp_path: Path) -> None:
     settings = LinkSettings(error_model="nist", retry_limit=2)
     link_cell = cell(phy="ht", rate="mcs7", snr=23.4, security="ccmp")
     frames, counters = captured(link_cell, settings, tmp_path / "air.pcap")

@@ -62,7 +62,7 @@ def send_datagrams(link: Link, ip: Ip) -> list[bytes]:
 @pytest.mark.parametrize("phy_rate", [("ofdm", "54 Mbit/s"), ("ht", "mcs7")])
 @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("security", ["open", "ccmp"])
-def test_what_an_observer_of_the_air_can_read(
+def test_an_observer_reads_only_frames_of_open_networks(
     lab: Air, cell: Callable[..., Cell], tmp_path: Path, security: str, ip: Ip, phy_rate: tuple[str, str]
 ) -> None:
     capture = tmp_path / "air.pcap"
@@ -109,7 +109,7 @@ def test_every_run_has_a_key_of_its_own(lab: Air, cell: Callable[..., Cell]) -> 
 
 
 @pytest.mark.parametrize("security", get_args(Security))
-def test_frames_of_every_suite_arrive_and_tshark_opens_those_that_it_knows(
+def test_frames_of_every_suite_arrive_and_tshark_decrypts_known_suites(
     lab: Air, cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:
     capture = tmp_path / "air.pcap"
@@ -173,7 +173,7 @@ def test_a_capture_is_read_with_the_passphrase_alone(
         assert frames[0] == frames[1]
 
 
-def test_what_sae_agreed_on_is_not_read_with_the_passphrase(
+def test_frames_of_an_sae_session_are_not_decrypted_with_the_passphrase(
     cell: Callable[..., Cell], tmp_path: Path
 ) -> None:
     capture = tmp_path / "air.pcap"

@@ -154,7 +154,7 @@ def test_a_fragment_that_is_lost_is_sent_again_by_itself(
     assert {"1", "2"} <= {frame["wlan.frag"] for frame in again}, "not the first alone"
 
 
-def test_what_an_ampdu_carries_is_not_fragmented(cell: Callable[..., Cell], tmp_path: Path) -> None:
+def test_mpdus_in_an_ampdu_are_not_fragmented(cell: Callable[..., Cell], tmp_path: Path) -> None:
     capture = tmp_path / "air.pcap"
     link_cell = cell(phy="ht", rate="mcs7", security="ccmp")
     with Air(LinkSettings(fragmentation_threshold=THRESHOLD_B)).open(link_cell, 3, capture) as link:

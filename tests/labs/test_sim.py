@@ -110,7 +110,7 @@ def test_throughput_is_that_of_the_receiver(cell: Callable[..., Cell], direction
     assert shares == {"airtime_payload": 0.75, "airtime_ifs_backoff": 0.25}
 
 
-def test_what_the_medium_does_not_say_has_no_sample(cell: Callable[..., Cell]) -> None:
+def test_metrics_that_the_medium_does_not_report_have_no_samples(cell: Callable[..., Cell]) -> None:
     throughput, rtt = probes_of(lab="sim")
     one = cell(lab="sim", transport="tcp")
     with fake_lab().open(one, seed=1) as link:
@@ -139,7 +139,7 @@ def test_the_settings_of_the_link_reach_the_medium(cell: Callable[..., Cell]) ->
     assert (asked[0]["queue"], asked[0]["retry_limit"], asked[0]["snr_db"]) == ("fq_codel", 4, 20.0)
 
 
-def test_what_each_lab_cannot_do_is_named(cell: Callable[..., Cell]) -> None:
+def test_limits_of_a_lab_are_named(cell: Callable[..., Cell]) -> None:
     air = Air(LinkSettings(amsdu=3000))
     assert air.check(cell()) == "link.amsdu: lab air cannot set it; lab sim can"
     too_many = cell(stations=17, topology="stations")

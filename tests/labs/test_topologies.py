@@ -150,7 +150,7 @@ def test_each_hop_through_the_access_point_is_sealed_with_its_own_stations_key(
         assert [int(row[0], 16) for row in numbers] == list(range(1, len(numbers) + 1))
 
 
-def test_what_goes_to_the_server_names_it_on_the_air(lab: Air, cell: MakeCell, tmp_path: Path) -> None:
+def test_frames_to_the_server_have_its_address_as_da(lab: Air, cell: MakeCell, tmp_path: Path) -> None:
     capture = tmp_path / "air.pcap"
     with lab.open(cell(topology="wired-ap"), seed=3, pcap=capture) as link:
         exchange(link, "sta", "server", "ipv6")
@@ -188,7 +188,7 @@ def test_a_card_takes_its_time_four_times_a_round_trip(lab: Air, cell: MakeCell)
     assert least_rtt_ms(lab, cell(crypto_at="card")) < host + 0.3
 
 
-def test_what_finds_no_room_at_the_wire_or_a_processor_is_counted(lab: Air, cell: MakeCell) -> None:
+def test_drops_at_full_wire_and_processor_queues_are_counted(lab: Air, cell: MakeCell) -> None:
     slow_wire = with_link(lab, wired_rate=1.0)
     with slow_wire.open(cell(topology="wired-ap"), seed=1) as link:
         burst = [sys.executable, "-c", BURST, link.addresses["sta", "ipv4"]]

@@ -254,7 +254,7 @@ def test_new_keys_under_traffic_lose_no_packet(network: Network) -> None:
     assert ap.said("has a new pairwise key") >= 2
 
 
-def test_forged_frames_and_ten_thousand_starts_disturb_nobody(network: Network) -> None:
+def test_forged_frames_and_ten_thousand_starts_disturb_no_session(network: Network) -> None:
     ap = network.start("ap", 1)
     sta = network.start("sta", 2)
     connect(sta)
@@ -310,7 +310,7 @@ def test_two_stations_reach_each_other_and_cannot_take_each_others_address(netwo
     stranger.wait("status code 37")
 
 
-def test_statistics_are_what_prometheus_can_scrape(network: Network) -> None:
+def test_prometheus_can_scrape_the_statistics(network: Network) -> None:
     ap = network.start("ap", 1, metrics='"127.0.0.1:9777"')
     sta = network.start("sta", 2)
     connect(sta)

@@ -71,7 +71,7 @@ def test_tkip_costs_the_aggregation_of_ht_and_its_rate() -> None:
     assert "aggregation" not in parts(modelled(PREDICTIONS, case(), "throughput"))
 
 
-def test_a_slow_card_is_what_costs_where_it_is_slower_than_the_air() -> None:
+def test_cost_is_attributed_to_a_card_slower_than_the_air() -> None:
     slow = case({"processor_frame": 500.0, "processor_byte": 0.0}, crypto_at="card")
     split = modelled(PREDICTIONS, slow, "throughput")
     assert split is not None
@@ -79,6 +79,6 @@ def test_a_slow_card_is_what_costs_where_it_is_slower_than_the_air() -> None:
     assert parts(split)["processor"] < 0.9 * split.change < 0
 
 
-def test_what_the_medium_cannot_be_is_not_explained() -> None:
+def test_impossible_cells_and_unmodelled_metrics_have_no_attribution() -> None:
     assert modelled(PREDICTIONS, case(phy="ht", rate="mcs7", security="tkip"), "throughput") is None
     assert modelled(PREDICTIONS, case(), "cpu_system") is None

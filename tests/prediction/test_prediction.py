@@ -26,7 +26,7 @@ def case(link: dict[str, Any] | None = None, **words: Any) -> Case:
         {"phy": "ht", "rate": "mcs7", "packet_size": 128},
     ],
 )
-def test_one_saturated_station_gets_what_the_closed_form_says(words: dict[str, Any]) -> None:
+def test_a_saturated_station_gets_the_closed_form_throughput(words: dict[str, Any]) -> None:
     closed = closed_forms(read_scenario({"packet_size": 1408, **words})).values["single_station"]
     predicted = Predictions()[case(**words)].values["throughput"]
     assert predicted == pytest.approx(1e6 * closed["throughput_mbps"], rel=0.01)
@@ -43,7 +43,7 @@ def test_a_load_that_the_link_carries_arrives_and_one_that_it_does_not_is_lost()
     assert too_much["delay"] > carried["delay"]
 
 
-def test_only_what_the_study_measures_is_predicted() -> None:
+def test_only_measured_metrics_are_predicted() -> None:
     method = Method(repeats=1, discard_first=0, duration=1, warmup=0, seed=1, probes=("rtt",))
     assert set(Predictions(method)[case()].values) <= {"rtt", "rtt_p99"}
 
@@ -59,7 +59,7 @@ def test_a_case_is_the_scenario_it_came_from() -> None:
     assert case_of(read_scenario({"snr": [[0, 20], [20, 0]]})) is None
 
 
-def test_an_engine_twice_as_fast_carries_twice_as_much_where_it_is_what_limits() -> None:
+def test_an_engine_twice_as_fast_doubles_throughput_if_it_is_the_bottleneck() -> None:
     answers = {
         a.question: a
         for a in alternatives(Predictions(), case(CARD, security="ccmp", crypto_at="card"), "throughput")
@@ -92,7 +92,7 @@ def test_alternatives_that_cannot_be_are_left_out() -> None:
     assert alternatives(Predictions(), case(phy="ht", security="tkip"), "throughput") == ()
 
 
-def test_what_is_predicted_once_is_known() -> None:
+def test_predictions_are_cached() -> None:
     predictions = Predictions(link=LinkSettings())
     first = predictions[case()]
     assert predictions[case()] is first

@@ -57,7 +57,7 @@ def test_load_is_cpu_time_over_the_time_of_the_window_alone() -> None:
     assert {(s.t_ns, s.dur_ns, s.unit) for s in loads.values()} == {(200_000_000, 2 * SECOND_NS, "%")}
 
 
-def test_the_machines_load_is_told_for_each_interval() -> None:
+def test_system_load_has_one_sample_per_interval() -> None:
     shots = [
         snapshot(0, {"machine": (0.0, 0.0)}, elapsed_s=0.0, crypto_s=0.0),
         snapshot(0.25, {"machine": (0.1, 0.4)}),

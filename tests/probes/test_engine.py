@@ -64,9 +64,7 @@ def test_the_frame_is_that_of_the_packet_over_udp(cell: MakeCell) -> None:
     assert engine.frame_payload_b(cell(packet_size=1400, transport="tcp")) == 1436
 
 
-def test_what_the_process_complains_of_is_told_in_one_line(
-    link: Link, cell: MakeCell, method: Method
-) -> None:
+def test_an_error_of_the_process_is_one_line(link: Link, cell: MakeCell, method: Method) -> None:
     with pytest.raises(AirtollError, match=r"^engine on sta: parts: unknown suite$"):
         Engine().measure(link, cell(security="open"), method)
 
@@ -103,7 +101,7 @@ def test_a_report_that_is_cut_off_is_refused(part: float) -> None:
         {"parts": [{"part": "mic", "us": 1.0, "us_quartiles": [1, 1], "slices": 1, "cycles": None}] * 2},
     ],
 )
-def test_a_report_of_what_cannot_be_is_refused(recorded: Recorded, change: dict[str, Any]) -> None:
+def test_an_implausible_report_is_refused(recorded: Recorded, change: dict[str, Any]) -> None:
     report = json.loads(recorded("engine-ccmp.json")) | change
     with pytest.raises(AirtollError, match=r"^engine: its output of \d+ bytes") as caught:
         engine.parse(json.dumps(report).encode())
@@ -116,14 +114,14 @@ def test_no_bytes_are_more_than_refused(output: bytes) -> None:
         engine.parse(output)
 
 
-def test_it_measures_what_is_sealed_in_real_time_alone(cell: MakeCell) -> None:
+def test_engine_probe_measures_only_protected_cells_in_real_time(cell: MakeCell) -> None:
     assert measures("engine", cell(security="tkip", transport="tcp"))
     assert not measures("engine", cell(security="open"))
     assert not measures("engine", cell(security="ccmp", lab="sim"))
     assert [probe.name for probe in probes_of(["rtt", "engine"], "sim")] == ["rtt"]
 
 
-def test_what_virtual_time_cannot_tell_is_not_predicted(cell: MakeCell) -> None:
+def test_engine_metrics_are_not_predicted_in_virtual_time(cell: MakeCell) -> None:
     method = Method(repeats=1, discard_first=0, duration=1, warmup=0, seed=1, probes=("rtt", "engine"))
     predictions = Predictions(method)
     values = predictions[predictions.case(cell(security="ccmp"))].values

@@ -49,7 +49,7 @@ def test_the_rate_is_the_clients_over_the_whole_transfer(recorded: Recorded, way
 
 
 @pytest.mark.parametrize(("way", "endpoint"), [("up", "ap"), ("down", "sta")])
-def test_the_steady_rate_is_what_arrived_within_the_window(
+def test_the_steady_rate_counts_octets_received_within_the_window(
     recorded: Recorded, way: str, endpoint: str
 ) -> None:
     report = server(recorded(f"ftp-{way}-server.json"))
@@ -105,7 +105,7 @@ class TestFaults:
         assert fault.startswith("ftp: short window: 0.")
         assert fault.endswith(" s of 2.00 s were measured")
 
-    def test_a_transfer_that_stands_still_for_most_of_the_time(self, recorded: Recorded) -> None:
+    def test_a_mostly_stalled_transfer_is_a_fault(self, recorded: Recorded) -> None:
         trace = [(100_000_000, 1000), (200_000_000, 2000), (300_000_000, 2000), (400_000_000, 2000)]
         assert self.faults(recorded, trace=trace) == ["ftp: nothing arrived in 2 of 3 intervals"]
         assert self.faults(recorded, trace=trace, alone=False) == []  # another station used the air
@@ -113,7 +113,7 @@ class TestFaults:
         assert self.faults(recorded, trace=trace) == []
 
 
-def test_a_failure_is_told_in_curls_own_words(recorded: Recorded) -> None:
+def test_a_failure_has_the_message_of_curl(recorded: Recorded) -> None:
     with pytest.raises(AirtollError) as caught:
         client(recorded("ftp-refused-client.json"))
     assert str(caught.value) == (
@@ -121,7 +121,7 @@ def test_a_failure_is_told_in_curls_own_words(recorded: Recorded) -> None:
     )
 
 
-def test_without_a_report_the_last_line_of_stderr_is_told() -> None:
+def test_without_a_report_the_error_is_the_last_line_of_stderr() -> None:
     with pytest.raises(
         AirtollError, match=r"^ftp server on ap: port 2121 of 192\.0\.2\.1: Address already in use$"
     ):

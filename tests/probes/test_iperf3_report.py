@@ -40,7 +40,7 @@ def edited(output: bytes, edit: Callable[[dict[str, Any]], object]) -> bytes:
 
 @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_throughput_is_what_the_server_received_within_the_window(
+def test_throughput_counts_data_received_within_the_window(
     recorded: Recorded, transport: str, ip: str
 ) -> None:
     output = recorded(f"iperf3-{transport}-{ip}-server.json")
@@ -74,13 +74,13 @@ def test_datagrams_that_were_sent_and_not_lost_are_the_payload_that_arrived(
     assert 0.08 < lost_share < 0.16  # 33 Mbit/s of payload offered to a capacity of about 29 Mbit/s
 
 
-def test_warm_up_is_kept_apart_and_what_comes_after_the_window_is_left_out(recorded: Recorded) -> None:
+def test_warm_up_is_labelled_and_intervals_after_the_window_are_dropped(recorded: Recorded) -> None:
     samples = samples_of(recorded("iperf3-udp-ipv4-server.json"), "server", "udp")
     phases = [sample.phase for sample in samples if sample.metric == "throughput"]
     assert phases == ["warmup"] * 2 + ["measure"] * 10
 
 
-def test_the_client_tells_what_tcp_did(recorded: Recorded) -> None:
+def test_the_client_reports_retransmissions_window_and_rtt_of_tcp(recorded: Recorded) -> None:
     output = recorded("iperf3-tcp-ipv4-client.json")
     samples = samples_of(output, "client", "tcp")
     rows = json.loads(output)["intervals"][2:12]
@@ -103,7 +103,7 @@ def test_a_test_that_was_not_interrupted_is_read_alike(recorded: Recorded) -> No
     assert len(measured(samples, "throughput")) == 8
 
 
-def test_what_iperf3_does_not_tell_is_missing_and_not_zero(recorded: Recorded) -> None:
+def test_values_missing_from_iperf3_are_missing_not_zero(recorded: Recorded) -> None:
     def edit(report: dict[str, Any]) -> None:
         row = report["intervals"][5]["sum"]
         row["bits_per_second"] = None  # cJSON's output for a value that is not a number
@@ -132,13 +132,13 @@ def test_what_iperf3_does_not_tell_is_missing_and_not_zero(recorded: Recorded) -
         ("iperf3-server-killed.json", "iperf3 client on sta: control socket has closed unexpectedly"),
     ],
 )
-def test_a_failure_is_told_in_iperf3s_own_words(recorded: Recorded, name: str, words: str) -> None:
+def test_a_failure_has_the_message_of_iperf3(recorded: Recorded, name: str, words: str) -> None:
     with pytest.raises(AirtollError) as caught:
         iperf3.parse(recorded(name), b"", "iperf3 client on sta")
     assert str(caught.value) == words
 
 
-def test_without_a_report_the_last_line_of_stderr_is_told() -> None:
+def test_without_a_report_the_error_is_the_last_line_of_stderr() -> None:
     with pytest.raises(AirtollError, match=r"^iperf3: nsenter: failed to execute iperf3: No such file$"):
         iperf3.parse(b"", b"warning\nnsenter: failed to execute iperf3: No such file\n", "iperf3")
     with pytest.raises(AirtollError, match=r"^iperf3: it printed nothing$"):

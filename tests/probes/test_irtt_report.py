@@ -56,7 +56,7 @@ def edited(output: bytes, edit: Callable[[dict[str, Any]], object]) -> bytes:
         ("ipdv", "down", "ipdv_receive"),
     ],
 )
-def test_medians_and_means_are_those_that_irtt_prints(
+def test_medians_and_means_equal_those_of_irtt(
     recorded: Recorded, name: str, metric: str, direction: str, own: str
 ) -> None:
     output = recorded(name)
@@ -83,7 +83,7 @@ def test_both_ways_and_the_servers_own_time_make_the_round_trip(recorded: Record
         assert (rtt.endpoint, up.endpoint, down.endpoint) == ("sta", "ap", "sta")
 
 
-def test_what_was_lost_is_counted_by_direction_and_is_no_zero(recorded: Recorded) -> None:
+def test_lost_datagrams_are_counted_by_direction_and_have_no_delay(recorded: Recorded) -> None:
     output = recorded("irtt-lost.json")
     trips = read(output)
     fates = Counter(trip["lost"] for trip in json.loads(output)["round_trips"])
@@ -120,7 +120,7 @@ def test_one_way_delays_are_absent_where_the_clocks_are_not_the_same(recorded: R
     assert len(values(trips, "ipdv", "up")) == len(values(trips, "ipdv", "down")) == 28
 
 
-def test_warm_up_is_kept_apart_and_what_was_sent_after_the_window_left_out(recorded: Recorded) -> None:
+def test_warm_up_is_labelled_and_datagrams_sent_after_the_window_are_dropped(recorded: Recorded) -> None:
     trips = read(recorded("irtt-ipv4.json"), Window(opens_s=0.095, closes_s=0.195))
     phases = [sample.phase for sample in trips.samples if sample.metric == "rtt"]
     assert phases == ["warmup"] * 10 + ["measure"] * 10
@@ -176,7 +176,7 @@ def test_a_clock_that_was_set_spoils_one_way_delays_alone(recorded: Recorded) ->
         (b"", "irtt client on sta: it printed nothing"),
     ],
 )
-def test_a_failure_is_told_in_irtts_own_words(stderr: bytes, words: str) -> None:
+def test_a_failure_has_the_message_of_irtt(stderr: bytes, words: str) -> None:
     with pytest.raises(AirtollError) as caught:
         irtt.parse(b"", stderr, "irtt client on sta")
     assert str(caught.value) == words

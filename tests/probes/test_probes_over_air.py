@@ -78,7 +78,7 @@ def test_a_delay_is_no_less_than_the_airtime_of_its_frame(cell: MakeCell, method
     assert values(measurement, "datagrams_lost", "both") == [0]
 
 
-def test_datagrams_that_the_air_lost_are_told_apart_by_direction(cell: MakeCell, method: Method) -> None:
+def test_datagrams_lost_on_air_are_counted_by_direction(cell: MakeCell, method: Method) -> None:
     lossy = LinkSettings(retry_limit=1)
     measurement = measured(Irtt(), cell(snr=22.5), method.model_copy(update={"duration": 1.0}), link=lossy)
     sent, up, down = (
@@ -102,7 +102,7 @@ def test_a_file_comes_as_fast_as_tcp_does(cell: MakeCell, method: Method, direct
     assert 1.5e6 < whole < 3.4e6
 
 
-def test_what_the_radio_did_is_told_over_the_window(cell: MakeCell, method: Method) -> None:
+def test_radio_metrics_cover_the_window(cell: MakeCell, method: Method) -> None:
     measurement = measured(Throughput(), cell(snr=24.0, security="ccmp"), method)
     radio = {sample.metric: sample.value for sample in measurement.samples if sample.probe == "radio"}
     assert set(radio) == {"snr", "noise", "phy_rate", "retries", "airtime"}

@@ -31,7 +31,7 @@ def counters(elapsed_s: float, busy_s: float, **senders: tuple[int, int, int]) -
     return {"elapsed_s": elapsed_s, "air_busy_s": busy_s, "slips": 3, **own}
 
 
-def test_shares_are_those_of_the_window_by_all_senders(cell: MakeCell) -> None:
+def test_retries_and_airtime_are_shares_of_all_senders_in_the_window(cell: MakeCell) -> None:
     before = counters(10.0, 2.0, ap=(1000, 500, 3), sta=(7, 7, 0))
     after = counters(12.0, 3.5, ap=(1060, 510, 3), sta=(27, 16, 1))
     assert values(cell(), {"rate_kbit_per_s": 54_000}, before, after) == {
@@ -63,7 +63,7 @@ def test_noise_is_thermal_over_the_width_of_the_channel(
     assert found["noise", "dBm"] == pytest.approx(noise_dbm, abs=0.005)
 
 
-def test_what_a_link_does_not_count_has_no_sample(cell: MakeCell) -> None:
+def test_counters_that_a_link_lacks_have_no_samples(cell: MakeCell) -> None:
     idle = counters(1.0, 0.1, sta=(5, 1, 0))
     assert ("retries", "%") not in values(cell(), {}, idle, idle)
     assert ("airtime", "%") not in values(cell(), {}, idle, idle)  # no time elapsed

@@ -84,7 +84,7 @@ def test_a_datagram_that_sockperf_lost_before_the_window_leaves_nothing(recorded
         ("ipv6", "'-i' Invalid address: fd78::1"),
     ],
 )
-def test_a_failure_is_told_in_sockperfs_own_words(recorded: Recorded, name: str, words: str) -> None:
+def test_a_failure_has_the_message_of_sockperf(recorded: Recorded, name: str, words: str) -> None:
     with pytest.raises(AirtollError) as caught:
         parse_sockperf(recorded(f"sockperf-{name}.txt"), "udp", SOCKPERF_WINDOW)
     assert str(caught.value) == f"sockperf: {words}"

@@ -78,7 +78,7 @@ class TestThroughput:
         assert set(measurement.raw) == {"iperf3-server.json", "iperf3-client.json"}
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
-    def test_what_the_receiving_host_does_not_fetch_is_not_blamed_on_the_link(
+    def test_a_stalled_receiver_is_a_fault_of_the_host(
         self, link_with: LinkWith, cell: MakeCell, method: Method, ip: str
     ) -> None:
         iperf3 = f'{which("iperf3")} "$@"'
@@ -95,7 +95,7 @@ class TestThroughput:
         ("levels", "load", "offered_bit_per_s"),
         [({"offered": 4.0}, "overload", 4e6), ({}, 6.0, 6e6), ({"offered": 4.0}, 6.0, 4e6)],
     )
-    def test_udp_offers_what_the_study_says(
+    def test_udp_load_follows_the_study(
         self, link: Link, cell: MakeCell, method: Method, levels: Any, load: Any, offered_bit_per_s: float
     ) -> None:
         unknown = Link(link.hosts, link.addresses, {}, link.counters)  # the link's capacity is not used
@@ -151,7 +151,7 @@ class TestThroughput:
             Throughput().measure(told, cell(transport="udp"), method)
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
-    def test_tcp_uses_cubic_and_tells_how_it_fared(
+    def test_tcp_uses_cubic_and_reports_its_statistics(
         self, link: Link, cell: MakeCell, method: Method, ip: str
     ) -> None:
         measurement = Throughput().measure(link, cell(transport="tcp", ip=ip, packet_size=128), method)
@@ -218,14 +218,14 @@ class TestThroughput:
         with pytest.raises(AirtollError, match=r"^'cat' on ap did not end within 0\.2 s$"):
             Throughput().measure(link_with("cat", "exec sleep 60"), cell(), method)
 
-    def test_a_server_that_cannot_start_is_told_of(
+    def test_a_server_that_cannot_start_is_reported(
         self, link_with: LinkWith, cell: MakeCell, method: Method
     ) -> None:
         link = link_with("iperf3", "echo 'iperf3: cannot map library' >&2; exit 127")
         with pytest.raises(AirtollError, match=r"^iperf3 server on ap: iperf3: cannot map library$"):
             Throughput().measure(link, cell(), method)
 
-    def test_udp_needs_to_know_what_the_open_link_carries(
+    def test_udp_load_requires_the_capacity_of_the_open_link(
         self, link: Link, cell: MakeCell, method: Method
     ) -> None:
         unknown = Link(link.hosts, link.addresses, {}, link.counters)
@@ -261,7 +261,7 @@ class TestRtt:
         assert min(rtts_ms) > 0
 
     @needs("sockperf")
-    def test_auto_takes_sockperf_over_what_it_speaks_and_pingpong_otherwise(
+    def test_auto_selects_sockperf_if_it_supports_the_cell_else_pingpong(
         self, link: Link, cell: MakeCell, method: Method
     ) -> None:
         probe = Rtt()
@@ -320,7 +320,7 @@ class TestIrtt:
         with other, pytest.raises(AirtollError, match=r"^irtt server on ap: port 2112 is in use$"):
             Irtt().measure(link, cell(), method)
 
-    def test_a_server_that_cannot_start_is_told_of(
+    def test_a_server_that_cannot_start_is_reported(
         self, link_with: LinkWith, cell: MakeCell, method: Method
     ) -> None:
         link = link_with(
@@ -391,20 +391,18 @@ class TestFtp:
         with other, pytest.raises(AirtollError, match=r"^ftp server on ap: port 2121 is in use$"):
             Ftp().measure(link, cell(transport="tcp"), method)
 
-    def test_a_client_that_fails_is_told_of(
-        self, link_with: LinkWith, cell: MakeCell, method: Method
-    ) -> None:
+    def test_a_failed_client_is_reported(self, link_with: LinkWith, cell: MakeCell, method: Method) -> None:
         link = link_with("curl", f"cat {RECORDED}/ftp-refused-client.json; exit 7")
         with pytest.raises(AirtollError, match=r"^ftp client on sta: Failed to connect .* \(curl 7\)$"):
             Ftp().measure(link, cell(transport="tcp"), method)
 
-    def test_a_missing_library_is_told_of(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_library_is_named_with_its_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("airtoll.extras.find_spec", lambda _name: None)
         hint = "pipx install --force 'airtoll[ftp]'"
         assert Ftp().missing() == f"the Python package 'pyftpdlib' is missing: {hint}"
 
 
-def test_a_missing_tool_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     said = {probe.name: probe.missing() for probe in probes_of(PROBES)}
     assert said == {
@@ -426,7 +424,7 @@ def test_probes_are_found_by_name() -> None:
             probes_of(["ftpd"], lab)
 
 
-def test_a_process_that_hangs_is_killed_and_its_last_words_are_told() -> None:
+def test_a_hung_process_is_killed_and_its_last_line_is_reported() -> None:
     command = ["sh", "-c", "echo thinking; exec sleep 60"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as hung:
         with pytest.raises(AirtollError, match=r"^the tool did not end within 0\.5 s: thinking$"):

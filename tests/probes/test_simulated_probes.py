@@ -53,7 +53,7 @@ def test_a_file_comes_as_fast_as_tcp_with_full_segments(cell: MakeCell) -> None:
     assert found["ftp_rate", "ap", "up"] == pytest.approx(bit_per_s / 8, rel=0.02)
 
 
-def test_what_the_radio_did_is_told_beside_throughput(cell: MakeCell) -> None:
+def test_radio_metrics_accompany_throughput(cell: MakeCell) -> None:
     found = values(measured("throughput", cell(lab="sim", snr=24.0)))
     radio = {metric: value for (metric, endpoint, _), value in found.items() if endpoint == "link"}
     assert radio["snr"] == 24.0

@@ -74,7 +74,7 @@ def test_a_study_can_name_it_and_lab_sim_measures_with_it(tmp_path: Path) -> Non
     assert Method.model_validate(plan.method.model_dump()).probes == ("toy",)
 
 
-def test_what_it_declares_is_checked(
+def test_the_declaration_of_a_probe_is_checked(
     tmp_path: Path, toy: ProbeEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "toy.toml"

@@ -94,7 +94,7 @@ def test_a_stream_that_arrived_as_a_whole() -> None:
     assert [(s.metric, s.value, s.endpoint) for s in shares] == [("loss", 0, "ap"), ("late_frames", 0, "ap")]
 
 
-def test_what_did_not_arrive_is_lost_and_its_frame_late_but_has_no_delay() -> None:
+def test_a_packet_that_did_not_arrive_is_lost_and_its_frame_is_late() -> None:
     frames = [[number, 2, 20 * MS] for number in range(24)]
     frames[8] = [8, 1, 15 * MS]  # one of two packets
     frames[9] = [9, 2, 101 * MS]  # too late
@@ -142,11 +142,11 @@ def test_streams_add_up() -> None:
         ),
     ],
 )
-def test_what_makes_no_valid_run_is_told(sender: Any, receiver: Any, fault: str) -> None:
+def test_faults_of_a_stream_are_reported(sender: Any, receiver: Any, fault: str) -> None:
     assert read(sent(**sender), received(**receiver))[1] == [fault]
 
 
-def test_an_end_that_failed_is_told_of_in_its_own_words() -> None:
+def test_a_failed_end_is_reported_with_its_message() -> None:
     with pytest.raises(AirtollError, match=r"^video sender on sta: no receiver at 10\.0\.0\.1:5004$"):
         parse_sent(b"", b"video: no receiver at 10.0.0.1:5004\n", "video sender on sta")
 

@@ -62,7 +62,7 @@ def test_runs_of_one_seed_send_the_same_frames(link: Link, cell: MakeCell, metho
     assert first == sizes(replace(link, known=Known(seed=1)), 2)
 
 
-def test_a_receiver_that_cannot_start_is_told_of(link: Link, cell: MakeCell, method: Method) -> None:
+def test_a_receiver_that_cannot_start_is_reported(link: Link, cell: MakeCell, method: Method) -> None:
     elsewhere = replace(link, addresses={**link.addresses, ("ap", "ipv4"): "198.51.100.1"})
     with pytest.raises(
         AirtollError, match=r"^video receiver on ap exited before a sender connected: listening on 198"

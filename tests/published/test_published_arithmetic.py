@@ -15,7 +15,7 @@ conventions = st.sampled_from(["larger", "smaller"])
 
 
 @given(positive, digits)
-def test_a_number_is_within_what_it_was_rounded_from(value: Decimal, places: int) -> None:
+def test_a_number_is_within_the_span_of_its_printed_form(value: Decimal, places: int) -> None:
     unit = Decimal(1).scaleb(-places)
     rounded = span(value.quantize(unit, ROUND_HALF_UP))
     assert rounded.low <= value <= rounded.high
@@ -66,7 +66,7 @@ def test_zeros_that_end_an_approximate_number_say_nothing() -> None:
         ("40", "40", "rounded"),
     ],
 )
-def test_rounded_and_cut_digits_are_told_apart(value: str, printed: str, how: str | None) -> None:
+def test_rounded_and_truncated_digits_are_distinguished(value: str, printed: str, how: str | None) -> None:
     assert printed_as(Decimal(value), Decimal(printed)) == how
 
 
@@ -85,11 +85,13 @@ def test_a_ratio_has_the_larger_number_above() -> None:
         ("vht", 80, 3, "1300"),
     ],
 )
-def test_highest_rates_are_those_of_the_standard(phy: str, bandwidth: int, streams: int, rate: str) -> None:
+def test_highest_phy_rates_equal_those_of_the_standard(
+    phy: str, bandwidth: int, streams: int, rate: str
+) -> None:
     assert phy_rate_mbps(phy, bandwidth, streams).quantize(Decimal("0.1")) == Decimal(rate)
 
 
-def test_a_rate_that_is_met_takes_no_further_stream() -> None:
+def test_streams_needed_for_a_phy_rate() -> None:
     assert streams_needed(Decimal(150), "ht", 40) == 1
     assert streams_needed(Decimal("150.1"), "ht", 40) == 2
 

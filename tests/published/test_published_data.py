@@ -58,7 +58,7 @@ def test_conditions_have_the_factors_of_study_files_and_the_operating_system() -
 
 
 @each_study
-def test_levels_are_those_of_a_cell(study: str) -> None:
+def test_levels_of_points_are_levels_of_a_cell(study: str) -> None:
     for point in (*published(study).points, *implied_points(published(study))):
         levels = {k: v for k, v in point.condition.given().items() if k != "stack"}
         cell = make_cell(**levels)
@@ -70,14 +70,14 @@ def test_a_printed_number_keeps_its_last_zero() -> None:
     assert (str(rtt.value), rtt.unit) == ("0.40", "ms")
 
 
-def test_units_are_told_in_that_of_the_metric() -> None:
+def test_values_are_converted_to_the_unit_of_the_metric() -> None:
     points = published("kolahi-11ac")
     assert points.point("quoted-phy-rate-vht").standard_value == 1300
     card = published("hayajneh-enhanced").point("time-card-minimum")
     assert (card.value, card.unit, card.standard_value) == (10, "ms", 10_000)
 
 
-def test_what_holds_for_a_study_is_in_its_own_points_and_not_in_quoted_ones() -> None:
+def test_conditions_of_a_study_apply_to_its_own_points_only() -> None:
     publication = published("kolahi-11ac")
     assert publication.point("tcp-open-ipv4-1152").condition.bandwidth == 80
     quoted = [p for p in publication.points if p.quoted]
@@ -128,7 +128,7 @@ def test_faulty_data_is_refused(change: dict[str, object], words: str) -> None:
         Publication.model_validate({**SMALL, "point": [point]})
 
 
-def test_a_claim_of_what_is_not_there_is_refused() -> None:
+def test_a_claim_about_an_unknown_id_is_refused() -> None:
     claim = {"kind": "same", "id": "c", "place": "abstract", "of": ["a", "b"]}
     with pytest.raises(ValidationError, match="c: unknown id 'b'"):
         Publication.model_validate({**SMALL, "claim": [claim]})
@@ -140,7 +140,7 @@ def test_an_id_given_twice_is_refused() -> None:
 
 
 @each_study
-def test_implied_values_reproduce_what_is_printed(study: str) -> None:
+def test_implied_values_reproduce_the_printed_values(study: str) -> None:
     publication = published(study)
     for other in (False, True):
         by_claim: dict[str, list[Point]] = {}

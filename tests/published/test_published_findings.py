@@ -44,7 +44,7 @@ def test_the_baseline_is_open_which_is_the_smaller_in_round_trip_time() -> None:
     assert {o.of_baseline for o in between_ips.outcomes} == {None}
 
 
-def test_what_the_operands_rounding_leaves_open_is_told() -> None:
+def test_an_outcome_left_open_by_rounding_is_reported() -> None:
     # 0.264 and 0.29 ms have so few digits that 8.96 % could be relative to either.
     finding = percent_of("kolahi-11ac", "rtt-tcp-open-ip")
     assert finding.fits == ("larger", "smaller")

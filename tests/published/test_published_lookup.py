@@ -27,7 +27,7 @@ def test_a_cell_finds_its_printed_point(ac_levels: Callable[..., dict[str, Any]]
 
 
 @pytest.mark.parametrize("changed", [{"bandwidth": 160}, {"packet_size": 1024}, {"security": "gcmp"}])
-def test_a_cell_that_differs_finds_none(
+def test_a_cell_with_another_level_has_no_published_point(
     ac_levels: Callable[..., dict[str, Any]], changed: dict[str, object]
 ) -> None:
     levels = ac_levels(
@@ -59,6 +59,6 @@ def test_changes_and_values_are_kept_apart() -> None:
     assert float(change.standard_value) == pytest.approx(1.2)
 
 
-def test_what_is_quoted_is_nobodys_cell() -> None:
+def test_quoted_points_match_no_cell() -> None:
     levels = {"phy": "ht", "security": "ccmp", "transport": "tcp", "ip": "ipv4"}
     assert not matching(published("kolahi-11ac"), levels, "throughput", changes=True)

@@ -81,7 +81,7 @@ def test_only_main_metrics_stand_beside_the_model(data: ReportData) -> None:
     )
 
 
-def test_what_would_change_it_names_levels_as_tables_do(data: ReportData) -> None:
+def test_alternatives_name_levels_as_tables_do(data: ReportData) -> None:
     udp = next(grid for grid in explained.answers(data) if grid.title.startswith("UDP"))
     questions = [row[0] for row in udp.rows]
     assert questions[0] == "no change"
@@ -90,7 +90,7 @@ def test_what_would_change_it_names_levels_as_tables_do(data: ReportData) -> Non
     assert float(by_question["open"][1]) >= float(by_question["no change"][1])
 
 
-def test_what_was_simulated_itself_is_not_explained(make: Make) -> None:
+def test_simulated_results_are_not_explained(make: Make) -> None:
     result = make(make_plan(repeats=1), lab="sim", invalid=lambda _: ())
     found = ReportData.of(result)
     assert explained.waterfalls(found) == []
@@ -98,7 +98,7 @@ def test_what_was_simulated_itself_is_not_explained(make: Make) -> None:
     assert 'id="explained"' not in write_report(result, result.directory).html.read_text()
 
 
-def test_a_load_below_what_the_link_carries_has_no_cost_in_throughput(make: Make) -> None:
+def test_a_load_below_capacity_has_no_throughput_cost(make: Make) -> None:
     def measured(run: Run) -> float:
         return min(2e6, expected_bit_per_s(run.cell))
 

@@ -98,7 +98,7 @@ def test_two_phys_with_the_same_rates_are_two_charts(make: Make) -> None:
     assert titles == ["TCP, 802.11a", "TCP, 802.11g", "UDP, 802.11a", "UDP, 802.11g"]
 
 
-def test_what_is_0_in_every_run_is_told_without_a_chart(make: Make) -> None:
+def test_a_metric_that_is_0_in_every_run_has_no_chart(make: Make) -> None:
     numbers = exactly(throughput=lambda _: 30e6, jitter=lambda _: 0.0)
     data = ReportData.of(make(make_plan(transports=("udp",)), samples=numbers, invalid=lambda _: ()))
     _, jitter = measured(data)

@@ -8,7 +8,7 @@ from airtoll import report
 FLOW = ("material", "charts", "parts", "pages")
 
 
-def test_each_sub_package_imports_only_itself_and_those_before_it() -> None:
+def test_each_sub_package_imports_only_itself_and_earlier_ones() -> None:
     root = Path(report.__file__).parent
     assert {path.parent.name for path in root.glob("*/__init__.py")} == set(FLOW)
     for place, package in enumerate(FLOW):

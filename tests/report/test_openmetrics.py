@@ -50,7 +50,7 @@ def test_the_interval_and_the_runs_stand_beside_the_mean(data: ReportData) -> No
     assert set(runs) <= {2.0, 3.0}
 
 
-def test_runs_are_counted_by_what_became_of_them(data: ReportData) -> None:
+def test_runs_are_counted_by_state(data: ReportData) -> None:
     families = {family.name: family for family in text_string_to_metric_families(openmetrics(data))}
     states = {sample.labels["state"]: sample.value for sample in families["airtoll_runs"].samples}
     expected = Counter(run.state for run in data.runs)

@@ -56,7 +56,7 @@ def paper(make: Make, monkeypatch: pytest.MonkeyPatch) -> BesidePublication:
     return found
 
 
-def test_a_printed_value_stands_beside_the_cell_that_it_is_of(paper: BesidePublication) -> None:
+def test_a_published_value_is_listed_beside_its_cell(paper: BesidePublication) -> None:
     lines = {(row[0], row[1]): row for row in paper.grid().rows}
     line = dict(zip(paper.grid().columns, lines["Figure 3", "open UDP IPv4 1408 B"], strict=True))
     assert line["Published"] == "852"
@@ -71,14 +71,14 @@ def test_a_printed_value_is_a_cross_in_its_figure(paper: BesidePublication) -> N
     assert {x for x, _, _ in crosses} == {"1408"}  # the paper has no figure for UDP at 128 B
 
 
-def test_an_extreme_over_sizes_stands_beside_that_of_the_measured_cells(paper: BesidePublication) -> None:
+def test_a_published_extreme_is_listed_beside_the_measured_extreme(paper: BesidePublication) -> None:
     (line,) = [
         row for row in paper.grid().rows if row[1].startswith("open UDP IPv4, maximum over packet sizes")
     ]
     assert line[3:5] == ("about 850", "937.20")
 
 
-def test_what_a_standard_or_another_paper_says_is_not_beside_it(paper: BesidePublication) -> None:
+def test_quoted_values_are_not_compared_with_measurements(paper: BesidePublication) -> None:
     assert {one.metric.name for one in paper.beside} == {"throughput"}
     assert not any(one.point.quoted for one in paper.beside)
 
@@ -90,7 +90,7 @@ def test_the_fitted_card_says_how_far_it_is_off(paper: BesidePublication) -> Non
     assert "root mean square" in said
 
 
-def test_the_page_lists_what_does_not_hold_in_the_paper(paper: BesidePublication) -> None:
+def test_the_page_lists_the_inconsistencies_of_the_paper(paper: BesidePublication) -> None:
     directory = paper.data.directory
     page = write_report(Result.open(directory), directory).html.read_text()
     assert f"own numbers ({len(paper.inconsistencies)})" in page
@@ -138,7 +138,7 @@ def test_a_shipped_study_names_its_paper_and_was_known_without_the_key(
     assert replace(data, study_text=changed).publication is None
 
 
-def test_the_names_that_studies_can_give_are_those_of_the_publications() -> None:
+def test_study_files_accept_the_names_of_all_publications() -> None:
     assert get_args(PublicationName) == names()
 
 

@@ -66,7 +66,7 @@ def test_cells_csv_has_the_figures_of_statistics_in_full(directory: Path, quicks
     assert {row["unit"] for row in found} == {"bit/s", "ms", "1", "%"}
 
 
-def test_cells_csv_counts_what_was_left_out(make: Make) -> None:
+def test_cells_csv_counts_discarded_and_missing_runs(make: Make) -> None:
     result = make(make_plan(discard_first=1), finished=lambda run: run.order != 40)
     found = rows(write_report(result, result.directory).csv)
     throughput = [row for row in found if row["metric"] == "throughput"]
@@ -76,7 +76,7 @@ def test_cells_csv_counts_what_was_left_out(make: Make) -> None:
     assert sum(int(row["n"]) for row in throughput) == 64 - 16 - 1 - 2
 
 
-def test_measured_throughput_stands_beside_what_the_model_expects(directory: Path) -> None:
+def test_cells_csv_compares_throughput_with_the_model(directory: Path) -> None:
     expected = {
         (row["transport"], row["metric"]): row["measured_to_expected"]
         for row in rows(directory / "cells.csv")
@@ -140,7 +140,7 @@ def test_numbers_read_back_and_have_no_negative_zero(value: float, decimals: int
     assert not re.fullmatch(rf"[{words.MINUS}+]0\.?0*", shown)
 
 
-def test_what_is_not_known_is_a_dash() -> None:
+def test_an_unknown_value_is_a_dash() -> None:
     assert words.number(None, 2) == words.number(float("nan"), 2) == words.MISSING
     assert words.interval(None, 2) == ""
     assert words.interval(Interval(0.0, float("inf")), 1) == "[0.0, \N{INFINITY}]"

@@ -218,13 +218,13 @@ def test_a_browser_draws_every_chart_under_the_page_s_own_policy(quickstart: Res
     assert "48 of 48 runs shown" in drawn.text
 
 
-def test_changes_of_percentages_are_told_in_points(page: Page) -> None:
+def test_changes_of_percentages_are_in_percentage_points(page: Page) -> None:
     charts = json.loads(page.with_id("config").text)["charts"]
     for name, unit in (("cpu_system", "percentage points"), ("throughput", "%")):
         assert f'"Change, {unit} (' in json.dumps(charts[f"chart-change-{name}"])
 
 
-def test_charts_have_their_words_for_those_who_do_not_see_them(page: Page) -> None:
+def test_charts_and_tables_have_accessible_descriptions(page: Page) -> None:
     groups = [e for e in page.elements if e.attributes.get("role") == "group"]
     assert groups
     for group in groups:
@@ -342,7 +342,7 @@ def test_discarded_replicates_are_shown_and_do_not_count(make: Make) -> None:
     assert states.count("discarded") == 16
 
 
-def test_several_levels_and_rates_are_told_apart(make: Make) -> None:
+def test_several_levels_and_rates_have_separate_rows(make: Make) -> None:
     plan = make_plan(levels=("open", "ccmp", "gcmp"), rates=("6 Mbit/s", "54 Mbit/s"), repeats=2)
     result = make(plan, invalid=lambda _: ())
     table = build(ReportData.of(result))
@@ -383,7 +383,7 @@ def test_hosts_that_are_one_machine_are_described_once(page: Page) -> None:
     assert "Host ap" not in headings
 
 
-def test_what_differs_between_runs_is_with_each_run(make: Make) -> None:
+def test_facts_that_differ_between_runs_are_listed_per_run(make: Make) -> None:
     plan = make_plan(repeats=1)
     page = written(make(plan, invalid=lambda _: ()))
     assert "Differs between runs: cipher, predicted_bit_per_s." in page.text

@@ -21,7 +21,7 @@ def test_verify_counts_runs_that_were_not_needed_apart(
     )
 
 
-def test_verify_tells_what_is_left_to_do(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_counts_the_remaining_runs(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     plan = make_plan(method=AGREEMENT)
     result = make(plan, finished=lambda run: run.replicate < 2, invalid=lambda _: ())
     assert verify_result(result.directory, as_json=False) == 0

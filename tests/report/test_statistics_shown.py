@@ -67,7 +67,7 @@ def test_a_level_without_a_cost_is_called_equivalent(make: Make) -> None:
     assert {row.equivalence_ci for row in build(data).rows} == {"[0.00, 0.00]"}
 
 
-def test_what_is_not_stable_is_named_and_marked(make: Make) -> None:
+def test_unstable_cells_are_named_and_marked(make: Make) -> None:
     def wild(run: Run) -> float:
         ccmp = (run.cell.security, run.cell.transport, run.cell.ip, run.cell.packet_size) == (
             "ccmp",
@@ -132,7 +132,7 @@ def method(make: Make, **options: object) -> str:
     return "\n".join(sentences.method(ReportData.of(make(plan, finished=lambda _: False))))
 
 
-def test_the_method_tells_the_stopping_rule(make: Make) -> None:
+def test_the_method_describes_the_stopping_rule(make: Make) -> None:
     said = method(make, method={**AGREEMENT, "repeats": 20, "least_repeats": 5, "discard_first": 2})
     assert (
         "until its last two replicates differ by at most 10 % of the larger, with 5 to 20 replicates" in said
@@ -140,18 +140,18 @@ def test_the_method_tells_the_stopping_rule(make: Make) -> None:
     assert "after 2 discarded replicates" in said
 
 
-def test_the_method_tells_the_precision(make: Make) -> None:
+def test_the_method_describes_the_precision(make: Make) -> None:
     said = method(make, method={"stop": "precision", "within": 2.5, "confidence": 99.0})
     assert "until the 99 % interval of its mean extends at most 2.5 % of the mean to each side" in said
 
 
-def test_the_method_tells_what_is_corrected_and_what_not(make: Make) -> None:
+def test_the_method_describes_the_correction_for_multiple_comparisons(make: Make) -> None:
     said = method(make)
     assert "adjusted by Holm's method over all changes of a metric" in said
     assert "not adjusted for the number of comparisons" in said
 
 
-def test_the_method_tells_loads_sizes_and_probes(make: Make) -> None:
+def test_the_method_describes_loads_sizes_and_probes(make: Make) -> None:
     said = method(
         make, method={"udp_load": "tcp", "probes": ("throughput", "ftp")}, factors={"tcp_size": ("mss",)}
     )
@@ -160,7 +160,7 @@ def test_the_method_tells_loads_sizes_and_probes(make: Make) -> None:
     assert "throughput (for UDP also jitter and loss) and FTP transfers" in said
 
 
-def test_the_method_tells_offered_loads(make: Make) -> None:
+def test_the_method_describes_offered_loads(make: Make) -> None:
     said = method(make, transports=("udp",), factors={"offered": (7.0, 4.0)})
     assert "Each sender offers 4 and 7 Mbit/s of UDP payload." in said
     assert "TCP" not in said
@@ -174,7 +174,7 @@ def test_the_method_says_that_stacks_are_stand_ins(make: Make) -> None:
     assert "windows-8: Windows 8: NewReno" in said
 
 
-def test_standard_deviations_are_on_the_page_for_those_who_ask(quickstart: Result, tmp_path: Path) -> None:
+def test_standard_deviations_can_be_shown_on_the_page(quickstart: Result, tmp_path: Path) -> None:
     page = write_report(quickstart, tmp_path).html.read_text()
     data = ReportData.of(quickstart)
     row = build(data).rows[0]

@@ -101,7 +101,7 @@ def cost(run: Run) -> float:
     return 100e6
 
 
-def test_the_largest_difference_is_told_in_both_conventions_of_percent(make: Make) -> None:
+def test_the_largest_difference_has_both_conventions_of_percent(make: Make) -> None:
     plan = make_plan(transports=("udp",))
     data = ReportData.of(make(plan, samples=exactly(throughput=cost), invalid=lambda _: ()))
     found = extremes.by_metric(data)["Throughput, Mbit/s"]

@@ -53,7 +53,7 @@ def test_the_slower_way_counts() -> None:
     assert of(Results.model_validate(found), "lanes2").frame_ns == pytest.approx(20_000)
 
 
-def test_what_was_not_measured_is_none_and_never_zero() -> None:
+def test_values_that_were_not_measured_are_none() -> None:
     counted = of(results(), "standard", "cycloneive")
     assert counted.fmax_mhz is None
     assert counted.fmax_least_mhz is None
@@ -111,7 +111,7 @@ def test_tables_have_our_figures() -> None:
     assert (designs["Gbit/s"], designs["Speed-up"], designs["Energy per bit"]) == ("1.20", "2.00", "0.75")
 
 
-def test_the_note_tells_of_what_frame_the_paper_s_time_would_be() -> None:
+def test_the_note_names_the_frame_length_for_the_time_of_the_paper() -> None:
     # 283 cycles: one block, and 183 of the 1984 further cycles
     assert "2830 ns for a frame of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
 
@@ -129,7 +129,7 @@ def test_a_dash_comes_with_the_command_that_measures_it() -> None:
     assert "not measured" not in grid(results(), "rtl-designs-ecp5").note
 
 
-def test_nothing_measured_makes_tables_of_what_is_published() -> None:
+def test_tables_without_measurements_have_published_values() -> None:
     tables = grids(Results())
     assert [len(one.rows) for one in tables] == [2, 2, 2, 1]
     assert all("make -C rtl" in one.note for one in tables if one.name in ("rtl-power", "rtl-ratios"))

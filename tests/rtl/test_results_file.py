@@ -32,12 +32,12 @@ def test_a_fault_is_one_line_with_its_place(tmp_path: Path, content: str | bytes
     assert "\n" not in message
 
 
-def test_no_file_says_what_makes_one(tmp_path: Path) -> None:
+def test_a_missing_results_file_names_the_command_that_makes_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="make -C rtl synth"):
         load(tmp_path / "results.json")
 
 
-def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+def test_results_are_read_back_as_written(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     amend(file, lambda _: results())
     assert load(file) == results()
@@ -54,7 +54,7 @@ def test_times_of_ports_that_a_part_does_not_tell_are_left_out(tmp_path: Path) -
     assert load(file).points["standard"].targets["ecp5"].median_ns("tsu_ns") is None
 
 
-def test_a_change_keeps_what_others_wrote(tmp_path: Path) -> None:
+def test_a_change_keeps_earlier_changes_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     file.write_text(json.dumps(document()))
 
@@ -66,7 +66,7 @@ def test_a_change_keeps_what_others_wrote(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["results.json"]
 
 
-def test_the_results_that_come_with_airtoll_are_those_of_the_checkout() -> None:
+def test_the_packaged_results_equal_those_of_the_repository() -> None:
     checkout = Path(__file__).parents[2] / "rtl/syn/results.json"
     assert default_file().read_bytes() == checkout.read_bytes()
     assert load(default_file()).points

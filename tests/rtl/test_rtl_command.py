@@ -19,7 +19,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_without_results_it_says_what_makes_them(airtoll: Command) -> None:
+def test_rtl_report_without_results_names_the_command_that_makes_them(airtoll: Command) -> None:
     status, out, err = airtoll("rtl", "report", "--results", "none.json")
     assert (status, out) == (2, "")
     assert err.count("\n") == 1

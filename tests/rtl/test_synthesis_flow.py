@@ -35,7 +35,7 @@ def cell(kind: str, **connections: int) -> dict[str, object]:
     }
 
 
-def test_cells_are_counted_by_what_they_take() -> None:
+def test_cells_are_counted_by_resource() -> None:
     cells = [cell("LUT4", A=2, Z=3), cell("LUT2", A=2, Z=4), cell("CARRY"), cell("RAM16"), cell("BRAM")]
     counts = count({"ports": {}, "cells": dict(enumerate(cells))}, CELLS)
     assert (counts.lut, counts.carry_lut, counts.ff, counts.ram_blocks) == (2 + 2 + 6, 2, 0, 1)
@@ -132,7 +132,7 @@ def test_paths_that_are_not_there_are_none(tmp_path: Path) -> None:
     assert slowest.tco_ns is None
 
 
-def test_a_loop_is_told_and_not_followed(tmp_path: Path) -> None:
+def test_a_combinational_loop_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "routed.sdf"
     file.write_text(sdf(*WIRES, ("core.lut1/Z", "core.lut2/A", 1), ("core.lut2/Z", "core.lut1/A", 1)))
     with pytest.raises(AirtollError, match="loop"):
@@ -148,7 +148,7 @@ def test_design_points_and_targets_can_be_read() -> None:
             assert recipe(target).name == target
 
 
-def test_a_parameter_that_the_core_has_not_is_told(tmp_path: Path) -> None:
+def test_an_unknown_parameter_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "points.toml"
     file.write_text('[bird]\ntitle = ""\ngroup = "turns"\ntargets = []\nparameters = { W = 32, WINGS = 2 }\n')
     with pytest.raises(UsageError, match=r"points\.toml: bird: ccmp_core has no parameter WINGS$"):
@@ -162,7 +162,7 @@ def test_a_target_s_own_modules_stand_in_for_the_library_s(target: str) -> None:
     assert sources["ccmp_core.v"].parent.name == "rtl"
 
 
-def test_the_digest_changes_with_what_it_is_of(tmp_path: Path) -> None:
+def test_the_digest_depends_on_parameters_and_sources(tmp_path: Path) -> None:
     file = tmp_path / "a.v"
     file.write_text("module a; endmodule")
     first = digest({"W": 32}, files=[file])
@@ -221,7 +221,7 @@ def fake_yosys(folder: Path) -> None:
     tool.chmod(0o755)
 
 
-def test_what_is_measured_already_is_not_measured_again(
+def test_existing_results_are_not_measured_again(
     synthesise: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_yosys(tmp_path)

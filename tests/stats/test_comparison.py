@@ -73,7 +73,7 @@ def replaced(of: Sequence[Outcome], index: int, **fields: object) -> list[Outcom
     return [*of[:index], new, *of[index + 1 :]]
 
 
-def test_pairs_within_blocks_are_free_of_what_drifts_between_them() -> None:
+def test_pairs_within_blocks_remove_drift_between_blocks() -> None:
     of = outcomes()
     comparison = compared(of, throughputs(of))
     (pair,) = comparison.pairs
@@ -85,7 +85,7 @@ def test_pairs_within_blocks_are_free_of_what_drifts_between_them() -> None:
     assert pair.unpaired == 0
 
 
-def test_cells_are_what_describe_says_of_their_runs() -> None:
+def test_cell_summaries_equal_describe() -> None:
     of = outcomes()
     values = throughputs(of)
     comparison = compared(of, values)
@@ -117,7 +117,7 @@ def test_a_discarded_run_stays_out_even_if_it_is_invalid_too() -> None:
     assert of[0].left_out == "discarded"
 
 
-def test_pairs_are_those_of_paired_difference() -> None:
+def test_pairs_equal_paired_difference() -> None:
     of = outcomes(replicates=5)
     values = {o.run.id: 1e6 + 1e3 * (o.run.order * 7919 % 13) for o in of}
     (pair,) = compared(of, values).pairs
@@ -159,13 +159,13 @@ def test_runs_without_a_value_are_missing_and_not_zero() -> None:
     assert (pair.difference.n, pair.difference.mean, pair.unpaired) == (1, 0.0, 1)
 
 
-def test_span_tells_the_extremes_and_how_many_are_resolved() -> None:
+def test_span_has_the_extremes_and_the_number_of_resolved_changes() -> None:
     changes = [(1.0, Interval(-1, 3)), (-2.0, Interval(-3, -1)), (5.0, None), (None, None)]
     assert span(changes) == Span(n=3, low=-2.0, high=5.0, resolved=1)
     assert span([(None, None)]) is None
 
 
-def test_fixed_factors_are_those_with_one_level() -> None:
+def test_fixed_factors_have_one_level() -> None:
     cells = {o.run.cell for o in outcomes()}
     fixed = fixed_factors(cells)
     assert "security" not in fixed
@@ -208,7 +208,7 @@ def test_pairs_say_whether_there_is_no_cost_within_the_margin() -> None:
         compare(rows, of, margin_percent=0)
 
 
-def test_cells_say_what_is_unstable_in_the_order_of_runs() -> None:
+def test_instabilities_are_found_in_the_order_of_runs() -> None:
     of = outcomes(replicates=6)
     (of_open, _) = compared(of, throughputs(of)).cells  # rise by 3 Mbit/s from block to block
     assert [one.kind for one in of_open.instabilities] == ["spread", "drift"]
@@ -245,7 +245,7 @@ def test_of_one_planned_pair_one_is_needed() -> None:
     assert coverage(replaced(of, 1, finished=False))[0].falls_short
 
 
-def test_what_a_stopping_rule_did_not_need_is_not_missing() -> None:
+def test_runs_skipped_by_a_stopping_rule_are_not_missing() -> None:
     of = outcomes(replicates=5)
     for index in range(4, 10):
         of = replaced(of, index, finished=False)

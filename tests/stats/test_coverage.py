@@ -35,7 +35,7 @@ def bound(share: float) -> float:
 
 
 @pytest.mark.parametrize("n", [3, 5, 20])
-def test_intervals_of_normal_runs_cover_what_they_say(n: int) -> None:
+def test_intervals_of_normal_runs_have_their_nominal_coverage(n: int) -> None:
     found = bench().simulated(bench().normal, n, EXPERIMENTS, bca=False)
     off = {name: one.percent - 95 for name, one in found.items() if abs(one.percent - 95) > bound(0.95)}
     assert off == {}

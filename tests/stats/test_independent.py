@@ -82,7 +82,7 @@ def test_missing_values_do_not_count_and_sides_may_be_empty() -> None:
     assert independent_ratio([None], [1.0]).reason == "one of the two sides has no value"
 
 
-def test_what_has_no_logarithm_has_no_ratio_and_says_why() -> None:
+def test_values_without_logarithm_have_no_ratio_and_a_reason() -> None:
     found = independent_ratio([1.0, 0.0], [1.0, 2.0])
     assert (found.ratio, found.percent, found.reason) == (None, None, "1 of 4 values are not above 0")
     assert independent_equivalence(found) is None

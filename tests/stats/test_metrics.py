@@ -56,7 +56,7 @@ def test_warm_up_does_not_count() -> None:
     ) == {"r1/throughput": 10e6}
 
 
-def test_only_the_receiver_knows_what_arrived() -> None:
+def test_throughput_is_taken_from_the_receiver() -> None:
     assert numbers(
         sample("throughput", 50e6, endpoint="sta", direction="up"),
         sample("throughput", 30e6, endpoint="ap", direction="up"),
@@ -112,7 +112,7 @@ def test_loss_needs_both_counts(samples: Sequence[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("metric", ["throughput", "rtt", "jitter", "cpu_system"])
-def test_what_was_not_measured_has_no_row(metric: str) -> None:
+def test_missing_values_have_no_row(metric: str) -> None:
     assert numbers(sample(metric, None)) == {}
     assert numbers(sample(metric, None), sample(metric, 7.0, t_ns=S)) == {f"r1/{metric}": 7.0}
 
@@ -134,7 +134,7 @@ def test_idle_delays_are_medians_by_direction() -> None:
     assert numbers(*delays) == {"r1/delay_idle_up": 2.0, "r1/delay_idle_down": 5.5}
 
 
-def test_ipdv_is_the_mean_of_what_delays_differ_by_either_way() -> None:
+def test_ipdv_is_the_mean_absolute_delay_difference() -> None:
     assert numbers(irtt("ipdv", 0.5, "up"), irtt("ipdv", -0.25, "up", t_ns=1)) == {
         "r1/ipdv_up": pytest.approx(0.375)
     }
@@ -177,13 +177,13 @@ def test_transfers_of_all_stations_and_directions_add_up() -> None:
     assert METRICS["ftp_rate"].display(1_765_400.0) == pytest.approx(1765.4)  # kbyte/s of 1000 byte
 
 
-def test_what_the_radio_did_is_its_value() -> None:
+def test_radio_metrics_are_taken_as_sampled() -> None:
     told = {"snr": 21.5, "noise": -93.99, "phy_rate": 54e6, "retries": 7.5, "airtime": 73.0}
     rows = [sample(name, value, probe="radio", endpoint="link", direction="") for name, value in told.items()]
     assert numbers(*rows) == {f"r1/{name}": value for name, value in told.items()}
 
 
-def test_of_two_probes_the_one_that_came_first_tells() -> None:
+def test_the_first_of_two_probes_gives_the_value() -> None:
     assert numbers(
         sample("rtt", 1.0, probe="sockperf", dur_ns=0),
         sample("rtt", 9.0, probe="irtt", dur_ns=0),

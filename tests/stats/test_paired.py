@@ -80,7 +80,7 @@ def test_the_ratio_does_not_depend_on_the_unit(pairs: list[tuple[float, float]],
 
 @settings(max_examples=50)
 @given(PAIRS, st.floats(-1e4, 1e4))
-def test_what_shifts_both_sides_leaves_the_difference(pairs: list[tuple[float, float]], shift: float) -> None:
+def test_a_shift_of_both_sides_keeps_the_difference(pairs: list[tuple[float, float]], shift: float) -> None:
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     shifted = paired_difference([x + shift for x in a], [y + shift for y in b])
     assert shifted.mean == pytest.approx(paired_difference(a, b).mean, rel=1e-6, abs=1e-6)
@@ -108,7 +108,7 @@ def test_a_pair_with_a_missing_side_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0])
-def test_what_has_no_logarithm_has_no_ratio_and_says_why(bad: float) -> None:
+def test_values_without_logarithm_have_no_ratio_and_a_reason(bad: float) -> None:
     ratio = paired_ratio([1.0, bad, 2.0], [1.0, 1.0, 2.0])
     assert (ratio.n, ratio.ratio, ratio.ci95_t, ratio.percent, ratio.percent_ci95_t) == (3, *[None] * 4)
     assert ratio.reason == "1 of 3 pairs have a value that is not above 0"

@@ -71,7 +71,7 @@ def test_fit_is_that_of_numpy(y: list[float], degree: int) -> None:
 
 @settings(deadline=None)
 @given(Y.filter(lambda y: max(y) - min(y) > 1), st.integers(1, 4))
-def test_intervals_and_adjusted_r_squared_are_those_of_statsmodels(y: list[float], degree: int) -> None:
+def test_intervals_and_adjusted_r_squared_equal_statsmodels(y: list[float], degree: int) -> None:
     found = fit(RATES, y, degree)
     scaled = np.array(RATES) / 54  # statsmodels does not scale x itself
     expected = sm.OLS(y, np.vander(scaled, degree + 1, increasing=True)).fit()
@@ -135,7 +135,7 @@ def test_the_mean_is_a_polynomial_of_degree_0_even_of_one_point() -> None:
         ([math.inf, 6.0], 1, "infinite"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(x: list[float], degree: int, message: str) -> None:
+def test_points_that_cannot_be_fitted_are_refused(x: list[float], degree: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fit(x, [float(i) for i in range(len(x))], degree)
 

@@ -43,7 +43,7 @@ def test_holm_of_its_own_paper() -> None:
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.5, math.nan])
-def test_what_is_no_probability_is_refused(bad: float) -> None:
+def test_a_p_value_outside_0_to_1_is_refused(bad: float) -> None:
     with pytest.raises(ValueError, match="p-value must be between 0 and 1"):
         holm([0.5, bad])
 

@@ -94,7 +94,7 @@ def test_order_does_not_matter_to_mean_sd_and_t(values: list[float], random: Ran
     assert a.sd == pytest.approx(b.sd, rel=1e-9)
 
 
-def test_many_sets_at_once_give_what_each_gives_alone() -> None:
+def test_describe_all_equals_describe_per_set() -> None:
     random = np.random.default_rng(7)
     sets = [random.lognormal(size=n) for n in (0, 1, 2, 3, 4, 5, 5, 12, 5, 4)]
     for together, alone in zip(describe_all(sets), map(describe, sets), strict=True):

@@ -53,7 +53,7 @@ def test_every_run_is_measured_once_in_order_with_its_own_seed(result: Result) -
     assert sum(map(len, result.samples())) == 3 * 2 * 4
 
 
-def test_a_record_says_what_was_measured_where_and_with_what(result: Result) -> None:
+def test_a_record_has_times_versions_facts_and_faults(result: Result) -> None:
     record(result, FakeLab(facts={"rate_bit_per_s": 54e6}), [FakeProbe()], ignore)
     one = result.records()[1]
     assert one.started <= one.finished
@@ -69,7 +69,7 @@ def test_a_record_says_what_was_measured_where_and_with_what(result: Result) -> 
     assert set(raw) == {"iperf3/out.json", "counters-before.json", "counters-after.json"}
 
 
-def test_counters_are_those_of_the_run_and_both_readings_are_kept(result: Result) -> None:
+def test_counters_are_differences_and_both_readings_are_kept(result: Result) -> None:
     record(result, FakeLab(), [FakeProbe()], ignore)
     first = result.records()[0]
     late = {"p50": 1.0, "p99": 60.0, "p999": 40.0, "max": 50.0}
@@ -149,7 +149,7 @@ def test_the_link_and_the_plan_are_judged_together(result: Result) -> None:
     assert [one.verdict.valid for one in result.records()] == [True, False, True]
 
 
-def test_progress_is_told_as_it_is_made(result: Result) -> None:
+def test_progress_events_are_sent_as_they_occur(result: Result) -> None:
     events: list[Event] = []
     record(result, FakeLab(), [FakeProbe("a"), FakeProbe("b")], events.append)
     runs = make_plan().runs
@@ -250,7 +250,7 @@ def test_ctrl_c_abandons_the_run_under_way_and_keeps_the_others(result: Result, 
     assert not list(result.directory.rglob(".tmp-*"))
 
 
-def test_what_cannot_be_done_is_said_before_anything_is_measured(result: Result) -> None:
+def test_impossible_studies_are_refused_before_the_first_run(result: Result) -> None:
     cases = [
         (
             FakeLab(),
@@ -276,7 +276,7 @@ def test_a_capture_of_the_air_is_kept_on_request(result: Result) -> None:
     assert not list(result.directory.glob(".tmp-*"))
 
 
-def test_a_lab_that_writes_no_capture_is_told_so(result: Result) -> None:
+def test_a_missing_capture_is_an_error(result: Result) -> None:
     with pytest.raises(AirtollError, match="lab fake wrote no capture"):
         record(result, FakeLab(writes_pcap=False), [FakeProbe()], ignore, pcap=True)
     assert not list(result.directory.glob(".tmp-*"))
@@ -298,7 +298,7 @@ def test_in_virtual_time_runs_are_stored_together_whatever_ends_the_recording(re
     assert result.verify() == []
 
 
-def test_what_the_machine_lacks_is_said_before_anything_is_done(result: Result) -> None:
+def test_missing_requirements_of_a_lab_are_reported_before_it_is_opened(result: Result) -> None:
     lab = FakeLab(absent="lab fake needs a moon")
     with pytest.raises(UsageError, match=r"^lab fake needs a moon$"):
         record(result, lab, [FakeProbe()], ignore)

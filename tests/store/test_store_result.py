@@ -63,7 +63,7 @@ def write_all(result: Result) -> None:
         st.from_regex(r"[a-z0-9]{1,8}/[A-Za-z0-9_]{1,8}\.json", fullmatch=True), st.binary(), max_size=3
     ),
 )
-def test_what_was_written_is_read_back(samples: list[list[Sample]], raw: dict[str, bytes]) -> None:
+def test_a_result_is_read_back_as_written(samples: list[list[Sample]], raw: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as tmp:
         directory = Path(tmp) / "result"
         with create(directory, runs=2) as result:
@@ -207,7 +207,7 @@ def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
     assert create(tmp_path).verify() == []
 
 
-def test_create_refuses_what_is_there_and_names_resume(tmp_path: Path) -> None:
+def test_create_refuses_an_existing_directory_and_names_resume(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(UsageError, match=r"is not empty: use --resume"):
         create(tmp_path)
@@ -218,7 +218,7 @@ def test_create_refuses_what_is_there_and_names_resume(tmp_path: Path) -> None:
         create(tmp_path / "mine.txt" / "below")
 
 
-def test_open_refuses_what_is_no_result(tmp_path: Path) -> None:
+def test_open_refuses_a_directory_without_a_result(tmp_path: Path) -> None:
     for directory in (tmp_path, tmp_path / "absent"):
         with pytest.raises(UsageError, match="not a result directory"):
             Result.open(directory)
@@ -284,7 +284,7 @@ def test_resume_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     assert kept.items() <= content_of(tmp_path / "r" / "runs").items()
 
 
-def test_resume_says_what_differs(tmp_path: Path) -> None:
+def test_resume_names_the_difference_of_the_plan(tmp_path: Path) -> None:
     create(tmp_path / "r").close()
     plan = make_plan()
     longer = plan.model_copy(update={"method": plan.method.model_copy(update={"duration": 9.0})})
@@ -305,7 +305,7 @@ def test_resume_says_what_differs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["airtoll", "processor", "kernel"])
-def test_what_another_origin_began_is_continued_only_if_allowed(tmp_path: Path, key: str) -> None:
+def test_a_result_of_another_origin_is_resumed_only_if_allowed(tmp_path: Path, key: str) -> None:
     create(tmp_path / "r").close()
     here = Origin.here()
     began = replace(here, **{key: "another"})

@@ -60,7 +60,7 @@ def test_a_good_run_is_valid() -> None:
         {"open_errors": "none", "lateness_us": 5000.0},
     ],
 )
-def test_what_a_lab_does_not_report_is_not_held_against_the_run(counters: dict[str, Any]) -> None:
+def test_values_that_a_lab_does_not_report_do_not_invalidate_a_run(counters: dict[str, Any]) -> None:
     assert reasons(counters=counters, link={"cipher": None}) == []
 
 

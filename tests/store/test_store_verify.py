@@ -89,7 +89,7 @@ def test_every_added_file_is_found_except_derived_ones_beside_the_record(directo
     assert verify(directory) == []
 
 
-def test_what_is_no_regular_file_is_found(directory: Path) -> None:
+def test_verify_finds_irregular_files(directory: Path) -> None:
     name = f"{RUN}/raw/iperf3/server.json"
     shutil.copy(directory / name, directory / "elsewhere")
     (directory / name).unlink()
@@ -205,6 +205,6 @@ def test_a_plan_from_a_newer_airtoll_is_refused_as_a_whole(directory: Path) -> N
         verify(directory)
 
 
-def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
+def test_verify_refuses_a_directory_without_a_result(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a result directory"):
         verify(tmp_path)

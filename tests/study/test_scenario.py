@@ -64,7 +64,7 @@ def test_quantities_come_out_as_numbers_whose_keys_carry_the_unit() -> None:
         ({"snr": [[0, 20], [20.5, 0]]}, "snr_db", ((0, 20), (20.5, 0))),
     ],
 )
-def test_what_is_not_said_follows_from_what_is(words: dict[str, object], key: str, value: object) -> None:
+def test_defaults_follow_from_the_given_keys(words: dict[str, object], key: str, value: object) -> None:
     assert read_scenario(words).wire()[key] == value
 
 
@@ -72,7 +72,7 @@ def test_an_ht_mcs_of_several_streams_says_them_itself() -> None:
     assert "streams" not in read_scenario({"phy": "ht", "rate": "mcs15"}).wire()
 
 
-def test_what_is_left_to_the_medium_is_not_sent() -> None:
+def test_keys_without_a_value_are_left_to_the_medium() -> None:
     wire = read_scenario({}).wire()
     assert not {"queue", "ampdu", "retry_limit", "snr_db", "band", "wired", "processor"} & set(wire)
     assert None not in wire.values()
@@ -102,7 +102,9 @@ def test_equal_scenarios_have_one_text() -> None:
         ({"ampdu": "yes"}, "ampdu", "use true or false"),
     ],
 )
-def test_a_wrong_word_is_named_with_what_is_allowed(words: dict[str, object], word: str, says: str) -> None:
+def test_an_invalid_value_is_named_with_the_allowed_values(
+    words: dict[str, object], word: str, says: str
+) -> None:
     with pytest.raises(WordError) as caught:
         read_scenario(words)
     assert caught.value.word == word
@@ -149,7 +151,7 @@ def test_tkip_falls_back_to_the_legacy_rate_of_its_modulation(
     assert not {"ampdu", "amsdu_bytes", "band", "legacy_fallback"} & set(wire)
 
 
-def test_what_may_go_with_ht_does_not_fall_back() -> None:
+def test_security_allowed_with_ht_does_not_fall_back() -> None:
     words = {"phy": "ht", "rate": "mcs7", "security": "ccmp"}
     assert read_scenario({**words, "legacy_fallback": True}).to_json() == read_scenario(words).to_json()
 
@@ -160,7 +162,7 @@ def test_a_load_of_a_cell_is_offered_over_udp_alone(cell: Callable[..., Cell]) -
         assert scenario_of(cell(lab="sim", **levels), LinkSettings()).wire().get("offered_mbps") == offered
 
 
-def test_a_stack_takes_the_place_of_what_the_link_says_of_hosts() -> None:
+def test_a_stack_replaces_the_host_settings_of_the_link() -> None:
     link = LinkSettings(congestion_control="cubic", window=65536, queue="fifo")
     other = link.with_stack(Stack(system="another", congestion_control="reno", sack=False))
     assert other.given() == link.given() | {"congestion_control": "reno", "sack": False}

@@ -211,7 +211,7 @@ def test_one_security_level_is_enough(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_fault_names_the_key_and_what_is_allowed(
+def test_an_error_names_the_key_and_the_allowed_values(
     tmp_path: Path, edit: tuple[str, str], key: str, says: str
 ) -> None:
     line = refusal(written(tmp_path, changed(edit)))
@@ -222,7 +222,7 @@ def test_a_fault_names_the_key_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("security", "clause"), [("tkip", "12.6.3"), ("wep40", "9.4.2.24.2"), ("wep104", "9.4.2.24.2")]
 )
-def test_what_the_standard_forbids_with_ht_is_said_with_its_clause_and_a_way_out(
+def test_security_that_ht_forbids_is_refused_with_the_clause_and_a_remedy(
     tmp_path: Path, security: str, clause: str
 ) -> None:
     ofdm = changed(('"ccmp"', f'"{security}"'))
@@ -382,7 +382,7 @@ def test_a_study_of_more_than_9999_runs_is_refused_before_it_is_expanded(tmp_pat
     assert "16000 runs" in refusal(written(tmp_path, text))
 
 
-def test_of_several_faults_the_first_is_told_and_the_others_counted(tmp_path: Path) -> None:
+def test_the_first_of_several_errors_is_shown_and_the_others_are_counted(tmp_path: Path) -> None:
     line = refusal(
         written(tmp_path, changed(('"open"', '"opn"'), ('"1 s"', '"2 m"'), ("repeats = 3", "repeats = 0")))
     )
@@ -390,7 +390,7 @@ def test_of_several_faults_the_first_is_told_and_the_others_counted(tmp_path: Pa
     assert line.endswith("(and 2 more)")
 
 
-def test_a_misspelt_key_is_told_before_the_missing_one_that_it_causes(tmp_path: Path) -> None:
+def test_a_misspelt_key_is_reported_before_the_missing_key(tmp_path: Path) -> None:
     line = refusal(written(tmp_path, changed(("duration =", "durations ="))))
     assert line.startswith("method.durations: unknown key; ")
     assert line.endswith("did you mean 'duration'? (and 1 more)")
@@ -408,7 +408,7 @@ def test_a_misspelt_key_is_told_before_the_missing_one_that_it_causes(tmp_path: 
         ("", "title: missing key"),
     ],
 )
-def test_what_is_not_toml_is_told_with_its_place(tmp_path: Path, content: str | bytes, says: str) -> None:
+def test_invalid_toml_is_reported_with_its_line(tmp_path: Path, content: str | bytes, says: str) -> None:
     assert refusal(written(tmp_path, content)).startswith(says)
 
 
@@ -423,7 +423,7 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> N
     )
 
 
-def test_files_that_cannot_be_read_are_told_why(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.toml") == "cannot be read: No such file or directory"
     assert refusal(tmp_path) == "is a directory; give a study file"
     assert refusal(tmp_path / ("n" * 300)) == "cannot be read: File name too long"
@@ -486,7 +486,7 @@ def test_a_bare_name_is_a_shipped_study() -> None:
     assert load_study(find_study("quickstart")).name == "quickstart"
 
 
-def test_a_path_is_taken_as_it_stands_and_a_near_name_is_suggested(
+def test_a_path_is_used_unchanged_and_a_similar_name_is_suggested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, GOOD)
@@ -540,7 +540,7 @@ def test_a_path_is_taken_as_it_stands_and_a_near_name_is_suggested(
         ("stack.Other", 'system = "x"', "stack.Other: 'Other' is not a name"),
     ],
 )
-def test_what_belongs_together_is_asked_for_together(
+def test_keys_that_require_each_other_are_requested_together(
     tmp_path: Path, table: str, line: str, says: str
 ) -> None:
     text = GOOD.replace(f"[{table}]\n", f"[{table}]\n{line}\n")

@@ -227,7 +227,7 @@ def test_security_is_shuffled_independently_in_neighbouring_blocks() -> None:
     assert chisquare(list(pairs.values())).pvalue > 0.01
 
 
-def test_quick_changes_what_its_table_names_and_nothing_else() -> None:
+def test_quick_changes_only_the_keys_of_its_table() -> None:
     made = study(
         quick={"repeats": 1, "duration": "500 ms", "factors": {"packet_size": [1408]}},
         packet_size=[128, 1408],
@@ -248,7 +248,7 @@ def test_a_study_without_a_quick_table_has_no_quick_run() -> None:
         expand(study(), quick=True)
 
 
-def test_a_description_shows_what_varies_and_names_the_rest_once() -> None:
+def test_a_description_has_columns_for_varied_factors_and_lists_the_others_once() -> None:
     plan = expand(study(packet_size=[128, 1408], method={"repeats": 2, "discard_first": 1}))
     about = describe(plan)
     assert about.columns == ("security", "packet_size")

@@ -72,7 +72,7 @@ def test_scenarios_and_errors_know_the_toy(told: dict[str, object]) -> None:
     assert told["medium"] == "phy: 'toy' is not one of dsss, ofdm, erp, ht, vht"
 
 
-def test_the_levels_are_those_that_rust_declares() -> None:
+def test_phy_levels_equal_the_declarations_in_rust() -> None:
     assert PHY.choices() == tuple(phy.word for phy in _rust.phys())
     for phy in _rust.phys():
         assert phy.usual_rate in phy.rates

@@ -34,7 +34,7 @@ def begun(path: Path, *places: int) -> None:
             journal.append(done(place))
 
 
-def test_what_was_appended_is_there_again(path: Path) -> None:
+def test_appended_cells_are_read_back(path: Path) -> None:
     begun(path, 2, 0)
     with Journal(path, SWEEP, HERE, resume=True) as journal:
         assert journal.done == {0, 2}
@@ -66,7 +66,7 @@ def test_a_last_line_that_is_cut_off_is_no_line(path: Path, cut: int) -> None:
         (json.dumps(BEGUN).encode() + b"\n1 {}\n{\n", AirtollError, "line 3 is damaged"),
     ],
 )
-def test_what_cannot_be_resumed_is_said(
+def test_a_journal_that_cannot_be_resumed_is_refused_with_the_reason(
     path: Path, content: bytes | None, error: type[Exception], says: str
 ) -> None:
     if content is not None:
@@ -100,7 +100,7 @@ def test_a_journal_of_an_earlier_version_can_be_continued_if_allowed(path: Path)
         assert list(journal.cells()) == [done(1, Origin("0.1.0", None, None))]
 
 
-def test_a_journal_is_begun_once_and_written_by_one(path: Path) -> None:
+def test_a_journal_is_created_once_and_has_one_writer(path: Path) -> None:
     with Journal(path, SWEEP, HERE, resume=False):
         with pytest.raises(UsageError, match="--resume"):
             Journal(path, SWEEP, HERE, resume=False)
@@ -159,7 +159,7 @@ def test_workers_perform_every_job_once() -> None:
     ]
 
 
-def test_a_stop_gives_what_has_begun_and_begins_no_more() -> None:
+def test_a_stop_completes_started_jobs_and_starts_no_others() -> None:
     begun_jobs: list[str] = []
 
     def engine(text: str) -> str:
