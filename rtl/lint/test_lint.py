@@ -29,7 +29,7 @@ CASES = [*DEFAULTS, *CONFIGURED, *RINGS]
 @pytest.mark.parametrize(
     ("file", "parameters"), [case[1:] for case in CASES], ids=[name for name, *_ in CASES]
 )
-def test_verilator_has_nothing_to_say(file: Path, parameters: str) -> None:
+def test_verilator_reports_no_warning(file: Path, parameters: str) -> None:
     environment_of_verilator()
     command = [str(VERILATOR), "--lint-only", "-Wall", f"-I{RTL / 'rtl'}", "-y", str(RTL / "rtl")]
     command += [str(LINT / "verilator.vlt"), *parameters.split(), "--top-module", file.stem, str(file)]

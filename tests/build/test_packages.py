@@ -28,7 +28,7 @@ def test_a_package_contains_sources_and_an_example(crate: str) -> None:
     assert {file for file in others if not (file.startswith("src/") and file.endswith(".rs"))} == set()
 
 
-def test_a_core_depends_on_published_versions_only() -> None:
+def test_a_core_crate_depends_on_published_versions_only() -> None:
     metadata: dict[str, Any] = json.loads(cargo("metadata", "--no-deps", "--format-version", "1"))
     packages = {package["name"]: package for package in metadata["packages"]}
     for crate in CORES:

@@ -94,9 +94,7 @@ def build(tree: Path) -> Callable[[], tuple[str, bool]]:
     return call
 
 
-def test_the_version_follows_the_commit_and_nothing_else_is_rebuilt(
-    tree: Path, build: Callable[[], tuple[str, bool]]
-) -> None:
+def test_a_new_commit_rebuilds_only_the_version(tree: Path, build: Callable[[], tuple[str, bool]]) -> None:
     git(tree, "init", "--quiet")
     subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=tree, check=True, capture_output=True)
     first = commit_all(tree)
@@ -136,7 +134,7 @@ def test_without_git_the_version_is_that_of_the_file_or_the_package_alone(
     assert build() == ("1.2.3+g0123456789ab.dirty", False)
 
 
-def test_a_source_distribution_carries_the_commit_and_leaves_none_behind(tmp_path: Path) -> None:
+def test_a_source_distribution_contains_the_commit_and_cleans_up(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     if not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout of airtoll")

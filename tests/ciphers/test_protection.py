@@ -73,9 +73,7 @@ def frames(draw: st.DrawFn, suite: str) -> Frame:
 @pytest.mark.parametrize("suite", KEY_LENS)
 @given(data=st.data())
 @FEW
-def test_a_batch_is_sealed_as_openssl_and_the_standard_say_and_opens_to_itself(
-    suite: str, data: st.DataObject
-) -> None:
+def test_a_sealed_batch_equals_openssl_and_opens_again(suite: str, data: st.DataObject) -> None:
     key = data.draw(st.binary(min_size=KEY_LENS[suite], max_size=KEY_LENS[suite]))
     batch = data.draw(st.lists(frames(suite), min_size=1, max_size=20))
     most = 24 if suite.startswith("wep") else 48
@@ -197,16 +195,14 @@ def test_a_window_refuses_replays_in_the_order_of_the_batch(suite: str) -> None:
     assert reasons(protection.open([second], window=ReplayWindow(2))) == ["replay"]
 
 
-def test_tkip_takes_an_old_number_for_a_replay_even_if_it_is_damaged() -> None:
+def test_tkip_reports_an_old_tsc_as_replay_even_if_the_frame_is_damaged() -> None:
     protection, _, mpdu = sealed("tkip", pn=5)
     damaged = mpdu[:-1] + bytes([mpdu[-1] ^ 1])
     assert reasons(protection.open([damaged], window=ReplayWindow(5))) == ["replay"]
     assert reasons(protection.open([damaged], window=ReplayWindow(4))) == ["icv"]
 
 
-def test_tkip_with_four_addresses_takes_the_michael_key_of_its_end_and_is_refused_where_that_is_unknown() -> (
-    None
-):
+def test_tkip_with_four_addresses_requires_a_known_direction() -> None:
     key = bytes(range(32))
     ap, station = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2])
     octets = [
@@ -286,7 +282,7 @@ def test_the_key_is_not_printed() -> None:
     assert repr(protection) == "Protection('ccmp', backend='portable')"
 
 
-def test_other_threads_run_during_a_batch() -> None:
+def test_a_batch_releases_the_gil() -> None:
     """Another thread can run before a long batch has ended."""
     protection = Protection("ccmp", bytes(16), backend="portable")
     batch = [FRAME + bytes(2000)] * 20_000

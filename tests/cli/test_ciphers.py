@@ -151,7 +151,7 @@ def test_a_wrong_request_is_one_line_and_exit_status_2(
     assert done.stdout == ""
 
 
-def test_a_backend_that_the_cpu_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_backend_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Bare:
         backends = ("portable",)
 

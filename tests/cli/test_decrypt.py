@@ -160,7 +160,7 @@ def test_other_ciphers_are_counted_as_such(airtoll: Airtoll) -> None:
     assert counts["out"] is None
 
 
-def test_a_capture_cut_short_is_decrypted_up_to_there_with_exit_status_2(
+def test_a_truncated_capture_is_decrypted_to_its_end_with_exit_status_2(
     airtoll: Airtoll, tmp_path: Path, wep40: Path
 ) -> None:
     whole = wep40.read_bytes()
@@ -249,7 +249,7 @@ def long_capture(name: str, times: int = 600) -> bytes:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user is not root, so cannot mount a small disk")
 @pytest.mark.parametrize(("name", "secret"), [("wep40.pcap", ("--key", WEP40)), ("tkip.pcap", PSK)])
-def test_a_full_disk_leaves_nothing_half_written(
+def test_a_full_disk_leaves_no_partial_file(
     airtoll: Airtoll, tmp_path: Path, name: str, secret: tuple[str, str]
 ) -> None:
     (tmp_path / "long.pcap").write_bytes(long_capture(name))
@@ -287,7 +287,7 @@ def test_files_without_permission_are_named(
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("octets", [None, 0, 1000])
-def test_a_signal_is_one_line_and_leaves_nothing(
+def test_a_signal_is_one_line_and_leaves_no_files(
     tmp_path: Path, wep40: Path, stop: signal.Signals, octets: int | None
 ) -> None:
     """The capture is a pipe that stalls: it has no writer yet, or the writer stops after this many octets."""
@@ -313,9 +313,7 @@ def test_a_signal_is_one_line_and_leaves_nothing(
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "wep40.pcap"}
 
 
-def test_killed_half_way_there_is_nothing_under_the_name_of_the_output(
-    airtoll: Airtoll, tmp_path: Path
-) -> None:
+def test_a_killed_command_leaves_no_output_file(airtoll: Airtoll, tmp_path: Path) -> None:
     """A file left under its temporary name does not disturb later commands."""
     capture, pipe = long_capture("tkip.pcap"), tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -356,7 +354,7 @@ def test_ten_times_the_capture_takes_no_more_memory(airtoll: Airtoll, tmp_path: 
     assert peaks_kib[1] < peaks_kib[0] + 8 * 1024
 
 
-def test_a_name_that_is_no_utf_8_is_printed_as_it_is(tmp_path: Path, wep40: Path) -> None:
+def test_a_file_name_that_is_invalid_utf_8_is_printed_unchanged(tmp_path: Path, wep40: Path) -> None:
     capture = os.fsencode(tmp_path) + b"/caf\xe9.pcap"
     shutil.copy(wep40, capture)
     done = subprocess.run([AIRTOLL, "decrypt", capture, "--key", WEP40], capture_output=True, check=False)
@@ -412,7 +410,7 @@ def test_a_passphrase_decrypts_from_the_option_and_from_a_file(airtoll: Airtoll,
     assert not (tmp_path / "no.pcap").exists()
 
 
-def test_a_capture_cut_short_is_decrypted_up_to_there_with_a_passphrase_too(
+def test_a_truncated_capture_is_decrypted_to_its_end_with_a_passphrase(
     airtoll: Airtoll, tmp_path: Path
 ) -> None:
     capture = tmp_path / "tkip.pcap"
@@ -427,7 +425,7 @@ def test_a_capture_cut_short_is_decrypted_up_to_there_with_a_passphrase_too(
     ("octets", "messages", "finding"),
     [(200, [0, 0, 0, 0], None), (400, [1, 0, 0, 0], "half_handshake"), (600, [1, 1, 0, 0], "learned")],
 )
-def test_a_capture_that_breaks_off_in_its_handshake_says_how_far_that_came(
+def test_a_capture_with_a_partial_handshake_names_the_last_message(
     airtoll: Airtoll, tmp_path: Path, octets: int, messages: list[int], finding: str | None
 ) -> None:
     capture = tmp_path / "tkip.pcap"

@@ -35,7 +35,7 @@ def test_commands_refuse_before_they_work(tmp_path: Path) -> None:
         next(on_cluster([], "local", lambda: False))
 
 
-def test_a_report_needs_no_extra_but_the_script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_chart_script_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from airtoll.errors import AirtollError
     from airtoll.report.pages import page
 

@@ -183,7 +183,7 @@ def test_import(airtoll: Airtoll, tmp_path: Path) -> None:
     assert table[0] == f"{run['id']}: {run['file']}: {verdict}"
 
 
-def test_a_format_excludes_the_others(airtoll: Airtoll, result: Path) -> None:
+def test_output_formats_exclude_each_other(airtoll: Airtoll, result: Path) -> None:
     refused = airtoll("rtl", "report", "--json", "--csv")
     assert (refused.returncode, one_line(refused)) == (
         2,

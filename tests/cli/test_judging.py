@@ -126,7 +126,7 @@ def test_rules_that_are_kept_pass(airtoll: Airtoll, results: Path) -> None:
     assert lines[-1] == "4 of 4 rules met"
 
 
-def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: Path, tmp_path: Path) -> None:
+def test_a_broken_rule_fails_and_names_its_cells(airtoll: Airtoll, results: Path, tmp_path: Path) -> None:
     file = tmp_path / "gate.toml"
     file.write_text('rules = ["throughput >= 20 Mbit/s", "rtt <= 5 ms"]\n')
     done = airtoll("gate", results / "a", "--rules", file, "--junit", tmp_path / "ci" / "gate.xml")
@@ -159,7 +159,7 @@ def test_a_rule_that_is_missed_fails_with_its_cells(airtoll: Airtoll, results: P
         (["--rules", "nowhere.toml"], "nowhere.toml: cannot be read"),
     ],
 )
-def test_a_wrong_gate_is_one_line_and_no_pass(results: Path, arguments: list[str], words: str) -> None:
+def test_an_invalid_gate_is_one_line_and_fails(results: Path, arguments: list[str], words: str) -> None:
     assert words in refusal("gate", str(results / "a"), *arguments)
 
 
@@ -238,7 +238,7 @@ def test_a_table_gives_each_file_its_levels(airtoll: Airtoll, tmp_path: Path) ->
         ([str(Path(__file__)), "--out", "x"], "is truncated or not JSON"),
     ],
 )
-def test_a_wrong_import_is_one_line_and_leaves_nothing(
+def test_an_invalid_import_is_one_line_and_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -88,7 +88,7 @@ def test_a_mixed_result_keeps_the_origin_of_every_run(airtoll: Airtoll, interrup
     assert [record["hosts"]["machine"]["processor"] for record in records] == ["Another CPU"] * 2 + [here] * 2
 
 
-def test_a_sweep_of_another_origin_is_refused_unless_it_is_allowed(airtoll: Airtoll, tmp_path: Path) -> None:
+def test_a_sweep_of_another_origin_is_refused_unless_allowed(airtoll: Airtoll, tmp_path: Path) -> None:
     (tmp_path / "grid.toml").write_text('seed = "1..3"\nduration = "0.1 s"\n')
     done = airtoll("sweep", "grid.toml", "--out", "whole.parquet", "--json")
     assert done.returncode == 0, done.stderr

@@ -195,7 +195,7 @@ def _wait_for_workers(address: str, count: int) -> None:
     subprocess.run([sys.executable, "-c", ask, address, str(count)], check=True, capture_output=True)
 
 
-def test_a_worker_killed_in_the_middle_loses_and_doubles_nothing(
+def test_a_killed_worker_loses_and_repeats_no_cell(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], grid: Path, expected: bytes
 ) -> None:
     address, workers = cluster

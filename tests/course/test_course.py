@@ -72,7 +72,7 @@ def replicates(runs: list[Run]) -> dict[tuple[int, str], int]:
 AGREEMENT = {"stop": "agreement", "least_repeats": 3, "within": 10}
 
 
-def test_a_fixed_number_is_done_whatever_comes_out() -> None:
+def test_a_fixed_number_of_runs_ignores_their_results() -> None:
     made = plan({})
     assert performed(Course(made), lambda run: float(run.order)) == list(made.runs)
 
@@ -81,7 +81,7 @@ def test_cells_that_agree_stop_after_the_least() -> None:
     assert set(replicates(performed(Course(plan(AGREEMENT)), lambda _: 10.0)).values()) == {3}
 
 
-def test_a_cell_goes_on_until_its_last_two_agree_and_so_does_its_pair() -> None:
+def test_a_pair_of_cells_continues_until_the_last_two_runs_of_both_agree() -> None:
     def mbps(run: Run) -> float:
         unsteady = run.cell.packet_size == 128 and run.cell.security == "ccmp" and run.replicate <= 4
         return 10.0 * run.replicate if unsteady else 10.0
@@ -115,7 +115,7 @@ def test_precision_stops_when_the_interval_is_narrow() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
-def test_an_interrupted_study_goes_on_as_it_would_have(breaks_after: int, seed: int) -> None:
+def test_an_interrupted_study_continues_with_the_same_runs(breaks_after: int, seed: int) -> None:
     made = plan({**AGREEMENT, "within": 40})
 
     def mbps(run: Run) -> float:
@@ -134,7 +134,7 @@ def test_an_interrupted_study_goes_on_as_it_would_have(breaks_after: int, seed: 
     assert before + performed(second, mbps) == whole
 
 
-def test_a_stored_result_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_stored_result_continues_at_its_next_run(tmp_path: Path) -> None:
     made = plan(AGREEMENT)
     with Result.create(tmp_path / "r", "", made, "air", quick=False) as result:
         for run in made.runs[:10]:

@@ -59,18 +59,18 @@ def test_a_foreign_file_is_refused_in_one_line(tmp_path: Path, content: bytes, w
     assert words in refusal(file)
 
 
-def test_a_test_that_failed_is_refused_in_iperf3s_words(tmp_path: Path) -> None:
+def test_a_failed_test_is_refused_with_the_message_of_iperf3(tmp_path: Path) -> None:
     file = tmp_path / "refused.json"
     file.write_bytes((RECORDED / "iperf3-refused-client.json").read_bytes())
     assert "unable to connect to server: Connection refused" in refusal(file)
 
 
-def test_directories_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+def test_missing_directories_and_files_are_named(tmp_path: Path) -> None:
     assert "is a directory" in refusal(tmp_path)
     assert "No such file" in refusal(tmp_path / "none.json")
 
 
-def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
     file = tmp_path / "bomb.gz"
     file.write_bytes(gzip.compress(b" " * (1 << 22)))
@@ -81,7 +81,7 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9, 0.999])
-def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, name: str, part: float) -> None:
+def test_a_truncated_file_is_refused(tmp_path: Path, name: str, part: float) -> None:
     content = (RECORDED / name).read_bytes()
     file = tmp_path / name
     file.write_bytes(content[: int(part * len(content))])

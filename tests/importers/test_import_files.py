@@ -129,7 +129,7 @@ def test_intervals_omitted_by_iperf3_are_warm_up(imported: Import) -> None:
     assert all(t_ns >= 1_000_000_000 for phase, t_ns in phases if phase == "measure")
 
 
-def test_a_report_from_before_the_receivers_sum_has_its_counts_alone(tmp_path: Path) -> None:
+def test_a_report_of_an_older_iperf3_has_counts_only(tmp_path: Path) -> None:
     report = told("iperf3-udp-client.json")
     del report["end"]["sum_received"]
     report["end"]["sum"] |= {"lost_packets": 52, "packets": 5200, "jitter_ms": 0.5}
@@ -266,7 +266,7 @@ def test_files_that_are_no_replicates_are_refused(tmp_path: Path) -> None:
         ({"phy": "ofdm", "rate": "54 Mbit/s", "bandwidth": 40}, "40"),
     ],
 )
-def test_levels_that_cannot_be_are_refused(imported: Import, levels: dict[str, Any], words: str) -> None:
+def test_invalid_levels_are_refused(imported: Import, levels: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         imported("iperf3-tcp-client.json", **levels)
 

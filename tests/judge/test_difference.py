@@ -85,7 +85,7 @@ def test_p_values_are_adjusted_over_the_cells_of_a_metric(tmp_path: Path) -> Non
     assert first.finding == "undecided"
 
 
-def test_only_cells_that_both_have_are_compared_and_the_others_named(tmp_path: Path) -> None:
+def test_only_common_cells_are_compared_and_the_others_are_named(tmp_path: Path) -> None:
     values = {"rtt": noisy(2, 0.1, 3)}
     small = make_cell(packet_size=128)
     found = compared(tmp_path, [(OPEN, values), (CCMP, values)], [(OPEN, values), (small, values)])
@@ -116,14 +116,14 @@ def test_a_factor_by_which_cells_differ_cannot_be_ignored(tmp_path: Path) -> Non
         compared(tmp_path, [(OPEN, values), (CCMP, values)], [(OPEN, values)], ignored=["security"])
 
 
-def test_a_metric_that_was_not_measured_is_said(tmp_path: Path) -> None:
+def test_an_unmeasured_metric_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="jitter was not measured; measured metrics: rtt"):
         compared(tmp_path / "x", [(OPEN, {"rtt": [2.0]})], [(OPEN, {"rtt": [2.0]})], metrics=["jitter"])
     with pytest.raises(UsageError, match="no metric in common"):
         compared(tmp_path / "y", [(OPEN, {"rtt": [2.0]})], [(OPEN, {"jitter": [2.0]})])
 
 
-def test_runs_that_do_not_count_take_no_part(tmp_path: Path) -> None:
+def test_excluded_runs_are_ignored(tmp_path: Path) -> None:
     values = {"rtt": [2.0, 2.1, 9.0]}
     store(tmp_path / "a", [(OPEN, values)], invalid=lambda run: run.replicate == 3)
     found = figures(tmp_path / "a")

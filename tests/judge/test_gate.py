@@ -47,7 +47,7 @@ def test_the_interval_decides_unless_the_rule_says_otherwise(
     assert (outcome.state, outcome.passed) == (state, passed)
 
 
-def test_the_undecided_can_be_made_to_fail(tmp_path: Path) -> None:
+def test_undecided_cells_can_be_made_to_fail(tmp_path: Path) -> None:
     directory = store(tmp_path / "r", [(OPEN, {"rtt": noisy(2.0, 0.1, 6)})])
     assert not held(directory, "rtt <= 2.05 ms", undecided="fail").passed
     assert held(directory, "rtt <= 2.2 ms", undecided="fail").passed
@@ -108,7 +108,7 @@ def test_conditions_choose_the_cells(tmp_path: Path) -> None:
         ("cost(cpu_system) <= 4 %", "fail"),
     ],
 )
-def test_a_cost_is_how_much_worse_it_is_in_pairs(tmp_path: Path, rule: str, state: str) -> None:
+def test_a_cost_is_the_paired_change_for_the_worse(tmp_path: Path, rule: str, state: str) -> None:
     rates, times, loads = noisy(30e6, 2e6, 5), noisy(2.0, 0.2, 5, seed=2), noisy(20, 2, 5, seed=3)
     cells = [
         (OPEN, {"throughput": rates, "rtt": times, "cpu_system": loads}),
@@ -153,7 +153,7 @@ def test_a_change_over_labs_needs_the_lab_to_be_ignored(tmp_path: Path) -> None:
     assert held(after, "change(rtt) <= 1 %", before, ignored=["lab"]).passed
 
 
-def test_a_cell_of_which_no_run_counts_fails(tmp_path: Path) -> None:
+def test_a_cell_without_a_valid_run_fails(tmp_path: Path) -> None:
     cells = [(OPEN, {"rtt": [2.0, 2.0]}), (CCMP, {"rtt": [2.0, 2.0]})]
     directory = store(tmp_path / "r", cells, invalid=lambda run: run.cell == CCMP)
     outcome = held(directory, "rtt <= 3 ms")
@@ -178,7 +178,7 @@ def test_a_cell_of_which_no_run_counts_fails(tmp_path: Path) -> None:
         ("cost(jitter) <= 1 %", "no pairs of these cells"),
     ],
 )
-def test_a_rule_that_nothing_answers_is_a_fault(tmp_path: Path, rule: str, words: str) -> None:
+def test_a_rule_that_matches_nothing_is_an_error(tmp_path: Path, rule: str, words: str) -> None:
     cells = [(OPEN, {"rtt": [2.0, 2.0]}), (CCMP, {"rtt": [2.0, 2.0]})]
     with pytest.raises(UsageError, match=words):
         held(store(tmp_path / "r", cells), rule)

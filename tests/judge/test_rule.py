@@ -53,7 +53,7 @@ from airtoll.judge import parse_rule, read_rules
         ),
     ],
 )
-def test_a_rule_is_understood(text: str, expected: tuple[Any, ...]) -> None:
+def test_rules_are_parsed(text: str, expected: tuple[Any, ...]) -> None:
     rule = parse_rule(text)
     found = (
         rule.subject,

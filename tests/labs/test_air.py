@@ -85,7 +85,7 @@ def hanging_link(lab: Air, cell: Callable[..., Cell]) -> Iterator[tuple[subproce
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_is_left_when_airtoll_is_killed(
+def test_a_killed_airtoll_leaves_no_processes_or_namespaces(
     hanging_link: tuple[subprocess.Popen[bytes], set[int]], how: signal.Signals
 ) -> None:
     owner, namespaces = hanging_link
@@ -96,7 +96,7 @@ def test_nothing_is_left_when_airtoll_is_killed(
     assert wait_until(lambda: not processes_in(namespaces)), "a process outlived airtoll"
 
 
-def test_nothing_is_left_after_success_or_failure(lab: Air, cell: Callable[..., Cell]) -> None:
+def test_the_lab_cleans_up_after_success_and_failure(lab: Air, cell: Callable[..., Cell]) -> None:
     hang = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
     for fail in (False, True):
         namespaces: set[int] = set()
@@ -169,7 +169,7 @@ def test_hosts_reach_each_other(
     assert counters["lateness_us"]["p50"] >= 0
 
 
-def test_a_capture_that_cannot_be_written_is_one_clear_line(lab: Air, cell: Callable[..., Cell]) -> None:
+def test_an_unwritable_capture_is_one_line(lab: Air, cell: Callable[..., Cell]) -> None:
     with (
         pytest.raises(AirtollError, match=r"^lab air: capture of the air: No such file"),
         lab.open(cell(), seed=1, pcap=Path("/nonexistent/air.pcap")),
@@ -177,7 +177,7 @@ def test_a_capture_that_cannot_be_written_is_one_clear_line(lab: Air, cell: Call
         pass
 
 
-def test_a_level_that_the_lab_has_not_is_named(lab: Air, cell: Callable[..., Cell]) -> None:
+def test_a_level_that_the_lab_lacks_is_named(lab: Air, cell: Callable[..., Cell]) -> None:
     for security in get_args(Security):
         assert lab.check(cell(security=security)) is None
     unknown = cell().model_copy(update={"security": "rot13"})

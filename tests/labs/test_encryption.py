@@ -136,7 +136,7 @@ WITH_PASSPHRASE = ("tkip", "ccmp", "ccmp256", "gcmp", "gcmp256")
 
 @pytest.mark.parametrize("wpa_key_mgmt", ["wpa-psk", "wpa-psk-sha256"])
 @pytest.mark.parametrize("security", WITH_PASSPHRASE)
-def test_a_capture_is_read_with_the_passphrase_alone(
+def test_a_capture_is_decrypted_with_only_the_passphrase(
     cell: Callable[..., Cell], tmp_path: Path, security: str, wpa_key_mgmt: KeyManagement
 ) -> None:
     lab = Air(LinkSettings(wpa_key_mgmt=wpa_key_mgmt, beacon_interval=100))
@@ -186,7 +186,7 @@ def test_frames_of_an_sae_session_are_not_decrypted_with_the_passphrase(
     assert [bytes.fromhex(frame[0]) for frame in opened] == DATAGRAMS
 
 
-def test_a_station_comes_to_the_link_by_the_frames_of_the_standard(
+def test_a_station_joins_the_link_by_frames_of_the_standard(
     cell: Callable[..., Cell], tmp_path: Path
 ) -> None:
     capture = tmp_path / "air.pcap"

@@ -89,9 +89,7 @@ def test_every_suite_crosses_the_air_in_fragments(
 
 
 @pytest.mark.parametrize("security", ["tkip", "ccmp"])
-def test_who_decrypts_the_capture_finds_every_msdu_whole(
-    cell: Callable[..., Cell], tmp_path: Path, security: str
-) -> None:
+def test_a_decrypted_capture_has_every_msdu(cell: Callable[..., Cell], tmp_path: Path, security: str) -> None:
     capture, decrypted = tmp_path / "air.pcap", tmp_path / "decrypted.pcap"
     settings = LinkSettings(fragmentation_threshold=THRESHOLD_B)
     with Air(settings).open(cell(phy="ofdm", rate="54 Mbit/s", security=security), 3, capture) as link:
@@ -104,7 +102,7 @@ def test_who_decrypts_the_capture_finds_every_msdu_whole(
     assert max(lengths) == 1448
 
 
-def test_a_michael_mic_may_lie_in_two_fragments(cell: Callable[..., Cell], tmp_path: Path) -> None:
+def test_a_michael_mic_may_span_two_fragments(cell: Callable[..., Cell], tmp_path: Path) -> None:
     capture, decrypted = tmp_path / "air.pcap", tmp_path / "decrypted.pcap"
     msdu_b = [PART_B + MICHAEL_MIC_B - in_first for in_first in range(2 * MICHAEL_MIC_B)]
     payloads = [
@@ -135,7 +133,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
 
 
 @pytest.mark.parametrize("security", ["tkip", "ccmp"])
-def test_a_fragment_that_is_lost_is_sent_again_by_itself(
+def test_a_lost_fragment_is_retransmitted_alone(
     cell: Callable[..., Cell], tmp_path: Path, security: str
 ) -> None:
     settings = LinkSettings(fragmentation_threshold=THRESHOLD_B, error_model="nist")

@@ -146,7 +146,7 @@ def test_super_packets_cross_the_air_as_valid_packets(
     assert set(checksums) == {"1"}
 
 
-def test_hosts_send_nothing_of_their_own(lab: Air, cell: Callable[..., Cell], tmp_path: Path) -> None:
+def test_hosts_send_only_packets_of_the_test(lab: Air, cell: Callable[..., Cell], tmp_path: Path) -> None:
     capture = tmp_path / "air.pcap"
     # 400 kB at 6 Mbit/s take longer than the kernel's delay before its Router Solicitation.
     with lab.open(cell(phy="ofdm", rate="6 Mbit/s", ip="ipv6", security="open"), 1, capture) as link:

@@ -169,7 +169,7 @@ def test_a_refusal_of_the_medium_is_a_usage_error() -> None:
         simulate(read_scenario({}), engine)
 
 
-def test_the_lab_is_opened_by_its_name_and_needs_nothing(cell: Callable[..., Cell]) -> None:
+def test_lab_sim_opens_by_name_and_has_no_requirements(cell: Callable[..., Cell]) -> None:
     lab = open_lab("sim")
     assert lab.virtual
     assert lab.missing() is None

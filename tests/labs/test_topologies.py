@@ -251,14 +251,14 @@ def test_stations_are_measured_at_the_same_time_and_summed(lab: Air, cell: MakeC
 
 
 @pytest.mark.parametrize("levels", [{"direction": "both"}, {"topology": "through-ap"}])
-def test_more_streams_of_datagrams_than_begin_are_refused(cell: MakeCell, levels: dict[str, Any]) -> None:
+def test_more_udp_streams_than_iperf3_starts_are_refused(cell: MakeCell, levels: dict[str, Any]) -> None:
     many = {"topology": "stations", "stations": 5, **levels}
     assert "iperf3 cannot start a stream" in str(Air().check(cell(**many)))
     assert Air().check(cell(**many, transport="tcp")) is None
 
 
 @needs_iperf3
-def test_payload_goes_down_where_that_is_asked_for(lab: Air, cell: MakeCell) -> None:
+def test_payload_is_sent_down_if_requested(lab: Air, cell: MakeCell) -> None:
     method = Method(repeats=1, discard_first=0, duration=0.5, warmup=0.2, seed=1)
     down = cell(topology="wired-ap", direction="down", transport="tcp")
     with lab.open(down, seed=1) as link:

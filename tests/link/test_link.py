@@ -101,9 +101,7 @@ def until(what: str, is_so: Callable[[], bool], timeout_s: float = 20) -> float:
 
 @pytest.mark.parametrize("transport", ["ethernet", "udp"])
 @pytest.mark.parametrize("akm", ["sae", "wpa-psk-sha256", "owe"])
-def test_ends_connect_carry_packets_and_leave_nothing_behind(
-    network: Network, transport: str, akm: str
-) -> None:
+def test_ends_connect_carry_packets_and_clean_up(network: Network, transport: str, akm: str) -> None:
     keys = {"akm": f'"{akm}"', **({"passphrase_file": ""} if akm == "owe" else {})}
     ap = network.start("ap", 1, transport, **keys)
     ap.wait("is up")
@@ -129,7 +127,7 @@ def test_ends_connect_carry_packets_and_leave_nothing_behind(
 
 
 @pytest.mark.parametrize("akm", ["sae", "wpa-psk-sha256"])
-def test_a_wrong_passphrase_is_said_on_both_sides(network: Network, akm: str) -> None:
+def test_a_wrong_passphrase_is_reported_by_both_ends(network: Network, akm: str) -> None:
     (network.folder / "wrong").write_text("battery staple\n")
     (network.folder / "wrong").chmod(0o600)
     wrong = {"passphrase_file": '"wrong"'}
@@ -142,7 +140,7 @@ def test_a_wrong_passphrase_is_said_on_both_sides(network: Network, akm: str) ->
 
 
 @pytest.mark.parametrize("transport", ["ethernet", "udp"])
-def test_ends_that_are_killed_and_come_again_are_let_in(network: Network, transport: str) -> None:
+def test_killed_ends_reconnect(network: Network, transport: str) -> None:
     keys = {"keep_alive_s": "1"}
     ap = network.start("ap", 1, transport, **keys)
     sta = network.start("sta", 2, transport, **keys)
@@ -158,9 +156,7 @@ def test_ends_that_are_killed_and_come_again_are_let_in(network: Network, transp
 
 
 @pytest.mark.parametrize("transport", ["ethernet", "udp"])
-def test_an_access_point_that_was_killed_has_its_station_back_in_seconds(
-    network: Network, transport: str
-) -> None:
+def test_stations_return_seconds_after_an_access_point_was_killed(network: Network, transport: str) -> None:
     # A long keep-alive interval, so that silence is not the cause.
     keys = {"keep_alive_s": "600"}
     ap = network.start("ap", 1, transport, **keys)
@@ -216,7 +212,7 @@ def test_a_link_of_ethernet_frames_is_a_switch(network: Network) -> None:
     network.start("sta", 4).wait("IP packets or Ethernet frames")
 
 
-def test_the_device_is_down_while_there_is_no_session_if_asked_for(network: Network) -> None:
+def test_the_device_is_down_without_a_session_if_configured(network: Network) -> None:
     keys = {"keep_alive_s": "1"}
     sta = network.start("sta", 2, device_down_when_lost="true", **keys)
     sta.wait("is up as")
@@ -234,7 +230,7 @@ def test_the_device_is_down_while_there_is_no_session_if_asked_for(network: Netw
     assert ping(sta.host) == ping(sta.host, "fd77::1") == 3
 
 
-def test_a_cable_that_is_pulled_for_five_seconds_ends_nothing_for_long(network: Network) -> None:
+def test_a_link_recovers_from_five_seconds_without_carrier(network: Network) -> None:
     network.start("ap", 1)
     sta = network.start("sta", 2)
     connect(sta)
@@ -246,7 +242,7 @@ def test_a_cable_that_is_pulled_for_five_seconds_ends_nothing_for_long(network: 
         assert time.monotonic() < deadline, sta.lines
 
 
-def test_new_keys_under_traffic_lose_no_packet(network: Network) -> None:
+def test_a_rekey_under_traffic_loses_no_packet(network: Network) -> None:
     ap = network.start("ap", 1, rekey_packets="1000")
     sta = network.start("sta", 2)
     connect(sta)
@@ -272,7 +268,7 @@ def test_forged_frames_and_ten_thousand_starts_disturb_no_session(network: Netwo
 
 
 @pytest.mark.parametrize("kind", ["start", "deauth", "sealed"])
-def test_a_station_joins_and_stays_in_a_flood(network: Network, kind: str) -> None:
+def test_a_station_joins_and_stays_during_a_flood(network: Network, kind: str) -> None:
     ap = network.start("ap", 1)
     sta = network.start("sta", 2)
     connect(sta)
@@ -370,7 +366,7 @@ def assert_unprivileged(end: End, uid: int, gid: int, *, admin: bool, began_as_r
 
 
 @pytest.mark.parametrize("user", ["nobody", "daemon"])
-def test_a_link_of_root_becomes_another_user_and_still_does_its_work(network: Network, user: str) -> None:
+def test_a_link_started_by_root_drops_to_another_user_and_works(network: Network, user: str) -> None:
     entry = pwd.getpwnam(user)
     keys = {"user": f'"{user}"', "rekey_packets": "1000"} if user != "nobody" else {"rekey_packets": "1000"}
     ap = network.start("ap", 1, **keys)
@@ -393,7 +389,7 @@ def test_a_link_of_root_becomes_another_user_and_still_does_its_work(network: Ne
     assert not list(network.folder.rglob("*.sock")), [*ap.lines, *sta.lines]
 
 
-def test_a_link_of_another_user_needs_the_networks_capabilities_alone(network: Network) -> None:
+def test_a_link_of_another_user_requires_only_network_capabilities(network: Network) -> None:
     # The test also requires a capability to read Python and the configuration in root's folders.
     wanted = "+net_admin,+net_raw,+dac_read_search"
     # In a mount namespace: a /dev/net/tun for everyone, as with udev.
@@ -417,7 +413,7 @@ exec setpriv --reuid={NOBODY.pw_uid} --regid={NOBODY.pw_gid} --clear-groups \
     assert not list(network.folder.rglob("*.sock"))
 
 
-def test_a_link_where_there_is_root_alone_says_that_it_stays_root(network: Network) -> None:
+def test_a_link_without_another_user_reports_that_it_remains_root(network: Network) -> None:
     for number in (1, 2):
         network.host(number, user_namespace=True)
     ap = network.start("ap", 1)
@@ -437,7 +433,7 @@ def test_a_link_where_there_is_root_alone_says_that_it_stays_root(network: Netwo
     assert not list(network.folder.rglob("*.sock"))
 
 
-def test_a_link_that_loses_its_device_says_so_though_it_cannot_read_roots_files(network: Network) -> None:
+def test_an_unprivileged_link_reports_the_loss_of_its_device(network: Network) -> None:
     ap = network.start("ap", 1)
     ap.wait("is up")
     ap.host.ip(f"link delete {DEVICE}")

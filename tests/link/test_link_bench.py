@@ -28,7 +28,7 @@ def python(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_program_that_every_turn_needs_is_asked_for_by_name(path: Path) -> None:
+def test_a_missing_required_program_is_named(path: Path) -> None:
     (path / "ping").unlink()
     done = python(path, "link.py")
     assert done.returncode == 1
@@ -37,7 +37,7 @@ def test_a_program_that_every_turn_needs_is_asked_for_by_name(path: Path) -> Non
 
 
 @pytest.mark.parametrize("tools", [[], ["wg"]])
-def test_tunnels_that_cannot_be_had_are_left_out_with_a_line_each(path: Path, tools: list[str]) -> None:
+def test_unavailable_tunnels_are_omitted_with_one_line_each(path: Path, tools: list[str]) -> None:
     for tool in tools:
         (path / tool).symlink_to("/bin/false")
     done = python(path, "-c", "import link; print(*link.contestants(), sep='\\n')")

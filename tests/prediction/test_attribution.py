@@ -45,7 +45,7 @@ def test_the_explained_parts_add_up_to_the_predicted_cost(
     )
 
 
-def test_octets_that_fit_into_the_last_symbol_cost_nothing() -> None:
+def test_octets_that_fit_into_the_last_symbol_add_no_airtime() -> None:
     # 128 B at 54 Mbit/s: 8 * (128 + 28 + 8 + 28) + 22 bits, with and without 16 more octets, are 8 symbols of 216 bits.
     split = parts(modelled(PREDICTIONS, case(packet_size=128), "throughput"))
     assert split["bytes"] < 0

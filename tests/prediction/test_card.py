@@ -17,7 +17,7 @@ def points(frame_us: float, byte_ns: float) -> list[CardPoint]:
 
 
 @given(st.floats(0.5, 100), st.floats(0.5, 300))
-def test_a_card_that_is_so_is_found(frame_us: float, byte_ns: float) -> None:
+def test_fitting_recovers_the_parameters_of_a_card(frame_us: float, byte_ns: float) -> None:
     fit = fit_card(points(frame_us, byte_ns))
     assert fit is not None
     assert (fit.frame_us, fit.byte_ns) == (

@@ -32,7 +32,7 @@ def test_a_saturated_station_gets_the_closed_form_throughput(words: dict[str, An
     assert predicted == pytest.approx(1e6 * closed["throughput_mbps"], rel=0.01)
 
 
-def test_a_load_that_the_link_carries_arrives_and_one_that_it_does_not_is_lost() -> None:
+def test_a_load_above_capacity_is_lost_and_one_below_arrives() -> None:
     predictions = Predictions()
     one = case()
     carried = predictions[Case(one.cell, one.link, 10.0)].values
@@ -48,7 +48,7 @@ def test_only_measured_metrics_are_predicted() -> None:
     assert set(Predictions(method)[case()].values) <= {"rtt", "rtt_p99"}
 
 
-def test_a_case_is_the_scenario_it_came_from() -> None:
+def test_a_case_gives_its_scenario_back() -> None:
     scenario = read_scenario(
         {"phy": "vht", "rate": "mcs5", "streams": 2, "security": "gcmp", "queue": "fq_codel"}
     )
@@ -76,7 +76,7 @@ def test_an_engine_twice_as_fast_doubles_throughput_if_it_is_the_bottleneck() ->
 @pytest.mark.parametrize(
     ("phy", "ampdu", "amsdu_b"), [("ht", None, 3839), ("ht", False, 7935), ("vht", None, 7935)]
 )
-def test_the_a_msdus_asked_for_are_ones_that_the_phy_permits(
+def test_requested_a_msdus_are_within_the_limit_of_the_phy(
     phy: str, ampdu: bool | None, amsdu_b: int
 ) -> None:
     now = case(phy=phy, rate="mcs7", packet_size=256).with_link(ampdu=ampdu)
@@ -84,7 +84,7 @@ def test_the_a_msdus_asked_for_are_ones_that_the_phy_permits(
     assert f"A-MSDUs of up to {amsdu_b} B" in questions
 
 
-def test_alternatives_that_cannot_be_are_left_out() -> None:
+def test_impossible_alternatives_are_omitted() -> None:
     largest = case(packet_size=1472)
     questions = [a.question for a in alternatives(Predictions(), largest, "throughput")]
     assert not [q for q in questions if q.startswith(("packets of", "A-MSDUs", "an engine", "frames sealed"))]

@@ -74,7 +74,7 @@ def test_system_load_has_one_sample_per_interval() -> None:
     assert (crypto.dur_ns, crypto.value) == (2 * quarter_ns, pytest.approx(20))
 
 
-def test_a_link_that_does_not_count_has_no_load_rather_than_one_of_zero() -> None:
+def test_a_link_without_counters_has_no_load() -> None:
     shots = [snapshot(0, {"machine": (1.0, 1.0)}), snapshot(1, {"machine": (2.0, 2.0)})]
     assert [sample.metric for sample in cpu.samples(shots, t_ns=0)] == ["cpu_system"]
 

@@ -86,7 +86,7 @@ def test_a_part_without_a_figure_has_no_value(recorded: Recorded) -> None:
 
 
 @given(part=st.floats(0, 1))
-def test_a_report_that_is_cut_off_is_refused(part: float) -> None:
+def test_a_truncated_report_is_refused(part: float) -> None:
     whole = (Path(__file__).parent / "recorded" / "engine-ccmp.json").read_bytes().rstrip()
     with pytest.raises(AirtollError, match=r"^engine: its output of \d+ bytes: "):
         engine.parse(whole[: int(part * (len(whole) - 1))])
@@ -109,7 +109,7 @@ def test_an_implausible_report_is_refused(recorded: Recorded, change: dict[str, 
 
 
 @given(st.binary())
-def test_no_bytes_are_more_than_refused(output: bytes) -> None:
+def test_damaged_engine_output_is_refused(output: bytes) -> None:
     with pytest.raises(AirtollError, match=r"^engine: "):
         engine.parse(output)
 
@@ -137,7 +137,7 @@ def test_a_run_need_not_wait_for_it_as_long_as_for_the_link(recorded: Recorded, 
     assert verdict_of(run, method, {"engine": measurement}, {}, {}).valid
 
 
-def test_a_plan_counts_its_second_where_there_is_something_to_seal(tmp_path: Path) -> None:
+def test_the_engine_probe_adds_its_second_only_to_protected_cells(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
     assert estimate_s(expand(load_study(path)), overhead_s=0) == 10.0 + 10.0 + CPU_PROBE_S

@@ -91,10 +91,10 @@ class TestFaults:
         )
         return ftp.faults(*ends, window, 0.0, alone=alone)
 
-    def test_a_transfer_that_was_broken_off(self, recorded: Recorded) -> None:
+    def test_an_aborted_transfer(self, recorded: Recorded) -> None:
         assert self.faults(recorded, complete=False) == ["ftp: the transfer did not complete"]
 
-    def test_bytes_that_got_lost(self, recorded: Recorded) -> None:
+    def test_lost_bytes(self, recorded: Recorded) -> None:
         sent = json.loads(recorded("ftp-up-client.json"))["size_upload"]
         assert self.faults(recorded, octets=sent - 1) == [
             f"ftp: the client sent {sent} bytes, and the server received {sent - 1}"
@@ -135,7 +135,7 @@ def test_a_trace_that_runs_backwards_is_refused(recorded: Recorded) -> None:
 
 
 @given(st.sampled_from([*CLIENTS, *SERVERS]), st.floats(0, 1))
-def test_a_report_that_is_cut_off_anywhere_is_refused(name: str, part: float) -> None:
+def test_a_report_truncated_anywhere_is_refused(name: str, part: float) -> None:
     output = (RECORDED / name).read_bytes().rstrip()
     with pytest.raises(AirtollError):
         (client if "client" in name else server)(output[: int(part * (len(output) - 1))])
@@ -153,7 +153,9 @@ def _damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(st.binary() | _damaged(), st.binary(max_size=40), st.booleans())
-def test_any_bytes_give_samples_or_an_airtoll_error(output: bytes, stderr: bytes, from_client: bool) -> None:
+def test_arbitrary_bytes_give_samples_or_an_airtoll_error(
+    output: bytes, stderr: bytes, from_client: bool
+) -> None:
     try:
         if from_client:
             samples = ftp.client_samples(ftp.parse_client(output, stderr, "ftp"), "up", 0.0)

@@ -55,9 +55,7 @@ def test_throughput_counts_data_received_within_the_window(
 
 
 @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
-def test_datagrams_that_were_sent_and_not_lost_are_the_payload_that_arrived(
-    recorded: Recorded, ip: str
-) -> None:
+def test_received_payload_is_sent_minus_lost_datagrams(recorded: Recorded, ip: str) -> None:
     samples = samples_of(recorded(f"iperf3-udp-{ip}-server.json"), "server", "udp")
     columns = [
         measured(samples, metric) for metric in ("datagrams_sent", "datagrams_lost", "throughput", "jitter")
@@ -146,7 +144,7 @@ def test_without_a_report_the_error_is_the_last_line_of_stderr() -> None:
 
 
 @given(st.sampled_from(REPORTS), st.floats(0, 1))
-def test_a_report_that_is_cut_off_anywhere_is_refused(name: str, part: float) -> None:
+def test_a_report_truncated_anywhere_is_refused(name: str, part: float) -> None:
     output = (RECORDED / name).read_bytes().rstrip()
     with pytest.raises(AirtollError):
         iperf3.parse(output[: int(part * (len(output) - 1))], b"", "iperf3")
@@ -184,7 +182,7 @@ _JSON = st.recursive(
     st.sampled_from(["tcp", "udp"]),
     st.none() | st.just(9),
 )
-def test_any_bytes_give_samples_or_an_airtoll_error(
+def test_arbitrary_bytes_give_samples_or_an_airtoll_error(
     output: bytes, stderr: bytes, transport: Any, offered: int | None
 ) -> None:
     try:
@@ -218,7 +216,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
     @pytest.mark.parametrize("transport", ["tcp", "udp"])
-    def test_a_good_run_has_none(self, recorded: Recorded, transport: str, ip: str) -> None:
+    def test_a_good_run_has_no_reason_against_it(self, recorded: Recorded, transport: str, ip: str) -> None:
         client, server = (recorded(f"iperf3-{transport}-{ip}-{end}.json") for end in ("client", "server"))
         assert self.faults(client, server, offered_bit_per_s=1) == []
 
@@ -232,7 +230,7 @@ class TestFaults:
         sent_b = sum(interval["sum"]["bytes"] for interval in json.loads(both[0])["intervals"])
         assert fault.endswith(f"bytes had arrived when only {sent_b} had been sent")
 
-    def test_an_interval_in_which_nothing_arrived(self, both: tuple[bytes, bytes]) -> None:
+    def test_an_interval_without_received_data(self, both: tuple[bytes, bytes]) -> None:
         server = edited(both[1], lambda report: report["intervals"][7]["sum"].update(bytes=0))
         assert self.faults(both[0], server) == ["iperf3: nothing arrived in 1 of 10 intervals"]
 
@@ -256,7 +254,7 @@ class TestFaults:
         assert fault.endswith("Mbit/s instead of 36.00")
 
 
-def test_segments_of_another_size_than_asked_for_are_a_fault(cell: Callable[..., Cell]) -> None:
+def test_segments_of_another_size_are_a_fault(cell: Callable[..., Cell]) -> None:
     asked = cell(transport="tcp", packet_size=1460, ip="ipv6", tcp_size="mss")
     assert iperf3.segment_fault(asked, 1460) == []
     assert iperf3.segment_fault(asked, 1428) == [

@@ -72,7 +72,7 @@ def test_medians_and_means_equal_those_of_irtt(
         )  # irtt cuts off below 1 ns
 
 
-def test_both_ways_and_the_servers_own_time_make_the_round_trip(recorded: Recorded) -> None:
+def test_one_way_delays_and_server_time_add_up_to_the_round_trip(recorded: Recorded) -> None:
     output = recorded("irtt-ipv6.json")
     trips = read(output)
     whats = (("rtt", "both"), ("delay_idle", "up"), ("delay_idle", "down"))
@@ -101,7 +101,7 @@ def test_lost_datagrams_are_counted_by_direction_and_have_no_delay(recorded: Rec
         assert all(value is not None and value > 0.1 for value in values(trips, metric, direction))
 
 
-def test_of_a_direction_nothing_is_said_where_irtt_does_not_know_it(recorded: Recorded) -> None:
+def test_directions_unknown_to_irtt_have_no_samples(recorded: Recorded) -> None:
     def edit(report: dict[str, Any]) -> None:
         next(trip for trip in report["round_trips"] if trip["lost"] == "true_up")["lost"] = "true"
 
@@ -206,7 +206,7 @@ def test_the_link_stays_nearly_idle_however_slow_it_is(
 
 
 @given(st.sampled_from(REPORTS), st.floats(0, 1))
-def test_a_report_that_is_cut_off_anywhere_is_refused(name: str, part: float) -> None:
+def test_a_report_truncated_anywhere_is_refused(name: str, part: float) -> None:
     output = (RECORDED / name).read_bytes().rstrip()
     with pytest.raises(AirtollError):
         irtt.parse(output[: int(part * (len(output) - 1))], b"", "irtt")
@@ -224,7 +224,7 @@ def _damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(st.binary() | _damaged(), st.binary(max_size=40), st.booleans())
-def test_any_bytes_give_samples_or_an_airtoll_error(
+def test_arbitrary_bytes_give_samples_or_an_airtoll_error(
     output: bytes, stderr: bytes, shared_clocks: bool
 ) -> None:
     try:

@@ -46,7 +46,7 @@ def values(measurement: Measurement, metric: str, direction: str) -> list[float]
 @pytest.mark.skipif(which("tshark") is None, reason="not installed: tshark")
 @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("payload_b", [76, 512])
-def test_segments_on_the_air_carry_the_payload_that_was_asked_for(
+def test_segments_on_air_have_the_requested_payload(
     cell: MakeCell, method: Method, tmp_path: Path, payload_b: int, ip: str
 ) -> None:
     pcap = tmp_path / "air.pcap"
@@ -62,7 +62,7 @@ def test_segments_on_the_air_carry_the_payload_that_was_asked_for(
     assert lengths.total() - count <= 2  # the cookie with which the connection begins
 
 
-def test_a_delay_is_no_less_than_the_airtime_of_its_frame(cell: MakeCell, method: Method) -> None:
+def test_a_delay_is_at_least_the_airtime_of_its_frame(cell: MakeCell, method: Method) -> None:
     # 802.11a at 6 Mbit/s: 1408 octets of payload, 28 of UDP and IPv4, 8 of LLC/SNAP, 28 of MAC header and FCS, 16 of
     # CCMP; 16 + 6 bits of SERVICE and tail; 24 bits per symbol of 4 us; 20 us of preamble (IEEE Std 802.11-2020,
     # 17.4.3).

@@ -41,7 +41,7 @@ def test_retries_and_airtime_are_shares_of_all_senders_in_the_window(cell: MakeC
     }
 
 
-def test_a_link_without_noise_has_no_snr_and_no_noise_rather_than_zero(cell: MakeCell) -> None:
+def test_a_link_without_noise_has_no_snr_and_no_noise_metric(cell: MakeCell) -> None:
     assert values(cell(snr="none"), {}, {}, {}) == {}
 
 

@@ -70,7 +70,7 @@ def test_a_datagram_that_sockperf_lost_is_counted_and_makes_the_run_invalid(reco
     assert fault.endswith("s of 0.50 s: sockperf waits for ever for a lost datagram")
 
 
-def test_a_datagram_that_sockperf_lost_before_the_window_leaves_nothing(recorded: Recorded) -> None:
+def test_a_datagram_lost_by_sockperf_before_the_window_is_not_counted(recorded: Recorded) -> None:
     trips = parse_sockperf(recorded("sockperf-udp-lost-early.txt"), "udp", SOCKPERF_WINDOW)
     assert values(trips, "rtt") == []
     assert len(trips.faults) == 1
@@ -128,7 +128,7 @@ def test_pingpong_output_that_is_cut_off_anywhere_is_refused(name: str, part: fl
 
 
 @given(st.sampled_from(["sockperf-tcp.txt", "sockperf-udp.txt"]), st.floats(0, 1))
-def test_a_sockperf_log_that_is_cut_off_anywhere_is_refused(name: str, part: float) -> None:
+def test_a_truncated_sockperf_log_is_refused(name: str, part: float) -> None:
     output = (RECORDED / name).read_bytes()
     last_row = output.rindex(b"\n------")
     with pytest.raises(AirtollError):
@@ -151,7 +151,9 @@ def _damaged(draw: st.DrawFn) -> bytes:
     st.binary() | _damaged(),
     st.sampled_from(["tcp", "udp"]),
 )
-def test_any_bytes_give_samples_or_an_airtoll_error(parse: Parser, output: bytes, transport: str) -> None:
+def test_arbitrary_bytes_give_samples_or_an_airtoll_error(
+    parse: Parser, output: bytes, transport: str
+) -> None:
     try:
         trips = parse(output, transport, SOCKPERF_WINDOW)
     except AirtollError as error:

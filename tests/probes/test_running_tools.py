@@ -108,7 +108,7 @@ class TestThroughput:
             offered_bit_per_s, rel=0.1
         )
 
-    def test_a_load_of_both_directions_together_is_shared_and_that_of_a_sender_is_not(
+    def test_a_load_of_both_directions_is_divided_but_a_load_per_sender_is_not(
         self, link: Link, cell: MakeCell, method: Method
     ) -> None:
         both = cell(transport="udp", direction="both")
@@ -141,7 +141,7 @@ class TestThroughput:
         assert measurement.facts["client"][-4:] == ["-w", "65536", "-C", "reno"]
         assert measurement.facts["tcp_segment_bytes"] == 1448
 
-    def test_a_buffer_that_the_kernel_does_not_grant_is_said_to_be(
+    def test_a_buffer_that_the_kernel_refuses_is_reported(
         self, link: Link, cell: MakeCell, method: Method
     ) -> None:
         told = replace(link, known=replace(link.known, udp_buffer_bytes=500_000_000))
@@ -163,7 +163,7 @@ class TestThroughput:
         assert len(values(measurement, "retransmits", "sta")) == 5
         assert values(measurement, "datagrams_lost", "ap") == []
 
-    def test_a_smaller_socket_buffer_is_asked_for_where_the_kernel_refuses_the_large_one(
+    def test_a_smaller_socket_buffer_is_requested_if_the_kernel_refuses_the_large_one(
         self, link_with: LinkWith, cell: MakeCell, method: Method, tmp_path: Path
     ) -> None:
         asked = tmp_path / "asked"
@@ -179,7 +179,7 @@ class TestThroughput:
             assert measurement.facts["socket_buffer"] == "400K"
         assert asked.read_text() == "asked\n"  # the second run does not ask again
 
-    def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
+    def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
         other = process.serving(
             link.hosts["ap"], ["iperf3", "-s", "-p", "5201"], "tcp", 5201, "another server"
         )
@@ -211,7 +211,7 @@ class TestThroughput:
             Throughput().measure(link, cell(), method)
         assert time.monotonic() - began_s < 30
 
-    def test_a_host_that_does_not_answer_is_not_waited_for(
+    def test_a_host_that_does_not_answer_times_out(
         self, link_with: LinkWith, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(process, "GRACE_S", 0.2)
@@ -276,7 +276,7 @@ class TestRtt:
 
     @pytest.mark.parametrize("transport", ["tcp", "udp"])
     @pytest.mark.parametrize(("tool", "port"), [("sockperf", 11111), ("pingpong", 11112)])
-    def test_a_port_in_use_is_said_to_be(
+    def test_a_port_in_use_is_reported(
         self, link: Link, cell: MakeCell, method: Method, tool: Any, port: int, transport: Any
     ) -> None:
         if tool == "sockperf" and which("sockperf") is None:
@@ -315,7 +315,7 @@ class TestIrtt:
         assert values(measurement, "datagrams_lost", "ap") == [0]
         assert set(measurement.raw) == {"irtt.json"}
 
-    def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
+    def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
         other = process.serving(link.hosts["ap"], squatter(2112, "SOCK_DGRAM"), "udp", 2112, "another server")
         with other, pytest.raises(AirtollError, match=r"^irtt server on ap: port 2112 is in use$"):
             Irtt().measure(link, cell(), method)
@@ -360,7 +360,7 @@ class TestFtp:
         assert set(measurement.raw) == {f"ftp-{direction}-client.json", f"ftp-{direction}-server.json"}
         assert "pyftpdlib" in measurement.facts["version"]
 
-    def test_both_directions_go_at_the_same_time(
+    def test_both_directions_run_at_the_same_time(
         self, link: Link, cell: MakeCell, method: Method, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ftp, "BEGIN_SPREAD_S", 0.5)
@@ -384,7 +384,7 @@ class TestFtp:
                 assert b"root:" not in said.stdout
                 assert b'"size_download":0' in said.stdout
 
-    def test_a_port_in_use_is_said_to_be(self, link: Link, cell: MakeCell, method: Method) -> None:
+    def test_a_port_in_use_is_reported(self, link: Link, cell: MakeCell, method: Method) -> None:
         other = process.serving(
             link.hosts["ap"], squatter(2121, "SOCK_STREAM"), "tcp", 2121, "another server"
         )

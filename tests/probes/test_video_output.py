@@ -66,7 +66,7 @@ def values(samples: list[Sample], metric: str) -> list[float | None]:
     return [sample.value for sample in samples if (sample.metric, sample.phase) == (metric, "measure")]
 
 
-def test_a_stream_that_arrived_as_a_whole() -> None:
+def test_a_completely_received_stream() -> None:
     stream, found = read(sent(), received())
     assert found == []
     samples = stream_samples(stream, WINDOW, "up")
@@ -113,7 +113,7 @@ def test_a_packet_that_did_not_arrive_is_lost_and_its_frame_is_late() -> None:
     assert shares == [0.1, 0.2]
 
 
-def test_where_nothing_came_there_is_no_throughput_and_no_jitter() -> None:
+def test_without_received_data_there_is_no_throughput_and_no_jitter() -> None:
     stream, _ = read(sent(), received(intervals=[[6, 6000, MS]] * 3))
     samples = stream_samples(stream, WINDOW, "up")
     assert values(samples, "throughput") == [480_000.0, 0.0, 0.0, 0.0, 0.0]
@@ -181,7 +181,7 @@ def _damaged(draw: st.DrawFn, words: dict[str, Any]) -> bytes:
 
 
 @given(st.binary() | _damaged(sent()), st.binary() | _damaged(received()))
-def test_any_bytes_give_samples_or_an_airtoll_error(of_sender: bytes, of_receiver: bytes) -> None:
+def test_arbitrary_bytes_give_samples_or_an_airtoll_error(of_sender: bytes, of_receiver: bytes) -> None:
     ends: list[Any] = []
     refused: list[str] = []
     for output, usual, parse in ((of_sender, sent(), parse_sent), (of_receiver, received(), parse_received)):

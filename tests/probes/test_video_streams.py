@@ -26,7 +26,7 @@ def values(measurement: Measurement, metric: str) -> list[float]:
 
 @pytest.mark.parametrize("pacing", ["smooth", "burst"])
 @pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
-def test_a_stream_of_the_rate_asked_for_arrives(
+def test_a_stream_of_the_requested_rate_arrives(
     link: Link, cell: MakeCell, method: Method, ip: Ip, pacing: video.Pacing
 ) -> None:
     measured = Video(pacing).measure(link, cell(ip=ip, offered=8.0), method)
@@ -70,7 +70,7 @@ def test_a_receiver_that_cannot_start_is_reported(link: Link, cell: MakeCell, me
         Video().measure(elsewhere, cell(offered=8.0), method)
 
 
-def test_a_port_in_use_is_said_to_be(link: Link, cell: MakeCell, method: Method) -> None:
+def test_a_port_in_use_is_reported(link: Link, cell: MakeCell, method: Method) -> None:
     take = f"import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', {video.PORT})); "
     other = process.serving(
         link.hosts["ap"], [sys.executable, "-c", f"{take} time.sleep(60)"], "udp", video.PORT, "another"

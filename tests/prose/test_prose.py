@@ -31,7 +31,7 @@ def found(path: Path, text: str, *, long: bool = False) -> list[tuple[str, int, 
         ("inverted", "What", "What the station sends is lost."),
     ],
 )
-def test_a_rule_finds_its_words(tmp_path: Path, rule: str, words: str, sentence: str) -> None:
+def test_prose_rules_find_their_words(tmp_path: Path, rule: str, words: str, sentence: str) -> None:
     assert found(tmp_path / "page.md", f"# Title\n\n{sentence}\n") == [(rule, 3, words)]
 
 
@@ -98,7 +98,7 @@ def f() -> None:
     assert [line for _, line, _ in found(tmp_path / "module.py", source)] == [3, 7, 14, 16, 17]
 
 
-def test_an_exception_covers_its_words_alone(tmp_path: Path) -> None:
+def test_an_exception_covers_only_its_words(tmp_path: Path) -> None:
     allowed = prose.Allowed(prose.compiled("of those that send"), None)
     rules = prose.Rules((), 30, 6, RULES.rules, (allowed,))
     path = tmp_path / "page.md"

@@ -52,7 +52,7 @@ def test_operands_give_back_their_difference_and_percent(
     assert float(back.value) == pytest.approx(float(share))
 
 
-def test_zeros_that_end_an_approximate_number_say_nothing() -> None:
+def test_trailing_zeros_of_an_approximate_number_are_not_significant() -> None:
     assert span(Decimal(850), approximate=True) == PrintedRange(Decimal(850), Decimal(845), Decimal(855))
     assert span(Decimal(850)) == PrintedRange(Decimal(850), Decimal("849.5"), Decimal("850.5"))
 

@@ -54,7 +54,7 @@ def test_the_csv_reads_back_as_the_points(airtoll: Command, study: str) -> None:
         assert row["implied_by"]
 
 
-def test_the_json_has_all_of_it(airtoll: Command) -> None:
+def test_json_has_all_fields(airtoll: Command) -> None:
     status, out, _ = airtoll("studies", "published", "kolahi-11n-udp", "--json")
     assert status == 0
     told = json.loads(out)

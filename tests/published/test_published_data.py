@@ -65,7 +65,7 @@ def test_levels_of_points_are_levels_of_a_cell(study: str) -> None:
         assert {k: getattr(cell, k) for k in levels} == levels
 
 
-def test_a_printed_number_keeps_its_last_zero() -> None:
+def test_a_published_number_keeps_its_last_zero() -> None:
     rtt = published("kolahi-11ac").point("rtt-tcp-ccmp-ipv4-1280")
     assert (str(rtt.value), rtt.unit) == ("0.40", "ms")
 

@@ -51,7 +51,7 @@ def test_an_outcome_left_open_by_rounding_is_reported() -> None:
     assert [o.printed_as for o in finding.outcomes] == ["cut", None]
 
 
-def test_the_conclusions_6_78_percent_fits_nothing() -> None:
+def test_no_pair_of_values_gives_the_6_78_percent_of_the_conclusions() -> None:
     finding = percent_of("kolahi-11ac", "tcp-security-conclusion")
     assert finding.verdict == "contradicts"
     assert finding.fits == ()
@@ -74,7 +74,7 @@ def test_the_better_one_that_is_the_worse() -> None:
     assert "cpu-udp-ccmp-ipv4-384" in finding.text
 
 
-def test_works_that_are_quoted_differently() -> None:
+def test_differently_quoted_works() -> None:
     (finding,) = of("kolahi-11ac", "quoted-filho-wep104")
     assert "20 % lower here" in finding.text
     assert "7 % lower in kolahi-11n-udp" in finding.text
@@ -160,7 +160,7 @@ def made(**tables: object) -> Publication:
         ("ratio", "2.2", False),
     ],
 )
-def test_a_printed_number_is_judged_by_its_operands(key: str, value: str, fits: bool) -> None:
+def test_a_published_number_is_checked_against_its_operands(key: str, value: str, fits: bool) -> None:
     claim = {"kind": "comparison", "id": "c", "place": "abstract", "of": ["a", "b"], "unit": "ms", key: value}
     (finding,) = findings(made(claim=[claim]))[:1] if key != "percent" else (percent(made(claim=[claim])),)
     assert (finding.verdict == "holds") is fits

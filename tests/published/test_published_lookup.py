@@ -19,7 +19,7 @@ def ac_levels(cell: Callable[..., Cell]) -> Callable[..., dict[str, Any]]:
     return levels
 
 
-def test_a_cell_finds_its_printed_point(ac_levels: Callable[..., dict[str, Any]]) -> None:
+def test_a_cell_finds_its_published_point(ac_levels: Callable[..., dict[str, Any]]) -> None:
     levels = ac_levels(transport="tcp", ip="ipv4", packet_size=1152, security="ccmp")
     (point,) = matching(published("kolahi-11ac"), levels, "throughput")
     assert (point.id, point.value) == ("tcp-ccmp-ipv4-1152", 560)

@@ -42,7 +42,7 @@ def test_the_parts_of_every_cost_add_up_to_the_measured_change(data: ReportData)
         assert sum(share for _, share in parts) == pytest.approx(percent, abs=0.03)
 
 
-def test_a_measured_change_is_that_of_the_comparison(data: ReportData) -> None:
+def test_measured_changes_equal_those_of_the_comparison(data: ReportData) -> None:
     changes = {(row.flow, row.metric.short): row for row in build(data).rows}
     for row in explained.splits(data).rows:
         of = changes[row[0], row[1].partition(",")[0]]
@@ -50,7 +50,7 @@ def test_a_measured_change_is_that_of_the_comparison(data: ReportData) -> None:
         assert numbers(row[3])[0] == pytest.approx(other - open_mean, abs=0.011)
 
 
-def test_a_step_of_the_waterfall_begins_where_the_last_one_ended(data: ReportData) -> None:
+def test_each_step_of_the_waterfall_starts_at_the_end_of_the_previous(data: ReportData) -> None:
     (figure,) = explained.waterfalls(data)
     assert [chart.title for chart in figure.charts] == ["Throughput, CCMP", "Round-trip time, CCMP"]
     for chart in figure.charts:

@@ -72,7 +72,7 @@ def test_each_study_has_its_headline_and_a_picture_with_words(index: tuple[Path,
     assert "Throughput, Mbit/s: TCP" in page.text
 
 
-def test_titles_stay_text_and_nothing_runs_or_is_loaded(index: tuple[Path, Tags]) -> None:
+def test_titles_are_escaped_and_the_page_loads_no_resource(index: tuple[Path, Tags]) -> None:
     _, page = index
     assert EVIL in page.text
     assert not page.all("script")
@@ -84,7 +84,7 @@ def test_titles_stay_text_and_nothing_runs_or_is_loaded(index: tuple[Path, Tags]
     assert directives["img-src"] == "data:"
 
 
-def test_the_index_may_stand_elsewhere(results: list[Result], tmp_path: Path) -> None:
+def test_the_index_can_be_in_another_directory(results: list[Result], tmp_path: Path) -> None:
     path = write_index(results, tmp_path / "deep" / "er")
     targets = [path.parent / unquote(a["href"]) for a in Tags(path.read_text(encoding="utf-8")).all("a")]
     assert [target.resolve() for target in targets] == [

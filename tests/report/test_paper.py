@@ -80,7 +80,7 @@ HOSTILE = Grid(
 )
 
 
-def test_latex_takes_no_word_for_a_command() -> None:
+def test_latex_special_characters_are_escaped() -> None:
     tex = latex(HOSTILE)
     assert (
         r"50 \% of \$x\_1 \& \textbackslash{}input\{secret\} \#1 \textasciitilde{} \textasciicircum{}" in tex
@@ -120,7 +120,7 @@ def test_latex_compiles(files: dict[str, Path], tmp_path: Path) -> None:
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
 
 
-def test_where_nothing_can_be_written_one_line_says_so(make: Make, tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_one_line(make: Make, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")
     with pytest.raises(AirtollError, match="cannot write into"):

@@ -64,7 +64,7 @@ def test_a_published_value_is_listed_beside_its_cell(paper: BesidePublication) -
     assert line["Deviation"] == "+10.0 %"
 
 
-def test_a_printed_value_is_a_cross_in_its_figure(paper: BesidePublication) -> None:
+def test_a_published_value_is_a_cross_in_its_figure(paper: BesidePublication) -> None:
     udp = next(figures.measured(paper.data, paper)).charts[1]
     crosses = {(row["x"], row["ip"], row["level"]): row["printed"] for row in udp.spec["datasets"]["printed"]}
     assert crosses["1408", "IPv4", "open"] == 852
@@ -98,7 +98,7 @@ def test_the_page_lists_the_inconsistencies_of_the_paper(paper: BesidePublicatio
     assert published("kolahi-11ac").title in page
 
 
-def test_a_study_of_one_s_own_has_no_paper(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_study_has_no_paper(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("report_fakes.expected_bit_per_s", lambda _: 1.0)
     assert BesidePublication.of(kolahi(make, study="mine")) is None
 

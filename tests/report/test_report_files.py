@@ -109,13 +109,13 @@ def test_the_terminal_table_is_as_wide_as_its_columns(quickstart: Result) -> Non
     assert {"Throughput, Mbit/s", "RTT, ms", "Jitter, ms", "Loss, %", "CPU, %"} <= shown
 
 
-def test_a_table_of_nothing_has_columns_and_no_rows(make: Make) -> None:
+def test_an_empty_table_has_columns_and_no_rows(make: Make) -> None:
     found = table(make(finished=lambda _: False))
     assert found.cells == ()
     assert "Difference [95 % CI]" in found.columns
 
 
-def test_a_report_replaces_the_last_one_and_leaves_the_record_sound(make: Make) -> None:
+def test_a_report_replaces_the_previous_one_and_keeps_the_record_valid(make: Make) -> None:
     result = make(make_plan(repeats=1))
     paths = write_report(result, result.directory)
     paths.markdown.write_text("old")
@@ -125,7 +125,7 @@ def test_a_report_replaces_the_last_one_and_leaves_the_record_sound(make: Make) 
     assert not list(result.directory.glob(".tmp-*"))
 
 
-def test_where_nothing_can_be_written_one_line_says_so(quickstart: Result, tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_one_line(quickstart: Result, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")
     with pytest.raises(AirtollError, match="cannot write the report into") as error:

@@ -93,7 +93,7 @@ def written(result: Result) -> Page:
     return read(write_report(result, result.directory).html)
 
 
-def test_the_page_loads_nothing(page: Page) -> None:
+def test_the_page_loads_no_external_resource(page: Page) -> None:
     for element in page.elements:
         for name in LOADING & element.attributes.keys():
             assert element.tag == "a", f"<{element.tag} {name}> loads {element.attributes[name]}"
@@ -185,7 +185,9 @@ def test_charts_hold_runs_and_cells_but_no_samples(page: Page, quickstart: Resul
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_a_browser_draws_every_chart_under_the_page_s_own_policy(quickstart: Result, tmp_path: Path) -> None:
+def test_a_browser_draws_every_chart_under_the_content_security_policy(
+    quickstart: Result, tmp_path: Path
+) -> None:
     html = write_report(quickstart, tmp_path).html
     done = subprocess.run(
         [
@@ -236,7 +238,7 @@ def test_charts_and_tables_have_accessible_descriptions(page: Page) -> None:
 EVIL = '<img src=x onerror="alert(1)"></script><script>alert(2)</script>'
 
 
-def test_nothing_that_comes_from_files_becomes_markup(make: Make) -> None:
+def test_text_from_files_is_escaped(make: Make) -> None:
     plan = make_plan(repeats=2, study=EVIL)
     evil_lab = [
         run.model_copy(update={"cell": run.cell.model_copy(update={"lab": EVIL})}) for run in plan.runs
@@ -266,7 +268,7 @@ def test_a_level_named_like_markup_stays_text_in_charts(make: Make) -> None:
     assert "54 Mbit/s" in config
 
 
-def test_nothing_is_finished(make: Make) -> None:
+def test_a_report_without_finished_runs(make: Make) -> None:
     page = written(make(finished=lambda _: False))
     assert page.all("h1")[0].text == "None of 48 planned runs is finished: there is nothing to report yet."
     assert len([e for e in page.all("tbody") if "id" in e.attributes]) == 48
@@ -314,7 +316,7 @@ def test_a_metric_that_was_not_measured_is_absent(make: Make) -> None:
     assert METRICS["throughput"].title in page.text
 
 
-def test_a_metric_that_some_runs_lack_is_missing_there_and_not_zero(make: Make) -> None:
+def test_a_metric_that_some_runs_lack_is_missing_not_zero(make: Make) -> None:
     def some(run: Run) -> list[Sample]:
         return make_samples(run, round_trips=0 if run.cell.security == "ccmp" else 120)
 

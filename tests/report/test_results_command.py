@@ -30,7 +30,7 @@ def test_verify_counts_the_remaining_runs(make: Make, capsys: pytest.CaptureFixt
     )
 
 
-def test_reports_of_several_results_have_an_index_and_a_paper_if_asked(
+def test_reports_of_several_results_have_an_index_and_optional_paper_files(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = make(make_plan(repeats=2, sizes=(1408,), transports=("udp",)), invalid=lambda _: ())

@@ -98,7 +98,7 @@ def test_a_spread_above_the_papers_bound_is_flagged(make: Make) -> None:
     }
 
 
-def test_too_few_runs_for_the_precision_asked_for_are_named(make: Make) -> None:
+def test_too_few_runs_for_the_precision_are_named(make: Make) -> None:
     plan = make_plan(method={"stop": "precision", "within": 1.0, "least_repeats": 3})
     spread = exactly(throughput=lambda run: 30e6 * (1 + 0.02 * (run.replicate - 2)))
     grid = stability.grid(ReportData.of(make(plan, samples=spread, invalid=lambda _: ())))

@@ -37,7 +37,7 @@ def test_averages_over_rates_have_the_interval_over_replicates(make: Make) -> No
     assert len(found) == 8  # transports, PHYs and levels
 
 
-def test_averages_stand_beside_the_paper_s_own_with_their_uncertainty(make: Make) -> None:
+def test_averages_are_listed_beside_those_of_the_paper(make: Make) -> None:
     data = pacheco(make)
     paper = BesidePublication.of(data)
     assert paper is not None

@@ -69,7 +69,7 @@ def test_values_that_were_not_measured_are_none() -> None:
     assert alone.energy_ratio is None
 
 
-def test_a_frame_of_the_paper_s_time_is_between_the_sizes_that_were_measured() -> None:
+def test_the_time_of_the_paper_is_between_those_of_measured_frame_sizes() -> None:
     standard = results().points["standard"]
     # 100 cycles at 16 B and 2084 cycles at 1500 B, 10 ns each
     assert payload_of(standard, "ecp5", 1000) == pytest.approx(16)
@@ -79,7 +79,7 @@ def test_a_frame_of_the_paper_s_time_is_between_the_sizes_that_were_measured() -
     assert payload_of(standard, "cycloneive", 1000) is None
 
 
-def test_published_figures_stand_above_ours() -> None:
+def test_published_figures_precede_measured_ones() -> None:
     found = results()
     assert row(grid(found, "rtl-resources"), "Published: parallel")["LE ratio"] == "2.4"
     assert row(grid(found, "rtl-timing"), "Published: standard")["Total, as printed"] == "2830"
@@ -116,7 +116,7 @@ def test_the_note_names_the_frame_length_for_the_time_of_the_paper() -> None:
     assert "2830 ns for a frame of 153 B on ECP5-85F" in grid(results(), "rtl-timing").note
 
 
-def test_a_dash_comes_with_the_command_that_measures_it() -> None:
+def test_a_table_with_a_dash_names_the_command_that_measures_the_value() -> None:
     found = document()
     for point in found["points"].values():
         del point["energy"]

@@ -21,7 +21,7 @@ from airtoll.rtl import Results, amend, default_file, load
         (b"\xff", "invalid JSON"),
     ],
 )
-def test_a_fault_is_one_line_with_its_place(tmp_path: Path, content: str | bytes, fault: str) -> None:
+def test_an_error_is_one_line_with_its_position(tmp_path: Path, content: str | bytes, fault: str) -> None:
     file = tmp_path / "results.json"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UsageError) as raised:

@@ -27,7 +27,7 @@ def test_rtl_report_without_results_names_the_command_that_makes_them(airtoll: C
     assert "make -C rtl synth" in err
 
 
-def test_in_a_pipe_a_row_is_a_line_and_nothing_is_cut_off(airtoll: Command, file: Path) -> None:
+def test_in_a_pipe_each_row_is_one_complete_line(airtoll: Command, file: Path) -> None:
     _, out, _ = airtoll("rtl", "report", "--results", file)
     assert "\N{HORIZONTAL ELLIPSIS}" not in out
     assert any("Published: standard" in line and "Cyclone II" in line for line in out.splitlines())
@@ -40,7 +40,7 @@ def test_damaged_results_are_one_line(airtoll: Command, tmp_path: Path) -> None:
     assert err.count("\n") == 1
 
 
-def test_outside_of_a_checkout_there_are_results(airtoll: Command) -> None:
+def test_the_installed_package_contains_the_results(airtoll: Command) -> None:
     status, out, _ = airtoll("rtl", "report")
     assert status == 0
     for title in ("Table III", "Table IV", "Table V", "Our designs on ECP5-85F", "The paper's comparison"):

@@ -144,7 +144,7 @@ def test_a_single_level_has_summaries_and_no_pairs() -> None:
     assert comparison.cells[0].summary.n == 4
 
 
-def test_nothing_finished() -> None:
+def test_a_result_without_finished_runs() -> None:
     of = [Outcome(o.run, finished=False) for o in outcomes()]
     comparison = compared(of, {})
     assert (comparison.metrics, comparison.cells, comparison.pairs) == ((), (), ())
@@ -216,13 +216,13 @@ def test_instabilities_are_found_in_the_order_of_runs() -> None:
     assert [one.kind for one in asked.cells[0].instabilities] == ["spread of the papers", "too few"]
 
 
-def test_a_loss_of_almost_nothing_is_not_called_unstable() -> None:
+def test_a_tiny_loss_is_not_unstable() -> None:
     of = outcomes(replicates=6)
     cells = compare(table((o.run.id, "loss", 0.001 * (o.run.block == 3)) for o in of), of).cells
     assert [cell.instabilities for cell in cells] == [(), ()]
 
 
-def test_a_comparison_needs_two_pairs_in_which_both_runs_count() -> None:
+def test_a_comparison_requires_two_pairs_of_valid_runs() -> None:
     of = outcomes(replicates=3, discard=1)  # blocks 2 and 3 count
     (whole,) = coverage(of)
     assert (whole.cell.security, whole.valid, whole.planned, whole.falls_short) == ("ccmp", 2, 2, False)

@@ -41,7 +41,7 @@ def test_intervals_of_normal_runs_have_their_nominal_coverage(n: int) -> None:
     assert off == {}
 
 
-def test_the_bootstrap_of_few_runs_covers_too_little_which_is_why_t_is_shown_first() -> None:
+def test_the_bootstrap_of_few_runs_has_low_coverage() -> None:
     found = bench().simulated(bench().normal, 5, EXPERIMENTS)
     assert 84 - bound(0.84) < found["mean, BCa"].percent < 84 + bound(0.84)
     assert found["mean, BCa"].percent < found["mean, t"].percent
@@ -52,7 +52,7 @@ def test_skewed_runs_do_not_spoil_the_t_interval() -> None:
     assert all(one.percent > 93 - bound(0.93) for one in found.values())
 
 
-def test_stopping_at_a_precision_costs_coverage_only_where_the_first_look_is_early() -> None:
+def test_stopping_at_a_precision_reduces_coverage_only_after_an_early_first_look() -> None:
     b = bench()
     wide = b.wider(b.normal, 2.0)
     early, _, _ = b.stopped(b.Precision(5.0, 95.0, 3, 30), wide, EXPERIMENTS)

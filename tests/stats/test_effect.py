@@ -17,7 +17,7 @@ from airtoll.stats.effect import bias_correction
     # Hedges 1981, table 1
     [(2, 0.5642), (3, 0.7236), (4, 0.7979), (9, 0.9139), (19, 0.9599), (50, 0.9849)],
 )
-def test_correction_is_that_of_the_published_table(df: int, expected: float) -> None:
+def test_the_correction_equals_the_published_table(df: int, expected: float) -> None:
     assert float(bias_correction(np.array([float(df)]))[0]) == pytest.approx(expected, abs=1e-4)
 
 
@@ -50,7 +50,7 @@ def test_ends_of_the_interval_are_where_noncentral_t_has_its_tails(n: int, shift
     assert tails == pytest.approx([0.975, 0.025], abs=2e-4)
 
 
-def test_signs_mirror() -> None:
+def test_swapping_the_sides_mirrors_the_effect_size() -> None:
     values = [0.3, 1.2, 0.9, 0.4, 1.1]
     up = paired_difference([0.0] * 5, values).effect
     down = paired_difference(values, [0.0] * 5).effect
@@ -63,7 +63,7 @@ def test_signs_mirror() -> None:
 
 
 @pytest.mark.parametrize("n", [3, 5, 20])
-def test_effects_out_of_all_proportion_have_an_interval_too(n: int) -> None:
+def test_huge_effects_have_an_interval(n: int) -> None:
     def ends(t: float) -> tuple[float, float]:
         # n differences with this t, half of them above their mean, half below
         values = np.linspace(-1, 1, n)

@@ -21,7 +21,7 @@ SIDE = st.lists(st.floats(0.1, 1e4).map(lambda x: round(x, 2)), min_size=2, max_
 
 
 @given(SIDE, SIDE)
-def test_difference_is_that_of_welch(a: list[float], b: list[float]) -> None:
+def test_the_difference_equals_the_welch_test(a: list[float], b: list[float]) -> None:
     expected = stats.ttest_ind(b, a, equal_var=False)
     interval = expected.confidence_interval(0.95)
     found = independent_difference(a, b)
@@ -35,7 +35,7 @@ def test_difference_is_that_of_welch(a: list[float], b: list[float]) -> None:
 
 
 @given(SIDE, SIDE)
-def test_ratio_is_that_of_geometric_means(a: list[float], b: list[float]) -> None:
+def test_the_ratio_is_the_ratio_of_geometric_means(a: list[float], b: list[float]) -> None:
     found = independent_ratio(a, b)
     expected = stats.ttest_ind(np.log(b), np.log(a), equal_var=False)
     interval = expected.confidence_interval(0.95)
@@ -46,7 +46,7 @@ def test_ratio_is_that_of_geometric_means(a: list[float], b: list[float]) -> Non
     assert found.percent == pytest.approx(100 * (found.ratio - 1))
 
 
-def test_equivalence_is_that_of_statsmodels() -> None:
+def test_equivalence_equals_statsmodels() -> None:
     random = np.random.default_rng(2)
     for n_a, n_b, ratio in ((5, 7, 1.0), (20, 20, 0.995), (30, 40, 0.97)):
         a, b = random.lognormal(3, 0.01, n_a), ratio * random.lognormal(3, 0.01, n_b)

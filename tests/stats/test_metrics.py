@@ -93,7 +93,7 @@ def test_loss_is_lost_over_sent_of_the_whole_run() -> None:
     ) == {"r1/loss": pytest.approx(0.01)}
 
 
-def test_loss_of_nothing_is_zero_and_of_no_datagrams_is_missing() -> None:
+def test_loss_without_datagrams_is_missing() -> None:
     assert numbers(sample("datagrams_lost", 0), sample("datagrams_sent", 100)) == {"r1/loss": 0.0}
     assert numbers(sample("datagrams_lost", 0), sample("datagrams_sent", 0)) == {}
 
@@ -152,13 +152,13 @@ def test_idle_loss_is_counted_by_direction_and_apart_from_that_under_load() -> N
     }
 
 
-def test_a_direction_of_which_nothing_is_known_has_no_idle_loss() -> None:
+def test_an_unmeasured_direction_has_no_idle_loss() -> None:
     rows = [irtt(f"datagrams_{what}", 10, "both", unit="1") for what in ("sent", "lost")]
     unknown = [irtt("datagrams_sent", 10, "up", unit="1"), irtt("datagrams_lost", None, "up", unit="1")]
     assert numbers(*rows, *unknown) == {}
 
 
-def test_lab_sim_gives_idle_loss_itself() -> None:
+def test_idle_loss_of_lab_sim_is_taken_as_sampled() -> None:
     assert numbers(irtt("loss_idle", 0.25, "down", unit="1", probe="sim")) == {"r1/loss_idle_down": 0.25}
 
 
@@ -192,7 +192,7 @@ def test_the_first_of_two_probes_gives_the_value() -> None:
     ) == {"r1/rtt": 1.0, "r2/rtt": 7.0}
 
 
-def test_runs_are_kept_apart_and_unknown_metrics_left_alone() -> None:
+def test_runs_are_separate_and_unknown_metrics_are_ignored() -> None:
     assert numbers(
         sample("throughput", 1e6),
         sample("throughput", 2e6, run="r2"),

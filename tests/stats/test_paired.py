@@ -24,7 +24,7 @@ def close(actual: float | None, expected: float, scale: float = 0.0) -> None:
 
 
 @given(PAIRS.filter(lambda ps: spread([y - x for x, y in ps]) > 1e-2))
-def test_difference_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
+def test_the_difference_equals_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -92,7 +92,7 @@ def test_bca_of_the_difference_is_that_of_the_differences() -> None:
     assert paired_difference(a, b).ci95_bca == describe([y - x for x, y in zip(a, b, strict=True)]).ci95_bca
 
 
-def test_percent_says_how_far_the_second_is_from_the_first() -> None:
+def test_percent_is_relative_to_the_first_value() -> None:
     ratio = paired_ratio([100.0, 200.0, 400.0], [99.0, 198.0, 396.0])
     assert ratio.percent == pytest.approx(-1.0)
     assert ratio.percent_ci95_t is not None
@@ -135,7 +135,7 @@ def test_infinite_values_are_refused() -> None:
         paired_ratio([1.0, math.inf], [1.0, 2.0])
 
 
-def test_wild_pairs_end_at_infinity_and_not_in_an_overflow() -> None:
+def test_extreme_pairs_give_infinity_without_overflow() -> None:
     ratio = paired_ratio([1.0, 1e150], [1e150, 1.0])
     assert ratio.ci95_t is not None
     assert ratio.ci95_t.high == math.inf

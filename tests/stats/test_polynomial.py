@@ -60,7 +60,7 @@ def test_fit_is_exact_to_nine_digits(y: list[float], degree: int) -> None:
 
 
 @given(Y, st.integers(0, 6))
-def test_fit_is_that_of_numpy(y: list[float], degree: int) -> None:
+def test_the_fit_equals_numpy(y: list[float], degree: int) -> None:
     found, expected = fit(RATES, y, degree), Polynomial.fit(RATES, y, degree)
     places = np.linspace(6, 54, 49)
     assert found.at(places) == pytest.approx(expected(places).tolist(), rel=1e-9, abs=1e-9)

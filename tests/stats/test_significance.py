@@ -23,7 +23,7 @@ DIFFERENCES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 1)), min_size
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(P, min_size=1, max_size=30))
-def test_holm_is_that_of_statsmodels(p_values: list[float]) -> None:
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), abs=1e-15)
 
 
@@ -59,7 +59,7 @@ def test_sign_flip_counts_all_ways(differences: list[float]) -> None:
     assert sign_flip(differences) == pytest.approx(sum(way >= found for way in ways) / len(ways), abs=1e-15)
 
 
-def test_sign_flip_is_that_of_scipy() -> None:
+def test_the_sign_flip_test_equals_scipy() -> None:
     differences = np.array([0.3, -0.11, 0.52, 0.9, 0.27, -0.05, 0.61, 0.44, 0.13, 0.38, 0.71])
     expected = stats.permutation_test(
         (differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=True
@@ -72,7 +72,7 @@ def test_sign_flip_cannot_decide_with_five_pairs() -> None:
     assert sign_flip([1.0] * 20) == 2 / 2**20
 
 
-def test_sign_flip_of_nothing_and_of_many() -> None:
+def test_the_sign_flip_test_of_no_values_and_of_many() -> None:
     assert sign_flip([]) is None
     assert sign_flip([1.0] * 21) is None
     assert sign_flip([0.0, 0.0]) == 1.0
@@ -86,9 +86,7 @@ def test_sign_flip_of_nothing_and_of_many() -> None:
     st.sampled_from([0.5, 1.0, 5.0]),
     st.integers(0, 999),
 )
-def test_equivalence_is_that_of_statsmodels(
-    n: int, ratio: float, cv: float, margin: float, seed: int
-) -> None:
+def test_equivalence_equals_statsmodels(n: int, ratio: float, cv: float, margin: float, seed: int) -> None:
     random = np.random.default_rng(seed)
     a = random.lognormal(3, 0.1, n)
     b = a * ratio * random.lognormal(0, cv, n)
@@ -121,7 +119,7 @@ def test_every_verdict_has_its_case() -> None:
     assert verdict([3.0, -2.0, 1.0, -4.0, 2.0]) == "undecided"
 
 
-def test_equal_pairs_are_equivalent_and_one_pair_decides_nothing() -> None:
+def test_equal_pairs_are_equivalent_and_one_pair_is_undecided() -> None:
     assert verdict([0.0, 0.0, 0.0]) == "equivalent"
     assert verdict([0.0]) == "undecided"
 
@@ -131,6 +129,6 @@ def test_without_a_ratio_there_is_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, 100.0])
-def test_a_margin_that_is_none_is_refused(margin: float) -> None:
+def test_an_invalid_margin_is_refused(margin: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 100 %"):
         paired_equivalences([], margin)

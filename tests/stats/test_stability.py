@@ -22,7 +22,7 @@ def with_spread(percent: float) -> list[float | None]:
     return [100 + d, 100 - d, 100 - d, 100 + d, 100 - d, 100 + d]
 
 
-def test_stable_values_have_nothing_to_name() -> None:
+def test_stable_values_have_no_instability() -> None:
     assert found(with_spread(2.9)) == {}
 
 
@@ -40,14 +40,14 @@ def test_spread_is_named_at_the_bounds_of_the_papers_and_of_pyperf(
     assert found(with_spread(percent)) == expected
 
 
-def test_a_value_half_the_mean_off_is_named() -> None:
+def test_a_value_that_deviates_by_half_the_mean_is_named() -> None:
     assert found([10.0, 10.0, 10.0, 10.0, 10.0, 22.0])["outlier"] == "one value is 83 % above the mean"
     assert found([10.0, 10.0, 10.0, 1.0, 10.0, 10.0])["outlier"] == "one value is 88 % below the mean"
     line = found([30.0, 1.0, 2.0, 30.0, 30.0, 30.0])["outlier"]
     assert line == "2 values are 50 % or more off the mean, one 95 % below the mean"
 
 
-def test_too_few_runs_for_the_precision_asked_says_how_many_would_do() -> None:
+def test_too_few_runs_for_the_precision_names_the_required_number() -> None:
     # s = 6 %, n = 6: half width 2.571 * 6 / sqrt(6) = 6.3 %; 2 % requires 38 runs: 2.026 * 6 / sqrt(38) = 1.97
     assert (
         found(with_spread(6.0), precision_percent=2.0)["too few"]
@@ -75,7 +75,7 @@ def test_runs_that_would_be_too_many_are_not_counted() -> None:
     assert "more than 10000" in found([1.0, 1000.0, 1.0, 1.0], precision_percent=0.001)["too few"]
 
 
-def test_values_that_rise_with_the_order_of_runs_are_named() -> None:
+def test_a_trend_over_the_order_of_runs_is_named() -> None:
     rising = [100.0, 100.1, 100.2, 100.3, 100.4, 100.5]
     assert found([*rising]) == {
         "drift": "values rise with the order of runs (Kendall's tau +1.00, p = 0.0028)"
@@ -83,7 +83,7 @@ def test_values_that_rise_with_the_order_of_runs_are_named() -> None:
     assert "fall" in found([*reversed(rising)])["drift"]
 
 
-def test_it_is_the_order_of_runs_that_counts() -> None:
+def test_drift_depends_on_the_order_of_runs() -> None:
     rising, places = [100.0, 100.1, 100.2, 100.3, 100.4, 100.5], [3, 1, 6, 2, 5, 4]
     assert instabilities(rising, places) == ()
     shuffled = [rising[place - 1] for place in places]
@@ -112,7 +112,7 @@ def test_missing_values_and_few_values() -> None:
     assert instabilities([], []) == ()
 
 
-def test_shares_of_a_mean_that_is_not_above_0_are_not_asked() -> None:
+def test_spread_relative_to_a_mean_of_zero_is_not_tested() -> None:
     assert found([0.0, 0.0, 0.0]) == {}
     assert found([0.0, 0.0, 0.4, 0.0], relative=False) == {}
     with pytest.raises(ValueError, match="infinite"):

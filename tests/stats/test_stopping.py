@@ -63,7 +63,7 @@ def test_precision_of_netperf() -> None:
     assert outcome(rule, [100.0, 100.5, 99.5]) == "going on"  # s = 0.5, half width 2.87 %
 
 
-def test_precision_that_is_not_reached_says_so() -> None:
+def test_a_missed_precision_is_reported() -> None:
     rule = Precision(1.0, least=3, most=5)
     values = [10.0, 20.0, 30.0, 15.0, 25.0]
     assert [outcome(rule, values[:n]) for n in range(6)] == [*["going on"] * 5, "not reached"]
@@ -93,6 +93,6 @@ def test_values_that_are_missing_do_not_count() -> None:
         (lambda: Agreement(10.0, least=5, most=4), "below the minimum of 5"),
     ],
 )
-def test_a_rule_that_cannot_be_kept_is_refused(make: Callable[[], StoppingRule], message: str) -> None:
+def test_a_rule_that_cannot_be_met_is_refused(make: Callable[[], StoppingRule], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()

@@ -29,7 +29,7 @@ def assert_interval(actual: Interval | None, low: float, high: float, rel: float
 
 
 @given(VALUES)
-def test_t_interval_is_that_of_scipy(values: list[float]) -> None:
+def test_the_t_interval_equals_scipy(values: list[float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
@@ -47,7 +47,7 @@ EXACT = st.lists(st.integers(-(10**6), 10**6).map(lambda x: x / 8), min_size=BCA
 
 @settings(max_examples=40, deadline=None)
 @given(EXACT.filter(lambda xs: max(xs) > min(xs)))
-def test_bca_interval_is_that_of_scipy(values: list[float]) -> None:
+def test_the_bca_interval_equals_scipy(values: list[float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = stats.bootstrap(
@@ -112,7 +112,7 @@ def test_the_same_values_give_the_same_interval_in_another_process() -> None:
     assert other.stdout.strip() == str(describe(values).ci95_bca)
 
 
-def test_nothing_is_known_of_no_values() -> None:
+def test_statistics_of_no_values_are_missing() -> None:
     summary = describe([])
     assert summary.n == 0
     assert (summary.mean, summary.sd, summary.ci95_t, summary.ci95_bca) == (None,) * 4

@@ -89,9 +89,7 @@ FAULTS: dict[str, tuple[Callable[[], BaseException], bool, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_run_is_stored_as_a_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_run_is_stored_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     failure, lasting, names = FAULTS[kind]
     outcomes = []
     for at in range(1, 200):
@@ -136,9 +134,7 @@ def test_a_run_is_stored_as_a_whole_or_not_at_all(
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_result_is_created_as_a_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_result_is_created_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     failure, lasting, names = FAULTS[kind]
     points = 0
     for at in range(1, 200):
@@ -161,9 +157,7 @@ def test_a_result_is_created_as_a_whole_or_not_at_all(
     assert points > 15
 
 
-def test_all_of_a_run_is_flushed_before_it_gets_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_flushed_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = Result.create(tmp_path / "r", STUDY, make_plan(2), "fake", quick=False)
     run = result.plan.runs[0]
     capture = tmp_path / "capture"
@@ -329,7 +323,7 @@ print(json.dumps(dict(lines=lines, kept=kept, problems=problems, names=names, re
 """
 
 
-def test_a_really_full_and_a_really_read_only_disk(tmp_path: Path) -> None:
+def test_a_full_disk_and_a_read_only_disk(tmp_path: Path) -> None:
     command = [*namespace(), sys.executable, "-c", FULL_DISK, str(tmp_path)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

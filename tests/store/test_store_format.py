@@ -27,7 +27,7 @@ def test_the_published_schema_is_that_of_the_model() -> None:
     )
 
 
-def test_a_stored_run_keeps_to_the_published_schema(tmp_path: Path) -> None:
+def test_a_stored_run_conforms_to_the_published_schema(tmp_path: Path) -> None:
     schema = json.loads((DOCS / "run.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     with Result.create(tmp_path / "r", STUDY, make_plan(), "fake", quick=False) as result:

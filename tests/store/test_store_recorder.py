@@ -118,7 +118,7 @@ def test_an_invalid_run_is_stored_with_its_reasons(result: Result) -> None:
         ]
 
 
-def test_a_run_that_has_no_load_is_passed_over_and_says_why(result: Result) -> None:
+def test_a_run_without_load_is_skipped_with_the_reason(result: Result) -> None:
     class SecondHasNone:
         def left(self) -> Iterator[Run]:
             return iter(make_plan().runs)
@@ -166,7 +166,7 @@ def test_progress_events_are_sent_as_they_occur(result: Result) -> None:
     ]
 
 
-def test_resume_repeats_nothing_and_completes_the_rest(result: Result) -> None:
+def test_resume_performs_only_the_remaining_runs(result: Result) -> None:
     with pytest.raises(AirtollError):
         record(result, FakeLab(), [raise_at(2, AirtollError("x"))], ignore)
     result.close()
@@ -236,7 +236,7 @@ def test_numbers_that_json_lacks_become_null(result: Result) -> None:
 
 
 @pytest.mark.parametrize("pcap", [False, True])
-def test_ctrl_c_abandons_the_run_under_way_and_keeps_the_others(result: Result, pcap: bool) -> None:
+def test_ctrl_c_discards_the_current_run_and_keeps_the_others(result: Result, pcap: bool) -> None:
     def interrupt(number: int) -> None:
         if number == 2:
             signal.raise_signal(signal.SIGINT)

@@ -111,7 +111,7 @@ def test_any_directory_name_will_do(tmp_path: Path) -> None:
     assert sum(map(len, result.samples())) == 12
 
 
-def test_sha256sum_agrees(tmp_path: Path) -> None:
+def test_checksums_equal_those_of_sha256sum(tmp_path: Path) -> None:
     result = create(tmp_path / "r")
     write_all(result)
     roots = [result.directory, *(result.run_directory(run.id) for run in result.plan.runs)]
@@ -133,7 +133,7 @@ def test_sha256sum_agrees(tmp_path: Path) -> None:
         assert listed == wanted
 
 
-def test_nothing_unfinished_stays_beside_the_record(tmp_path: Path) -> None:
+def test_a_finished_result_has_no_temporary_files(tmp_path: Path) -> None:
     with create(tmp_path / "r") as result:
         write_all(result)
     assert sorted(os.listdir(tmp_path / "r")) == ["SHA256SUMS", "plan.json", "runs", "study.toml"]
@@ -186,7 +186,7 @@ def test_a_run_that_is_not_in_the_plan_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_value_that_is_no_number_is_refused(tmp_path: Path, value: float) -> None:
+def test_a_value_that_is_not_a_number_is_refused(tmp_path: Path, value: float) -> None:
     result = create(tmp_path / "r")
     with pytest.raises(AirtollError, match=f"iperf3 returned {value} for throughput"):
         result.write(make_record(result.plan.runs[0]), [sample(value=value)], {})
@@ -203,7 +203,7 @@ def test_raw_files_stay_in_their_place(tmp_path: Path, name: str) -> None:
     assert os.listdir(result.directory / "runs") == []
 
 
-def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
+def test_create_accepts_an_empty_directory(tmp_path: Path) -> None:
     assert create(tmp_path).verify() == []
 
 
@@ -254,7 +254,7 @@ def test_a_damaged_plan_is_one_line_that_names_the_file(tmp_path: Path, content:
     assert caught.value.exit_code == 1
 
 
-def test_unreadable_samples_are_named(tmp_path: Path) -> None:
+def test_unreadable_sample_files_are_named(tmp_path: Path) -> None:
     result = create(tmp_path / "r")
     write_all(result)
     damaged = result.run_directory(result.plan.runs[1].id) / "samples.parquet"
@@ -265,7 +265,7 @@ def test_unreadable_samples_are_named(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_resume_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+def test_resume_continues_after_the_last_run(tmp_path: Path) -> None:
     with create(tmp_path / "r") as first:
         first.write(make_record(first.plan.runs[1]), [sample()], {})
     kept = content_of(tmp_path / "r" / "runs")
@@ -325,7 +325,7 @@ def test_a_result_of_another_origin_is_resumed_only_if_allowed(tmp_path: Path, k
     assert Result.open(tmp_path / "r").plan_record.airtoll == began.airtoll
 
 
-def test_one_recorder_at_a_time(tmp_path: Path) -> None:
+def test_a_result_has_one_recorder_at_a_time(tmp_path: Path) -> None:
     result = create(tmp_path / "r")
     with pytest.raises(UsageError, match="another airtoll is recording into it"):
         Result.resume(tmp_path / "r", STUDY, make_plan())
@@ -338,7 +338,7 @@ def test_one_recorder_at_a_time(tmp_path: Path) -> None:
         result.write(make_record(result.plan.runs[1]), [], {})
 
 
-def test_another_process_cannot_record_into_it_either(tmp_path: Path) -> None:
+def test_a_second_process_cannot_record_into_the_result(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from store_fakes import *\n"
         "from airtoll.errors import UsageError; from airtoll.store import Result\n"
@@ -359,14 +359,14 @@ def test_another_process_cannot_record_into_it_either(tmp_path: Path) -> None:
     assert resume().returncode == 0
 
 
-def test_a_lock_file_that_a_killed_recorder_left_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_stale_lock_file_is_ignored(tmp_path: Path) -> None:
     create(tmp_path / "r").close()
     (tmp_path / "r" / ".lock").touch()
     assert Result.open(tmp_path / "r").verify() == []
     Result.resume(tmp_path / "r", STUDY, make_plan()).close()
 
 
-def test_a_lock_file_removed_while_it_is_taken_does_not_let_two_in(
+def test_removing_a_lock_file_does_not_admit_a_second_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(tmp_path / "r").close()
@@ -405,7 +405,7 @@ def test_runs_that_are_written_together_are_each_stored_as_one_is(tmp_path: Path
     together.write_all([])
 
 
-def test_of_runs_written_together_none_is_stored_if_one_cannot_be(tmp_path: Path) -> None:
+def test_a_group_of_runs_is_stored_completely_or_not_at_all(tmp_path: Path) -> None:
     plan = make_plan(3)
     result = Result.create(tmp_path / "r", STUDY, plan, "fake", quick=False)
     good = FinishedRun(make_record(plan.runs[0]), throughput_samples(), RAW)

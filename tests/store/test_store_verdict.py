@@ -145,7 +145,7 @@ def test_an_emulator_short_of_cpu() -> None:
     assert reasons(counters=counters) == ["emulator saturated: used 0.91 of a core, limit 0.90"]
 
 
-def test_another_cipher_than_asked_for() -> None:
+def test_a_cipher_other_than_the_requested_one() -> None:
     assert reasons(link={"cipher": "open"}) == ["wrong cipher: link uses open, expected ccmp"]
     good = {"iperf3": Measurement(samples=throughput_samples())}
     assert verdict_of(OPEN, METHOD, good, {"cipher": "open"}, {}).valid

@@ -76,7 +76,7 @@ def test_a_truncated_file_is_found(directory: Path) -> None:
         (directory / name).write_bytes(content)
 
 
-def test_every_added_file_is_found_except_derived_ones_beside_the_record(directory: Path) -> None:
+def test_every_added_file_is_found_except_reports(directory: Path) -> None:
     for name in (f"{RUN}/more", f"{RUN}/raw/more", f"{RUN}/raw/iperf3/.hidden"):
         (directory / name).touch()
         assert verify(directory) == [f"{name}: unexpected file"]
@@ -110,7 +110,7 @@ def test_a_run_that_is_not_in_the_plan_is_found(directory: Path) -> None:
     assert len(Result.open(directory).records()) == 2
 
 
-def test_a_run_in_another_ones_place_is_found(directory: Path) -> None:
+def test_a_run_in_the_directory_of_another_is_found(directory: Path) -> None:
     second = directory / "runs" / PLAN.runs[1].id
     shutil.rmtree(second)
     shutil.copytree(directory / RUN, second)
@@ -120,7 +120,7 @@ def test_a_run_in_another_ones_place_is_found(directory: Path) -> None:
     ]
 
 
-def test_a_run_directory_that_is_gone_altogether_is_a_run_still_to_do(directory: Path) -> None:
+def test_a_deleted_run_directory_is_a_run_to_perform(directory: Path) -> None:
     shutil.rmtree(directory / RUN)
     assert verify(directory) == []
     assert [run.id for run in Result.open(directory).pending()] == [PLAN.runs[0].id]

@@ -59,7 +59,7 @@ def test_the_words_of_a_simulation_are_a_scenario_s() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_studies_shown_have_keys_that_are_there(page: Path) -> None:
+def test_studies_in_the_documentation_have_existing_keys(page: Path) -> None:
     for block in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         if "[factors]" not in block:
             continue

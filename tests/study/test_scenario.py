@@ -156,7 +156,7 @@ def test_security_allowed_with_ht_does_not_fall_back() -> None:
     assert read_scenario({**words, "legacy_fallback": True}).to_json() == read_scenario(words).to_json()
 
 
-def test_a_load_of_a_cell_is_offered_over_udp_alone(cell: Callable[..., Cell]) -> None:
+def test_an_offered_load_applies_to_udp_only(cell: Callable[..., Cell]) -> None:
     for transport, offered in (("udp", 20.0), ("tcp", None)):
         levels = {"phy": "ofdm", "rate": "54 Mbit/s", "transport": transport, "offered": 20.0}
         assert scenario_of(cell(lab="sim", **levels), LinkSettings()).wire().get("offered_mbps") == offered

@@ -78,9 +78,7 @@ def test_defaults_are_20_mhz_long_gi_point_to_point_and_nothing_discarded(tmp_pa
     ("text", "seconds"),
     [('"1.5 s"', 1.5), ('"500 ms"', 0.5), ('"500ms"', 0.5), ('"2 min"', 120.0), ("3", 3.0)],
 )
-def test_a_string_carries_its_unit_and_a_bare_number_is_in_seconds(
-    tmp_path: Path, text: str, seconds: float
-) -> None:
+def test_a_string_has_a_unit_and_a_number_is_in_seconds(tmp_path: Path, text: str, seconds: float) -> None:
     study = load_study(written(tmp_path, changed(('"1 s"', text))))
     assert study.method.duration == seconds
 
@@ -412,11 +410,11 @@ def test_invalid_toml_is_reported_with_its_line(tmp_path: Path, content: str | b
     assert refusal(written(tmp_path, content)).startswith(says)
 
 
-def test_nesting_without_end_is_one_line(tmp_path: Path) -> None:
+def test_endless_nesting_is_one_line(tmp_path: Path) -> None:
     assert "nested too deeply" in refusal(written(tmp_path, "a = " + "[" * 20000))
 
 
-def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_crlf_are_accepted(tmp_path: Path) -> None:
     assert (
         load_study(written(tmp_path, b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())).title
         == "A study"
@@ -437,7 +435,7 @@ def test_unreadable_files_are_refused_with_the_reason(tmp_path: Path) -> None:
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
-def test_whatever_a_file_holds_it_is_a_study_or_one_line(tmp_path: Path, data: st.DataObject) -> None:
+def test_any_file_is_a_study_or_one_line(tmp_path: Path, data: st.DataObject) -> None:
     content = GOOD.encode()
     start = data.draw(st.integers(0, len(content)))
     end = data.draw(st.integers(start, min(len(content), start + 12)))

@@ -85,7 +85,7 @@ def test_blocks_are_paired_whole_and_contiguous(made: Study) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(STUDIES)
-def test_every_round_holds_every_cell_once_and_the_first_rounds_are_discarded(made: Study) -> None:
+def test_each_round_has_every_cell_once_and_the_first_rounds_are_discarded(made: Study) -> None:
     plan = expand(made)
     every = Counter(product(*(getattr(made.factors, name) for name in FACTORS)))
     rounds = [(number, list(runs)) for number, runs in groupby(plan.runs, key=lambda run: run.replicate)]
@@ -130,7 +130,7 @@ def test_the_plan_of_the_quickstart_is_the_same_on_every_machine() -> None:
     assert {run.cell.lab for run in plan.runs} == {"air"}
 
 
-def test_a_run_seed_can_be_worked_out_by_hand() -> None:
+def test_a_run_seed_follows_the_documented_formula() -> None:
     # The first 53 bits of: printf 'airtoll plan 1 seed 7 1\nbandwidth=20 MHz\n...' | sha256sum
     levels = "bandwidth=20 MHz\ngi=long\nip=ipv4\npacket_size=128 B\nphy=ofdm\nrate=54 Mbit/s"
     text = f"airtoll plan 1 seed 7 1\n{levels}\ntopology=point-to-point\ntransport=udp"
@@ -154,7 +154,7 @@ def test_a_later_factor_at_its_default_changes_neither_order_nor_seeds() -> None
     assert expand(study(packet_size=sizes, **defaults)) == expand(study(packet_size=sizes))
 
 
-def test_a_further_level_of_a_later_factor_leaves_the_runs_at_its_default_as_they_were() -> None:
+def test_a_new_level_of_a_later_factor_does_not_change_runs_at_its_default() -> None:
     before = expand(study(packet_size=[16, 64], method={"seed": 7}))
     after = expand(study(packet_size=[16, 64], snr=["none", 20], method={"seed": 7}))
     seeds = {(run.replicate, run.cell): run.seed for run in after.runs}

@@ -71,7 +71,7 @@ def test_the_order_of_keys_in_the_file_does_not_matter(tmp_path: Path) -> None:
     assert load(tmp_path, "seed = [2, 1]").digest != load(tmp_path, "seed = [1, 2]").digest
 
 
-def test_a_cell_that_two_grids_have_is_there_once(tmp_path: Path) -> None:
+def test_a_cell_of_two_grids_is_listed_once(tmp_path: Path) -> None:
     grid = load(tmp_path, "[[grid]]\nseed = [1, 2]\n[[grid]]\nseed = [2, 3]\n")
     assert cells(grid, "seed") == [(1,), (2,), (3,)]
     assert grid.repeated == 1
@@ -115,7 +115,7 @@ def test_an_impossible_cell_refuses_the_grid_or_is_left_out(tmp_path: Path) -> N
         ("seed = = 3", "line 1, column 8: not TOML"),
     ],
 )
-def test_a_fault_names_file_and_key(tmp_path: Path, text: str, says: str) -> None:
+def test_an_error_names_file_and_key(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         load(tmp_path, text)
     line = str(caught.value)
@@ -124,7 +124,7 @@ def test_a_fault_names_file_and_key(tmp_path: Path, text: str, says: str) -> Non
     assert "\n" not in line
 
 
-def test_none_possible_is_said(tmp_path: Path) -> None:
+def test_a_grid_without_possible_cells_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="contains no valid cell"):
         load(tmp_path, 'impossible = "skip"', impossible="ofdm")
 

@@ -44,7 +44,7 @@ def test_appended_cells_are_read_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 10))
-def test_a_last_line_that_is_cut_off_is_no_line(path: Path, cut: int) -> None:
+def test_a_truncated_last_line_is_ignored(path: Path, cut: int) -> None:
     begun(path, 0, 1)
     content = path.read_bytes()
     path.write_bytes(content[:-cut])
