@@ -4,6 +4,7 @@ Commands run in turns, so that a change of the machine's speed affects all of th
 environment with the wheel of this checkout and its dependencies, without pip and setuptools.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -70,9 +71,10 @@ def size() -> str:
 
 
 def _build(directory: Path) -> Path:
-    """The wheel of this checkout."""
+    """The wheel of this checkout. The build backend starts the maturin beside this Python."""
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", directory, ROOT], check=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run([*pip, "--wheel-dir", directory, ROOT], check=True, env=os.environ | {"PATH": path})
     (wheel,) = directory.glob("airtoll-*.whl")
     return wheel
 
