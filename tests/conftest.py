@@ -11,8 +11,8 @@ from made_cell import make_cell
 from airtoll.cli import main
 from airtoll.study.cell import Cell
 
-_AIR = {"lab", "needs_air", "network", "veth_prefixes"}
-"""The fixtures that make emulated air or network namespaces."""
+_AIR = {"kernel", "lab", "needs_air", "network", "veth_prefixes"}
+"""The fixtures that make emulated air, guests or network namespaces."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,7 +6,7 @@ pairs stay complete.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from airtoll.stats.metrics import METRICS, per_run
 from airtoll.stats.stopping import Agreement, Fixed, Precision, StoppingRule, enough
@@ -80,6 +80,29 @@ class Course:
         """The remaining runs. Each is decided when it is requested, from the runs recorded until then."""
         for run in self._plan.runs:
             if run.id not in self._done and self._is_needed(run):
+                yield run
+
+    def decided(self, begun: Collection[str]) -> Iterator[Run]:
+        """The remaining runs that no unfinished run can affect, without those whose ids are in `begun`.
+
+        A block depends on the earlier replicates of its levels; a load may depend on the TCP runs of the same cell.
+        """
+        open_flows: dict[Cell, int] = {}  # lowest replicate of a flow that may still be performed
+        open_tcp: set[Cell] = set()
+        decides = self._plan.method.stop != "fixed"
+        for run in self._plan.runs:
+            if run.id in self._done:
+                continue
+            flow = _flow(run.cell)
+            waits = decides and open_flows.get(flow, run.replicate) < run.replicate
+            if not waits and not self._is_needed(run):
+                continue
+            open_flows.setdefault(flow, run.replicate)
+            if run.cell.transport == "tcp":
+                open_tcp.add(run.cell)
+            elif self._plan.method.udp_load == "tcp" and run.cell.offered == "max":
+                waits = waits or run.cell.model_copy(update={"transport": "tcp"}) in open_tcp
+            if not waits and run.id not in begun:
                 yield run
 
     def unneeded(self) -> frozenset[str]:

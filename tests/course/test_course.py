@@ -171,3 +171,45 @@ def test_without_a_valid_run_of_tcp_there_is_no_load_for_udp() -> None:
                 course.method(run)
             break
         course.add(finished(run, 10.0, ("probe fault: x",)))
+
+
+def side_by_side(course: Course, mbps: Mbps, workers: int, choose: Callable[[int], int]) -> set[str]:
+    """The runs of the course when that many are in progress at a time; `choose` picks which one of n ends next."""
+    begun: set[str] = set()
+    running: list[Run] = []
+    while True:
+        for run in course.decided(begun):
+            if len(running) == workers:
+                break
+            begun.add(run.id)
+            running.append(run)
+        if not running:
+            return begun
+        run = running.pop(choose(len(running)))
+        course.add(finished(run, mbps(run)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["fixed", "agreement", "precision"]),
+    st.sampled_from(["overload", "tcp"]),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+)
+def test_runs_side_by_side_are_those_performed_one_after_the_other(
+    stop: str, udp_load: str, workers: int, random: Any
+) -> None:
+    made = plan({"stop": stop, "udp_load": udp_load, "repeats": 5, "within": 20}, transport=["tcp", "udp"])
+    noise = {run.id: random.uniform(10, 16) for run in made.runs}
+    one_by_one = {run.id for run in performed(Course(made), lambda run: noise[run.id])}
+    assert side_by_side(Course(made), lambda run: noise[run.id], workers, random.randrange) == one_by_one
+
+
+def test_a_load_that_follows_from_tcp_waits_for_all_tcp_runs_of_the_cell() -> None:
+    made = plan({"udp_load": "tcp", "repeats": 2}, transport=["tcp", "udp"], packet_size=[1408])
+    course = Course(made)
+    assert {run.cell.transport for run in course.decided(set())} == {"tcp"}
+    for run in made.runs:
+        if run.cell.transport == "tcp" and run.cell.security == "open":
+            course.add(finished(run, 20.0))
+    assert {run.cell.security for run in course.decided(set()) if run.cell.transport == "udp"} == {"open"}

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use wlan_ciphers::Suite;
+use wlan_host::clock::ClockKind;
 use wlan_host::tun::Kind;
 use wlan_rsn::Key;
 use wlan_scenario::Scenario;
@@ -26,6 +27,9 @@ pub struct Config {
     pub beacon_key: Option<String>,
     /// The type of the hosts' devices: IP packets or Ethernet frames.
     pub device: Kind,
+    /// What moves the machine's clock.
+    #[serde(default)]
+    pub clock: ClockKind,
     /// The path of the capture of the air.
     pub pcap: Option<PathBuf>,
 }
@@ -115,6 +119,7 @@ mod tests {
             wpa_passphrase: None,
             beacon_key: None,
             device: Kind::Ip,
+            clock: ClockKind::Real,
             pcap: None,
         }
     }
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passphrase_is_one_of_the_standard() {
+    fn passphrases_that_the_standard_excludes_are_refused() {
         let of = |security, wpa_passphrase: &str| {
             keys(&Config {
                 wpa_passphrase: Some(wpa_passphrase.into()),

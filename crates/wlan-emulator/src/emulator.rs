@@ -2,15 +2,17 @@
 //!
 //! [`Emulator`] creates the hosts and starts the MAC thread (`mac`).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use wlan_air::{Medium, Nanos};
+use wlan_air::{Medium, MediumConfig, Nanos};
 use wlan_ciphers::Suite;
 use wlan_frames::{MacAddr, Role};
 use wlan_host::clock::Clock;
@@ -22,10 +24,12 @@ use wlan_scenario::BadScenario;
 
 use crate::bss::beacon::AccessPoint;
 use crate::bss::joining::{Joined, Joining, JoiningError};
+use crate::bss::keys::Keys;
 use crate::capture::{Capture, Names};
 use crate::config::{Config, ConfigError};
-use crate::frames::frame::Pool;
+use crate::frames::frame::{Around, Pool};
 use crate::frames::host::Host;
+use crate::frames::sent::Sent as OnAir;
 use crate::frames::station::End;
 use crate::mac::counters::Counters;
 use crate::mac::stage::Stages;
@@ -90,80 +94,35 @@ impl Emulator {
     /// # Errors
     /// The configuration is invalid, or the kernel refuses a namespace, a device or the capture file.
     pub fn start(config: &Config) -> Result<Self, EmulatorError> {
-        let scenario = config.scenario.build()?;
-        if config.scenario.is_sealed_by_link() {
+        let words = &config.scenario;
+        let scenario = words.build()?;
+        if words.is_sealed_by_link() {
             return Err(ConfigError::SealedByLink.into());
         }
-        let suite = config.scenario.suite();
-        let coalesce = config.scenario.coalesce();
-        let tid = config.scenario.tid();
         let station = scenario.medium.stations[AP].clone();
         let stations = scenario.medium.stations.len() - 1;
-        let wired = config.scenario.has_server().then_some(scenario.wired);
+        let wired = words.has_server().then_some(scenario.wired);
         let roster = Roster::new(stations, wired.is_some()).ok_or(ConfigError::Hosts(stations))?;
-        let management = config.scenario.management_protection();
-        let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
         let keys = config.keys()?;
-        let access_point = AccessPoint::new(roster::mac(AP), &scenario.medium, tid, &keys, bigtk);
-        let mut joining = Joining::new(
-            &scenario.medium.bss,
-            &access_point,
-            tid.is_some(),
-            &keys,
-            roster.on_air(),
-        )?;
-        let joined: Result<Vec<_>, _> = (1..=stations).map(|station| joining.join(station)).collect();
-        let joined = joined?;
-        let (before, joining_took) = joining.finish();
-        let temporal_keys = (1..).zip(&joined).filter_map(|(station, joined)| {
-            let key = joined.temporal_key.as_ref()?;
-            Some((roster.name(station), hexadecimal(key)))
-        });
-        let temporal_keys = temporal_keys.collect();
-        let associations: Vec<_> = (1..)
-            .zip(joined)
-            .map(|(station, joined)| ends(joined, station, tid))
-            .collect();
-        let around = associations[0][0].around();
-        let names = Names {
-            addresses: (0..roster.on_air()).map(roster::mac).collect(),
-            tid: tid.unwrap_or_default(),
-            access_point,
-        };
+        let bss = JoinedBss::join(config, &scenario.medium, &keys, roster)?;
+        let around = bss.associations[0][0].around();
         let flow_seed = scenario.medium.seed;
         let medium = Medium::new(scenario.medium)?;
-        let card = config.scenario.card()?;
-        let mut namespaces = Vec::new();
-        let mut hosts = Vec::new();
-        let mut offloads = None;
-        for _ in 0..roster.len() {
-            let create = || Tun::named(DEVICE_NAME, config.device);
-            let (namespace, tun) = netns::create(create).map_err(EmulatorError::Setup)?;
-            offloads = offloads.or(Some(tun.offloads()));
-            namespaces.push(namespace);
-            hosts.push(Host::new(tun, around, coalesce));
-        }
-        let mut capture = config
-            .pcap
-            .as_deref()
-            .map(|path| Capture::create(path, names))
-            .transpose()
-            .map_err(EmulatorError::Capture)?;
-        if let Some(capture) = &mut capture {
-            capture.joining(&before, joining_took);
-        }
+        let card = words.card()?;
+        let (namespaces, hosts) = create_hosts(roster, config, around)?;
+        let offloads = hosts[AP].offloads();
+        let capture = start_capture(config.pcap.as_deref(), bss.names, &bss.sent, bss.took)?;
         let wake = Arc::new(
             EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|error| EmulatorError::Setup(error.into()))?,
         );
         let (requests, queue) = channel();
-        let (started, scheduling) = channel();
-        let mut mac = Mac {
-            clock: Clock::start(),
+        let (mac, scheduling) = spawn(Mac {
+            clock: Clock::start(config.clock),
             roster,
             around,
             hosts,
-            associations,
+            associations: bss.associations,
             stages: Stages::new(
                 around,
                 card.map(|card| (card, scenario.processor_limit)),
@@ -181,27 +140,14 @@ impl Emulator {
             // Two full station queues, plus the frames being read.
             pool: Pool::new(2 * station.queue_limit + 2),
             passing: Vec::new(),
-        };
-        let mac = std::thread::Builder::new()
-            .name("mac".into())
-            .spawn(move || {
-                // The receiver waits for exactly this message.
-                let _ = started.send(claim_real_time());
-                let outcome = mac.run().map_err(EmulatorError::Mac);
-                let written = mac
-                    .capture
-                    .map_or(Ok(()), Capture::finish)
-                    .map_err(EmulatorError::Capture);
-                outcome.and(written)
-            })
-            .map_err(EmulatorError::Setup)?;
+        })?;
         let facts = Facts {
-            cipher: suite.map_or("open", Suite::name),
+            cipher: words.suite().map_or("open", Suite::name),
             wpa_key_mgmt: keys.policy().map(|policy| policy.akms[0].name()),
-            temporal_keys,
-            joining_ms: joining_took.as_us_f64() / 1e3,
-            scheduling: scheduling.recv().unwrap_or(Scheduling::Other),
-            rate_kbit_per_s: config.scenario.mode().rate_kbps(),
+            temporal_keys: bss.temporal_keys,
+            joining_ms: bss.took.as_us_f64() / 1e3,
+            scheduling,
+            rate_kbit_per_s: words.mode().rate_kbps(),
             stations,
             processor: card.map(|card| ProcessorFacts {
                 frame_us: card.frame.as_us_f64(),
@@ -215,8 +161,8 @@ impl Emulator {
             }),
             queue_limit_mpdus: station.queue_limit,
             ampdu: station.aggregation.max_mpdus > 1,
-            coalesce,
-            offloads: offloads.expect("there are hosts"),
+            coalesce: words.coalesce(),
+            offloads,
         };
         Ok(Self {
             roster,
@@ -269,6 +215,104 @@ impl Emulator {
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
+}
+
+/// The BSS after all stations have joined, and the frames that joining took.
+struct JoinedBss {
+    /// By station from 1: the access point's end and the station's end.
+    associations: Vec<[End; 2]>,
+    temporal_keys: BTreeMap<String, String>,
+    names: Names,
+    sent: Vec<OnAir>,
+    /// Time that joining took on the air.
+    took: Nanos,
+}
+
+impl JoinedBss {
+    fn join(
+        config: &Config,
+        medium: &MediumConfig,
+        keys: &Keys,
+        roster: Roster,
+    ) -> Result<Self, EmulatorError> {
+        let tid = config.scenario.tid();
+        let management = config.scenario.management_protection();
+        let bigtk = management.of_beacons.then(|| config.beacon_key()).transpose()?;
+        let access_point = AccessPoint::new(roster::mac(AP), medium, tid, keys, bigtk);
+        let mut joining = Joining::new(&medium.bss, &access_point, tid.is_some(), keys, roster.on_air())?;
+        let joined: Result<Vec<_>, _> = (1..roster.on_air())
+            .map(|station| joining.join(station))
+            .collect();
+        let joined = joined?;
+        let (sent, took) = joining.finish();
+        let temporal_keys = (1..).zip(&joined).filter_map(|(station, joined)| {
+            let key = joined.temporal_key.as_ref()?;
+            Some((roster.name(station), hexadecimal(key)))
+        });
+        Ok(Self {
+            temporal_keys: temporal_keys.collect(),
+            associations: (1..)
+                .zip(joined)
+                .map(|(station, joined)| ends(joined, station, tid))
+                .collect(),
+            names: Names {
+                addresses: (0..roster.on_air()).map(roster::mac).collect(),
+                tid: tid.unwrap_or_default(),
+                access_point,
+            },
+            sent,
+            took,
+        })
+    }
+}
+
+/// Starts the capture of the air, if there is a path for it, with the frames that the stations sent to join.
+fn start_capture(
+    path: Option<&Path>,
+    names: Names,
+    sent: &[OnAir],
+    took: Nanos,
+) -> Result<Option<Capture>, EmulatorError> {
+    let capture = path.map(|path| Capture::create(path, names)).transpose();
+    let mut capture = capture.map_err(EmulatorError::Capture)?;
+    if let Some(capture) = &mut capture {
+        capture.joining(sent, took);
+    }
+    Ok(capture)
+}
+
+/// Creates each host in a network namespace, by host number.
+fn create_hosts(
+    roster: Roster,
+    config: &Config,
+    around: Around,
+) -> Result<(Vec<OwnedFd>, Vec<Host>), EmulatorError> {
+    let create = || Tun::named(DEVICE_NAME, config.device);
+    let hosts = (0..roster.len()).map(|_| {
+        let (namespace, tun) = netns::create(create).map_err(EmulatorError::Setup)?;
+        Ok((namespace, Host::new(tun, around, config.scenario.coalesce())))
+    });
+    let hosts: Result<Vec<_>, EmulatorError> = hosts.collect();
+    Ok(hosts?.into_iter().unzip())
+}
+
+/// Starts the MAC thread. Returns the thread and its scheduling.
+fn spawn(mut mac: Mac) -> Result<(JoinHandle<Result<(), EmulatorError>>, Scheduling), EmulatorError> {
+    let (started, scheduling) = channel();
+    let thread = std::thread::Builder::new()
+        .name("mac".into())
+        .spawn(move || {
+            // The receiver waits for exactly this message.
+            let _ = started.send(claim_real_time());
+            let outcome = mac.run().map_err(EmulatorError::Mac);
+            let written = mac
+                .capture
+                .map_or(Ok(()), Capture::finish)
+                .map_err(EmulatorError::Capture);
+            outcome.and(written)
+        })
+        .map_err(EmulatorError::Setup)?;
+    Ok((thread, scheduling.recv().unwrap_or(Scheduling::Other)))
 }
 
 /// Both ends of a station's association.

@@ -1,4 +1,4 @@
-//! Real time for the emulator: a monotonic clock that starts at zero, and waiting on it to the microsecond.
+//! Time for the emulator: a monotonic clock that starts at zero, and waiting on it to the microsecond.
 
 use std::io;
 
@@ -6,15 +6,36 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use serde::Deserialize;
 use wlan_air::Nanos;
 
-/// Length of the final busy-wait of a sleep. Timers fire a few microseconds late, and the scheduler penalises longer
-/// busy-waits.
-pub const SPIN: Nanos = Nanos(25_000);
+/// What moves the machine's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClockKind {
+    /// Time passes by itself.
+    #[default]
+    Real,
+    /// Time moves only while every program sleeps, as in a guest that airtoll boots: sleeps end exactly, and a
+    /// busy-wait would never end.
+    Virtual,
+}
+
+impl ClockKind {
+    /// Length of the final busy-wait of a sleep. Timers of real time fire a few microseconds late, and the scheduler
+    /// penalises longer busy-waits.
+    fn spin(self) -> Nanos {
+        match self {
+            Self::Real => Nanos(25_000),
+            Self::Virtual => Nanos::ZERO,
+        }
+    }
+}
 
 /// `CLOCK_MONOTONIC`, relative to the start of the emulated link.
 pub struct Clock {
     origin_ns: u64,
+    kind: ClockKind,
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds, which all processes and network namespaces of a machine share.
@@ -32,10 +53,21 @@ fn timespec(span_ns: u64) -> TimeSpec {
 
 impl Clock {
     /// Creates a clock that reads zero now.
-    pub fn start() -> Self {
+    pub fn start(kind: ClockKind) -> Self {
         Self {
             origin_ns: monotonic_ns(),
+            kind,
         }
+    }
+
+    /// What moves the clock.
+    pub fn kind(&self) -> ClockKind {
+        self.kind
+    }
+
+    /// How much earlier than a deadline a sleep must end to meet the deadline exactly.
+    pub fn spin(&self) -> Nanos {
+        self.kind.spin()
     }
 
     /// Time since the start.
@@ -45,8 +77,9 @@ impl Clock {
 
     /// Sleeps, then spins, until `deadline`.
     pub fn wait_until(&self, deadline: Nanos) {
-        if self.now().0 + SPIN.0 < deadline.0 {
-            let wake = timespec(self.origin_ns + deadline.0 - SPIN.0);
+        let spin = self.spin();
+        if self.now() + spin < deadline {
+            let wake = timespec(self.origin_ns + (deadline - spin).0);
             while clock_nanosleep(
                 ClockId::CLOCK_MONOTONIC,
                 ClockNanosleepFlags::TIMER_ABSTIME,

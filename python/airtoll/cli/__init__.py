@@ -10,15 +10,17 @@ import sys
 from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, get_args
 
 import click
 
 from airtoll.cli.base import DIRECTORY, FILE, PanelGroup, result_argument
 from airtoll.cli.json_output import json_option
 from airtoll.cli.judging import compare, gate, import_, metrics
+from airtoll.cli.lab import lab
 from airtoll.cli.link import link
 from airtoll.cli.rtl import rtl
+from airtoll.clock import Clock
 from airtoll.errors import AirtollError, StoppedError, UsageError
 
 
@@ -26,7 +28,7 @@ class _Commands(PanelGroup):
     """The commands; `simulate` and `model` load their options, the keys of a scenario, when they are called."""
 
     panels: ClassVar = {
-        "Measure": ("doctor", "studies", "plan", "run"),
+        "Measure": ("doctor", "studies", "plan", "run", "lab"),
         "Results": ("report", "compare", "gate", "verify", "import", "metrics"),
         "Predict": ("model", "simulate", "sweep"),
         "Frames": ("decrypt", "ciphers"),
@@ -57,6 +59,11 @@ class _Commands(PanelGroup):
 _STUDY_HELP: Final = "A study file, or the name of a study that `airtoll studies` lists."
 
 lab_option = click.option("--lab", metavar="LAB", help="Measure in this lab instead of the study's lab.")
+clock_option = click.option(
+    "--clock",
+    type=click.Choice(get_args(Clock)),
+    help="The clock of the lab's hosts: real, or virtual, in a guest that no other work on this machine disturbs.",
+)
 allow_mixed_option = click.option(
     "--allow-mixed",
     is_flag=True,
@@ -138,13 +145,14 @@ def print_publication(name: str, as_csv: bool, as_json: bool) -> None:
 @app.command()
 @click.argument("study", type=click.Path(readable=False), metavar="STUDY", help=_STUDY_HELP)
 @lab_option
+@clock_option
 @quick_option
 @json_option
-def plan(study: str, lab: str | None, quick: bool, as_json: bool) -> None:
+def plan(study: str, lab: str | None, clock: Clock | None, quick: bool, as_json: bool) -> None:
     """Print the runs of a study without performing them."""
     from airtoll.cli.planning import print_plan
 
-    print_plan(study, lab, quick=quick, as_json=as_json)
+    print_plan(study, lab, clock, quick=quick, as_json=as_json)
 
 
 @app.command()
@@ -155,7 +163,20 @@ def plan(study: str, lab: str | None, quick: bool, as_json: bool) -> None:
     help=f"{_STUDY_HELP} With --resume and without --out: the result directory of the interrupted run.",
 )
 @lab_option
+@clock_option
 @quick_option
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="one per core",
+    help="With the virtual clock: number of guests side by side. The result does not depend on it.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="With the virtual clock: run on this Dask cluster, or on a local one; requires airtoll[dask].",
+)
 @click.option(
     "--out", type=DIRECTORY, metavar="DIR", show_default="results/STUDY-TIME", help="Result directory."
 )
@@ -166,7 +187,10 @@ def plan(study: str, lab: str | None, quick: bool, as_json: bool) -> None:
 def run(
     study: str,
     lab: str | None,
+    clock: Clock | None,
     quick: bool,
+    workers: int | None,
+    scheduler: str | None,
     out: Path | None,
     resume: bool,
     allow_mixed: bool,
@@ -182,7 +206,17 @@ def run(
     from airtoll.cli.running import perform
 
     perform(
-        study, lab, quick=quick, out=out, resume=resume, allow_mixed=allow_mixed, pcap=pcap, as_json=as_json
+        study,
+        lab,
+        clock,
+        quick=quick,
+        workers=workers,
+        scheduler=scheduler,
+        out=out,
+        resume=resume,
+        allow_mixed=allow_mixed,
+        pcap=pcap,
+        as_json=as_json,
     )
 
 
@@ -385,7 +419,7 @@ def ciphers(
     benchmark(suites, sizes, backend, as_json=as_json, as_markdown=as_markdown, figure=figure)
 
 
-for _command in (compare, gate, import_, metrics, link, rtl):
+for _command in (lab, compare, gate, import_, metrics, link, rtl):
     app.add_command(_command)
 
 
@@ -407,8 +441,9 @@ def _fate_of_option(command: str, option: str) -> str | None:
 def main() -> None:
     """Entry point: every failure ends with one line on stderr and an exit status."""
     if isinstance(sys.stdout, TextIOWrapper):
-        # A file name may be invalid UTF-8; its bytes are printed unchanged.
-        sys.stdout.reconfigure(errors="surrogateescape")
+        # A file name may be invalid UTF-8; its bytes are printed unchanged. Other encodings lack characters of tables.
+        is_utf8 = sys.stdout.encoding.lower() in ("utf-8", "utf8")
+        sys.stdout.reconfigure(errors="surrogateescape" if is_utf8 else "replace")
     try:
         # Not standalone: click would print its errors in its own form and exit.
         status = app(standalone_mode=False, prog_name="airtoll")
@@ -419,11 +454,14 @@ def main() -> None:
         command = error.ctx.command_path if error.ctx else "airtoll"
         if isinstance(error, click.NoSuchOption) and (fate := _fate_of_option(command, error.option_name)):
             _fail(f"{error.option_name} {fate}; see {command} --help", error.exit_code)
-        _fail(f"{error.format_message().removesuffix('.')}; see {command} --help", error.exit_code)
+        message = re.sub(r"\. \(?Did you mean (.*)\?\)?$", r" (did you mean \1?)", error.format_message())
+        _fail(f"{message.removesuffix('.')}; see {command} --help", error.exit_code)
     except AirtollError as error:
         _fail(str(error), error.exit_code)
+    except click.Abort:
+        _fail("interrupted", StoppedError.exit_code)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error), 1)
     else:
         raise SystemExit(status)
 

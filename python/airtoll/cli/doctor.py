@@ -12,6 +12,7 @@ from rich.text import Text
 
 from airtoll.cli.json_output import print_json
 from airtoll.cli.tables import plain_console
+from airtoll.guest import build, recipe
 from airtoll.labs import air
 from airtoll.labs.namespace import machine_facts
 from airtoll.probes import DEFAULT_PROBES, PROBES, probes_of
@@ -69,6 +70,7 @@ def _findings() -> Iterator[_Finding]:
     )
     reason = air.missing()
     yield _Finding("lab air", works=reason is None, needed=True, words=reason or _air_words())
+    yield _guest()
     for probe in probes_of(PROBES):
         lacking = probe.missing()
         needed = probe.name in DEFAULT_PROBES
@@ -78,6 +80,15 @@ def _findings() -> Iterator[_Finding]:
     yield _Finding(
         "tshark", works=found, needed=False, words=use if found else f"{use}: apt-get install tshark"
     )
+
+
+def _guest() -> _Finding:
+    kernel = recipe.built()
+    if kernel is not None:
+        words = f"guest of {kernel.package} {kernel.version}, {kernel.size_bytes / 1e6:.0f} MB"
+        return _Finding("virtual clock", works=True, needed=False, words=words)
+    reason = build.obstacle() or recipe.missing() or ""
+    return _Finding("virtual clock", works=False, needed=False, words=reason)
 
 
 def _air_words() -> str:

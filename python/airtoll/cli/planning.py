@@ -7,6 +7,7 @@ from rich.table import Table
 from airtoll.cli.json_output import print_json
 from airtoll.cli.progress import duration
 from airtoll.cli.tables import plain_console
+from airtoll.clock import Clock
 from airtoll.labs import check_cells, open_lab
 from airtoll.study import Plan, PlanDescription, describe, expand, find_study, load_study, shipped_studies
 
@@ -31,28 +32,29 @@ def list_studies(*, as_json: bool) -> None:
     plain_console().print(table)
 
 
-def print_plan(study_name: str, lab: str | None, *, quick: bool, as_json: bool) -> None:
+def print_plan(study_name: str, lab: str | None, clock: Clock | None, *, quick: bool, as_json: bool) -> None:
     """Print all runs in order, and their estimated total duration."""
-    plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick)
-    where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
+    plan = expand(load_study(find_study(study_name)), lab=lab, quick=quick, clock=clock)
+    where = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock)
+    virtual = where.virtual or plan.clock == "virtual"
     check_cells((run.cell for run in plan.runs), where)
     description = describe(plan)
     if as_json:
-        print_json(_json(plan, description, virtual=where.virtual))
+        print_json(_json(plan, description, virtual=virtual))
         return
     console = plain_console()
     table = Table(box=None, pad_edge=False)
     for heading in ("run", "block", "replicate", *description.columns):
         table.add_column(heading)
     for row in description.rows:
-        replicate = f"{row.replicate} (left out)" if row.discard else str(row.replicate)
+        replicate = f"{row.replicate} (discarded)" if row.discard else str(row.replicate)
         table.add_row(str(row.order), str(row.block), replicate, *row.levels)
     console.print(table)
     console.print(
         "all runs: " + ", ".join(f"{name} {level}" for name, level in description.constants.items())
     )
     upto = "about" if plan.method.stop == "fixed" else "at most"
-    takes = "in virtual time" if where.virtual else f"{upto} {duration(description.estimate_s)}"
+    takes = "in virtual time" if virtual else f"{upto} {duration(description.estimate_s)}"
     console.print(f"{len(plan.runs)} runs in {description.blocks} blocks, {takes}")
 
 
@@ -60,6 +62,7 @@ def _json(plan: Plan, description: PlanDescription, *, virtual: bool) -> dict[st
     return {
         "study": plan.study,
         "lab": plan.runs[0].cell.lab,
+        "clock": plan.clock,
         "cells": description.cells,
         "blocks": description.blocks,
         "discarded": description.discarded,

@@ -8,12 +8,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def counting(console: Console) -> "Progress":
-    """A bar with the number done, the total, the time elapsed and the time left; shown only on a terminal."""
+def counting(console: Console, *, share: bool = False) -> "Progress":
+    """A bar with the number done, the total, the time elapsed and the time left; shown only on a terminal.
+
+    With `share`, it shows the percentage instead of the numbers.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
@@ -22,7 +26,7 @@ def counting(console: Console) -> "Progress":
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn() if share else MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),

@@ -1,7 +1,9 @@
 """`airtoll run`: performs a study, shows the progress and prints the table."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 
@@ -9,6 +11,7 @@ from airtoll.cli.json_output import print_json
 from airtoll.cli.progress import counting, duration
 from airtoll.cli.results import print_summary, report_json
 from airtoll.cli.tables import plain_console
+from airtoll.clock import Clock
 from airtoll.course import Course
 from airtoll.errors import AirtollError, StoppedError, UsageError
 from airtoll.labs import Lab, open_lab
@@ -29,14 +32,18 @@ from airtoll.store import (
     record,
 )
 from airtoll.store.origin import ALLOW_MIXED
+from airtoll.store.recorder import Performer
 from airtoll.study import Plan, estimate_s, expand, find_study, load_study, varying_factors
 
 
 def perform(
     study_name: str,
     lab_name: str | None,
+    clock: Clock | None,
     *,
     quick: bool,
+    workers: int | None,
+    scheduler: str | None,
     out: Path | None,
     resume: bool,
     allow_mixed: bool,
@@ -48,22 +55,23 @@ def perform(
         raise UsageError(f"{ALLOW_MIXED} requires --resume")
     if resume and out is None:
         out = Path(study_name)
-        study_text, plan = _stored(out, lab_name, quick=quick)
+        study_text, plan = _stored(out, lab_name, clock, quick=quick)
     else:
         study = load_study(find_study(study_name))
-        study_text, plan = study.text, expand(study, lab=lab_name, quick=quick)
-    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks)
+        study_text, plan = study.text, expand(study, lab=lab_name, quick=quick, clock=clock)
+    lab = open_lab(plan.runs[0].cell.lab, plan.link, plan.stacks, plan.clock)
     if pcap and lab.virtual:
         raise UsageError(f"--pcap: lab {lab.name} builds no frames, so it cannot capture any")
     console = plain_console(stderr=as_json)
-    probes = probes_of(plan.method.probes, lab.name)
+    probes = probes_of(plan.method.probes, lab.name, plan.clock)
     check_ready(plan.runs, lab, probes)
+    performer = _performer(plan, workers, scheduler, pcap=pcap)
     if resume and out is not None:
         result = Result.resume(out, study_text, plan, allow_mixed=allow_mixed)
     else:
         result = Result.create(out or default_directory(plan.study), study_text, plan, lab.name, quick)
     with result:
-        _record(console, result, lab, probes, pcap=pcap)
+        _record(console, result, lab, probes, pcap=pcap, performer=performer)
         data = ReportData.of(result)
         paths = write_files(data, result.directory)
     if as_json:
@@ -75,12 +83,30 @@ def perform(
         raise AirtollError(too_little)
 
 
-def _stored(directory: Path, lab_name: str | None, *, quick: bool) -> tuple[str, Plan]:
+def _performer(plan: Plan, workers: int | None, scheduler: str | None, *, pcap: bool) -> Performer | None:
+    """Guests for the virtual clock; None to perform the runs in this process."""
+    if plan.clock == "real":
+        if workers is not None or scheduler is not None:
+            option = "--workers" if workers is not None else "--scheduler"
+            raise UsageError(
+                f"{option}: requires the virtual clock; runs in real time would disturb each other"
+            )
+        return None
+    from airtoll.guest import recipe
+    from airtoll.guest.runs import InGuests
+
+    recipe.needed()
+    return InGuests(pcap=pcap, workers=workers or len(os.sched_getaffinity(0)), scheduler=scheduler)
+
+
+def _stored(directory: Path, lab_name: str | None, clock: Clock | None, *, quick: bool) -> tuple[str, Plan]:
     """The study and the plan of the result to complete."""
     if not directory.is_dir():
         raise UsageError(f"--resume: {directory} is not a result directory; usage: airtoll run --resume DIR")
-    if lab_name is not None or quick:
-        raise UsageError(f"{'--quick' if quick else '--lab'}: the plan in {directory} cannot change")
+    given = {"--lab": lab_name is not None, "--clock": clock is not None, "--quick": quick}
+    if any(given.values()):
+        option = next(option for option, is_given in given.items() if is_given)
+        raise UsageError(f"{option}: the plan in {directory} cannot change")
     stored = Result.open(directory)
     return stored.study_text, stored.plan
 
@@ -109,19 +135,27 @@ def _too_little(result: Result) -> str | None:
     )
 
 
-def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe], *, pcap: bool) -> None:
+def _record(
+    console: Console,
+    result: Result,
+    lab: Lab,
+    probes: Sequence[Probe],
+    *,
+    pcap: bool,
+    performer: Performer | None,
+) -> None:
     """Perform the remaining runs. Every error reports the number of runs kept and how to continue."""
     total = len(result.plan.runs)
     course = Course.of(result)
     left = len(result.pending()) - len(course.unneeded())
     console.print(f"{result.plan.study}: {left} of {total} runs, into {result.directory}", soft_wrap=True)
-    if not lab.virtual:
+    if not lab.virtual and result.plan.clock == "real":
         takes_s = estimate_s(result.plan, runs=course.left())
         upto = "at most" if result.plan.method.stop != "fixed" else "about"
         console.print(f"this takes {upto} {duration(takes_s)}")
     try:
         with _Display(console, total=total, finished=total - left) as display:
-            record(result, lab, probes, display.show, pcap=pcap, course=course)
+            record(result, lab, probes, display.show, pcap=pcap, course=course, performer=performer)
     except KeyboardInterrupt:
         raise StoppedError(f"interrupted; {_kept(result)}") from None
     except UsageError:
@@ -132,9 +166,8 @@ def _record(console: Console, result: Result, lab: Lab, probes: Sequence[Probe],
 
 def _kept(result: Result) -> str:
     done = len(result.finished())
-    return (
-        f"{done} of {len(result.plan.runs)} runs are kept; airtoll run --resume {result.directory} continues"
-    )
+    again = f"airtoll run --resume {quote(str(result.directory))}"
+    return f"{done} of {len(result.plan.runs)} runs are kept; to continue: {again}"
 
 
 class _Display:
@@ -143,6 +176,7 @@ class _Display:
     def __init__(self, console: Console, total: int, finished: int) -> None:
         self._console = console
         self._total = total
+        self._order = finished
         self._progress = counting(console)
         self._task = self._progress.add_task("starting", total=total, completed=finished)
 
@@ -158,12 +192,13 @@ class _Display:
     def show(self, event: Event) -> None:
         match event:
             case RunStarted(run=run):
-                # All earlier runs are done or no longer needed.
-                self._progress.update(self._task, description=run.id, completed=run.order - 1)
+                self._progress.update(self._task, description=run.id)
             case ProbeStarted(run=run, probe=probe):
                 self._progress.update(self._task, description=f"{run.id} {probe}")
             case RunFinished(record=done):
-                self._progress.update(self._task, completed=done.run.order)
+                # All earlier runs are done, no longer needed, or in progress.
+                self._order = max(self._order, done.run.order)
+                self._progress.update(self._task, completed=self._order)
                 if not done.verdict.valid:
                     self._console.print(f"{done.run.id}: invalid: {'; '.join(done.verdict.reasons)}")
                 elif not self._console.is_terminal:

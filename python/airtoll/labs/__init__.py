@@ -3,12 +3,14 @@
 `open_lab(name)` returns a lab. Every lab implements the protocols of `labs.base`:
 
 - `air` (`labs.air`): an access point, stations and a server in network namespaces of this machine, joined by the
-  emulator process, which builds, seals, queues, opens and delivers real MPDUs in real time;
+  emulator process, which builds, seals, queues, opens and delivers real MPDUs, in real time or in a guest's virtual
+  time;
 - `sim` (`labs.sim`): the same medium in virtual time, without hosts or programs.
 """
 
 from collections.abc import Iterable, Mapping
 
+from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.labs.base import Lab
 from airtoll.study.cell import Cell
@@ -20,14 +22,20 @@ LABS = ("air", "sim")
 
 
 def open_lab(
-    name: str, link: LinkSettings | None = None, stacks: Mapping[StackName, Stack] | None = None
+    name: str,
+    link: LinkSettings | None = None,
+    stacks: Mapping[StackName, Stack] | None = None,
+    clock: Clock = "real",
 ) -> Lab:
-    """Return the lab of that name with the study's settings. Raises UsageError for an unknown name."""
+    """Return the lab of that name with the study's settings.
+
+    With the virtual clock, only a guest can open links (`airtoll.guest`). Raises UsageError for an unknown name.
+    """
     # Imported here because reading results requires neither the emulator nor the simulator.
     if name == "air":
         from airtoll.labs.air import Air
 
-        return Air(link, stacks)
+        return Air(link, stacks, clock)
     if name == "sim":
         from airtoll.labs.sim import Sim
 

@@ -20,6 +20,7 @@ from shutil import which
 from typing import Any
 
 from airtoll import _rust
+from airtoll.clock import Clock
 from airtoll.errors import AirtollError, UsageError
 from airtoll.labs.base import Known, Link, last_words
 from airtoll.labs.namespace import NamespaceHost, python_command
@@ -79,9 +80,13 @@ class Air:
     virtual = False
 
     def __init__(
-        self, link: LinkSettings | None = None, stacks: Mapping[StackName, Stack] | None = None
+        self,
+        link: LinkSettings | None = None,
+        stacks: Mapping[StackName, Stack] | None = None,
+        clock: Clock = "real",
     ) -> None:
-        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks."""
+        """`link`: the study's settings of the link; `stacks`: its TCP/IP stacks; `clock`: that of its hosts."""
+        self._clock = clock
         self._link = link or LinkSettings()
         self._stacks = stacks or {}
 
@@ -119,7 +124,7 @@ class Air:
 
     def missing(self) -> str | None:
         """Return what prevents the lab from running on this machine, with the remedy, or None."""
-        return missing()
+        return missing_command() if self._clock == "virtual" else missing()
 
     @contextmanager
     def open(self, cell: Cell, seed: int, pcap: Path | None = None) -> Iterator[Link]:
@@ -135,6 +140,7 @@ class Air:
             "wep_key": _wep_key(cell, seed),
             "wpa_passphrase": WPA_PASSPHRASE,
             "beacon_key": beacon_key,
+            "clock": self._clock,
             "pcap": None if pcap is None else str(pcap),
         }
         emulator = _Emulator(config)
@@ -151,10 +157,12 @@ class Air:
                 congestion_control=settings.congestion_control,
                 tcp_window_bytes=settings.window,
                 udp_buffer_bytes=settings.udp_buffer,
+                virtual_time=self._clock == "virtual",
             )
             facts = {
                 **emulator.facts,
                 "emulated": True,
+                "clock": self._clock,
                 "seed": seed,
                 "beacon_key": beacon_key if settings.beacon_prot and cell.security != "open" else None,
                 "mtu_bytes": MTU_B,
@@ -253,18 +261,26 @@ def capacity_bit_per_s(scenario: Scenario) -> float:
 
 
 @cache
-def missing() -> str | None:
-    """Return what prevents the lab from running on this machine, with the remedy, or None."""
+def missing_command() -> str | None:
+    """Return the first command that the lab lacks, with the remedy, or None."""
     for command, package in (
         ("unshare", "util-linux"),
         ("nsenter", "util-linux"),
         ("ip", "iproute2"),
     ):
         if which(command) is None:
-            return f"lab air needs the command '{command}': apt-get install {package}"
+            return f"lab air requires the command '{command}': apt-get install {package}"
+    return None
+
+
+@cache
+def missing() -> str | None:
+    """Return what prevents the lab from running on this machine in real time, with the remedy, or None."""
+    if (reason := missing_command()) is not None:
+        return reason
     tun = Path("/dev/net/tun")
     if not tun.exists():
-        return "lab air needs /dev/net/tun: modprobe tun, or pass the device to the container"
+        return "lab air requires /dev/net/tun: modprobe tun, or pass the device to the container"
     if not os.access(tun, os.R_OK | os.W_OK):
         return "lab air cannot open /dev/net/tun: run as root, or chmod 0666 /dev/net/tun"
     if _unshare_options() is None:

@@ -54,6 +54,7 @@ class Known:
     congestion_control: str | None = None  # of TCP; this and the next two are None unless the study sets them
     tcp_window_bytes: int | None = None
     udp_buffer_bytes: int | None = None
+    virtual_time: bool = False  # whether programs take no time: then CPU load and CPU time mean nothing
 
 
 @dataclass(frozen=True)

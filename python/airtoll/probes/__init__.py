@@ -16,32 +16,36 @@ raise AirtollError. The result stores the tool's output verbatim, so that sample
 - `cpu`, `radio`: CPU load and radio statistics over the measured window of `Throughput` or `Video`, which call them
 - `process`, `window`, `flows`, `machines`: shared parts: both ends of a tool, the measured window, the flows of a cell,
   and the machine of each host
-- `simulated`: the same metrics from traffic models, for lab sim, which cannot run tools
 - `simulated`: the same metrics from traffic models, for lab sim, where no tool can run
 """
 
 from collections.abc import Iterable
 from importlib import import_module
 
+from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.probes.base import Measurement, Probe, Sample
-from airtoll.study.probes import PROBES
-
-DEFAULT_PROBES = ("throughput", "rtt")
-"""The probes of a study that names none."""
+from airtoll.study.probes import DEFAULT_PROBES, PROBES
 
 
-def probes_of(names: Iterable[str] = DEFAULT_PROBES, lab: str = "air") -> tuple[Probe, ...]:
+def probes_of(
+    names: Iterable[str] = DEFAULT_PROBES, lab: str = "air", clock: Clock = "real"
+) -> tuple[Probe, ...]:
     """Return the named probes for that lab, in the order in which they measure. Probes never run at the same time.
 
-    Lab sim has no CPU, so it leaves out probes that measure only the CPU. Raises UsageError for an unknown name.
+    Virtual time has no CPU time, so it leaves out probes that measure only the CPU. Raises UsageError for an unknown
+    name.
     """
     found = []
     for name in names:
         entry = PROBES.get(name)
-        if entry is not None and entry.of_cpu and lab == "sim":
+        if entry is not None and entry.of_cpu and (lab == "sim" or clock == "virtual"):
             continue
-        of_lab = entry and (entry.in_sim if lab == "sim" else entry.on_hosts)
+        of_lab = entry and (
+            entry.in_sim
+            if lab == "sim"
+            else (entry.in_guests or entry.on_hosts if clock == "virtual" else entry.on_hosts)
+        )
         if not of_lab:
             known = [each for each, its in PROBES.items() if lab != "sim" or its.in_sim]
             raise UsageError(f"probe '{name}' is not one of {', '.join(known)}")

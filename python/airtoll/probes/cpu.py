@@ -27,12 +27,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from airtoll.labs.base import CpuTimes, Link
+from airtoll.labs.base import CpuTimes, Known, Link
 from airtoll.probes.base import Sample
 from airtoll.probes.machines import machines
 from airtoll.probes.window import NS_PER_S
 
 INTERVAL_S = 0.25
+
+METRICS = ("cpu_system", "cpu_emulator", "cpu_crypto", "cpu_link", "cpu_process")
+"""The metrics of CPU load, including that of a tool's own process."""
 
 _LINK_COUNTERS = {"cpu_emulator": "emulator_cpu_s", "cpu_crypto": "crypto_s", "cpu_link": "link_cpu_s"}
 
@@ -83,9 +86,15 @@ def samples(snapshots: Sequence[Snapshot], t_ns: int) -> list[Sample]:
             busy_s, idle_s = after.busy_s - before.busy_s, after.idle_s - before.idle_s
             found.append(sample("cpu_system", role, ends, busy_s, busy_s + idle_s))
     for metric, counter in _LINK_COUNTERS.items():
-        if all({counter, "elapsed_s"} <= shot.counters.keys() for shot in (opening, closing)):
+        ends_counters = [shot.counters for shot in (opening, closing)]
+        if all(reading.get(key) is not None for reading in ends_counters for key in (counter, "elapsed_s")):
             spent_s, elapsed_s = (
                 closing.counters[key] - opening.counters[key] for key in (counter, "elapsed_s")
             )
             found.append(sample(metric, "link", (opening, closing), spent_s, elapsed_s))
     return found
+
+
+def meaningful(samples: Sequence[Sample], known: Known) -> Sequence[Sample]:
+    """The samples without those of CPU load if the link's hosts are in virtual time, in which programs take no time."""
+    return [sample for sample in samples if sample.metric not in METRICS] if known.virtual_time else samples

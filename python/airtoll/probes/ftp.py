@@ -217,7 +217,7 @@ def _perform(
             for client, transfer in zip(clients, transfers, strict=True)
         ]
         for transfer, output in zip(transfers, said, strict=True):
-            parse_client(*output, _who("client", transfer.client))  # else its server would wait for ever
+            parse_client(*output, _who("client", transfer.client))  # else its server would wait forever
         return [
             _Outputs(
                 output, process.finish(server, process.GRACE_S, _who("server", transfer.server)), moment_s

@@ -175,11 +175,14 @@ class Throughput:
         dur_ns = closing.monotonic_ns - opening.monotonic_ns
         first_server, first_client = (totals[flows[0].way, end][0] for end in reversed(ENDS[flows[0].way]))
         return Measurement(
-            samples=[
-                *samples,
-                *cpu.samples(done.snapshots, opened_ns),
-                *radio.samples(cell, link.known, opening.counters, closing.counters, opened_ns, dur_ns),
-            ],
+            samples=cpu.meaningful(
+                [
+                    *samples,
+                    *cpu.samples(done.snapshots, opened_ns),
+                    *radio.samples(cell, link.known, opening.counters, closing.counters, opened_ns, dur_ns),
+                ],
+                link.known,
+            ),
             raw=raw,
             facts={
                 "version": first_server.start.version,
@@ -252,7 +255,7 @@ def _perform(
             for flow, client in zip(flows, clients, strict=True)
         ]
         for flow, output in zip(flows, outputs, strict=True):
-            parse(*output, _who("client", flow.client))  # if it failed, its server could wait for ever
+            parse(*output, _who("client", flow.client))  # if it failed, its server could wait forever
         return _Done(
             clients=outputs,
             servers=[

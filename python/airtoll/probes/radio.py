@@ -32,7 +32,7 @@ NOISE_FIGURE_DB = 7.0
 _DSSS_WIDTH_MHZ = 22
 """Reference bandwidth of a DSSS SNR (IEEE Std 802.11-2020, 15.4.5.5)."""
 
-Value = tuple[str, str, float]
+RadioValue = tuple[str, str, float]
 """Metric, unit, value."""
 
 
@@ -41,7 +41,7 @@ def noise_dbm(width_mhz: float, noise_figure_db: float = NOISE_FIGURE_DB) -> flo
     return THERMAL_NOISE_DBM_PER_HZ + 10 * math.log10(width_mhz * 1e6) + noise_figure_db
 
 
-def of_channel(cell: Cell, rate_kbit_per_s: float | None) -> Iterator[Value]:
+def of_channel(cell: Cell, rate_kbit_per_s: float | None) -> Iterator[RadioValue]:
     """The values that are constant during a run of the cell."""
     if cell.snr != "none":
         yield "snr", "dB", float(cell.snr)
@@ -69,7 +69,7 @@ def samples(
     return [Sample("radio", metric, unit, "link", "", t_ns, dur_ns, value) for metric, unit, value in values]
 
 
-def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Value]:
+def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[RadioValue]:
     senders = [name for name, own in after.items() if isinstance(own, Mapping) and "retries" in own]
     if senders and all(name in before for name in senders):
         counts = ("mpdus", "retries", "drops_retry")

@@ -3,8 +3,8 @@
 Two tools measure in the same way: they read the clock, send, wait until the message is back, read the clock and send
 the next message. On the same path, their medians agree within a few percent. A sample's `probe` names its tool.
 
-- sockperf. Version 3.7 supports only IPv4 addresses (other versions are tested, not assumed), waits for ever for the
-  first lost datagram, pauses for two seconds before it begins, and gives no values of its first 0.4 s.
+- sockperf. Version 3.7 supports only IPv4 addresses (other versions are tested, not assumed), waits indefinitely for
+  the first lost datagram, pauses for two seconds before it begins, and gives no values of its first 0.4 s.
 - pingpong, airtoll's own tool (crate `airtoll-agent`, module pingpong), for cells that sockperf does not support.
 
 `tool="auto"` uses sockperf for the IP versions that it supports, and pingpong otherwise. If datagrams are lost,
@@ -102,6 +102,13 @@ class Rtt:
         return self._speaks[ip]
 
 
+class PingPong(Rtt):
+    """Measures by pingpong alone, for hosts in virtual time: sockperf reads the processor's own counter of time."""
+
+    def __init__(self) -> None:
+        super().__init__("pingpong")
+
+
 def _sockperf(link: Link, cell: Cell, method: Method) -> Measurement:
     window = Window.of(method, least_warmup_s=SOCKPERF_WARMUP_S)
     seconds = math.ceil(window.closes_s + SOCKPERF_COOLDOWN_S)
@@ -196,7 +203,7 @@ def parse_sockperf(output: bytes, transport: Transport, window: Window) -> Round
     last_ns = max((start_ns + rtt_ns for start_ns, rtt_ns in trips), default=0)
     if last_ns < (window.opens_s + _COVERED * window.duration_s) * NS_PER_S:
         reason = (
-            "sockperf waits for ever for a lost datagram"
+            "sockperf waits indefinitely for a lost datagram"
             if transport == "udp"
             else "the round trips ended early"
         )

@@ -202,11 +202,14 @@ class Video:
             samples = [sample for sample in samples if sample.metric not in _OF_BOTH_CLOCKS]
         before, after = done.snapshots[0].counters, done.snapshots[-1].counters
         return Measurement(
-            samples=[
-                *samples,
-                *cpu.samples(done.snapshots, opened_ns),
-                *radio.samples(cell, link.known, before, after, opened_ns, dur_ns),
-            ],
+            samples=cpu.meaningful(
+                [
+                    *samples,
+                    *cpu.samples(done.snapshots, opened_ns),
+                    *radio.samples(cell, link.known, before, after, opened_ns, dur_ns),
+                ],
+                link.known,
+            ),
             raw=done.raw,
             facts={
                 "version": f"video {done.sent[0].video}",

@@ -7,7 +7,7 @@ from typing import Any
 
 from airtoll import _rust
 
-Value = str | int | float | bool | None
+ColumnValue = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Column:
     present: bytes | None = None  # one byte per row, 0 if the row has no value; None if every row has one
 
     @classmethod
-    def of(cls, name: str, values: Sequence[Value], kind: str | None = None) -> "Column":
+    def of(cls, name: str, values: Sequence[ColumnValue], kind: str | None = None) -> "Column":
         """A column of these values, whose type is derived from them if `kind` is None.
 
         Numbers of both types become floats. Any other mixture of types becomes text.
@@ -41,7 +41,7 @@ class Column:
         return cls(name, kind, array(code, numbers).tobytes(), (), present)
 
 
-def kind_of(values: Sequence[Value]) -> str:
+def kind_of(values: Sequence[ColumnValue]) -> str:
     """The type of a column with these values; `String` if no row has a value."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:

@@ -3,9 +3,9 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeGuard
@@ -78,12 +78,33 @@ class RunOrder(Protocol):
         """The remaining runs. Each is decided when it is requested, from the runs recorded until then."""
         ...
 
+    def decided(self, begun: Collection[str]) -> Iterator[Run]:
+        """The remaining runs that no unfinished run can affect, without those whose ids are in `begun`."""
+        ...
+
     def method(self, run: Run) -> Method:
         """The method of the run. Raises NoLoadError if no earlier run gives its load."""
         ...
 
     def add(self, run: FinishedRun) -> None:
         """Record a completed run."""
+        ...
+
+
+class Performer(Protocol):
+    """The way in which the remaining runs of a result are performed."""
+
+    def __call__(
+        self,
+        result: Result,
+        course: RunOrder,
+        on_run: Callable[[Run], None],
+        on_event: Callable[[Event], None],
+    ) -> Iterator[FinishedRun]:
+        """Perform the runs of the course. Yields each when it ends; the caller adds it to the course.
+
+        Calls `on_run` when a run starts. The files of a yielded run exist until the next one is requested.
+        """
         ...
 
 
@@ -94,8 +115,11 @@ def record(
     on_event: Callable[[Event], None],
     pcap: bool = False,
     course: RunOrder | None = None,
+    performer: Performer | None = None,
 ) -> None:
     """Perform the runs that the result lacks, in the order of the course; without a course, all of them in plan order.
+
+    The default performer performs one run after the other in this process.
 
     Raises UsageError before the first run if a probe or the lab cannot perform one of the runs. Raises AirtollError
     when a run fails: the error names the run, which is not stored. Finished runs always remain stored.
@@ -105,20 +129,46 @@ def record(
         raise UsageError(f"{result.directory} is recorded in lab {result.plan_record.lab}, not in {lab.name}")
     check_ready(pending, lab, probes)
     course = course or _AllPending(result)
+    performer = performer or _Here(lab, probes, pcap=pcap)
     with _Batch(result, on_event, BATCH_RUNS if lab.virtual else 1) as batch:
-        for run in course.left():
+
+        def started(run: Run) -> None:
             on_event(RunStarted(run, batch.done, batch.total))
+
+        for finished in performer(result, course, started, on_event):
+            batch.add(finished)
+            course.add(finished)
+
+
+@dataclass(frozen=True)
+class _Here:
+    """Performs one run after the other in this process."""
+
+    lab: Lab
+    probes: Sequence[Probe]
+    pcap: bool = field(kw_only=True)
+
+    def __call__(
+        self,
+        result: Result,
+        course: RunOrder,
+        on_run: Callable[[Run], None],
+        on_event: Callable[[Event], None],
+    ) -> Iterator[FinishedRun]:
+        for run in course.left():
+            on_run(run)
             with ExitStack() as stack:
-                capture = stack.enter_context(result.scratch()) / PCAP if pcap else None
+                capture = stack.enter_context(result.scratch()) / PCAP if self.pcap else None
                 try:
                     method = course.method(run)
                 except NoLoadError as error:
-                    finished = _unmeasured(run, str(error))
+                    finished = unmeasured(run, str(error))
                 else:
-                    with _naming(run):
-                        finished = _perform(run, lab, probes, method, on_event=on_event, capture=capture)
-                batch.add(finished)
-            course.add(finished)
+                    with naming(run):
+                        finished = perform(
+                            run, self.lab, self.probes, method, on_event=on_event, capture=capture
+                        )
+                yield finished
 
 
 class _AllPending:
@@ -129,6 +179,10 @@ class _AllPending:
 
     def left(self) -> Iterator[Run]:
         return iter(self._result.pending())
+
+    def decided(self, begun: Collection[str]) -> Iterator[Run]:
+        """The remaining runs: none affects another."""
+        return (run for run in self._result.pending() if run.id not in begun)
 
     def method(self, run: Run) -> Method:  # noqa: ARG002  (all runs have the same method)
         return self._result.plan.method
@@ -187,7 +241,7 @@ def check_ready(runs: Sequence[Run], lab: Lab, probes: Sequence[Probe]) -> None:
 
 
 @contextmanager
-def _naming(run: Run) -> Iterator[None]:
+def naming(run: Run) -> Iterator[None]:
     """Add the run's name to the message of an error."""
     try:
         yield
@@ -196,7 +250,7 @@ def _naming(run: Run) -> Iterator[None]:
         raise kind(f"run {run.id}: {one_line(str(error))}") from error
 
 
-def _unmeasured(run: Run, why: str) -> FinishedRun:
+def unmeasured(run: Run, why: str) -> FinishedRun:
     """The record of a skipped run. The run is invalid, and recording continues with the next run."""
     now = datetime.now(UTC)
     verdict = Verdict(valid=False, reasons=(f"{NO_LOAD}: {one_line(why)}",))
@@ -214,7 +268,7 @@ def _unmeasured(run: Run, why: str) -> FinishedRun:
     return FinishedRun(record, [], {})
 
 
-def _perform(
+def perform(
     run: Run,
     lab: Lab,
     probes: Sequence[Probe],
@@ -223,6 +277,10 @@ def _perform(
     on_event: Callable[[Event], None],
     capture: Path | None,
 ) -> FinishedRun:
+    """Perform one run in this process. Raises AirtollError if lab or probe fail.
+
+    With `capture`, the air is captured in that file, which becomes part of the run.
+    """
     measurements: dict[str, Measurement] = {}
     started = datetime.now(UTC)
     with lab.open(run.cell, run.seed, capture) as link:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from airtoll.clock import Clock
 from airtoll.study import factors
 from airtoll.study.factors import (
     CryptoAt,
@@ -20,7 +21,7 @@ from airtoll.study.factors import (
     Transport,
 )
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.probes import FORMER_PROBES, PROBES
+from airtoll.study.probes import DEFAULT_PROBES, FORMER_PROBES, PROBES
 from airtoll.study.values import key_of
 
 
@@ -100,7 +101,7 @@ class Method(BaseModel):
     warmup: float  # seconds before that window, measured but excluded
     seed: int
     # Keys with a default were added after the first version.
-    probes: tuple[ProbeName, ...] = ("throughput", "rtt")
+    probes: tuple[ProbeName, ...] = DEFAULT_PROBES
     stop: StopRule = "fixed"
     least_repeats: int = 2  # minimum before a rule may stop
     within: float = 5.0  # in %: half the interval of the mean; for agreement, the difference
@@ -117,4 +118,5 @@ class Plan(BaseModel):
     method: Method
     link: LinkSettings = Field(default_factory=LinkSettings)
     stacks: dict[StackName, Stack] = {}
+    clock: Clock = "real"
     runs: tuple[Run, ...]

@@ -1,6 +1,5 @@
 """Levels of factors as text, on the command line, in CSV files and in rules."""
 
-import re
 from decimal import Decimal
 from typing import Any, Final
 
@@ -8,7 +7,7 @@ from pydantic import ValidationError
 
 from airtoll.study.cell import Cell
 from airtoll.study.factors import FORMER_FACTORS, level_text
-from airtoll.study.quantity import Quantity, one_of, show
+from airtoll.study.quantity import Quantity, one_of, plain_number, show
 from airtoll.study.schema import QuickFactors
 from airtoll.study.values import did_you_mean, fate_of
 
@@ -17,8 +16,6 @@ AUTO_RATE: Final = "auto"
 
 CELL_FACTORS: Final = tuple(Cell.model_fields)
 """The factors of a cell, including the lab."""
-
-_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 def check_factor(name: str) -> str:
@@ -40,9 +37,7 @@ def parse_level(factor: str, text: str) -> Any:
     check_factor(factor)
     if factor == "lab" or (factor == "rate" and text == AUTO_RATE):
         return text
-    value: str | float = text
-    if _NUMBER.fullmatch(text):
-        value = float(text) if "." in text else int(text)
+    value = plain_number(text)
     if factor == "packet_size":
         return int(_SIZE.parse(value))
     try:

@@ -13,7 +13,7 @@ from airtoll.study.values import Former, Title, integer, name_of, number, settin
 Preamble = Literal["long", "short"]
 Band = Literal["2.4 GHz", "5 GHz"]
 Queue = Literal["fifo", "fq_codel"]
-Protection = Literal["none", "cts-to-self", "rts-cts"]
+ErpProtection = Literal["none", "cts-to-self", "rts-cts"]
 KeyManagement = Literal["wpa-psk", "wpa-psk-sha256", "sae"]
 ManagementFrameProtection = Literal["disabled", "optional", "required"]
 AccessCategory = Literal["be", "bk", "vi", "vo"]
@@ -104,7 +104,7 @@ class MediumSettings(TcpSettings):
     fragmentation_threshold: _Octets | None = setting(
         "Frames with more bytes than this are fragmented.", "Access", "BYTES"
     )
-    protection: Annotated[Protection, *name_of(Protection)] | None = setting(
+    protection: Annotated[ErpProtection, *name_of(ErpProtection)] | None = setting(
         "Protection of frames from older stations: none, cts-to-self or rts-cts.", "Access"
     )
     beacon_interval: Annotated[int, *number(quantity.BEACON_INTERVAL, int)] | None = setting(

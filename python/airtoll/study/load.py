@@ -76,7 +76,7 @@ def _explain(detail: ErrorDetails) -> rules.Problem:
     match detail["type"]:
         case "missing":
             field = TABLES[_names(where[:-1])].model_fields[str(where[-1])]
-            return where, f"missing key: {field.description}"
+            return where, f"missing key: {(field.description or '').removesuffix('.')}"
         case "extra_forbidden":
             return where, _unknown_key(_names(where))
         case "model_type":

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from airtoll.clock import Clock
 from airtoll.errors import UsageError
 from airtoll.study.cell import Cell, Method, Plan, Run
 from airtoll.study.factors import FACTORS, LATER_FACTORS, level_text
@@ -33,11 +34,11 @@ CPU_PROBE_S = 1.0
 """Seconds that a probe of the CPU takes, including its process. It has no window."""
 
 
-def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
+def expand(study: Study, lab: str | None = None, quick: bool = False, clock: Clock | None = None) -> Plan:
     """Every run of the study, in execution order.
 
-    `lab` replaces the study's lab without changing order or seeds. `quick` applies the file's [quick] table. Raises
-    UsageError if the file has none. The same arguments always give the same plan.
+    `lab` and `clock` replace the study's own without changing order or seeds. `quick` applies the file's [quick]
+    table. Raises UsageError if the file has none. The same arguments always give the same plan.
     """
     factors = {name: getattr(study.factors, name) for name in FACTORS}
     settings = study.method.model_dump()
@@ -51,7 +52,9 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
 
     pairs = [
         _Pair.of(
-            dict(zip(_PAIRED, levels, strict=True)), factors["security"], study.lab if lab is None else lab
+            dict(zip(_PAIRED, levels, strict=True)),
+            factors["security"],
+            study.lab.name if lab is None else lab,
         )
         for levels in product(*(factors[name] for name in _PAIRED))
     ]
@@ -77,7 +80,14 @@ def expand(study: Study, lab: str | None = None, quick: bool = False) -> Plan:
                         cell=cell,
                     )
                 )
-    return Plan(study=study.name, method=method, link=study.link, stacks=study.stack, runs=tuple(runs))
+    return Plan(
+        study=study.name,
+        method=method,
+        link=study.link,
+        stacks=study.stack,
+        clock=study.lab.clock if clock is None else clock,
+        runs=tuple(runs),
+    )
 
 
 @dataclass(frozen=True)

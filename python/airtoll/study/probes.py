@@ -15,37 +15,58 @@ class ProbeEntry:
     """The properties of a probe that studies rely on."""
 
     on_hosts: str  # "module:class" of the probe in labs with hosts
+    in_guests: str | None = None  # "module:class" for hosts in virtual time; None: that of `on_hosts`
     in_sim: str | None = None  # "module:class" of its traffic model in lab sim
     transport: str | None = None  # required transport protocol; None: any
     paced: bool = False  # sends at the rate of `offered`, and replaces throughput over UDP
     of_cpu: bool = False  # measures only the host's CPU: no traffic, no window, nothing in virtual time
     least_b: int = 0  # smallest packet size, which its own headers fill
+    measures: str = ""  # text of reports for its measurements; "": its name
     former: tuple[str, ...] = ()  # names of the probe in earlier versions
 
 
 PROBES: Final[dict[str, ProbeEntry]] = {
     "throughput": ProbeEntry(
-        on_hosts="airtoll.probes.iperf3:Throughput", in_sim="airtoll.probes.simulated:SimulatedThroughput"
+        on_hosts="airtoll.probes.iperf3:Throughput",
+        in_sim="airtoll.probes.simulated:SimulatedThroughput",
+        measures="throughput (for UDP also jitter and loss)",
     ),
-    "rtt": ProbeEntry(on_hosts="airtoll.probes.rtt:Rtt", in_sim="airtoll.probes.simulated:SimulatedRtt"),
+    "rtt": ProbeEntry(
+        on_hosts="airtoll.probes.rtt:Rtt",
+        in_guests="airtoll.probes.rtt:PingPong",
+        in_sim="airtoll.probes.simulated:SimulatedRtt",
+        measures="round-trip times",
+    ),
     "irtt": ProbeEntry(
         on_hosts="airtoll.probes.irtt:Irtt",
         in_sim="airtoll.probes.simulated:SimulatedIrtt",
         transport="udp",
         least_b=60,  # two time stamps of two clocks each, and counts
+        measures="delays and delay variation on an unloaded link (irtt)",
     ),
     "ftp": ProbeEntry(
-        on_hosts="airtoll.probes.ftp:Ftp", in_sim="airtoll.probes.simulated:SimulatedFtp", transport="tcp"
+        on_hosts="airtoll.probes.ftp:Ftp",
+        in_sim="airtoll.probes.simulated:SimulatedFtp",
+        transport="tcp",
+        measures="FTP transfers",
     ),
     "video": ProbeEntry(
         on_hosts="airtoll.probes.video:Video",
         in_sim="airtoll.probes.simulated:SimulatedVideo",
         transport="udp",
         paced=True,
+        measures="HD video streams",
     ),
-    "engine": ProbeEntry(on_hosts="airtoll.probes.engine:Engine", of_cpu=True),
+    "engine": ProbeEntry(
+        on_hosts="airtoll.probes.engine:Engine",
+        of_cpu=True,
+        measures="times of the engine on this CPU",
+    ),
 }
 """The probes by name."""
+
+DEFAULT_PROBES: Final = ("throughput", "rtt")
+"""The probes of a study that names none."""
 
 FORMER_PROBES: Final[dict[str, str]] = {
     former: became for name, entry in PROBES.items() for former, became in renamed(name, entry.former).items()

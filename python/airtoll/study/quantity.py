@@ -11,6 +11,7 @@ from airtoll.study.phys import BANDWIDTHS_MHZ, NON_HT_RATES_MBPS
 
 # Bounded, so that long strings of digits cannot exhaust decimal arithmetic.
 _NUMBER_AND_UNIT = re.compile(r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?) ?([^0-9\s.].*)?")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ PACKET_SIZE = Quantity(
     Decimal(1472),
     whole=True,
     # iperf3 3.12 refuses UDP blocks below 16 B, the size of its time stamp and 64-bit counter.
-    why="sockperf needs 14 B and iperf3 16 B for its header; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
+    why="sockperf's header has 14 B and iperf3's 16 B; UDP over IPv4 carries 1472 B at an MTU of 1500 B",
 )
 SIMULATED_SIZE = Quantity(
     "a packet size",
@@ -140,6 +141,13 @@ PERCENT = Quantity("a percentage", "%", "5 %", Decimal("0.01"), Decimal(100))
 CONFIDENCE = Quantity("a confidence", "%", "95 %", Decimal(50), Decimal("99.99"))
 CLOCK = Quantity("a clock", "MHz", "240 MHz", Decimal(1), Decimal(1_000_000))
 DATA_RATE = Quantity("a data rate", "Mbit/s", "100 Mbit/s", Decimal("0.001"), Decimal(1_000_000))
+
+
+def plain_number(text: str) -> str | float:
+    """The number in a text without a unit; any other text unchanged."""
+    if not _PLAIN_NUMBER.fullmatch(text):
+        return text
+    return float(text) if "." in text else int(text)
 
 
 def show(value: Any) -> str:

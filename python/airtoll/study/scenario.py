@@ -6,11 +6,14 @@ has the standard's tables.
 """
 
 import json
+import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import ValidationError
 
+from airtoll import _rust
 from airtoll.study import cell, factors, quantity
 from airtoll.study.link import LinkSettings, MediumSettings
 from airtoll.study.phys import PHYS, is_implying_streams
@@ -57,6 +60,8 @@ def _matrix(value: Any, of: str) -> Matrix:
         for entry in row:
             if isinstance(entry, bool) or not isinstance(entry, int | float):
                 raise ValueError(f"{show(entry)} in the matrix is not a number")
+            if not math.isfinite(entry):
+                raise ValueError(f"{show(entry)} in the matrix is not a finite number")
     return tuple(tuple(row) for row in rows)
 
 
@@ -71,6 +76,9 @@ def _hears(value: Any) -> Matrix:
 def _path_loss(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{show(value)} is not a table of parameters")
+    for name, parameter in value.items():
+        if isinstance(parameter, float) and not math.isfinite(parameter):
+            raise ValueError(f"{name}: {show(parameter)} is not a finite number")
     return dict(value)
 
 
@@ -117,7 +125,7 @@ class Scenario(MediumSettings):
         words = self.model_dump(exclude_none=True)
         words["crypto_at"] = cell.sealed_at(self.crypto_at, self.security)
         rate = self.rate or PHYS[self.phy].usual_rate
-        if words.pop("legacy_fallback", False) and self.security in NOT_WITH_HT and PHYS[self.phy].is_ht:
+        if words.pop("legacy_fallback", False) and is_without_ht(self.phy, self.security):
             rate = self._fall_back(words, rate)
         words["rate"] = rate
         words["topology"] = self.topology or ("stations" if self.stations > 1 else "point-to-point")
@@ -147,8 +155,17 @@ class Scenario(MediumSettings):
         return json.dumps(self.wire(), separators=(",", ":"))
 
 
-NOT_WITH_HT: Final = ("wep40", "wep104", "tkip")
-"""Security levels with which a station must not use HT: IEEE Std 802.11-2020, 12.6.3 and 9.4.2.24.2."""
+@cache
+def is_without_ht(phy: str, security: factors.Security) -> bool:
+    """Whether a station with this security level must not use this HT or VHT PHY, according to the medium."""
+    if not PHYS[phy].is_ht:
+        return False
+    try:
+        _rust.check_scenario(Scenario(phy=phy, security=security).to_json())
+    except ValueError:
+        return True
+    return False
+
 
 _LEGACY_RATES: Final = (6, 12, 18, 24, 36, 48, 54, 54)
 """Mbit/s by HT MCS modulo 8: the fastest OFDM rate that requires no better signal than the MCS's modulation and coding

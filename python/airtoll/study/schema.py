@@ -7,14 +7,15 @@ docs/reference/study.schema.json derives only from these models:
 import json
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from airtoll.clock import Clock
 from airtoll.study import cell
 from airtoll.study.factors import FACTORS, FORMER_FACTORS
 from airtoll.study.link import LinkSettings, Stack
-from airtoll.study.probes import PROBES
+from airtoll.study.probes import DEFAULT_PROBES, PROBES
 from airtoll.study.quantity import one_of
 from airtoll.study.values import (
     LEVELS,
@@ -29,6 +30,7 @@ from airtoll.study.values import (
     Title,
     Warmup,
     integer,
+    lab_table,
     name_of,
 )
 
@@ -72,6 +74,20 @@ else:
     )
 
 
+class LabTable(_Table):
+    """Where the cells are measured. `lab = "NAME"` is short for a table with this name alone."""
+
+    name: LabName = Field(
+        default="air",
+        description="The lab: air is the emulated link with real programs, sim the same link with traffic models.",
+    )
+    clock: Annotated[Clock, *name_of(Clock)] = Field(
+        default="real",
+        description="The clock of the lab's hosts: real, or virtual, which no other work on the machine disturbs "
+        "(`airtoll lab build`). Lab sim always has virtual time.",
+    )
+
+
 class MethodTable(_Table):
     """How each cell is measured."""
 
@@ -89,7 +105,7 @@ class MethodTable(_Table):
         default=1, description="Seed of the order of the runs and of the random numbers of each run."
     )
     probes: Probes = Field(
-        default=("throughput", "rtt"),
+        default=DEFAULT_PROBES,
         description="Probes, which measure one after the other: " + one_of(tuple(PROBES)) + ".",
     )
     stop: Annotated[cell.StopRule, *name_of(cell.StopRule)] = Field(
@@ -141,9 +157,8 @@ class StudyFile(_Table):
         + one_of(get_args(cell.PublicationName))
         + ".",
     )
-    lab: LabName = Field(
-        default="air",
-        description="The lab: air is the emulated link in real time, sim the same link in virtual time.",
+    lab: Annotated[LabTable, BeforeValidator(lab_table, json_schema_input_type=LabName | LabTable)] = Field(
+        default_factory=LabTable, description="Where the cells are measured: the name of a lab, or a table."
     )
     factors: Factors = Field(description="The levels of each factor; every combination of them is a cell.")
     method: MethodTable = Field(description="How each cell is measured.")
@@ -160,6 +175,7 @@ class StudyFile(_Table):
 
 TABLES: dict[tuple[str, ...], Any] = {
     (): StudyFile,
+    ("lab",): LabTable,
     ("factors",): Factors,
     ("method",): MethodTable,
     ("link",): LinkSettings,

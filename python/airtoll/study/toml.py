@@ -21,14 +21,14 @@ def _read(path: Path, file: str, what: str) -> str:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise UsageError(f"{file}: is a directory; give {what}")
+            raise UsageError(f"{file}: is a directory; expected {what}")
         if not stat.S_ISREG(mode):  # reading a device or a pipe may never end
-            raise UsageError(f"{file}: is not a regular file; give {what}")
+            raise UsageError(f"{file}: is not a regular file; expected {what}")
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{file}: is not the name of a file") from None
+        raise UsageError(f"{file}: is not a valid file name") from None
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -50,6 +50,8 @@ def _place(message: str, text: str) -> tuple[str, str]:
     """Split a message of tomllib into 'line 3, column 5: ' (empty if it has no location) and the reason."""
     if match := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL):
         return f"line {match[2]}, column {match[3]}: ", match[1]
+    if message.startswith("Exceeds the limit"):
+        return "", "a number has too many digits"
     reason = message.removesuffix(" (at end of document)")
     if reason == message:
         return "", message

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from airtoll.study import quantity
@@ -194,11 +194,21 @@ def _lab(value: Any) -> str:
     return str(value)
 
 
+def lab_table(value: Any) -> Any:
+    """Turn the name of a lab into its table."""
+    if isinstance(value, Mapping | BaseModel):
+        return value
+    try:
+        return {"name": _lab(value)}
+    except ValueError as error:
+        _refuse(str(error))
+
+
 def _listed(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         _refuse(f"{show(value)} is not a list; a factor is a list of levels, even with one level: [...]")
     if not value:
-        _refuse("the list is empty; a factor needs at least one level")
+        _refuse("the list is empty; a factor requires at least one level")
     return value
 
 
@@ -214,7 +224,7 @@ LEVELS = (BeforeValidator(_listed), AfterValidator(_distinct))
 """Validators that turn a tuple of values into the levels of a factor."""
 
 FORGEABLE = {
-    "paper-lanes": "is forgeable and only for study (docs/explanation/enhanced-ccmp.md); take enhanced"
+    "paper-lanes": "is forgeable and only for study (docs/explanation/enhanced-ccmp.md); use enhanced8"
 }
 _LAB = "[a-z][a-z0-9-]*"
 _NAME = "[a-z][a-z0-9.-]*"

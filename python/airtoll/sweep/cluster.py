@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from airtoll import _rust, extras
@@ -30,9 +30,7 @@ def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) ->
     is not installed, AirtollError if a chunk fails.
     """
     distributed = extras.require("dask", "--scheduler")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported in one line below
-    with ExitStack() as stack:
-        client = stack.enter_context(_client(distributed, scheduler, stack))
+    with connected(scheduler) as client:
         workers = sum(client.nthreads().values()) or 1
         size = max(1, min(_CHUNK_MAX, len(jobs) // (workers * _CHUNKS_PER_WORKER)))
         chunks = [jobs[at : at + size] for at in range(0, len(jobs), size)]
@@ -53,6 +51,18 @@ def on_cluster(jobs: Sequence[Job], scheduler: str, stop: Callable[[], bool]) ->
             if stop():
                 client.cancel(futures)
                 return
+
+
+@contextmanager
+def connected(scheduler: str) -> Iterator[Any]:
+    """A client of the Dask cluster at that address.
+
+    Raises UsageError if there is no cluster or dask.distributed is not installed.
+    """
+    distributed = extras.require("dask", "--scheduler")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported in one line
+    with ExitStack() as stack:
+        yield stack.enter_context(_client(distributed, scheduler, stack))
 
 
 def _perform_all(jobs: Sequence[Job]) -> tuple[str, list[Done]]:

@@ -68,11 +68,11 @@ pub struct WiredFacts {
 pub struct Report {
     /// Time in seconds since the link came up.
     pub elapsed_s: f64,
-    /// CPU time of the emulator process. It includes the receiving hosts' IP stacks, which run when a TUN device is
-    /// Time spent sealing and opening frames; part of `emulator_cpu_s`.
-    pub emulator_cpu_s: f64,
-    /// The part of this CPU time that sealing and opening frames took.
-    pub crypto_s: f64,
+    /// CPU time of the emulator process. It includes the receiving hosts' IP stacks, which run when a packet is written
+    /// to a TUN device. Null in virtual time, in which programs take no time.
+    pub emulator_cpu_s: Option<f64>,
+    /// The part of this CPU time that sealing and opening frames took. Null in virtual time.
+    pub crypto_s: Option<f64>,
     /// Time during which the medium was busy.
     pub air_busy_s: f64,
     /// Delay between the ideal end of each PPDU and the delivery of its first frame; null before the first delivery.

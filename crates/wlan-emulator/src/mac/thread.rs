@@ -28,7 +28,7 @@ use arrayvec::ArrayVec;
 use nix::poll::{PollFd, PollFlags};
 use nix::time::{ClockId, clock_gettime};
 use wlan_air::{Event, Kind, Nanos, Ppdu};
-use wlan_host::clock::SPIN;
+use wlan_host::clock::ClockKind;
 
 use super::report::{Report, Sent};
 use super::stage::{Stage, Which};
@@ -148,7 +148,7 @@ impl Mac {
     /// (`false`). If the event is sharp, it returns earlier by the time to spin. A packet can change the next event
     /// only at a host whose processor or wire is free, or, on an idle medium, at a station with an empty queue.
     fn wait_for_arrival(&self, ahead: &Ahead) -> io::Result<bool> {
-        let spin = if ahead.sharp { SPIN } else { Nanos::ZERO };
+        let spin = if ahead.sharp { self.clock.spin() } else { Nanos::ZERO };
         let mut until = ahead.due.map(|due| due.saturating_sub(spin));
         let mut polled: ArrayVec<PollFd<'_>, { MAX_HOSTS + 1 }> = ArrayVec::new();
         let mut early = false;
@@ -207,6 +207,7 @@ impl Mac {
         let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("every Linux has this clock");
         let medium = self.medium.counters();
         let now = self.clock.now();
+        let real = self.clock.kind() == ClockKind::Real;
         let processor = |station| self.stages.get(Which::Processor(station));
         let stations = medium.stations.iter().enumerate().map(|(station, counters)| {
             let sent = Sent::new(counters, processor(station), now);
@@ -215,8 +216,8 @@ impl Mac {
         let wire = |which| self.stages.get(which).map(|wire| wire.drops);
         Report {
             elapsed_s: now.as_secs_f64(),
-            emulator_cpu_s: Duration::from(cpu).as_secs_f64(),
-            crypto_s: self.counters.crypto.as_secs_f64(),
+            emulator_cpu_s: real.then(|| Duration::from(cpu).as_secs_f64()),
+            crypto_s: real.then(|| self.counters.crypto.as_secs_f64()),
             air_busy_s: medium.airtime.busy().as_secs_f64(),
             lateness_us: self.counters.lateness_us(),
             slips: self.counters.slips(),

@@ -47,7 +47,7 @@ def read_document(path: Path) -> Document:
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from None
     except ValueError:
-        raise UsageError(f"{name}: is not the name of a file") from None
+        raise UsageError(f"{name}: is not a valid file name") from None
     text = _unpacked(content, name)
     return Document(name, content, text, _parsed(text, name))
 

@@ -1,0 +1,241 @@
+"""A guest as a process of this machine: its command line, its output, and its end.
+
+The guest runs on one core: on two, each system call would wait for the other core. It ends with the thread that started
+it, however that thread ends, and it leaves nothing behind: its memory is a file without a name.
+"""
+
+import fcntl
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from airtoll.clock import Clock
+from airtoll.errors import AirtollError, UsageError
+from airtoll.guest import inside, recipe
+
+MEMORY_MIB: Final = 512
+
+EPOCH_S: Final = 1_767_225_600
+"""The guest's date when it boots in virtual time: 2026-01-01, so that the same run has the same times of day."""
+
+STILL_S: Final = 60.0
+"""Real time without a sign of life after which a guest in virtual time counts as hanging."""
+
+_ASKED_S: Final = 2.0  # time for the kernel to name the running program
+_LAST_LINES: Final = 12
+
+
+class GuestError(AirtollError):
+    """A guest ended before its job was done."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a guest whose job succeeded."""
+
+    started: datetime
+    finished: datetime
+    host_s: float  # real time from the start of the guest to its end
+    virtual_s: float  # time that passed in the guest
+
+
+def environment() -> dict[str, str]:
+    """The environment of programs in a guest: constant, so that the same run gives the same samples."""
+    home = Path(sys.executable).parent
+    return {
+        "PATH": f"{home}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(inside.TEMPORARY),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def command(kernel: Path, clock: Clock, core: int | None) -> list[str]:
+    """The command that boots a guest whose job is in the working directory."""
+    virtual = ["time-travel=inf-cpu", f"time-travel-start={EPOCH_S * 10**9}"] if clock == "virtual" else []
+    return [
+        *("setpriv", "--pdeathsig", "KILL", "--"),
+        *(("taskset", "--cpu-list", str(core)) if core is not None else ()),
+        str(kernel),
+        *("rootfstype=hostfs", "rootflags=/", "ro", f"mem={MEMORY_MIB}M", "uml_dir=/proc/self/cwd/"),
+        *("con=null", "con0=fd:0,fd:1", "quiet", "loglevel=3", "seccomp=on", "norandmaps", "panic=-1"),
+        *virtual,
+        *("mac80211_hwsim.radios=0", f"init={sys.executable}", "--", "-I", "-m", "airtoll.guest.inside"),
+    ]
+
+
+def perform(
+    kernel: recipe.Kernel,
+    job: Mapping[str, Any],
+    directory: Path,
+    *,
+    clock: Clock = "virtual",
+    on_event: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Ended:
+    """Boot a guest that performs the job, and wait for its end. The job's files are in the directory.
+
+    Raises GuestError with the guest's last words if it panics or hangs, UsageError or AirtollError with the job's own
+    message if the job fails. Ends the guest with a GuestError once `stop` returns true.
+    """
+    written = {**job, "environment": environment() | job.get("environment", {})}
+    (directory / inside.TASK).write_text(json.dumps(written), encoding="utf-8")
+    started, began_s = datetime.now(UTC), time.monotonic()
+    console = _Console(on_event)
+    with _own_core() as core:
+        process = subprocess.Popen(
+            command(kernel.file, clock, core),
+            cwd=directory,
+            env=memory_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            _watch(process, console, stop)
+        finally:
+            _end(process)
+    outcome = _outcome(directory / inside.OUTCOME, console)
+    return Ended(started, datetime.now(UTC), time.monotonic() - began_s, outcome["virtual_s"])
+
+
+@contextmanager
+def _own_core() -> Iterator[int]:
+    """A core of this machine on which no other guest runs; if all have one, any core."""
+    usable = sorted(os.sched_getaffinity(0))
+    locks = recipe.directory()
+    for core in usable:
+        try:
+            descriptor = os.open(locks / f"core-{core}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError:
+            break  # the cache is read-only: its owner shares the kernel
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            continue
+        try:
+            yield core
+        finally:
+            os.close(descriptor)
+        return
+    yield usable[os.getpid() % len(usable)]
+
+
+def shell(kernel: recipe.Kernel, clock: Clock) -> None:
+    """Boot a guest with an interactive shell on this terminal, and wait for its end."""
+    with tempfile.TemporaryDirectory(prefix="airtoll-shell-") as directory:
+        job = {"task": "shell", "environment": environment() | _terminal()}
+        (Path(directory) / inside.TASK).write_text(json.dumps(job), encoding="utf-8")
+        process = subprocess.Popen(command(kernel.file, clock, None), cwd=directory, env=memory_environment())
+        try:
+            process.wait()
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _terminal() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("SHELL", "TERM") if name in os.environ}
+
+
+def memory_environment() -> dict[str, str]:
+    """The environment of the kernel itself, which names the directory of its memory: in memory if that has room."""
+    shared = Path("/dev/shm")  # noqa: S108
+    wanted = MEMORY_MIB * 2**20
+    roomy = shared.is_dir() and shutil.disk_usage(shared).free > 2 * wanted
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "TMPDIR": str(shared if roomy else recipe.directory()),
+    }
+
+
+class _Console:
+    """The lines of a guest's console: events, and the last of the other lines."""
+
+    def __init__(self, on_event: Callable[[Mapping[str, Any]], None]) -> None:
+        self._on_event = on_event
+        self._rest = b""
+        self.last: deque[str] = deque(maxlen=_LAST_LINES)
+
+    def take(self, output: bytes) -> None:
+        *lines, self._rest = (self._rest + output).split(b"\n")
+        for raw in lines:
+            line = raw.decode(errors="replace").rstrip()
+            before, mark, event = line.partition(inside.EVENT)
+            if mark:
+                self._on_event(json.loads(event))
+                line = before
+            if line.strip():
+                self.last.append(line)
+
+
+def _watch(process: subprocess.Popen[bytes], console: _Console, stop: Callable[[], bool]) -> None:
+    """Read the console until the guest ends. Raises GuestError if it hangs."""
+    assert process.stdout is not None
+    silent_since_s = time.monotonic()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            if selector.select(timeout=0.5):
+                output = os.read(process.stdout.fileno(), 65536)
+                if not output:
+                    return
+                console.take(output)
+                silent_since_s = time.monotonic()
+            if stop():
+                raise GuestError("stopped")
+            if time.monotonic() - silent_since_s > STILL_S:
+                raise GuestError(_hangs(process, console))
+
+
+def _hangs(process: subprocess.Popen[bytes], console: _Console) -> str:
+    """The error for a guest without a sign of life. The kernel names the running program when it gets SIGUSR1."""
+    assert process.stdout is not None
+    said = len(console.last)
+    process.send_signal(signal.SIGUSR1)
+    deadline_s = time.monotonic() + _ASKED_S
+    while time.monotonic() < deadline_s and len(console.last) == said:
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            if selector.select(timeout=0.1):
+                console.take(os.read(process.stdout.fileno(), 65536))
+    words = console.last[-1] if console.last else "it says nothing"
+    return f"the guest's time has not moved for {STILL_S:.0f} s: {words}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the guest with all its processes."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _outcome(outcome_file: Path, console: _Console) -> dict[str, Any]:
+    """The outcome of the job. Raises the job's error, or GuestError if the guest ended without an outcome."""
+    try:
+        outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        last = " | ".join(list(console.last)[-3:]) or "it printed nothing"
+        raise GuestError(f"the guest ended before its job: {last}") from None
+    if "error" in outcome:
+        kind = UsageError if outcome["exit_code"] == UsageError.exit_code else AirtollError
+        raise kind(outcome["error"])
+    return outcome

@@ -1,0 +1,83 @@
+"""The built kernel is found by the recipe it was built from, and a machine that cannot build one says why."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airtoll.guest import build, recipe
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def put_kernel(text: str = "kernel") -> recipe.Kernel:
+    directory = recipe.directory()
+    directory.mkdir(parents=True)
+    (directory / recipe.KERNEL).write_text(text)
+    kernel = recipe.Kernel(directory / recipe.KERNEL, "linux-source-7.3", "7.3.4-1", "ab" * 32, len(text))
+    (directory / recipe.FACTS).write_text(kernel.describe())
+    return kernel
+
+
+def test_a_built_kernel_is_found(cache: Path) -> None:
+    assert recipe.built() is None
+    assert recipe.missing() == "the guest is not built: airtoll lab build"
+    kernel = put_kernel()
+    assert kernel.file.is_relative_to(cache)
+    assert recipe.built() == kernel
+    assert recipe.missing() is None
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_kernel_of_another_recipe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_kernel()
+    monkeypatch.setattr(recipe, "configuration", lambda: "CONFIG_64BIT=y\n")
+    assert recipe.built() is None
+
+
+@pytest.mark.parametrize("facts", ["", "{", "[]", json.dumps({"package": "linux-source-7.3"})])
+@pytest.mark.usefixtures("cache")
+def test_a_damaged_description_counts_as_no_kernel(facts: str) -> None:
+    kernel = put_kernel()
+    (kernel.file.parent / recipe.FACTS).write_text(facts)
+    assert recipe.built() is None
+
+
+def test_a_machine_without_build_tools_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    reason = build.obstacle() or ""
+    assert reason.startswith("building a guest requires")
+    assert "\n" not in reason
+
+
+def test_another_architecture_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe.platform, "machine", lambda: "aarch64")
+    recipe.unsupported.cache_clear()
+    try:
+        assert recipe.missing() == "a guest requires an x86_64 machine, and this is aarch64"
+        assert build.obstacle() == recipe.missing()
+    finally:
+        recipe.unsupported.cache_clear()
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_build_without_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "obstacle", lambda: None)
+    monkeypatch.setattr(build, "DISK_BYTES", 10**18)
+    with pytest.raises(build.AirtollError, match=r"requires 1000000000\.0 GB in .*, which has"):
+        build.build(build.MIRROR, lambda _: None)
+
+
+def test_a_failed_download_names_its_cause_and_leaves_nothing(cache: Path) -> None:
+    if (reason := build.obstacle()) is not None:
+        pytest.skip(f"this machine cannot build a guest: {reason}")
+    with pytest.raises(build.AirtollError, match=r"building the guest: apt-get failed: .*127\.0\.0\.1"):
+        build.build("http://127.0.0.1:9/debian", lambda _: None)
+    assert [entry.name for entry in (cache / "airtoll" / "guest").iterdir()] == []

@@ -1,0 +1,178 @@
+"""Runs in guests: the same seed gives the same octets, whatever else the machine does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from airtoll.guest import recipe
+from airtoll.labs.air import WPA_PASSPHRASE
+from airtoll.stats.metrics import per_run
+from airtoll.store import Result
+
+AIRTOLL = str(Path(sys.executable).with_name("airtoll"))
+
+STUDY = """
+title = "Short runs"
+[lab]
+name = "air"
+clock = "virtual"
+[factors]
+security = ["open", "ccmp"]
+transport = ["udp", "tcp"]
+ip = ["ipv4"]
+packet_size = ["1408 B"]
+phy = ["ofdm"]
+rate = ["54 Mbit/s"]
+[method]
+repeats = 1
+duration = "0.3 s"
+warmup = "0.1 s"
+"""
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Two processes that never sleep."""
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+
+
+def airtoll(*arguments: object, status: int = 0) -> str:
+    argv = [AIRTOLL, *map(str, arguments)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == status, done.stderr + done.stdout
+    return done.stdout + done.stderr
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """Every recorded octet of the runs, except dates, the description of the machine, and checksums over them."""
+    found = {}
+    for file in sorted((directory / "runs").rglob("*")):
+        if file.name == "run.json":
+            record = json.loads(file.read_text())
+            del record["started"], record["finished"], record["hosts"]["machine"]
+            found[str(file.relative_to(directory))] = json.dumps(record).encode()
+        elif file.is_file() and file.name != "SHA256SUMS":
+            found[str(file.relative_to(directory))] = file.read_bytes()
+    return found
+
+
+@pytest.fixture(scope="module")
+def study(kernel: recipe.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study file, and beside it its result."""
+    assert kernel.file.exists()
+    file = tmp_path_factory.mktemp("guests") / "short.toml"
+    file.write_text(STUDY)
+    airtoll("run", file, "--out", file.parent / "result", "--workers", 1)
+    return file
+
+
+def test_every_run_is_valid_and_verified(study: Path) -> None:
+    result = Result.open(study.parent / "result")
+    assert [record.verdict.reasons for record in result.records()] == [()] * 4
+    assert result.verify() == []
+    assert result.plan.clock == "virtual"
+
+
+def test_the_same_seed_gives_the_same_octets_on_a_busy_machine(study: Path, tmp_path: Path) -> None:
+    with load():
+        airtoll("run", study, "--out", tmp_path / "again", "--workers", 2)
+    assert contents(tmp_path / "again") == contents(study.parent / "result")
+
+
+def test_no_frame_is_late(study: Path) -> None:
+    for record in Result.open(study.parent / "result").records():
+        lateness = record.counters["lateness_us"]
+        assert isinstance(lateness, dict)
+        assert lateness["max"] < 10
+
+
+def test_cpu_time_is_absent(study: Path) -> None:
+    result = Result.open(study.parent / "result")
+    metrics = {metric for _, metric, _ in per_run(result.samples())}
+    assert {"throughput", "rtt"} <= metrics
+    assert not [metric for metric in metrics if metric.startswith("cpu")]
+    for record in result.records():
+        assert record.counters["emulator_cpu_s"] is None
+        assert record.counters["crypto_s"] is None
+        assert record.link["clock"] == "virtual"
+
+
+def test_the_record_names_the_guest(study: Path, kernel: recipe.Kernel) -> None:
+    for record in Result.open(study.parent / "result").records():
+        machine = record.hosts["machine"]
+        assert machine["guest_package"] == kernel.package
+        assert machine["guest_sha256"] == kernel.sha256
+        assert record.hosts["ap"]["kernel"] != machine["kernel"]
+
+
+@pytest.mark.parametrize(("transport", "within"), [("udp", 0.01), ("tcp", 0.05)])
+def test_throughput_agrees_with_lab_sim(study: Path, tmp_path: Path, transport: str, within: float) -> None:
+    airtoll("run", study, "--lab", "sim", "--clock", "real", "--out", tmp_path / "sim")
+
+    def throughputs(directory: Path) -> dict[str, float]:
+        of_metric = per_run(Result.open(directory).samples())
+        return {run: value for run, metric, value in of_metric if metric == "throughput" and transport in run}
+
+    measured, simulated = throughputs(study.parent / "result"), throughputs(tmp_path / "sim")
+    assert measured.keys() == simulated.keys()
+    for run, value in measured.items():
+        assert value == pytest.approx(simulated[run], rel=within), run
+
+
+def test_an_interrupted_study_keeps_its_runs_and_resumes(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "interrupted"
+    argv = [AIRTOLL, "run", str(study), "--out", str(out), "--workers", "1"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline_s = time.monotonic() + 120
+        while not list(out.glob("runs/0001-*")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "runs are kept" in stderr
+    assert not [entry for entry in out.iterdir() if entry.name.startswith(".tmp")]
+    airtoll("run", "--resume", out)
+    assert contents(out) == contents(study.parent / "result")
+
+
+def test_workers_require_the_virtual_clock(study: Path, tmp_path: Path) -> None:
+    told = airtoll("run", study, "--clock", "real", "--workers", 2, "--out", tmp_path / "r", status=2)
+    assert "--workers: requires the virtual clock" in told
+    assert not (tmp_path / "r").exists()
+
+
+def test_without_a_guest_the_virtual_clock_is_refused(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    told = airtoll("run", study, "--out", tmp_path / "r", status=2)
+    assert told == "airtoll: the virtual clock: the guest is not built: airtoll lab build\n"
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_cluster_gives_the_same_octets(study: Path, tmp_path: Path) -> None:
+    airtoll("run", study, "--scheduler", "local", "--out", tmp_path / "cluster")
+    assert contents(tmp_path / "cluster") == contents(study.parent / "result")
+
+
+def test_a_capture_of_the_air_decrypts(study: Path, tmp_path: Path) -> None:
+    airtoll("run", study, "--pcap", "--out", tmp_path / "captured")
+    (capture,) = (tmp_path / "captured" / "runs").glob("*udp*ccmp/raw/air.pcap")
+    told = airtoll("decrypt", capture, "--psk", WPA_PASSPHRASE, "--out", tmp_path / "clear.pcap")
+    assert "decrypted" in told
